@@ -28,25 +28,6 @@ void AddNorm(absl::string_view name, ActivationList& out) {
            .source = source::kEnds});
 }
 
-// The gradients that the model's ends need.
-const EndGradients& EndsOf(const ActivationList& out) {
-  static constexpr EndGradients kAllTrained = {};
-  const GradientFlow* flow = out.context().flow;
-  return flow == nullptr ? kAllTrained : flow->ends();
-}
-
-const StackGradients& StackOf(ModelPart part, const ActivationList& out) {
-  static constexpr StackGradients kAllTrained = {};
-  const GradientFlow* flow = out.context().flow;
-  return flow == nullptr ? kAllTrained : flow->StackOf(part);
-}
-
-const ModuleGradients& ModulesOf(const ActivationList& out) {
-  static constexpr ModuleGradients kAllTrained = {};
-  const GradientFlow* flow = out.context().flow;
-  return flow == nullptr ? kAllTrained : flow->modules();
-}
-
 void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const MatmulUse& use,
                     ActivationList& out) {
   out.Enter(module);
@@ -68,7 +49,7 @@ void AddOutputGradient(ActivationRow row, const MatmulUse& use, ActivationList& 
 
 void AddTokenIds(ActivationList& out) {
   out.Enter("token_embedding");
-  if (!EndsOf(out).ids_kept) return;
+  if (!EndsOf(out.context().flow).ids_kept) return;
   out.Add({.name = "ids",
            .shape = "b s",
            .kind = Kind::kIndex,
@@ -77,12 +58,12 @@ void AddTokenIds(ActivationList& out) {
            .kept_for = "rows of the embedding's gradient",
            .source = source::kChainRule});
   // For an adapter of the table, the looked-up rows are its inner tensor.
-  const int64_t adapters = EndsOf(out).token_embedding_adapters;
+  const int64_t adapters = EndsOf(out.context().flow).token_embedding_adapters;
   if (adapters > 0) out.AddAdapterInner({.adapters = adapters});
 }
 
 void AddPooler(ActivationList& out) {
-  const EndGradients& ends = EndsOf(out);
+  const EndGradients& ends = EndsOf(out.context().flow);
   const CheckedInt elements = CheckedInt(out.batch().sequence_count) * HiddenOf(out);
   out.Enter("pooler");
   ActivationRow row = {.name = "input",
@@ -102,7 +83,7 @@ void AddPooler(ActivationList& out) {
 }
 
 void AddTransform(ActivationList& out) {
-  const EndGradients& ends = EndsOf(out);
+  const EndGradients& ends = EndsOf(out.context().flow);
   AddMatmulInput("output_transform", HiddenOf(out), Cut::kSequence, ends.transform, out);
   AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)}, ends.transform, out);
   if (!ends.transform_output_needs) return;
@@ -184,12 +165,13 @@ int64_t LogitsOf(const ActivationContext& context) {
 }
 
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out) {
-  const StackGradients& gradients = StackOf(part, out);
+  const StackGradients& gradients = StackOf(out.context().flow, part);
   AddTokenIds(out);
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
     AddMatmulInput("embedding_projection", EmbeddingSizeOf(out), Cut::kContext,
-                   EndsOf(out).projection_into, out);
-    AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)}, EndsOf(out).projection_into, out);
+                   EndsOf(out.context().flow).projection_into, out);
+    AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)},
+                      EndsOf(out.context().flow).projection_into, out);
   }
   if (stack.embedding_norm && gradients.embedding_norm_needs) AddNorm("embedding", out);
   if (!out.batch().dropout || !gradients.embedding_needs) return;
@@ -203,7 +185,7 @@ void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& ou
 }
 
 void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out) {
-  if (stack.final_norm && StackOf(part, out).final_norm_needs) AddNorm("final", out);
+  if (stack.final_norm && StackOf(out.context().flow, part).final_norm_needs) AddNorm("final", out);
 }
 
 void AddEncoderOutputRow(ActivationList& out) {
@@ -226,17 +208,17 @@ void AddOutputRows(ActivationList& out) {
   if (output.transform) AddTransform(out);
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
     AddMatmulInput("embedding_projection", HiddenOf(out), Cut::kSequence,
-                   EndsOf(out).projection_out, out);
-    AddOutputGradient({.shape = "b s e", .width = EmbeddingSizeOf(out)}, EndsOf(out).projection_out,
-                      out);
+                   EndsOf(out.context().flow).projection_out, out);
+    AddOutputGradient({.shape = "b s e", .width = EmbeddingSizeOf(out)},
+                      EndsOf(out.context().flow).projection_out, out);
   }
-  AddLoss(EndsOf(out).head, out);
+  AddLoss(EndsOf(out.context().flow).head, out);
 }
 
 // Source: DeepSeek-V3 (arXiv 2412.19437) section 2.2.
 void AddMultiTokenPredictionRows(ActivationList& out) {
   const MultiTokenPredictionSpec& modules = *out.context().spec.multi_token_prediction;
-  const ModuleGradients& gradients = ModulesOf(out);
+  const ModuleGradients& gradients = ModulesOf(out.context().flow);
   AddTokenIds(out);
   if (gradients.token_norm) AddNorm("token", out);
   if (gradients.hidden_norm) AddNorm("hidden", out);

@@ -117,7 +117,9 @@ void BackwardPeak::End() {
 }
 
 void BackwardPeak::List(const Transient& transient) {
-  if (count_ == listed_) list_->Add(transient);
+  if (count_ != listed_) return;
+  best_moment_ = moment_;
+  list_->Add(transient);
 }
 
 LayerBackward::LayerBackward(const TransientContext& context, const ActivationPlace& place)

@@ -40,7 +40,8 @@ class BackwardPeak {
   }
 
   void End();
-  // The step with the most bytes, valid after the last End().
+  // The step with the most bytes, valid after the last End(). Where a step is listed, moment() is
+  // that one's.
   size_t moment() const { return best_moment_; }
   size_t number() const { return best_; }
   CheckedInt added() const { return best_added_; }  // made and recomputed

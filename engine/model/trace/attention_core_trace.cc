@@ -240,14 +240,10 @@ class AttentionCore {
 
   // dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q. Listed in reverse.
   void AddUnfusedBackward(const Scores& scores) {
-    const int64_t size = spec_.query_key_head_size;
     const TracePass pass = TracePass::kInputGradient;
-    if (Needs(Site::kKey)) {
-      AddCoreProduct(pass, {"key_gradient", size, core_.key_length, ScoreFlops(), {{core_.query}}},
-                     true);
-    }
+    if (Needs(Site::kKey)) AddScoreGradient("key_gradient", scores, core_.query, core_.key, true);
     if (Needs(Site::kQuery)) {
-      AddCoreProduct(pass, {"query_gradient", size, core_.key_length, ScoreFlops(), {{core_.key}}});
+      AddScoreGradient("query_gradient", scores, core_.key, core_.query, false);
     }
     if (Needs(Site::kScores)) {
       out_.RowPass(pass, "softmax", {{scores.softmax}, {scores.softmax, true}},
@@ -256,21 +252,35 @@ class AttentionCore {
         out_.Pass(pass, "softmax_dropout", {{scores.mask}, {scores.dropped, true}},
                   {{scores.softmax, true}});
       }
-      AddCoreProduct(pass, {"softmax_gradient",
-                            core_.key_length,
-                            spec_.value_head_size,
-                            ValueFlops(),
-                            {{core_.value}}});
+      AddCoreProduct(pass, {.name = "softmax_gradient",
+                            .n = core_.key_length,
+                            .k = spec_.value_head_size,
+                            .model_flops = ValueFlops(),
+                            .reads = {{core_.value}, {core_.output, true}},
+                            .writes = {{scores.dropped, true}}});
     }
-    if (Needs(Site::kValue)) {
-      AddCoreProduct(pass,
-                     {"value_gradient",
-                      spec_.value_head_size,
-                      core_.key_length,
-                      ValueFlops(),
-                      {{scores.dropped}}},
-                     true);
-    }
+    if (!Needs(Site::kValue)) return;
+    AddCoreProduct(pass,
+                   {.name = "value_gradient",
+                    .n = spec_.value_head_size,
+                    .k = core_.key_length,
+                    .model_flops = ValueFlops(),
+                    .reads = {{scores.dropped}, {core_.output, true}},
+                    .writes = {{core_.value, true}}},
+                   true);
+  }
+
+  // The product of the scores' gradient with `operand`, which is the gradient of `to`.
+  void AddScoreGradient(absl::string_view name, const Scores& scores, uint8_t operand, uint8_t to,
+                        bool transposed) {
+    AddCoreProduct(TracePass::kInputGradient,
+                   {.name = name,
+                    .n = spec_.query_key_head_size,
+                    .k = core_.key_length,
+                    .model_flops = ScoreFlops(),
+                    .reads = {{operand}, {scores.softmax, true}},
+                    .writes = {{to, true}}},
+                   transposed);
   }
 
   const AttentionCoreTrace& core_;

@@ -134,8 +134,8 @@ class AttentionTrace {
     out_.AddProjection(key_value_up_);
     AddKeyAssembly(TracePass::kForward);
     if (!Needs(Site::kKey) && !Needs(Site::kValue)) return;
-    out_.Pass(TracePass::kInputGradient, "assemble_key", {{key_, true}, {value_, true}},
-              {{key_, true}, {value_, true}});
+    const TraceOperands gradients = {{projected_key_, true}, {value_, true}};
+    out_.Pass(TracePass::kInputGradient, "assemble_key", gradients, gradients);
   }
 
   void AddDown(const absl::string_view& name, uint8_t input, uint8_t output) {

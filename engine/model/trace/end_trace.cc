@@ -13,21 +13,6 @@ constexpr absl::string_view kOutOf[] = {"out_of"};
 constexpr absl::string_view kClassifier[] = {"classifier"};
 constexpr double kFp32Bytes = 4;
 
-const EndGradients& EndsOf(const TraceContext& context) {
-  static constexpr EndGradients kAllTrained = {};
-  return context.flow == nullptr ? kAllTrained : context.flow->ends();
-}
-
-const StackGradients& StackOf(const TraceContext& context, ModelPart part) {
-  static constexpr StackGradients kAllTrained = {};
-  return context.flow == nullptr ? kAllTrained : context.flow->StackOf(part);
-}
-
-const ModuleGradients& ModulesOf(const TraceContext& context) {
-  static constexpr ModuleGradients kAllTrained = {};
-  return context.flow == nullptr ? kAllTrained : context.flow->modules();
-}
-
 int64_t EmbeddingWidth(const ArchitectureSpec& spec) {
   return spec.embedding.embedding_size == 0 ? spec.hidden_size : spec.embedding.embedding_size;
 }
@@ -43,19 +28,20 @@ class EndTrace {
   void AddEmbedding() {
     const ModelPart part = out_.part();
     const StackSpec& stack = part == ModelPart::kEncoder ? spec_.encoder : spec_.decoder;
-    const StackGradients& gradients = StackOf(context_, part);
+    const StackGradients& gradients = StackOf(context_.flow, part);
     uint8_t embedded = AddLookup();
     const bool projects = EmbeddingWidth(spec_) != hidden();
     if (projects) {
       const uint8_t projected = out_.Make(TokenRows::kSequence, hidden());
-      out_.AddProjection({.module = "embedding_projection",
-                          .op = "into",
-                          .names = kInto,
-                          .component = FlopsComponent::kEmbeddingProjection,
-                          .input = embedded,
-                          .input_needs_gradient = EndsOf(context_).projection_into.needs_gradient,
-                          .narrow = false,
-                          .outputs = {{projected}}});
+      out_.AddProjection(
+          {.module = "embedding_projection",
+           .op = "into",
+           .names = kInto,
+           .component = FlopsComponent::kEmbeddingProjection,
+           .input = embedded,
+           .input_needs_gradient = EndsOf(context_.flow).projection_into.needs_gradient,
+           .narrow = false,
+           .outputs = {{projected}}});
       embedded = projected;
     }
     if (stack.learned_position_count > 0 || spec_.embedding.token_type_count > 0) {
@@ -73,21 +59,21 @@ class EndTrace {
   void AddFinalNorm() {
     const ModelPart part = out_.part();
     AddNorm("final", out_.Make(TokenRows::kSequence, hidden()),
-            StackOf(context_, part).final_norm_needs);
+            StackOf(context_.flow, part).final_norm_needs);
     out_.Finish(false);
   }
 
   void AddOutput() {
     if (spec_.output.pooler) AddPooler();
     if (spec_.output.head != OutputHeadKind::kNone) {
-      AddHead(out_.Make(TokenRows::kSequence, hidden()), EndsOf(context_).head);
+      AddHead(out_.Make(TokenRows::kSequence, hidden()), EndsOf(context_.flow).head);
     }
     out_.Finish(false);
   }
 
   // Source: DeepSeek-V3 (arXiv 2412.19437) section 2.2.
   void AddModule() {
-    const ModuleGradients& gradients = ModulesOf(context_);
+    const ModuleGradients& gradients = ModulesOf(context_.flow);
     const uint8_t token = AddNorm("token", AddLookup(), gradients.token_norm);
     const uint8_t hidden_state =
         AddNorm("hidden", out_.Make(TokenRows::kSequence, hidden()), gradients.hidden_norm);
@@ -148,7 +134,7 @@ class EndTrace {
     out_.Collective(TracePass::kForward, "sum_output",
                     {scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
                      TraceGroup::kTensor, all});
-    if (EndsOf(context_).ids_kept) AddLookupGradient(ids, rows, all);
+    if (EndsOf(context_.flow).ids_kept) AddLookupGradient(ids, rows, all);
     AddLookupAdapter("token_embedding", ModelPart::kInput);
     return rows;
   }
@@ -201,7 +187,7 @@ class EndTrace {
 
   // The first token of each sequence.
   void AddPooler() {
-    const EndGradients& ends = EndsOf(context_);
+    const EndGradients& ends = EndsOf(context_.flow);
     out_.Enter("pooler");
     const int64_t sequences = out_.batch().sequence_count;
     const uint8_t input = out_.MakeWhole(sequences * hidden());
@@ -234,7 +220,7 @@ class EndTrace {
   }
 
   void AddHead(uint8_t input, const MatmulUse& head) {
-    const EndGradients& ends = EndsOf(context_);
+    const EndGradients& ends = EndsOf(context_.flow);
     if (spec_.output.transform) input = AddTransform(input, ends);
     if (EmbeddingWidth(spec_) != hidden()) {
       const uint8_t narrow = out_.Make(TokenRows::kSequence, EmbeddingWidth(spec_));

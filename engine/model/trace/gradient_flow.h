@@ -111,6 +111,22 @@ class GradientFlow {
   ModuleGradients modules_;
 };
 
+// The gradients of a model with `flow`; null: all parts are trained.
+inline const EndGradients& EndsOf(const GradientFlow* flow) {
+  static constexpr EndGradients kAllTrained = {};
+  return flow == nullptr ? kAllTrained : flow->ends();
+}
+
+inline const StackGradients& StackOf(const GradientFlow* flow, ModelPart part) {
+  static constexpr StackGradients kAllTrained = {};
+  return flow == nullptr ? kAllTrained : flow->StackOf(part);
+}
+
+inline const ModuleGradients& ModulesOf(const GradientFlow* flow) {
+  static constexpr ModuleGradients kAllTrained = {};
+  return flow == nullptr ? kAllTrained : flow->modules();
+}
+
 // True where nothing of `spec` is frozen and it has no adapters: then it needs no flow.
 bool TrainsEverything(const ArchitectureSpec& spec);
 
