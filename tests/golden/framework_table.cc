@@ -1,4 +1,5 @@
-// Prints the engine's table of frameworks as CSV: a line for each cell, with its source.
+// Prints the engine's table of frameworks as CSV: a line for each cell, with its source. With
+// --stacks: the table of software stacks.
 #include <iostream>
 #include <string>
 
@@ -6,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "engine/framework/framework.h"
+#include "engine/framework/software_stack.h"
 
 namespace sextant {
 namespace {
@@ -103,10 +105,42 @@ class Table {
   const FrameworkTraits& traits_;
 };
 
+// A value on all devices, or by generation.
+std::string TextOf(const StackValue& value) {
+  if (value.before_hopper == value.hopper && value.hopper == value.blackwell) {
+    return absl::StrCat(value.hopper);
+  }
+  return absl::StrCat(value.before_hopper, " / ", value.hopper, " / ", value.blackwell);
+}
+
+void PrintStacks() {
+  std::cout << "stack,title,constant,value,source\n";
+  for (const SoftwareStack& stack : SoftwareStacks()) {
+    const auto row = [&](absl::string_view name, const std::string& value,
+                         absl::string_view source) {
+      if (source.empty()) return;
+      std::cout << stack.name << ',' << Quoted(stack.title) << ',' << name << ',' << Quoted(value)
+                << ',' << Quoted(source) << '\n';
+    };
+    for (size_t i = 0; i < kStackConstantCount; ++i) {
+      const auto constant = static_cast<StackConstant>(i);
+      row(StackConstantName(constant), TextOf(stack.of(constant)), stack.of(constant).source);
+    }
+    row("narrow_expert_time_ratio", TextOf(stack.narrow_expert_time_ratio),
+        stack.narrow_expert_time_ratio.source);
+    row("all_reduces_gradients", TextOf(stack.all_reduces_gradients.value),
+        stack.all_reduces_gradients.source);
+  }
+}
+
 }  // namespace
 }  // namespace sextant
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && absl::string_view(argv[1]) == "--stacks") {
+    sextant::PrintStacks();
+    return 0;
+  }
   std::cout << "framework,field,value,source\n";
   for (const sextant::FrameworkTraits& traits : sextant::Frameworks()) {
     const sextant::Table table(traits);

@@ -1,0 +1,322 @@
+#include "engine/framework/software_stack.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/near_names.h"
+
+namespace sextant {
+namespace {
+
+using Constant = StackConstant;
+
+constexpr char kStacksPage[] = "docs/software_stacks.md";
+
+constexpr char kFitted[] =
+    "round values near the median of the stack's published runs: docs/accuracy-step-time.md";
+constexpr char kNoOverlap[] =
+    "NVIDIA/Megatron-LM, megatron/training/arguments.py @d98e8a64: "
+    "tensor parallel overlap is off by default";
+constexpr char kOverlaps[] =
+    "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/training/comm_overlap.py @067f987d";
+constexpr char kGradientOverlap[] =
+    "NVIDIA/Megatron-LM, megatron/core/distributed/param_and_grad_buffer.py @d98e8a64: a bucket is "
+    "reduced while the next one's gradients are computed";
+constexpr char kBlocking[] =
+    "NVIDIA/Megatron-LM v2.6, megatron/training.py: gradients are summed after the last backward "
+    "pass";
+constexpr char kDeepEp[] =
+    "deepseek-ai/DeepEP, README: a token is sent once to each node, and forwarded over NVLink";
+constexpr char kSends[] =
+    "NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py @d98e8a64: interleaved "
+    "stages "
+    "overlap sends (overlap_p2p_comm), others wait for them";
+constexpr char kContends[] =
+    "exchanges and products share memory and multiprocessors; round value near the median of "
+    "published FSDP runs: docs/accuracy-step-time.md";
+constexpr char kJitter[] =
+    "weak scaling of published runs, 64 to 2,048 devices: docs/accuracy-step-time.md";
+
+constexpr StackValue Same(double value, absl::string_view source) {
+  return {value, value, value, source};
+}
+
+// Hosts that start kernels of experts one by one: published runs of eager Megatron-LM.
+constexpr double kHopperExpertSeconds = 11e-3;
+constexpr double kBlackwellExpertSeconds = 4.6e-3;
+
+class StackWriter {
+ public:
+  constexpr StackWriter(absl::string_view name, absl::string_view title) {
+    out_.name = name;
+    out_.title = title;
+  }
+  // The same constants under another name.
+  constexpr StackWriter(SoftwareStack as, absl::string_view name, absl::string_view title)
+      : out_(as) {
+    out_.name = name;
+    out_.title = title;
+    out_.generic = false;
+  }
+  constexpr StackWriter& Set(Constant constant, StackValue value) {
+    out_.values[static_cast<size_t>(constant)] = value;
+    return *this;
+  }
+  constexpr StackWriter& Set(Constant constant, double value, absl::string_view source = kFitted) {
+    return Set(constant, Same(value, source));
+  }
+  constexpr StackWriter& Experts(double wide, double narrow) {
+    Set(Constant::kExpertTimeRatio, wide);
+    out_.narrow_expert_time_ratio = Same(narrow, kFitted);
+    return *this;
+  }
+  constexpr StackWriter& AllReduces(absl::string_view source) {
+    out_.all_reduces_gradients = {true, source};
+    return *this;
+  }
+  constexpr StackWriter& Generic() {
+    out_.generic = true;
+    return *this;
+  }
+  constexpr SoftwareStack Done() const { return out_; }
+
+ private:
+  SoftwareStack out_ = {};
+};
+
+// Megatron-LM with sequence parallelism and fused kernels, and what all others are told from.
+constexpr SoftwareStack Generic() {
+  return StackWriter("generic", "a stack that is not known: as Megatron-LM")
+      .Set(Constant::kAttentionTimeRatio, {1.0, 1.45, 1.25, kFitted})
+      .Set(Constant::kMemoryPassTimeRatio, 0.95)
+      .Set(Constant::kTensorExchangeExposure, 1.0, kNoOverlap)
+      .Set(Constant::kDataExchangeOverlap, 0.9, kGradientOverlap)
+      .Set(Constant::kOverlapContention, 0.55, kContends)
+      .Set(Constant::kGrowthPerDoubling, 0.004, kJitter)
+      .Set(Constant::kNarrowProductTimeRatio, 1.0)
+      .Set(Constant::kExpertLayerHostSeconds,
+           {kHopperExpertSeconds, kHopperExpertSeconds, kBlackwellExpertSeconds, kFitted})
+      .Set(Constant::kOneCopyPerNode, 0, "NVIDIA/Megatron-LM: moe_token_dispatcher_type alltoall")
+      .Set(Constant::kPipelineExchangeExposure, 0.3, kSends)
+      .Experts(1.3, 1.4)
+      .Generic()
+      .Done();
+}
+
+constexpr SoftwareStack MegatronLm() {
+  return StackWriter(Generic(), "megatron_lm", "Megatron-LM").Done();
+}
+
+constexpr SoftwareStack MegatronLm2022() {
+  return StackWriter(Generic(), "megatron_lm_2022", "Megatron-LM of 2020 to 2022")
+      .Set(Constant::kTensorExchangeExposure, 1.1)
+      .Set(Constant::kDataExchangeOverlap, 0, kBlocking)
+      .Set(Constant::kPipelineExchangeExposure, 1, "NVIDIA/Megatron-LM v2.6, megatron/schedules.py")
+      .Done();
+}
+
+constexpr SoftwareStack MegatronBridge() {
+  return StackWriter(Generic(), "megatron_bridge", "Megatron-Bridge, and NeMo before it")
+      .Set(Constant::kTensorExchangeExposure, 0.55, kOverlaps)
+      .Experts(1.25, 1.4)
+      .Set(Constant::kOneCopyPerNode, 1, kDeepEp)
+      .Done();
+}
+
+constexpr SoftwareStack MegaScale() {
+  return StackWriter(Generic(), "megascale", "MegaScale (ByteDance)")
+      .Set(Constant::kTensorExchangeExposure, 0.5,
+           "Jiang et al. 2024 (arXiv 2402.15627) section 3.2: overlaps tensor parallel exchanges")
+      .Done();
+}
+
+constexpr SoftwareStack MegatronDeepSpeed() {
+  return StackWriter(Generic(), "megatron_deepspeed", "Megatron-DeepSpeed of 2021 and 2022")
+      .Set(Constant::kMemoryPassTimeRatio, 1.8)
+      .Set(Constant::kTensorExchangeExposure, 1.1)
+      .Set(Constant::kDataExchangeOverlap, 0, kBlocking)
+      .Set(Constant::kHostSecondsPerLayer, 9e-3)
+      .AllReduces(
+          "bigscience-workshop/Megatron-DeepSpeed: the pipeline engine sums gradients on "
+          "all ranks, then the ZeRO optimizer gathers weights")
+      .Done();
+}
+
+constexpr SoftwareStack DeepSpeed() {
+  return StackWriter(Generic(), "deepspeed", "DeepSpeed")
+      .Set(Constant::kMemoryPassTimeRatio, 1.3)
+      .Set(Constant::kAttentionTimeRatio, {1.0, 2.1, 3.0, kFitted})
+      .Done();
+}
+
+constexpr SoftwareStack InternEvo() {
+  return StackWriter(Generic(), "internevo", "InternEvo of 2023")
+      .Set(Constant::kMemoryPassTimeRatio, 2.2)
+      .Set(Constant::kDataExchangeOverlap, 0)
+      .Set(Constant::kBroadcastSecondsPerRank, 2.7e-3)
+      .Done();
+}
+
+// Eager PyTorch: a kernel for each operation of a norm, an activation function or a residual.
+constexpr SoftwareStack PytorchFsdp() {
+  return StackWriter(Generic(), "pytorch_fsdp", "PyTorch FSDP, eager")
+      .Set(Constant::kAttentionTimeRatio, {1.0, 2.1, 3.0, kFitted})
+      .Set(Constant::kMemoryPassTimeRatio, 2.0)
+      .Done();
+}
+
+constexpr SoftwareStack LlmFoundry() {
+  return StackWriter(PytorchFsdp(), "llm_foundry", "llm-foundry of 2023 and 2024, eager")
+      .Set(Constant::kAttentionTimeRatio, {1.65, 2.8, 2.8, kFitted})
+      .Set(Constant::kMemoryPassTimeRatio, 2.2)
+      .Set(Constant::kGrowthPerDoubling, 0.009, kJitter)
+      .Done();
+}
+
+constexpr SoftwareStack Torchtitan() {
+  return StackWriter(PytorchFsdp(), "torchtitan", "torchtitan, FSDP2, compiled")
+      .Set(Constant::kMemoryPassTimeRatio, 1.7)
+      .Experts(1.5, 1.7)
+      .Done();
+}
+
+constexpr SoftwareStack FmsFsdp() {
+  return StackWriter(Torchtitan(), "fms_fsdp", "fms-fsdp, FSDP1, compiled").Done();
+}
+
+constexpr SoftwareStack MaxText() {
+  return StackWriter(Generic(), "maxtext", "MaxText (JAX)")
+      .Set(Constant::kAttentionTimeRatio, {1.2, 0.9, 0.9, kFitted})
+      .Set(Constant::kMemoryPassTimeRatio, 1.4)
+      .Done();
+}
+
+constexpr SoftwareStack Pax() { return StackWriter(MaxText(), "pax", "Pax (JAX)").Done(); }
+
+constexpr SoftwareStack PytorchDdp() {
+  return StackWriter(PytorchFsdp(), "pytorch_ddp", "PyTorch DistributedDataParallel, eager").Done();
+}
+
+constexpr SoftwareStack DeepSpeedZero3() {
+  return StackWriter(DeepSpeed(), "deepspeed_zero3_2021", "DeepSpeed ZeRO-3 of 2021")
+      .Set(Constant::kMemoryPassTimeRatio, 1.5)
+      .Done();
+}
+
+constexpr SoftwareStack kStacks[] = {Generic(),        MegatronLm(), MegatronLm2022(),
+                                     MegatronBridge(), MegaScale(),  MegatronDeepSpeed(),
+                                     DeepSpeed(),      InternEvo(),  PytorchFsdp(),
+                                     LlmFoundry(),     Torchtitan(), FmsFsdp(),
+                                     MaxText(),        Pax(),        PytorchDdp(),
+                                     DeepSpeedZero3()};
+
+struct ConstantRow {
+  absl::string_view name;
+  ConstantRange range;
+};
+
+// In the order of StackConstant.
+constexpr ConstantRow kConstants[] = {
+    {"attention_time_ratio", {0.5, 10}},      {"memory_pass_time_ratio", {0.3, 10}},
+    {"tensor_exchange_exposure", {0, 2}},     {"data_exchange_overlap", {0, 1}},
+    {"overlap_contention", {0, 1}},           {"host_seconds_per_layer", {0, 1}},
+    {"broadcast_seconds_per_rank", {0, 1}},   {"growth_per_doubling", {0, 0.1}},
+    {"sustained_time_ratio", {0.5, 5}},       {"narrow_sustained_time_ratio", {0.5, 5}},
+    {"narrow_product_time_ratio", {0.5, 10}}, {"expert_time_ratio", {0.5, 10}},
+    {"expert_layer_host_seconds", {0, 1}},    {"one_copy_per_node", {0, 1}},
+    {"pipeline_exchange_exposure", {0, 2}},
+};
+static_assert(sizeof(kConstants) / sizeof(kConstants[0]) == kStackConstantCount);
+
+// Null: not known.
+const SoftwareStack* FindStack(absl::string_view name) {
+  for (const SoftwareStack& stack : kStacks) {
+    if (stack.name == name) return &stack;
+  }
+  const std::string wanted = ComparableName(name);
+  for (const SoftwareStack& stack : kStacks) {
+    if (ComparableName(stack.name) == wanted) return &stack;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::string_view StackConstantName(StackConstant constant) {
+  return kConstants[static_cast<size_t>(constant)].name;
+}
+
+ConstantRange RangeOf(StackConstant constant) {
+  return kConstants[static_cast<size_t>(constant)].range;
+}
+
+double StackValue::On(DeviceGeneration generation) const {
+  switch (generation) {
+    case DeviceGeneration::kBeforeHopper:
+      return before_hopper;
+    case DeviceGeneration::kBlackwell:
+      return blackwell;
+    default:
+      return hopper;
+  }
+}
+
+absl::Span<const SoftwareStack> SoftwareStacks() { return kStacks; }
+
+const SoftwareStack& StackOf(Framework framework) {
+  switch (framework) {
+    case Framework::kMegatronLm:
+      return *FindStack("megatron_lm");
+    case Framework::kDeepSpeed:
+      return *FindStack("deepspeed");
+    case Framework::kMegatronBridge:
+      return *FindStack("megatron_bridge");
+    case Framework::kTorchtitan:
+      return *FindStack("torchtitan");
+    case Framework::kLlmFoundry:
+      return *FindStack("llm_foundry");
+    case Framework::kPytorchDdp:
+      return *FindStack("pytorch_ddp");
+    case Framework::kPytorchFsdp:
+    case Framework::kHuggingFaceTrainer:
+      return *FindStack("pytorch_fsdp");
+  }
+  return kStacks[0];
+}
+
+double SoftwareConstants::of(StackConstant constant) const {
+  const absl::optional<double>& value = given[static_cast<size_t>(constant)];
+  return value.has_value() ? *value : stack->of(constant).On(generation);
+}
+
+double SoftwareConstants::ExpertTimeRatio(bool narrow) const {
+  if (!narrow || IsGiven(StackConstant::kExpertTimeRatio)) {
+    return of(StackConstant::kExpertTimeRatio);
+  }
+  return stack->narrow_expert_time_ratio.On(generation);
+}
+
+void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolations& violations) {
+  if (!spec.name.empty() && FindStack(spec.name) == nullptr) {
+    std::vector<KnownName> names;
+    for (const SoftwareStack& stack : kStacks) names.push_back({stack.name, stack.title});
+    violations.Add(absl::StrCat(path, ".name"),
+                   UnknownNameMessage("software stack", spec.name, names, kStacksPage));
+  }
+  for (size_t i = 0; i < kStackConstantCount; ++i) {
+    if (!spec.given[i].has_value()) continue;
+    const auto constant = static_cast<StackConstant>(i);
+    const ConstantRange range = RangeOf(constant);
+    violations.RequireRange(path, StackConstantName(constant), *spec.given[i],
+                            {range.low, range.high});
+  }
+}
+
+SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framework,
+                              DeviceGeneration generation) {
+  const SoftwareStack* stack = framework == nullptr ? &kStacks[0] : &StackOf(*framework);
+  if (!spec.name.empty()) stack = FindStack(spec.name);
+  return {.stack = stack, .generation = generation, .given = spec.given};
+}
+
+}  // namespace sextant

@@ -1,0 +1,114 @@
+// The table of software stacks: how fast each runs what a layout asks for. Kernel tables hold what
+// the fastest published kernels reach; these constants hold what a stack's own kernels, overlaps
+// and host make of it.
+#ifndef SEXTANT_ENGINE_FRAMEWORK_SOFTWARE_STACK_H_
+#define SEXTANT_ENGINE_FRAMEWORK_SOFTWARE_STACK_H_
+
+#include <array>
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/base/field_violation.h"
+#include "engine/framework/framework.h"
+#include "engine/framework/workspace.h"
+
+namespace sextant {
+
+enum class StackConstant {
+  kAttentionTimeRatio,        // of attention over the fastest published kernel
+  kMemoryPassTimeRatio,       // of passes over memory over one fused kernel each
+  kTensorExchangeExposure,    // of tensor parallel exchanges: time added over their time alone
+  kDataExchangeOverlap,       // share of the passes that hides exchanges of data parallel ranks
+  kOverlapContention,         // cost of a hidden exchange of shards, over its time
+  kHostSecondsPerLayer,       // for each layer and micro-batch
+  kBroadcastSecondsPerRank,   // of the optimizer step, for each rank of the shards' group
+  kGrowthPerDoubling,         // share of a step, for each doubling of the devices beyond eight
+  kSustainedTimeRatio,        // of 16-bit products; absent from the table: the device's
+  kNarrowSustainedTimeRatio,  // of narrower products; likewise
+  kNarrowProductTimeRatio,    // of narrow products over kernels with one scale a tensor
+  kExpertTimeRatio,           // of experts' products over the grouped kernel
+  kExpertLayerHostSeconds,    // least time of a layer of experts, forward and backward
+  kOneCopyPerNode,            // 1: a token crosses the network once for each node; 0: each expert
+  kPipelineExchangeExposure,  // of sends between interleaved stages: as of tensor exchanges
+};
+inline constexpr size_t kStackConstantCount = 15;
+
+// "attention_time_ratio": a request's name for it.
+absl::string_view StackConstantName(StackConstant constant);
+
+// The range that a request may choose from.
+struct ConstantRange {
+  double low = 0;
+  double high = 0;
+};
+ConstantRange RangeOf(StackConstant constant);
+
+// One constant of one stack by the devices' generation.
+struct StackValue {
+  double before_hopper = 0;
+  double hopper = 0;
+  double blackwell = 0;
+  absl::string_view source = "";
+
+  double On(DeviceGeneration generation) const;
+};
+
+struct SoftwareStack {
+  absl::string_view name = "";   // "megatron_bridge"
+  absl::string_view title = "";  // "Megatron-Bridge, NeMo 2"
+  std::array<StackValue, kStackConstantCount> values = {};
+  StackValue narrow_expert_time_ratio = {};  // kExpertTimeRatio of products in 8 bits or fewer
+  // Gradients are summed on all ranks that divide the optimizer's numbers, and then weights
+  // gathered.
+  Cited<bool> all_reduces_gradients = {};
+  bool generic = false;  // of a framework that isn't known
+
+  const StackValue& of(StackConstant constant) const {
+    return values[static_cast<size_t>(constant)];
+  }
+};
+
+// "generic" is the first.
+absl::Span<const SoftwareStack> SoftwareStacks();
+
+// The stack of the newest release of `framework`.
+const SoftwareStack& StackOf(Framework framework);
+
+// A request's stack, and the constants in which the run differs from it.
+struct SoftwareSpec {
+  absl::string_view name = "";  // empty: the framework's
+  std::array<absl::optional<double>, kStackConstantCount> given = {};
+
+  absl::optional<double>& of(StackConstant constant) {
+    return given[static_cast<size_t>(constant)];
+  }
+};
+
+// The constants of one run.
+struct SoftwareConstants {
+  const SoftwareStack* stack = nullptr;
+  DeviceGeneration generation = DeviceGeneration::kUnknown;
+  std::array<absl::optional<double>, kStackConstantCount> given = {};
+
+  // kExpertTimeRatio is of 16-bit products; see ExpertTimeRatio().
+  double of(StackConstant constant) const;
+  double ExpertTimeRatio(bool narrow) const;
+  bool IsGiven(StackConstant constant) const {
+    return given[static_cast<size_t>(constant)].has_value();
+  }
+};
+
+// Appends to `violations` the errors of `spec`, whose path is `path`: an unknown name, with near
+// names, and constants out of range.
+void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolations& violations);
+
+// The constants of `spec`, which has passed CheckSoftware(). `framework`: null: not named.
+SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framework,
+                              DeviceGeneration generation);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_FRAMEWORK_SOFTWARE_STACK_H_
