@@ -26,11 +26,12 @@ MatmulPass PassOf(TracePass pass) {
   }
 }
 
-KernelTime Times(KernelTime time, double count) {
-  time.expected = time.expected * count;
-  time.low = time.low * count;
-  time.high = time.high * count;
-  return time;
+// `derating` with `given` in place of its factors.
+void Replace(absl::optional<double> given, Derating& derating) {
+  if (!given.has_value()) return;
+  derating.low += *given - derating.expected;
+  derating.high += *given - derating.expected;
+  derating.expected = *given;
 }
 
 }  // namespace
@@ -60,10 +61,10 @@ SecondsInterval TimeSum::interval() const {
   double below = 0;
   double above = 0;
   for (const Ends& ends : kinds_) {
-    below = std::hypot(below, ends.below);
-    above = std::hypot(above, ends.above);
+    below += ends.below * ends.below;
+    above += ends.above * ends.above;
   }
-  return {expected_ - Seconds(below), expected_, expected_ + Seconds(above)};
+  return {expected_ - Seconds(std::sqrt(below)), expected_, expected_ + Seconds(std::sqrt(above))};
 }
 
 absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::ProductsIn(
@@ -78,10 +79,12 @@ absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::Produ
 }
 
 absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const PlacedDevice& device,
-                                                                    const PricedTypes& types) {
+                                                                    const PricedTypes& types,
+                                                                    const KernelRatios& ratios) {
   absl::optional<OperationPricer> none;
   if (device.model == nullptr) return none;
   OperationPricer out;
+  out.ratios_ = ratios;
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<Products> compute,
                            ProductsIn(*device.model, UsualMatmulType(types.compute)));
   SEXTANT_ASSIGN_OR_RETURN(out.attention_, device.model->Attention(types.compute));
@@ -96,6 +99,9 @@ absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const Placed
     out.narrow_ = *std::move(narrow);
   }
   out.attention_derating_ = DeratingOfAttention(out.compute_.derating);
+  Replace(ratios.sustained, out.compute_.derating);
+  Replace(types.narrow == DataType::kUnspecified ? ratios.sustained : ratios.narrow_sustained,
+          out.narrow_.derating);
   for (const Products* const products : {&out.compute_, &out.narrow_}) {
     out.sources_.push_back(device.SourceOf(products->matmuls->source()));
     const GroupedMatmulPredictor* const experts = products->experts;
@@ -131,14 +137,16 @@ KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work
   }
   const KernelTime burst = work.batch == 1 && op.narrow ? by.matmuls->PredictQuantised(product.each)
                                                         : by.matmuls->PredictBatch(product);
-  return Sustained(burst, by.derating, by.matmuls->WorkShare(product));
+  const KernelTime time = Sustained(burst, by.derating, by.matmuls->WorkShare(product));
+  return op.narrow ? time * ratios_.narrow_product : time;
 }
 
 KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const {
   const Products& by = Of(op);
+  const double ratio = op.narrow ? ratios_.narrow_expert : ratios_.expert;
   if (by.experts == nullptr) {
     const auto m = static_cast<int64_t>(std::ceil(work.rows_per_expert));
-    return MatmulTime(op, {work.experts, m, work.n, work.k});
+    return MatmulTime(op, {work.experts, m, work.n, work.k}) * ratio;
   }
   const KernelTime burst = by.experts->PredictProduct({.experts = work.experts,
                                                        .rows_per_expert = work.rows_per_expert,
@@ -148,7 +156,7 @@ KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWo
   // All experts' rows draw power together.
   const auto rows = static_cast<int64_t>(work.rows_per_expert * static_cast<double>(work.experts));
   const MatmulShape all = {std::max<int64_t>(rows, 1), work.n, work.k};
-  return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
+  return Sustained(burst, by.derating, by.matmuls->WorkShare(all)) * ratio;
 }
 
 // Experts have the share of one expert's rows: their weights are read, and their gradients written,
@@ -176,7 +184,7 @@ KernelTime OperationPricer::AttentionTime(const TraceOp& op, const AttentionWork
   const bool backward = op.pass == TracePass::kInputGradient;
   const KernelTime burst =
       backward ? attention_->PredictBackward(shape) : attention_->Predict(shape);
-  return Sustained(burst, attention_derating_, 1);
+  return Sustained(burst, attention_derating_, 1) * ratios_.attention;
 }
 
 KernelTime OperationPricer::PassTime(const PassWork& work) const {
@@ -195,7 +203,7 @@ KernelTime OperationPricer::TimeOf(const TraceOp& op) const {
   } else if (const auto* pass = std::get_if<PassWork>(&op.work)) {
     once = PassTime(*pass);
   }
-  return Times(once, static_cast<double>(op.launches));
+  return once * static_cast<double>(op.launches);
 }
 
 }  // namespace sextant

@@ -39,6 +39,18 @@ struct PricedTypes {
   absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
 };
 
+// What a software stack makes of the kernels that were measured.
+struct KernelRatios {
+  double attention = 1;    // of times
+  double memory_pass = 1;  // of the passes of a trace
+  double narrow_product = 1;
+  double expert = 1;
+  double narrow_expert = 1;
+  // Time of products in a long run over a burst's, in place of the device's.
+  absl::optional<double> sustained = {};
+  absl::optional<double> narrow_sustained = {};
+};
+
 // A time with an 80 % interval.
 struct SecondsInterval {
   Seconds low;
@@ -69,13 +81,16 @@ class OperationPricer {
   //
   // Errors: those of DeviceModel's predictors, where measurements are damaged.
   static absl::StatusOr<absl::optional<OperationPricer>> Of(const PlacedDevice& device,
-                                                            const PricedTypes& types);
+                                                            const PricedTypes& types,
+                                                            const KernelRatios& ratios = {});
 
   // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
   KernelTime TimeOf(const TraceOp& op) const;
 
   // The share of the arithmetic in the time of a product: MatmulPredictor::WorkShare().
   double WorkShareOf(const TraceOp& op) const;
+
+  const KernelRatios& ratios() const { return ratios_; }
 
   // Sources of times, and the index of `op`'s.
   absl::Span<const KernelSource> sources() const { return sources_; }
@@ -103,6 +118,7 @@ class OperationPricer {
   const AttentionPredictor* attention_ = nullptr;
   const StreamPredictor* streams_ = nullptr;
   Derating attention_derating_ = {};
+  KernelRatios ratios_ = {};
   std::vector<KernelSource> sources_;
 };
 

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/state/state_rules.h"
@@ -106,10 +104,31 @@ class StageOperations {
   }
 
   void AddLayer(const Place& place, const LayerGradientState& state) {
+    for (const TimedOperation& each : PricedLayer(place, state)) {
+      TimedOperation& added = out_.operations.emplace_back(each);
+      added.layers = place.layers;
+      added.time = each.time * static_cast<double>(place.layers);
+    }
+  }
+
+  // One layer like that of `place`: stages share them.
+  const std::vector<TimedOperation>& PricedLayer(const Place& place,
+                                                 const LayerGradientState& state) {
+    for (const LayerOperations& each : layers_) {
+      if (each.part == place.part && each.layer_kind == place.layer_kind &&
+          each.state.frozen == state.frozen &&
+          each.state.input_needs_gradient == state.input_needs_gradient) {
+        return each.operations;
+      }
+    }
+    LayerOperations& out = layers_.emplace_back();
+    out = {place.part, place.layer_kind, state};
+    out.operations.reserve(kOperations);
     traced_.Clear();
     AppendLayerTrace(trace_, WeightsOf(place.part, place.layer_kind, state.frozen),
                      {place.part, place.layer_kind, state}, traced_);
-    Price(place);
+    Price({place.part, place.layer_kind}, out.operations);
+    return out.operations;
   }
 
   void AddFinalNorm(ModelPart part, const StackSpec& stack) {
@@ -138,10 +157,12 @@ class StageOperations {
     AddLayer(place, {.input_needs_gradient = needs});
   }
 
-  void Price(const Place& place) {
+  void Price(const Place& place) { Price(place, out_.operations); }
+  void Price(const Place& place, std::vector<TimedOperation>& to) {
     PassWork work;
     for (const TraceOp& op : traced_.ops) {
-      AddTimed(place, op, out_.operations);
+      const bool pass = std::holds_alternative<PassWork>(op.work);
+      AddTimed(place, op, to, pass ? pricer_.ratios().memory_pass : 1);
       if (op.gradient_elements == 0) continue;
       const PassWork added = AccumulationOf(op);
       work.read_bytes += added.read_bytes;
@@ -152,7 +173,7 @@ class StageOperations {
                         .name = "accumulate",
                         .pass = TracePass::kWeightGradient,
                         .work = work};
-    AddTimed(place, op, out_.operations);
+    AddTimed(place, op, to);
   }
 
   // Layers have many passes of the same size.
@@ -167,12 +188,10 @@ class StageOperations {
     return next.time;
   }
 
-  void AddTimed(const Place& place, const TraceOp& op, std::vector<TimedOperation>& to) {
-    KernelTime time = TimeOf(op);
-    const auto layers = static_cast<double>(place.layers);
-    time.expected = time.expected * layers;
-    time.low = time.low * layers;
-    time.high = time.high * layers;
+  // `ratio`: of the time.
+  void AddTimed(const Place& place, const TraceOp& op, std::vector<TimedOperation>& to,
+                double ratio = 1) {
+    const KernelTime time = TimeOf(op) * (static_cast<double>(place.layers) * ratio);
     to.push_back({.part = place.part,
                   .layer_kind = place.layer_kind,
                   .layers = place.layers,
@@ -303,6 +322,12 @@ class StageOperations {
     PassWork work = {};
     KernelTime time = {};
   };
+  struct LayerOperations {
+    ModelPart part = ModelPart::kDecoder;
+    int layer_kind = 0;
+    LayerGradientState state = {};
+    std::vector<TimedOperation> operations = {};  // of one layer
+  };
 
   const ComputeInput& in_;
   const MemoryJob& job_;
@@ -312,40 +337,9 @@ class StageOperations {
   Trace traced_;
   std::array<PricedPass, 8> passes_ = {};  // the last ones
   size_t next_pass_ = 0;
+  std::vector<LayerOperations> layers_;
   StageCompute out_;
 };
-
-Seconds SlowestOf(const ComputeEstimate& estimate) {
-  Seconds out = {};
-  for (const StageCompute& stage : estimate.stages) {
-    out = std::max(out, stage.micro_batch.expected);
-  }
-  return out;
-}
-
-absl::StatusOr<ComputeEstimate> ComputeOn(const ComputeInput& in, const OperationPricer& pricer,
-                                          CallWork& work) {
-  ComputeEstimate out = {.sources = {pricer.sources().begin(), pricer.sources().end()}};
-  const std::vector<bool> alike =
-      AlikeStages(in.spec, in.model.job(), in.model.weights().placement());
-  StageOperations operations(in, pricer);
-  size_t count = 0;
-  for (int64_t stage = 0; stage < in.model.stage_count(); ++stage) {
-    if (stage > 0 && alike[static_cast<size_t>(stage)]) {
-      ++out.stages.back().stage_count;
-      continue;
-    }
-    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
-    const StageCompute& added = out.stages.emplace_back(operations.Of(stage));
-    count += added.operations.size() + added.step_operations.size();
-    if (count <= kMaxOperations) continue;
-    return InvalidField(
-        "options.include_operations",
-        absl::StrCat("would list more than ", kMaxOperations, " operations over ",
-                     in.model.stage_count(), " stages: leave it out, or plan fewer stages"));
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -359,18 +353,20 @@ StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, in
   return StageOperations(in, pricer).Of(stage);
 }
 
-absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
-    const ComputeInput& in, absl::Span<const PlacedDevice> devices, CallWork& work) {
-  absl::optional<ComputeEstimate> out;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
-                             OperationPricer::Of(devices[i], in.types));
-    if (!pricer.has_value()) return absl::optional<ComputeEstimate>();
-    SEXTANT_ASSIGN_OR_RETURN(ComputeEstimate one, ComputeOn(in, *pricer, work));
-    one.device = i;
-    if (!out.has_value() || SlowestOf(one) > SlowestOf(*out)) out = std::move(one);
+absl::Status ForEachStageCompute(const ComputeInput& in, const OperationPricer& pricer,
+                                 CallWork& work, ComputeVisitor visit) {
+  const std::vector<bool> alike =
+      AlikeStages(in.spec, in.model.job(), in.model.weights().placement());
+  StageOperations operations(in, pricer);
+  int64_t next = 0;
+  for (int64_t stage = 0; stage < in.model.stage_count(); stage = next) {
+    for (++next; next < in.model.stage_count() && alike[static_cast<size_t>(next)];) ++next;
+    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
+    StageCompute compute = operations.Of(stage);
+    compute.stage_count = next - stage;
+    SEXTANT_RETURN_IF_ERROR(visit(std::move(compute)));
   }
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

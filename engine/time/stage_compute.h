@@ -7,13 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/optional.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
-#include "engine/hardware/placement.h"
-#include "engine/hardware/predict/kernel_source.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/model/trace/trace.h"
 #include "engine/time/operation_pricer.h"
@@ -29,7 +27,7 @@ struct TimedOperation {
   // The sum of all launches in all layers, for one micro-batch (of a step operation: for one step).
   // 0 for collectives.
   KernelTime time;
-  size_t source = 0;  // index into ComputeEstimate::sources; of no use for collectives
+  size_t source = 0;  // index into OperationPricer::sources(); of no use for collectives
 };
 
 // The work of the host that starts a stage's kernels one by one.
@@ -54,15 +52,6 @@ struct StageCompute {
   HostWork host = {};
   double flops = 0;  // of a micro-batch's products on one GPU, recomputation included
 };
-
-struct ComputeEstimate {
-  std::vector<StageCompute> stages = {};  // in their order
-  std::vector<KernelSource> sources = {};
-  size_t device = 0;  // the index of the device of the placement that decides
-};
-
-// The most operations of an answer, all stages together: as many as a ledger's rows.
-inline constexpr size_t kMaxOperations = 10'000;
 
 // Time of the host to start one kernel of an eager framework: Python, dispatch, autograd, driver.
 // 2 us of an addition without and 7 us of a multiplication with autograd (pytorch/pytorch issue
@@ -99,16 +88,12 @@ struct ComputeInput {
 // The compute of one stage, whose times are `pricer`'s.
 StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, int64_t stage);
 
-// The compute of all stages on the device of `devices` that takes longest. Absent where one of
-// them is unknown in the job's types, or `devices` is empty.
+// Visits the compute of all stages in their order, of those that are alike once.
 //
-// Each interval adds up the errors of one kind of kernel, which all its kernels share, and takes
-// the root of the sum of squares over kinds, whose errors are independent.
-//
-// Errors: those of OperationPricer::Of() and of `work`; kInvalidArgument
-// "options.include_operations" beyond kMaxOperations.
-absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
-    const ComputeInput& in, absl::Span<const PlacedDevice> devices, CallWork& work);
+// Errors: those of `work` and of `visit`.
+using ComputeVisitor = absl::FunctionRef<absl::Status(StageCompute compute)>;
+absl::Status ForEachStageCompute(const ComputeInput& in, const OperationPricer& pricer,
+                                 CallWork& work, ComputeVisitor visit);
 
 }  // namespace sextant
 

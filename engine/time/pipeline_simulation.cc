@@ -1,0 +1,344 @@
+#include "engine/time/pipeline_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "engine/base/checked_math.h"
+#include "engine/memory/schedule/schedule_order.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kTolerance = 1e-12;  // of the time so far: far above what rounding does
+
+struct PassTime {
+  double start = 0;
+  double end = 0;
+};
+
+struct Stage {
+  std::vector<WorkItem> order;
+  std::vector<PassTime> passes;  // that ran, in their order
+  size_t limit = 0;              // of passes to run until the next jump
+  size_t valid_from = 0;         // passes before it are from before the latest jump
+  double start = 0;
+  bool queued = false;
+
+  double End() const { return passes.empty() ? 0 : passes.back().end; }
+};
+
+// How far apart in the orders passes are that repeat.
+struct Period {
+  int64_t micro_batches = 0;
+  size_t passes = 0;  // of a stage
+  int64_t index = 0;  // of micro-batches that enter at one end
+};
+
+class Simulation {
+ public:
+  Simulation(const PipelineInput& in, double send)
+      : in_(in),
+        two_ends_(in.pipeline.schedule == PipelineSchedule::kDualPipe),
+        stage_count_(in.layout.pipeline_parallel_size),
+        chunk_count_(two_ends_ ? 2 : in.layout.virtual_stage_count),
+        send_(stage_count_ > 1 ? send : 0),
+        stages_(static_cast<size_t>(stage_count_)),
+        outputs_(static_cast<size_t>(stage_count_ * chunk_count_)),
+        gradients_(outputs_.size()) {}
+
+  absl::optional<SimulatedSeconds> Run() {
+    int64_t count = std::min(in_.pipeline.micro_batch_count, FirstCount());
+    int64_t left = in_.pipeline.micro_batch_count - count;
+    while (left > 0) {
+      if (PassesOf(count) * stage_count_ > kMaxPipelinePasses) return absl::nullopt;
+      SetOrders(count, /*whole=*/false);
+      RunPasses();
+      left -= Skip(left);
+      const int64_t more = std::min(left, CeilDivide(count, 2 * Unit()) * Unit());
+      count += more;
+      left -= more;
+    }
+    if (PassesOf(count) * stage_count_ > 2 * kMaxPipelinePasses) return absl::nullopt;
+    SetOrders(count, /*whole=*/true);
+    RunPasses();
+    return Result();
+  }
+
+ private:
+  // Micro-batches come in multiples of it.
+  int64_t Unit() const { return two_ends_ ? 2 : chunk_count_ > 1 ? stage_count_ : 1; }
+  // Passes of a stage.
+  int64_t PassesOf(int64_t count) const {
+    const int64_t parts = two_ends_ || chunk_count_ > 1 ? 2 : 3;
+    return parts * count * (two_ends_ ? 1 : chunk_count_);
+  }
+  // No stage has more micro-batches in flight: docs/memory_schedules.md.
+  int64_t MostInFlight() const {
+    if (in_.pipeline.schedule == PipelineSchedule::kZeroBubbleH2) return 2 * stage_count_;
+    if (two_ends_) return stage_count_ + 2;
+    if (chunk_count_ == 1) return stage_count_;
+    return stage_count_ + CeilDivide(stage_count_, chunk_count_);
+  }
+  // Enough to fill the pipeline, to settle and to repeat twice, and what the end takes.
+  int64_t FirstCount() const {
+    return CeilDivide(4 * MostInFlight() + 2 * Unit(), Unit()) * Unit();
+  }
+
+  void SetOrders(int64_t count, bool whole) {
+    PipelineSpec pipeline = in_.pipeline;
+    pipeline.micro_batch_count = count;
+    for (int64_t i = 0; i < stage_count_; ++i) {
+      Stage& stage = stages_[static_cast<size_t>(i)];
+      // Can't fail: kMaxPipelinePasses is less than kMaxOrderItems.
+      stage.order = *OrderOfStage(pipeline, in_.layout, i);
+      stage.passes.reserve(stage.order.size());
+      stage.limit = whole ? stage.order.size() : CommonPasses(stage.order, i);
+    }
+  }
+
+  // The passes that orders for more micro-batches begin with, too: up to the last forward pass;
+  // under DualPipe, up to the last pair with a micro-batch from the nearer end.
+  size_t CommonPasses(const std::vector<WorkItem>& order, int64_t stage) const {
+    const int64_t near_chunk = 2 * stage < stage_count_ ? 0 : 1;
+    size_t last = order.size() - 1;
+    while (order[last].work != ScheduleWork::kForward ||
+           (two_ends_ && order[last].chunk != near_chunk)) {
+      --last;
+    }
+    return last + (two_ends_ ? 2 : 1);
+  }
+
+  void RunPasses() {
+    for (int64_t i = 0; i < stage_count_; ++i) Queue(i);
+    while (!queue_.empty()) {
+      const int64_t stage = queue_.back();
+      queue_.pop_back();
+      stages_[static_cast<size_t>(stage)].queued = false;
+      while (Step(stage)) {
+      }
+    }
+  }
+
+  void Queue(int64_t stage) {
+    Stage& s = stages_[static_cast<size_t>(stage)];
+    if (s.queued || s.passes.size() == s.limit) return;
+    s.queued = true;
+    queue_.push_back(stage);
+  }
+
+  struct Place {
+    int64_t stage = 0;
+    int64_t chunk = 0;
+  };
+  size_t IndexOf(Place place) const {
+    return static_cast<size_t>(place.stage * chunk_count_ + place.chunk);
+  }
+
+  // One chunk further along a micro-batch's way, or back; false beyond its ends.
+  bool Move(bool further, Place& place) const {
+    const bool up = two_ends_ && place.chunk == 1 ? !further : further;
+    place.stage += up ? 1 : -1;
+    if (place.stage >= 0 && place.stage < stage_count_) return true;
+    if (two_ends_) return false;
+    place.stage = up ? 0 : stage_count_ - 1;
+    place.chunk += up ? 1 : -1;
+    return place.chunk >= 0 && place.chunk < chunk_count_;
+  }
+
+  // The ends of the passes that passes like `item` wait for; null where they wait for none.
+  const std::vector<double>* InputsOf(const WorkItem& item, int64_t stage) const {
+    if (item.work == ScheduleWork::kWeightGradient) return nullptr;
+    const bool forward = item.work == ScheduleWork::kForward;
+    Place place = {stage, item.chunk};
+    if (!Move(!forward, place)) return nullptr;
+    return &(forward ? outputs_ : gradients_)[IndexOf(place)];
+  }
+
+  double DurationOf(const WorkItem& item, int64_t stage) const {
+    const ChunkTime& time = in_.chunks[IndexOf({stage, item.chunk})];
+    switch (item.work) {
+      case ScheduleWork::kForward:
+        return time.forward.value();
+      case ScheduleWork::kBackward:
+        return time.input_gradient.value() + time.weight_gradient.value();
+      case ScheduleWork::kInputGradient:
+        return time.input_gradient.value();
+      case ScheduleWork::kWeightGradient:
+        return time.weight_gradient.value();
+    }
+    return 0;
+  }
+
+  // Runs the stage's next pass, or pair of passes, if it can.
+  bool Step(int64_t index) {
+    Stage& stage = stages_[static_cast<size_t>(index)];
+    const size_t first = stage.passes.size();
+    if (first == stage.limit) return false;
+    const size_t end = first + (stage.order[first].with_next ? 2 : 1);
+    PassTime time = {.start = stage.End()};
+    double duration = 0;
+    for (size_t i = first; i < end; ++i) {
+      const WorkItem& item = stage.order[i];
+      duration += DurationOf(item, index);
+      const std::vector<double>* inputs = InputsOf(item, index);
+      if (inputs == nullptr) continue;
+      if (static_cast<size_t>(item.micro_batch) >= inputs->size()) return false;
+      time.start = std::max(time.start, (*inputs)[static_cast<size_t>(item.micro_batch)] + send_);
+    }
+    if (first == 0) stage.start = time.start;
+    time.end = time.start + duration;
+    for (size_t i = first; i < end; ++i) {
+      stage.passes.push_back(time);
+      Send(stage.order[i], index, time.end);
+    }
+    return true;
+  }
+
+  // Passes of a chunk end in the order of micro-batches.
+  void Send(const WorkItem& item, int64_t stage, double end) {
+    if (item.work == ScheduleWork::kWeightGradient) return;
+    const bool forward = item.work == ScheduleWork::kForward;
+    Place place = {stage, item.chunk};
+    (forward ? outputs_ : gradients_)[IndexOf(place)].push_back(end);
+    if (Move(forward, place)) Queue(place.stage);
+  }
+
+  // Leaves out as many of `left` micro-batches as it can, and returns how many.
+  int64_t Skip(int64_t left) {
+    double now = 0;
+    for (const Stage& stage : stages_) now = std::max(now, stage.End());
+    tolerance_ = kTolerance * now;
+    const int64_t longest = std::min(left, std::max(Unit(), MostInFlight()));
+    for (int64_t q = Unit(); q <= longest; q += Unit()) {
+      const Period period = {.micro_batches = q,
+                             .passes = static_cast<size_t>(PassesOf(q)),
+                             .index = two_ends_ ? q / 2 : q};
+      if (!Repeats(period)) continue;
+      const int64_t times = Times(period, left / q);
+      if (times == 0) continue;
+      Jump(period, times);
+      return times * q;
+    }
+    return 0;
+  }
+
+  // Passes of a stage whose results another may still wait for.
+  size_t Window() const { return static_cast<size_t>(PassesOf(MostInFlight())); }
+
+  bool Repeats(const Period& period) const {
+    const size_t q = period.passes;
+    for (const Stage& stage : stages_) {
+      const size_t count = stage.passes.size();
+      if (count < stage.valid_from + Window() + 2 * q) return false;
+      for (size_t i = count; i-- > count - Window() - q;) {
+        const WorkItem& item = stage.order[i];
+        const WorkItem& before = stage.order[i - q];
+        if (item.work != before.work || item.chunk != before.chunk ||
+            item.with_next != before.with_next ||
+            item.micro_batch != before.micro_batch + period.index) {
+          return false;
+        }
+        if (i < count - Window()) continue;
+        const double change =
+            stage.passes[i].end + stage.passes[i - 2 * q].end - 2 * stage.passes[i - q].end;
+        if (std::abs(change) > tolerance_) return false;
+      }
+    }
+    return true;
+  }
+
+  // The most times, up to `most`, that all passes wait for the same as before.
+  int64_t Times(const Period& period, int64_t most) const {
+    double times = static_cast<double>(most);
+    const auto limit = [&](double slack, double added, double input_added) {
+      if (input_added <= added + tolerance_) return;
+      times = std::min(times, std::max(0.0, slack) / (input_added - added));
+    };
+    for (int64_t s = 0; s < stage_count_; ++s) {
+      const Stage& stage = stages_[static_cast<size_t>(s)];
+      for (size_t i = stage.passes.size() - period.passes; i < stage.passes.size(); ++i) {
+        const double start = stage.passes[i].start;
+        const double added = start - stage.passes[i - period.passes].start;
+        if (!stage.order[i - 1].with_next) {
+          const double free = stage.passes[i - 1].end;
+          limit(start - free, added, free - stage.passes[i - 1 - period.passes].end);
+        }
+        const std::vector<double>* inputs = InputsOf(stage.order[i], s);
+        if (inputs == nullptr) continue;
+        const size_t k = static_cast<size_t>(stage.order[i].micro_batch);
+        const double input = (*inputs)[k];
+        limit(start - (input + send_), added,
+              input - (*inputs)[k - static_cast<size_t>(period.index)]);
+      }
+    }
+    return static_cast<int64_t>(times);
+  }
+
+  void Jump(const Period& period, int64_t times) {
+    const double n = static_cast<double>(times);
+    double most = 0;  // what the fastest stage adds: left out of all, so that times stay small
+    for (const Stage& stage : stages_) {
+      most =
+          std::max(most, stage.End() - stage.passes[stage.passes.size() - 1 - period.passes].end);
+    }
+    skipped_ += n * most;
+    std::vector<double> shifts(period.passes);
+    for (int64_t s = 0; s < stage_count_; ++s) {
+      Stage& stage = stages_[static_cast<size_t>(s)];
+      const size_t count = stage.passes.size();
+      for (size_t i = count - period.passes; i < count; ++i) {
+        const double added = stage.passes[i].end - stage.passes[i - period.passes].end;
+        shifts[i % period.passes] = n * (added - most);
+      }
+      stage.start -= n * most;
+      stage.valid_from = count - Window();
+      for (size_t i = stage.valid_from; i < count; ++i) {
+        Shift(stage.order[i], s, stage.passes[i], shifts[i % period.passes]);
+      }
+    }
+  }
+
+  void Shift(const WorkItem& item, int64_t stage, PassTime& time, double by) {
+    time.start += by;
+    time.end += by;
+    if (item.work == ScheduleWork::kWeightGradient) return;
+    const bool forward = item.work == ScheduleWork::kForward;
+    (forward ? outputs_
+             : gradients_)[IndexOf({stage, item.chunk})][static_cast<size_t>(item.micro_batch)] +=
+        by;
+  }
+
+  SimulatedSeconds Result() const {
+    SimulatedSeconds out;
+    for (const Stage& stage : stages_) {
+      out.total = std::max(out.total, stage.End() + skipped_);
+      out.longest_stage = std::max(out.longest_stage, stage.End() - stage.start);
+    }
+    return out;
+  }
+
+  const PipelineInput& in_;
+  const bool two_ends_;
+  const int64_t stage_count_;
+  const int64_t chunk_count_;
+  const double send_;
+  std::vector<Stage> stages_;
+  std::vector<int64_t> queue_;  // stages that may have a pass to run
+  // The ends of the forward passes of each chunk, and of what makes its input's gradients, by
+  // micro-batch.
+  std::vector<std::vector<double>> outputs_;
+  std::vector<std::vector<double>> gradients_;
+  double tolerance_ = 0;
+  double skipped_ = 0;  // what jumps have left out of all ends
+};
+
+}  // namespace
+
+absl::optional<SimulatedSeconds> SimulatePipeline(const PipelineInput& in, double send) {
+  return Simulation(in, send).Run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,28 @@
+// The orders of a pipeline's stages, pass by pass.
+#ifndef SEXTANT_ENGINE_TIME_PIPELINE_SIMULATION_H_
+#define SEXTANT_ENGINE_TIME_PIPELINE_SIMULATION_H_
+
+#include "absl/types/optional.h"
+#include "engine/time/pipeline_time.h"
+
+namespace sextant {
+
+struct SimulatedSeconds {
+  double total = 0;
+  double longest_stage = 0;
+};
+
+// A pass begins when its stage is free and its input has arrived: what the chunk before it on the
+// way made, `send` later. DualPipe's pairs begin when both can, take as long as one after the
+// other, and end together: OrderOfStage() has them. Absent where the time doesn't settle within
+// kMaxPipelinePasses.
+//
+// Long steps: the orders for a few micro-batches begin as those for more do. Where each pass of
+// the last micro-batches came d (of its own) later than the one q micro-batches before, and that
+// one d after its own, further passes do the same until a stage waits for something else than
+// before: n q micro-batches are left out by adding n d to the ends of these passes.
+absl::optional<SimulatedSeconds> SimulatePipeline(const PipelineInput& in, double send);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_PIPELINE_SIMULATION_H_

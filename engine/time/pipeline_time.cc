@@ -1,0 +1,201 @@
+#include "engine/time/pipeline_time.h"
+
+#include <algorithm>
+
+#include "absl/types/optional.h"
+#include "engine/memory/schedule/in_flight.h"
+#include "engine/time/pipeline_rounds.h"
+#include "engine/time/pipeline_simulation.h"
+
+namespace sextant {
+namespace {
+
+struct Outcome {
+  double total = 0;
+  double longest_stage = 0;
+  PipelineMethod method = PipelineMethod::kFormula;
+};
+
+// One micro-batch on one chunk of a stage, in seconds: F, B and W of arXiv 2401.10241.
+struct Passes {
+  double forward = 0;
+  double input = 0;
+  double weight = 0;
+  double Sum() const { return forward + input + weight; }
+};
+
+class Pipeline {
+ public:
+  explicit Pipeline(const PipelineInput& in)
+      : in_(in),
+        stages_(in.layout.pipeline_parallel_size),
+        count_(in.pipeline.micro_batch_count),
+        chunks_(InFlight(in.pipeline, in.layout).chunk_count()) {}
+
+  double LongestWork() const {
+    // A micro-batch passes through one of the two chunks under DualPipe, half of them each.
+    const double times = static_cast<double>(count_) * (TwoEnds() ? 0.5 : 1);
+    double longest = 0;
+    for (int64_t stage = 0; stage < stages_; ++stage) {
+      double sum = 0;
+      for (int64_t c = 0; c < chunks_; ++c) sum += PassesOf(stage * chunks_ + c).Sum();
+      longest = std::max(longest, sum * times);
+    }
+    return longest;
+  }
+
+  Outcome Run(double send) const {
+    if (stages_ == 1) send = 0;
+    if (in_.pipeline.schedule == PipelineSchedule::kGPipe) return GPipe(send);
+    if (HasFormula(send)) return Formula(PassesOf(0), LongestWork(), send);
+    if (absl::optional<Outcome> simulated = Simulated(send)) return *simulated;
+    Outcome out = Formula(MeanPasses(), LongestWork(), send);
+    out.method = PipelineMethod::kApproximation;
+    return out;
+  }
+
+ private:
+  bool TwoEnds() const { return in_.pipeline.schedule == PipelineSchedule::kDualPipe; }
+
+  Passes PassesOf(int64_t index) const {
+    const ChunkTime& time = in_.chunks[static_cast<size_t>(index)];
+    return {time.forward.value(), time.input_gradient.value(), time.weight_gradient.value()};
+  }
+
+  Passes MeanPasses() const {
+    Passes sum;
+    const double share = 1 / static_cast<double>(stages_ * chunks_);
+    for (int64_t i = 0; i < stages_ * chunks_; ++i) {
+      const Passes passes = PassesOf(i);
+      sum.forward += passes.forward * share;
+      sum.input += passes.input * share;
+      sum.weight += passes.weight * share;
+    }
+    return sum;
+  }
+
+  bool Even() const {
+    const ChunkTime& first = in_.chunks[0];
+    return std::all_of(in_.chunks.begin(), in_.chunks.end(), [&](const ChunkTime& time) {
+      return time.forward == first.forward && time.input_gradient == first.input_gradient &&
+             time.weight_gradient == first.weight_gradient;
+    });
+  }
+
+  // Where Formula() is exact.
+  bool HasFormula(double send) const {
+    if (stages_ == 1 && chunks_ == 1) return true;
+    switch (in_.pipeline.schedule) {
+      case PipelineSchedule::kOneForwardOneBackward:
+        return (chunks_ == 1 || send == 0) && Even();
+      case PipelineSchedule::kZeroBubbleH1:
+        return send == 0 && count_ >= stages_ && Even();
+      case PipelineSchedule::kZeroBubbleH2:
+        return send == 0 && count_ >= 2 * stages_ && Even();
+      case PipelineSchedule::kGPipe:
+      case PipelineSchedule::kDualPipe:
+        return false;
+    }
+    return false;
+  }
+
+  // Each half is a line of machines that all do the same: a micro-batch's way through all of them,
+  // and the longest pass once for each other micro-batch. The last stage ends all forward passes
+  // last, and begins the backward ones. Even stages: (m + p - 1) (F + B + W), Huang et al. 2019,
+  // arXiv 1811.06965, section 2.3.
+  Outcome GPipe(double send) const {
+    double way = 2 * static_cast<double>(stages_ - 1) * send;
+    double forward = 0;
+    double backward = 0;
+    for (int64_t i = 0; i < stages_; ++i) {
+      const Passes passes = PassesOf(i);
+      way += passes.Sum();
+      forward = std::max(forward, passes.forward);
+      backward = std::max(backward, passes.input + passes.weight);
+    }
+    const double total = way + static_cast<double>(count_ - 1) * (forward + backward);
+    return {.total = total, .longest_stage = total};
+  }
+
+  absl::optional<Outcome> Simulated(double send) const {
+    const bool one_chunk = chunks_ == 1;
+    if (one_chunk && in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
+      const absl::optional<double> total = OneForwardOneBackwardSeconds(in_, send);
+      if (!total.has_value()) return absl::nullopt;
+      return Outcome{*total, *total, PipelineMethod::kSimulation};
+    }
+    const absl::optional<SimulatedSeconds> out = SimulatePipeline(in_, send);
+    if (!out.has_value()) return absl::nullopt;
+    return Outcome{out->total, out->longest_stage, PipelineMethod::kSimulation};
+  }
+
+  // Even stages, p - 1 of them besides one that works all the time, less what they do meanwhile:
+  //   1F1B          (p - 1) (F + B + W), the same of shorter passes where stages are interleaved:
+  //                 Narayanan et al. 2021, arXiv 2104.04473, section 2.2
+  //   ZB-H1, ZB-H2  (p - 1) (F + B - W) and (p - 1) (F + B - 2 W): Qi et al. 2023, arXiv
+  //                 2401.10241, section 2.3, where W is short. A longer W hides no more than there
+  //                 is; the rest follows from the orders, and was compared with running them.
+  //   DualPipe      (p/2 - 1) (F&B + B - 3 W), B both halves there, F&B = F + B:
+  //                 DeepSeek-V3, arXiv 2412.19437, table 2. Exact where F = B = W.
+  Outcome Formula(const Passes& t, double work, double send) const {
+    const double others = static_cast<double>(stages_ - 1);
+    const double way = 2 * static_cast<double>(stages_ * chunks_ - 1) * send;
+    switch (in_.pipeline.schedule) {
+      case PipelineSchedule::kZeroBubbleH1: {
+        const double bubble = std::max(t.input, t.forward + t.input - t.weight);
+        const double total = std::max(bubble, t.forward);
+        return {work + others * total + way, work + others * bubble + way};
+      }
+      case PipelineSchedule::kZeroBubbleH2: {
+        const double bubble =
+            std::max({0.0, t.input - t.forward, t.forward + t.input - 2 * t.weight});
+        const double total = std::max(bubble, t.forward);
+        return {work + others * total + way, work + others * bubble + way};
+      }
+      case PipelineSchedule::kDualPipe: {
+        const double pairs = static_cast<double>(stages_ / 2 - 1);
+        const double total =
+            work + pairs * std::max(0.0, t.Sum() + t.input - 2 * t.weight) + way / 2;
+        return {total, total};
+      }
+      case PipelineSchedule::kOneForwardOneBackward:
+      case PipelineSchedule::kGPipe:
+        break;
+    }
+    const double total = work + others * t.Sum() + (chunks_ == 1 ? EvenSends() * send : way);
+    return {total, total};
+  }
+
+  // Sends that follow on each other in 1F1B with even stages. A stage that has sent waits for what
+  // comes back: of the m + p - 1 passes forward and backward that the step is long, every p in turn
+  // are one micro-batch's way through all stages and back, and the rest one through as many stages
+  // as it has time for.
+  double EvenSends() const {
+    const int64_t passes = count_ + stages_ - 1;
+    return 2 * static_cast<double>((stages_ - 1) * (passes / stages_) +
+                                   std::max<int64_t>(passes % stages_ - 1, 0));
+  }
+
+  const PipelineInput& in_;
+  const int64_t stages_;
+  const int64_t count_;
+  const int64_t chunks_;
+};
+
+}  // namespace
+
+PipelineTime TimeOfPipeline(const PipelineInput& in) {
+  const Pipeline pipeline(in);
+  const Outcome outcome = pipeline.Run(in.send.value());
+  PipelineTime out = {.total = Seconds(outcome.total),
+                      .longest_stage = Seconds(outcome.longest_stage),
+                      .work = Seconds(pipeline.LongestWork()),
+                      .sends = Seconds(0),
+                      .method = outcome.method};
+  if (in.send > Seconds(0) && in.layout.pipeline_parallel_size > 1) {
+    out.sends = out.total - Seconds(pipeline.Run(0).total);
+  }
+  return out;
+}
+
+}  // namespace sextant

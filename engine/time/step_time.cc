@@ -1,0 +1,369 @@
+#include "engine/time/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/memory/state/state_rules.h"
+#include "engine/time/pipeline_time.h"
+
+namespace sextant {
+namespace {
+
+using Constant = StackConstant;
+using Parts = std::array<double, kStepCauseCount>;
+
+constexpr double kFasterBy = 1.1;
+constexpr double kServerDevices = 8;
+constexpr double kBackwardShare = 2.0 / 3;
+
+double& At(Parts& parts, StepCause cause) { return parts[static_cast<size_t>(cause)]; }
+
+// Factors on times; 1: as they are.
+struct Slowness {
+  std::array<double, kStepRateCount> of = {1, 1, 1, 1, 1};
+
+  double at(StepRate rate) const { return of[static_cast<size_t>(rate)]; }
+  double operator()(const LinkSeconds& links) const {
+    return links.within * at(StepRate::kLink) + links.across * at(StepRate::kNetwork);
+  }
+};
+
+// One stage's micro-batch.
+struct StageParts {
+  Parts parts = {};
+  double forward = 0;
+  double input_gradient = 0;
+  double weight_gradient = 0;
+  // Of `forward` and so on: of operations outside the layers.
+  double forward_outside = 0;
+  double backward_outside = 0;
+
+  double all() const { return forward + input_gradient + weight_gradient; }
+};
+
+// A step at one slowness of each rate.
+class Step {
+ public:
+  Step(const StepInput& in, const Slowness& slow) : in_(in), slow_(slow) {
+    for (const StageTime& stage : in.stages) {
+      kind_of_.insert(kind_of_.end(), static_cast<size_t>(stage.stage_count), kinds_.size());
+      kinds_.push_back(PartsOf(stage));
+    }
+  }
+
+  StepEstimate Estimate() {
+    AddPipeline();
+    AddOnceAStep();
+    AddScale();
+    double sum = 0;
+    for (const double part : out_.parts) sum += part;
+    out_.seconds.expected = Seconds(sum);
+    out_.micro_batch_count = in_.job.pipeline.micro_batch_count;
+    return out_;
+  }
+
+ private:
+  double constant(Constant constant) const { return in_.software.of(constant); }
+  double& part(StepCause cause) { return At(out_.parts, cause); }
+
+  // Exchanges of tensor parallel ranks add the stack's share of their time, rings what attention
+  // does not hide, those of experts all.
+  double AddPass(const PassSeconds& pass, StageParts& out) const {
+    const double arithmetic = slow_.at(StepRate::kArithmetic);
+    const double attention = pass.of(KernelKind::kAttention) * arithmetic;
+    const std::array<std::pair<StepCause, double>, 7> added = {
+        {{StepCause::kMatmul, pass.of(KernelKind::kMatmul) * arithmetic},
+         {StepCause::kExperts, pass.of(KernelKind::kGroupedMatmul) * arithmetic},
+         {StepCause::kAttention, attention},
+         {StepCause::kMemoryPass,
+          pass.of(KernelKind::kMemoryPass) * slow_.at(StepRate::kMemoryBandwidth)},
+         {StepCause::kTensorExchange,
+          slow_(pass.tensor) * constant(Constant::kTensorExchangeExposure)},
+         {StepCause::kContextExchange, std::max(0.0, slow_(pass.context) - attention)},
+         {StepCause::kExpertExchange, slow_(pass.expert)}}};
+    double sum = 0;
+    for (const auto& [cause, seconds] : added) {
+      At(out.parts, cause) += seconds;
+      sum += seconds;
+    }
+    return sum;
+  }
+
+  // A hidden exchange of shards still slows the passes that hide it.
+  double Exposed(double exchange, double passes) const {
+    return std::max(0.0, exchange - passes) +
+           constant(Constant::kOverlapContention) * std::min(exchange, passes);
+  }
+
+  StageParts PartsOf(const StageTime& stage) const {
+    StageParts out;
+    out.forward = AddPass(stage.forward, out);
+    out.input_gradient = AddPass(stage.input_gradient, out);
+    out.weight_gradient = AddPass(stage.weight_gradient, out);
+    out.forward_outside = stage.forward.outside_layers;
+    out.backward_outside =
+        stage.input_gradient.outside_layers + stage.weight_gradient.outside_layers;
+    AddShards(stage, out);
+    AddHost(stage, out);
+    return out;
+  }
+
+  void AddShards(const StageTime& stage, StageParts& out) const {
+    const StateSharding& sharding = in_.job.state.sharding;
+    const double gather = slow_(stage.gather);
+    const auto count = static_cast<double>(in_.job.pipeline.micro_batch_count);
+    const double reduce = slow_(stage.reduce) / (in_.job.buffers.deferred_reduction ? count : 1);
+    const double forward = Exposed(gather, out.forward);
+    const double again = sharding.reshard_after_forward ? gather : 0;
+    const double backward = Exposed(again + reduce, out.input_gradient + out.weight_gradient);
+    At(out.parts, StepCause::kShardExchange) += forward + backward;
+    out.forward += forward;
+    out.input_gradient += backward;
+  }
+
+  // The host adds its time for each layer; where its time to start all kernels, or the least time
+  // of layers of experts, is longer than the device's, the device waits.
+  void AddHost(const StageTime& stage, StageParts& out) const {
+    const double launches = static_cast<double>(stage.launches) * HostCosts::kLaunchSeconds;
+    const double least = static_cast<double>(stage.launches > 0 ? stage.expert_layers : 0) *
+                         constant(Constant::kExpertLayerHostSeconds);
+    const double of_experts = stage.expert_layer_seconds * slow_.at(StepRate::kArithmetic) +
+                              At(out.parts, StepCause::kExpertExchange);
+    const double host = slow_.at(StepRate::kHost);
+    const double waits = std::max({0.0, launches * host - out.all(), least * host - of_experts});
+    const double layers =
+        static_cast<double>(stage.layers) * constant(Constant::kHostSecondsPerLayer) * host;
+    At(out.parts, StepCause::kHost) += waits + layers;
+    out.forward += (waits + layers) * (1 - kBackwardShare);
+    out.input_gradient += (waits + layers) * kBackwardShare;
+  }
+
+  // Chunks of interleaved stages have equal parts of the stage's layers; what is outside the layers
+  // is in the first chunk of the first stages, and in the last one of the last stage.
+  ChunkTime ChunkOf(const StageParts& stage, size_t chunk, bool ends_last, double chunks) const {
+    const bool has_ends = ends_last ? static_cast<double>(chunk + 1) == chunks : chunk == 0;
+    const auto of = [&](double all, double outside) {
+      return (all - outside) / chunks + (has_ends ? outside : 0);
+    };
+    const double backward = stage.input_gradient + stage.weight_gradient;
+    const double share = backward > 0 ? stage.weight_gradient / backward : 0;
+    const double time = of(backward, stage.backward_outside);
+    return {.forward = Seconds(of(stage.forward, stage.forward_outside)),
+            .input_gradient = Seconds(time * (1 - share)),
+            .weight_gradient = Seconds(time * share)};
+  }
+
+  bool has_two_ends() const { return in_.job.pipeline.schedule == PipelineSchedule::kDualPipe; }
+  size_t stage_count() const { return kind_of_.size(); }
+  const StageParts& PartsAt(size_t stage) const { return kinds_[kind_of_[stage]]; }
+  const StageTime& TimeAt(size_t stage) const { return in_.stages[kind_of_[stage]]; }
+  // The stage whose layers the devices of `stage` hold, too, where micro-batches enter at both
+  // ends.
+  size_t OppositeOf(size_t stage) const {
+    return has_two_ends() ? stage_count() - 1 - stage : stage;
+  }
+
+  // Source: docs/step_time.md, "Pipelines".
+  void AddPipeline() {
+    const ParallelLayout& layout = in_.job.layout;
+    const auto chunk_count = static_cast<size_t>(layout.virtual_stage_count);
+    std::vector<ChunkTime> chunks;
+    for (size_t i = 0; i < stage_count(); ++i) {
+      const bool last = i + 1 == stage_count();
+      for (size_t c = 0; c < chunk_count; ++c) {
+        chunks.push_back(ChunkOf(PartsAt(i), c, last, static_cast<double>(chunk_count)));
+      }
+      if (has_two_ends()) chunks.push_back(ChunkOf(PartsAt(OppositeOf(i)), 0, false, 1));
+    }
+    const PipelineTime time = TimeOfPipeline({.pipeline = in_.job.pipeline,
+                                              .layout = layout,
+                                              .chunks = chunks,
+                                              .send = Seconds(SendSeconds())});
+    AddSlowest();
+    const double total = OptimizerWaits() ? time.total.value() : time.longest_stage.value();
+    const double waits = std::max(0.0, total - PartsSum());
+    part(StepCause::kPipelineExchange) = std::min(waits, time.sends.value());
+    part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
+    if (total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / total;
+  }
+
+  // Zero-bubble schedules let a stage begin its next step before the others end: Qi et al. 2023
+  // (arXiv 2401.10241) section 4.
+  bool OptimizerWaits() const {
+    const PipelineSchedule schedule = in_.job.pipeline.schedule;
+    return schedule != PipelineSchedule::kZeroBubbleH1 &&
+           schedule != PipelineSchedule::kZeroBubbleH2;
+  }
+
+  double PartsSum() const {
+    double sum = 0;
+    for (const double part : out_.parts) sum += part;
+    return sum;
+  }
+
+  // The stage that works longest sets the parts. Where micro-batches enter at both ends, half of
+  // them meet the opposite stage's layers.
+  void AddSlowest() {
+    const auto work = [this](size_t i) { return PartsAt(i).all() + PartsAt(OppositeOf(i)).all(); };
+    size_t slowest = 0;
+    for (size_t i = 1; i < stage_count(); ++i) {
+      if (work(i) > work(slowest)) slowest = i;
+    }
+    out_.slowest_stage = static_cast<int64_t>(slowest);
+    const double half = static_cast<double>(in_.job.pipeline.micro_batch_count) / 2;
+    const Parts& opposite = PartsAt(OppositeOf(slowest)).parts;
+    for (size_t i = 0; i < kStepCauseCount; ++i) {
+      out_.parts[i] = (PartsAt(slowest).parts[i] + opposite[i]) * half;
+    }
+  }
+
+  // The output of a stage's layers, whose parts go to the ranks that hold them.
+  double SendSeconds() const {
+    const ParallelLayout& layout = in_.job.layout;
+    if (layout.pipeline_parallel_size == 1) return 0;
+    const ExchangeTime send = in_.exchanges.Send(in_.send_bytes);
+    LinkSeconds links;
+    links.Add(send);
+    const bool interleaved = layout.virtual_stage_count > 1;
+    return slow_(links) * (interleaved ? constant(Constant::kPipelineExchangeExposure) : 1);
+  }
+
+  // Exchanges of data parallel ranks are hidden by the passes of the micro-batches that are in
+  // flight, as far as the stack overlaps them. The stage that adds the most counts. Devices that
+  // hold two stages' layers exchange and update both.
+  void AddOnceAStep() {
+    const auto in_flight = static_cast<double>(std::min<int64_t>(
+        in_.job.pipeline.micro_batch_count, in_.job.layout.pipeline_parallel_size));
+    double exchange = 0;
+    double optimizer = 0;
+    for (size_t i = 0; i < stage_count(); ++i) {
+      double all = slow_(TimeAt(i).data);
+      double update = TimeAt(i).optimizer;
+      if (has_two_ends()) {
+        all += slow_(TimeAt(OppositeOf(i)).data);
+        update += TimeAt(OppositeOf(i)).optimizer;
+      }
+      const double hidden =
+          constant(Constant::kDataExchangeOverlap) * std::min(all, PartsAt(i).all() * in_flight);
+      exchange = std::max(exchange, all - hidden);
+      optimizer = std::max(optimizer, update);
+    }
+    part(StepCause::kDataExchange) =
+        exchange + constant(Constant::kBroadcastSecondsPerRank) *
+                       static_cast<double>(in_.exchanges.ranks().shard.size - 1) *
+                       (DividesOptimizer(in_.job.state.sharding) ? 1 : 0) *
+                       slow_.at(StepRate::kNetwork);
+    part(StepCause::kOptimizer) = optimizer * slow_.at(StepRate::kMemoryBandwidth);
+  }
+
+  void AddScale() {
+    const RankStride& stages = in_.exchanges.ranks().pipeline;
+    const auto devices = static_cast<double>(stages.size * stages.stride);
+    const double doublings = std::max(0.0, std::log2(devices / kServerDevices));
+    part(StepCause::kScale) = PartsSum() * constant(Constant::kGrowthPerDoubling) * doublings;
+  }
+
+  const StepInput& in_;
+  const Slowness slow_;
+  std::vector<StageParts> kinds_;  // in the order of StepInput::stages
+  std::vector<size_t> kind_of_;    // each stage's index into it
+  StepEstimate out_;
+};
+
+// The relative standard error of each part of a step whose kernels were measured or published. The
+// errors of one part's kernels and exchanges are shared, those of two parts independent.
+// Source: docs/step_time.md, "The interval".
+constexpr Parts kDoubts = {
+    0.06,  // matmul
+    0.15,  // experts
+    0.15,  // attention
+    0.25,  // memory_pass
+    0.3,   // tensor_exchange
+    0.6,   // context_exchange
+    0.4,   // expert_exchange
+    0.6,   // shard_exchange
+    0.4,   // host
+    0.5,   // pipeline_exchange
+    0.25,  // pipeline_bubble
+    0.5,   // data_exchange
+    0.5,   // optimizer
+    0.6,   // scale
+};
+constexpr double kDoubtOfAll = 0.03;
+
+// Distances of the 80 % interval's ends in standard errors, by StepClass: those that cover the rows
+// of families left out (docs/accuracy-step-time.md).
+struct ClassEnds {
+  double below;
+  double above;
+};
+constexpr ClassEnds kClassEnds[] = {{0.95, 1.0}, {1.3, 1.6}, {1.1, 1.5}, {2.2, 4.4}, {1.3, 3.7}};
+static_assert(sizeof(kClassEnds) / sizeof(kClassEnds[0]) == kStepClassCount);
+// An 80 % interval of a normal distribution, in standard errors each way.
+constexpr double kEndOfKernels = 1.2816;
+
+// The ends of the kernels of `kind` relative to their time, on the slowest stage.
+KindEnds EndsOf(const StageTime& stage, KernelKind kind) {
+  const double all =
+      stage.forward.of(kind) + stage.input_gradient.of(kind) + stage.weight_gradient.of(kind);
+  if (all <= 0) return {};
+  const KindEnds& ends = stage.ends[static_cast<size_t>(kind)];
+  return {ends.below / all / kEndOfKernels, ends.above / all / kEndOfKernels};
+}
+
+const StageTime& StageAt(absl::Span<const StageTime> stages, int64_t stage) {
+  for (const StageTime& each : stages) {
+    if (stage < each.first_stage + each.stage_count) return each;
+  }
+  return stages.back();
+}
+
+void SetInterval(const StepInput& in, StepEstimate& out) {
+  const StageTime& stage = StageAt(in.stages, out.slowest_stage);
+  const double all = out.seconds.expected.value();
+  double below = kDoubtOfAll;
+  double above = kDoubtOfAll;
+  constexpr KernelKind kKinds[] = {KernelKind::kMatmul, KernelKind::kGroupedMatmul,
+                                   KernelKind::kAttention, KernelKind::kMemoryPass};
+  for (size_t i = 0; i < kStepCauseCount; ++i) {
+    const double share = all > 0 ? out.parts[i] / all : 0;
+    KindEnds ends;
+    if (i < kKernelKindCount) ends = EndsOf(stage, kKinds[i]);
+    below = std::hypot(below, share * std::max(kDoubts[i], ends.below));
+    above = std::hypot(above, share * std::max(kDoubts[i], ends.above));
+  }
+  const ClassEnds& ends = kClassEnds[static_cast<size_t>(in.step_class)];
+  out.seconds.low = out.seconds.expected * std::exp(-ends.below * below);
+  out.seconds.high = out.seconds.expected * std::exp(ends.above * above);
+}
+
+}  // namespace
+
+absl::string_view StepCauseName(StepCause cause) {
+  constexpr absl::string_view kNames[] = {
+      "matmul",           "experts",         "attention",      "memory_pass", "tensor_exchange",
+      "context_exchange", "expert_exchange", "shard_exchange", "host",        "pipeline_exchange",
+      "pipeline_bubble",  "data_exchange",   "optimizer",      "scale"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStepCauseCount);
+  return kNames[static_cast<size_t>(cause)];
+}
+
+StepEstimate EstimateStep(const StepInput& in) {
+  StepEstimate out = Step(in, {}).Estimate();
+  SetInterval(in, out);
+  return out;
+}
+
+void AddSensitivities(const StepInput& in, StepEstimate& out) {
+  for (size_t i = 0; i < kStepRateCount; ++i) {
+    Slowness slow;
+    slow.of[i] = 1 / kFasterBy;
+    const StepEstimate faster = Step(in, slow).Estimate();
+    const double saved = 1 - faster.seconds.expected.value() / out.seconds.expected.value();
+    if (saved > 0) out.sensitivities.push_back({static_cast<StepRate>(i), saved});
+  }
+  std::stable_sort(out.sensitivities.begin(), out.sensitivities.end(),
+                   [](const auto& a, const auto& b) { return a.saved_share > b.saved_share; });
+}
+
+}  // namespace sextant

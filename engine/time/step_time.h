@@ -1,0 +1,96 @@
+// The time of one training step under a layout: kernels, exchanges, pipeline and software, with an
+// 80 % interval. Derivation: docs/step_time.md.
+#ifndef SEXTANT_ENGINE_TIME_STEP_TIME_H_
+#define SEXTANT_ENGINE_TIME_STEP_TIME_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/base/units.h"
+#include "engine/framework/software_stack.h"
+#include "engine/memory/ledger/memory_job.h"
+#include "engine/time/operation_pricer.h"
+#include "engine/time/stage_time.h"
+
+namespace sextant {
+
+// The parts of a step.
+enum class StepCause {
+  kMatmul,
+  kExperts,
+  kAttention,
+  kMemoryPass,
+  kTensorExchange,
+  kContextExchange,
+  kExpertExchange,
+  kShardExchange,
+  kHost,
+  kPipelineExchange,
+  kPipelineBubble,
+  kDataExchange,
+  kOptimizer,
+  kScale,
+};
+inline constexpr size_t kStepCauseCount = 14;
+
+// "matmul", "tensor_exchange", ...
+absl::string_view StepCauseName(StepCause cause);
+
+// Rates that a step's time depends on.
+enum class StepRate { kArithmetic, kMemoryBandwidth, kLink, kNetwork, kHost };
+inline constexpr size_t kStepRateCount = 5;
+
+// The rows of the accuracy report that a step is like: each has an interval of its own.
+enum class StepClass {
+  kWide,          // products in 16 bits or more
+  kNarrow,        // in 8 bits or fewer
+  kOpen,          // the request leaves recomputation, interleaving or the kernel open
+  kExperts,       // a mixture of experts
+  kUnknownStack,  // SoftwareStack::generic
+};
+inline constexpr size_t kStepClassCount = 5;
+
+struct StepInput {
+  const MemoryJob& job;
+  const SoftwareConstants& software;
+  const ExchangePricer& exchanges;
+  absl::Span<const StageTime> stages = {};
+  double send_bytes = 0;  // of a micro-batch, from one stage to the next, on one device
+  StepClass step_class = StepClass::kWide;
+};
+
+struct StepSensitivity {
+  StepRate rate = StepRate::kArithmetic;
+  double saved_share = 0;  // of the step, where the rate is a tenth higher
+};
+
+struct StepEstimate {
+  SecondsInterval seconds = {};
+  std::array<double, kStepCauseCount> parts = {};  // seconds; they sum to seconds.expected
+  double bubble_ratio = 0;    // of the pipeline's time, in which its busiest stage waits
+  int64_t slowest_stage = 0;  // the first of those that work longest
+  int64_t micro_batch_count = 1;
+  // The most first; none where it saves nothing.
+  std::vector<StepSensitivity> sensitivities = {};
+
+  double of(StepCause cause) const { return parts[static_cast<size_t>(cause)]; }
+};
+
+// The step, without sensitivities.
+//
+//   stage      F + B + host + exchanges that nothing hides, of one micro-batch
+//   pipeline   TimeOfPipeline() of all stages' chunks
+//   step       (pipeline + data exchange that no pass hides + optimizer + broadcast)
+//              x (1 + k log2(devices / 8))
+StepEstimate EstimateStep(const StepInput& in);
+
+// Appends to `out` what each rate is worth. Evaluates the step once for each rate.
+void AddSensitivities(const StepInput& in, StepEstimate& out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_STEP_TIME_H_

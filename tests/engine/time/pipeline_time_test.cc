@@ -1,0 +1,301 @@
+// Times of pipelines against published bubbles, hand calculations, and a pipeline that runs all
+// passes of the step one by one.
+#include "engine/time/pipeline_time.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/engine/time/timed_pipeline.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::DoubleNear;
+
+constexpr PipelineSchedule kSchedules[] = {
+    PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kGPipe,
+    PipelineSchedule::kZeroBubbleH1, PipelineSchedule::kZeroBubbleH2, PipelineSchedule::kDualPipe};
+
+ChunkTime Times(double forward, double input, double weight) {
+  return {Seconds(forward), Seconds(input), Seconds(weight)};
+}
+
+struct Job {
+  PipelineSpec pipeline = {};
+  ParallelLayout layout = {};
+  std::vector<ChunkTime> chunks = {};
+  double send = 0;
+
+  int64_t ChunksOfStage() const {
+    const bool two = pipeline.schedule == PipelineSchedule::kDualPipe;
+    return two ? 2 : layout.virtual_stage_count;
+  }
+  PipelineInput Input() const {
+    return {.pipeline = pipeline, .layout = layout, .chunks = chunks, .send = Seconds(send)};
+  }
+  PipelineTime Time() const { return TimeOfPipeline(Input()); }
+};
+
+std::string Text(const Job& job) {
+  std::string text = absl::StrCat(
+      PipelineScheduleName(job.pipeline.schedule), " p ", job.layout.pipeline_parallel_size, " v ",
+      job.layout.virtual_stage_count, " m ", job.pipeline.micro_batch_count, " send ", job.send);
+  for (const ChunkTime& time : job.chunks) {
+    absl::StrAppend(&text, " (", time.forward.value(), " ", time.input_gradient.value(), " ",
+                    time.weight_gradient.value(), ")");
+  }
+  return text;
+}
+
+Job EvenJob(PipelineSchedule schedule, int64_t stages, int64_t count, ChunkTime time) {
+  Job job = {.pipeline = {.schedule = schedule, .micro_batch_count = count},
+             .layout = {.pipeline_parallel_size = stages}};
+  job.chunks.assign(static_cast<size_t>(stages * job.ChunksOfStage()), time);
+  return job;
+}
+
+class RandomJobs {
+ public:
+  explicit RandomJobs(unsigned seed) : random_(seed) {}
+
+  double Number() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+  int64_t Whole(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+
+  Job Next(int64_t most_micro_batches) {
+    Job job;
+    int64_t stages = Whole(1, 8);
+    int64_t count = Whole(1, most_micro_batches);
+    job.pipeline.schedule = kSchedules[Whole(0, 4)];
+    if (job.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward && Whole(0, 1) == 0) {
+      job.layout.virtual_stage_count = Whole(2, 4);
+      count = (count / stages + 1) * stages;
+    }
+    if (job.pipeline.schedule == PipelineSchedule::kDualPipe) {
+      stages = (stages + 1) / 2 * 2;
+      count = std::max(2 * stages, count / 2 * 2);
+    }
+    job.pipeline.micro_batch_count = count;
+    job.layout.pipeline_parallel_size = stages;
+    if (Whole(0, 1) == 0) job.send = Number() * (Whole(0, 1) == 0 ? 0.03 : 0.5);
+    SetTimes(static_cast<size_t>(stages * job.ChunksOfStage()), job.chunks);
+    return job;
+  }
+
+ private:
+  // Even; slower first and last; nearly even; of any length.
+  void SetTimes(size_t count, std::vector<ChunkTime>& chunks) {
+    const ChunkTime time = Times(Number(), Number(), Number());
+    chunks.assign(count, time);
+    const int64_t kind = Whole(0, 3);
+    const auto scaled = [&](double by) {
+      return ChunkTime{time.forward * by, time.input_gradient * by, time.weight_gradient * by};
+    };
+    if (kind == 1) {
+      chunks.front() = scaled(1 + 0.3 * Number());
+      chunks.back() = scaled(1 + 0.3 * Number());
+    }
+    for (ChunkTime& chunk : chunks) {
+      if (kind == 2) chunk = scaled(1 + 1e-3 * Number());
+      if (kind == 3) chunk = Times(Number(), Number(), Number());
+    }
+  }
+
+  std::mt19937 random_;
+};
+
+void ExpectAsRun(const Job& job) {
+  const TimedPipeline run = RunPipeline(job.Input());
+  const PipelineTime time = job.Time();
+  ASSERT_FALSE(run.deadlock);
+  ASSERT_NE(time.method, PipelineMethod::kApproximation) << Text(job);
+  ASSERT_THAT(time.total.value(), DoubleNear(run.total, 1e-9 * run.total)) << Text(job);
+  ASSERT_THAT(time.longest_stage.value(), DoubleNear(run.longest_stage, 1e-9 * run.total))
+      << Text(job);
+}
+
+TEST(PipelineTime, IsThatOfAllPassesRunOneByOne) {
+  RandomJobs jobs(1);
+  for (int i = 0; i < 3000; ++i) ASSERT_NO_FATAL_FAILURE(ExpectAsRun(jobs.Next(40)));
+}
+
+// Long enough that most micro-batches are left out.
+TEST(PipelineTime, IsThatOfAllPassesOfLongSteps) {
+  RandomJobs jobs(2);
+  for (int i = 0; i < 300; ++i) ASSERT_NO_FATAL_FAILURE(ExpectAsRun(jobs.Next(600)));
+}
+
+// With 100 and 101 micro-batches alike, uneven stages, each schedule.
+TEST(PipelineTime, IsThatOfAllPassesForEachCount) {
+  RandomJobs jobs(3);
+  for (const PipelineSchedule schedule : kSchedules) {
+    Job job = EvenJob(schedule, 4, 0, {});
+    for (ChunkTime& time : job.chunks) time = Times(jobs.Number(), jobs.Number(), jobs.Number());
+    const int64_t unit = schedule == PipelineSchedule::kDualPipe ? 2 : 1;
+    for (int64_t count = 8; count <= 140; count += unit) {
+      job.pipeline.micro_batch_count = count;
+      ASSERT_NO_FATAL_FAILURE(ExpectAsRun(job));
+    }
+  }
+}
+
+// By hand. The first stage is slower than the last by a 10,000th, and never waits: four forward
+// passes of 1.5 seconds are longer than a micro-batch's way. The last one waits for its first
+// input, and decides until it has caught up after 10,000 micro-batches.
+TEST(PipelineTime, ASlightlySlowerFirstStageDecidesLate) {
+  Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 1000, Times(0, 0, 0));
+  job.chunks[0] = Times(1.50015, 0.75, 0.75015);
+  job.chunks[3] = Times(1.5, 0.75, 0.75);
+  EXPECT_NEAR(job.Time().total.value(), 3.0003 + 1000 * 3, 1e-9);
+  job.pipeline.micro_batch_count = 100'000;
+  EXPECT_NEAR(job.Time().total.value(), 3.0003e5, 1e-6);
+  job.pipeline.micro_batch_count = 100'000'000;
+  EXPECT_NEAR(job.Time().total.value(), 3.0003e8, 1e-3);
+}
+
+// A slow first stage hides the others' way while its own first forward passes run.
+TEST(PipelineTime, ASlowFirstStageHasNoBubble) {
+  Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 64, Times(1, 1, 1));
+  job.chunks[0] = Times(10, 5, 5);
+  EXPECT_DOUBLE_EQ(job.Time().total.value(), 64 * 20);
+  EXPECT_DOUBLE_EQ(job.Time().bubble().value(), 0);
+}
+
+// Source: arXiv 1811.06965, section 2.3; arXiv 2104.04473, section 2.2.
+TEST(PipelineTime, PublishedBubbles) {
+  for (int64_t p = 1; p <= 16; ++p) {
+    const double others = static_cast<double>(p - 1);
+    for (const auto schedule : {PipelineSchedule::kGPipe, kSchedules[0]}) {
+      const Job job = EvenJob(schedule, p, 3 * p, Times(0.25, 0.5, 0.125));
+      EXPECT_DOUBLE_EQ(job.Time().bubble().value(), others * 0.875);
+      EXPECT_DOUBLE_EQ(job.Time().work.value(), static_cast<double>(3 * p) * 0.875);
+    }
+    Job job = EvenJob(kSchedules[0], p, 3 * p, {});
+    job.layout.virtual_stage_count = 4;
+    job.chunks.assign(static_cast<size_t>(4 * p), Times(0.25, 0.5, 0.125));
+    EXPECT_DOUBLE_EQ(job.Time().bubble().value(), others * 0.875);
+  }
+}
+
+// Source: arXiv 2401.10241, section 2.3, F = B = W: no stage of ZB-H2 stands still, and the last
+// begins and ends p - 1 passes after the first. arXiv 2412.19437, table 2.
+TEST(PipelineTime, PublishedBubblesOfSplitBackwardPasses) {
+  for (int64_t p = 2; p <= 16; p += 2) {
+    const double others = static_cast<double>(p - 1);
+    const ChunkTime time = Times(0.5, 0.5, 0.5);
+    EXPECT_DOUBLE_EQ(
+        EvenJob(PipelineSchedule::kZeroBubbleH1, p, 3 * p, time).Time().bubble().value(),
+        others * 0.5);
+    const PipelineTime h2 = EvenJob(PipelineSchedule::kZeroBubbleH2, p, 3 * p, time).Time();
+    EXPECT_DOUBLE_EQ((h2.longest_stage - h2.work).value(), 0);
+    EXPECT_DOUBLE_EQ(h2.bubble().value(), others * 0.5);
+    EXPECT_NEAR(EvenJob(PipelineSchedule::kDualPipe, p, 4 * p, time).Time().bubble().value(),
+                static_cast<double>(p / 2 - 1) * (1.5 + 1 - 3 * 0.5), 1e-9);
+  }
+}
+
+// Even stages wait for what they sent: two stages of 1 second each way, half a second between.
+//   stage 0  0-1 F0  1-2 F1            5-6 B0    6-7 F2 ...
+// By hand for m = 1, and for 2 stages a round trip more each two micro-batches.
+TEST(PipelineTime, SendsAddUpInSteadyState) {
+  Job job = EvenJob(kSchedules[0], 2, 1, Times(1, 0.5, 0.5));
+  job.send = 0.5;
+  EXPECT_DOUBLE_EQ(job.Time().total.value(), 4 + 1);
+  EXPECT_DOUBLE_EQ(job.Time().sends.value(), 1);
+  job.pipeline.micro_batch_count = 1001;
+  EXPECT_DOUBLE_EQ(job.Time().total.value(), 1002 * 2 + 501 * 1);
+  EXPECT_DOUBLE_EQ(job.Time().bubble().value(), 2);
+}
+
+TEST(PipelineTime, BoundsOfAllJobs) {
+  RandomJobs jobs(4);
+  for (int i = 0; i < 2000; ++i) {
+    const Job job = jobs.Next(200);
+    const PipelineTime time = job.Time();
+    const double near = 1e-9 * time.total.value();
+    double way = job.send * 2 * static_cast<double>(job.layout.pipeline_parallel_size - 1);
+    const int64_t chunks = job.ChunksOfStage();
+    for (size_t c = 0; c < job.chunks.size(); c += job.pipeline.schedule == kSchedules[4] ? 2 : 1) {
+      way += (job.chunks[c].forward + job.chunks[c].input_gradient).value();
+    }
+    ASSERT_GE(time.total.value(), way - near) << Text(job);
+    ASSERT_GE(time.longest_stage.value(), time.work.value() - near) << Text(job);
+    ASSERT_GE(time.total, time.longest_stage - Seconds(near)) << Text(job);
+    ASSERT_GE(time.sends.value(), -near) << Text(job);
+    double most = 0;
+    for (size_t c = 0; c < job.chunks.size(); ++c) {
+      const ChunkTime& chunk = job.chunks[c];
+      most = std::max(most, (chunk.forward + chunk.input_gradient + chunk.weight_gradient).value());
+    }
+    const double passes = static_cast<double>(job.pipeline.micro_batch_count * chunks);
+    ASSERT_LE(time.work.value(), most * passes + near) << Text(job);
+  }
+}
+
+// Nothing gets faster by more micro-batches or a slower chunk, and units don't matter.
+TEST(PipelineTime, GrowsWithCountAndTimes) {
+  RandomJobs jobs(5);
+  for (int i = 0; i < 1000; ++i) {
+    const Job job = jobs.Next(200);
+    const double total = job.Time().total.value();
+    Job more = job;
+    more.pipeline.micro_batch_count += 2 * job.layout.pipeline_parallel_size;
+    ASSERT_GE(more.Time().total.value(), total * (1 - 1e-9)) << Text(job);
+    Job slower = job;
+    ChunkTime& chunk = slower.chunks[static_cast<size_t>(
+        jobs.Whole(0, static_cast<int64_t>(job.chunks.size()) - 1))];
+    Seconds* parts[] = {&chunk.forward, &chunk.input_gradient, &chunk.weight_gradient};
+    Seconds& part = *parts[jobs.Whole(0, 2)];
+    part = part + Seconds(jobs.Number());
+    ASSERT_GE(slower.Time().total.value(), total * (1 - 1e-9)) << Text(job);
+    Job scaled = job;
+    for (ChunkTime& time : scaled.chunks) {
+      time = {time.forward * 8, time.input_gradient * 8, time.weight_gradient * 8};
+    }
+    scaled.send *= 8;
+    ASSERT_NEAR(scaled.Time().total.value(), 8 * total, 1e-8 * total) << Text(job);
+  }
+}
+
+// Chunks of a stage that are a v-th each.
+TEST(PipelineTime, InterleavingEvenStagesIsNeverSlower) {
+  RandomJobs jobs(6);
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t p = jobs.Whole(1, 8);
+    const ChunkTime time = Times(jobs.Number(), jobs.Number(), jobs.Number());
+    Job job = EvenJob(kSchedules[0], p, p * jobs.Whole(1, 10), time);
+    const double plain = job.Time().total.value();
+    const int64_t v = jobs.Whole(2, 6);
+    const double share = 1 / static_cast<double>(v);
+    job.layout.virtual_stage_count = v;
+    job.chunks.assign(
+        static_cast<size_t>(p * v),
+        {time.forward * share, time.input_gradient * share, time.weight_gradient * share});
+    ASSERT_LE(job.Time().total.value(), plain * (1 + 1e-9)) << Text(job);
+  }
+}
+
+// Beyond kMaxPipelinePasses: as much work as the slowest stage has, and more with its bubble.
+TEST(PipelineTime, HugeUnevenPipelinesAreApproximate) {
+  for (const PipelineSchedule schedule : kSchedules) {
+    if (schedule == PipelineSchedule::kGPipe) continue;
+    Job job = EvenJob(schedule, 1024, 1'000'000, Times(1, 1, 1));
+    const double even = static_cast<double>(job.pipeline.micro_batch_count) * 3;
+    job.chunks[7].forward = Seconds(1.01);
+    const PipelineTime time = job.Time();
+    EXPECT_EQ(time.method, PipelineMethod::kApproximation);
+    EXPECT_GT(time.total.value(), even);
+    EXPECT_LT(time.total.value(), even * 1.02);
+    EXPECT_GE(time.total.value(), time.work.value());
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,219 @@
+// A step's time from its stages' sums.
+#include "engine/time/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+// Two H100 nodes, PP2 of TP8; 8 micro-batches.
+MemoryJob Job() {
+  MemoryJob job;
+  job.layout.tensor_parallel_size = 8;
+  job.layout.pipeline_parallel_size = 2;
+  job.pipeline.micro_batch_count = 8;
+  job.state.sharding.zero_stage = ZeroStage::kOptimizer;
+  return job;
+}
+
+// 10 ms forward and 20 backward of kernels, and 2 ms of exchanges in each pass.
+StageTime Stage() {
+  StageTime out = {.stage_count = 2, .layers = 4};
+  out.forward.kernels = {6e-3, 0, 3e-3, 1e-3};
+  out.forward.tensor.within = 2e-3;
+  out.input_gradient.kernels = {6e-3, 0, 4e-3, 1e-3};
+  out.input_gradient.tensor.within = 2e-3;
+  out.weight_gradient.kernels = {6e-3, 0, 2e-3, 1e-3};
+  out.optimizer = 5e-3;
+  return out;
+}
+
+class StepOf {
+ public:
+  explicit StepOf(MemoryJob job = Job())
+      : job_(std::move(job)),
+        node_(**FindNodeType("dgx-h100")),
+        links_(&node_, {}, ResolveNetwork(node_, 2, {}).value()),
+        exchanges_(links_, job_, false),
+        software_(ConstantsOf({.name = "megatron_lm"}, nullptr, DeviceGeneration::kHopper)) {
+    Set(StackConstant::kGrowthPerDoubling, 0);
+    Set(StackConstant::kOverlapContention, 0.4);
+  }
+
+  StepEstimate Of(const std::vector<StageTime>& stages, double send_bytes = 0) const {
+    return EstimateStep(InputOf(stages, send_bytes));
+  }
+  StepInput InputOf(const std::vector<StageTime>& stages, double send_bytes) const {
+    return {.job = job_,
+            .software = software_,
+            .exchanges = exchanges_,
+            .stages = stages,
+            .send_bytes = send_bytes};
+  }
+  StepOf& Set(StackConstant constant, double value) {
+    software_.given[static_cast<size_t>(constant)] = value;
+    return *this;
+  }
+
+ private:
+  MemoryJob job_;
+  const NodeType& node_;
+  LinkTimes links_;
+  ExchangePricer exchanges_;
+  SoftwareConstants software_;
+};
+
+// m (F + B) + (p - 1) (F + B) + optimizer, exchanges of tensor parallel ranks in full.
+TEST(StepTime, OfTwoEvenStagesIsTheHandsSum) {
+  const StepEstimate step = StepOf().Of({Stage()});
+  const double pass = 10e-3 + 2e-3 + 20e-3 + 2e-3;
+  EXPECT_NEAR(step.seconds.expected.value(), 9 * pass + 5e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kMatmul), 8 * 18e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kAttention), 8 * 9e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kMemoryPass), 8 * 3e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kTensorExchange), 8 * 4e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kPipelineBubble), pass, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kOptimizer), 5e-3, 1e-12);
+  EXPECT_NEAR(step.bubble_ratio, 1.0 / 9, 1e-9);
+  EXPECT_LT(step.seconds.low.value(), step.seconds.expected.value());
+  EXPECT_GT(step.seconds.high.value(), step.seconds.expected.value());
+}
+
+TEST(StepTime, PartsSumToTheStep) {
+  StageTime stage = Stage();
+  stage.gather.across = 3e-3;
+  stage.reduce.across = 2e-3;
+  stage.data.across = 40e-3;
+  stage.forward.context.within = 5e-3;
+  stage.forward.expert.across = 1e-3;
+  stage.launches = 100'000;
+  const StepEstimate step = StepOf().Set(StackConstant::kGrowthPerDoubling, 0.01).Of({stage}, 1e8);
+  const double sum = std::accumulate(step.parts.begin(), step.parts.end(), 0.0);
+  EXPECT_NEAR(sum, step.seconds.expected.value(), 1e-12);
+  for (const double part : step.parts) EXPECT_GE(part, 0);
+  EXPECT_GT(step.of(StepCause::kHost), 0);
+  EXPECT_GT(step.of(StepCause::kPipelineExchange), 0);
+  EXPECT_NEAR(step.of(StepCause::kContextExchange), 8 * 2e-3, 1e-12);  // 5 less attention's 3
+  // 16 devices are one doubling beyond eight.
+  EXPECT_NEAR(step.of(StepCause::kScale), (sum - step.of(StepCause::kScale)) * 0.01, 1e-12);
+}
+
+// A stage with a head, 5 ms more forward and 10 backward: half of the micro-batches of both stages
+// meet it, and all parts still sum to the pipeline.
+TEST(StepTime, DualPipesStagesShareTheirWork) {
+  MemoryJob job = Job();
+  job.pipeline.schedule = PipelineSchedule::kDualPipe;
+  StageTime first = Stage();
+  first.stage_count = 1;
+  StageTime last = first;
+  last.first_stage = 1;
+  last.forward.kernels[0] += 5e-3;
+  last.input_gradient.kernels[0] += 10e-3;
+  const StepEstimate step = StepOf(job).Of({first, last});
+  EXPECT_NEAR(step.of(StepCause::kMatmul), 4 * 18e-3 + 4 * 33e-3, 1e-12);
+  const StepEstimate swapped = StepOf(job).Of({first, first});
+  EXPECT_GT(step.seconds.expected.value(), swapped.seconds.expected.value() + 4 * 15e-3 - 1e-12);
+  EXPECT_GE(step.of(StepCause::kPipelineBubble), 0);
+}
+
+// C = 6 of forward's 12 hidden: 0.4 x 6; backward 6 + 4 of 22.
+TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
+  MemoryJob job = Job();
+  job.state.sharding.zero_stage = ZeroStage::kParameters;
+  StageTime stage = Stage();
+  stage.gather.within = 6e-3;
+  stage.reduce.within = 4e-3;
+  const StepOf of(job);
+  EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * 0.4 * (6e-3 + 10e-3), 1e-12);
+  stage.gather.within = 50e-3;  // beyond both passes
+  const double forward = (50e-3 - 12e-3) + 0.4 * 12e-3;
+  const double backward = (54e-3 - 22e-3) + 0.4 * 22e-3;
+  EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * (forward + backward), 1e-12);
+}
+
+// Nine tenths of what two micro-batches of 34 ms can hide.
+TEST(StepTime, PassesHideTheDataExchange) {
+  StageTime stage = Stage();
+  stage.data.across = 40e-3;
+  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 40e-3 * 0.1, 1e-12);
+  stage.data.across = 100e-3;
+  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 100e-3 - 0.9 * 68e-3, 1e-12);
+  StepOf none;
+  none.Set(StackConstant::kDataExchangeOverlap, 0);
+  EXPECT_NEAR(none.Of({stage}).of(StepCause::kDataExchange), 100e-3, 1e-12);
+}
+
+TEST(StepTime, TheHostAddsWhatTheDeviceWaits) {
+  StageTime stage = Stage();
+  stage.launches = 5000;  // 40 ms in place of 34
+  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kHost), 8 * 6e-3, 1e-12);
+  stage.launches = 4000;
+  EXPECT_EQ(StepOf().Of({stage}).of(StepCause::kHost), 0);
+  StepOf eager;
+  eager.Set(StackConstant::kHostSecondsPerLayer, 1e-3);
+  EXPECT_NEAR(eager.Of({stage}).of(StepCause::kHost), 8 * 4e-3, 1e-12);
+}
+
+TEST(StepTime, ScalesWithAllOfItsTimes) {
+  const auto scaled = [](double by) {
+    StageTime stage = Stage();
+    for (PassSeconds* const pass :
+         {&stage.forward, &stage.input_gradient, &stage.weight_gradient}) {
+      for (double& kernel : pass->kernels) kernel *= by;
+      pass->tensor.within *= by;
+    }
+    stage.data.across = 80e-3 * by;
+    stage.optimizer *= by;
+    return StepOf().Of({stage}).seconds.expected.value();
+  };
+  EXPECT_NEAR(scaled(0.5), 0.5 * scaled(1), 1e-12);
+  EXPECT_NEAR(scaled(3), 3 * scaled(1), 1e-12);
+}
+
+// A rate that is a tenth higher saves a part's share less a tenth of an eleventh.
+TEST(StepTime, SensitivitiesFollowTheParts) {
+  const StepOf of;
+  StepEstimate step = of.Of({Stage()});
+  const std::vector<StageTime> stages = {Stage()};
+  AddSensitivities(of.InputOf(stages, 0), step);
+  ASSERT_EQ(step.sensitivities.size(), 3U);
+  EXPECT_EQ(step.sensitivities[0].rate, StepRate::kArithmetic);
+  const double arithmetic = 9 * 27e-3 / step.seconds.expected.value();
+  EXPECT_NEAR(step.sensitivities[0].saved_share, arithmetic * (1 - 1 / 1.1), 1e-9);
+  double sum = 0;
+  for (const StepSensitivity& each : step.sensitivities) sum += each.saved_share;
+  EXPECT_NEAR(sum, 1 - 1 / 1.1, 1e-9);
+}
+
+TEST(SoftwareStack, NamesAndRangesAreChecked) {
+  FieldViolations violations;
+  SoftwareSpec spec = {.name = "megatron-lmm"};
+  spec.of(StackConstant::kAttentionTimeRatio) = 0.1;
+  spec.of(StackConstant::kOverlapContention) = 1.5;
+  CheckSoftware(spec, "layout.software", violations);
+  EXPECT_TRUE(violations.Mentions("layout.software.name"));
+  EXPECT_TRUE(violations.Mentions("layout.software.attention_time_ratio"));
+  EXPECT_TRUE(violations.Mentions("layout.software.overlap_contention"));
+  EXPECT_EQ(violations.all().size(), 3U);
+}
+
+TEST(SoftwareStack, EveryStackHasSoundConstants) {
+  for (const SoftwareStack& stack : SoftwareStacks()) {
+    for (size_t i = 0; i < kStackConstantCount; ++i) {
+      const auto constant = static_cast<StackConstant>(i);
+      const StackValue& value = stack.of(constant);
+      if (value.source.empty()) continue;
+      const ConstantRange range = RangeOf(constant);
+      for (const double each : {value.before_hopper, value.hopper, value.blackwell}) {
+        EXPECT_GE(each, range.low) << stack.name << " " << StackConstantName(constant);
+        EXPECT_LE(each, range.high) << stack.name << " " << StackConstantName(constant);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sextant
