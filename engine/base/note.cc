@@ -24,6 +24,7 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kHostLinkUnknown:
     case NoteKind::kOperationsNotTimed:
     case NoteKind::kHostBound:
+    case NoteKind::kStepNotPredicted:
       return true;
     default:
       return false;

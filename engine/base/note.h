@@ -78,8 +78,12 @@ enum class NoteKind {
   kOperationsAssumed,
   kOperationsNotTimed,
   kHostBound,
+  kStepAssumed,
+  kStepNotPredicted,
+  kStepOpen,
+  kStepCalibrated,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kHostBound) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kStepCalibrated) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

@@ -18,6 +18,8 @@ std::string SourceOf(MfuBasis basis) {
       return "the request";
     case MfuBasis::kAssumed:
       return kAssumedMfuSource;
+    case MfuBasis::kPredicted:
+      return "by definition";
     case MfuBasis::kMeasuredRate:
       break;
   }
@@ -52,6 +54,8 @@ class Derivation {
   void AppendEstimate(const TimeEstimate& estimate);
   void AppendAtPeak(absl::string_view prefix, const TimeEstimate& estimate);
   void AppendAtMeasuredRate(absl::string_view prefix, const TimeEstimate& estimate);
+  void AppendStep();
+  void AppendPredicted(absl::string_view prefix, const TimeEstimate& estimate);
   void AppendCost(absl::string_view prefix, const TimeEstimate& estimate);
   void AppendEnergy(absl::string_view prefix, const TimeEstimate& estimate);
   double RateValue(absl::string_view quantity) const;
@@ -185,7 +189,9 @@ void Derivation::AppendMeasurement(const Rate& rate) {
 
 void Derivation::AppendEstimate(const TimeEstimate& estimate) {
   const std::string prefix = absl::StrCat("estimates.", EstimateKindName(estimate.kind));
-  if (estimate.kind == EstimateKind::kMeasuredBound) {
+  if (estimate.kind == EstimateKind::kPredicted) {
+    AppendPredicted(prefix, estimate);
+  } else if (estimate.kind == EstimateKind::kMeasuredBound) {
     AppendAtMeasuredRate(prefix, estimate);
   } else {
     AppendAtPeak(prefix, estimate);
@@ -229,6 +235,39 @@ void Derivation::AppendAtMeasuredRate(absl::string_view prefix, const TimeEstima
        absl::StrCat(Number(plan_.flops.used().run.value()), twice ? " * " : "", ratio, " / (",
                     run_.cluster.device_count, " * ", rate, ")"),
        cost.duration.value(), "s", "docs/run.md"});
+  AppendCost(prefix, cost);
+}
+
+void Derivation::AppendStep() {
+  const StepPlan& step = *plan_.step;
+  std::string sum;
+  for (size_t i = 0; i < kStepCauseCount; ++i) {
+    const double seconds = step.estimate.parts[i];
+    if (seconds <= 0) continue;
+    Add({absl::StrCat("step_time.parts.", StepCauseName(static_cast<StepCause>(i)), ".seconds"),
+         "given", Number(seconds), seconds, "s", "docs/step_time.md"});
+    absl::StrAppend(&sum, sum.empty() ? "" : " + ", Number(seconds));
+  }
+  Add({"step_time.seconds.expected", "sum of the parts' seconds", sum,
+       step.estimate.seconds.expected.value(), "s", "docs/step_time.md"});
+}
+
+void Derivation::AppendPredicted(absl::string_view prefix, const TimeEstimate& cost) {
+  AppendStep();
+  const StepPlan& step = *plan_.step;
+  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
+       "step_time.seconds x token_count / step_time.token_count",
+       absl::StrCat(Number(step.estimate.seconds.expected.value()), " * ",
+                    run_.training.token_count, " / ", step.token_count),
+       cost.duration.value(), "s", "docs/step_time.md"});
+  if (cost.mfu.has_value()) {
+    Add({absl::StrCat(prefix, ".mfu"),
+         "flops / (device_count x peak_flops_per_second x duration_seconds)",
+         absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
+                      " * ", Number(RateValue("peak_flops_per_second")), " * ",
+                      Number(cost.duration.value()), ")"),
+         *cost.mfu, "ratio", SourceOf(cost.mfu_basis)});
+  }
   AppendCost(prefix, cost);
 }
 

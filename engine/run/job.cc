@@ -63,6 +63,7 @@ class JobBuilder {
 
   MemoryJob Build() {
     CheckFramework(layout_.framework, "layout.framework", violations_);
+    CheckSoftware(layout_.software, "layout.software", violations_);
     CheckBatch();
     FillParallelism();
     FillBatch();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
@@ -55,71 +56,6 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
   return absl::OkStatus();
 }
 
-// The types of the products of `run`. Types below 16 bits are of the layers' matrices alone.
-PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job) {
-  const DataType compute = resolved.precision.compute_data_type;
-  const DataType kept = run.layout->kernels.matmul_input_data_type;
-  const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
-  PricedTypes out = {.compute = job.batch.compute_data_type};
-  if (narrow || (kept != DataType::kUnspecified && StorageBytes(kept) < 2)) {
-    out.narrow = narrow ? compute : kept;
-  }
-  if (job.state.weight_scaling == WeightScaling::kTensor) out.scaling = MatmulScaling::kTensor;
-  if (job.state.weight_scaling == WeightScaling::kBlock) out.scaling = MatmulScaling::kBlock;
-  return out;
-}
-
-absl::Status PlanCompute(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
-                         Plan& plan) {
-  if (!run.options.include_operations || !resolved.memory.has_value()) return absl::OkStatus();
-  const DeviceSelection& selected = run.cluster.device;
-  const std::vector<const DeviceModel*> models = selected.models();
-  std::vector<PlacedDevice> devices = PlacementOf(models, selected.source()).devices;
-  if (devices.empty() && resolved.accelerator != nullptr) {
-    devices.push_back(PlacedProduct(*resolved.accelerator));
-  }
-  const FrameworkSpec& framework = run.layout->framework;
-  const FrameworkTraits& traits = framework.traits();
-  const ComputeInput input = {
-      .spec = resolved.counted_shape(),
-      .model = *resolved.memory,
-      .types = TypesOf(run, resolved, resolved.memory->job()),
-      .fused_projections = framework.fused_projections.value_or(traits.fused_projections.value),
-      .captured_graphs = framework.captured_graphs};
-  SEXTANT_ASSIGN_OR_RETURN(plan.compute, EstimateCompute(input, devices, work));
-  return absl::OkStatus();
-}
-
-void AddComputeNotes(Plan& plan) {
-  if (!plan.compute.has_value()) {
-    plan.notes.push_back({.kind = NoteKind::kOperationsNotTimed,
-                          .text = "Operations are not listed: times of matrix products, attention "
-                                  "or memory passes are unknown on the device in the run's types.",
-                          .fields = {"training.precision.compute_data_type"}});
-    return;
-  }
-  plan.notes.push_back(
-      {NoteKind::kOperationsAssumed,
-       "Operations run in the kernels of an eager framework whose norms, softmax and activation "
-       "functions are one kernel each; positions without a table are rotary; exchanges between "
-       "devices are listed, not timed."});
-  for (const StageCompute& stage : plan.compute->stages) {
-    if (!stage.host.bound) continue;
-    plan.notes.push_back(
-        {.kind = NoteKind::kHostBound,
-         .text = absl::StrFormat("The host takes %.3g s to start the %d kernels of a micro-batch "
-                                 "on stage %d, the device %.3g s to run them: larger micro-batches "
-                                 "or captured graphs help.",
-                                 stage.host.seconds.expected.value(), stage.host.launches,
-                                 stage.first_stage, stage.micro_batch.expected.value()),
-         .values = {{"launch_count", static_cast<double>(stage.host.launches)},
-                    {"host_seconds", stage.host.seconds.expected.value()},
-                    {"device_seconds", stage.micro_batch.expected.value()}},
-         .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});
-    return;
-  }
-}
-
 // The inputs that the estimates at all rates share.
 TimeInput InputOf(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
   TimeInput out = {
@@ -138,8 +74,26 @@ TimeInput InputOf(const RunSpec& run, const ResolvedRun& resolved, const Plan& p
   return out;
 }
 
+// The run at the step's predicted time.
+void AddPredicted(const RunSpec& run, TimeInput input, Plan& plan) {
+  if (!plan.step.has_value()) return;
+  const StepEstimate& step = plan.step->estimate;
+  const double steps =
+      static_cast<double>(run.training.token_count) / static_cast<double>(plan.step->token_count);
+  const double duration = step.seconds.expected.value() * steps;
+  input.kind = EstimateKind::kPredicted;
+  input.mfu_basis = MfuBasis::kPredicted;
+  input.rate =
+      FlopsPerSecond(input.flops.value() / (duration * static_cast<double>(input.device_count)));
+  TimeEstimate& added = plan.estimates.emplace_back(TimeEstimateOf(input));
+  added.duration = Seconds(duration);
+  added.low = step.seconds.low * steps;
+  added.high = step.seconds.high * steps;
+}
+
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   TimeInput input = InputOf(run, resolved, plan);
+  AddPredicted(run, input, plan);
   const auto add = [&](EstimateKind kind, MfuBasis basis, FlopsPerSecond rate, double share) {
     input.kind = kind;
     input.mfu_basis = basis;
@@ -163,7 +117,7 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
 }  // namespace
 
 absl::string_view EstimateKindName(EstimateKind kind) {
-  constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound"};
+  constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound", "predicted"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -176,6 +130,7 @@ TimeEstimate TimeEstimateOf(const TimeInput& in) {
   if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
   out.measured_fraction = ShareOf(in.measured, in);
   out.duration = in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
+  out.low = out.high = out.duration;
   out.device_hours = devices * out.duration.value() / kSecondsPerHour;
   out.tokens_per_second = static_cast<double>(in.token_count) / out.duration.value();
   if (in.device_hour_price_usd.has_value()) {
@@ -218,10 +173,13 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.tensors = std::move(resolved.tensors);
   plan.flops = std::move(resolved.flops);
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
-  SEXTANT_RETURN_IF_ERROR(PlanCompute(run, resolved, work, plan));
+  SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run, resolved, work));
+  SEXTANT_RETURN_IF_ERROR(Calibrate(run, resolved, work, step));
+  plan.compute = std::move(step.compute);
+  plan.step = std::move(step.step);
   PlanTime(run, resolved, plan);
   plan.notes = NotesOf(run, resolved);
-  if (run.options.include_operations) AddComputeNotes(plan);
+  plan.notes.insert(plan.notes.end(), step.notes.begin(), step.notes.end());
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);
   return plan;

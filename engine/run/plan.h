@@ -19,18 +19,18 @@
 #include "engine/run/memory_estimate.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
-#include "engine/time/stage_compute.h"
+#include "engine/run/step_plan.h"
 
 namespace sextant {
 
 // How a time was computed.
-enum class EstimateKind { kLowerBound, kTextbook, kMeasuredBound };
+enum class EstimateKind { kLowerBound, kTextbook, kMeasuredBound, kPredicted };
 
-// "lower_bound", "textbook", "measured_bound".
+// "lower_bound", "textbook", "measured_bound", "predicted".
 absl::string_view EstimateKindName(EstimateKind kind);
 
 // Where an estimate's MFU comes from.
-enum class MfuBasis { kFullPeak, kRequest, kAssumed, kMeasuredRate };
+enum class MfuBasis { kFullPeak, kRequest, kAssumed, kMeasuredRate, kPredicted };
 
 struct TimeInput {
   EstimateKind kind = EstimateKind::kLowerBound;
@@ -57,6 +57,9 @@ struct TimeEstimate {
   absl::optional<double> hfu = {};
   absl::optional<double> measured_fraction = {};
   Seconds duration;
+  // The ends of an 80 % interval; both `duration` where there is none.
+  Seconds low;
+  Seconds high;
   double device_hours = 0;
   double tokens_per_second = 0;
   absl::optional<Dollars> cost = {};
@@ -92,7 +95,9 @@ struct Plan {
   Fit fit;                                              // of an even split over all devices
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
   absl::optional<ComputeEstimate> compute = {};         // where asked for, of a known device
-  std::vector<TimeEstimate> estimates;  // in the order of kinds; those that have a rate
+  absl::optional<StepPlan> step = {};                   // where it is predicted
+  // The predicted one first, then in the order of kinds; those that have a rate.
+  std::vector<TimeEstimate> estimates;
   std::vector<Rate> rates;
   Notes notes;
   std::vector<DerivationStep> derivation;  // empty unless asked for

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rates.h"
@@ -287,6 +288,48 @@ void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, Resolved
   if (!out.device_name.empty()) ResolveRates(run, out, violations);
 }
 
+// The type of the run's nodes: the one that it names, or the first of its product.
+const NodeType* NodeOf(const RunSpec& run, const Accelerator* accelerator,
+                       FieldViolations& violations) {
+  const absl::string_view name = run.cluster.node_type;
+  if (name.empty()) {
+    if (accelerator == nullptr) return nullptr;
+    const std::vector<const NodeType*> types = NodeTypesOf(accelerator->name);
+    return types.empty() ? nullptr : types.front();
+  }
+  const absl::StatusOr<const NodeType*> found = FindNodeType(name);
+  if (!found.ok()) {
+    violations.Add("cluster.node_type", found.status().message());
+    return nullptr;
+  }
+  if (accelerator != nullptr && !Holds(**found, accelerator->name)) {
+    violations.Add("cluster.node_type", absl::StrCat("is ", (*found)->name, ", which comes with ",
+                                                     absl::StrJoin((*found)->accelerators, ", "),
+                                                     ", not with ", accelerator->name));
+  }
+  return *found;
+}
+
+// The network that the run names, or that of the type of nodes that it names. Without either, none
+// is assumed.
+void ResolveNodes(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  out.node = NodeOf(run, out.accelerator, violations);
+  const NetworkRequest& request = run.cluster.network;
+  const bool asked = !request.name.empty() || request.bytes_per_second != 0;
+  constexpr static NodeType kAnyNode = {.name = "any", .product_name = "any server"};
+  const NodeType& node = out.node != nullptr ? *out.node : kAnyNode;
+  const bool several = out.node != nullptr && run.cluster.device_count > node.device_count;
+  if (!asked && (run.cluster.node_type.empty() || !several)) return;
+  absl::StatusOr<Network> network = ResolveNetwork(node, 2, request);
+  if (network.ok()) {
+    out.network = *std::move(network);
+  } else {
+    const std::vector<FieldViolation> found = FieldViolationsOf(network.status());
+    violations.Add("cluster.network",
+                   found.empty() ? network.status().message() : found.front().description);
+  }
+}
+
 // That of the first device whose accelerator is known.
 DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
                                      const Accelerator* accelerator) {
@@ -316,6 +359,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
     ResolveModel(run, named.preset, out, violations);
   }
   ResolveDevices(run, named.accelerator, out, violations);
+  ResolveNodes(run, out, violations);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(named.unknown, violations));
   SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;

@@ -12,6 +12,8 @@
 #include "engine/base/units.h"
 #include "engine/framework/workspace.h"
 #include "engine/hardware/accelerator.h"
+#include "engine/hardware/links/network.h"
+#include "engine/hardware/links/node_type.h"
 #include "engine/hardware/placement.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
@@ -43,6 +45,8 @@ struct ResolvedRun {
   absl::optional<FlopsPerSecond> peak = {};    // absent: neither request nor datasheet has it
   DeviceCapacity capacity;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
+  const NodeType* node = nullptr;           // null: none of the product is known
+  absl::optional<Network> network = {};     // absent: not given, and the node type says none
   std::vector<Rate> rates;                  // the figures above, with their sources
 
   // The shape whose memory is counted under a layout.

@@ -17,6 +17,7 @@ constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
 constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
 constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
+constexpr double kMaxStepSeconds = 1e6;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;
 
@@ -195,6 +196,19 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
   }
 }
 
+void CheckMeasuredStep(const RunSpec& run, FieldViolations& violations) {
+  if (!run.measured_step.has_value()) return;
+  constexpr char kPath[] = "measured_step";
+  const MeasuredStep& step = *run.measured_step;
+  violations.RequireRange(kPath, "seconds", step.seconds, {0, kMaxStepSeconds, true});
+  CheckWhole(violations, kPath, "device_count", step.device_count, 1, kMaxDevices);
+  CheckWhole(violations, kPath, "sequence_length", step.sequence_length, 1, kMaxTokens);
+  if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
+    violations.Add(kPath,
+                   "calibrates the step of a layout: give layout and layout.global_batch_size");
+  }
+}
+
 void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckModel(run.model, violations);
   if (run.model.parameter_count.has_value() && !violations.Mentions("model")) {
@@ -205,6 +219,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckWhole(violations, "training", "activation_bytes", run.training.activation_bytes, 0,
              kMaxActivationBytes);
   CheckRunLayout(run, violations);
+  CheckMeasuredStep(run, violations);
   CheckCluster(run.cluster, violations);
   CheckEconomics(run.economics, violations);
   CheckOptions(run.options, violations);

@@ -8,6 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/software_stack.h"
+#include "engine/hardware/links/network.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/ledger/framework_spec.h"
@@ -32,6 +34,7 @@ struct TrainingSpec {
   absl::optional<int64_t> sequence_length = {};
   absl::optional<int64_t> encoder_sequence_length = {};
   RecomputePolicy recompute = RecomputePolicy::kNone;
+  bool recompute_given = false;  // by the request; else it may be any
 };
 
 // The most devices of a run.
@@ -43,6 +46,8 @@ struct ClusterSpec {
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
   absl::optional<int64_t> reserved_memory_bytes = {};
+  absl::string_view node_type = "";  // empty: the first of the product's
+  NetworkRequest network = {};
 };
 
 struct EconomicsSpec {
@@ -89,6 +94,17 @@ struct RunLayout {
   absl::optional<bool> attention_output_copied = {};
   absl::optional<bool> fused_expert_activation = {};
   FrameworkSpec framework = {};
+  SoftwareSpec software = {};
+  bool interleaving_given = false;  // the request says how many virtual stages there are
+};
+
+// A step of the run's model that was measured on its devices. What is absent is as in the run.
+struct MeasuredStep {
+  double seconds = 0;
+  RunLayout layout = {};
+  absl::optional<int64_t> device_count = {};
+  absl::optional<int64_t> sequence_length = {};
+  absl::optional<RecomputePolicy> recompute = {};
 };
 
 // String views: they must outlive the call that plans the run.
@@ -100,6 +116,7 @@ struct RunSpec {
   PlanOptions options;
   RateRequirement rate_requirement;
   absl::optional<RunLayout> layout = {};
+  absl::optional<MeasuredStep> measured_step = {};
 };
 
 // Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "engine/time/stage_compute.h"
+#include "engine/run/step_plan.h"
 #include "server/convert/notes.h"
 #include "sextant/v1/compute.pb.h"
 

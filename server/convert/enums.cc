@@ -68,9 +68,8 @@ static_assert(kModelPartCount + 1 == v1::ModelPart_ARRAYSIZE);
 static_assert(Ends(RowElements::kByte, v1::ElementKind_ARRAYSIZE));
 static_assert(Ends(CapacitySource::kNominal, v1::CapacitySource_ARRAYSIZE));
 static_assert(Ends(ChangeCost::kOtherRun, v1::ChangeCost_ARRAYSIZE));
-static_assert(Ends(MfuBasis::kMeasuredRate, v1::MfuBasis_ARRAYSIZE));
-// PREDICTED is not computed yet.
-static_assert(Ends(EstimateKind::kMeasuredBound, v1::EstimateKind_ARRAYSIZE - 1));
+static_assert(Ends(MfuBasis::kPredicted, v1::MfuBasis_ARRAYSIZE));
+static_assert(Ends(EstimateKind::kPredicted, v1::EstimateKind_ARRAYSIZE));
 static_assert(kLedgerKindCount + 1 == v1::LedgerKind_ARRAYSIZE);
 static_assert(kPeakPhaseCount + 1 == v1::PeakPhase_ARRAYSIZE);
 

@@ -10,6 +10,7 @@
 #include "server/convert/message_fields.h"
 #include "server/convert/notes.h"
 #include "server/convert/rates.h"
+#include "server/convert/step_time.h"
 
 namespace sextant::server {
 namespace {
@@ -42,8 +43,8 @@ void EstimateTo(const TimeEstimate& estimate, v1::TimeEstimate* out) {
   out->set_kind(EstimateKindTo(estimate.kind));
   v1::Interval* const duration = out->mutable_duration_seconds();
   duration->set_expected(estimate.duration.value());
-  duration->set_low(estimate.duration.value());
-  duration->set_high(estimate.duration.value());
+  duration->set_low(estimate.low.value());
+  duration->set_high(estimate.high.value());
   if (estimate.mfu.has_value()) {
     out->set_mfu(*estimate.mfu);
     out->set_mfu_basis(MfuBasisTo(estimate.mfu_basis));
@@ -83,6 +84,7 @@ void PlanTo(Plan plan, bool full, v1::Plan* out) {
   for (const TimeEstimate& estimate : plan.estimates) EstimateTo(estimate, out->add_estimates());
   NotesTo(std::move(plan.notes), out->mutable_warnings(),
           full ? out->mutable_assumptions() : nullptr);
+  if (plan.step.has_value()) StepTimeTo(*plan.step, full, sources, out->mutable_step_time());
   for (const Rate& rate : plan.rates) RateTo(rate, sources, out->add_rates());
   for (DerivationStep& step : plan.derivation) {
     StepTo(std::move(step), sources, out->add_derivation());

@@ -9,6 +9,7 @@
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
 #include "server/convert/rates.h"
+#include "server/convert/step_time.h"
 
 namespace sextant::server {
 namespace {
@@ -117,6 +118,7 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   if (m.has_encoder_sequence_length()) {
     out.encoder_sequence_length = m.encoder_sequence_length();
   }
+  out.recompute_given = m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED;
   out.recompute = RecomputePolicyFrom(m.recompute(), "training.recompute", violations);
   return out;
 }
@@ -132,6 +134,8 @@ ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
   if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
   if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
   if (m.has_reserved_memory_bytes()) out.reserved_memory_bytes = m.reserved_memory_bytes();
+  out.node_type = m.node_type();
+  out.network = {.name = m.network().name(), .bytes_per_second = m.network().bytes_per_second()};
   return out;
 }
 
@@ -167,6 +171,22 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   return out;
 }
 
+MeasuredStep MeasuredStepFrom(const v1::MeasuredStep& m, FieldViolations& violations) {
+  MeasuredStep out;
+  out.seconds = m.seconds();
+  if (m.has_layout()) {
+    out.layout = RunLayoutFrom(m.layout(), "measured_step.layout", violations);
+  } else {
+    violations.Add("measured_step.layout", "is required: the layout that was measured");
+  }
+  if (m.has_device_count()) out.device_count = m.device_count();
+  if (m.has_sequence_length()) out.sequence_length = m.sequence_length();
+  if (m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED) {
+    out.recompute = RecomputePolicyFrom(m.recompute(), "measured_step.recompute", violations);
+  }
+  return out;
+}
+
 }  // namespace
 
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
@@ -182,6 +202,8 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
   KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
+  out.software = SoftwareFrom(m.software());
+  out.interleaving_given = m.parallel().has_virtual_stage_count();
   return out;
 }
 
@@ -197,6 +219,9 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sour
   out.cluster =
       ClusterFrom(request.cluster(), sources, out.rate_requirement.maximum_age_seconds, violations);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
+  if (request.has_measured_step()) {
+    out.measured_step = MeasuredStepFrom(request.measured_step(), violations);
+  }
   return out;
 }
 

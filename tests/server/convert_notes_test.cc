@@ -90,6 +90,10 @@ constexpr struct {
     SEXTANT_KIND(kOperationsAssumed),
     SEXTANT_KIND(kOperationsNotTimed),
     SEXTANT_KIND(kHostBound),
+    SEXTANT_KIND(kStepAssumed),
+    SEXTANT_KIND(kStepNotPredicted),
+    SEXTANT_KIND(kStepOpen),
+    SEXTANT_KIND(kStepCalibrated),
 };
 #undef SEXTANT_KIND
 

@@ -47,14 +47,23 @@ constexpr char kEveryField[] = R"json({
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
     "communicator_bytes": 24, "deferred_reduction": false,
     "transformer_engine": true, "deterministic": true, "grouped_experts": false,
-    "fused_projections": false, "captured_graphs": true}})json";
+    "fused_projections": false, "captured_graphs": true},
+  "software": {"name": "torchtitan", "attention_time_ratio": 0.50,
+    "memory_pass_time_ratio": 0.51, "tensor_exchange_exposure": 0.52,
+    "data_exchange_overlap": 0.53, "overlap_contention": 0.54, "host_seconds_per_layer": 0.55,
+    "broadcast_seconds_per_rank": 0.56, "growth_per_doubling": 0.57,
+    "sustained_time_ratio": 0.58, "narrow_sustained_time_ratio": 0.59,
+    "narrow_product_time_ratio": 0.60, "expert_time_ratio": 0.61,
+    "expert_layer_host_seconds": 0.62, "one_copy_per_node": true,
+    "pipeline_exchange_exposure": 0.64}})json";
 
 class EveryField : public ::testing::Test {
  protected:
   void SetUp() override { EXPECT_TRUE(violations_.empty()); }
 
   FieldViolations violations_;
-  const RunLayout layout_ = RunLayoutFrom(LayoutOf(kEveryField), "layout", violations_);
+  const v1::RunLayout wire_ = LayoutOf(kEveryField);
+  const RunLayout layout_ = RunLayoutFrom(wire_, "layout", violations_);
 };
 
 TEST_F(EveryField, OfTheLayoutItselfArrives) {
@@ -121,9 +130,22 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   EXPECT_TRUE(layout_.framework.captured_graphs);
 }
 
+TEST_F(EveryField, OfTheSoftwareArrives) {
+  EXPECT_EQ(layout_.software.name, "torchtitan");
+  EXPECT_TRUE(layout_.interleaving_given);
+  for (size_t i = 0; i < kStackConstantCount; ++i) {
+    const auto constant = static_cast<StackConstant>(i);
+    const double expected =
+        constant == StackConstant::kOneCopyPerNode ? 1 : 0.5 + static_cast<double>(i) / 100;
+    ASSERT_TRUE(layout_.software.given[i].has_value()) << StackConstantName(constant);
+    EXPECT_NEAR(*layout_.software.given[i], expected, 1e-12) << StackConstantName(constant);
+  }
+}
+
 // Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 10);
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 16);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);

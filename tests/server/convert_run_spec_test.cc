@@ -56,10 +56,13 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "optimizer": {"kind": "KIND_ADAFACTOR", "adafactor_momentum": true,
         "quantization_block_size": 13}},
     "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
-      "device_memory_bytes": 16, "reserved_memory_bytes": 17},
+      "device_memory_bytes": 16, "reserved_memory_bytes": 17,
+      "node_type": "n", "network": {"name": "w", "bytes_per_second": 33}},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
     "layout": {"micro_batch_size": 29},
+    "measured_step": {"seconds": 2.5, "layout": {"micro_batch_size": 30}, "device_count": 31,
+      "sequence_length": 32, "recompute": "RECOMPUTE_POLICY_FULL"},
     "options": {"view": "PLAN_VIEW_FULL", "fits_chance": 0.95, "does_not_fit_chance": 0.05,
       "require_activations": true, "search": "LAYOUT_SEARCH_NONE",
       "assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
@@ -134,6 +137,9 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.cluster.peak_flops_per_second, 15);
   EXPECT_EQ(run.cluster.device_memory_bytes, 16);
   EXPECT_EQ(run.cluster.reserved_memory_bytes, 17);
+  EXPECT_EQ(run.cluster.node_type, "n");
+  EXPECT_EQ(run.cluster.network.name, "w");
+  EXPECT_EQ(run.cluster.network.bytes_per_second, 33);
   EXPECT_EQ(run.economics.device_hour_price_usd, 18);
   EXPECT_EQ(run.economics.device_power_watts, 19);
   EXPECT_EQ(run.economics.host_power_watts_per_device, 20);
@@ -149,6 +155,12 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_TRUE(run.options.include_operations);
   ASSERT_TRUE(run.layout.has_value());
   EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
+  ASSERT_TRUE(run.measured_step.has_value());
+  EXPECT_EQ(run.measured_step->seconds, 2.5);
+  EXPECT_EQ(run.measured_step->layout.micro_batch_size, 30);
+  EXPECT_EQ(run.measured_step->device_count, 31);
+  EXPECT_EQ(run.measured_step->sequence_length, 32);
+  EXPECT_EQ(run.measured_step->recompute, RecomputePolicy::kFull);
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
 }
@@ -156,7 +168,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
 // The request above sets every field of the API: detects a field that is added to the API but not
 // to the conversion or to the test.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 7);
+  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::MeasuredStep::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::ModelChanges::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::ModelChanges::Adapters::descriptor()->field_count(), 2);
@@ -164,7 +177,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 10);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);

@@ -33,7 +33,8 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
                                     NoteKind::kMeasuredAbovePeak, NoteKind::kDevicesNotMeasured,
                                     NoteKind::kRateUnstable, NoteKind::kCalibrationPartial,
                                     NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown,
-                                    NoteKind::kOperationsNotTimed, NoteKind::kHostBound));
+                                    NoteKind::kOperationsNotTimed, NoteKind::kHostBound,
+                                    NoteKind::kStepNotPredicted));
 }
 
 }  // namespace

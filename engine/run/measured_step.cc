@@ -1,0 +1,117 @@
+#include "engine/run/measured_step.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kPath[] = "measured_step";
+
+// The run whose step was measured.
+RunSpec MeasuredRunOf(const RunSpec& run) {
+  const MeasuredStep& measured = *run.measured_step;
+  RunSpec out = run;
+  out.measured_step.reset();
+  out.options = {};
+  out.layout = measured.layout;
+  if (!out.layout->global_batch_size.has_value()) {
+    out.layout->global_batch_size = run.layout->global_batch_size;
+  }
+  if (measured.device_count.has_value()) out.cluster.device_count = *measured.device_count;
+  if (measured.sequence_length.has_value()) {
+    out.training.sequence_length = measured.sequence_length;
+  }
+  if (measured.recompute.has_value()) out.training.recompute = *measured.recompute;
+  out.training.recompute_given |= measured.recompute.has_value();
+  return out;
+}
+
+// `status` about the fields of a run, as one about those of its measured step.
+absl::Status InMeasuredFields(const absl::Status& status) {
+  FieldViolations violations;
+  for (const FieldViolation& each : FieldViolationsOf(status)) {
+    const absl::string_view field = each.field;
+    if (absl::StartsWith(field, "layout")) {
+      violations.Add(absl::StrCat(kPath, ".", field), each.description);
+    } else if (field == "cluster.device_count") {
+      violations.Add(absl::StrCat(kPath, ".device_count"), each.description);
+    } else if (absl::StartsWith(field, "training.")) {
+      violations.Add(absl::StrCat(kPath, ".", field.substr(field.rfind('.') + 1)),
+                     each.description);
+    } else {
+      violations.Add(each.field, each.description);
+    }
+  }
+  return violations.empty() ? status : violations.ToStatus();
+}
+
+double Doublings(int64_t one, int64_t other) {
+  return std::abs(std::log2(static_cast<double>(one) / static_cast<double>(other)));
+}
+
+void Scale(double ratio, StepEstimate& step) {
+  for (double& part : step.parts) part *= ratio;
+  const Seconds expected = step.seconds.expected * ratio;
+  step.seconds = {expected * std::exp(-kCalibratedEnd), expected,
+                  expected * std::exp(kCalibratedEnd)};
+}
+
+Note NoteOf(const StepCalibration& found) {
+  return {
+      .kind = NoteKind::kStepCalibrated,
+      .text = absl::StrFormat(
+          "The measured step took %.3g times as long as predicted for its layout; %s.", found.ratio,
+          found.applied
+              ? "the prediction is multiplied by that"
+              : "the run's layout is too unlike it, so that its prediction stays as it is"),
+      .values = {{"measured_over_predicted", found.ratio}, {"distance", found.distance}},
+      .fields = {kPath}};
+}
+
+}  // namespace
+
+double DistanceOf(const MemoryJob& one, const MemoryJob& other) {
+  return Doublings(one.layout.tensor_parallel_size, other.layout.tensor_parallel_size) +
+         Doublings(one.layout.pipeline_parallel_size, other.layout.pipeline_parallel_size) +
+         Doublings(one.layout.virtual_stage_count, other.layout.virtual_stage_count) +
+         Doublings(one.layout.expert_parallel_size, other.layout.expert_parallel_size) +
+         Doublings(one.batch.context_parallel_size, other.batch.context_parallel_size) +
+         Doublings(one.batch.sequence_count, other.batch.sequence_count) +
+         Doublings(one.state.sharding.data_parallel_size, other.state.sharding.data_parallel_size);
+}
+
+absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
+                       StepAnswer& answer) {
+  if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
+  const RunSpec measured = MeasuredRunOf(run);
+  const absl::StatusOr<ResolvedRun> other = Resolve(measured, {});
+  if (!other.ok()) return InMeasuredFields(other.status());
+  absl::StatusOr<StepAnswer> step = PlanStep(measured, *other, work);
+  if (!step.ok()) return InMeasuredFields(step.status());
+  if (!step->step.has_value()) {
+    return InvalidField(kPath, "has a layout whose step is not predicted: leave it out");
+  }
+  StepCalibration found;
+  found.predicted = step->step->estimate.seconds.expected;
+  found.ratio = run.measured_step->seconds / found.predicted.value();
+  const MemoryJob& job = resolved.memory->job();
+  const MemoryJob& measured_job = other->memory->job();
+  found.distance = DistanceOf(job, measured_job);
+  found.applied = found.distance <= kNearLayout &&
+                  run.training.recompute == measured.training.recompute &&
+                  job.batch.attention == measured_job.batch.attention;
+  if (found.applied) Scale(found.ratio, answer.step->estimate);
+  answer.step->calibration = found;
+  answer.notes.push_back(NoteOf(found));
+  return absl::OkStatus();
+}
+
+}  // namespace sextant

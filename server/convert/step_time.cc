@@ -1,0 +1,110 @@
+#include "server/convert/step_time.h"
+
+#include <string>
+
+#include "server/convert/message_fields.h"
+
+namespace sextant::server {
+namespace {
+
+using Constant = StackConstant;
+using Wire = v1::SoftwareStack;
+
+static_assert(kStepCauseCount + 1 == v1::StepCause_ARRAYSIZE);
+static_assert(kStepRateCount + 1 == v1::StepSensitivity::Rate_ARRAYSIZE);
+
+// A number of the message.
+struct NumberField {
+  Constant constant;
+  bool (Wire::*has)() const;
+  double (Wire::*get)() const;
+};
+
+constexpr NumberField kNumbers[] = {
+    {Constant::kAttentionTimeRatio, &Wire::has_attention_time_ratio, &Wire::attention_time_ratio},
+    {Constant::kMemoryPassTimeRatio, &Wire::has_memory_pass_time_ratio,
+     &Wire::memory_pass_time_ratio},
+    {Constant::kTensorExchangeExposure, &Wire::has_tensor_exchange_exposure,
+     &Wire::tensor_exchange_exposure},
+    {Constant::kDataExchangeOverlap, &Wire::has_data_exchange_overlap,
+     &Wire::data_exchange_overlap},
+    {Constant::kOverlapContention, &Wire::has_overlap_contention, &Wire::overlap_contention},
+    {Constant::kHostSecondsPerLayer, &Wire::has_host_seconds_per_layer,
+     &Wire::host_seconds_per_layer},
+    {Constant::kBroadcastSecondsPerRank, &Wire::has_broadcast_seconds_per_rank,
+     &Wire::broadcast_seconds_per_rank},
+    {Constant::kGrowthPerDoubling, &Wire::has_growth_per_doubling, &Wire::growth_per_doubling},
+    {Constant::kSustainedTimeRatio, &Wire::has_sustained_time_ratio, &Wire::sustained_time_ratio},
+    {Constant::kNarrowSustainedTimeRatio, &Wire::has_narrow_sustained_time_ratio,
+     &Wire::narrow_sustained_time_ratio},
+    {Constant::kNarrowProductTimeRatio, &Wire::has_narrow_product_time_ratio,
+     &Wire::narrow_product_time_ratio},
+    {Constant::kExpertTimeRatio, &Wire::has_expert_time_ratio, &Wire::expert_time_ratio},
+    {Constant::kExpertLayerHostSeconds, &Wire::has_expert_layer_host_seconds,
+     &Wire::expert_layer_host_seconds},
+    {Constant::kPipelineExchangeExposure, &Wire::has_pipeline_exchange_exposure,
+     &Wire::pipeline_exchange_exposure},
+};
+// All but one_copy_per_node.
+static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) + 1 == kStackConstantCount);
+
+void AssumptionsTo(const SoftwareConstants& software, SourceNumbers& sources, v1::StepTime* out) {
+  for (size_t i = 0; i < kStackConstantCount; ++i) {
+    const auto constant = static_cast<Constant>(i);
+    const StackValue& value = software.stack->of(constant);
+    const bool given = software.IsGiven(constant);
+    if (!given && value.source.empty()) continue;
+    v1::StepAssumption* const wire = out->add_assumptions();
+    wire->set_field(Text(StackConstantName(constant)));
+    wire->set_value(software.of(constant));
+    wire->set_from_request(given);
+    if (!given) wire->set_source_number(sources.Of(std::string(value.source)));
+  }
+}
+
+}  // namespace
+
+SoftwareSpec SoftwareFrom(const v1::SoftwareStack& m) {
+  SoftwareSpec out = {.name = m.name()};
+  for (const NumberField& field : kNumbers) {
+    if ((m.*field.has)()) out.of(field.constant) = (m.*field.get)();
+  }
+  if (m.has_one_copy_per_node()) out.of(Constant::kOneCopyPerNode) = m.one_copy_per_node();
+  return out;
+}
+
+void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::StepTime* out) {
+  const StepEstimate& estimate = step.estimate;
+  const double expected = estimate.seconds.expected.value();
+  out->mutable_seconds()->set_expected(expected);
+  out->mutable_seconds()->set_low(estimate.seconds.low.value());
+  out->mutable_seconds()->set_high(estimate.seconds.high.value());
+  for (size_t i = 0; i < kStepCauseCount; ++i) {
+    if (estimate.parts[i] <= 0) continue;
+    v1::StepPart* const part = out->add_parts();
+    part->set_cause(static_cast<v1::StepCause>(i + 1));
+    part->set_seconds(estimate.parts[i]);
+    part->set_share(estimate.parts[i] / expected);
+  }
+  out->set_micro_batch_count(estimate.micro_batch_count);
+  out->set_token_count(step.token_count);
+  out->set_bubble_ratio(estimate.bubble_ratio);
+  out->set_slowest_stage(estimate.slowest_stage);
+  out->set_software_stack(Text(step.software.stack->name));
+  if (step.calibration.has_value()) {
+    v1::StepCalibration* const wire = out->mutable_calibration();
+    wire->set_measured_over_predicted(step.calibration->ratio);
+    wire->set_predicted_seconds(step.calibration->predicted.value());
+    wire->set_distance(step.calibration->distance);
+    wire->set_applied(step.calibration->applied);
+  }
+  if (!full) return;
+  for (const StepSensitivity& each : estimate.sensitivities) {
+    v1::StepSensitivity* const wire = out->add_sensitivities();
+    wire->set_rate(static_cast<v1::StepSensitivity::Rate>(static_cast<int>(each.rate) + 1));
+    wire->set_saved_share(each.saved_share);
+  }
+  AssumptionsTo(step.software, sources, out);
+}
+
+}  // namespace sextant::server

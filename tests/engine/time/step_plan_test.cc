@@ -1,0 +1,248 @@
+// The predicted step of whole runs: properties that any run has, and what keeps it from being
+// predicted.
+#include "engine/run/step_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/run/plan.h"
+#include "tests/support/note_matchers.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// 64 H100 in eight DGX, 70B parameters: TP8 PP4 DP2, ZeRO-1.
+RunSpec Llama70b() {
+  RunSpec run;
+  run.model.preset = "llama-3-70b";
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 8192;
+  run.training.recompute_given = true;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.device_count = 64;
+  run.cluster.node_type = "dgx-h100";
+  run.layout = RunLayout{};
+  run.layout->parallel.tensor_parallel_size = 8;
+  run.layout->parallel.pipeline_parallel_size = 4;
+  run.layout->interleaving_given = true;
+  run.layout->global_batch_size = 128;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
+  return run;
+}
+
+Plan Planned(const RunSpec& run) {
+  absl::StatusOr<Plan> plan = PlanRun(run);
+  EXPECT_THAT(plan, IsOk());
+  EXPECT_TRUE(plan.ok() && plan->step.has_value());
+  return plan.ok() ? *std::move(plan) : Plan();
+}
+
+double SecondsOf(const RunSpec& run) {
+  return Planned(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
+}
+
+TEST(StepPlan, LeadsTheEstimates) {
+  const Plan plan = Planned(Llama70b());
+  ASSERT_FALSE(plan.estimates.empty());
+  const TimeEstimate& predicted = plan.estimates.front();
+  EXPECT_EQ(predicted.kind, EstimateKind::kPredicted);
+  // 1e12 tokens in steps of 128 x 8,192.
+  const double steps = 1e12 / (128.0 * 8192);
+  EXPECT_NEAR(predicted.duration.value(), steps * SecondsOf(Llama70b()), 1e-6);
+  EXPECT_LT(predicted.low.value(), predicted.duration.value());
+  EXPECT_GT(predicted.high.value(), predicted.duration.value());
+  EXPECT_GT(predicted.duration.value(), plan.estimate(EstimateKind::kLowerBound)->duration.value());
+  // By the definition of MFU: FLOPs over peak x devices x time.
+  const double flops = plan.flops.used().run.value();
+  EXPECT_NEAR(*predicted.mfu, flops / (64 * 989.4e12 * predicted.duration.value()), 1e-3);
+}
+
+TEST(StepPlan, BetterLinksNeverSlowARun) {
+  for (const ZeroStage zero : {ZeroStage::kNone, ZeroStage::kOptimizer, ZeroStage::kParameters}) {
+    RunSpec run = Llama70b();
+    run.cluster.node_type = "hgx-h100";
+    run.layout->zero_stage = zero;
+    double before = 1e300;
+    for (const double rate : {12.5e9, 25e9, 50e9, 100e9}) {
+      run.cluster.network.bytes_per_second = rate;
+      const double seconds = SecondsOf(run);
+      EXPECT_LE(seconds, before) << rate;
+      before = seconds;
+    }
+  }
+}
+
+TEST(StepPlan, FewerTokensNeverSlowAStep) {
+  RunSpec run = Llama70b();
+  const double long_sequences = SecondsOf(run);
+  run.training.sequence_length = 4096;
+  EXPECT_LT(SecondsOf(run), long_sequences);
+  run = Llama70b();
+  run.layout->global_batch_size = 64;
+  EXPECT_LT(SecondsOf(run), long_sequences);
+}
+
+// At otherwise equal settings it moves more bytes.
+TEST(StepPlan, ZeroStage3IsNeverFasterThanStage1) {
+  for (const char* const preset : {"llama-3-8b", "llama-2-13b", "llama-3-70b"}) {
+    for (const int64_t micro_batch : {1, 2, 4}) {
+      RunSpec run = Llama70b();
+      run.model.preset = preset;
+      run.training.sequence_length = 4096;
+      run.layout->parallel.pipeline_parallel_size = 1;
+      run.layout->micro_batch_size = micro_batch;
+      const double stage_1 = SecondsOf(run);
+      run.layout->zero_stage = ZeroStage::kParameters;
+      EXPECT_GE(SecondsOf(run), stage_1) << preset << " " << micro_batch;
+    }
+  }
+}
+
+TEST(StepPlan, RecomputationCostsTime) {
+  RunSpec run = Llama70b();
+  const double none = SecondsOf(run);
+  run.training.recompute = RecomputePolicy::kFull;
+  const double full = SecondsOf(run);
+  // A forward pass more of three, and its exchanges.
+  EXPECT_GT(full, 1.2 * none);
+  EXPECT_LT(full, 1.4 * none);
+}
+
+// With one micro-batch a stage waits for all others.
+TEST(StepPlan, MoreStagesWithOneMicroBatchWaitMore) {
+  double before = 0;
+  for (const int64_t stages : {2, 4, 8}) {
+    RunSpec run = Llama70b();
+    run.layout->parallel.pipeline_parallel_size = stages;
+    run.layout->global_batch_size = 8 / stages;
+    const double ratio = Planned(run).step->estimate.bubble_ratio;
+    EXPECT_GT(ratio, before);
+    before = ratio;
+  }
+}
+
+TEST(StepPlan, SaysWhatIsMissing) {
+  const auto why = [](const RunSpec& run, const char* words) {
+    const auto plan = PlanRun(run);
+    ASSERT_THAT(plan, IsOk());
+    EXPECT_FALSE(plan->step.has_value());
+    EXPECT_EQ(plan->estimate(EstimateKind::kPredicted), nullptr);
+    EXPECT_THAT(plan->notes, Contains(IsNote(NoteKind::kStepNotPredicted, HasSubstr(words))));
+    for (const Note& note : plan->notes) {
+      if (note.kind != NoteKind::kStepNotPredicted) continue;
+      EXPECT_THAT(note.fields, ElementsAre(words));
+    }
+  };
+  RunSpec run = Llama70b();
+  run.layout->global_batch_size.reset();
+  why(run, "layout.global_batch_size");
+  run = Llama70b();
+  run.cluster.node_type = "";
+  why(run, "cluster.network");
+  run.cluster.device.accelerator = "mi300x";
+  why(run, "cluster.node_type");
+}
+
+TEST(StepPlan, RefusesSeveralServersWithoutANetwork) {
+  RunSpec run = Llama70b();
+  run.cluster.node_type = "hgx-h100";
+  EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"cluster.network"}));
+  run.cluster.network.name = "ib-ndr";
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.cluster.node_type = "dgx-a100";
+  EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"cluster.node_type"}));
+  run.cluster.node_type = "dgx-h1000";
+  EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"cluster.node_type"}));
+}
+
+TEST(StepPlan, OpenChoicesWidenTheInterval) {
+  RunSpec run = Llama70b();
+  const StepPlan closed = *Planned(run).step;
+  run.training.recompute_given = false;
+  const Plan open = Planned(run);
+  EXPECT_EQ(open.step->estimate.seconds.expected.value(), closed.estimate.seconds.expected.value());
+  EXPECT_GT(open.step->estimate.seconds.high.value(), closed.estimate.seconds.high.value());
+  EXPECT_THAT(open.notes, Contains(IsNote(NoteKind::kStepOpen, HasSubstr("training.recompute"))));
+  EXPECT_THAT(Planned(Llama70b()).notes, Not(Contains(IsNote(NoteKind::kStepOpen, HasSubstr("")))));
+}
+
+// Twice as slow as predicted on its own layout: the run's is, too, and more surely.
+TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
+  RunSpec run = Llama70b();
+  const StepEstimate alone = Planned(run).step->estimate;
+  MeasuredStep measured = {.layout = *run.layout};
+  measured.layout.parallel.pipeline_parallel_size = 8;
+  RunSpec other = run;
+  other.layout = measured.layout;
+  measured.seconds = 2 * SecondsOf(other);
+  run.measured_step = measured;
+  const Plan plan = Planned(run);
+  const StepEstimate& step = plan.step->estimate;
+  EXPECT_NEAR(step.seconds.expected.value(), 2 * alone.seconds.expected.value(), 1e-9);
+  EXPECT_NEAR(step.of(StepCause::kMatmul), 2 * alone.of(StepCause::kMatmul), 1e-9);
+  EXPECT_NEAR(plan.step->calibration->ratio, 2, 1e-9);
+  EXPECT_EQ(plan.step->calibration->distance, 2);  // PP4 to PP8, DP2 to DP1
+  EXPECT_LT(step.seconds.high.value() / step.seconds.expected.value(), 1.08);
+  EXPECT_THAT(plan.notes, Contains(IsNote(NoteKind::kStepCalibrated, HasSubstr("multiplied"))));
+  EXPECT_NEAR(plan.estimates.front().duration.value(),
+              1e12 / (128.0 * 8192) * step.seconds.expected.value(), 1e-6);
+}
+
+TEST(StepPlan, AMeasuredStepFarAwayIsReportedAlone) {
+  RunSpec run = Llama70b();
+  const double alone = SecondsOf(run);
+  MeasuredStep measured = {.seconds = 100, .layout = *run.layout};
+  measured.layout.parallel.tensor_parallel_size = 1;
+  measured.layout.parallel.pipeline_parallel_size = 16;
+  run.measured_step = measured;
+  Plan plan = Planned(run);
+  EXPECT_EQ(plan.step->estimate.seconds.expected.value(), alone);
+  EXPECT_FALSE(plan.step->calibration->applied);
+  EXPECT_EQ(plan.step->calibration->distance, 6);  // TP8 to 1, PP4 to 16, DP2 to 4
+  measured.layout = *run.layout;
+  measured.recompute = RecomputePolicy::kFull;
+  run.measured_step = measured;
+  EXPECT_FALSE(Planned(run).step->calibration->applied);
+}
+
+TEST(StepPlan, AMeasuredStepsErrorsAreItsFields) {
+  RunSpec run = Llama70b();
+  run.measured_step = MeasuredStep{.seconds = -1, .layout = *run.layout};
+  EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"measured_step.seconds"}));
+  run.measured_step->seconds = 1;
+  run.measured_step->layout.parallel.tensor_parallel_size = 3;
+  EXPECT_THAT(PlanRun(run), NamesFields(Contains(HasSubstr("measured_step.layout"))));
+  run = Llama70b();
+  run.measured_step = MeasuredStep{.seconds = 1, .layout = *run.layout};
+  run.layout->global_batch_size.reset();
+  EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"measured_step"}));
+}
+
+// Gigantic and tiny runs.
+TEST(StepPlan, OfAMillionDevicesIsFinite) {
+  RunSpec run = Llama70b();
+  run.cluster.device_count = 1'000'000;
+  run.layout->parallel.pipeline_parallel_size = 1;
+  run.layout->global_batch_size = 125'000;
+  EXPECT_GT(SecondsOf(run), 0);
+  run = Llama70b();
+  run.model.preset = "gpt2";
+  run.training.sequence_length = 1;
+  run.cluster.device_count = 1;
+  run.layout = RunLayout{};
+  run.layout->global_batch_size = 1;
+  EXPECT_GT(SecondsOf(run), 0);
+}
+
+}  // namespace
+}  // namespace sextant
