@@ -21,6 +21,16 @@ std::string Pattern(uint8_t dots) {
           static_cast<char>(0x80 | (dots & 0x3F))};
 }
 
+constexpr double kMaxLinearTicks = 8;
+
+double LinearTickStep(double end) {
+  const double power = std::pow(10.0, std::floor(std::log10(end / kMaxLinearTicks)));
+  for (const double step : {1.0, 2.0, 5.0}) {
+    if (end / (step * power) <= kMaxLinearTicks) return step * power;
+  }
+  return 10 * power;
+}
+
 }  // namespace
 
 double LogAxis::Fraction(double value) const { return (std::log10(value) - low) / (high - low); }
@@ -44,6 +54,13 @@ std::string PowerText(int exponent) {
     return absl::StrCat("0.", std::string(static_cast<size_t>(-exponent - 1), '0'), 1);
   return absl::StrCat("1", std::string(static_cast<size_t>(exponent % 3), '0'),
                       kAxisPrefixes[exponent / 3]);
+}
+
+std::vector<double> LinearTicks(double end) {
+  const double step = LinearTickStep(end);
+  std::vector<double> ticks;
+  for (int i = 0; i * step <= end; ++i) ticks.push_back(i * step);
+  return ticks;
 }
 
 BrailleCanvas::BrailleCanvas(int columns, int rows)

@@ -1,4 +1,4 @@
-// Drawing for charts: logarithmic axes and, in a terminal, a canvas of braille dots, two by four a
+// Drawing for charts: axes and, in a terminal, a canvas of braille dots, two by four a
 // character cell, with letters over them.
 #ifndef SEXTANT_CLIENT_CHART_CANVAS_H_
 #define SEXTANT_CLIENT_CHART_CANVAS_H_
@@ -28,6 +28,10 @@ struct LogAxis {
 // 10^exponent with an SI prefix, "100 T", where there is one; from 0.001 to 1 as a decimal, "0.01";
 // else "1e27".
 std::string PowerText(int exponent);
+
+// Ticks of a linear axis from 0 to `end`, above 0: multiples of 1, 2 or 5 times a power of ten, at
+// most eight and the one at 0.
+std::vector<double> LinearTicks(double end);
 
 class BrailleCanvas {
  public:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/chart/canvas.h"
 #include "client/report/memory_stages.h"
 #include "client/report/text.h"
 
@@ -14,7 +15,6 @@ namespace sextant::client {
 namespace {
 
 constexpr double kBytesOfGib = 1073741824.0;  // 2^30
-constexpr double kMaxTicks = 8;
 
 double GibOf(double bytes) { return bytes / kBytesOfGib; }
 double GibOf(int64_t bytes) { return GibOf(static_cast<double>(bytes)); }
@@ -32,15 +32,6 @@ MemoryBar BarOf(const v1::Memory& memory, const StageRun& run) {
     bar.sizes[i] = GibOf(BytesOf(stage, kMemoryKinds[i].kind));
   }
   return bar;
-}
-
-// 1, 2 or 5 times a power of ten, so that at most kMaxTicks fit below `end`.
-double TickStep(double end) {
-  const double power = std::pow(10.0, std::floor(std::log10(end / kMaxTicks)));
-  for (const double step : {1.0, 2.0, 5.0}) {
-    if (end / (step * power) <= kMaxTicks) return step * power;
-  }
-  return 10 * power;
 }
 
 constexpr char kUsableMark[] = "│";
@@ -169,8 +160,7 @@ MemoryChart MemoryChartOf(const v1::Memory& memory) {
   }
   chart.end = most > 0 ? most : 1;
   if (most > chart.usable) chart.end *= 1.02;  // room after the longest
-  const double step = TickStep(chart.end);
-  for (int i = 0; i * step <= chart.end; ++i) chart.ticks.push_back(i * step);
+  chart.ticks = LinearTicks(chart.end);
   return chart;
 }
 

@@ -25,8 +25,6 @@ constexpr size_t kBarTitleWidth = 84;  // characters that fit
 constexpr SvgStroke kBarFrame = {"#222222", 1.2, ""};
 constexpr SvgStroke kGridLine = {"#e2e2e2", 1, ""};
 constexpr SvgStroke kUsableLine = {"#c00000", 2, "7 4"};
-constexpr SvgStroke kWhisker = {"#000000", 1.4, ""};
-constexpr SvgStroke kWhiskerGround = {"#ffffff", 3, ""};
 
 // In the order of kMemoryKinds. Light, so that hatching shows on them; colour-blind readers tell
 // each hue from its neighbours' (Okabe, Ito 2008).
@@ -50,11 +48,6 @@ struct RowSize {
 RowSize RowSizeFor(size_t bars) {
   if (bars <= 8) return {34, 24};
   return bars <= 24 ? RowSize{24, 17} : RowSize{17, 13};
-}
-
-std::string CutTo(size_t width, const std::string& text) {
-  if (static_cast<size_t>(DisplayWidth(text)) <= width) return text;
-  return absl::StrCat(text.substr(0, PrefixBytes(text, width - 3)), "...");
 }
 
 class MemoryDrawing {
@@ -135,21 +128,13 @@ class MemoryDrawing {
       svg_.Rectangle({{left, top}, X(edge) - left, size_.bar}, kFills[i]);
     }
     const double middle = top + size_.bar / 2;
-    DrawWhisker(X(bar.low), X(bar.high), middle);
+    svg_.Whisker(X(bar.low), X(bar.high), middle);
     const double baseline = middle + 4;
     svg_.Text({.at = {kBarLeft - 10, baseline},
                .text = bar.name,
                .anchor = SvgAnchor::kEnd,
                .bold = bar.peak});
     svg_.Text({.at = {kBarRight + 10, baseline}, .text = Grouped(bar.total, 2), .bold = bar.peak});
-  }
-
-  void DrawWhisker(double low, double high, double y) {
-    constexpr double kCap = 4;
-    svg_.Line({low, y}, {high, y}, kWhiskerGround);  // or hatching would hide it
-    svg_.Line({low, y}, {high, y}, kWhisker);
-    svg_.Line({low, y - kCap}, {low, y + kCap}, kWhisker);
-    svg_.Line({high, y - kCap}, {high, y + kCap}, kWhisker);
   }
 
   void DrawUsable() {
@@ -188,7 +173,7 @@ class MemoryDrawing {
            .text = absl::StrCat(kMemoryKinds[i].name, ": ", Grouped(peak.sizes[i], 2), " GiB")});
     }
     const double y = top + 4 * kBarLegendLine;
-    DrawWhisker(kBarLeft, kBarLeft + 30, y + 7);
+    svg_.Whisker(kBarLeft, kBarLeft + 30, y + 7);
     svg_.Text({.at = {kBarLeft + 40, y + 12},
                .text = absl::StrCat("from the low to the high end of what is estimated: ",
                                     Grouped(peak.low, 2), " to ", Grouped(peak.high, 2), " GiB")});

@@ -137,6 +137,20 @@ void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color) {
                         MarkPath(mark, at), mark == SvgMark::kDisc ? color : "none", color);
 }
 
+void SvgWriter::Whisker(double low, double high, double y, SvgEnd end) {
+  constexpr SvgStroke kGround = {"#ffffff", 3, ""};
+  constexpr SvgStroke kInk = {"#000000", 1.4, ""};
+  constexpr double kCap = 4;
+  Line({low, y}, {high, y}, kGround);
+  Line({low, y}, {high, y}, kInk);
+  Line({low, y - kCap}, {low, y + kCap}, kInk);
+  if (end == SvgEnd::kCap) {
+    Line({high, y - kCap}, {high, y + kCap}, kInk);
+    return;
+  }
+  for (const double side : {-kCap, kCap}) Line({high - 2 * kCap, y + side}, {high, y}, kInk);
+}
+
 std::string SvgWriter::Document() const {
   std::string patterns;
   for (const SvgHatch hatch : hatches_) patterns += Pattern(hatch);
@@ -158,6 +172,11 @@ std::string XmlEscaped(absl::string_view text) {
                                    {"'", "&apos;"},
                                    {"\xEF\xBF\xBE", "?"},
                                    {"\xEF\xBF\xBF", "?"}});
+}
+
+std::string CutTo(size_t width, const std::string& text) {
+  if (static_cast<size_t>(DisplayWidth(text)) <= width) return text;
+  return absl::StrCat(text.substr(0, PrefixBytes(text, width - 3)), "...");
 }
 
 Box BoxOf(const SvgText& text) {

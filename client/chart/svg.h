@@ -46,6 +46,9 @@ struct SvgFill {
   SvgHatch hatch = SvgHatch::kNone;
 };
 
+// How a whisker ends: at the interval's end, or where the drawing ends and the interval goes on.
+enum class SvgEnd { kCap, kArrow };
+
 struct SvgArea {
   SvgPoint at = {};  // its corner at the left and top
   double width = 0;
@@ -61,6 +64,9 @@ class SvgWriter {
   void Rectangle(const SvgArea& area, const SvgFill& fill);
   void Text(const SvgText& text);
   void Mark(SvgMark mark, const SvgPoint& at, const char* color);
+  // An interval: a horizontal line from `low`, with a cap, to `high`. It is on white, or hatching
+  // would hide it.
+  void Whisker(double low, double high, double y, SvgEnd end = SvgEnd::kCap);
 
   // The whole document.
   std::string Document() const;
@@ -73,6 +79,9 @@ class SvgWriter {
 
 // `text` escaped for XML; '?' for characters that XML can't hold.
 std::string XmlEscaped(absl::string_view text);
+
+// `text`, or as much of it as fits into `width` characters with "..." at its end.
+std::string CutTo(size_t width, const std::string& text);
 
 // A rectangle in pixels, upright.
 struct Box {

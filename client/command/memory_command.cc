@@ -60,10 +60,17 @@ constexpr absl::string_view kOptionsOfMemory[] = {
     "options.fits_chance", "options.does_not_fit_chance", "options.require_activations",
     "options.include_ledger"};
 
+// True for flags of fields that the time of a step alone depends on.
+bool IsOfStepTime(absl::string_view field) {
+  return field == "cluster.node_type" || absl::StartsWith(field, "cluster.network.") ||
+         absl::StartsWith(field, "layout.software.");
+}
+
 // True for flags of fields that memory depends on, and of the tokens, which are in the same
 // messages.
 bool IsOfMemory(const FieldFlag& flag) {
   const absl::string_view field = flag.field;
+  if (IsOfStepTime(field)) return false;
   return absl::StartsWith(field, "model.") || absl::StartsWith(field, "training.") ||
          absl::StartsWith(field, "cluster.") || absl::StartsWith(field, "layout.") ||
          absl::c_linear_search(kOptionsOfMemory, field);

@@ -7,11 +7,14 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/chart/step_svg.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_path.h"
@@ -21,6 +24,7 @@
 #include "client/io/text_file.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_text.h"
+#include "client/report/rates_text.h"
 #include "client/report/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -54,6 +58,10 @@ constexpr char kHelp[] =
     "    sextant plan llama-3.1-70b --tokens=1T --accelerator=h100-sxm --devices=64 --tp=8 --pp=4 "
     "\\\n"
     "        --sequence-length=8192 --explain\n"
+    "  How long a step takes on servers over a network, and a picture of it:\n"
+    "    sextant plan llama-3.1-70b --tokens=1T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=64 --tp=8 --pp=4 --gbs=128 --sequence-length=8192 --recompute=none \\\n"
+    "        --framework=megatron-lm --svg=step.svg\n"
     "  On this server's processor, at the rates that sextant probe measured, or not at all:\n"
     "    sextant plan gpt2 --tokens=10B --device=host --devices=1 "
     "--minimum-source=measured-device\n"
@@ -135,9 +143,35 @@ void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
                                                         request);
 }
 
-int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& streams) {
+struct PlanCommandFlags {
+  PlanRequestFlags plan;
+  std::string svg_file;  // "" for none
+};
+
+// The warnings that say why there is no time of a step; else what it takes.
+std::string WhyNoStep(const v1::Plan& plan) {
+  std::vector<std::string> reasons;
+  for (const v1::Note& note : plan.warnings()) {
+    if (note.kind() == v1::NOTE_KIND_STEP_NOT_PREDICTED) {
+      reasons.push_back(NoteText(note, PlanFieldWords));
+    }
+  }
+  return reasons.empty() ? "it takes a layout, e.g. --tp, and --sequence-length"
+                         : absl::StrJoin(reasons, " ");
+}
+
+absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
+                      const std::string& file) {
+  if (!(plan.step_time().seconds().expected() > 0)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--svg draws the time of a step, which the plan lacks: ", WhyNoStep(plan)));
+  }
+  return WriteText(file, StepSvg(request, plan));
+}
+
+int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
-  grpc::Status status = BuildPlanRequest(flags, streams.in, &request);
+  grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) {
     ShowAll(&request);
@@ -151,6 +185,10 @@ int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& s
     return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
                   return DefaultTargetsHint(request.model().changes(), error);
                 }});
+  }
+  if (!flags.svg_file.empty()) {
+    const absl::Status drawn = DrawStep(request, response.plan(), flags.svg_file);
+    if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
   streams.out << (line.json() ? ProtoJson(response) : Printable(PlanText(response, streams.now())));
   return *exit_code;
@@ -206,11 +244,13 @@ grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
 }
 
 void AddPlan(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<PlanRequestFlags>();
+  const auto flags = std::make_shared<PlanCommandFlags>();
   CLI::App* command =
       AddCommand("plan", "Plan a training run, and say whether it fits", kHelp, app);
-  AddRequestFile(flags.get(), command);
-  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, flags.get(), command);
+  AddRequestFile(&flags->plan, command);
+  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
+      ->type_name("FILE");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return Run(*flags, read, streams);
   });

@@ -20,6 +20,7 @@ constexpr char kSharding[] = "Model state among data parallel ranks";
 constexpr char kStorage[] = "Storage of weights";
 constexpr char kKernels[] = "What a micro-batch keeps";
 constexpr char kFramework[] = "What the framework holds";
+constexpr char kSoftware[] = "How fast the software runs (read by the predicted time alone)";
 
 constexpr FieldFlag kPlanFlags[] = {
     {"PRESET,--preset", "model.preset", "a preset's name, e.g. llama-3.1-70b", kModel},
@@ -82,6 +83,12 @@ constexpr FieldFlag kPlanFlags[] = {
      "memory of one, e.g. 79GiB, for what its driver reports", kDevices},
     {"--reserved-memory-bytes", "cluster.reserved_memory_bytes",
      "memory of one that the run can't use, e.g. 2GiB", kDevices},
+    {"--node-type", "cluster.node_type", "the servers they are in, of sextant nodes: for step time",
+     kDevices},
+    {"--network", "cluster.network.name", "of sextant nodes, one port a device; between servers",
+     kDevices},
+    {"--network-bytes-per-second", "cluster.network.bytes_per_second",
+     "line rate of one device, for a network's name, e.g. 25e9", kDevices},
 
     {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source",
      "the worst source allowed for matrix multiplication", kRates},
@@ -215,13 +222,50 @@ constexpr FieldFlag kPlanFlags[] = {
      "one product of query, key and value; of gate and up", kFramework},
     {"--captured-graphs", "layout.framework.captured_graphs",
      "a micro-batch's kernels start at once", kFramework},
+
+    {"--measured-step", "measured_step", "a step that was measured: a MeasuredStep in proto JSON",
+     kSoftware, Below::kOwnNames},
+    {"--software-stack,--software", "layout.software.name",
+     "a stack, e.g. torchtitan; default: of --framework", kSoftware},
+    {"--attention-time-ratio", "layout.software.attention_time_ratio",
+     "attention over the fastest published kernel's", kSoftware},
+    {"--memory-pass-time-ratio", "layout.software.memory_pass_time_ratio",
+     "passes over memory over one fused kernel each", kSoftware},
+    {"--tensor-exchange-exposure", "layout.software.tensor_exchange_exposure",
+     "tensor parallel exchanges: added over alone", kSoftware},
+    {"--data-exchange-overlap", "layout.software.data_exchange_overlap",
+     "share of the passes that hides data parallel ones", kSoftware},
+    {"--overlap-contention", "layout.software.overlap_contention",
+     "cost of a hidden exchange of shards, over its time", kSoftware},
+    {"--host-seconds-per-layer", "layout.software.host_seconds_per_layer",
+     "of the host for a layer that nothing hides", kSoftware},
+    {"--broadcast-seconds-per-rank", "layout.software.broadcast_seconds_per_rank",
+     "of the optimizer step, for each rank sent to", kSoftware},
+    {"--growth-per-doubling", "layout.software.growth_per_doubling",
+     "of a step, for each doubling beyond 8 devices", kSoftware},
+    {"--sustained-time-ratio", "layout.software.sustained_time_ratio",
+     "products in a long run over those in a burst", kSoftware},
+    {"--narrow-sustained-time-ratio", "layout.software.narrow_sustained_time_ratio",
+     "the same of products in 8 bits or fewer", kSoftware},
+    {"--narrow-product-time-ratio", "layout.software.narrow_product_time_ratio",
+     "products in 8 bits over those with a scale a tensor", kSoftware},
+    {"--expert-time-ratio", "layout.software.expert_time_ratio",
+     "experts' products over the grouped kernel's", kSoftware},
+    {"--expert-layer-host-seconds", "layout.software.expert_layer_host_seconds",
+     "least of a layer of experts that the host starts", kSoftware},
+    {"--one-copy-per-node", "layout.software.one_copy_per_node",
+     "a token goes once to each server, not to each expert", kSoftware},
+    {"--pipeline-exchange-exposure", "layout.software.pipeline_exchange_exposure",
+     "sends of interleaved stages: added over alone", kSoftware},
 };
 
-// The ways to name devices, whose fields hold messages.
-constexpr FieldFlag kDeviceWords[] = {
+// Words for fields that hold messages: the ways to name devices, the network and the software.
+constexpr FieldFlag kMessageWords[] = {
     WordFor("--device", "cluster.device.host_devices"),
     WordFor("--calibration", "cluster.device.calibrations"),
     WordFor("--accelerator", "cluster.device"),
+    WordFor("--network", "cluster.network", Below::kDropped),
+    WordFor("--software", "layout.software", Below::kAppended),
 };
 
 // Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.
@@ -232,11 +276,11 @@ constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"}
 absl::Span<const FieldFlag> PlanFlags() { return kPlanFlags; }
 
 std::string PlanFieldWords(const std::string& field) {
-  return FieldWordsOf({PlanFlags(), kDeviceWords}, field);
+  return FieldWordsOf({PlanFlags(), kMessageWords}, field);
 }
 
 std::string PlanDescriptionWords(const std::string& text) {
-  return DescriptionWordsOf({PlanFlags(), kDeviceWords}, text);
+  return DescriptionWordsOf({PlanFlags(), kMessageWords}, text);
 }
 
 void AddDefaultTargets(v1::ModelChanges* changes) {

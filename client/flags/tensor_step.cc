@@ -18,18 +18,18 @@
 namespace sextant::client {
 namespace {
 
-using Words = std::vector<absl::string_view>;
+using TextWords = std::vector<absl::string_view>;
 
 // A step's text after its name.
 struct Arguments {
   absl::string_view text;
-  Words words;
+  TextWords words;
 };
 
 // The error of a text that does not match the step's form, which is shown in any case.
 absl::Status WrongForm() { return absl::InvalidArgumentError(""); }
 
-absl::StatusOr<std::vector<int64_t>> Integers(const Words& words) {
+absl::StatusOr<std::vector<int64_t>> Integers(const TextWords& words) {
   std::vector<int64_t> values;
   for (const absl::string_view word : words) {
     const absl::StatusOr<int64_t> value = ParseCount(word);
@@ -57,7 +57,7 @@ absl::Status ReadSelect(const Arguments& arguments, v1::TensorStep* step) {
 
 absl::Status ReadSlice(const Arguments& arguments, v1::TensorStep* step) {
   if (arguments.words.size() != 2) return WrongForm();
-  const Words bounds = absl::StrSplit(arguments.words[1], ':');
+  const TextWords bounds = absl::StrSplit(arguments.words[1], ':');
   if (bounds.size() < 2 || bounds.size() > 3) return WrongForm();
   const absl::StatusOr<int64_t> axis = ParseCount(arguments.words[0]);
   if (!axis.ok()) return axis.status();

@@ -2,14 +2,33 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
 namespace {
 
 bool IsWhole(double value) { return std::trunc(value) == value; }
+
+std::string ThreeDigits(double value) {
+  if (value < 9.995) return absl::StrFormat("%.2f", value);
+  return Grouped(value, value < 99.95 ? 1 : 0);
+}
+
+// A unit of a run's duration.
+struct DurationUnit {
+  const char* name;
+  double seconds;
+};
+
+DurationUnit UnitOfDuration(double seconds) {
+  if (seconds >= 86400) return {" days", 86400};
+  if (seconds >= 3600) return {" hours", 3600};
+  return {" s", 1};
+}
 
 }  // namespace
 
@@ -52,6 +71,38 @@ std::string TimeText(double seconds) {
 std::string RatioText(double ratio) {
   return ratio >= 0.01 || ratio == 0 ? absl::StrFormat("%.2f x", ratio)
                                      : absl::StrFormat("%.3g x", ratio);
+}
+
+std::string TimeIntervalText(const v1::Interval& seconds) {
+  return absl::StrCat(TimeToThreeDigits(seconds.expected()), " (", TimeEndsText(seconds), ")");
+}
+
+std::string TimeEndsText(const v1::Interval& seconds) {
+  const std::string expected = TimeToThreeDigits(seconds.expected());
+  const std::string unit = expected.substr(expected.find(' '));
+  std::string low = TimeToThreeDigits(seconds.low());
+  std::string high = TimeToThreeDigits(seconds.high());
+  if (absl::EndsWith(low, unit) && absl::EndsWith(high, unit)) {
+    low = std::string(absl::StripSuffix(low, unit));
+    high = std::string(absl::StripSuffix(high, unit));
+  }
+  return absl::StrCat(low, " to ", high);
+}
+
+std::string DurationToThreeDigits(double seconds) {
+  const DurationUnit unit = UnitOfDuration(seconds);
+  return absl::StrCat(ThreeDigits(seconds / unit.seconds), unit.name);
+}
+
+std::string DurationEndsText(const v1::Interval& seconds) {
+  const DurationUnit unit = UnitOfDuration(seconds.expected());
+  return absl::StrCat(ThreeDigits(seconds.low() / unit.seconds), " to ",
+                      ThreeDigits(seconds.high() / unit.seconds));
+}
+
+std::string TokensPerSecond(double rate) {
+  if (rate > 0 && rate < 0.01) return absl::StrFormat("%.3g tokens/s", rate);
+  return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
 }
 
 }  // namespace sextant::client

@@ -1,10 +1,12 @@
-// Arithmetic, memory and time of one operation as text. They span many powers of ten: each has its
-// unit, and no nonzero amount reads as zero.
+// Arithmetic, memory and time of one operation, a step or a run as text. They span many powers of
+// ten: each has its unit, and no nonzero amount reads as zero.
 #ifndef SEXTANT_CLIENT_REPORT_AMOUNTS_H_
 #define SEXTANT_CLIENT_REPORT_AMOUNTS_H_
 
 #include <cstdint>
 #include <string>
+
+#include "sextant/v1/interval.pb.h"
 
 namespace sextant::client {
 
@@ -29,6 +31,17 @@ std::string TimeText(double seconds);
 
 // "2.00 x", "0.00125 x".
 std::string RatioText(double ratio);
+
+// "37.4 ms (35.2 to 40.9)"; the second is "35.2 to 40.9". Ends in another unit have their own.
+std::string TimeIntervalText(const v1::Interval& seconds);
+std::string TimeEndsText(const v1::Interval& seconds);
+
+// "19.7 days" and "18.6 to 22.4" of a run's duration: ends in the unit of the expected one.
+std::string DurationToThreeDigits(double seconds);
+std::string DurationEndsText(const v1::Interval& seconds);
+
+// "63,527 tokens/s". Decimals matter only for a small rate, which must not read as zero.
+std::string TokensPerSecond(double rate);
 
 }  // namespace sextant::client
 

@@ -6,30 +6,16 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "client/report/amounts.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
 namespace {
 
 constexpr double kShownShare = 0.01;  // of a micro-batch: shorter operations are one line
-
-// "37.4 ms (35.2 to 40.9)"; ends in another unit have their own.
-std::string TimeIntervalText(const v1::Interval& seconds) {
-  const std::string expected = TimeToThreeDigits(seconds.expected());
-  const std::string unit = expected.substr(expected.find(' '));
-  std::string low = TimeToThreeDigits(seconds.low());
-  std::string high = TimeToThreeDigits(seconds.high());
-  if (absl::EndsWith(low, unit) && absl::EndsWith(high, unit)) {
-    low = std::string(absl::StripSuffix(low, unit));
-    high = std::string(absl::StripSuffix(high, unit));
-  }
-  return absl::StrCat(expected, " (", low, " to ", high, ")");
-}
 
 // "612", "61.2" of 6.12e14 and 6.12e13 FLOP/s; without a time there is no rate.
 std::string TeraflopsNumber(double flops, double seconds) {

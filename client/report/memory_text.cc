@@ -82,25 +82,6 @@ std::string Times(int64_t count, const char* one, const char* many) {
   return absl::StrCat(Grouped(count), " ", count == 1 ? one : many);
 }
 
-// "tensor 8 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence".
-std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
-  const v1::ParallelLayout& parallel = layout.parallel();
-  const auto size = [](bool given, int64_t value) { return given ? value : 1; };
-  std::vector<std::string> sizes;
-  const auto add = [&sizes](const char* name, int64_t value) {
-    if (value != 1) sizes.push_back(absl::StrCat(name, " ", Grouped(value)));
-  };
-  add("tensor", size(parallel.has_tensor_parallel_size(), parallel.tensor_parallel_size()));
-  add("pipeline", memory.stages_size());
-  add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
-  add("data", memory.data_parallel_size());
-  const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
-  return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
-                      "; a step is ",
-                      Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
-                      Times(sequences, "sequence", "sequences"));
-}
-
 // "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
 // doesn't say it.
 std::string ShardingLine(const v1::RunLayout& layout, const v1::Memory& memory) {
@@ -260,6 +241,29 @@ std::string ModelWords(const v1::Plan& plan) {
   std::string size = absl::StrCat(Grouped(plan.parameters().total()), " parameters");
   if (!plan.parameters().has_non_embedding()) return size;  // a BASIC view has no components
   return absl::StrCat(plan.model_name(), " (", size, ")");
+}
+
+std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
+  const v1::ParallelLayout& parallel = layout.parallel();
+  const auto size = [](bool given, int64_t value) { return given ? value : 1; };
+  std::vector<std::string> sizes;
+  const auto add = [&sizes](const char* name, int64_t value) {
+    if (value != 1) sizes.push_back(absl::StrCat(name, " ", Grouped(value)));
+  };
+  add("tensor", size(parallel.has_tensor_parallel_size(), parallel.tensor_parallel_size()));
+  add("pipeline",
+      memory.stages().empty()  // of a BASIC view
+          ? size(parallel.has_pipeline_parallel_size(), parallel.pipeline_parallel_size())
+          : memory.stages_size());
+  add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
+  add("data", memory.data_parallel_size());
+  const int64_t expert = size(parallel.has_expert_parallel_size(), parallel.expert_parallel_size());
+  const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
+  return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
+                      expert > 1 ? absl::StrCat(", experts over ", Grouped(expert), " ranks") : "",
+                      "; a step is ",
+                      Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
+                      Times(sequences, "sequence", "sequences"));
 }
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }

@@ -29,6 +29,9 @@ std::string MemorySection(const v1::Plan& plan);
 // "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
 std::string ModelWords(const v1::Plan& plan);
 
+// "tensor 8 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence".
+std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory);
+
 // "FITS", "TIGHT", "DOES NOT FIT", "STATE FITS".
 const char* VerdictWords(v1::Verdict verdict);
 

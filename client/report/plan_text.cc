@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/chart/step_chart.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/amounts.h"
 #include "client/report/compute_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
+#include "client/report/step_text.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -73,10 +76,13 @@ std::string FractionOf(const v1::TimeEstimate& cost) {
   return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
 }
 
-// Decimals matter only for a small rate, which must not read as zero.
-std::string TokensPerSecond(double rate) {
-  if (rate > 0 && rate < 0.01) return absl::StrFormat("%.3g tokens/s", rate);
-  return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
+bool IsRange(const v1::Interval& interval) { return interval.low() < interval.high(); }
+
+bool HasInterval(const CostColumn& column) { return IsRange(column.cost.duration_seconds()); }
+
+// In the unit of the duration above it.
+std::string DurationEnds(const v1::TimeEstimate& cost) {
+  return IsRange(cost.duration_seconds()) ? DurationEndsText(cost.duration_seconds()) : "";
 }
 
 // The estimate of that kind; null where there is none.
@@ -111,6 +117,8 @@ std::string BasisWords(const v1::TimeEstimate& cost) {
       return "assumed MFU";
     case v1::MFU_BASIS_MEASURED_RATE:
       return "the measured rate of matrix multiplication";
+    case v1::MFU_BASIS_PREDICTED:
+      return "kernels, exchanges and schedule of the layout";
     default:
       return cost.kind() == v1::ESTIMATE_KIND_MEASURED_BOUND
                  ? "the measured rate of matrix multiplication"
@@ -136,9 +144,13 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
     add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
   add("duration",
       [](const CostColumn& column) { return Duration(column.cost.duration_seconds().expected()); });
+  if (absl::c_any_of(columns, HasInterval)) {
+    add("80 % interval", [](const CostColumn& column) { return DurationEnds(column.cost); });
+  }
   // Three columns leave no room for the unit next to the number.
-  add(measured ? "device-hours" : "device time", [&](const CostColumn& column) {
-    return absl::StrCat(Grouped(column.cost.device_hours(), 2), measured ? "" : " device-hours");
+  const bool narrow = columns.size() > 2;
+  add(narrow ? "device-hours" : "device time", [&](const CostColumn& column) {
+    return absl::StrCat(Grouped(column.cost.device_hours(), 2), narrow ? "" : " device-hours");
   });
   add("throughput",
       [](const CostColumn& column) { return TokensPerSecond(column.cost.tokens_per_second()); });
@@ -149,23 +161,38 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
 
 constexpr size_t kPlanHang = 10;  // below the text after "  memory  "
 
+// "19.7 days predicted (18.6 to 22.4); a step takes 3.42 s (3.21 to 3.79), 50.1 % MFU".
+std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
+  std::string out =
+      absl::StrCat(DurationToThreeDigits(cost.duration_seconds().expected()), " predicted");
+  if (IsRange(cost.duration_seconds())) {
+    absl::StrAppend(&out, " (", DurationEndsText(cost.duration_seconds()), ")");
+  }
+  if (plan.has_step_time()) {
+    absl::StrAppend(&out, "; a step takes ", TimeIntervalText(plan.step_time().seconds()));
+  }
+  return cost.has_mfu() ? absl::StrCat(out, ", ", ShareText(cost.mfu()), " % MFU") : out;
+}
+
+// The textbook's guess adds nothing to a prediction.
 std::string HeadlineTime(const v1::Plan& plan) {
   std::vector<std::string> times;
   const auto seconds = [](const v1::TimeEstimate& e) {
     return Duration(e.duration_seconds().expected());
   };
-  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED)) {
-    times.push_back(absl::StrCat(seconds(*e), " predicted"));
-  }
+  const auto* const predicted = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED);
+  if (predicted != nullptr) times.push_back(PredictedTime(plan, *predicted));
   if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND)) {
     times.push_back(absl::StrCat(seconds(*e), " at the measured rate"));
   }
   if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_LOWER_BOUND)) {
     times.push_back(absl::StrCat("at least ", seconds(*e), " (lower bound)"));
   }
-  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_TEXTBOOK)) {
-    times.push_back(absl::StrCat(seconds(*e), " by the textbook",
-                                 e->has_mfu() ? " at " + Percent(e->mfu()) + " MFU" : ""));
+  const auto* const textbook = EstimateOf(plan, v1::ESTIMATE_KIND_TEXTBOOK);
+  if (textbook != nullptr && predicted == nullptr) {
+    times.push_back(absl::StrCat(
+        seconds(*textbook), " by the textbook",
+        textbook->has_mfu() ? absl::StrCat(" at ", Percent(textbook->mfu()), " MFU") : ""));
   }
   return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
 }
@@ -227,18 +254,20 @@ std::string DerivationSection(const v1::Plan& plan) {
 
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
-  return absl::StrCat(Headline(plan), ModelSection(plan.parameters()),
-                      ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
-                      NotesText("Warnings", plan.warnings(), PlanFieldWords),
-                      RatesText(plan.rates(), plan.sources(), now),
-                      NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
-                      IgnoredFieldsSection(plan.ignored_config_fields()),
-                      ComputeSections(plan.compute(), plan.sources()), DerivationSection(plan),
-                      "\n",
-                      Wrap("",
-                           absl::StrCat("engine ", response.engine_version(), ", rates ",
-                                        response.rates_fingerprint()),
-                           0));
+  // Its constants matter to those who ask how numbers come about.
+  const bool in_detail = !plan.derivation().empty() || !plan.compute().stages().empty();
+  return absl::StrCat(
+      Headline(plan), StepSection(plan), ModelSection(plan.parameters()),
+      ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
+      NotesText("Warnings", plan.warnings(), PlanFieldWords),
+      RatesText(plan.rates(), plan.sources(), now),
+      NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
+      IgnoredFieldsSection(plan.ignored_config_fields()), in_detail ? SoftwareSection(plan) : "",
+      ComputeSections(plan.compute(), plan.sources()), DerivationSection(plan), "\n",
+      Wrap("",
+           absl::StrCat("engine ", response.engine_version(), ", rates ",
+                        response.rates_fingerprint()),
+           0));
 }
 
 }  // namespace sextant::client

@@ -48,17 +48,6 @@ std::string OriginOf(const v1::RateUsed& rate, const SourceList& sources) {
   return absl::StrJoin(parts, ": ");
 }
 
-// `text` with the user's words for the note's fields: "--zero", and "--zero=2" for "... = 2".
-std::string TextOf(const v1::Note& note, FieldWords words) {
-  std::vector<std::pair<std::string, std::string>> renamed;
-  for (const std::string& field : note.fields()) {
-    const std::string word = words(field);
-    renamed.emplace_back(field, word);
-    if (word != field) renamed.emplace_back(absl::StrCat(field, " = "), absl::StrCat(word, "="));
-  }
-  return absl::StrReplaceAll(note.text(), renamed);
-}
-
 }  // namespace
 
 std::string SourceText(const SourceList& sources, int32_t number) {
@@ -85,11 +74,21 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
   return absl::StrCat("\nRates used\n", table.Text(), measured);
 }
 
+std::string NoteText(const v1::Note& note, FieldWords words) {
+  std::vector<std::pair<std::string, std::string>> renamed;
+  for (const std::string& field : note.fields()) {
+    const std::string word = words(field);
+    renamed.emplace_back(field, word);
+    if (word != field) renamed.emplace_back(absl::StrCat(field, " = "), absl::StrCat(word, "="));
+  }
+  return absl::StrReplaceAll(note.text(), renamed);
+}
+
 std::string NotesText(absl::string_view title,
                       const google::protobuf::RepeatedPtrField<v1::Note>& notes, FieldWords words) {
   if (notes.empty()) return "";
   std::string out = absl::StrCat("\n", title, "\n");
-  for (const v1::Note& note : notes) out += Wrap("  - ", TextOf(note, words), 4);
+  for (const v1::Note& note : notes) out += Wrap("  - ", NoteText(note, words), 4);
   return out;
 }
 

@@ -131,9 +131,16 @@ TEST(BashCompletion, KnowsLayouts) {
   EXPECT_THAT(BashOffers({"sextant", "memory", "--vi"}),
               ElementsAre("--virtual-stage-count", "--virtual-stages"));
   EXPECT_THAT(BashOffers({"sextant", "memory", "--fi"}), ElementsAre("--fits-chance"));
+  EXPECT_THAT(BashOffers({"sextant", "plan", "--net"}),
+              ElementsAre("--network", "--network-bytes-per-second"));
+  // Memory depends on no network and on no software stack.
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--net"}), IsEmpty());
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--software"}), IsEmpty());
   const std::string file = ScriptFile("bash");
-  EXPECT_THAT(BashOffers({"sextant", "memory", "--svg", file.substr(0, file.size() - 2)}),
-              Contains(file));
+  for (const char* command : {"memory", "plan"}) {
+    EXPECT_THAT(BashOffers({"sextant", command, "--svg", file.substr(0, file.size() - 2)}),
+                Contains(file));
+  }
 }
 
 TEST(BashCompletion, OffersNothingForFreeText) {

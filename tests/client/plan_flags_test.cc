@@ -25,7 +25,7 @@ using google::protobuf::FieldDescriptor;
 bool IsOneValue(const Descriptor* type) {
   return type == nullptr || type == v1::TransformerSpec::descriptor() ||
          type == v1::Architecture::descriptor() || type == v1::Calibration::descriptor() ||
-         type == google::protobuf::Duration::descriptor();
+         type == v1::MeasuredStep::descriptor() || type == google::protobuf::Duration::descriptor();
 }
 
 // Paths of the fields below `type` that hold a value.
@@ -58,6 +58,12 @@ std::string NameOf(const FieldDescriptor& field) {
     return "framework";
   }
   if (field.name() == "kind") return "optimizer";
+  if (field.containing_type() == v1::SoftwareStack::descriptor() && field.name() == "name") {
+    return "software_stack";
+  }
+  if (field.containing_type() == v1::NetworkSpec::descriptor()) {
+    return field.name() == "name" ? "network" : absl::StrCat("network_", field.name());
+  }
   // "--devices" is their number.
   if (field.containing_type() == v1::HostDevices::descriptor()) return "device_uuids";
   if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
@@ -98,6 +104,16 @@ TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
       {"layout.parallel.tensor_parallel_size", "--tp"},
       {"layout.parallel.layers_per_chunk[2]", "--layers-per-chunk, entry 3"},
       {"layout.framework.kind", "--framework"},
+      {"layout.global_batch_size", "--gbs"},
+      {"layout.parallel.virtual_stage_count", "--vpp"},
+      {"layout.software", "--software"},
+      {"layout.software.name", "--software"},
+      {"layout.software.growth_per_doubling", "--growth-per-doubling"},
+      {"training.recompute", "--recompute"},
+      {"cluster.node_type", "--node-type"},
+      {"cluster.network", "--network"},
+      {"cluster.network.name", "--network"},
+      {"cluster.network.bytes_per_second", "--network-bytes-per-second"},
       {"options.include_ledger", "--ledger"},
       {"options.include_operations", "--explain"},
       {"model.architecture.layer_kinds[0].name", "--architecture: layer_kinds[0].name"},

@@ -136,6 +136,28 @@ TEST(BuildPlanRequest, FillsEveryField) {
             "include_derivation": true, "include_operations": true}})");
 }
 
+TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
+  ExpectRequest(
+      {"--node-type=dgx-h100", "--network=ib-ndr", "--network-bytes-per-second=25e9",
+       "--software=torchtitan", "--attention-time-ratio=1.1", "--memory-pass-time-ratio=1.2",
+       "--tensor-exchange-exposure=0.5", "--data-exchange-overlap=0.9", "--overlap-contention=0.3",
+       "--host-seconds-per-layer=1e-4", "--broadcast-seconds-per-rank=0.02",
+       "--growth-per-doubling=0.004", "--sustained-time-ratio=1.3",
+       "--narrow-sustained-time-ratio=1.4", "--narrow-product-time-ratio=1.5",
+       "--expert-time-ratio=1.6", "--expert-layer-host-seconds=0.009", "--one-copy-per-node=false",
+       "--pipeline-exchange-exposure=0.3"},
+      R"({"cluster": {"node_type": "dgx-h100",
+            "network": {"name": "ib-ndr", "bytes_per_second": 25e9}},
+          "layout": {"software": {"name": "torchtitan", "attention_time_ratio": 1.1,
+            "memory_pass_time_ratio": 1.2, "tensor_exchange_exposure": 0.5,
+            "data_exchange_overlap": 0.9, "overlap_contention": 0.3,
+            "host_seconds_per_layer": 1e-4, "broadcast_seconds_per_rank": 0.02,
+            "growth_per_doubling": 0.004, "sustained_time_ratio": 1.3,
+            "narrow_sustained_time_ratio": 1.4, "narrow_product_time_ratio": 1.5,
+            "expert_time_ratio": 1.6, "expert_layer_host_seconds": 0.009,
+            "one_copy_per_node": false, "pipeline_exchange_exposure": 0.3}}})");
+}
+
 TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {
   const Built built = Build({"--master-weights=false", "--reserved-memory-bytes=0"});
   EXPECT_TRUE(built.request.training().precision().has_master_weights());

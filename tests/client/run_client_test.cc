@@ -8,7 +8,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "client/io/call.h"
 #include "tests/client/fake_server.h"
@@ -90,6 +93,38 @@ TEST(Plan, ThatDoesNotFitIsAnAnswerOfItsOwn) {
       StartsWith(
           "DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm\n"));
   EXPECT_EQ(ran.err, "");
+}
+
+TEST(Plan, DrawsItsStepIntoAFile) {
+  const FakeServer server(Answers(SampleOfStep()));
+  const std::string file = testing::TempDir() + "/step.svg";
+  const Ran ran = RunWith({"plan", "toy", "--tp=2", "--svg", file, "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("FITS: toy"));
+  std::ifstream in(file);
+  std::stringstream svg;
+  svg << in.rdbuf();
+  EXPECT_THAT(svg.str(), HasSubstr(">One step: toy, 8 x h100-sxm<"));
+}
+
+TEST(Plan, WithoutAStepIsNoDrawing) {
+  v1::PlanRunResponse response = SampleResponse();
+  v1::PlanRunResponse open = response;
+  v1::Note* note = open.mutable_plan()->add_warnings();
+  note->set_kind(v1::NOTE_KIND_STEP_NOT_PREDICTED);
+  note->add_fields("cluster.network");
+  note->set_text("Give cluster.network.");
+  const std::string file = testing::TempDir() + "/no_step.svg";
+  for (const auto& [answer, words] :
+       {std::pair{response, "the plan lacks: it takes a layout, e.g. --tp, and --sequence-length"},
+        {open, "the plan lacks: Give --network."}}) {
+    const FakeServer server(Answers(answer));
+    const Ran ran = RunWith({"plan", "toy", "--svg", file, "--address", server.address()});
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(words));
+    EXPECT_FALSE(std::ifstream(file).good());
+  }
 }
 
 TEST(Plan, PrintsJsonThatReadsBackAsTheResponse) {

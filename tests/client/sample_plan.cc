@@ -208,6 +208,54 @@ v1::PlanRunResponse SampleThatDoesNotFit() {
   return response;
 }
 
+// 20e9 tokens are 20,000 steps of 10 s: 200,000 s, 2.3148 days (2.0833 to 2.7778); MFU
+// 15,000 / 200,000. 8 devices: 444.44 device-hours. 8 x 700 W x 200,000 s = 1.12e9 J.
+v1::PlanRunResponse SampleOfStep() {
+  v1::PlanRunResponse response = SampleResponse();
+  v1::Plan& plan = *response.mutable_plan();
+  *plan.mutable_step_time() = FromText<v1::StepTime>(R"pb(
+    seconds { expected: 10 low: 9 high: 12 }
+    parts { cause: STEP_CAUSE_MATMUL seconds: 6 share: 0.6 }
+    parts { cause: STEP_CAUSE_ATTENTION seconds: 1.5 share: 0.15 }
+    parts { cause: STEP_CAUSE_MEMORY_PASS seconds: 0.5 share: 0.05 }
+    parts { cause: STEP_CAUSE_TENSOR_EXCHANGE seconds: 1 share: 0.1 }
+    parts { cause: STEP_CAUSE_PIPELINE_BUBBLE seconds: 0.8 share: 0.08 }
+    parts { cause: STEP_CAUSE_DATA_EXCHANGE seconds: 0.004 share: 0.0004 }
+    parts { cause: STEP_CAUSE_OPTIMIZER seconds: 0.196 share: 0.0196 }
+    micro_batch_count: 64
+    token_count: 1000000
+    bubble_ratio: 0.081
+    slowest_stage: 1
+    software_stack: "toy_stack"
+    sensitivities { rate: RATE_ARITHMETIC saved_share: 0.068 }
+    sensitivities { rate: RATE_LINK saved_share: 0.009 }
+    sensitivities { rate: RATE_NETWORK saved_share: 0.0004 }
+    assumptions { field: "attention_time_ratio" value: 1.4 source_number: 2 }
+    assumptions { field: "growth_per_doubling" value: 0.002 from_request: true }
+    assumptions { field: "one_copy_per_node" value: 1 source_number: 2 }
+  )pb");
+  *plan.mutable_estimates()->Add() = FromText<v1::TimeEstimate>(R"pb(
+    kind: ESTIMATE_KIND_PREDICTED
+    duration_seconds { expected: 200000 low: 180000 high: 240000 }
+    mfu: 0.075
+    mfu_basis: MFU_BASIS_PREDICTED
+    device_hours: 444.444444
+    tokens_per_second: 100000
+    cost_usd: 888.888889
+    energy_joules: 1.12e9
+  )pb");
+  plan.mutable_memory()->set_data_parallel_size(2);
+  plan.mutable_memory()->set_micro_batch_count(64);
+  return response;
+}
+
+v1::PlanRunRequest SampleStepRequest() {
+  v1::PlanRunRequest request = SampleRequest();
+  request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(2);
+  request.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(2);
+  return request;
+}
+
 v1::PlanRunResponse BasicView(v1::PlanRunResponse response) {
   v1::Plan& plan = *response.mutable_plan();
   plan.mutable_parameters()->clear_components();

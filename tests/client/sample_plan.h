@@ -20,6 +20,13 @@ v1::PlanRunResponse SampleOfModelState();
 // That model state on one device of 10e9 bytes, which is 6e9 too few.
 v1::PlanRunResponse SampleThatDoesNotFit();
 
+// SampleResponse() with a predicted step: 10 s (9 to 12), 1e6 tokens, in 7 parts; tensor 2 x
+// pipeline 2 x data 2.
+v1::PlanRunResponse SampleOfStep();
+
+// Its request: SampleRequest() with that layout.
+v1::PlanRunRequest SampleStepRequest();
+
 // `response` as a BASIC view has it: without components, stages, state, assumptions, sources.
 v1::PlanRunResponse BasicView(v1::PlanRunResponse response);
 

@@ -1,0 +1,108 @@
+#include "client/report/step_text.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/chart/step_chart.h"
+#include "client/flags/field_path.h"
+#include "client/flags/plan_flags.h"
+#include "client/report/amounts.h"
+#include "client/report/rates_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr double kLongestBar = 30;  // columns
+
+// "1,048,576 tokens at 63,527 tokens/s, 64 micro-batches a rank, software megatron_bridge".
+std::string StepWords(const v1::StepTime& step) {
+  const auto tokens = static_cast<double>(step.token_count());
+  const int64_t count = step.micro_batch_count();
+  std::string out = absl::StrCat(Grouped(step.token_count()), " tokens at ",
+                                 TokensPerSecond(tokens / step.seconds().expected()), ", ",
+                                 Grouped(count), count == 1 ? " micro-batch" : " micro-batches",
+                                 " a rank, software ", step.software_stack());
+  if (!HasPipeline(step)) return out;
+  return absl::StrCat(out, "; stage ", step.slowest_stage(), " is the slowest, bubble ",
+                      ShareText(step.bubble_ratio()), " %");
+}
+
+std::string PartTable(const v1::StepTime& step) {
+  const std::vector<v1::StepPart> parts = PartsByTime(step);
+  if (parts.empty()) return "";
+  const double longest = parts.front().seconds();
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"cause", "time", "%", ""});
+  for (const v1::StepPart& part : parts) {
+    std::string bar;
+    const auto columns =
+        longest > 0 ? std::lround(kLongestBar * part.seconds() / longest) : int64_t{0};
+    for (int64_t i = 0; i < columns; ++i) bar += "─";
+    table.AddRow({CauseWords(part.cause()), TimeToThreeDigits(part.seconds()),
+                  ShareText(part.share()), bar});
+  }
+  return table.Text();
+}
+
+// "A tenth more arithmetic rate: 7.2 % less time; memory bandwidth: 0.4 %".
+std::string SavingsLine(const v1::StepTime& step) {
+  std::vector<std::string> savings;
+  for (const v1::StepSensitivity& each : ShownSensitivities(step)) {
+    savings.push_back(absl::StrCat(RateWords(each.rate()), ": ", ShareText(each.saved_share()),
+                                   " %", savings.empty() ? " less time" : ""));
+  }
+  if (savings.empty()) return "";
+  return Wrap("  ", absl::StrCat("A tenth more ", absl::StrJoin(savings, "; ")), 4);
+}
+
+std::string ConstantText(const v1::StepAssumption& assumption) {
+  const auto* const field = FindField(*v1::SoftwareStack::descriptor(), assumption.field());
+  if (field != nullptr && FormOf(*field) == FieldForm::kBoolean) {
+    return assumption.value() != 0 ? "true" : "false";
+  }
+  return Plain(assumption.value());
+}
+
+}  // namespace
+
+std::string StepSection(const v1::Plan& plan) {
+  const v1::StepTime& step = plan.step_time();
+  if (!(step.seconds().expected() > 0)) return "";
+  return absl::StrCat("\nOne step: ", TimeIntervalText(step.seconds()), "\n",
+                      Wrap("  ", StepWords(step), 2), PartTable(step), SavingsLine(step));
+}
+
+std::string SoftwareSection(const v1::Plan& plan) {
+  const v1::StepTime& step = plan.step_time();
+  if (step.assumptions().empty()) return "";
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  std::set<int32_t> numbers;
+  for (const v1::StepAssumption& each : step.assumptions()) {
+    const int32_t number = each.source_number();
+    const bool known = !SourceText(plan.sources(), number).empty();
+    if (known) numbers.insert(number);
+    table.AddRow({PlanFieldWords(absl::StrCat("layout.software.", each.field())),
+                  ConstantText(each),
+                  each.from_request() ? "given" : (known ? absl::StrCat("[", number, "]") : "")});
+  }
+  std::string out =
+      absl::StrCat("\n",
+                   Wrap("",
+                        absl::StrCat("Software ", step.software_stack(),
+                                     ", as the time of a step assumes (docs/step_time.md)"),
+                        2),
+                   table.Text());
+  for (const int32_t number : numbers) {
+    const std::string label = absl::StrCat("  [", number, "] ");
+    out += Wrap(label, SourceText(plan.sources(), number), label.size());
+  }
+  return out;
+}
+
+}  // namespace sextant::client
