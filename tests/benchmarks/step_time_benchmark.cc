@@ -1,0 +1,69 @@
+// Time of predicting one step of a layout, cold: nothing is kept between layouts but the device's
+// models.
+#include <benchmark/benchmark.h>
+
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/run/step_plan.h"
+
+namespace sextant {
+namespace {
+
+RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 4096;
+  run.training.recompute_given = true;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.device_count = devices;
+  run.cluster.node_type = "dgx-h100";
+  run.layout = RunLayout{};
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  run.layout->global_batch_size = sequences;
+  run.layout->interleaving_given = true;
+  run.layout->framework = {.kind = Framework::kMegatronBridge, .named = true};
+  return run;
+}
+
+// 64 devices in 4 stages.
+RunSpec Llama70b() {
+  RunSpec run = RunOn("llama-3.1-70b", 64, 128);
+  run.layout->parallel = {.tensor_parallel_size = 8, .pipeline_parallel_size = 4};
+  return run;
+}
+
+// 2,048 devices in 16 stages, in 8 bits.
+RunSpec DeepSeekV3() {
+  RunSpec run = RunOn("deepseek-v3", 2048, 15360);
+  run.training.precision.compute_data_type = DataType::kFp8E4m3;
+  run.layout->parallel = {.pipeline_parallel_size = 16,
+                          .layers_per_chunk = {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3},
+                          .expert_parallel_size = 64};
+  return run;
+}
+
+void Step(benchmark::State& state, const RunSpec& run) {
+  const auto resolved = Resolve(run, {});
+  CallWork work;
+  for (auto _ : state) benchmark::DoNotOptimize(PlanStep(run, *resolved, work));
+}
+BENCHMARK_CAPTURE(Step, llama_70b, Llama70b())->Name("StepTime/llama_70b");
+BENCHMARK_CAPTURE(Step, deepseek_v3, DeepSeekV3())->Name("StepTime/deepseek_v3");
+// A fixed number of steps, for counting instructions.
+BENCHMARK_CAPTURE(Step, llama_70b, Llama70b())->Name("StepTimeThousandTimes")->Iterations(1000);
+
+void Layout(benchmark::State& state, const RunSpec& run) {
+  const auto resolved = Resolve(run, {});
+  const MemoryJob job = resolved->memory->job();
+  CallWork work;
+  for (auto _ : state) {
+    const auto memory = MemoryModel::Of(resolved->counted_shape(), job);
+    benchmark::DoNotOptimize(memory->Peak());
+    benchmark::DoNotOptimize(PlanStep(run, *resolved, work));
+  }
+}
+BENCHMARK_CAPTURE(Layout, llama_70b, Llama70b())->Name("LayoutMemoryAndTime/llama_70b");
+BENCHMARK_CAPTURE(Layout, deepseek_v3, DeepSeekV3())->Name("LayoutMemoryAndTime/deepseek_v3");
+
+}  // namespace
+}  // namespace sextant
