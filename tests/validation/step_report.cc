@@ -1,0 +1,186 @@
+#include "tests/validation/step_report.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "tests/validation/step_score.h"
+#include "tests/validation/step_sweeps.h"
+#include "tests/validation/step_tables.h"
+
+namespace sextant {
+namespace {
+
+constexpr size_t kWorst = 20;
+constexpr char kGeneric[] = "generic";
+
+constexpr char kTerms[] = R"(
+Each row becomes a request to PlanningService.PlanRun, and nothing else. The answer's
+`step_time.seconds.expected` is compared with the seconds of a step as published, or derived from
+tokens a second, or from TFLOP/s where the source says by which formula. Error: predicted over
+measured, less 1. p90: the 90th percentile of errors' sizes. A family is one model, its name
+without size of cluster or date, on one framework, releases together, in one number format. One vote
+a family: of the families' medians. Every row is in `accuracy-step-time.csv`.
+
+- **Family left out**, the number that counts: each constant that was chosen in sight of measured
+  runs is estimated again, from its neutral value, on the families of the other folds alone, by one
+  procedure (coordinate descent over Huber's loss of ln(predicted / measured) up to 35 %, a family's
+  rows weighing 1 / sqrt(their number), and a small penalty for leaving the neutral value). Families
+  in alphabetical order are dealt out to the folds; of experts each model is a fold.
+- **In sight**: with the stacks' own constants, which were chosen in sight of these rows.
+- **Neutral constants**: nothing is estimated.
+- **Unknown stack**: `layout.software.name` is "generic"; **and one measured step**: that, times
+  measured over predicted of the nearest other row of the same family and device.
+- **Baselines**: 6 N + 12 L H Q T at 45 % of the datasheet's peak (experts are counted exactly); and
+  all that is computed, recomputation included, at the datasheet's peak.
+- **Something open**: the source doesn't publish a field that the time depends on. Where it says
+  nothing about recomputation, the plan's verdict on memory decides whether there can be none;
+  stacks that recompute nothing by default are then taken to do so. Other choices are a span, from
+  the fastest to the slowest.
+)";
+
+std::map<const StepCase*, double> GenericOf(const std::vector<StepCase>& cases, StepAsker& asker) {
+  std::map<const StepCase*, double> out;
+  for (const StepCase& each : cases) {
+    StepRow row = each.row;
+    row.stack = kGeneric;
+    for (v1::PlanRunRequest& request : row.requests) {
+      request.mutable_layout()->mutable_software()->set_name(kGeneric);
+    }
+    const auto predicted = asker.Ask(row, {});
+    if (predicted.ok()) out[&each] = predicted->expected;
+  }
+  return out;
+}
+
+std::string Quoted(const std::string& text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+std::string LineOf(const StepCase& each) {
+  std::vector<std::string> parts;
+  for (const auto& [name, seconds] : each.predicted.parts) {
+    parts.push_back(absl::StrFormat("%s %.4g", name, seconds));
+  }
+  return absl::StrFormat("%s | %s | %s | %s | %.5g | %.5g (%.5g, %.5g) | %+.1f %% | %s\n",
+                         each.row.id, each.row.family, each.row.hardware,
+                         ClassName(each.row.step_class()), each.row.measured,
+                         each.predicted.expected, each.predicted.low, each.predicted.high,
+                         100 * each.Error(), absl::StrJoin(parts, ", "));
+}
+
+}  // namespace
+
+std::string TranslationText(const std::vector<CsvRow>& table) {
+  StepRows rows = StepRowsOf(table);
+  std::string out;
+  for (StepRow& row : rows.rows) {
+    const absl::Status closed = CloseRecomputation(row);
+    absl::StrAppendFormat(&out, "%s | %s | %s | %s | %s | %d requests | %.5g s%s\n", row.id,
+                          row.family, row.hardware, ClassName(row.step_class()),
+                          absl::StrJoin(row.open, "; "), row.requests.size(), row.measured,
+                          closed.ok() ? "" : absl::StrCat(" | ", closed.message()));
+  }
+  for (const StepLeftOut& row : rows.left_out) {
+    absl::StrAppend(&out, row.id, " | left out: ", row.reason, "\n");
+  }
+  return out;
+}
+
+std::string RowsText(const std::vector<StepCase>& cases) {
+  std::string out;
+  for (const StepCase& each : cases) absl::StrAppend(&out, LineOf(each));
+  return out;
+}
+
+StepResults StepResultsOf(const std::vector<CsvRow>& table) {
+  StepAsker asker;
+  StepResults out = {.rows = StepCasesOf(table, asker)};
+  out.folds = FoldsOf(out.rows.cases, asker);
+  out.generic = GenericOf(out.rows.cases, asker);
+  out.near_step = NearStepsOf(out.rows.cases, out.generic);
+  return out;
+}
+
+std::string StepReport(const StepResults& results) {
+  std::string out = absl::StrCat(
+      "# How well the time of a step is predicted\n\nMade by `step_time_accuracy` from published "
+      "runs; any file of the same columns does. ",
+      results.rows.cases.size(), " rows are asked about, ", results.rows.left_out.size(),
+      " are left out.\n", kTerms, "\n## Errors\nFamilies left out:\n\n", SummaryTable(results),
+      "\nMedian / p90 %, by how the prediction is made:\n\n", OtherWaysTable(results));
+  for (const char* column : {"source", "hardware", "framework", "format", "strategy"}) {
+    absl::StrAppend(&out, "\n### By ", column, ", in sight\n", GroupTable(results, column));
+  }
+  absl::StrAppend(
+      &out, "\n## Something open\nThe span of the choices' expected times:\n\n", OpenTable(results),
+      "\n## Layouts in order\nRows of one source, model, device "
+      "and number format (of BLOOM's trials: of one table), four or more whose measured "
+      "times differ by over 5 %; times over those of the FLOPs at the peak. Cost: of the "
+      "row that is predicted to be the fastest, over the fastest, less 1.\n\n",
+      SweepTable(results),
+      "\n## Intervals\nln(measured / predicted without the family), a family's rows "
+      "weighing 1 / sqrt(their number):\n\n",
+      BandTable(results), "\n## Constants\n", results.folds.dense_fold_count,
+      " folds of dense families, ", results.folds.expert_fold_count, " of models of experts:\n\n",
+      ConstantTable(results), "\n## The worst twenty\n", WorstStepTable(results, kWorst),
+      "\n## Left out\n", StepLeftOutTable(results));
+  return out;
+}
+
+std::string StepCsv(const StepResults& results) {
+  std::string out =
+      "id,source,family,hardware,class,open,devices,measured,predicted,low,high,span_low,span_high,"
+      "left_out,generic,constant_mfu,roofline\n";
+  for (const StepCase& each : results.rows.cases) {
+    const auto left_out = results.folds.left_out.find(&each);
+    const auto generic = results.generic.find(&each);
+    absl::StrAppend(&out, each.row.id, ",", Quoted(each.row.source), ",", Quoted(each.row.family),
+                    ",", Quoted(each.row.hardware), ",", Quoted(ClassName(each.row.step_class())),
+                    ",", Quoted(absl::StrJoin(each.row.open, "; ")), ",", each.row.layout.devices);
+    for (const double seconds :
+         {each.row.measured, each.predicted.expected, each.predicted.low, each.predicted.high,
+          each.predicted.span_low, each.predicted.span_high,
+          left_out == results.folds.left_out.end() ? 0 : left_out->second.expected,
+          generic == results.generic.end() ? 0 : generic->second, each.baselines.constant_mfu,
+          each.baselines.roofline}) {
+      absl::StrAppend(&out, ",", absl::StrFormat("%.5g", seconds));
+    }
+    absl::StrAppend(&out, "\n");
+  }
+  return out;
+}
+
+std::string FitText(const std::vector<CsvRow>& table) {
+  StepAsker asker;
+  const StepCases rows = StepCasesOf(table, asker);
+  const std::vector<StepConstant> constants = StepConstants();
+  StepFit fit(constants, asker);
+  const std::vector<double> values = ValuesInSight(rows.cases, fit, constants);
+  const StepGroup all = Where(rows.cases, [](const StepCase&) { return true; });
+  std::string out;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    absl::StrAppendFormat(&out, "%s = %.4g (neutral %.4g, %d families)\n", constants[i].name,
+                          values[i], constants[i].neutral, fit.FamiliesFor(i, all));
+  }
+  const auto fitted = [&](const StepCase& each) -> absl::optional<double> {
+    const auto predicted = fit.PredictionAt(each.row, values);
+    if (!predicted.ok()) return absl::nullopt;
+    return predicted->ErrorOf(each.row.measured);
+  };
+  for (const StepClass one :
+       {StepClass::kWide, StepClass::kNarrow, StepClass::kOpen, StepClass::kExperts}) {
+    const StepScore score = ScoreOf(
+        Where(rows.cases, [one](const StepCase& each) { return each.row.step_class() == one; }),
+        fitted);
+    absl::StrAppendFormat(&out, "%s: %d rows, median %.1f %%, p90 %.1f %%, bias %+.1f %%\n",
+                          ClassName(one), score.count, 100 * score.median, 100 * score.p90,
+                          100 * score.bias);
+  }
+  absl::StrAppend(&out, asker.calls(), " calls\n");
+  return out;
+}
+
+}  // namespace sextant

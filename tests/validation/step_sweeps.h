@@ -1,0 +1,38 @@
+// Whether predictions put layouts of one model in the order that was measured, and what a step
+// measured on a near layout is worth.
+#ifndef SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_
+#define SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/validation/step_study.h"
+
+namespace sextant {
+
+// Rows of one source, model (of BLOOM's trials: table), device and type, by their time over that of
+// their FLOPs at the peak.
+struct StepSweep {
+  std::string name = {};
+  std::string source = {};
+  std::string framework = {};
+  size_t rows = 0;
+  double spread = 0;    // measured, the slowest over the fastest less 1
+  double spearman = 0;  // of predicted and measured
+  // Of the rows that are predicted to be the fastest, on average, over the fastest, less 1.
+  double cost = 0;
+};
+
+// Those of four rows or more whose spread exceeds 5 %.
+std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases);
+
+// The prediction of `generic` for each case, times measured over `generic` of the nearest other
+// case of its model, framework, device and type: that with the smallest sum of |log2| of the ratios
+// of tensor, pipeline, context, expert and data parallel size and micro-batch.
+std::map<const StepCase*, double> NearStepsOf(const std::vector<StepCase>& cases,
+                                              const std::map<const StepCase*, double>& generic);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_
