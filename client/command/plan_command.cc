@@ -1,6 +1,7 @@
 #include "client/command/plan_command.h"
 
 #include <google/protobuf/util/field_mask_util.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -72,6 +73,12 @@ constexpr char kHelp[] =
     "        --sequence-length=4096 --accelerator=a10 --devices=1\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
+    "  Whether it ends in time, with failures and checkpoints:\n"
+    "    sextant plan llama-3.1-405b --tokens=15T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=16384 --tp=8 --pp=16 --gbs=2048 --sequence-length=8192 \\\n"
+    "        --framework=megatron-lm --zero=1 --failures-per-device-hour=2e-5 \\\n"
+    "        --checkpoint-write-bytes-per-second=1e12 --restart-duration=10m \\\n"
+    "        --start=2027-01-01 --deadline=2027-04-01\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
@@ -169,12 +176,20 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
+// A run with a deadline starts now, unless the request says when.
+void StartNow(absl::Time now, v1::PlanRunRequest* request) {
+  if (!request->economics().has_deadline() || request->economics().has_start_time()) return;
+  *request->mutable_economics()->mutable_start_time() =
+      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
+}
+
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) {
     ShowAll(&request);
+    StartNow(streams.now(), &request);
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
   const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());

@@ -136,6 +136,50 @@ absl::Status SetDuration(const Place& place, const absl::StatusOr<int64_t>& nano
   return absl::OkStatus();
 }
 
+// "2027-01-31" is its first moment, UTC.
+absl::Status SetInstant(const Place& place, const std::string& text) {
+  const std::string whole = absl::StrContains(text, 'T') ? text : absl::StrCat(text, "T00:00:00Z");
+  google::protobuf::Timestamp time;
+  if (!google::protobuf::util::TimeUtil::FromString(whole, &time)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is no date; write it as 2027-01-31 or 2027-01-31T18:00:00Z"));
+  }
+  MessageAt(place)->CopyFrom(time);
+  return absl::OkStatus();
+}
+
+absl::Status SetPairs(const Place& place, const std::string& text) {
+  for (const absl::string_view entry : absl::StrSplit(text, ',')) {
+    const std::vector<std::string> counts = absl::StrSplit(entry, ':');
+    if (counts.size() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", entry, "\" is no pair; write two counts, as in 10B:512"));
+    }
+    Message* const message = MessageAt(place);
+    for (int i = 0; i < 2; ++i) {
+      const absl::Status set = SetWhole({message, message->GetDescriptor()->field(i)},
+                                        ParseCount(counts[static_cast<size_t>(i)]));
+      if (!set.ok()) return set;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// True for a message of two counts.
+bool IsPair(const Descriptor& type) {
+  const auto is_count = [&type](int i) {
+    return type.field(i)->cpp_type() == FieldDescriptor::CPPTYPE_INT64;
+  };
+  return type.field_count() == 2 && is_count(0) && is_count(1);
+}
+
+FieldForm FormOfMessage(const FieldDescriptor& field) {
+  const Descriptor* const type = field.message_type();
+  if (type == google::protobuf::Duration::descriptor()) return FieldForm::kDuration;
+  if (type == google::protobuf::Timestamp::descriptor()) return FieldForm::kInstant;
+  return field.is_repeated() && IsPair(*type) ? FieldForm::kPairs : FieldForm::kMessage;
+}
+
 absl::Status SetMessage(const Place& place, const std::string& json) {
   Message* message = MessageAt(place);
   const auto parsed = google::protobuf::util::JsonStringToMessage(json, message);
@@ -172,6 +216,10 @@ absl::Status SetPlace(const Place& place, const std::string& text) {
       return SetBoolean(place, text);
     case FieldForm::kDuration:
       return SetDuration(place, ParseNanoseconds(text));
+    case FieldForm::kInstant:
+      return SetInstant(place, text);
+    case FieldForm::kPairs:
+      return SetPairs(place, text);
     case FieldForm::kMessage:
       return SetMessage(place, text);
     case FieldForm::kText:
@@ -209,8 +257,7 @@ FieldForm FormOf(const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return field.has_presence() ? FieldForm::kBoolean : FieldForm::kSwitch;
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return field.message_type() == google::protobuf::Duration::descriptor() ? FieldForm::kDuration
-                                                                              : FieldForm::kMessage;
+      return FormOfMessage(field);
     default:
       return absl::EndsWith(field.name(), "_config") ? FieldForm::kTextFile : FieldForm::kText;
   }
@@ -234,6 +281,10 @@ std::string ValueName(const FieldDescriptor& field) {
       return "true|false";
     case FieldForm::kDuration:
       return "TIME";
+    case FieldForm::kInstant:
+      return "DATE";
+    case FieldForm::kPairs:
+      return "PAIRS";
     case FieldForm::kMessage:
     case FieldForm::kTextFile:
       return "FILE";

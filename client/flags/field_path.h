@@ -26,6 +26,8 @@ enum class FieldForm {
   kBoolean,    // optional bool: absent is not false
   kSwitch,     // bool
   kDuration,   // google.protobuf.Duration
+  kInstant,    // google.protobuf.Timestamp: a date, or RFC 3339
+  kPairs,      // repeated message of two int64s: "10B:512,40B:1024"
   kMessage,    // any other message: proto JSON, in a file
 };
 

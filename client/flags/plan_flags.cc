@@ -14,6 +14,7 @@ constexpr char kTraining[] = "Training";
 constexpr char kDevices[] = "Devices (named in one of three ways)";
 constexpr char kRates[] = "Rates";
 constexpr char kEconomics[] = "Money and energy";
+constexpr char kInterruptions[] = "What interrupts the run (docs/whole_run.md)";
 constexpr char kOptions[] = "Estimate";
 constexpr char kLayout[] = "Layout (any of these and those below: memory by pipeline stage)";
 constexpr char kSharding[] = "Model state among data parallel ranks";
@@ -104,6 +105,30 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--power-usage-effectiveness", "economics.power_usage_effectiveness",
      "facility power over IT power, e.g. 1.2", kEconomics},
 
+    {"--budget-usd,--budget", "economics.budget_usd", "what the run may cost, in US dollars",
+     kEconomics},
+    {"--start-time,--start", "economics.start_time",
+     "e.g. 2027-01-31; default with --deadline: now", kEconomics},
+    {"--deadline", "economics.deadline", "when it has to be done, e.g. 2027-03-31T18:00:00Z",
+     kEconomics},
+
+    {"--failures-per-device-hour", "interruptions.failures_per_device_hour",
+     "failures that stop the run, a device and hour, e.g. 2e-5", kInterruptions},
+    {"--restart-duration", "interruptions.restart_duration",
+     "from a failure until training goes on, e.g. 10m", kInterruptions},
+    {"--checkpoint-write-bytes-per-second", "interruptions.checkpoint_write_bytes_per_second",
+     "all devices together, e.g. 50e9", kInterruptions},
+    {"--device-write-bytes-per-second", "interruptions.device_write_bytes_per_second",
+     "the same of one device; the slower of both counts", kInterruptions},
+    {"--checkpoint-read-bytes-per-second", "interruptions.checkpoint_read_bytes_per_second",
+     "all devices together; default: as fast as they write", kInterruptions},
+    {"--checkpoint-stall-ratio", "interruptions.checkpoint_stall_ratio",
+     "share of a write in which training stands still", kInterruptions},
+    {"--checkpoint-interval", "interruptions.checkpoint_interval",
+     "training between two, e.g. 1h; default: Daly's", kInterruptions},
+    {"--stall-ratio", "interruptions.stall_ratio",
+     "seconds of evaluation and waiting a second of steps", kInterruptions},
+
     {"--view", "options.view", "how much to return; default: full", kOptions},
     {"--fits-chance", "options.fits_chance", "it fits from this chance on; default: 0.9", kOptions},
     {"--does-not-fit-chance", "options.does_not_fit_chance",
@@ -142,6 +167,8 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--micro-batch-size,--mbs", "layout.micro_batch_size", "sequences of a micro-batch", kLayout},
     {"--global-batch-size,--gbs", "layout.global_batch_size", "sequences of a step on all devices",
      kLayout},
+    {"--batch-ramp", "layout.batch_ramp",
+     "phases before --gbs, TOKENS:SEQUENCES each: 9B:512,2T:1024", kLayout},
     {"--schedule", "layout.schedule", "the order of micro-batches; default: 1f1b", kLayout},
 
     {"--zero-stage,--zero", "layout.sharding.zero_stage", "what they share out; or 0, 1, 2, 3",
@@ -266,6 +293,7 @@ constexpr FieldFlag kMessageWords[] = {
     WordFor("--accelerator", "cluster.device"),
     WordFor("--network", "cluster.network", Below::kDropped),
     WordFor("--software", "layout.software", Below::kAppended),
+    WordFor("--failures-per-device-hour", "interruptions", Below::kDropped),
 };
 
 // Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.

@@ -15,6 +15,7 @@
 #include "client/report/rates_text.h"
 #include "client/report/step_text.h"
 #include "client/report/text.h"
+#include "client/report/whole_run_text.h"
 
 namespace sextant::client {
 namespace {
@@ -78,11 +79,16 @@ std::string FractionOf(const v1::TimeEstimate& cost) {
 
 bool IsRange(const v1::Interval& interval) { return interval.low() < interval.high(); }
 
-bool HasInterval(const CostColumn& column) { return IsRange(column.cost.duration_seconds()); }
+bool HasInterval(const CostColumn& column) { return IsRange(column.cost.elapsed_seconds()); }
 
-// In the unit of the duration above it.
-std::string DurationEnds(const v1::TimeEstimate& cost) {
-  return IsRange(cost.duration_seconds()) ? DurationEndsText(cost.duration_seconds()) : "";
+// True where more than steps takes time.
+bool IsInterrupted(const v1::Plan& plan) {
+  return plan.has_whole_run() && plan.whole_run().goodput_ratio() < 1;
+}
+
+// In the unit of the time above it.
+std::string ElapsedEnds(const v1::TimeEstimate& cost) {
+  return IsRange(cost.elapsed_seconds()) ? DurationEndsText(cost.elapsed_seconds()) : "";
 }
 
 // The estimate of that kind; null where there is none.
@@ -126,7 +132,7 @@ std::string BasisWords(const v1::TimeEstimate& cost) {
   }
 }
 
-std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
+std::string CostTable(const std::vector<CostColumn>& columns, bool measured, bool interrupted) {
   std::vector<Align> aligned(columns.size() + 1, Align::kRight);
   aligned.front() = Align::kLeft;
   Table table(2, std::move(aligned));
@@ -142,10 +148,15 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
   }
   if (measured)
     add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
+  if (interrupted) {
+    add("its steps", [](const CostColumn& column) {
+      return Duration(column.cost.duration_seconds().expected());
+    });
+  }
   add("duration",
-      [](const CostColumn& column) { return Duration(column.cost.duration_seconds().expected()); });
+      [](const CostColumn& column) { return Duration(column.cost.elapsed_seconds().expected()); });
   if (absl::c_any_of(columns, HasInterval)) {
-    add("80 % interval", [](const CostColumn& column) { return DurationEnds(column.cost); });
+    add("80 % interval", [](const CostColumn& column) { return ElapsedEnds(column.cost); });
   }
   // Three columns leave no room for the unit next to the number.
   const bool narrow = columns.size() > 2;
@@ -164,9 +175,9 @@ constexpr size_t kPlanHang = 10;  // below the text after "  memory  "
 // "19.7 days predicted (18.6 to 22.4); a step takes 3.42 s (3.21 to 3.79), 50.1 % MFU".
 std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
   std::string out =
-      absl::StrCat(DurationToThreeDigits(cost.duration_seconds().expected()), " predicted");
-  if (IsRange(cost.duration_seconds())) {
-    absl::StrAppend(&out, " (", DurationEndsText(cost.duration_seconds()), ")");
+      absl::StrCat(DurationToThreeDigits(cost.elapsed_seconds().expected()), " predicted");
+  if (IsRange(cost.elapsed_seconds())) {
+    absl::StrAppend(&out, " (", DurationEndsText(cost.elapsed_seconds()), ")");
   }
   if (plan.has_step_time()) {
     absl::StrAppend(&out, "; a step takes ", TimeIntervalText(plan.step_time().seconds()));
@@ -178,7 +189,7 @@ std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
 std::string HeadlineTime(const v1::Plan& plan) {
   std::vector<std::string> times;
   const auto seconds = [](const v1::TimeEstimate& e) {
-    return Duration(e.duration_seconds().expected());
+    return Duration(e.elapsed_seconds().expected());
   };
   const auto* const predicted = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED);
   if (predicted != nullptr) times.push_back(PredictedTime(plan, *predicted));
@@ -197,12 +208,19 @@ std::string HeadlineTime(const v1::Plan& plan) {
   return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
 }
 
+std::string LimitLine(const v1::Plan& plan) {
+  const auto* const basis = EstimateOf(plan, plan.whole_run().basis());
+  const std::string limits = basis == nullptr ? "" : LimitWords(*basis);
+  return limits.empty() ? "" : Wrap("  limits  ", limits, kPlanHang);
+}
+
 std::string Headline(const v1::Plan& plan) {
   const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
                                         Grouped(plan.device_count()), " x ", plan.device());
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
-                      FitLines(plan, kPlanHang), Wrap("  time    ", HeadlineTime(plan), kPlanHang));
+                      FitLines(plan, kPlanHang), Wrap("  time    ", HeadlineTime(plan), kPlanHang),
+                      LimitLine(plan));
 }
 
 }  // namespace
@@ -232,9 +250,12 @@ std::string ModelSection(const v1::ParameterCounts& parameters) {
 
 std::string CostSection(const v1::Plan& plan) {
   const std::vector<CostColumn> columns = CostColumns(plan);
-  std::string out = "\nTime and cost (whole run, no failures or stalls)\n";
+  const bool interrupted = IsInterrupted(plan);
+  std::string out = interrupted ? "\nTime and cost (whole run)\n"
+                                : "\nTime and cost (whole run, no failures or stalls)\n";
   if (columns.empty()) return absl::StrCat(out, "  not known: no rate of the devices is\n");
-  out += CostTable(columns, EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND) != nullptr);
+  out += CostTable(columns, EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND) != nullptr,
+                   interrupted);
   for (const CostColumn& column : columns) out += Sentence(column.title, BasisWords(column.cost));
   return out;
 }
@@ -259,7 +280,7 @@ std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   return absl::StrCat(
       Headline(plan), StepSection(plan), ModelSection(plan.parameters()),
       ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
-      NotesText("Warnings", plan.warnings(), PlanFieldWords),
+      WholeRunSection(plan), NotesText("Warnings", plan.warnings(), PlanFieldWords),
       RatesText(plan.rates(), plan.sources(), now),
       NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
       IgnoredFieldsSection(plan.ignored_config_fields()), in_detail ? SoftwareSection(plan) : "",

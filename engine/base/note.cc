@@ -8,7 +8,9 @@ NoteSubject SubjectOf(NoteKind kind) {
       kind == NoteKind::kVocabularyPadded) {
     return NoteSubject::kMemory;
   }
-  const bool economics = kind >= NoteKind::kPriceMissing && kind <= NoteKind::kFacilityPowerMissing;
+  const bool economics =
+      (kind >= NoteKind::kPriceMissing && kind <= NoteKind::kFacilityPowerMissing) ||
+      kind == NoteKind::kBudgetExceeded || kind == NoteKind::kPowerMeasured;
   return economics ? NoteSubject::kEconomics : NoteSubject::kTime;
 }
 
@@ -25,6 +27,9 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kOperationsNotTimed:
     case NoteKind::kHostBound:
     case NoteKind::kStepNotPredicted:
+    case NoteKind::kDeadlineMissed:
+    case NoteKind::kBudgetExceeded:
+    case NoteKind::kSlowestDevice:
       return true;
     default:
       return false;

@@ -82,8 +82,14 @@ enum class NoteKind {
   kStepNotPredicted,
   kStepOpen,
   kStepCalibrated,
+
+  kInterruptionsAssumed,
+  kDeadlineMissed,
+  kBudgetExceeded,
+  kSlowestDevice,
+  kPowerMeasured,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kStepCalibrated) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kPowerMeasured) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

@@ -30,6 +30,7 @@ struct MeasuredMatmul {
   bool stable = false;      // enough samples agree
   bool sustained = false;   // for a second or more without pause; else a short burst
   std::string engine = {};  // the library, e.g. "onednn 2.6.3"
+  absl::optional<double> power_watts = {};  // during it; only of a sustained one
 };
 
 // The rate of one pass over memory, in bytes or FLOPs per second.

@@ -6,6 +6,7 @@
 #include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 #include "engine/run/plan_notes.h"
+#include "engine/run/whole_run_derivation.h"
 
 namespace sextant {
 namespace {
@@ -37,7 +38,9 @@ class Derivation {
     AppendState();
     AppendFit();
     AppendRates();
+    AppendElapsedSteps(run_, plan_, steps_);
     for (const TimeEstimate& estimate : plan_.estimates) AppendEstimate(estimate);
+    AppendWholeRunSteps(plan_, steps_);
     return std::move(steps_);
   }
 
@@ -58,6 +61,7 @@ class Derivation {
   void AppendPredicted(absl::string_view prefix, const TimeEstimate& estimate);
   void AppendCost(absl::string_view prefix, const TimeEstimate& estimate);
   void AppendEnergy(absl::string_view prefix, const TimeEstimate& estimate);
+  void AppendLimits(absl::string_view prefix, const TimeEstimate& estimate);
   double RateValue(absl::string_view quantity) const;
 
   const RunSpec& run_;
@@ -254,12 +258,14 @@ void Derivation::AppendStep() {
 
 void Derivation::AppendPredicted(absl::string_view prefix, const TimeEstimate& cost) {
   AppendStep();
-  const StepPlan& step = *plan_.step;
+  std::string sum;
+  for (const PhaseSteps& phase : plan_.whole_run.steps->phases) {
+    absl::StrAppend(&sum, sum.empty() ? "" : " + ", Number(phase.step.value()), " * ",
+                    phase.token_count, " / ", phase.step_tokens);
+  }
   Add({absl::StrCat(prefix, ".duration_seconds.expected"),
-       "step_time.seconds x token_count / step_time.token_count",
-       absl::StrCat(Number(step.estimate.seconds.expected.value()), " * ",
-                    run_.training.token_count, " / ", step.token_count),
-       cost.duration.value(), "s", "docs/step_time.md"});
+       "step_time.seconds x token_count / step_time.token_count, of each phase of the batch",
+       std::move(sum), cost.duration.value(), "s", "docs/whole_run.md"});
   if (cost.mfu.has_value()) {
     Add({absl::StrCat(prefix, ".mfu"),
          "flops / (device_count x peak_flops_per_second x duration_seconds)",
@@ -291,8 +297,12 @@ void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) 
                      Number(RateValue("matmul_flops_per_second")), " * ", seconds, ")"),
         *cost.measured_fraction, "ratio", "by definition");
   }
-  add("device_hours", "device_count x duration_seconds / 3600",
-      absl::StrCat(n, " * ", seconds, " / 3600"), cost.device_hours, "device hour",
+  const std::string elapsed = Number(cost.elapsed.value());
+  add("elapsed_seconds.expected", "duration_seconds x elapsed_per_second",
+      absl::StrCat(seconds, " * ", Number(plan_.whole_run.elapsed.all())), cost.elapsed.value(),
+      "s", "docs/whole_run.md");
+  add("device_hours", "device_count x elapsed_seconds / 3600",
+      absl::StrCat(n, " * ", elapsed, " / 3600"), cost.device_hours, "device hour",
       "by definition");
   add("tokens_per_second", "token_count / duration_seconds",
       absl::StrCat(run_.training.token_count, " / ", seconds), cost.tokens_per_second, "token/s",
@@ -304,16 +314,37 @@ void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) 
         cost.cost->value(), "USD", "docs/run.md");
   }
   AppendEnergy(prefix, cost);
+  AppendLimits(prefix, cost);
+}
+
+void Derivation::AppendLimits(absl::string_view prefix, const TimeEstimate& cost) {
+  const auto add = [&](absl::string_view name, absl::string_view formula, double limit,
+                       double expected, const LimitCheck& check, absl::string_view unit) {
+    Add({absl::StrCat(prefix, ".", name, ".margin"), formula,
+         absl::StrCat(Number(limit), " - ", Number(expected)), check.margin, unit,
+         "by definition"});
+    if (!check.chance.has_value()) return;
+    Add({absl::StrCat(prefix, ".", name, ".chance"), "given", Number(*check.chance), *check.chance,
+         "ratio", "docs/memory.md"});
+  };
+  if (cost.deadline.has_value()) {
+    add("deadline", "deadline - start_time - elapsed_seconds", *run_.economics.seconds_to_deadline,
+        cost.elapsed.value(), *cost.deadline, "s");
+  }
+  if (cost.budget.has_value()) {
+    add("budget", "budget_usd - cost_usd", *run_.economics.budget_usd, cost.cost->value(),
+        *cost.budget, "USD");
+  }
 }
 
 void Derivation::AppendEnergy(absl::string_view prefix, const TimeEstimate& cost) {
   if (!cost.energy.has_value()) return;
   Add({absl::StrCat(prefix, ".energy_joules"),
-       "device_count x (device_power_watts + host_power_watts_per_device) x duration_seconds x "
+       "device_count x (device_power_watts + host_power_watts_per_device) x elapsed_seconds x "
        "power_usage_effectiveness",
        absl::StrCat(run_.cluster.device_count, " * (", Number(RateValue("device_power_watts")),
                     " + ", Number(run_.economics.host_power_watts_per_device.value_or(0)), ") * ",
-                    Number(cost.duration.value()), " * ",
+                    Number(cost.elapsed.value()), " * ",
                     Number(run_.economics.power_usage_effectiveness.value_or(1))),
        cost.energy->value(), "J", "docs/run.md"});
 }

@@ -7,15 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/chance.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/run_change.h"
 
 namespace sextant {
 namespace {
-
-// The 90th percentile of the standard normal distribution.
-constexpr double kNinetiethPercentile = 1.2815515655446004;
 
 // A chance is computed to about 1e-16; an end of the interval counts as its percentile.
 constexpr double kRounding = 1e-9;
@@ -199,11 +197,8 @@ void AddOpposites(MemoryEstimate& estimate) {
 }  // namespace
 
 double FitChance(const BytesInterval& process, Bytes usable) {
-  const auto room = static_cast<double>((usable - process.expected).value());
-  const Bytes side = room < 0 ? process.expected - process.low : process.high - process.expected;
-  if (side <= Bytes(0)) return room < 0 ? 0 : 1;
-  const double deviations = kNinetiethPercentile * room / static_cast<double>(side.value());
-  return 0.5 * std::erfc(-deviations / std::sqrt(2.0));
+  const auto of = [](Bytes bytes) { return static_cast<double>(bytes.value()); };
+  return ChanceAtMost({of(process.low), of(process.expected), of(process.high)}, of(usable));
 }
 
 Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds) {

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "engine/base/chance.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/cost_notes.h"
 #include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
@@ -68,32 +70,56 @@ TimeInput InputOf(const RunSpec& run, const ResolvedRun& resolved, const Plan& p
       .device_power = resolved.device_power,
       .host_power_per_device = Watts(run.economics.host_power_watts_per_device.value_or(0)),
       .power_usage_effectiveness = run.economics.power_usage_effectiveness.value_or(1),
+      .elapsed_per_second = plan.whole_run.elapsed.all(),
   };
   if (plan.flops.hardware.has_value()) out.hardware_ratio = plan.flops.hardware->ratio();
   if (resolved.measured.has_value()) out.measured = resolved.measured->matmul->rate;
   return out;
 }
 
+void SetDuration(const SecondsInterval& duration, double elapsed_per_second, TimeEstimate& out) {
+  out.duration = duration.expected;
+  out.low = duration.low;
+  out.high = duration.high;
+  out.elapsed = duration.expected * elapsed_per_second;
+  out.elapsed_low = duration.low * elapsed_per_second;
+  out.elapsed_high = duration.high * elapsed_per_second;
+}
+
 // The run at the step's predicted time.
-void AddPredicted(const RunSpec& run, TimeInput input, Plan& plan) {
+void AddPredicted(TimeInput input, Plan& plan) {
   if (!plan.step.has_value()) return;
-  const StepEstimate& step = plan.step->estimate;
-  const double steps =
-      static_cast<double>(run.training.token_count) / static_cast<double>(plan.step->token_count);
-  const double duration = step.seconds.expected.value() * steps;
+  const double duration = plan.whole_run.steps->duration->expected.value();
   input.kind = EstimateKind::kPredicted;
   input.mfu_basis = MfuBasis::kPredicted;
   input.rate =
       FlopsPerSecond(input.flops.value() / (duration * static_cast<double>(input.device_count)));
   TimeEstimate& added = plan.estimates.emplace_back(TimeEstimateOf(input));
-  added.duration = Seconds(duration);
-  added.low = step.seconds.low * steps;
-  added.high = step.seconds.high * steps;
+  SetDuration(*plan.whole_run.steps->duration, input.elapsed_per_second, added);
+}
+
+LimitCheck CheckOf(const FigureInterval& figure, double limit) {
+  LimitCheck out = {.met = figure.expected <= limit, .margin = limit - figure.expected};
+  if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
+  return out;
+}
+
+void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
+  const FigureInterval elapsed = {out.elapsed_low.value(), out.elapsed.value(),
+                                  out.elapsed_high.value()};
+  if (economics.seconds_to_deadline.has_value()) {
+    out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
+  }
+  if (economics.budget_usd.has_value() && out.cost.has_value()) {
+    const double cost = out.cost->value();
+    const double rate = cost / elapsed.expected;
+    out.budget = CheckOf({elapsed.low * rate, cost, elapsed.high * rate}, *economics.budget_usd);
+  }
 }
 
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   TimeInput input = InputOf(run, resolved, plan);
-  AddPredicted(run, input, plan);
+  AddPredicted(input, plan);
   const auto add = [&](EstimateKind kind, MfuBasis basis, FlopsPerSecond rate, double share) {
     input.kind = kind;
     input.mfu_basis = basis;
@@ -112,6 +138,8 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   if (input.measured.has_value()) {
     add(EstimateKind::kMeasuredBound, MfuBasis::kMeasuredRate, *input.measured, full);
   }
+  for (TimeEstimate& estimate : plan.estimates) CheckLimits(run.economics, estimate);
+  AddTimes(run, resolved, plan);
 }
 
 }  // namespace
@@ -130,15 +158,15 @@ TimeEstimate TimeEstimateOf(const TimeInput& in) {
   if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
   out.measured_fraction = ShareOf(in.measured, in);
   out.duration = in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
-  out.low = out.high = out.duration;
-  out.device_hours = devices * out.duration.value() / kSecondsPerHour;
+  SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
+  out.device_hours = devices * out.elapsed.value() / kSecondsPerHour;
   out.tokens_per_second = static_cast<double>(in.token_count) / out.duration.value();
   if (in.device_hour_price_usd.has_value()) {
     out.cost = Dollars(out.device_hours * *in.device_hour_price_usd);
   }
   if (in.device_power.has_value()) {
     const Watts power = (*in.device_power + in.host_power_per_device) * devices;
-    out.energy = power * out.duration * in.power_usage_effectiveness;
+    out.energy = power * out.elapsed * in.power_usage_effectiveness;
   }
   return out;
 }
@@ -172,13 +200,17 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.parameters = resolved.parameters;
   plan.tensors = std::move(resolved.tensors);
   plan.flops = std::move(resolved.flops);
+  plan.compute_data_type = resolved.precision.compute_data_type;
+  plan.peak = resolved.peak;
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
   SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run, resolved, work));
   SEXTANT_RETURN_IF_ERROR(Calibrate(run, resolved, work, step));
   plan.compute = std::move(step.compute);
   plan.step = std::move(step.step);
+  SEXTANT_ASSIGN_OR_RETURN(plan.whole_run, PlanWholeRun(run, plan, work, resolved));
   PlanTime(run, resolved, plan);
   plan.notes = NotesOf(run, resolved);
+  AppendCostNotes(run, resolved, plan, plan.notes);
   plan.notes.insert(plan.notes.end(), step.notes.begin(), step.notes.end());
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);

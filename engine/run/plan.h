@@ -20,6 +20,7 @@
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_plan.h"
+#include "engine/run/whole_run.h"
 
 namespace sextant {
 
@@ -47,6 +48,7 @@ struct TimeInput {
   absl::optional<Watts> device_power = {};  // absent: energy is not known
   Watts host_power_per_device;
   double power_usage_effectiveness = 1;
+  double elapsed_per_second = 1;  // of steps: ElapsedShares::all()
 };
 
 // Time, money and energy of a whole run.
@@ -56,26 +58,32 @@ struct TimeEstimate {
   absl::optional<double> mfu = {};  // above 1 where the measured rate exceeds the peak
   absl::optional<double> hfu = {};
   absl::optional<double> measured_fraction = {};
-  Seconds duration;
+  Seconds duration;  // of all steps
   // The ends of an 80 % interval; both `duration` where there is none.
   Seconds low;
   Seconds high;
+  Seconds elapsed;  // from the run's start to its end, its interval below
+  Seconds elapsed_low;
+  Seconds elapsed_high;
   double device_hours = 0;
   double tokens_per_second = 0;
   absl::optional<Dollars> cost = {};
   absl::optional<Joules> energy = {};
+  absl::optional<LimitCheck> deadline = {};  // absent: none was given
+  absl::optional<LimitCheck> budget = {};
 };
 
 // duration          = flops / (n x rate x utilisation)
 // mfu               = utilisation x rate / peak
 // hfu               = mfu x hardware FLOPs / model FLOPs
 // measured_fraction = utilisation x rate / measured
-// device_hours      = n x duration / 3600
+// elapsed           = duration x elapsed_per_second
+// device_hours      = n x elapsed / 3600
 // cost              = device_hours x price
-// energy            = n x (device + host power) x duration x PUE
+// energy            = n x (device + host power) x elapsed x PUE
 //
 // The duration is the definition of model FLOPs utilisation, solved for the time: Chowdhery et al.
-// 2022 (arXiv 2204.02311) appendix B. Failures, restarts, stalls and evaluation are left out.
+// 2022 (arXiv 2204.02311) appendix B. Devices draw their power and cost their price all the time.
 // Derivation: docs/run.md.
 TimeEstimate TimeEstimateOf(const TimeInput& input);
 
@@ -89,6 +97,8 @@ struct Plan {
   ArchitectureCount parameters;
   WeightTensors tensors;  // empty where the model is a bare count
   RunFlops flops;
+  DataType compute_data_type = DataType::kUnspecified;
+  absl::optional<FlopsPerSecond> peak = {};  // of one device in that type
   ModelState state;
   absl::optional<Bytes> activations = {};
   DeviceCapacity capacity;
@@ -96,6 +106,7 @@ struct Plan {
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
   absl::optional<ComputeEstimate> compute = {};         // where asked for, of a known device
   absl::optional<StepPlan> step = {};                   // where it is predicted
+  WholeRun whole_run;
   // The predicted one first, then in the order of kinds; those that have a rate.
   std::vector<TimeEstimate> estimates;
   std::vector<Rate> rates;

@@ -345,43 +345,6 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
                    .text = absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
                                         resolved.accelerator->notes, ".")});
   }
-  out.push_back(
-      {.kind = NoteKind::kNothingFails,
-       .text = "Failures, restarts, checkpoints, evaluation and data stalls take no time."});
-}
-
-void AboutEconomics(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  const EconomicsSpec& e = run.economics;
-  const auto add = [&out](NoteKind kind, std::string text, std::string field) {
-    out.push_back({.kind = kind, .text = std::move(text), .fields = {std::move(field)}});
-  };
-  if (!e.device_hour_price_usd.has_value()) {
-    add(NoteKind::kPriceMissing, "No cost: give economics.device_hour_price_usd.",
-        "economics.device_hour_price_usd");
-  }
-  if (!resolved.device_power.has_value()) {
-    add(NoteKind::kPowerMissing,
-        "No energy: the catalogue has no power limit of this device; give "
-        "economics.device_power_watts.",
-        "economics.device_power_watts");
-    return;
-  }
-  if (!e.device_power_watts.has_value()) {
-    add(NoteKind::kPowerLimitDrawn,
-        "A device draws its datasheet's power limit all the time: give "
-        "economics.device_power_watts for another figure.",
-        "economics.device_power_watts");
-  }
-  if (!e.host_power_watts_per_device.has_value()) {
-    add(NoteKind::kHostPowerMissing,
-        "Hosts and network draw nothing: give economics.host_power_watts_per_device.",
-        "economics.host_power_watts_per_device");
-  }
-  if (!e.power_usage_effectiveness.has_value()) {
-    add(NoteKind::kFacilityPowerMissing,
-        "The facility adds nothing: give economics.power_usage_effectiveness.",
-        "economics.power_usage_effectiveness");
-  }
 }
 
 }  // namespace
@@ -392,7 +355,6 @@ Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
   AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
   AboutTime(run, resolved, out);
-  AboutEconomics(run, resolved, out);
   return out;
 }
 

@@ -130,7 +130,20 @@ void ResolvePower(const RunSpec& run, ResolvedRun& out) {
   RateWriter writer = WriterOf({.quantity = "device_power_watts", .unit = "W"}, out);
   if (run.economics.device_power_watts.has_value()) {
     out.device_power = Watts(writer.FromRequest(*run.economics.device_power_watts));
-  } else if (out.accelerator != nullptr && out.accelerator->thermal_design_power_watts) {
+    return;
+  }
+  if (out.measured.has_value() && out.measured->matmul != nullptr &&
+      out.measured->matmul->power_watts.has_value()) {
+    const MeasuredGang& gang = *out.measured;
+    out.measured_power = true;
+    out.device_power = Watts(writer.FromMeasurement(
+        *gang.slowest,
+        {.value = *gang.matmul->power_watts,
+         .source = gang.source,
+         .citation = absl::StrCat("during the ", CitationOf(*gang.slowest, *gang.matmul))}));
+    return;
+  }
+  if (out.accelerator != nullptr && out.accelerator->thermal_design_power_watts) {
     out.device_power =
         Watts(writer.FromDatasheet(*out.accelerator, out.accelerator->thermal_design_power_watts));
   }

@@ -44,7 +44,8 @@ struct ResolvedRun {
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
   absl::optional<FlopsPerSecond> peak = {};    // absent: neither request nor datasheet has it
   DeviceCapacity capacity;
-  absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
+  absl::optional<Watts> device_power = {};  // absent where no source has it
+  bool measured_power = false;              // that it was measured
   const NodeType* node = nullptr;           // null: none of the product is known
   absl::optional<Network> network = {};     // absent: not given, and the node type says none
   std::vector<Rate> rates;                  // the figures above, with their sources

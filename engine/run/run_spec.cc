@@ -1,10 +1,12 @@
 #include "engine/run/run_spec.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/run/batch_ramp.h"
 #include "engine/run/rate_requirement.h"
 
 namespace sextant {
@@ -17,6 +19,7 @@ constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
 constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
 constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
+constexpr double kMaxBudget = 1e15;
 constexpr double kMaxStepSeconds = 1e6;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;
@@ -85,6 +88,12 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
   if (!run.training.sequence_length.has_value()) {
     violations.Add("training.sequence_length",
                    "is required with a layout: activations depend on it");
+  }
+  const int64_t length = std::max<int64_t>(run.training.sequence_length.value_or(1), 1);
+  if (run.layout->global_batch_size.value_or(1) > kMaxTokens / length) {
+    violations.Add("layout.global_batch_size",
+                   absl::StrCat("must be at most ", kMaxTokens / length, ": a step has at most ",
+                                kMaxTokens, " tokens"));
   }
   if (run.training.activation_bytes.has_value()) {
     violations.Add("training.activation_bytes",
@@ -159,6 +168,15 @@ void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
             {.low = 0, .high = kMaxPriceOrPower});
   CheckReal(violations, kPath, "power_usage_effectiveness", e.power_usage_effectiveness,
             {.low = 1, .high = kMaxPowerUsageEffectiveness});
+  CheckReal(violations, kPath, "budget_usd", e.budget_usd,
+            {.low = 0, .high = kMaxBudget, .above_low = true});
+  if (e.budget_usd.has_value() && !e.device_hour_price_usd.has_value()) {
+    violations.Add("economics.budget_usd",
+                   "needs economics.device_hour_price_usd: without a price the run costs nothing");
+  }
+  if (e.seconds_to_deadline.has_value() && !(*e.seconds_to_deadline > 0)) {
+    violations.Add("economics.deadline", "must be after economics.start_time");
+  }
 }
 
 }  // namespace
@@ -220,8 +238,10 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
              kMaxActivationBytes);
   CheckRunLayout(run, violations);
   CheckMeasuredStep(run, violations);
+  CheckBatchRamp(run, violations);
   CheckCluster(run.cluster, violations);
   CheckEconomics(run.economics, violations);
+  CheckInterruptions(run.interruptions, violations);
   CheckOptions(run.options, violations);
   CheckRequirement(run.rate_requirement, "rate_requirement", violations);
 }

@@ -4,6 +4,7 @@
 #define SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -23,6 +24,7 @@
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/trace/micro_batch.h"
 #include "engine/run/device_selection.h"
+#include "engine/run/interruptions.h"
 
 namespace sextant {
 
@@ -55,6 +57,8 @@ struct EconomicsSpec {
   absl::optional<double> device_power_watts = {};
   absl::optional<double> host_power_watts_per_device = {};
   absl::optional<double> power_usage_effectiveness = {};
+  absl::optional<double> budget_usd = {};
+  absl::optional<double> seconds_to_deadline = {};  // from the run's start
 };
 
 // The least quality of the matrix multiplication rate; a worse rate is an error.
@@ -72,6 +76,12 @@ struct PlanOptions {
   bool include_operations = false;  // likewise, and a sequence length
   FitThresholds thresholds = {};
   bool require_activations = false;  // refuses to count model state alone
+};
+
+// A part of a run whose steps have a batch of their own.
+struct BatchPhase {
+  int64_t token_count = 0;
+  int64_t global_batch_size = 0;  // sequences
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
@@ -96,6 +106,7 @@ struct RunLayout {
   FrameworkSpec framework = {};
   SoftwareSpec software = {};
   bool interleaving_given = false;  // the request says how many virtual stages there are
+  std::vector<BatchPhase> batch_ramp = {};
 };
 
 // A step of the run's model that was measured on its devices. What is absent is as in the run.
@@ -117,6 +128,7 @@ struct RunSpec {
   RateRequirement rate_requirement;
   absl::optional<RunLayout> layout = {};
   absl::optional<MeasuredStep> measured_step = {};
+  InterruptionSpec interruptions = {};
 };
 
 // Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive

@@ -65,6 +65,7 @@ std::vector<PlacedDevice> DevicesOf(const RunSpec& run, const ResolvedRun& resol
 
 // The stages of one device.
 struct DeviceStages {
+  absl::string_view uuid = "";  // empty: not measured
   std::vector<StageTime> times = {};
   ComputeEstimate listed = {};  // where operations are asked for
   Seconds slowest = {};         // of a micro-batch's kernels
@@ -92,17 +93,21 @@ class StepPlanner {
     SEXTANT_RETURN_IF_ERROR(FindLinks());
     const ExchangePricer exchanges(*links_, job_, software_.of(StackConstant::kOneCopyPerNode) > 0);
     absl::optional<DeviceStages> slowest;
+    absl::optional<DeviceStages> next;
     for (const PlacedDevice& device : DevicesOf(run_, resolved_)) {
       SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceStages> one, StagesOn(device, exchanges));
       if (!one.has_value()) {
         slowest.reset();
         break;
       }
-      if (!slowest.has_value() || one->slowest > slowest->slowest) slowest = std::move(one);
+      if (!slowest.has_value() || one->slowest > slowest->slowest) std::swap(slowest, one);
+      if (one.has_value() && (!next.has_value() || one->slowest > next->slowest)) {
+        next = std::move(one);
+      }
     }
     if (!slowest.has_value()) return Untimed(missing.field.empty());
     if (run_.options.include_operations) AddOperations(*slowest);
-    if (missing.field.empty()) AddStep(exchanges, slowest->times);
+    if (missing.field.empty()) AddStep(exchanges, *slowest, next);
     return std::move(out_);
   }
 
@@ -184,6 +189,7 @@ class StepPlanner {
         .sources = pricer->sources(),
         .all_reduces_gradients = software_.stack->all_reduces_gradients.value};
     DeviceStages out;
+    if (device.model != nullptr) out.uuid = device.model->calibration().uuid;
     size_t operations = 0;
     const auto add = [&](StageCompute stage) -> absl::Status {
       out.times.push_back(StageTimeOf(stage_input, stage));
@@ -263,20 +269,31 @@ class StepPlanner {
     return types_.narrow != DataType::kUnspecified ? StepClass::kNarrow : StepClass::kWide;
   }
 
-  void AddStep(const ExchangePricer& exchanges, const std::vector<StageTime>& stages) {
+  void AddStep(const ExchangePricer& exchanges, const DeviceStages& slowest,
+               const absl::optional<DeviceStages>& next) {
     const std::vector<std::string> open = OpenFields();
     const StepInput input = {.job = job_,
                              .software = software_,
                              .exchanges = exchanges,
-                             .stages = stages,
+                             .stages = slowest.times,
                              .send_bytes = SendBytes(),
                              .step_class = ClassOf(!open.empty())};
     StepPlan& step = out_.step.emplace();
     step.estimate = EstimateStep(input);
     if (run_.options.full) AddSensitivities(input, step.estimate);
+    if (next.has_value()) AddSlowest(input, slowest, *next, step);
     step.software = software_;
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
     AddStepNotes(open, exchanges);
+  }
+
+  static void AddSlowest(const StepInput& input, const DeviceStages& slowest,
+                         const DeviceStages& next, StepPlan& step) {
+    StepInput without = input;
+    without.stages = next.times;
+    const Seconds seconds = EstimateStep(without).seconds.expected;
+    const double saved = 1 - seconds.value() / step.estimate.seconds.expected.value();
+    if (saved > 0) step.slowest = {.uuid = std::string(slowest.uuid), .saved_share = saved};
   }
 
   void AddStepNotes(const std::vector<std::string>& open, const ExchangePricer& exchanges) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,9 +37,16 @@ struct StepCalibration {
   bool applied = false;    // to the run's step
 };
 
+// What the next slowest device would save in the place of the slowest, for which all others wait.
+struct SlowestDevice {
+  std::string uuid;
+  double saved_share = 0;  // of the run's time, above 0
+};
+
 // The time of one step.
 struct StepPlan {
   StepEstimate estimate = {};
+  absl::optional<SlowestDevice> slowest = {};  // absent: fewer than two, or two are equally slow
   absl::optional<StepCalibration> calibration = {};
   SoftwareConstants software = {};
   int64_t token_count = 0;  // of a step, on all devices

@@ -70,7 +70,9 @@ void ConsiderMatmuls(const v1::Calibration& calibration, DeviceCalibration& out)
                       .sample_count = m.time().sample_count(),
                       .stable = m.time().stable(),
                       .sustained = IsSustained(m),
-                      .engine = m.engine()});
+                      .engine = m.engine(),
+                      .power_watts = m.has_power_watts() ? absl::make_optional(m.power_watts())
+                                                         : absl::nullopt});
   }
 }
 

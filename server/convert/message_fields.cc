@@ -15,6 +15,15 @@ std::string EnumLabel(absl::string_view name, absl::string_view prefix) {
   return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
 }
 
+absl::optional<double> SecondsFrom(const google::protobuf::Duration& duration,
+                                   absl::string_view field, FieldViolations& violations) {
+  if (duration.nanos() < 0 || duration.nanos() > 999'999'999) {
+    violations.Add(field, "must be above 0, with nanos from 0 to 999999999");
+    return absl::nullopt;
+  }
+  return static_cast<double>(duration.seconds()) + 1e-9 * duration.nanos();
+}
+
 absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
                                         absl::string_view path, FieldViolations& violations) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;

@@ -3,6 +3,7 @@
 #ifndef SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
 #define SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
 
+#include <google/protobuf/duration.pb.h>
 #include <google/protobuf/message.h>
 
 #include <cstdint>
@@ -30,6 +31,10 @@ int64_t SizeOrDefault(bool present, int64_t value, const Field& field,
   }
   return value;
 }
+
+// The seconds of a duration that is not negative; one out of shape is a violation of `field`.
+absl::optional<double> SecondsFrom(const google::protobuf::Duration& duration,
+                                   absl::string_view field, FieldViolations& violations);
 
 // Returns the name of the only field of `message`, which stands at `path`. Where it has none or
 // several, adds a violation that lists the choices or the given ones. A oneof would silently keep

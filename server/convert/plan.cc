@@ -11,6 +11,7 @@
 #include "server/convert/notes.h"
 #include "server/convert/rates.h"
 #include "server/convert/step_time.h"
+#include "server/convert/whole_run.h"
 
 namespace sextant::server {
 namespace {
@@ -39,12 +40,19 @@ void ParametersTo(const Plan& plan, bool full, v1::ParameterCounts* out) {
   if (!full) out->clear_components();
 }
 
+void SecondsTo(Seconds low, Seconds expected, Seconds high, v1::Interval* out) {
+  out->set_expected(expected.value());
+  out->set_low(low.value());
+  out->set_high(high.value());
+}
+
 void EstimateTo(const TimeEstimate& estimate, v1::TimeEstimate* out) {
   out->set_kind(EstimateKindTo(estimate.kind));
-  v1::Interval* const duration = out->mutable_duration_seconds();
-  duration->set_expected(estimate.duration.value());
-  duration->set_low(estimate.low.value());
-  duration->set_high(estimate.high.value());
+  SecondsTo(estimate.low, estimate.duration, estimate.high, out->mutable_duration_seconds());
+  SecondsTo(estimate.elapsed_low, estimate.elapsed, estimate.elapsed_high,
+            out->mutable_elapsed_seconds());
+  if (estimate.deadline.has_value()) LimitTo(*estimate.deadline, out->mutable_deadline());
+  if (estimate.budget.has_value()) LimitTo(*estimate.budget, out->mutable_budget());
   if (estimate.mfu.has_value()) {
     out->set_mfu(*estimate.mfu);
     out->set_mfu_basis(MfuBasisTo(estimate.mfu_basis));
@@ -85,6 +93,7 @@ void PlanTo(Plan plan, bool full, v1::Plan* out) {
   NotesTo(std::move(plan.notes), out->mutable_warnings(),
           full ? out->mutable_assumptions() : nullptr);
   if (plan.step.has_value()) StepTimeTo(*plan.step, full, sources, out->mutable_step_time());
+  WholeRunTo(plan, out->mutable_whole_run());
   for (const Rate& rate : plan.rates) RateTo(rate, sources, out->add_rates());
   for (DerivationStep& step : plan.derivation) {
     StepTo(std::move(step), sources, out->add_derivation());

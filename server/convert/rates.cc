@@ -36,13 +36,8 @@ RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::strin
   out.minimum_source =
       RateSourceFrom(wire.minimum_source(), FieldPath(path, "minimum_source"), violations);
   if (!wire.has_maximum_age()) return out;
-  const auto& age = wire.maximum_age();
-  if (age.nanos() < 0 || age.nanos() > 999'999'999) {
-    violations.Add(FieldPath(path, "maximum_age"),
-                   "must be above 0, with nanos from 0 to 999999999");
-    return out;
-  }
-  out.maximum_age_seconds = static_cast<double>(age.seconds()) + 1e-9 * age.nanos();
+  out.maximum_age_seconds =
+      SecondsFrom(wire.maximum_age(), FieldPath(path, "maximum_age"), violations);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "server/convert/model_spec.h"
 #include "server/convert/rates.h"
 #include "server/convert/step_time.h"
+#include "server/convert/whole_run.h"
 
 namespace sextant::server {
 namespace {
@@ -139,7 +140,7 @@ ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
   return out;
 }
 
-EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m) {
+EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations) {
   EconomicsSpec out;
   if (m.has_device_hour_price_usd()) out.device_hour_price_usd = m.device_hour_price_usd();
   if (m.has_device_power_watts()) out.device_power_watts = m.device_power_watts();
@@ -149,6 +150,8 @@ EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m) {
   if (m.has_power_usage_effectiveness()) {
     out.power_usage_effectiveness = m.power_usage_effectiveness();
   }
+  if (m.has_budget_usd()) out.budget_usd = m.budget_usd();
+  out.seconds_to_deadline = SecondsToDeadline(m, violations);
   return out;
 }
 
@@ -204,6 +207,10 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   out.software = SoftwareFrom(m.software());
   out.interleaving_given = m.parallel().has_virtual_stage_count();
+  out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
+  for (const v1::BatchPhase& phase : m.batch_ramp()) {
+    out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});
+  }
   return out;
 }
 
@@ -212,7 +219,8 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sour
   RunSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
   out.training = TrainingFrom(request.training(), violations);
-  out.economics = EconomicsFrom(request.economics());
+  out.economics = EconomicsFrom(request.economics(), violations);
+  out.interruptions = InterruptionsFrom(request.interruptions(), violations);
   out.options = OptionsFrom(request.options(), violations);
   out.rate_requirement =
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);

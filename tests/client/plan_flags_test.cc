@@ -25,7 +25,9 @@ using google::protobuf::FieldDescriptor;
 bool IsOneValue(const Descriptor* type) {
   return type == nullptr || type == v1::TransformerSpec::descriptor() ||
          type == v1::Architecture::descriptor() || type == v1::Calibration::descriptor() ||
-         type == v1::MeasuredStep::descriptor() || type == google::protobuf::Duration::descriptor();
+         type == v1::MeasuredStep::descriptor() || type == v1::BatchPhase::descriptor() ||
+         type == google::protobuf::Duration::descriptor() ||
+         type == google::protobuf::Timestamp::descriptor();
 }
 
 // Paths of the fields below `type` that hold a value.

@@ -211,7 +211,7 @@ TEST(PlanText, ListsTheSoftwaresConstantsWithDetailsAlone) {
 TEST(PlanText, ClaimsNoBoundBeyondTheLower) {
   v1::PlanRunResponse response = SampleMeasuredPlan();
   *MutableEstimate(*response.mutable_plan(), v1::ESTIMATE_KIND_LOWER_BOUND)
-       .mutable_duration_seconds() = Exactly(60'000);
+       .mutable_elapsed_seconds() = Exactly(60'000);
   EXPECT_THAT(PlanText(response, kNow),
               HasSubstr("  time    8.33 hours at the measured rate; at least 16.67 hours (lower "
                         "bound); "));
@@ -249,6 +249,7 @@ TEST(PlanText, HasRoomForTheLargestRuns) {
   v1::Plan plan = SampleMeasuredPlan().plan();
   for (v1::TimeEstimate& estimate : *plan.mutable_estimates()) {
     *estimate.mutable_duration_seconds() = Exactly(6.35e12);
+    *estimate.mutable_elapsed_seconds() = Exactly(6.35e12);
     estimate.set_device_hours(1763888888.89);
     estimate.set_tokens_per_second(0.00236);
     estimate.set_cost_usd(1763888888888.89);

@@ -83,6 +83,7 @@ v1::PlanRunResponse SampleMeasuredPlan() {
   *plan->add_estimates() = CalibrationFromText<v1::TimeEstimate>(R"pb(
     kind: ESTIMATE_KIND_MEASURED_BOUND
     duration_seconds { expected: 30000 low: 30000 high: 30000 }
+    elapsed_seconds { expected: 30000 low: 30000 high: 30000 }
     mfu: 0.5
     mfu_basis: MFU_BASIS_MEASURED_RATE
     device_hours: 66.666667

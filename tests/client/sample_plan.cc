@@ -69,6 +69,7 @@ void SetTimes(v1::Plan& plan) {
   *plan.add_estimates() = FromText<v1::TimeEstimate>(R"pb(
     kind: ESTIMATE_KIND_LOWER_BOUND
     duration_seconds { expected: 15000 low: 15000 high: 15000 }
+    elapsed_seconds { expected: 15000 low: 15000 high: 15000 }
     mfu: 1
     mfu_basis: MFU_BASIS_FULL_PEAK
     device_hours: 33.333333
@@ -79,6 +80,7 @@ void SetTimes(v1::Plan& plan) {
   *plan.add_estimates() = FromText<v1::TimeEstimate>(R"pb(
     kind: ESTIMATE_KIND_TEXTBOOK
     duration_seconds { expected: 37500 low: 37500 high: 37500 }
+    elapsed_seconds { expected: 37500 low: 37500 high: 37500 }
     mfu: 0.4
     mfu_basis: MFU_BASIS_ASSUMED
     device_hours: 83.333333
@@ -237,6 +239,7 @@ v1::PlanRunResponse SampleOfStep() {
   *plan.mutable_estimates()->Add() = FromText<v1::TimeEstimate>(R"pb(
     kind: ESTIMATE_KIND_PREDICTED
     duration_seconds { expected: 200000 low: 180000 high: 240000 }
+    elapsed_seconds { expected: 200000 low: 180000 high: 240000 }
     mfu: 0.075
     mfu_basis: MFU_BASIS_PREDICTED
     device_hours: 444.444444

@@ -58,6 +58,21 @@ def llama_request():
     return request
 
 
+def interrupted_request():
+    """With all that whole_run may tell of a run without a layout."""
+    request = llama_request()
+    request.economics.budget_usd = 1e7
+    request.economics.start_time.FromJsonString("2027-01-01T00:00:00Z")
+    request.economics.deadline.FromJsonString("2027-04-01T00:00:00Z")
+    interruptions = request.interruptions
+    interruptions.failures_per_device_hour = 2e-5
+    interruptions.restart_duration.FromSeconds(600)
+    interruptions.checkpoint_write_bytes_per_second = 1e11
+    interruptions.checkpoint_stall_ratio = 0.5
+    interruptions.stall_ratio = 0.03
+    return request
+
+
 def measured_request():
     """The same run on two H100s that somebody measured, the second the slower."""
     from sextant.v1 import data_type_pb2, device_pb2, probe_pb2
@@ -90,11 +105,11 @@ def measured_request():
 
 
 def check_measured_plan(plan):
-    from sextant.v1 import note_pb2, plan_pb2
+    from sextant.v1 import estimate_kind_pb2, note_pb2
     rate = 2 * 8192**3 / 0.0020
     seconds = 6.0 * plan.parameters.total * 15e12 / (1024 * rate)
     bound, _, measured_bound = plan.estimates
-    assert measured_bound.kind == plan_pb2.ESTIMATE_KIND_MEASURED_BOUND
+    assert measured_bound.kind == estimate_kind_pb2.ESTIMATE_KIND_MEASURED_BOUND
     assert math.isclose(measured_bound.duration_seconds.expected, seconds, rel_tol=1e-12)
     assert math.isclose(measured_bound.mfu, rate / 989.4e12, rel_tol=1e-12)
     assert math.isclose(bound.measured_fraction, 989.4e12 / rate, rel_tol=1e-12)
@@ -104,19 +119,20 @@ def check_measured_plan(plan):
     assert measured["matmul_flops_per_second"].device_uuid == "GPU-1"
     assert not any("nothing was measured" in note.text for note in plan.assumptions)
     kinds = [note.kind for note in plan.warnings]
-    assert kinds == [note_pb2.NOTE_KIND_DEVICES_NOT_MEASURED], kinds
+    assert kinds == [note_pb2.NOTE_KIND_DEVICES_NOT_MEASURED,
+                     note_pb2.NOTE_KIND_SLOWEST_DEVICE], kinds
 
 
 def check_plan(plan):
-    from sextant.v1 import plan_pb2
+    from sextant.v1 import estimate_kind_pb2
     layers, h, f, q, kv, vocabulary = 80, 8192, 28672, 64 * 128, 8 * 128, 128256
     n = 2 * vocabulary * h + layers * (2 * q * h + 2 * kv * h + 3 * f * h + 2 * h) + h
     assert plan.parameters.total == n == 70553706496
     flops = 6.0 * n * 15e12
     seconds = flops / (1024 * 989.4e12 * 0.5)
     bound, textbook = plan.estimates
-    assert bound.kind == plan_pb2.ESTIMATE_KIND_LOWER_BOUND
-    assert textbook.kind == plan_pb2.ESTIMATE_KIND_TEXTBOOK
+    assert bound.kind == estimate_kind_pb2.ESTIMATE_KIND_LOWER_BOUND
+    assert textbook.kind == estimate_kind_pb2.ESTIMATE_KIND_TEXTBOOK
     assert math.isclose(textbook.duration_seconds.expected, seconds, rel_tol=1e-12)
     assert math.isclose(bound.duration_seconds.expected, seconds / 2, rel_tol=1e-12)
     assert math.isclose(textbook.cost_usd, 1024 * seconds / 3600 * 2.5, rel_tol=1e-12)
@@ -126,24 +142,25 @@ def check_plan(plan):
 
 
 def check_derivation(plan):
-    allowed = re.compile(r"(?:[-+*/(). ]|\d|e\+?|ceil|floor)*")
+    allowed = re.compile(r"(?:[-+*/(). ]|\d|e\+?|ceil|floor|sqrt|expm1|exp)*")
     assert len(plan.derivation) > 30
     for step in plan.derivation:
         assert allowed.fullmatch(step.substitution), step.substitution
-        names = {"ceil": math.ceil, "floor": math.floor, "__builtins__": {}}
+        names = {name: getattr(math, name) for name in ("ceil", "floor", "sqrt", "exp", "expm1")}
+        names["__builtins__"] = {}
         value = eval(step.substitution, names)  # pylint: disable=eval-used
         assert math.isclose(value, step.value, rel_tol=1e-12), step
 
 
 def name_of(entry):
     """What tells one entry of a list from the others."""
-    from sextant.v1 import flops_convention_pb2, plan_pb2
+    from sextant.v1 import estimate_kind_pb2, flops_convention_pb2
     fields = {field.name for field in entry.DESCRIPTOR.fields}
     if "convention" in fields:
         convention = flops_convention_pb2.FlopsConvention.Name(entry.convention)
         return convention.replace("FLOPS_CONVENTION_", "").lower()
     if "mfu_basis" in fields:
-        return plan_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()
+        return estimate_kind_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()
     return entry.quantity if "quantity" in fields else entry.name
 
 
@@ -204,6 +221,9 @@ def main():
             check_plan(first.plan)
             check_derivation(first.plan)
             check_every_number_is_derived(first.plan)
+            interrupted = plan_run(channel, interrupted_request())
+            check_derivation(interrupted.plan)
+            check_every_number_is_derived(interrupted.plan)
             measured = plan_run(channel, measured_request())
             check_measured_plan(measured.plan)
             check_derivation(measured.plan)

@@ -65,6 +65,7 @@ ComputeEstimate SampleCompute() {
 
 v1::Plan WireOf(ComputeEstimate compute, bool full) {
   Plan plan;
+  plan.flops.counts.emplace_back();
   plan.memory_estimate.emplace();
   plan.memory_estimate->stages.resize(1);
   plan.memory_estimate->layer_kinds = {std::string("dense"), std::string("sparse")};

@@ -77,6 +77,7 @@ MemoryEstimate SampleEstimate() {
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
   Plan plan;
+  plan.flops.counts.emplace_back();
   plan.capacity = {.capacity = Bytes(900),
                    .source = CapacitySource::kReported,
                    .reported = Bytes(900),

@@ -94,6 +94,11 @@ constexpr struct {
     SEXTANT_KIND(kStepNotPredicted),
     SEXTANT_KIND(kStepOpen),
     SEXTANT_KIND(kStepCalibrated),
+    SEXTANT_KIND(kInterruptionsAssumed),
+    SEXTANT_KIND(kDeadlineMissed),
+    SEXTANT_KIND(kBudgetExceeded),
+    SEXTANT_KIND(kSlowestDevice),
+    SEXTANT_KIND(kPowerMeasured),
 };
 #undef SEXTANT_KIND
 

@@ -55,7 +55,8 @@ constexpr char kEveryField[] = R"json({
     "sustained_time_ratio": 0.58, "narrow_sustained_time_ratio": 0.59,
     "narrow_product_time_ratio": 0.60, "expert_time_ratio": 0.61,
     "expert_layer_host_seconds": 0.62, "one_copy_per_node": true,
-    "pipeline_exchange_exposure": 0.64}})json";
+    "pipeline_exchange_exposure": 0.64},
+  "batch_ramp": [{"token_count": 65, "global_batch_size": 66}]})json";
 
 class EveryField : public ::testing::Test {
  protected:
@@ -131,6 +132,9 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
 }
 
 TEST_F(EveryField, OfTheSoftwareArrives) {
+  ASSERT_EQ(layout_.batch_ramp.size(), 1u);
+  EXPECT_EQ(layout_.batch_ramp[0].token_count, 65);
+  EXPECT_EQ(layout_.batch_ramp[0].global_batch_size, 66);
   EXPECT_EQ(layout_.software.name, "torchtitan");
   EXPECT_TRUE(layout_.interleaving_given);
   for (size_t i = 0; i < kStackConstantCount; ++i) {
@@ -144,7 +148,8 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
 
 // Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 12);
+  EXPECT_EQ(v1::BatchPhase::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 16);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);

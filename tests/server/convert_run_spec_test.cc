@@ -59,7 +59,12 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "device_memory_bytes": 16, "reserved_memory_bytes": 17,
       "node_type": "n", "network": {"name": "w", "bytes_per_second": 33}},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
-      "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
+      "host_power_watts_per_device": 20, "power_usage_effectiveness": 21, "budget_usd": 34,
+      "start_time": "2027-01-01T00:00:00.5Z", "deadline": "2027-01-02T00:00:01.25Z"},
+    "interruptions": {"failures_per_device_hour": 35, "restart_duration": "36.5s",
+      "checkpoint_write_bytes_per_second": 37, "device_write_bytes_per_second": 38,
+      "checkpoint_read_bytes_per_second": 39, "checkpoint_stall_ratio": 40,
+      "checkpoint_interval": "41s", "stall_ratio": 42},
     "layout": {"micro_batch_size": 29},
     "measured_step": {"seconds": 2.5, "layout": {"micro_batch_size": 30}, "device_count": 31,
       "sequence_length": 32, "recompute": "RECOMPUTE_POLICY_FULL"},
@@ -144,6 +149,16 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.economics.device_power_watts, 19);
   EXPECT_EQ(run.economics.host_power_watts_per_device, 20);
   EXPECT_EQ(run.economics.power_usage_effectiveness, 21);
+  EXPECT_EQ(run.economics.budget_usd, 34);
+  EXPECT_EQ(run.economics.seconds_to_deadline, 86'400.75);
+  EXPECT_EQ(run.interruptions.failures_per_device_hour, 35);
+  EXPECT_EQ(run.interruptions.restart_seconds, 36.5);
+  EXPECT_EQ(run.interruptions.checkpoint_write_bytes_per_second, 37);
+  EXPECT_EQ(run.interruptions.device_write_bytes_per_second, 38);
+  EXPECT_EQ(run.interruptions.checkpoint_read_bytes_per_second, 39);
+  EXPECT_EQ(run.interruptions.checkpoint_stall_ratio, 40);
+  EXPECT_EQ(run.interruptions.checkpoint_interval_seconds, 41);
+  EXPECT_EQ(run.interruptions.stall_ratio, 42);
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
   EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
   EXPECT_TRUE(run.options.full);
@@ -168,7 +183,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
 // The request above sets every field of the API: detects a field that is added to the API but not
 // to the conversion or to the test.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 9);
+  EXPECT_EQ(v1::InterruptionSpec::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::MeasuredStep::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::ModelChanges::descriptor()->field_count(), 5);
@@ -178,9 +194,35 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
-  EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 10);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
+}
+
+TEST(RunSpecFrom, RefusesTimesThatAreNone) {
+  const auto fields_of = [](const std::string& json) {
+    FieldViolations violations;
+    ReadRun(RequestOf(json), violations);
+    return FieldsOf(violations);
+  };
+  // No answer depends on a clock.
+  EXPECT_THAT(fields_of(R"({"economics": {"deadline": "2027-01-01T00:00:00Z"}})"),
+              ElementsAre("economics.start_time"));
+  v1::PlanRunRequest request;
+  request.mutable_economics()->mutable_start_time()->set_nanos(-1);
+  request.mutable_interruptions()->mutable_restart_duration()->set_nanos(-1);
+  request.mutable_interruptions()->mutable_checkpoint_interval()->set_nanos(1'000'000'000);
+  FieldViolations violations;
+  ReadRun(request, violations);
+  EXPECT_THAT(FieldsOf(violations),
+              UnorderedElementsAre("economics.start_time", "interruptions.restart_duration",
+                                   "interruptions.checkpoint_interval"));
+  request = {};
+  request.mutable_economics()->mutable_start_time()->set_seconds(0);
+  request.mutable_economics()->mutable_deadline()->set_seconds(int64_t{1} << 62);
+  FieldViolations late;
+  ReadRun(request, late);
+  EXPECT_THAT(FieldsOf(late), ElementsAre("economics.deadline"));
 }
 
 TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {

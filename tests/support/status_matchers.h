@@ -40,6 +40,17 @@ MATCHER_P(NamesFields, fields, "") {
   return ::testing::ExplainMatchResult(fields, named, result_listener);
 }
 
+// kInvalidArgument, FIELD_INVALID, with a violation of `field` whose description matches.
+MATCHER_P2(HasViolation, field, description, "") {
+  const absl::Status& status = StatusOf(arg);
+  *result_listener << status;
+  if (ReasonOf(status) != "FIELD_INVALID") return false;
+  for (const FieldViolation& v : FieldViolationsOf(status)) {
+    if (v.field == field && ::testing::Value(v.description, description)) return true;
+  }
+  return false;
+}
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_SUPPORT_STATUS_MATCHERS_H_

@@ -21,6 +21,9 @@ TEST(SubjectOf, IsThatOfTheKindsGroup) {
   EXPECT_EQ(SubjectOf(NoteKind::kMeasurementsTooOld), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kSingleRank), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kCapacityNominal), NoteSubject::kMemory);
+  EXPECT_EQ(SubjectOf(NoteKind::kDeadlineMissed), NoteSubject::kTime);
+  EXPECT_EQ(SubjectOf(NoteKind::kBudgetExceeded), NoteSubject::kEconomics);
+  EXPECT_EQ(SubjectOf(NoteKind::kPowerMeasured), NoteSubject::kEconomics);
 }
 
 // Those that note.proto calls a warning.
@@ -34,7 +37,8 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
                                     NoteKind::kRateUnstable, NoteKind::kCalibrationPartial,
                                     NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown,
                                     NoteKind::kOperationsNotTimed, NoteKind::kHostBound,
-                                    NoteKind::kStepNotPredicted));
+                                    NoteKind::kStepNotPredicted, NoteKind::kDeadlineMissed,
+                                    NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice));
 }
 
 }  // namespace

@@ -1,0 +1,138 @@
+#include "client/report/whole_run_text.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/chart/step_chart.h"
+#include "client/report/amounts.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+std::string CheckWords(const v1::LimitCheck& limit, const std::string& name,
+                       const std::string& margin) {
+  const bool met = limit.verdict() == v1::LimitCheck::VERDICT_MET;
+  std::string out = met ? absl::StrCat(name, " met, ", margin, " to spare")
+                        : absl::StrCat(name, " missed by ", margin);
+  if (limit.has_chance()) absl::StrAppend(&out, ", chance ", ShareText(limit.chance()), " %");
+  return out;
+}
+
+// "1.41 TB".
+std::string DecimalBytes(int64_t bytes) { return Scaled(static_cast<double>(bytes), "B"); }
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void AddSteps(const v1::WholeRun& run, Rows& rows) {
+  if (run.has_step_count()) rows.push_back({"steps", Grouped(run.step_count()), ""});
+  std::vector<std::string> lost;
+  const auto add = [&lost](double share, const char* what) {
+    if (share > 0) lost.push_back(absl::StrCat(what, " ", ShareText(share), " %"));
+  };
+  add(run.checkpoint_share(), "checkpoints");
+  add(run.failure_share(), "failures");
+  add(run.stall_share(), "stalls");
+  if (!lost.empty()) {
+    rows.push_back(
+        {"goodput", absl::StrCat(ShareText(run.goodput_ratio()), " %"), absl::StrJoin(lost, ", ")});
+  }
+  if (run.has_mean_time_between_failures_seconds()) {
+    const std::string each = absl::StrCat(
+        "one in ", DurationToThreeDigits(run.mean_time_between_failures_seconds()), " on average");
+    rows.push_back({"failures", absl::StrFormat("%.3g", run.expected_failure_count()), each});
+  }
+  if (run.has_recommended_time_limit_seconds()) {
+    rows.push_back({"time limit", Duration(run.recommended_time_limit_seconds()),
+                    "for the scheduler: 9 in 10 runs end within it"});
+  }
+}
+
+void AddCheckpoint(const v1::CheckpointPlan& checkpoint, Rows& rows) {
+  std::vector<std::string> terms;
+  for (const v1::CheckpointPlan::Term& term : checkpoint.terms()) {
+    terms.push_back(absl::StrCat(Words(term.name()), " ", DecimalBytes(term.size_bytes())));
+  }
+  rows.push_back({"checkpoint", DecimalBytes(checkpoint.size_bytes()), absl::StrJoin(terms, ", ")});
+  if (checkpoint.has_interval_seconds()) {
+    std::string how =
+        absl::StrCat("a write takes ", DurationToThreeDigits(checkpoint.write_seconds()),
+                     ", stalls ", DurationToThreeDigits(checkpoint.stall_seconds()));
+    if (checkpoint.has_daly_interval_seconds()) {
+      absl::StrAppend(&how, "; Daly ", DurationToThreeDigits(checkpoint.daly_interval_seconds()),
+                      ", Young ", DurationToThreeDigits(checkpoint.young_interval_seconds()));
+    }
+    rows.push_back({"written every", DurationToThreeDigits(checkpoint.interval_seconds()), how});
+  }
+  std::string read = absl::StrCat("by all devices, at most ",
+                                  DecimalBytes(checkpoint.resume_read_bytes_per_device()), " each");
+  if (checkpoint.has_resume_read_seconds()) {
+    absl::StrAppend(&read, ", in ", DurationToThreeDigits(checkpoint.resume_read_seconds()));
+  }
+  rows.push_back({"a resume reads", DecimalBytes(checkpoint.resume_read_bytes()), read});
+}
+
+void AddData(const v1::DataLoading& data, Rows& rows) {
+  std::string how = absl::StrCat(data.bytes_per_token_id(), " bytes a token");
+  if (data.has_read_bytes_per_second()) {
+    absl::StrAppend(&how, ", read at ", DecimalBytes(std::llround(data.read_bytes_per_second())),
+                    "/s");
+  }
+  rows.push_back({"token file", DecimalBytes(data.token_file_bytes()), how});
+  if (!data.has_device_copy_seconds()) return;
+  rows.push_back(
+      {"ids to a device", TimeToThreeDigits(data.device_copy_seconds()),
+       absl::StrCat("a step, ", DecimalBytes(data.device_step_bytes()), " from pinned memory")});
+}
+
+void AddTelemetry(const v1::TelemetryPlan& telemetry, Rows& rows) {
+  if (!telemetry.has_planned_mfu()) return;
+  rows.push_back({"telemetry", absl::StrCat(Plain(telemetry.model_flops_per_token()), " FLOP"),
+                  absl::StrCat("a token, MFU ", Plain(telemetry.planned_mfu()), " of ",
+                               Plain(telemetry.peak_flops_per_second()), " FLOP/s in ",
+                               EnumName(telemetry.compute_data_type()))});
+}
+
+}  // namespace
+
+std::string LimitWords(const v1::TimeEstimate& estimate) {
+  std::vector<std::string> out;
+  if (estimate.has_deadline()) {
+    const double margin = std::abs(estimate.deadline().margin());
+    out.push_back(CheckWords(estimate.deadline(), "deadline", DurationToThreeDigits(margin)));
+  }
+  if (estimate.has_budget()) {
+    const double margin = std::abs(estimate.budget().margin());
+    out.push_back(
+        CheckWords(estimate.budget(), "budget", absl::StrCat(Grouped(margin, 2), " USD")));
+  }
+  return absl::StrJoin(out, "; ");
+}
+
+std::string WholeRunSection(const v1::Plan& plan) {
+  if (!plan.has_whole_run()) return "";
+  const v1::WholeRun& run = plan.whole_run();
+  Rows rows;
+  AddSteps(run, rows);
+  AddCheckpoint(run.checkpoint(), rows);
+  if (run.has_data_loading()) AddData(run.data_loading(), rows);
+  if (run.has_slowest_device()) {
+    const v1::SlowestDevice& slowest = run.slowest_device();
+    std::string what = absl::StrCat("of the run, ", DurationToThreeDigits(slowest.saved_seconds()));
+    if (slowest.has_saved_cost_usd()) {
+      absl::StrAppend(&what, " and ", Grouped(slowest.saved_cost_usd(), 2), " USD");
+    }
+    rows.push_back({"slowest device", absl::StrCat(ShareText(slowest.saved_share()), " %"),
+                    absl::StrCat(what, ", would be saved without ", slowest.uuid())});
+  }
+  AddTelemetry(run.telemetry(), rows);
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  for (std::vector<std::string>& row : rows) table.AddRow(std::move(row));
+  return absl::StrCat("\nWhole run\n", table.Text());
+}
+
+}  // namespace sextant::client

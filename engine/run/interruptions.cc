@@ -1,0 +1,91 @@
+#include "engine/run/interruptions.h"
+
+#include <cmath>
+
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kPath[] = "interruptions";
+constexpr double kMaxFailures = 3600;  // a device and hour: one a second
+constexpr double kMaxRestartSeconds = 30 * kSecondsPerDay;
+constexpr double kMaxStoreRate = 1e18;
+constexpr double kMaxDeviceRate = 1e15;
+constexpr double kMaxIntervalSeconds = 365 * kSecondsPerDay;
+constexpr double kMaxStallRatio = 100;
+
+// The failed part of ElapsedPerSecond(): without the sum's first terms, which cancel out.
+double Failed(double between, double interval, double stall, double restart) {
+  const double once = std::exp(restart / between) * std::expm1((interval + stall) / between);
+  return between * once / interval - 1 - stall / interval;
+}
+
+}  // namespace
+
+void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violations) {
+  struct Bounded {
+    absl::string_view name;
+    const absl::optional<double>& value;
+    FieldViolations::RealRange range;
+  };
+  const Bounded all[] = {
+      {"failures_per_device_hour", spec.failures_per_device_hour, {0, kMaxFailures}},
+      {"restart_duration", spec.restart_seconds, {0, kMaxRestartSeconds}},
+      {"checkpoint_write_bytes_per_second",
+       spec.checkpoint_write_bytes_per_second,
+       {0, kMaxStoreRate, true}},
+      {"device_write_bytes_per_second",
+       spec.device_write_bytes_per_second,
+       {0, kMaxDeviceRate, true}},
+      {"checkpoint_read_bytes_per_second",
+       spec.checkpoint_read_bytes_per_second,
+       {0, kMaxStoreRate, true}},
+      {"checkpoint_stall_ratio", spec.checkpoint_stall_ratio, {0, 1}},
+      {"checkpoint_interval", spec.checkpoint_interval_seconds, {1, kMaxIntervalSeconds}},
+      {"stall_ratio", spec.stall_ratio, {0, kMaxStallRatio}},
+  };
+  for (const Bounded& each : all) {
+    if (each.value.has_value()) violations.RequireRange(kPath, each.name, *each.value, each.range);
+  }
+  const bool known = spec.checkpoint_write_bytes_per_second.has_value() ||
+                     spec.device_write_bytes_per_second.has_value();
+  if (spec.writes() && !known) {
+    violations.Add("interruptions.checkpoint_write_bytes_per_second",
+                   "is required, or device_write_bytes_per_second: how long a checkpoint takes "
+                   "decides what failures cost");
+  }
+}
+
+Seconds YoungInterval(Seconds stall, Seconds between_failures) {
+  return Seconds(std::sqrt(2 * stall.value() * between_failures.value()));
+}
+
+Seconds DalyInterval(Seconds stall, Seconds between_failures) {
+  const double ratio = stall.value() / (2 * between_failures.value());
+  if (ratio >= 1) return between_failures;
+  return YoungInterval(stall, between_failures) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - stall;
+}
+
+ElapsedShares ElapsedPerSecond(const Interruptions& in) {
+  ElapsedShares out = {.stalls = in.stall_ratio};
+  if (!in.interval.has_value()) return out;
+  // Checkpoints are a distance of work apart, whatever the work is.
+  const double work = out.steps + out.stalls;
+  const double interval = in.interval->value();
+  out.checkpoints = work * in.stall.value() / interval;
+  if (!in.between_failures.has_value()) return out;
+  const double restart = (in.restart + in.write - in.stall).value();
+  out.failures = work * Failed(in.between_failures->value(), interval, in.stall.value(), restart);
+  return out;
+}
+
+Seconds DeviationOfFailures(const Interruptions& in, Seconds elapsed) {
+  if (!in.between_failures.has_value() || !in.interval.has_value()) return Seconds(0);
+  const double lost = (*in.interval + in.stall).value();
+  const double always = (in.restart + in.write - in.stall).value();
+  const double square = lost * lost / 3 + lost * always + always * always;
+  return Seconds(std::sqrt(elapsed.value() / in.between_failures->value() * square));
+}
+
+}  // namespace sextant

@@ -1,0 +1,281 @@
+#include "engine/run/whole_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/chance.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/host_link.h"
+#include "engine/memory/state/state_rules.h"
+#include "engine/run/plan.h"
+#include "engine/tensor/storage.h"
+#include "engine/time/exchange_pricer.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kSecondsPerMinute = 60;
+constexpr double kLeastGoodput = 0.01;
+constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embeddings
+constexpr char kFailures[] = "interruptions.failures_per_device_hour";
+constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
+
+bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
+
+Bytes Rounded(double bytes) { return Bytes(static_cast<int64_t>(std::ceil(bytes))); }
+
+// Bytes that a device reads for each parameter that it holds, and for each that it trains.
+struct ReadRule {
+  double weight = 0;
+  double trained = 0;
+};
+
+ReadRule ReadRuleOf(const ModelState& state, const WeightCount& parameters) {
+  ReadRule out;
+  for (const StateTerm& term : state.terms) {
+    if (IsGradient(term)) continue;
+    if (term.name == "weight") {
+      out.weight = static_cast<double>(term.element_bytes);
+    } else if (parameters.trainable > 0) {
+      out.trained +=
+          static_cast<double>(term.size.value()) / static_cast<double>(parameters.trainable);
+    }
+  }
+  return out;
+}
+
+// What a device of one stage reads: its shards, divided among data parallel ranks as in memory.
+double ReadOn(int64_t stage, const MemoryModel& model, const ReadRule& rule) {
+  const MemoryJob& job = model.job();
+  const StateSharding& sharding = job.state.sharding;
+  const StateRanks ranks = StateRanksOf(job.layout, sharding, job.batch.context_parallel_size);
+  const StageWeights weights = model.weights().Stage(stage);
+  double out = 0;
+  for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
+    const ShardCount& held = weights.of(group);
+    const auto shares = static_cast<double>(ranks.of(group));
+    out +=
+        static_cast<double>(held.total) * rule.weight / (DividesParameters(sharding) ? shares : 1);
+    out += static_cast<double>(held.trainable) * rule.trained /
+           (DividesOptimizer(sharding) ? shares : 1);
+  }
+  return out;
+}
+
+// Without a layout every device reads its even share.
+void AddResume(const ReadRule& rule, const ResolvedRun& resolved, int64_t device_count,
+               CheckpointPlan& out) {
+  if (!resolved.memory.has_value()) {
+    out.resume_read = out.size;
+    out.resume_read_per_device =
+        Rounded(static_cast<double>(out.size.value()) / static_cast<double>(device_count));
+    return;
+  }
+  const MemoryModel& model = *resolved.memory;
+  const int64_t stages = model.stage_count();
+  const bool two_ends = model.job().pipeline.schedule == PipelineSchedule::kDualPipe;
+  double all = 0;
+  double most = 0;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    double read = ReadOn(stage, model, rule);
+    if (two_ends) read += ReadOn(stages - 1 - stage, model, rule);
+    all += read * static_cast<double>(device_count / stages);
+    most = std::max(most, read);
+  }
+  out.resume_read = Rounded(all);
+  out.resume_read_per_device = Rounded(most);
+}
+
+void AddRates(const RunSpec& run, CheckpointPlan& out) {
+  const absl::optional<double> write = CheckpointWriteRate(run);
+  const absl::optional<double>& given = run.interruptions.checkpoint_read_bytes_per_second;
+  const absl::optional<double> read = given.has_value() ? given : write;
+  if (write.has_value()) out.write = Seconds(static_cast<double>(out.size.value()) / *write);
+  if (read.has_value()) out.resume = Seconds(static_cast<double>(out.resume_read.value()) / *read);
+}
+
+// What interrupts the run, whose `checkpoint` gets its intervals.
+//
+// Errors: kInvalidArgument for a checkpoint that isn't written before the next, or before a
+// failure.
+absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan& checkpoint) {
+  const InterruptionSpec& spec = run.interruptions;
+  Interruptions out = {.stall_ratio = spec.stall_ratio.value_or(0)};
+  if (!spec.writes()) return out;
+  out.write = *checkpoint.write;
+  out.stall = out.write * spec.checkpoint_stall_ratio.value_or(1);
+  out.restart = Seconds(spec.restart_seconds.value_or(0)) + checkpoint.resume.value_or(Seconds(0));
+  const Seconds behind = out.write - out.stall;
+  if (spec.fails()) {
+    out.between_failures =
+        Seconds(kSecondsPerHour /
+                (*spec.failures_per_device_hour * static_cast<double>(run.cluster.device_count)));
+    if (out.write >= *out.between_failures) {
+      FieldViolations violations;
+      const std::string why = absl::StrFormat(
+          "the run fails every %.3g s on average, before a checkpoint of %.3g s is written: give "
+          "fewer failures or a higher rate",
+          out.between_failures->value(), out.write.value());
+      violations.Add(kFailures, why);
+      violations.Add(kWriteRate, why);
+      return violations.ToStatus();
+    }
+    checkpoint.young_interval = YoungInterval(out.stall, *out.between_failures);
+    checkpoint.daly_interval = DalyInterval(out.stall, *out.between_failures);
+    out.interval = std::max(*checkpoint.daly_interval, out.write);
+  }
+  if (spec.checkpoint_interval_seconds.has_value()) {
+    out.interval = Seconds(*spec.checkpoint_interval_seconds);
+    if (*out.interval < behind) {
+      return InvalidField("interruptions.checkpoint_interval",
+                          absl::StrFormat("must be at least %.3g s: a checkpoint is still being "
+                                          "written for so long while the run trains",
+                                          behind.value()));
+    }
+  }
+  return out;
+}
+
+absl::Status CheckProgress(const WholeRun& whole) {
+  if (whole.elapsed.all() <= 1 / kLeastGoodput ||
+      !whole.interruptions.between_failures.has_value()) {
+    return absl::OkStatus();
+  }
+  const std::string why = absl::StrFormat(
+      "the run fails every %.3g s on average and restarts in %.3g s, so that less than %g %% of "
+      "its time is training: give fewer failures, a shorter restart or more frequent checkpoints",
+      whole.interruptions.between_failures->value(), whole.interruptions.restart.value(),
+      100 * kLeastGoodput);
+  return InvalidField(kFailures, why);
+}
+
+absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole) {
+  const ArchitectureSpec* const shape = resolved.shape.architecture;
+  if (shape == nullptr || shape->embedding.vocabulary_size < 1) return absl::OkStatus();
+  DataLoading& out = whole.data.emplace();
+  SEXTANT_ASSIGN_OR_RETURN(out.bytes_per_token_id, TokenIdBytes(shape->embedding.vocabulary_size));
+  SEXTANT_ASSIGN_OR_RETURN(out.token_file,
+                           TokenBytes(run.training.token_count, out.bytes_per_token_id));
+  if (!whole.steps.has_value()) return absl::OkStatus();
+  const MemoryJob& job = resolved.memory->job();
+  const int64_t tokens = job.pipeline.micro_batch_count * job.batch.sequence_count *
+                         job.batch.sequence_length / job.batch.context_parallel_size;
+  out.device_step.emplace(tokens * kIdBytesOnDevice);
+  const absl::optional<BytesPerSecond> link =
+      PinnedHostLink({.models = run.cluster.device.models(),
+                      .measured_by = run.cluster.device.source(),
+                      .accelerator = resolved.accelerator,
+                      .node = resolved.node},
+                     resolved.rates);
+  if (!link.has_value()) return absl::OkStatus();
+  out.device_copy.emplace(static_cast<double>(out.device_step->value()) / link->value());
+  return absl::OkStatus();
+}
+
+// Of the step's prediction, or else by the rates of matrix multiplication.
+absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& resolved,
+                                        const Plan& plan) {
+  if (plan.step.has_value()) return plan.step->slowest;
+  if (!resolved.measured.has_value()) return absl::nullopt;
+  const MeasuredGang& gang = *resolved.measured;
+  absl::optional<FlopsPerSecond> next;
+  for (const DeviceModel* const model : run.cluster.device.models()) {
+    const MeasuredMatmul* const matmul =
+        model->calibration().MatmulIn(resolved.precision.compute_data_type);
+    if (&model->calibration() == gang.slowest || matmul == nullptr) continue;
+    next = std::min(next.value_or(matmul->rate), matmul->rate);
+  }
+  if (!next.has_value() || *next <= gang.matmul->rate) return absl::nullopt;
+  return SlowestDevice{.uuid = gang.slowest->uuid,
+                       .saved_share = 1 - gang.matmul->rate.value() / next->value()};
+}
+
+}  // namespace
+
+CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters) {
+  CheckpointPlan out;
+  for (const StateTerm& term : state.terms) {
+    if (IsGradient(term)) continue;
+    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
+                           ? Bytes(parameters.trainable * term.element_bytes)
+                           : term.size;
+    if (size == Bytes(0)) continue;
+    out.terms.push_back({term.name, size});
+    out.size = out.size + size;
+  }
+  return out;
+}
+
+absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
+  const InterruptionSpec& spec = run.interruptions;
+  absl::optional<double> out = spec.checkpoint_write_bytes_per_second;
+  if (!spec.device_write_bytes_per_second.has_value()) return out;
+  const double devices =
+      *spec.device_write_bytes_per_second * static_cast<double>(run.cluster.device_count);
+  return std::min(out.value_or(devices), devices);
+}
+
+absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, CallWork& work,
+                                      ResolvedRun& resolved) {
+  WholeRun out;
+  const WeightCount& parameters = plan.parameters.all;
+  out.checkpoint = CheckpointOf(plan.state, parameters);
+  AddResume(ReadRuleOf(plan.state, parameters), resolved, run.cluster.device_count, out.checkpoint);
+  AddRates(run, out.checkpoint);
+  SEXTANT_ASSIGN_OR_RETURN(out.interruptions, InterruptionsOf(run, out.checkpoint));
+  out.elapsed = ElapsedPerSecond(out.interruptions);
+  SEXTANT_RETURN_IF_ERROR(CheckProgress(out));
+  if (run.layout.has_value() && run.layout->global_batch_size.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(out.steps, StepsOf(run, plan.step, work));
+  }
+  SEXTANT_RETURN_IF_ERROR(AddData(run, resolved, out));
+  return out;
+}
+
+void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
+  const TimeEstimate* const basis = BasisOf(plan);
+  if (basis == nullptr) return;
+  WholeRun& whole = plan.whole_run;
+  const Interruptions& in = whole.interruptions;
+  if (in.between_failures.has_value()) {
+    whole.failure_count = basis->elapsed.value() / in.between_failures->value();
+  }
+  if (in.interval.has_value()) {
+    const double work = basis->duration.value() * (1 + in.stall_ratio);
+    whole.checkpoint.count = static_cast<int64_t>(std::floor(work / in.interval->value()));
+  }
+  if (whole.data.has_value()) {
+    whole.data->read_rate.emplace(basis->tokens_per_second *
+                                  static_cast<double>(whole.data->bytes_per_token_id));
+  }
+  if (const absl::optional<SlowestDevice> slowest = SlowestOf(run, resolved, plan)) {
+    SlowestCost& cost = whole.slowest.emplace();
+    cost.device = *slowest;
+    cost.saved = basis->elapsed * slowest->saved_share;
+    if (basis->cost.has_value()) cost.saved_cost = *basis->cost * slowest->saved_share;
+  }
+  whole.time_limit = RecommendedTimeLimit(whole, *basis);
+}
+
+const TimeEstimate* BasisOf(const Plan& plan) {
+  for (const EstimateKind kind :
+       {EstimateKind::kPredicted, EstimateKind::kTextbook, EstimateKind::kMeasuredBound}) {
+    if (const TimeEstimate* const found = plan.estimate(kind)) return found;
+  }
+  return nullptr;
+}
+
+absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEstimate& estimate) {
+  const Seconds side = estimate.elapsed_high - estimate.elapsed;
+  if (side <= Seconds(0)) return absl::nullopt;
+  const Seconds failures =
+      DeviationOfFailures(whole.interruptions, estimate.elapsed) * kNinetiethPercentile;
+  const double all = estimate.elapsed.value() + std::hypot(side.value(), failures.value());
+  return Seconds(std::ceil(all / kSecondsPerMinute) * kSecondsPerMinute);
+}
+
+}  // namespace sextant

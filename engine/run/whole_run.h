@@ -1,0 +1,111 @@
+// The run around its steps: checkpoints, failures, data, limits, and what to report progress
+// against.
+#ifndef SEXTANT_ENGINE_RUN_WHOLE_RUN_H_
+#define SEXTANT_ENGINE_RUN_WHOLE_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/units.h"
+#include "engine/memory/model_state.h"
+#include "engine/run/batch_ramp.h"
+#include "engine/run/interruptions.h"
+#include "engine/run/resolve.h"
+#include "engine/run/run_spec.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+struct Plan;
+struct TimeEstimate;
+
+struct CheckpointTerm {
+  absl::string_view name;  // as StateTerm::name
+  Bytes size = Bytes(0);
+};
+
+// What is written to resume a run, and read.
+struct CheckpointPlan {
+  std::vector<CheckpointTerm> terms = {};
+  Bytes size = Bytes(0);                        // their sum
+  absl::optional<Seconds> write = {};           // absent: no rate is given
+  absl::optional<Seconds> young_interval = {};  // absent without failures, like the next
+  absl::optional<Seconds> daly_interval = {};
+  absl::optional<int64_t> count = {};       // in the expected run; absent where none is written
+  Bytes resume_read = Bytes(0);             // by all devices together
+  Bytes resume_read_per_device = Bytes(0);  // by the one that reads the most
+  absl::optional<Seconds> resume = {};      // absent: no rate is given
+};
+
+// The tokens' way to the devices.
+struct DataLoading {
+  int64_t bytes_per_token_id = 0;  // in a file
+  Bytes token_file = Bytes(0);
+  absl::optional<BytesPerSecond> read_rate = {};  // while the run trains
+  absl::optional<Bytes> device_step = {};         // ids that a device gets for a step
+  absl::optional<Seconds> device_copy = {};       // from pinned host memory; absent: no known link
+};
+
+// Whether an estimate keeps a limit.
+struct LimitCheck {
+  bool met = false;
+  double margin = 0;                   // the limit less what is expected
+  absl::optional<double> chance = {};  // absent where the estimate has no interval
+};
+
+// What one device costs by being the slowest.
+struct SlowestCost {
+  SlowestDevice device;
+  Seconds saved;
+  absl::optional<Dollars> saved_cost = {};  // absent: no price
+};
+
+struct WholeRun {
+  absl::optional<RunSteps> steps = {};  // absent without a global batch size
+  Interruptions interruptions = {};
+  ElapsedShares elapsed = {};  // for each second of steps
+  CheckpointPlan checkpoint = {};
+  absl::optional<DataLoading> data = {};  // absent without a vocabulary
+  // By the estimate of BasisOf(): absent without one.
+  absl::optional<double> failure_count = {};  // also without failures
+  absl::optional<SlowestCost> slowest = {};   // also where none is slower
+  absl::optional<Seconds> time_limit = {};    // RecommendedTimeLimit() of the predicted time
+
+  double goodput() const { return 1 / elapsed.all(); }
+};
+
+// Plans what surrounds the steps of `run`, whose model state and step are in `plan`, as far as it
+// does not depend on the plan's estimates. Appends the rate of the link to the host to
+// resolved.rates where it is used.
+//
+// Errors: kInvalidArgument where the run would hardly make progress, or a checkpoint isn't written
+// before the next; those of StepsOf().
+absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, CallWork& work,
+                                      ResolvedRun& resolved);
+
+// Adds to plan.whole_run what depends on its estimates.
+void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan);
+
+// A checkpoint of `state`, whose parameters are counted in `parameters`: all that a trained
+// parameter keeps but its gradient, e.g. 2 + 4 + 4 + 4 bytes under mixed-precision AdamW. Frozen
+// weights don't change and are not written. Source: Rajbhandari et al. 2020 (arXiv 1910.02054)
+// section 3.1, less the gradients.
+CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters);
+
+// The bytes a second at which all devices together write; absent: no rate is given.
+absl::optional<double> CheckpointWriteRate(const RunSpec& run);
+
+// The estimate to plan by: predicted, else the textbook's, else the measured bound; null: none.
+const TimeEstimate* BasisOf(const Plan& plan);
+
+// The wall-clock limit within which nine in ten runs of `estimate` end, in whole minutes: its high
+// end, and that of the time that failures take, independent of it. Absent where it has no interval.
+absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEstimate& estimate);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_RUN_WHOLE_RUN_H_
