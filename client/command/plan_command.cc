@@ -76,7 +76,9 @@ constexpr char kHelp[] =
     "  Whether it ends in time, with failures and checkpoints:\n"
     "    sextant plan llama-3.1-405b --tokens=15T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
     "        --devices=16128 --tp=8 --pp=14 --vpp=9 --gbs=2016 --sequence-length=8192 --zero=1 \\\n"
-    "        --recompute=none --failures-per-device-hour=2e-5 --restart-duration=10m \\\n"
+    "        --recompute=none --recompute-norm-outputs=true --recompute-activation-function=true "
+    "\\\n"
+    "        --failures-per-device-hour=2e-5 --restart-duration=10m \\\n"
     "        --checkpoint-write-bytes-per-second=1e12 --deadline=2040-01-01\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
