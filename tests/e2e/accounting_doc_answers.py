@@ -40,6 +40,10 @@ IN_OTHER_WORDS = {
     "check-shape-repeated-axis": r"MISMATCH.*'seq' is bound to 3 and to 4",
     "kaplan-gpt3-embed-flops": r"^  embed +49,152 ",
     "token-read-rate": r"2\.00 MB/s",
+    "checkpoint-70b-mixed-adamw": r"^  checkpoint +980\.00 GB ",
+    "checkpoint-70b-weights-only": r"weight 140\.00 GB,",
+    "checkpoint-70b-write": r"a write takes 49\.0 s",
+    "checkpoint-interval-young": r"Young\s+1,680 s",
 }
 
 # Parameters stand in a column of their own.

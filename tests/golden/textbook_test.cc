@@ -169,6 +169,32 @@ double Gpt3EmbedFlops(const json&) {
   return counted->kaplan_table[0].per_token.value();
 }
 
+CheckpointPlan Checkpoint(const json& parameters) {
+  return PlanOf(RunOf(parameters, 1)).whole_run.checkpoint;
+}
+
+double CheckpointBytes(const json& in) {
+  return static_cast<double>(Checkpoint(in["N"]).size.value());
+}
+
+double CheckpointWeightBytes(const json& in) {
+  for (const CheckpointTerm& term : Checkpoint(in["N"]).terms) {
+    if (term.name == "weight") return static_cast<double>(term.size.value());
+  }
+  return std::nan("");
+}
+
+// 14 bytes a parameter.
+double CheckpointWriteSeconds(const json& in) {
+  RunSpec run = RunOf(in["bytes"].get<double>() / 14, 1);
+  run.interruptions.checkpoint_write_bytes_per_second = in["bytes_per_second"];
+  return PlanOf(run).whole_run.checkpoint.write->value();
+}
+
+double CheckpointInterval(const json& in) {
+  return YoungInterval(Seconds(in["write_seconds"]), Seconds(in["mtbf_seconds"])).value();
+}
+
 double RunAnswer(const std::string& id, const json& in) {
   using C = WeightComponent;
   using Asked = double (*)(const json&);
@@ -194,6 +220,10 @@ double RunAnswer(const std::string& id, const json& in) {
       {"h100-fp32-peak", [](const json&) { return Peak("h100-sxm", DataType::kFp32); }},
       {"optimizer-state-adafactor-matrix", AdafactorElements},
       {"optimizer-state-adam8bit", EightBitAdamBytes},
+      {"checkpoint-70b-mixed-adamw", CheckpointBytes},
+      {"checkpoint-70b-weights-only", CheckpointWeightBytes},
+      {"checkpoint-70b-write", CheckpointWriteSeconds},
+      {"checkpoint-interval-young", CheckpointInterval},
       {"kaplan-gpt3-nonembedding-params",
        [](const json&) {
          return Gpt3Parameters(

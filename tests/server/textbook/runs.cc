@@ -165,6 +165,36 @@ json EightBitAdamBytes(const TestServer& server, const json& in) {
   return bytes;
 }
 
+json CheckpointOf(const TestServer& server, const json& run) {
+  return Plan(server, run)["whole_run"]["checkpoint"];
+}
+
+json CheckpointBytes(const TestServer& server, const json& in) {
+  return NumberAt(CheckpointOf(server, Run(in["N"], 1)), "/size_bytes");
+}
+
+json CheckpointWeightBytes(const TestServer& server, const json& in) {
+  const json checkpoint = CheckpointOf(server, Run(in["N"], 1));
+  EXPECT_EQ(checkpoint["terms"][0]["name"], "weight");
+  return NumberAt(checkpoint, "/terms/0/size_bytes");
+}
+
+// 14 bytes a parameter.
+json CheckpointWriteSeconds(const TestServer& server, const json& in) {
+  json run = Run(in["bytes"].get<double>() / 14, 1);
+  run["interruptions"]["checkpoint_write_bytes_per_second"] = in["bytes_per_second"];
+  return NumberAt(CheckpointOf(server, run), "/write_seconds");
+}
+
+// One device that fails once in that time, and 14e9 bytes written in that time.
+json CheckpointInterval(const TestServer& server, const json& in) {
+  json run = Run(1e9, 1);
+  run["interruptions"] = {
+      {"failures_per_device_hour", 3600 / in["mtbf_seconds"].get<double>()},
+      {"checkpoint_write_bytes_per_second", 14e9 / in["write_seconds"].get<double>()}};
+  return NumberAt(CheckpointOf(server, run), "/young_interval_seconds");
+}
+
 // Kaplan's N leaves out biases and norms, which GPT-3 has.
 AskedQuestion Gpt3(std::vector<std::string> components) {
   return [components](const TestServer& server, const json&) -> json {
@@ -216,6 +246,10 @@ AskedQuestions AskedOfRuns() {
       {"optimizer-state-adafactor-matrix", AdafactorElements},
       {"optimizer-buffers-muon", MuonBuffers},
       {"optimizer-state-adam8bit", EightBitAdamBytes},
+      {"checkpoint-70b-mixed-adamw", CheckpointBytes},
+      {"checkpoint-70b-weights-only", CheckpointWeightBytes},
+      {"checkpoint-70b-write", CheckpointWriteSeconds},
+      {"checkpoint-interval-young", CheckpointInterval},
       {"kaplan-gpt3-nonembedding-params",
        Gpt3({"attention_query_key_value", "attention_output", "feed_forward"})},
       {"kaplan-gpt3-embed-params", Gpt3({"token_embedding", "position_embedding"})},
