@@ -167,10 +167,11 @@ std::string OperationTable(const v1::StageCompute& stage) {
 std::string ExchangeTable(const v1::StageCompute& stage) {
   const std::vector<MergedOperation> exchanges = Merged(stage, /*collectives=*/true);
   if (exchanges.empty()) return "";
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"exchange (not timed yet)", "pass", "runs", "what"});
+  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"exchange", "pass", "runs", "alone", "what"});
   for (const MergedOperation& each : exchanges) {
     table.AddRow({each.name(), PassWord(each.op->pass()), Grouped(each.launches),
+                  each.seconds > 0 ? TimeToThreeDigits(each.seconds) : kNoValue,
                   CollectiveWords(each.op->collective())});
   }
   return table.Text();
@@ -259,6 +260,19 @@ std::string ComputeSections(const v1::Compute& compute, const SourceList& source
   std::string out;
   for (const v1::StageCompute& stage : compute.stages()) out += StageSection(stage, stage_count);
   return out + ComputeNotes(compute, sources);
+}
+
+std::string LongestOperationsTable(const v1::StepTime& step) {
+  if (step.longest_operations().empty()) return "";
+  Table table(
+      2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"longest operations", "pass", "time", "%", "TFLOP/s", "bound by"});
+  for (const v1::StepOperation& each : step.longest_operations()) {
+    table.AddRow({absl::StrCat(each.module(), " ", each.name()), PassWord(each.pass()),
+                  TimeToThreeDigits(each.seconds()), ShareNumber(each.share()),
+                  TeraflopsNumber(each.flops_per_second(), 1), EnumName(each.bound())});
+  }
+  return absl::StrCat("\n", table.Text());
 }
 
 }  // namespace sextant::client

@@ -6,6 +6,7 @@
 
 #include "client/report/rates_text.h"
 #include "sextant/v1/compute.pb.h"
+#include "sextant/v1/step_time.pb.h"
 
 namespace sextant::client {
 
@@ -13,6 +14,9 @@ namespace sextant::client {
 // the shortest, and its exchanges. After the last one come the sources that operations refer to, of
 // `sources`. "" where the answer has no operations.
 std::string ComputeSections(const v1::Compute& compute, const SourceList& sources);
+
+// The operations that take longest in a step, each with what bounds it. "" where there are none.
+std::string LongestOperationsTable(const v1::StepTime& step);
 
 }  // namespace sextant::client
 

@@ -126,7 +126,7 @@ std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::Layer
 using Stages = google::protobuf::RepeatedPtrField<v1::StageParameters>;
 
 // Neighbours that hold the same, by their indices.
-struct StageRun {
+struct CountedRun {
   int first;
   int last;
 };
@@ -138,8 +138,8 @@ bool Alike(const v1::StageParameters& a, const v1::StageParameters& b) {
          a.repeated_parameter_count() == b.repeated_parameter_count();
 }
 
-std::vector<StageRun> RunsOf(const Stages& stages) {
-  std::vector<StageRun> runs;
+std::vector<CountedRun> RunsOf(const Stages& stages) {
+  std::vector<CountedRun> runs;
   for (int i = 0; i < stages.size(); ++i) {
     if (runs.empty() || !Alike(stages[i - 1], stages[i])) {
       runs.push_back({i, i});
@@ -151,7 +151,7 @@ std::vector<StageRun> RunsOf(const Stages& stages) {
 }
 
 // "3", or "1-6".
-std::string RunName(const Stages& stages, const StageRun& run) {
+std::string RunName(const Stages& stages, const CountedRun& run) {
   const std::string first = absl::StrCat(stages[run.first].stage());
   return run.first == run.last ? first : absl::StrCat(first, "-", stages[run.last].stage());
 }
@@ -211,7 +211,7 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
 
 std::string StagesSection(const Stages& stages) {
   if (stages.empty()) return "";
-  const std::vector<StageRun> runs = RunsOf(stages);
+  const std::vector<CountedRun> runs = RunsOf(stages);
   const std::vector<StageColumn> columns = ColumnsOf(stages);
   int64_t most = 0;
   for (const v1::StageParameters& stage : stages) most = std::max(most, stage.parameter_count());
@@ -221,7 +221,7 @@ std::string StagesSection(const Stages& stages) {
   std::vector<std::string> titles = {"stage"};
   for (const StageColumn& column : columns) titles.emplace_back(column.title);
   table.AddRow(std::move(titles));
-  for (const StageRun& run : runs) {
+  for (const CountedRun& run : runs) {
     const v1::StageParameters& stage = stages[run.first];
     std::vector<std::string> cells = {RunName(stages, run)};
     for (const StageColumn& column : columns) cells.push_back(Grouped(column.of(stage)));

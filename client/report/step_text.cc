@@ -12,6 +12,7 @@
 #include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/amounts.h"
+#include "client/report/compute_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
 
@@ -75,7 +76,8 @@ std::string StepSection(const v1::Plan& plan) {
   const v1::StepTime& step = plan.step_time();
   if (!(step.seconds().expected() > 0)) return "";
   return absl::StrCat("\nOne step: ", TimeIntervalText(step.seconds()), "\n",
-                      Wrap("  ", StepWords(step), 2), PartTable(step), SavingsLine(step));
+                      Wrap("  ", StepWords(step), 2), PartTable(step), SavingsLine(step),
+                      LongestOperationsTable(step));
 }
 
 std::string SoftwareSection(const v1::Plan& plan) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -57,6 +58,13 @@ double Doublings(int64_t one, int64_t other) {
   return std::abs(std::log2(static_cast<double>(one) / static_cast<double>(other)));
 }
 
+void Scale(double ratio, std::vector<LongOperation>& operations) {
+  for (LongOperation& each : operations) {
+    each.seconds = each.seconds * ratio;
+    each.rate = each.rate * (1 / ratio);
+  }
+}
+
 void Scale(double ratio, StepEstimate& step) {
   for (double& part : step.parts) part *= ratio;
   const Seconds expected = step.seconds.expected * ratio;
@@ -108,7 +116,10 @@ absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork
   found.applied = found.distance <= kNearLayout &&
                   run.training.recompute == measured.training.recompute &&
                   job.batch.attention == measured_job.batch.attention;
-  if (found.applied) Scale(found.ratio, answer.step->estimate);
+  if (found.applied) {
+    Scale(found.ratio, answer.step->estimate);
+    Scale(found.ratio, answer.step->longest_operations);
+  }
   answer.step->calibration = found;
   answer.notes.push_back(NoteOf(found));
   return absl::OkStatus();

@@ -67,8 +67,9 @@ std::vector<PlacedDevice> DevicesOf(const RunSpec& run, const ResolvedRun& resol
 struct DeviceStages {
   absl::string_view uuid = "";  // empty: not measured
   std::vector<StageTime> times = {};
-  ComputeEstimate listed = {};  // where operations are asked for
-  Seconds slowest = {};         // of a micro-batch's kernels
+  ComputeEstimate listed = {};              // where operations are asked for
+  Seconds slowest = {};                     // of a micro-batch's kernels
+  std::vector<LongOperation> longest = {};  // of that stage, in a full answer
 };
 
 // Plans the step of one run.
@@ -193,8 +194,15 @@ class StepPlanner {
     size_t operations = 0;
     const auto add = [&](StageCompute stage) -> absl::Status {
       out.times.push_back(StageTimeOf(stage_input, stage));
+      const PricedStage priced = {input.spec, stage, *pricer, exchanges};
+      if (run_.options.full && stage.micro_batch.expected > out.slowest) {
+        out.longest = LongestOperations(priced, kLongestOperations);
+      }
       out.slowest = std::max(out.slowest, stage.micro_batch.expected);
       if (!run_.options.include_operations) return absl::OkStatus();
+      for (TimedOperation& each : stage.operations) {
+        if (!KernelKindOf(each.op).has_value()) each.time.expected = ExchangeSeconds(priced, each);
+      }
       operations += stage.operations.size() + stage.step_operations.size();
       out.listed.stages.push_back(std::move(stage));
       return operations <= kMaxOperations ? absl::OkStatus() : TooMany();
@@ -217,7 +225,7 @@ class StepPlanner {
         {NoteKind::kOperationsAssumed,
          "Operations run in the kernels of an eager framework whose norms, softmax and activation "
          "functions are one kernel each; positions without a table are rotary; exchanges between "
-         "devices are listed, not timed."});
+         "devices are timed alone: what hides them is in the time of the step."});
     for (const StageCompute& stage : out_.compute->stages) {
       if (!stage.host.bound) continue;
       AddHostNote(stage);
@@ -282,6 +290,12 @@ class StepPlanner {
     step.estimate = EstimateStep(input);
     if (run_.options.full) AddSensitivities(input, step.estimate);
     if (next.has_value()) AddSlowest(input, slowest, *next, step);
+    step.longest_operations = slowest.longest;
+    const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
+    const bool halves = job_.pipeline.schedule == PipelineSchedule::kDualPipe;
+    for (LongOperation& each : step.longest_operations) {
+      each.seconds = each.seconds * (halves ? count / 2 : count);
+    }
     step.software = software_;
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
     AddStepNotes(open, exchanges);

@@ -15,6 +15,7 @@
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
+#include "engine/time/longest_operations.h"
 #include "engine/time/stage_compute.h"
 #include "engine/time/step_time.h"
 
@@ -25,6 +26,9 @@ struct ComputeEstimate {
   std::vector<StageCompute> stages = {};  // in their order
   std::vector<KernelSource> sources = {};
 };
+
+// The operations of StepPlan::longest_operations.
+inline constexpr size_t kLongestOperations = 10;
 
 // The most operations of an answer, all stages together: as many as a ledger's rows.
 inline constexpr size_t kMaxOperations = 10'000;
@@ -50,6 +54,8 @@ struct StepPlan {
   absl::optional<StepCalibration> calibration = {};
   SoftwareConstants software = {};
   int64_t token_count = 0;  // of a step, on all devices
+  // Of a step on the stage whose micro-batches compute longest; in a full answer.
+  std::vector<LongOperation> longest_operations = {};
 };
 
 struct StepAnswer {

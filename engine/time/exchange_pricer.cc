@@ -100,28 +100,34 @@ ExchangeTime ExchangePricer::TimeOf(CollectiveOp op, double bytes, const RankStr
   return Among(op, bytes, NodesOf(group, node_devices_));
 }
 
-ExchangeTime ExchangePricer::TimeOf(const CollectiveWork& work, int64_t experts_per_token) const {
+ExchangeTime ExchangePricer::TimeOf(const CollectiveWork& work, const ExpertsSpec* experts) const {
   const RankStride& group = GroupOf(work.group);
   if (work.kind == CollectiveKind::kRing) {
     return TimeOf(CollectiveOp::kSendReceive, work.bytes, group)
         .Times(static_cast<double>(group.size - 1));
   }
-  if (work.kind == CollectiveKind::kAllToAll && one_copy_per_node_ && group.size > 1) {
+  if (work.kind == CollectiveKind::kAllToAll && one_copy_per_node_ && experts != nullptr) {
     const RankGroup nodes = NodesOf(group, node_devices_);
-    if (nodes.node_count > 1) return OncePerNode(work.bytes, nodes, experts_per_token);
+    if (nodes.node_count > 1) return OncePerNode(work.bytes, nodes, *experts);
   }
   return TimeOf(OpOf(work.kind), work.bytes, group);
 }
 
-// A token's k experts are on (n - 1) (1 - (1 - 1 / n)^k) other nodes of n where each expert is
-// equally likely. The network carries one copy to each, and the node's own link all k; both at
-// once.
-// Source: deepseek-ai/DeepEP, README; the mean number of occupied bins of k balls in n.
+// A token's k experts are on m of n nodes: all, or those of M of G groups, whose experts are on
+// M max(1, n / G). Where each expert is equally likely, m (1 - (1 - 1 / m)^k) of them have some,
+// and (n - 1) / n of these are other nodes. The network carries one copy to each, and the node's
+// own link all k; both at once. Source: deepseek-ai/DeepEP, README; DeepSeek-AI 2024 (arXiv
+// 2412.19437) section 2.1.2; the mean number of occupied bins of k balls in m.
 ExchangeTime ExchangePricer::OncePerNode(double bytes, const RankGroup& nodes,
-                                         int64_t experts_per_token) const {
+                                         const ExpertsSpec& experts) const {
   const auto n = static_cast<double>(nodes.node_count);
-  const auto k = static_cast<double>(std::max<int64_t>(1, experts_per_token));
-  const double copies = (n - 1) * (1 - std::pow(1 - 1 / n, k));
+  const auto k = static_cast<double>(std::max<int64_t>(1, experts.experts_per_token));
+  double reached = n;
+  if (experts.group_count > 0) {
+    const double each = std::max(1.0, n / static_cast<double>(experts.group_count));
+    reached = std::min(n, static_cast<double>(experts.groups_per_token) * each);
+  }
+  const double copies = (n - 1) / n * reached * (1 - std::pow(1 - 1 / reached, k));
   // An all-to-all of one rank a node sends (n - 1) / n of its buffer.
   const double sent = bytes / k * copies * n / (n - 1);
   const ExchangeTime away =

@@ -66,8 +66,8 @@ class ExchangePricer {
   // Nodes of the job.
   int64_t node_count() const { return node_count_; }
 
-  // One launch of a collective of a trace. `experts_per_token` is of all-to-alls.
-  ExchangeTime TimeOf(const CollectiveWork& work, int64_t experts_per_token) const;
+  // One launch of a collective of a trace. `experts` are those of an all-to-all; else null.
+  ExchangeTime TimeOf(const CollectiveWork& work, const ExpertsSpec* experts) const;
 
   // One call of `op` among `group`, of Collective::bytes.
   ExchangeTime TimeOf(CollectiveOp op, double bytes, const RankStride& group) const;
@@ -79,7 +79,7 @@ class ExchangePricer {
   ExchangeTime Among(CollectiveOp op, double bytes, const RankGroup& nodes) const;
   const RankStride& GroupOf(TraceGroup group) const;
   // All-to-all of tokens that cross the network once for each node.
-  ExchangeTime OncePerNode(double bytes, const RankGroup& nodes, int64_t experts_per_token) const;
+  ExchangeTime OncePerNode(double bytes, const RankGroup& nodes, const ExpertsSpec& experts) const;
 
   const LinkTimes& links_;
   LayoutRanks ranks_;

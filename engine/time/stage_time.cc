@@ -49,8 +49,8 @@ class StageSums {
     PassSeconds& pass = PassOf(each.op.pass);
     const LayerSpec* const layer = LayerOf(each);
     if (const auto* exchange = std::get_if<CollectiveWork>(&each.op.work)) {
-      const int64_t experts =
-          layer != nullptr && layer->experts.has_value() ? layer->experts->experts_per_token : 1;
+      const ExpertsSpec* const experts =
+          layer != nullptr && layer->experts.has_value() ? &*layer->experts : nullptr;
       const double count = static_cast<double>(each.layers * each.op.launches);
       LinksOf(exchange->group, pass).Add(in_.exchanges.TimeOf(*exchange, experts).Times(count));
       return;

@@ -112,6 +112,8 @@ ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
   out.shared_expert_gate = m.shared_expert_gate();
   out.router_bias = m.router_bias();
   out.router_correction_bias = m.router_correction_bias();
+  out.group_count = m.group_count();
+  out.groups_per_token = m.groups_per_token();
   return out;
 }
 

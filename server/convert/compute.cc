@@ -115,7 +115,14 @@ class ComputeWriter {
     out->set_narrow(op.narrow);
     out->set_launches(op.launches * operation.layers);
     out->set_flops(op.flops * static_cast<double>(operation.layers));
-    if (!out->has_collective()) TimeTo(operation, whole, out);
+    if (!out->has_collective()) {
+      TimeTo(operation, whole, out);
+    } else if (operation.time.expected > Seconds(0)) {
+      const double alone = operation.time.expected.value();
+      out->mutable_seconds()->set_expected(alone);
+      out->mutable_seconds()->set_low(alone);
+      out->mutable_seconds()->set_high(alone);
+    }
   }
 
   void TimeTo(const TimedOperation& operation, Seconds whole, v1::TimedOperation* out) const {

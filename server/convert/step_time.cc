@@ -104,6 +104,17 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
     wire->set_rate(static_cast<v1::StepSensitivity::Rate>(static_cast<int>(each.rate) + 1));
     wire->set_saved_share(each.saved_share);
   }
+  for (const LongOperation& each : step.longest_operations) {
+    v1::StepOperation* const wire = out->add_longest_operations();
+    wire->set_module(Text(each.module));
+    wire->set_name(Text(each.name));
+    wire->set_pass(static_cast<v1::OperationPass>(static_cast<int>(each.pass) + 1));
+    wire->set_bound(static_cast<v1::StepOperation::Bound>(static_cast<int>(each.bound) + 1));
+    wire->set_seconds(each.seconds.value());
+    wire->set_share(each.seconds.value() / expected);
+    wire->set_launches(each.launches);
+    if (each.flops > 0) wire->set_flops_per_second(each.rate.value());
+  }
   AssumptionsTo(step.software, sources, out);
 }
 

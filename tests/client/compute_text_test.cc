@@ -197,8 +197,8 @@ One micro-batch of stage 0 (of 4): forward 13.0 ms, backward 27.0 ms, together 4
   feed_forward activation  again      16  3.40 ms   8.5        -  pass 117.4 MB [3]
   2 others                             4   600 us   1.5        -  below 1 % each
 
-  exchange (not timed yet)  pass     runs  what
-  attention gather          forward     8  all-gather 134.2 MB by tensor ranks
+  exchange          pass     runs  alone  what
+  attention gather  forward     8      -  all-gather 134.2 MB by tensor ranks
 
 One micro-batch of stages 1-3 (of 4): forward 1.00 ms, backward 2.00 ms, together 3.00 ms (900 us
   to 3.30 ms)

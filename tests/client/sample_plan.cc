@@ -232,6 +232,25 @@ v1::PlanRunResponse SampleOfStep() {
     sensitivities { rate: RATE_ARITHMETIC saved_share: 0.068 }
     sensitivities { rate: RATE_LINK saved_share: 0.009 }
     sensitivities { rate: RATE_NETWORK saved_share: 0.0004 }
+    longest_operations {
+      module: "feed_forward"
+      name: "up"
+      pass: OPERATION_PASS_WEIGHT_GRADIENT
+      bound: BOUND_ARITHMETIC
+      seconds: 2.5
+      share: 0.25
+      flops_per_second: 612e12
+      launches: 24
+    }
+    longest_operations {
+      module: "attention"
+      name: "gather"
+      pass: OPERATION_PASS_FORWARD
+      bound: BOUND_EXCHANGE
+      seconds: 0.75
+      share: 0.075
+      launches: 12
+    }
     assumptions { field: "attention_time_ratio" value: 1.4 source_number: 2 }
     assumptions { field: "growth_per_doubling" value: 0.002 from_request: true }
     assumptions { field: "one_copy_per_node" value: 1 source_number: 2 }

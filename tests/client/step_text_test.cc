@@ -34,6 +34,10 @@ One step: 10.0 s (9.00 to 12.0)
   optimizer step             196 ms    2.0  ─
   data parallel exchange    4.00 ms  < 0.1
   A tenth more arithmetic rate: 6.8 % less time; link within servers: 0.9 %
+
+  longest operations  pass       time     %  TFLOP/s  bound by
+  feed_forward up     weight   2.50 s  25.0      612  arithmetic
+  attention gather    forward  750 ms   7.5        -  exchange
 )");
 }
 

@@ -86,7 +86,8 @@ TEST(ArchitectureFrom, CarriesALayersFields) {
     "experts": {"expert_count": 13, "experts_per_token": 14,
       "expert": {"kind": "KIND_GATED", "size": 15, "output_bias": true},
       "shared_expert_count": 16, "shared_expert": {"kind": "KIND_PLAIN", "size": 17},
-      "shared_expert_gate": true, "router_bias": true, "router_correction_bias": true}}]})json")
+      "shared_expert_gate": true, "router_bias": true, "router_correction_bias": true,
+      "group_count": 18, "groups_per_token": 19}}]})json")
                               .layer_kinds[0];
   EXPECT_EQ(layer.norm, NormVariant::kNonParametricLayerNorm);
   EXPECT_FALSE(layer.norms.before_attention || layer.norms.before_feed_forward);
@@ -126,6 +127,8 @@ TEST(ArchitectureFrom, CarriesALayersFields) {
   EXPECT_EQ(e.shared_expert_count, 16);
   EXPECT_EQ(e.shared_expert.size, 17);
   EXPECT_TRUE(e.shared_expert_gate && e.router_bias && e.router_correction_bias);
+  EXPECT_EQ(e.group_count, 18);
+  EXPECT_EQ(e.groups_per_token, 19);
 }
 
 // By default each branch of a layer has a norm before it, and none after it.

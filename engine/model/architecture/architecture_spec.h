@@ -90,6 +90,10 @@ struct ExpertsSpec {
   bool shared_expert_gate = false;     // hidden_size weights that scale the shared output
   bool router_bias = false;
   bool router_correction_bias = false;  // updated from expert loads, not by gradients
+  // The experts of a token are in at most groups_per_token of group_count equal groups, so that
+  // they are on few nodes; 0: anywhere.
+  int64_t group_count = 0;
+  int64_t groups_per_token = 0;
 
   friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
 };

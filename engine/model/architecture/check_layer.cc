@@ -96,6 +96,26 @@ void CheckSharedExperts(const ExpertsSpec& e, absl::string_view path, FieldViola
   if (e.shared_expert_gate) violations.Add(FieldPath(path, "shared_expert_gate"), none);
 }
 
+void CheckExpertGroups(const ExpertsSpec& e, absl::string_view path, FieldViolations& violations) {
+  if (e.group_count == 0 && e.groups_per_token == 0) return;
+  violations.Require(path, "group_count", e.group_count, 1, kMaxExpertCount);
+  violations.Require(path, "groups_per_token", e.groups_per_token, 1, kMaxExpertCount);
+  if (e.group_count < 1 || e.groups_per_token < 1 || e.expert_count < 1) return;
+  if (e.expert_count % e.group_count != 0) {
+    violations.Add(FieldPath(path, "group_count"),
+                   absl::StrCat("must divide expert_count (", e.expert_count, "), which ",
+                                e.group_count, " does not"));
+    return;
+  }
+  const int64_t reached = e.expert_count / e.group_count * e.groups_per_token;
+  if (e.groups_per_token > e.group_count || reached < e.experts_per_token) {
+    violations.Add(FieldPath(path, "groups_per_token"),
+                   absl::StrCat("must be at most group_count (", e.group_count,
+                                ") and hold experts_per_token (", e.experts_per_token,
+                                ") experts, not ", e.groups_per_token));
+  }
+}
+
 void CheckExperts(const ExpertsSpec& e, absl::string_view path, FieldViolations& violations) {
   violations.Require(path, "expert_count", e.expert_count, 1, kMaxExpertCount);
   violations.Require(path, "experts_per_token", e.experts_per_token, 1, kMaxExpertCount);
@@ -104,6 +124,7 @@ void CheckExperts(const ExpertsSpec& e, absl::string_view path, FieldViolations&
                    absl::StrCat("must be at most expert_count (", e.expert_count, "), not ",
                                 e.experts_per_token));
   }
+  CheckExpertGroups(e, path, violations);
   CheckFeedForward(e.expert, FieldPath(path, "expert"), violations);
   CheckSharedExperts(e, path, violations);
 }

@@ -66,6 +66,23 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// The groups that group-limited routing chooses first: DeepSeek-AI 2024 (arXiv 2412.19437) section
+// 2.1.2. One group is no limit.
+void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
+  const int64_t groups = config.Size("n_group");
+  const int64_t chosen = config.Size("topk_group");
+  if (groups <= 1) return;
+  if (chosen < 1 || chosen > groups || experts.expert_count % groups != 0 ||
+      experts.expert_count / groups * chosen < experts.experts_per_token) {
+    config.Refuse("topk_group",
+                  absl::StrCat("must be 1 to n_group (", groups,
+                               "), which divides n_routed_experts, and hold num_experts_per_tok"));
+    return;
+  }
+  experts.group_count = groups;
+  experts.groups_per_token = chosen;
+}
+
 // Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
 // others, those whose index is a multiple of moe_layer_freq do.
 void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
@@ -88,6 +105,9 @@ void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
 void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
   ReadLatentAttention(config, draft);
   ReadLatentExperts(config, draft);
+  if (config.Text("topk_method", "greedy") == "group_limited_greedy") {
+    ReadExpertGroups(config, *draft.experts);
+  }
   if (config.Flag("mlp_bias", false)) {
     config.Refuse("mlp_bias", "must be false: whether experts then have a bias is not known");
   }
@@ -103,6 +123,7 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
     config.Refuse("topk_method", "must be noaux_tc: the router of this family has its bias");
   }
   draft.experts->router_correction_bias = true;
+  ReadExpertGroups(config, *draft.experts);
   draft.prediction_module_count = config.Count("num_nextn_predict_layers", 0);
   if (draft.prediction_module_count > kMaxLayerCount) {
     config.Refuse("num_nextn_predict_layers", absl::StrCat("must be at most ", kMaxLayerCount));

@@ -17,10 +17,16 @@ constexpr absl::string_view kColumns[] = {
     "num_attention_heads",   "n_routed_experts",      "n_shared_experts",
     "moe_intermediate_size", "first_k_dense_replace", "vocab_size"};
 
-constexpr ConfigField kV2[] = {{"model_type", "deepseek_v2"}, {"q_lora_rank", 1536},
-                               {"kv_lora_rank", 512},         {"qk_nope_head_dim", 128},
-                               {"qk_rope_head_dim", 64},      {"v_head_dim", 128},
-                               {"num_experts_per_tok", 6}};
+constexpr ConfigField kV2[] = {{"model_type", "deepseek_v2"},
+                               {"q_lora_rank", 1536},
+                               {"kv_lora_rank", 512},
+                               {"qk_nope_head_dim", 128},
+                               {"qk_rope_head_dim", 64},
+                               {"v_head_dim", 128},
+                               {"num_experts_per_tok", 6},
+                               {"n_group", 8},
+                               {"topk_group", 3},
+                               {"topk_method", "group_limited_greedy"}};
 
 constexpr PresetRow kV2Rows[] = {
     {"deepseek-v2", {60, 5120, 12288, 128, 160, 2, 1536, 1, 102400}},
@@ -35,10 +41,16 @@ constexpr ConfigField kV2Lite[] = {{"model_type", "deepseek_v2"}, {"q_lora_rank"
 constexpr PresetRow kV2LiteRows[] = {
     {"deepseek-v2-lite", {27, 2048, 10944, 16, 64, 2, 1408, 1, 102400}}};
 
-constexpr ConfigField kV3[] = {{"model_type", "deepseek_v3"}, {"q_lora_rank", 1536},
-                               {"kv_lora_rank", 512},         {"qk_nope_head_dim", 128},
-                               {"qk_rope_head_dim", 64},      {"v_head_dim", 128},
-                               {"num_experts_per_tok", 8},    {"num_nextn_predict_layers", 1}};
+constexpr ConfigField kV3[] = {{"model_type", "deepseek_v3"},
+                               {"q_lora_rank", 1536},
+                               {"kv_lora_rank", 512},
+                               {"qk_nope_head_dim", 128},
+                               {"qk_rope_head_dim", 64},
+                               {"v_head_dim", 128},
+                               {"num_experts_per_tok", 8},
+                               {"num_nextn_predict_layers", 1},
+                               {"n_group", 8},
+                               {"topk_group", 4}};
 
 constexpr PresetRow kV3Rows[] = {
     {"deepseek-v3", {61, 7168, 18432, 128, 256, 1, 2048, 3, 129280}},

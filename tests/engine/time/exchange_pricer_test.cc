@@ -85,7 +85,7 @@ TEST(ExchangePricer, PricesTheLinkThatIsCrossed) {
   EXPECT_EQ(pricer.node_count(), 32);
   const double bytes = 64e6;
   const ExchangeTime tensor =
-      pricer.TimeOf({CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, 1);
+      pricer.TimeOf({CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, nullptr);
   EXPECT_FALSE(tensor.crosses);
   EXPECT_EQ(tensor.time.value(),
             links.TimeOf(CollectiveOp::kAllGather, Bytes(64'000'000), {1, 4})->expected.value());
@@ -96,7 +96,8 @@ TEST(ExchangePricer, PricesTheLinkThatIsCrossed) {
       links.TimeOf(CollectiveOp::kReduceScatter, Bytes(64'000'000), {4, 2})->expected.value());
   // 400 Gb/s: 50e9 bytes a second.
   EXPECT_GT(shard.time.value(), bytes * 3 / 4 / 2 / 50e9);
-  const ExchangeTime ring = pricer.TimeOf({CollectiveKind::kRing, TraceGroup::kContext, bytes}, 1);
+  const ExchangeTime ring =
+      pricer.TimeOf({CollectiveKind::kRing, TraceGroup::kContext, bytes}, nullptr);
   EXPECT_FALSE(ring.crosses);
   EXPECT_GT(ring.time.value(), bytes / 450e9);
   EXPECT_TRUE(pricer.Send(bytes).crosses);
@@ -119,10 +120,20 @@ TEST(ExchangePricer, SendsACopyForEachNode) {
   job.state.sharding.data_parallel_size = 64;
   const LinkTimes links = LinksOf("dgx-h100");
   const CollectiveWork work = {CollectiveKind::kAllToAll, TraceGroup::kExpert, 8 * 32e6};
-  const double each = ExchangePricer(links, job, false).TimeOf(work, 8).time.value();
-  const double once = ExchangePricer(links, job, true).TimeOf(work, 8).time.value();
+  ExpertsSpec experts = {.expert_count = 256, .experts_per_token = 8};
+  const double each = ExchangePricer(links, job, false).TimeOf(work, &experts).time.value();
+  const double once = ExchangePricer(links, job, true).TimeOf(work, &experts).time.value();
   const double copies = 7 * (1 - std::pow(7.0 / 8, 8));
   EXPECT_NEAR(once, 32e6 * copies / (50e9 * kNetworkRateShare), 0.05 * once);
+  // On 4 of 8 nodes: 7/8 of 4 (1 - (3/4)^8).
+  experts.group_count = 8;
+  experts.groups_per_token = 4;
+  const double limited = ExchangePricer(links, job, true).TimeOf(work, &experts).time.value();
+  const double fewer = 3.5 * (1 - std::pow(0.75, 8));
+  EXPECT_NEAR(limited, 32e6 * fewer / (50e9 * kNetworkRateShare), 0.05 * limited);
+  // Groups of two nodes each: 4 of them are all 8.
+  experts.group_count = 4;
+  EXPECT_EQ(ExchangePricer(links, job, true).TimeOf(work, &experts).time.value(), once);
   EXPECT_NEAR(each, 32e6 * 7 / (50e9 * kNetworkRateShare), 0.1 * each);
 }
 

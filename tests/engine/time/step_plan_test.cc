@@ -244,5 +244,38 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
   EXPECT_GT(SecondsOf(run), 0);
 }
 
+// Of the stage's operations as they are listed, of all micro-batches.
+TEST(StepPlan, NamesTheLongestOperations) {
+  RunSpec run = Llama70b();
+  EXPECT_TRUE(Planned(run).step->longest_operations.empty());
+  run.options.full = run.options.include_operations = true;
+  const Plan plan = Planned(run);
+  const std::vector<LongOperation>& longest = plan.step->longest_operations;
+  ASSERT_EQ(longest.size(), kLongestOperations);
+  EXPECT_EQ(longest.front().module, "feed_forward");
+  EXPECT_EQ(longest.front().bound, OperationBound::kArithmetic);
+  EXPECT_GT(longest.front().rate.value(), 300e12);
+  const StageCompute* slowest = &plan.compute->stages.front();
+  for (const StageCompute& stage : plan.compute->stages) {
+    if (stage.micro_batch.expected > slowest->micro_batch.expected) slowest = &stage;
+  }
+  double before = 1e300;
+  bool exchanges = false;
+  for (const LongOperation& each : longest) {
+    EXPECT_LE(each.seconds.value(), before);
+    before = each.seconds.value();
+    double sum = 0;
+    for (const TimedOperation& op : slowest->operations) {
+      if (op.op.module == each.module && op.op.name == each.name && op.op.pass == each.pass) {
+        sum += op.time.expected.value();
+      }
+    }
+    const auto count = static_cast<double>(plan.step->estimate.micro_batch_count);
+    EXPECT_NEAR(each.seconds.value(), count * sum, 1e-9 * before) << each.module << each.name;
+    exchanges = exchanges || each.bound == OperationBound::kExchange;
+  }
+  EXPECT_TRUE(exchanges);
+}
+
 }  // namespace
 }  // namespace sextant
