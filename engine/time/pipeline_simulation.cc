@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/base/checked_math.h"
-#include "engine/memory/schedule/schedule_order.h"
 
 namespace sextant {
 namespace {
 
+constexpr size_t kWorkCount = 4;      // ScheduleWork
 constexpr double kTolerance = 1e-12;  // of the time so far: far above what rounding does
 
 struct PassTime {
@@ -20,7 +21,7 @@ struct PassTime {
 };
 
 struct Stage {
-  std::vector<WorkItem> order;
+  absl::Span<const WorkItem> order;
   std::vector<PassTime> passes;  // that ran, in their order
   size_t limit = 0;              // of passes to run until the next jump
   size_t valid_from = 0;         // passes before it are from before the latest jump
@@ -28,6 +29,16 @@ struct Stage {
   bool queued = false;
 
   double End() const { return passes.empty() ? 0 : passes.back().end; }
+};
+
+// A pass of one kind on one chunk.
+struct Route {
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  double seconds = 0;
+  size_t result = kNone;    // where its ends are kept; kNone: nothing waits for them
+  size_t input = kNone;     // where the ends are that it waits for
+  size_t receiver = kNone;  // the stage that waits for its result
 };
 
 // How far apart in the orders passes are that repeat.
@@ -39,22 +50,28 @@ struct Period {
 
 class Simulation {
  public:
-  Simulation(const PipelineInput& in, double send)
+  Simulation(const PipelineInput& in, double send, PipelineOrders& orders)
       : in_(in),
+        orders_(orders),
         two_ends_(in.pipeline.schedule == PipelineSchedule::kDualPipe),
         stage_count_(in.layout.pipeline_parallel_size),
         chunk_count_(two_ends_ ? 2 : in.layout.virtual_stage_count),
         send_(stage_count_ > 1 ? send : 0),
         stages_(static_cast<size_t>(stage_count_)),
-        outputs_(static_cast<size_t>(stage_count_ * chunk_count_)),
-        gradients_(outputs_.size()) {}
+        routes_(kWorkCount * in.chunks.size()),
+        ended_(2 * in.chunks.size()) {
+    for (int64_t stage = 0; stage < stage_count_; ++stage) {
+      for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) SetRoutes({stage, chunk});
+    }
+  }
 
   absl::optional<SimulatedSeconds> Run() {
     int64_t count = std::min(in_.pipeline.micro_batch_count, FirstCount());
     int64_t left = in_.pipeline.micro_batch_count - count;
     while (left > 0) {
       if (PassesOf(count) * stage_count_ > kMaxPipelinePasses) return absl::nullopt;
-      SetOrders(count, /*whole=*/false);
+      SetOrders(count);
+      for (int64_t i = 0; i < stage_count_; ++i) SetLimit(i);
       RunPasses();
       left -= Skip(left);
       const int64_t more = std::min(left, CeilDivide(count, 2 * Unit()) * Unit());
@@ -62,7 +79,7 @@ class Simulation {
       left -= more;
     }
     if (PassesOf(count) * stage_count_ > 2 * kMaxPipelinePasses) return absl::nullopt;
-    SetOrders(count, /*whole=*/true);
+    SetOrders(count);
     RunPasses();
     return Result();
   }
@@ -87,43 +104,54 @@ class Simulation {
     return CeilDivide(4 * MostInFlight() + 2 * Unit(), Unit()) * Unit();
   }
 
-  void SetOrders(int64_t count, bool whole) {
-    PipelineSpec pipeline = in_.pipeline;
-    pipeline.micro_batch_count = count;
-    for (int64_t i = 0; i < stage_count_; ++i) {
-      Stage& stage = stages_[static_cast<size_t>(i)];
-      // Can't fail: kMaxPipelinePasses is less than kMaxOrderItems.
-      stage.order = *OrderOfStage(pipeline, in_.layout, i);
+  void SetOrders(int64_t count) {
+    MakeOrders(count);
+    ends_.resize(static_cast<size_t>(count) * ended_.size());
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      Stage& stage = stages_[i];
+      stage.order = orders_.stages[i];
       stage.passes.reserve(stage.order.size());
-      stage.limit = whole ? stage.order.size() : CommonPasses(stage.order, i);
+      stage.limit = stage.order.size();
     }
   }
 
-  // The passes that orders for more micro-batches begin with, too: up to the last forward pass;
+  void MakeOrders(int64_t count) {
+    if (count == orders_.micro_batch_count) return;
+    PipelineSpec pipeline = in_.pipeline;
+    pipeline.micro_batch_count = orders_.micro_batch_count = count;
+    orders_.stages.resize(stages_.size());
+    for (int64_t i = 0; i < stage_count_; ++i) {
+      // Can't fail: kMaxPipelinePasses is less than kMaxOrderItems.
+      orders_.stages[static_cast<size_t>(i)] = *OrderOfStage(pipeline, in_.layout, i);
+    }
+  }
+
+  // To the passes that orders for more micro-batches begin with, too: up to the last forward pass;
   // under DualPipe, up to the last pair with a micro-batch from the nearer end.
-  size_t CommonPasses(const std::vector<WorkItem>& order, int64_t stage) const {
-    const int64_t near_chunk = 2 * stage < stage_count_ ? 0 : 1;
-    size_t last = order.size() - 1;
-    while (order[last].work != ScheduleWork::kForward ||
-           (two_ends_ && order[last].chunk != near_chunk)) {
+  void SetLimit(int64_t index) {
+    Stage& stage = stages_[static_cast<size_t>(index)];
+    const int64_t near_chunk = 2 * index < stage_count_ ? 0 : 1;
+    size_t last = stage.order.size() - 1;
+    while (stage.order[last].work != ScheduleWork::kForward ||
+           (two_ends_ && stage.order[last].chunk != near_chunk)) {
       --last;
     }
-    return last + (two_ends_ ? 2 : 1);
+    stage.limit = last + (two_ends_ ? 2 : 1);
   }
 
   void RunPasses() {
-    for (int64_t i = 0; i < stage_count_; ++i) Queue(i);
+    for (size_t i = 0; i < stages_.size(); ++i) Queue(i);
     while (!queue_.empty()) {
-      const int64_t stage = queue_.back();
+      const size_t stage = queue_.back();
       queue_.pop_back();
-      stages_[static_cast<size_t>(stage)].queued = false;
+      stages_[stage].queued = false;
       while (Step(stage)) {
       }
     }
   }
 
-  void Queue(int64_t stage) {
-    Stage& s = stages_[static_cast<size_t>(stage)];
+  void Queue(size_t stage) {
+    Stage& s = stages_[stage];
     if (s.queued || s.passes.size() == s.limit) return;
     s.queued = true;
     queue_.push_back(stage);
@@ -148,33 +176,54 @@ class Simulation {
     return place.chunk >= 0 && place.chunk < chunk_count_;
   }
 
-  // The ends of the passes that passes like `item` wait for; null where they wait for none.
-  const std::vector<double>* InputsOf(const WorkItem& item, int64_t stage) const {
-    if (item.work == ScheduleWork::kWeightGradient) return nullptr;
-    const bool forward = item.work == ScheduleWork::kForward;
-    Place place = {stage, item.chunk};
-    if (!Move(!forward, place)) return nullptr;
-    return &(forward ? outputs_ : gradients_)[IndexOf(place)];
+  Route& RouteAt(ScheduleWork work, size_t index) {
+    return routes_[index * kWorkCount + static_cast<size_t>(work)];
+  }
+  const Route& RouteOf(const WorkItem& item, size_t stage) const {
+    const size_t index =
+        stage * static_cast<size_t>(chunk_count_) + static_cast<size_t>(item.chunk);
+    return routes_[index * kWorkCount + static_cast<size_t>(item.work)];
   }
 
-  double DurationOf(const WorkItem& item, int64_t stage) const {
-    const ChunkTime& time = in_.chunks[IndexOf({stage, item.chunk})];
-    switch (item.work) {
-      case ScheduleWork::kForward:
-        return time.forward.value();
-      case ScheduleWork::kBackward:
-        return time.input_gradient.value() + time.weight_gradient.value();
-      case ScheduleWork::kInputGradient:
-        return time.input_gradient.value();
-      case ScheduleWork::kWeightGradient:
-        return time.weight_gradient.value();
+  // The ends of forward passes are kept by chunk, then those of what makes an input's gradients.
+  void SetRoutes(const Place& place) {
+    const size_t index = IndexOf(place);
+    const ChunkTime& time = in_.chunks[index];
+    Place before = place;
+    Place after = place;
+    const bool has_before = Move(false, before);
+    const bool has_after = Move(true, after);
+    const size_t gradients = in_.chunks.size();
+    const auto stage_of = [](const Place& to) { return static_cast<size_t>(to.stage); };
+    Route& forward = RouteAt(ScheduleWork::kForward, index);
+    forward = {.seconds = time.forward.value(), .result = index};
+    Route& input = RouteAt(ScheduleWork::kInputGradient, index);
+    input = {.seconds = time.input_gradient.value(), .result = gradients + index};
+    if (has_before) {
+      forward.input = IndexOf(before);
+      input.receiver = stage_of(before);
     }
-    return 0;
+    if (has_after) {
+      forward.receiver = stage_of(after);
+      input.input = gradients + IndexOf(after);
+    }
+    Route& backward = RouteAt(ScheduleWork::kBackward, index);
+    backward = input;
+    backward.seconds += time.weight_gradient.value();
+    RouteAt(ScheduleWork::kWeightGradient, index).seconds = time.weight_gradient.value();
+  }
+
+  // Where the end of a micro-batch's pass is kept.
+  double& EndAt(size_t result, int64_t micro_batch) {
+    return ends_[static_cast<size_t>(micro_batch) * ended_.size() + result];
+  }
+  double EndAt(size_t result, int64_t micro_batch) const {
+    return ends_[static_cast<size_t>(micro_batch) * ended_.size() + result];
   }
 
   // Runs the stage's next pass, or pair of passes, if it can.
-  bool Step(int64_t index) {
-    Stage& stage = stages_[static_cast<size_t>(index)];
+  bool Step(size_t index) {
+    Stage& stage = stages_[index];
     const size_t first = stage.passes.size();
     if (first == stage.limit) return false;
     const size_t end = first + (stage.order[first].with_next ? 2 : 1);
@@ -182,28 +231,27 @@ class Simulation {
     double duration = 0;
     for (size_t i = first; i < end; ++i) {
       const WorkItem& item = stage.order[i];
-      duration += DurationOf(item, index);
-      const std::vector<double>* inputs = InputsOf(item, index);
-      if (inputs == nullptr) continue;
-      if (static_cast<size_t>(item.micro_batch) >= inputs->size()) return false;
-      time.start = std::max(time.start, (*inputs)[static_cast<size_t>(item.micro_batch)] + send_);
+      const Route& route = RouteOf(item, index);
+      duration += route.seconds;
+      if (route.input == Route::kNone) continue;
+      if (item.micro_batch >= ended_[route.input]) return false;
+      time.start = std::max(time.start, EndAt(route.input, item.micro_batch) + send_);
     }
     if (first == 0) stage.start = time.start;
     time.end = time.start + duration;
     for (size_t i = first; i < end; ++i) {
       stage.passes.push_back(time);
-      Send(stage.order[i], index, time.end);
+      Send(stage.order[i], RouteOf(stage.order[i], index), time.end);
     }
     return true;
   }
 
   // Passes of a chunk end in the order of micro-batches.
-  void Send(const WorkItem& item, int64_t stage, double end) {
-    if (item.work == ScheduleWork::kWeightGradient) return;
-    const bool forward = item.work == ScheduleWork::kForward;
-    Place place = {stage, item.chunk};
-    (forward ? outputs_ : gradients_)[IndexOf(place)].push_back(end);
-    if (Move(forward, place)) Queue(place.stage);
+  void Send(const WorkItem& item, const Route& route, double end) {
+    if (route.result == Route::kNone) return;
+    EndAt(route.result, item.micro_batch) = end;
+    ended_[route.result] = item.micro_batch + 1;
+    if (route.receiver != Route::kNone) Queue(route.receiver);
   }
 
   // Leaves out as many of `left` micro-batches as it can, and returns how many.
@@ -257,8 +305,8 @@ class Simulation {
       if (input_added <= added + tolerance_) return;
       times = std::min(times, std::max(0.0, slack) / (input_added - added));
     };
-    for (int64_t s = 0; s < stage_count_; ++s) {
-      const Stage& stage = stages_[static_cast<size_t>(s)];
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      const Stage& stage = stages_[s];
       for (size_t i = stage.passes.size() - period.passes; i < stage.passes.size(); ++i) {
         const double start = stage.passes[i].start;
         const double added = start - stage.passes[i - period.passes].start;
@@ -266,12 +314,11 @@ class Simulation {
           const double free = stage.passes[i - 1].end;
           limit(start - free, added, free - stage.passes[i - 1 - period.passes].end);
         }
-        const std::vector<double>* inputs = InputsOf(stage.order[i], s);
-        if (inputs == nullptr) continue;
-        const size_t k = static_cast<size_t>(stage.order[i].micro_batch);
-        const double input = (*inputs)[k];
-        limit(start - (input + send_), added,
-              input - (*inputs)[k - static_cast<size_t>(period.index)]);
+        const size_t inputs = RouteOf(stage.order[i], s).input;
+        if (inputs == Route::kNone) continue;
+        const int64_t k = stage.order[i].micro_batch;
+        const double input = EndAt(inputs, k);
+        limit(start - (input + send_), added, input - EndAt(inputs, k - period.index));
       }
     }
     return static_cast<int64_t>(times);
@@ -286,8 +333,8 @@ class Simulation {
     }
     skipped_ += n * most;
     std::vector<double> shifts(period.passes);
-    for (int64_t s = 0; s < stage_count_; ++s) {
-      Stage& stage = stages_[static_cast<size_t>(s)];
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      Stage& stage = stages_[s];
       const size_t count = stage.passes.size();
       for (size_t i = count - period.passes; i < count; ++i) {
         const double added = stage.passes[i].end - stage.passes[i - period.passes].end;
@@ -296,19 +343,13 @@ class Simulation {
       stage.start -= n * most;
       stage.valid_from = count - Window();
       for (size_t i = stage.valid_from; i < count; ++i) {
-        Shift(stage.order[i], s, stage.passes[i], shifts[i % period.passes]);
+        const double shift = shifts[i % period.passes];
+        stage.passes[i].start += shift;
+        stage.passes[i].end += shift;
+        const size_t result = RouteOf(stage.order[i], s).result;
+        if (result != Route::kNone) EndAt(result, stage.order[i].micro_batch) += shift;
       }
     }
-  }
-
-  void Shift(const WorkItem& item, int64_t stage, PassTime& time, double by) {
-    time.start += by;
-    time.end += by;
-    if (item.work == ScheduleWork::kWeightGradient) return;
-    const bool forward = item.work == ScheduleWork::kForward;
-    (forward ? outputs_
-             : gradients_)[IndexOf({stage, item.chunk})][static_cast<size_t>(item.micro_batch)] +=
-        by;
   }
 
   SimulatedSeconds Result() const {
@@ -321,24 +362,25 @@ class Simulation {
   }
 
   const PipelineInput& in_;
+  PipelineOrders& orders_;
   const bool two_ends_;
   const int64_t stage_count_;
   const int64_t chunk_count_;
   const double send_;
   std::vector<Stage> stages_;
-  std::vector<int64_t> queue_;  // stages that may have a pass to run
-  // The ends of the forward passes of each chunk, and of what makes its input's gradients, by
-  // micro-batch.
-  std::vector<std::vector<double>> outputs_;
-  std::vector<std::vector<double>> gradients_;
+  std::vector<Route> routes_;   // by chunk and work
+  std::vector<size_t> queue_;   // stages that may have a pass to run
+  std::vector<int64_t> ended_;  // micro-batches of each Route::result
+  std::vector<double> ends_;    // of each micro-batch in turn, by Route::result
   double tolerance_ = 0;
   double skipped_ = 0;  // what jumps have left out of all ends
 };
 
 }  // namespace
 
-absl::optional<SimulatedSeconds> SimulatePipeline(const PipelineInput& in, double send) {
-  return Simulation(in, send).Run();
+absl::optional<SimulatedSeconds> SimulatePipeline(const PipelineInput& in, double send,
+                                                  PipelineOrders& orders) {
+  return Simulation(in, send, orders).Run();
 }
 
 }  // namespace sextant

@@ -44,7 +44,7 @@ class Pipeline {
     return longest;
   }
 
-  Outcome Run(double send) const {
+  Outcome Run(double send) {
     if (stages_ == 1) send = 0;
     if (in_.pipeline.schedule == PipelineSchedule::kGPipe) return GPipe(send);
     if (HasFormula(send)) return Formula(PassesOf(0), LongestWork(), send);
@@ -117,14 +117,14 @@ class Pipeline {
     return {.total = total, .longest_stage = total};
   }
 
-  absl::optional<Outcome> Simulated(double send) const {
+  absl::optional<Outcome> Simulated(double send) {
     const bool one_chunk = chunks_ == 1;
     if (one_chunk && in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
       const absl::optional<double> total = OneForwardOneBackwardSeconds(in_, send);
       if (!total.has_value()) return absl::nullopt;
       return Outcome{*total, *total, PipelineMethod::kSimulation};
     }
-    const absl::optional<SimulatedSeconds> out = SimulatePipeline(in_, send);
+    const absl::optional<SimulatedSeconds> out = SimulatePipeline(in_, send, orders_);
     if (!out.has_value()) return absl::nullopt;
     return Outcome{out->total, out->longest_stage, PipelineMethod::kSimulation};
   }
@@ -180,12 +180,13 @@ class Pipeline {
   const int64_t stages_;
   const int64_t count_;
   const int64_t chunks_;
+  PipelineOrders orders_;
 };
 
 }  // namespace
 
 PipelineTime TimeOfPipeline(const PipelineInput& in) {
-  const Pipeline pipeline(in);
+  Pipeline pipeline(in);
   const Outcome outcome = pipeline.Run(in.send.value());
   PipelineTime out = {.total = Seconds(outcome.total),
                       .longest_stage = Seconds(outcome.longest_stage),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -13,6 +14,7 @@ constexpr double kCap = 0.35;      // of it: what is off by more says nothing ab
 constexpr double kPenalty = 0.02;  // of a departure by a constant's doubt, squared
 constexpr int kRounds = 4;
 constexpr int kSteps[] = {8, 4, 2, 1};  // of the grid
+constexpr double kGain = 1e-9;          // of the loss: less is rounding
 constexpr double kNoticed = 1e-3;
 
 double Huber(double error) {
@@ -49,21 +51,26 @@ double StepFit::LossOf(const StepCase& each, const std::vector<double>& values) 
 
 bool StepFit::Move(size_t index, const StepGroup& touched, std::vector<double>& values) {
   const StepConstant& constant = constants_[index];
-  const auto loss = [&](double value) {
+  // Exact below `limit`; else at least that, since no row's loss is negative.
+  const auto loss = [&](double value, double limit) {
     values[index] = value;
     double out = PenaltyOf(constant, value);
-    for (const StepCase* each : touched) out += LossOf(*each, values);
+    for (const StepCase* each : touched) {
+      if (out >= limit) break;
+      out += LossOf(*each, values);
+    }
     return out;
   };
   const double start = values[index];
   double best = start;
-  double least = loss(best);
+  double least = loss(best, std::numeric_limits<double>::infinity());
   for (const int step : kSteps) {
     for (const double sign : {1.0, -1.0}) {
       for (;;) {
         const double next = OnGrid(constant, best + sign * step * constant.grid);
-        const double tried = next == best ? least : loss(next);
-        if (tried >= least - 1e-9) break;
+        const double limit = least - kGain;
+        const double tried = next == best ? least : loss(next, limit);
+        if (tried >= limit) break;
         best = next;
         least = tried;
       }

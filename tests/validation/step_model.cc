@@ -66,6 +66,9 @@ json DeepseekConfig(const CsvRow& row, bool third) {
           {"qk_nope_head_dim", 128},
           {"qk_rope_head_dim", 64},
           {"v_head_dim", 128},
+          {"n_group", 8},
+          {"topk_group", third ? 4 : 3},
+          {"topk_method", third ? "noaux_tc" : "group_limited_greedy"},
           {"num_nextn_predict_layers",
            third && absl::StrContains(Cell(row, "model"), "w/ MTP") ? 1 : 0}};
 }

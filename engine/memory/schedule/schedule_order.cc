@@ -128,25 +128,44 @@ Items OneChunk(int64_t count, int64_t ahead) {
   return items;
 }
 
+// Passes of interleaved chunks in one direction: each chunk in turn runs as many micro-batches as
+// there are stages.
+struct Rounds {
+  ScheduleWork work = ScheduleWork::kForward;
+  int64_t stages = 1;
+  int64_t chunks = 1;
+  int64_t first = 0;  // micro-batch of the round
+  int64_t index = 0;  // within the round
+  int64_t turn = 0;
+
+  WorkItem Next() {
+    const WorkItem out = {.work = work,
+                          .micro_batch = first + index,
+                          .chunk = work == ScheduleWork::kForward ? turn : chunks - 1 - turn};
+    if (++index < stages) return out;
+    index = 0;
+    if (++turn < chunks) return out;
+    turn = 0;
+    first += stages;
+    return out;
+  }
+};
+
 // Source: Megatron-LM, megatron/core/pipeline_parallel/schedules.py,
 // get_pp_rank_microbatches() and forward_backward_pipelining_with_interleaving().
 Items InterleavedOrder(const StageOfPipeline& of) {
   const int64_t chunks = of.virtual_stage_count;
   const int64_t passes = of.micro_batch_count * chunks;
-  const auto pass = [&](ScheduleWork work, int64_t index) {
-    const int64_t block = index / of.stage_count;
-    const int64_t turn = block % chunks;
-    return WorkItem{.work = work,
-                    .micro_batch = block / chunks * of.stage_count + index % of.stage_count,
-                    .chunk = work == ScheduleWork::kForward ? turn : chunks - 1 - turn};
-  };
+  Rounds forward = {ScheduleWork::kForward, of.stage_count, chunks};
+  Rounds backward = {ScheduleWork::kBackward, of.stage_count, chunks};
   const int64_t warm_up =
       std::min(passes, 2 * (of.stage_count - 1 - of.stage) + (chunks - 1) * of.stage_count);
   Items items;
-  for (int64_t i = 0; i < warm_up; ++i) items.push_back(pass(ScheduleWork::kForward, i));
+  items.reserve(static_cast<size_t>(2 * passes));
+  for (int64_t i = 0; i < warm_up; ++i) items.push_back(forward.Next());
   for (int64_t i = 0; i < passes; ++i) {
-    if (warm_up + i < passes) items.push_back(pass(ScheduleWork::kForward, warm_up + i));
-    items.push_back(pass(ScheduleWork::kBackward, i));
+    if (warm_up + i < passes) items.push_back(forward.Next());
+    items.push_back(backward.Next());
   }
   return items;
 }
