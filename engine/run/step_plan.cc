@@ -171,18 +171,22 @@ class StepPlanner {
     return absl::OkStatus();
   }
 
+  ComputeInput Compute() const {
+    const FrameworkSpec& framework = run_.layout->framework;
+    return {.spec = resolved_.counted_shape(),
+            .model = *resolved_.memory,
+            .types = types_,
+            .fused_projections =
+                framework.fused_projections.value_or(framework.traits().fused_projections.value),
+            .captured_graphs = framework.captured_graphs};
+  }
+
   absl::StatusOr<absl::optional<DeviceStages>> StagesOn(const PlacedDevice& device,
                                                         const ExchangePricer& exchanges) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
                              OperationPricer::Of(device, types_, RatiosOf(software_)));
     if (!pricer.has_value()) return absl::optional<DeviceStages>();
-    const FrameworkSpec& framework = run_.layout->framework;
-    const ComputeInput input = {.spec = resolved_.counted_shape(),
-                                .model = *resolved_.memory,
-                                .types = types_,
-                                .fused_projections = framework.fused_projections.value_or(
-                                    framework.traits().fused_projections.value),
-                                .captured_graphs = framework.captured_graphs};
+    const ComputeInput input = Compute();
     const StageTimeInput stage_input = {
         .spec = input.spec,
         .model = input.model,
@@ -201,7 +205,8 @@ class StepPlanner {
       out.slowest = std::max(out.slowest, stage.micro_batch.expected);
       if (!run_.options.include_operations) return absl::OkStatus();
       for (TimedOperation& each : stage.operations) {
-        if (!KernelKindOf(each.op).has_value()) each.time.expected = ExchangeSeconds(priced, each);
+        if (KernelKindOf(each.op).has_value()) continue;
+        each.time.low = each.time.expected = each.time.high = ExchangeSeconds(priced, each);
       }
       operations += stage.operations.size() + stage.step_operations.size();
       out.listed.stages.push_back(std::move(stage));

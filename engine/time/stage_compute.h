@@ -25,7 +25,7 @@ struct TimedOperation {
   int64_t layers = 1;   // that run it
   TraceOp op;           // of one layer
   // The sum of all launches in all layers, for one micro-batch (of a step operation: for one step).
-  // 0 for collectives.
+  // Of a collective 0, or its time alone, which no sum includes.
   KernelTime time;
   size_t source = 0;  // index into OperationPricer::sources(); of no use for collectives
 };

@@ -62,6 +62,17 @@ void AssumptionsTo(const SoftwareConstants& software, SourceNumbers& sources, v1
   }
 }
 
+void OperationTo(const LongOperation& operation, double step_seconds, v1::StepOperation* out) {
+  out->set_module(Text(operation.module));
+  out->set_name(Text(operation.name));
+  out->set_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.pass) + 1));
+  out->set_bound(static_cast<v1::StepOperation::Bound>(static_cast<int>(operation.bound) + 1));
+  out->set_seconds(operation.seconds.value());
+  out->set_share(operation.seconds.value() / step_seconds);
+  out->set_launches(operation.launches);
+  if (operation.flops > 0) out->set_flops_per_second(operation.rate.value());
+}
+
 }  // namespace
 
 SoftwareSpec SoftwareFrom(const v1::SoftwareStack& m) {
@@ -105,15 +116,7 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
     wire->set_saved_share(each.saved_share);
   }
   for (const LongOperation& each : step.longest_operations) {
-    v1::StepOperation* const wire = out->add_longest_operations();
-    wire->set_module(Text(each.module));
-    wire->set_name(Text(each.name));
-    wire->set_pass(static_cast<v1::OperationPass>(static_cast<int>(each.pass) + 1));
-    wire->set_bound(static_cast<v1::StepOperation::Bound>(static_cast<int>(each.bound) + 1));
-    wire->set_seconds(each.seconds.value());
-    wire->set_share(each.seconds.value() / expected);
-    wire->set_launches(each.launches);
-    if (each.flops > 0) wire->set_flops_per_second(each.rate.value());
+    OperationTo(each, expected, out->add_longest_operations());
   }
   AssumptionsTo(step.software, sources, out);
 }

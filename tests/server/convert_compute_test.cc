@@ -147,13 +147,13 @@ TEST(ComputeTo, CarriesTheSizesOfKernels) {
   EXPECT_TRUE(pass.sums_rows());
 }
 
-TEST(ComputeTo, ListsExchangesWithoutTheirTime) {
+TEST(ComputeTo, ExchangesHaveATimeAloneAndNoShare) {
   const v1::TimedOperation operation = WireStage().operations(4);
   EXPECT_EQ(operation.collective().kind(), v1::CollectiveExtent::KIND_REDUCE_SCATTER);
   EXPECT_EQ(operation.collective().group(), v1::CollectiveExtent::GROUP_EXPERT);
   EXPECT_EQ(operation.collective().size_bytes(), 24);
   EXPECT_EQ(operation.launches(), 6);
-  EXPECT_FALSE(operation.has_seconds());
+  EXPECT_EQ(operation.seconds().expected(), 0.25);
   EXPECT_EQ(operation.share(), 0);
   EXPECT_EQ(operation.basis(), v1::KERNEL_BASIS_UNSPECIFIED);
   EXPECT_EQ(operation.source_number(), 0);

@@ -131,12 +131,13 @@ TEST(StageCompute, AddsUpToItsOperations) {
     double sum = 0;
     int64_t launches = 0;
     for (const TimedOperation& each : stage.operations) {
-      const bool collective = !KernelKindOf(each.op).has_value();
-      EXPECT_EQ(each.time.expected.value() == 0, collective) << each.op.module << each.op.name;
+      EXPECT_GT(each.time.expected.value(), 0) << each.op.module << each.op.name;
       EXPECT_LE(each.time.low, each.time.expected);
       EXPECT_LE(each.time.expected, each.time.high);
+      // Exchanges are timed alone and add nothing.
+      if (!KernelKindOf(each.op).has_value()) continue;
       sum += each.time.expected.value();
-      if (!collective) launches += each.op.launches * each.layers;
+      launches += each.op.launches * each.layers;
     }
     EXPECT_NEAR(stage.micro_batch.expected.value(), sum, 1e-12);
     EXPECT_NEAR((stage.forward.expected + stage.backward.expected).value(), sum, 1e-12);
