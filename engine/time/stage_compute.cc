@@ -162,6 +162,7 @@ class StageOperations {
     PassWork work;
     for (const TraceOp& op : traced_.ops) {
       const bool pass = std::holds_alternative<PassWork>(op.work);
+      if (op.frozen_elements > 0 && place.layer_kind >= 0) AddDequantisation(place, op, to);
       AddTimed(place, op, to, pass ? pricer_.ratios().memory_pass : 1);
       if (op.gradient_elements == 0) continue;
       const PassWork added = AccumulationOf(op);
@@ -174,6 +175,23 @@ class StageOperations {
                         .pass = TracePass::kWeightGradient,
                         .work = work};
     AddTimed(place, op, to);
+  }
+
+  // A quantised weight becomes one of the compute type before each product: e elements are read in
+  // b bits, with their scales, and written in c bytes. Source: Dettmers et al. 2023
+  // (arXiv 2305.14314) section 3, equation 5.
+  void AddDequantisation(const Place& place, const TraceOp& product,
+                         std::vector<TimedOperation>& to) {
+    const FrozenWeightFormat& format = job_.state.frozen;
+    if (format.data_type == DataType::kUnspecified) return;
+    const double bytes = QuantizedBytesAnElement(format);
+    AddTimed(place,
+             {.module = product.module,
+              .name = "dequantise",
+              .pass = product.pass,
+              .work = PassWork{.read_bytes = product.frozen_elements * bytes,
+                               .written_bytes = product.frozen_elements * compute_bytes()}},
+             to);
   }
 
   // Layers have many passes of the same size.

@@ -1,5 +1,6 @@
 #include "engine/time/stage_time.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "engine/memory/state/state_rules.h"
@@ -109,20 +110,36 @@ class StageSums {
     return job_.state.reduces_as_computed ? std::min(kept, compute_bytes()) : kept;
   }
 
+  // Bytes of the parameters of `group` as they are gathered: in the compute type where that is
+  // narrower, and quantised where nothing trains them.
+  double GatheredBytes(const StageWeights& weights, ShardGroup group) const {
+    const double each = std::min(weight_bytes(), compute_bytes());
+    const double all = static_cast<double>(weights.of(group).total) * each;
+    const FrozenWeightFormat& format = job_.state.frozen;
+    if (format.data_type == DataType::kUnspecified) return all;
+    double quantised = 0;
+    for (const WeightComponent component :
+         {WeightComponent::kAttentionQueryKeyValue, WeightComponent::kAttentionLatent,
+          WeightComponent::kAttentionOutput, WeightComponent::kRoutedExperts,
+          WeightComponent::kSharedExperts, WeightComponent::kDenseFeedForward}) {
+      const ShardCount& count = weights.of(group, component);
+      quantised += static_cast<double>(count.total - count.trainable);
+    }
+    return all - quantised * (each - QuantizedBytesAnElement(format));
+  }
+
   // Weights are gathered, and gradients reduced, layer by layer; the copies of a shard (HSDP) add
   // up once a step. Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 7.2.2;
   // pytorch/pytorch, torch/distributed/fsdp/_fully_shard.
   void AddShards() {
     const StageWeights weights = in_.model.weights().Stage(compute_.first_stage);
-    const double bytes = std::min(weight_bytes(), compute_bytes());
     const auto units = static_cast<double>(out_.layers + 1);
     for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
       const Groups among = GroupsOf(group);
-      const auto held = static_cast<double>(weights.of(group).total);
+      const double held = GatheredBytes(weights, group);
       const double gradients = static_cast<double>(weights.of(group).trainable) * gradient_bytes();
       out_.gather.Add(
-          in_.exchanges.TimeOf(CollectiveOp::kAllGather, held * bytes / units, among.shard)
-              .Times(units));
+          in_.exchanges.TimeOf(CollectiveOp::kAllGather, held / units, among.shard).Times(units));
       out_.reduce.Add(
           in_.exchanges.TimeOf(CollectiveOp::kReduceScatter, gradients / units, among.shard)
               .Times(units));

@@ -60,6 +60,16 @@ inline int64_t QuantizedBits(const FrozenWeightFormat& format) {
   return format.data_type == DataType::kInt8 ? 8 : 4;
 }
 
+// Bytes of an element with its share of scales: an fp32 a block, or a byte and an fp32 for 256 of
+// these (double quantisation). INT8's scales a row are left out.
+// Source: Dettmers et al. 2023 (arXiv 2305.14314) section 3.
+inline double QuantizedBytesAnElement(const FrozenWeightFormat& format) {
+  const double bytes = static_cast<double>(QuantizedBits(format)) / 8;
+  if (format.data_type == DataType::kInt8) return bytes;
+  const double block = format.block_size > 0 ? static_cast<double>(format.block_size) : 64;
+  return bytes + (format.double_quantization ? 1 + 4.0 / 256 : 4.0) / block;
+}
+
 // Bytes of scales for a GPU's part of a tensor, in one layer, stored in fp8.
 //   kTensor  4 per matrix                               per-tensor scaling, arXiv 2209.05433
 //   kBlock   4 ceil(rows / 128) ceil(columns / 128)     DeepSeek-V3, arXiv 2412.19437, section 3.3

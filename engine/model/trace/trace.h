@@ -111,6 +111,7 @@ struct TraceOp {
   double flops = 0;              // of matrix products, on this GPU
   double model_flops = 0;        // those that no other rank repeats, and no mask hides
   double gradient_elements = 0;  // of parameters, that it computes
+  double frozen_elements = 0;    // of layers' matrices that nothing trains, that it multiplies by
   FlopsComponent component = FlopsComponent::kAttentionQueryKeyValue;  // where flops > 0
   TraceOperands reads = {};
   TraceOperands writes = {};

@@ -146,7 +146,10 @@ bool TraceBuilder::AnyTrained(const Projection& projection) const {
 TraceBuilder::Product TraceBuilder::ProductOf(const Matrix& matrix, MatrixSplit split) const {
   const TensorShard& shard = *matrix.shard;
   const bool expert = shard.group == ShardGroup::kExpert;
-  Product out = {.n = shard.rows, .k = shard.columns, .trained = matrix.trained};
+  Product out = {.n = shard.rows,
+                 .k = shard.columns,
+                 .trained = matrix.trained,
+                 .routes = matrix.tensor->component == WeightComponent::kRouter};
   if (expert) {
     out.experts = shard.copies;
   } else if (split == MatrixSplit::kColumns) {
@@ -200,6 +203,9 @@ void TraceBuilder::AddProductOp(TracePass pass, const Projection& projection,
   const TraceOperand input = {multiplied};
   int64_t n = product.n;
   int64_t k = product.k;
+  const double weights =
+      static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(product.experts);
+  if (!product.trained && !product.routes) op.frozen_elements = weights;
   if (pass == TracePass::kForward || pass == TracePass::kRecompute) {
     op.reads = {input};
     op.writes = projection.outputs;
@@ -210,8 +216,7 @@ void TraceBuilder::AddProductOp(TracePass pass, const Projection& projection,
   } else {
     op.reads = GradientsOf(projection.outputs);
     op.reads.Add(input);
-    op.gradient_elements =
-        static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(product.experts);
+    op.gradient_elements = weights;
   }
   if (slots) {
     const auto experts = static_cast<double>(product.experts);

@@ -166,6 +166,7 @@ class TraceBuilder {
     int64_t k = 0;
     double model_share = 1;  // of its FLOPs that no other rank repeats
     bool trained = false;
+    bool routes = false;
     int64_t experts = 1;
   };
 

@@ -265,5 +265,64 @@ TEST(StageCompute, IsLeftOutUnlessAskedFor) {
   EXPECT_FALSE(PlanRun(run)->compute.has_value());
 }
 
+// Llama 3 8B on one GPU, adapters of query and value alone trained.
+RunSpec Adapted() {
+  RunSpec run = A100s("llama-3-8b", 4096, 1);
+  run.layout->global_batch_size = 1;
+  run.model.changes.base_frozen = true;
+  run.model.changes.adapters.emplace();
+  run.model.changes.adapters->rank = 16;
+  run.model.changes.adapters->targets = {{"attention", "query"}, {"attention", "value"}};
+  return run;
+}
+
+double FlopsIn(const StageCompute& stage, TracePass pass) {
+  double out = 0;
+  for (const TimedOperation& each : stage.operations) {
+    if (each.op.pass == pass) out += each.op.flops * static_cast<double>(each.layers);
+  }
+  return out;
+}
+
+// Frozen matrices have no weight gradients: of 2 x 8e9 FLOPs a token only the adapters', a
+// thousandth, remain. The optimizer moves the adapters alone.
+TEST(StageCompute, FrozenWeightsHaveNoGradients) {
+  RunSpec run = Adapted();
+  const StageCompute adapted = ComputeOf(run).stages[0];
+  const double forward = FlopsIn(adapted, TracePass::kForward);
+  EXPECT_GT(FlopsIn(adapted, TracePass::kWeightGradient), 0);
+  EXPECT_LT(FlopsIn(adapted, TracePass::kWeightGradient), 2e-3 * forward);
+  run.model.changes = {};
+  const StageCompute whole = ComputeOf(run).stages[0];
+  EXPECT_NEAR(FlopsIn(whole, TracePass::kForward) / forward, 1, 2e-3);
+  EXPECT_GT(FlopsIn(whole, TracePass::kWeightGradient), 0.8 * forward);
+  EXPECT_LT(adapted.step.expected.value(), 0.01 * whole.step.expected.value());
+}
+
+// QLoRA: 6.98e9 weights of the layers' matrices are read in 4 bits and a fp32 a 64 of them, 0.5625
+// bytes, and written in 2, before the forward products and again before the input gradients; the
+// first layer's projections of queries, keys and values need no input gradient.
+TEST(StageCompute, QuantisedWeightsAreWidenedBeforeEachProduct) {
+  RunSpec run = Adapted();
+  const ComputeEstimate plain = ComputeOf(run);
+  run.layout->frozen.data_type = DataType::kFp4;
+  const ComputeEstimate quantised = ComputeOf(run);
+  double forward = 0;
+  double backward = 0;
+  for (const TimedOperation& each : quantised.stages[0].operations) {
+    if (each.op.name != "dequantise") continue;
+    const auto& work = std::get<PassWork>(each.op.work);
+    EXPECT_NEAR(work.read_bytes / work.written_bytes, 0.5625 / 2, 1e-12);
+    (each.op.pass == TracePass::kForward ? forward : backward) +=
+        work.written_bytes * static_cast<double>(each.layers);
+  }
+  // 32 layers of 2 x 4096^2 + 2 x 4096 x 1024 + 3 x 4096 x 14336.
+  const double matrices = 32.0 * (2.0 * 4096 * 4096 + 2.0 * 4096 * 1024 + 3.0 * 4096 * 14336);
+  EXPECT_DOUBLE_EQ(forward, 2 * matrices);
+  EXPECT_LE(backward, forward);
+  EXPECT_GT(backward, 0.95 * forward);
+  EXPECT_GT(quantised.stages[0].micro_batch.expected, plain.stages[0].micro_batch.expected);
+}
+
 }  // namespace
 }  // namespace sextant
