@@ -141,16 +141,23 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
 }
 
 absl::Status CheckProgress(const WholeRun& whole) {
-  if (whole.elapsed.all() <= 1 / kLeastGoodput ||
-      !whole.interruptions.between_failures.has_value()) {
-    return absl::OkStatus();
+  const ElapsedShares& elapsed = whole.elapsed;
+  if (elapsed.all() * kLeastGoodput <= elapsed.steps + elapsed.stalls) return absl::OkStatus();
+  const Interruptions& in = whole.interruptions;
+  if (!in.between_failures.has_value()) {
+    return InvalidField("interruptions.checkpoint_interval",
+                        absl::StrFormat("leaves less than %g %% of the time to training, since a "
+                                        "checkpoint stalls it for %.3g s: give a longer one",
+                                        100 * kLeastGoodput, in.stall.value()));
   }
-  const std::string why = absl::StrFormat(
-      "the run fails every %.3g s on average and restarts in %.3g s, so that less than %g %% of "
-      "its time is training: give fewer failures, a shorter restart or more frequent checkpoints",
-      whole.interruptions.between_failures->value(), whole.interruptions.restart.value(),
-      100 * kLeastGoodput);
-  return InvalidField(kFailures, why);
+  return InvalidField(
+      kFailures,
+      absl::StrFormat(
+          "the run fails every %.3g s on average and restarts in %.3g s, so that less than %g %% "
+          "of "
+          "its time is training: give fewer failures, a shorter restart or more frequent "
+          "checkpoints",
+          in.between_failures->value(), in.restart.value(), 100 * kLeastGoodput));
 }
 
 absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole) {

@@ -311,6 +311,10 @@ TEST(WholeRun, RefusesRunsWithoutProgress) {
   run.interruptions.checkpoint_interval_seconds = 10;
   expect(run, "interruptions.checkpoint_interval", "at least 44.1 s");
   run.interruptions = {};
+  run.interruptions.checkpoint_write_bytes_per_second = 1;
+  run.interruptions.checkpoint_interval_seconds = 3600;
+  expect(run, "interruptions.checkpoint_interval", "stalls it for 9.8e+11 s");
+  run.interruptions = {};
   run.interruptions.failures_per_device_hour = 1e-5;
   expect(run, "interruptions.checkpoint_write_bytes_per_second", "is required");
 }
