@@ -20,13 +20,16 @@ namespace {
 
 constexpr double kSecondsPerMinute = 60;
 constexpr double kLeastGoodput = 0.01;
+constexpr double kMostCounted = 9.2e18;
 constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embeddings
 constexpr char kFailures[] = "interruptions.failures_per_device_hour";
 constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
 
 bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
 
-Bytes Rounded(double bytes) { return Bytes(static_cast<int64_t>(std::ceil(bytes))); }
+// Counts beyond an int64 end at its limit.
+int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMostCounted)); }
+Bytes Rounded(double bytes) { return Bytes(Whole(std::ceil(bytes))); }
 
 // Bytes that a device reads for each parameter that it holds, and for each that it trains.
 struct ReadRule {
@@ -109,7 +112,7 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
   out.write = *checkpoint.write;
   out.stall = out.write * spec.checkpoint_stall_ratio.value_or(1);
   out.restart = Seconds(spec.restart_seconds.value_or(0)) + checkpoint.resume.value_or(Seconds(0));
-  const Seconds behind = out.write - out.stall;
+  const Seconds in_background = out.write - out.stall;
   if (spec.fails()) {
     out.between_failures =
         Seconds(kSecondsPerHour /
@@ -130,11 +133,11 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
   }
   if (spec.checkpoint_interval_seconds.has_value()) {
     out.interval = Seconds(*spec.checkpoint_interval_seconds);
-    if (*out.interval < behind) {
+    if (*out.interval < in_background) {
       return InvalidField("interruptions.checkpoint_interval",
                           absl::StrFormat("must be at least %.3g s: a checkpoint is still being "
                                           "written for so long while the run trains",
-                                          behind.value()));
+                                          in_background.value()));
     }
   }
   return out;
@@ -154,8 +157,7 @@ absl::Status CheckProgress(const WholeRun& whole) {
       kFailures,
       absl::StrFormat(
           "the run fails every %.3g s on average and restarts in %.3g s, so that less than %g %% "
-          "of "
-          "its time is training: give fewer failures, a shorter restart or more frequent "
+          "of its time is training: give fewer failures, a shorter restart or more frequent "
           "checkpoints",
           in.between_failures->value(), in.restart.value(), 100 * kLeastGoodput));
 }
@@ -253,7 +255,7 @@ void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   }
   if (in.interval.has_value()) {
     const double work = basis->duration.value() * (1 + in.stall_ratio);
-    whole.checkpoint.count = static_cast<int64_t>(std::floor(work / in.interval->value()));
+    whole.checkpoint.count = Whole(std::floor(work / in.interval->value()));
   }
   if (whole.data.has_value()) {
     whole.data->read_rate.emplace(basis->tokens_per_second *

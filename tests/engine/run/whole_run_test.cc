@@ -109,6 +109,20 @@ TEST(WholeRun, AResumeReadsReplicasTwice) {
   EXPECT_GE(plan.whole_run.checkpoint.resume_read_per_device.value(), read / 64);
 }
 
+// The largest model and the most tokens that requests allow.
+TEST(WholeRun, TheLargestRunsHaveFiniteFigures) {
+  RunSpec run = Bare70b();
+  run.model.parameter_count = 1'000'000'000'000'000;
+  run.training.token_count = 1'000'000'000'000'000'000;
+  run.interruptions.checkpoint_write_bytes_per_second = 1e18;
+  run.interruptions.checkpoint_interval_seconds = 1;
+  const Plan plan = Planned(run);
+  EXPECT_EQ(plan.whole_run.checkpoint.size, Bytes(14'000'000'000'000'000));
+  EXPECT_DOUBLE_EQ(plan.whole_run.checkpoint.write->value(), 0.014);
+  ASSERT_TRUE(plan.whole_run.checkpoint.count.has_value());
+  EXPECT_GT(*plan.whole_run.checkpoint.count, 0);
+}
+
 TEST(WholeRun, AdaptersAloneAreWritten) {
   RunSpec run = Llama70b();
   run.layout.reset();
