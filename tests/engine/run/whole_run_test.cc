@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/chance.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/engine/run/plan_parts.h"
@@ -307,7 +306,6 @@ TEST(WholeRun, ABackgroundWriteStallsLess) {
   EXPECT_EQ(plan.whole_run.elapsed.checkpoints, 0);
 }
 
-// Each says what to write instead, and of which field.
 TEST(WholeRun, RefusesRunsWithoutProgress) {
   const auto expect = [](const RunSpec& run, const char* field, const char* words) {
     EXPECT_THAT(PlanRun(run).status(), HasViolation(field, HasSubstr(words)));
@@ -396,14 +394,6 @@ TEST(WholeRun, MetasInterruptionsOf16384Gpus) {
   run.interruptions.checkpoint_write_bytes_per_second = 1e12;
   const Plan plan = Planned(run);
   EXPECT_NEAR(plan.whole_run.interruptions.between_failures->value() / 3600, 3.093, 1e-3);
-}
-
-TEST(Chance, OfALimitByHand) {
-  EXPECT_EQ(ChanceAtMost({1, 2, 4}, 2), 0.5);
-  EXPECT_NEAR(ChanceAtMost({1, 2, 4}, 4), 0.9, 1e-12);
-  EXPECT_NEAR(ChanceAtMost({1, 2, 4}, 1), 0.1, 1e-12);
-  EXPECT_EQ(ChanceAtMost({2, 2, 2}, 2), 1);
-  EXPECT_EQ(ChanceAtMost({2, 2, 2}, 1.9), 0);
 }
 
 }  // namespace
