@@ -284,6 +284,8 @@ constexpr FieldFlag kPlanFlags[] = {
      "a token goes once to each server, not to each expert", kSoftware},
     {"--pipeline-exchange-exposure", "layout.software.pipeline_exchange_exposure",
      "sends of interleaved stages: added over alone", kSoftware},
+    {"--expert-exchange-exposure", "layout.software.expert_exchange_exposure",
+     "exchanges among experts: added over alone", kSoftware},
 };
 
 // Words for fields that hold messages: the ways to name devices, the network and the software.

@@ -17,6 +17,9 @@ constexpr char kFitted[] =
 constexpr char kNoOverlap[] =
     "NVIDIA/Megatron-LM, megatron/training/arguments.py @d98e8a64: "
     "tensor parallel overlap is off by default";
+constexpr char kNoExpertOverlap[] =
+    "NVIDIA/Megatron-LM, megatron/training/arguments.py: overlap_moe_expert_parallel_comm is off "
+    "by default";
 constexpr char kOverlaps[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/training/comm_overlap.py @067f987d";
 constexpr char kGradientOverlap[] =
@@ -98,6 +101,7 @@ constexpr SoftwareStack Generic() {
            {kHopperExpertSeconds, kHopperExpertSeconds, kBlackwellExpertSeconds, kFitted})
       .Set(Constant::kOneCopyPerNode, 0, "NVIDIA/Megatron-LM: moe_token_dispatcher_type alltoall")
       .Set(Constant::kPipelineExchangeExposure, 0.3, kSends)
+      .Set(Constant::kExpertExchangeExposure, 1.0, kNoExpertOverlap)
       .Experts(1.3, 1.4)
       .Generic()
       .Done();
@@ -203,12 +207,22 @@ constexpr SoftwareStack DeepSpeedZero3() {
       .Done();
 }
 
+// Exchanges among experts run under the other direction's products, on 20 of a GPU's 132
+// multiprocessors. What the products lose by that is not in any constant.
+constexpr SoftwareStack DeepSeek() {
+  return StackWriter(Generic(), "deepseek", "DeepSeek's own (HAI-LLM), DualPipe")
+      .Set(Constant::kExpertExchangeExposure, 0,
+           "DeepSeek-AI 2024 (arXiv 2412.19437) section 3.2.1: DualPipe hides the exchange")
+      .Set(Constant::kOneCopyPerNode, 1, kDeepEp)
+      .Done();
+}
+
 constexpr SoftwareStack kStacks[] = {Generic(),        MegatronLm(), MegatronLm2022(),
                                      MegatronBridge(), MegaScale(),  MegatronDeepSpeed(),
                                      DeepSpeed(),      InternEvo(),  PytorchFsdp(),
                                      LlmFoundry(),     Torchtitan(), FmsFsdp(),
                                      MaxText(),        Pax(),        PytorchDdp(),
-                                     DeepSpeedZero3()};
+                                     DeepSpeedZero3(), DeepSeek()};
 
 struct ConstantRow {
   absl::string_view name;
@@ -224,7 +238,7 @@ constexpr ConstantRow kConstants[] = {
     {"sustained_time_ratio", {0.5, 5}},       {"narrow_sustained_time_ratio", {0.5, 5}},
     {"narrow_product_time_ratio", {0.5, 10}}, {"expert_time_ratio", {0.5, 10}},
     {"expert_layer_host_seconds", {0, 1}},    {"one_copy_per_node", {0, 1}},
-    {"pipeline_exchange_exposure", {0, 2}},
+    {"pipeline_exchange_exposure", {0, 2}},   {"expert_exchange_exposure", {0, 2}},
 };
 static_assert(sizeof(kConstants) / sizeof(kConstants[0]) == kStackConstantCount);
 

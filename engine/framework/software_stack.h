@@ -33,8 +33,9 @@ enum class StackConstant {
   kExpertLayerHostSeconds,    // least time of a layer of experts, forward and backward
   kOneCopyPerNode,            // 1: a token crosses the network once for each node; 0: each expert
   kPipelineExchangeExposure,  // of sends between interleaved stages: as of tensor exchanges
+  kExpertExchangeExposure,    // of exchanges among experts: likewise
 };
-inline constexpr size_t kStackConstantCount = 15;
+inline constexpr size_t kStackConstantCount = 16;
 
 // "attention_time_ratio": a request's name for it.
 absl::string_view StackConstantName(StackConstant constant);

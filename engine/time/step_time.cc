@@ -66,8 +66,8 @@ class Step {
   double constant(Constant constant) const { return in_.software.of(constant); }
   double& part(StepCause cause) { return At(out_.parts, cause); }
 
-  // Exchanges of tensor parallel ranks add the stack's share of their time, rings what attention
-  // does not hide, those of experts all.
+  // Exchanges of tensor parallel ranks and of experts add the stack's share of their time, rings
+  // what attention does not hide.
   double AddPass(const PassSeconds& pass, StageParts& out) const {
     const double arithmetic = slow_.at(StepRate::kArithmetic);
     const double attention = pass.of(KernelKind::kAttention) * arithmetic;
@@ -80,7 +80,8 @@ class Step {
          {StepCause::kTensorExchange,
           slow_(pass.tensor) * constant(Constant::kTensorExchangeExposure)},
          {StepCause::kContextExchange, std::max(0.0, slow_(pass.context) - attention)},
-         {StepCause::kExpertExchange, slow_(pass.expert)}}};
+         {StepCause::kExpertExchange,
+          slow_(pass.expert) * constant(Constant::kExpertExchangeExposure)}}};
     double sum = 0;
     for (const auto& [cause, seconds] : added) {
       At(out.parts, cause) += seconds;

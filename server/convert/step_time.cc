@@ -44,6 +44,8 @@ constexpr NumberField kNumbers[] = {
      &Wire::expert_layer_host_seconds},
     {Constant::kPipelineExchangeExposure, &Wire::has_pipeline_exchange_exposure,
      &Wire::pipeline_exchange_exposure},
+    {Constant::kExpertExchangeExposure, &Wire::has_expert_exchange_exposure,
+     &Wire::expert_exchange_exposure},
 };
 // All but one_copy_per_node.
 static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) + 1 == kStackConstantCount);

@@ -137,16 +137,27 @@ TEST(BuildPlanRequest, FillsEveryField) {
 }
 
 TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
-  ExpectRequest(
-      {"--node-type=dgx-h100", "--network=ib-ndr", "--network-bytes-per-second=25e9",
-       "--software=torchtitan", "--attention-time-ratio=1.1", "--memory-pass-time-ratio=1.2",
-       "--tensor-exchange-exposure=0.5", "--data-exchange-overlap=0.9", "--overlap-contention=0.3",
-       "--host-seconds-per-layer=1e-4", "--broadcast-seconds-per-rank=0.02",
-       "--growth-per-doubling=0.004", "--sustained-time-ratio=1.3",
-       "--narrow-sustained-time-ratio=1.4", "--narrow-product-time-ratio=1.5",
-       "--expert-time-ratio=1.6", "--expert-layer-host-seconds=0.009", "--one-copy-per-node=false",
-       "--pipeline-exchange-exposure=0.3"},
-      R"({"cluster": {"node_type": "dgx-h100",
+  ExpectRequest({"--node-type=dgx-h100",
+                 "--network=ib-ndr",
+                 "--network-bytes-per-second=25e9",
+                 "--software=torchtitan",
+                 "--attention-time-ratio=1.1",
+                 "--memory-pass-time-ratio=1.2",
+                 "--tensor-exchange-exposure=0.5",
+                 "--data-exchange-overlap=0.9",
+                 "--overlap-contention=0.3",
+                 "--host-seconds-per-layer=1e-4",
+                 "--broadcast-seconds-per-rank=0.02",
+                 "--growth-per-doubling=0.004",
+                 "--sustained-time-ratio=1.3",
+                 "--narrow-sustained-time-ratio=1.4",
+                 "--narrow-product-time-ratio=1.5",
+                 "--expert-time-ratio=1.6",
+                 "--expert-layer-host-seconds=0.009",
+                 "--one-copy-per-node=false",
+                 "--pipeline-exchange-exposure=0.3",
+                 "--expert-exchange-exposure=0.2"},
+                R"({"cluster": {"node_type": "dgx-h100",
             "network": {"name": "ib-ndr", "bytes_per_second": 25e9}},
           "layout": {"software": {"name": "torchtitan", "attention_time_ratio": 1.1,
             "memory_pass_time_ratio": 1.2, "tensor_exchange_exposure": 0.5,
@@ -155,7 +166,8 @@ TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
             "growth_per_doubling": 0.004, "sustained_time_ratio": 1.3,
             "narrow_sustained_time_ratio": 1.4, "narrow_product_time_ratio": 1.5,
             "expert_time_ratio": 1.6, "expert_layer_host_seconds": 0.009,
-            "one_copy_per_node": false, "pipeline_exchange_exposure": 0.3}}})");
+            "one_copy_per_node": false, "pipeline_exchange_exposure": 0.3,
+            "expert_exchange_exposure": 0.2}}})");
 }
 
 TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {

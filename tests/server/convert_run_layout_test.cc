@@ -55,7 +55,8 @@ constexpr char kEveryField[] = R"json({
     "sustained_time_ratio": 0.58, "narrow_sustained_time_ratio": 0.59,
     "narrow_product_time_ratio": 0.60, "expert_time_ratio": 0.61,
     "expert_layer_host_seconds": 0.62, "one_copy_per_node": true,
-    "pipeline_exchange_exposure": 0.64},
+    "pipeline_exchange_exposure": 0.64,
+    "expert_exchange_exposure": 0.65},
   "batch_ramp": [{"token_count": 65, "global_batch_size": 66}]})json";
 
 class EveryField : public ::testing::Test {
@@ -150,7 +151,7 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::BatchPhase::descriptor()->field_count(), 2);
-  EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 16);
+  EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 17);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);

@@ -25,6 +25,7 @@ constexpr double kPcie5 = 63 * kGiga;
 
 constexpr absl::string_view kA100[] = {"a100-sxm-40", "a100-sxm-80"};
 constexpr absl::string_view kH100[] = {"h100-sxm"};
+constexpr absl::string_view kH800[] = {"h800-sxm"};
 constexpr absl::string_view kH200[] = {"h200-sxm"};
 constexpr absl::string_view kB200[] = {"b200-sxm"};
 constexpr absl::string_view kB300[] = {"b300-sxm"};
@@ -62,6 +63,11 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
+      .notes = kNoNetwork},
+    {.name = "hgx-h800", .product_name = "NVIDIA HGX H800 8-GPU", .accelerators = kH800,
+      .link = "NVLink 4 through NVSwitch, 8 of 18 links", .switch_reduces = true,
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Recalled(200 * kGiga), .host_rate = Recalled(kPcie5),
       .notes = kNoNetwork},
     {.name = "dgx-h200", .product_name = "NVIDIA DGX H200", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,

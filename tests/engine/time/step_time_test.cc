@@ -103,6 +103,16 @@ TEST(StepTime, PartsSumToTheStep) {
 
 // A stage with a head, 5 ms more forward and 10 backward: half of the micro-batches of both stages
 // meet it, and all parts still sum to the pipeline.
+TEST(StepTime, ExchangesAmongExpertsAddTheirExposure) {
+  StageTime stage = Stage();
+  stage.forward.expert.across = 1e-3;
+  const double full = StepOf().Of({stage}).of(StepCause::kExpertExchange);
+  EXPECT_NEAR(full, 8 * 1e-3, 1e-12);
+  const StepEstimate hidden =
+      StepOf().Set(StackConstant::kExpertExchangeExposure, 0.25).Of({stage});
+  EXPECT_NEAR(hidden.of(StepCause::kExpertExchange), full / 4, 1e-12);
+}
+
 TEST(StepTime, DualPipesStagesShareTheirWork) {
   MemoryJob job = Job();
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
