@@ -21,6 +21,7 @@ std::string RowsText(const std::vector<StepCase>& cases);
 // Everything the report is made of.
 struct StepResults {
   StepCases rows = {};
+  StepCases tuned = {};  // fine-tuning, in no other table
   StepFolds folds = {};
   std::map<const StepCase*, double> generic = {};    // of an unknown stack
   std::map<const StepCase*, double> near_step = {};  // that, times one measured step

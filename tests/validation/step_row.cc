@@ -36,15 +36,42 @@ struct Parts {
   StepModel model = {};
 };
 
+// LoRA of NVIDIA's fine-tuning recipes in their fastest settings: rank 8 for models of 7 to 13
+// billion parameters and 16 above, on the product of query, key and value alone. Source:
+// NVIDIA/NeMo nemo/collections/llm/recipes/llama3_70b.py, performance_mode; ranks from memory.
+constexpr int64_t kSmallRank = 8;
+constexpr int64_t kLargeRank = 16;
+constexpr int64_t kLargeHidden = 8192;
+
+void SetAdapters(const CsvRow& row, v1::ModelSpec& out) {
+  v1::ModelChanges& changes = *out.mutable_changes();
+  const bool large = WholeCell(row, "hidden").value_or(0) >= kLargeHidden;
+  changes.mutable_adapters()->set_rank(large ? kLargeRank : kSmallRank);
+  for (const char* target : {"attention.query", "attention.key", "attention.value"}) {
+    changes.mutable_adapters()->add_targets(target);
+  }
+  changes.set_base_frozen(true);
+}
+
+absl::Status CheckTask(const CsvRow& row, StepTask task) {
+  const std::string name = Cell(row, "task");
+  const bool tuned = name != "pretrain";
+  if (tuned != (task == StepTask::kFineTuning)) {
+    return absl::InvalidArgumentError(tuned ? "fine-tuning" : "pre-training");
+  }
+  if (tuned && !WholeCell(row, "micro_batch").has_value()) {
+    return absl::InvalidArgumentError("printed again with its micro-batch");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Parts> PartsOf(const CsvRow& row) {
   Parts out;
-  if (Cell(row, "task") != "pretrain") {
-    return absl::InvalidArgumentError("fine-tuning");
-  }
   SEXTANT_ASSIGN_OR_RETURN(out.hardware, StepHardwareOf(row));
   SEXTANT_ASSIGN_OR_RETURN(out.software, StepSoftwareOf(row));
   SEXTANT_ASSIGN_OR_RETURN(out.format, StepFormatOf(row));
   SEXTANT_ASSIGN_OR_RETURN(out.model, StepModelOf(row));
+  if (Cell(row, "task") == "lora") SetAdapters(row, out.model.spec);
   return out;
 }
 
@@ -70,8 +97,8 @@ v1::PlanRunRequest BaseRequest(const CsvRow& row, const Parts& parts) {
   cluster.set_node_type(std::string(parts.hardware->node_type));
   cluster.mutable_network()->set_bytes_per_second(StepNetworkOf(row, *parts.hardware));
   out.mutable_options()->set_assumed_mfu(kBaselineMfu);
-  // It says nothing about experts: theirs are counted exactly.
-  if (!parts.model.experts) {
+  // It says nothing about experts and frozen weights: theirs are counted exactly.
+  if (!parts.model.experts && !out.model().changes().base_frozen()) {
     out.mutable_options()->set_flops_convention(v1::FLOPS_CONVENTION_PALM_2022);
   }
   return out;
@@ -185,6 +212,7 @@ void SetScales(const Parts& parts, StepRow& out) {
 void SetNames(const CsvRow& row, const Parts& parts, StepRow& out) {
   out.id = Cell(row, "id");
   out.source = Cell(row, "source");
+  out.task = Cell(row, "task");
   out.framework = std::string(parts.software->name);
   out.stack = std::string(parts.software->stack);
   out.hardware = std::string(parts.hardware->label);
@@ -222,9 +250,10 @@ StepClass StepRow::step_class() const {
   return narrow ? StepClass::kNarrow : StepClass::kWide;
 }
 
-absl::StatusOr<StepRow> StepRowOf(const CsvRow& row) {
+absl::StatusOr<StepRow> StepRowOf(const CsvRow& row, StepTask task) {
   StepRow out;
   SEXTANT_ASSIGN_OR_RETURN(out.measured, MeasuredStepSeconds(row));
+  SEXTANT_RETURN_IF_ERROR(CheckTask(row, task));
   SEXTANT_ASSIGN_OR_RETURN(const Parts parts, PartsOf(row));
   SEXTANT_RETURN_IF_ERROR(RequiredCell(row, "seq_len", "sequence length").status());
   SetNames(row, parts, out);
@@ -249,10 +278,10 @@ absl::StatusOr<StepRow> StepRowOf(const CsvRow& row) {
   return out;
 }
 
-StepRows StepRowsOf(const std::vector<CsvRow>& table) {
+StepRows StepRowsOf(const std::vector<CsvRow>& table, StepTask task) {
   StepRows out;
   for (const CsvRow& row : table) {
-    absl::StatusOr<StepRow> translated = StepRowOf(row);
+    absl::StatusOr<StepRow> translated = StepRowOf(row, task);
     if (translated.ok()) {
       out.rows.push_back(*std::move(translated));
     } else {

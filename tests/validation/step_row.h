@@ -46,6 +46,7 @@ struct StepRow {
   std::string accelerator = {};  // "h100-sxm"
   std::string model = {};        // without size of cluster or date
   std::string format = {};       // "bf16"
+  std::string task = {};         // "pretrain", "sft", "lora"
   std::string strategy = {};     // "tensor and pipeline", of the report
   std::string family = {};       // model, framework and format
   std::string sweep = {};        // rows of which the fastest layout can be asked for
@@ -70,8 +71,11 @@ struct StepRow {
   StepClass step_class() const;
 };
 
+// What a table's rows are asked about: they are scored apart.
+enum class StepTask { kPretraining, kFineTuning };
+
 // `row` by its columns. Errors: kInvalidArgument with the reason why it is left out.
-absl::StatusOr<StepRow> StepRowOf(const CsvRow& row);
+absl::StatusOr<StepRow> StepRowOf(const CsvRow& row, StepTask task = StepTask::kPretraining);
 
 struct StepLeftOut {
   std::string source = {};
@@ -85,7 +89,7 @@ struct StepRows {
 };
 
 // All rows of measured_runs.csv, or of a file with its columns.
-StepRows StepRowsOf(const std::vector<CsvRow>& table);
+StepRows StepRowsOf(const std::vector<CsvRow>& table, StepTask task = StepTask::kPretraining);
 
 }  // namespace sextant
 

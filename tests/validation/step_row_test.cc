@@ -134,6 +134,22 @@ TEST(StepRowTest, SaysWhyARowIsLeftOut) {
   EXPECT_EQ(reason(row, "global_batch", "1"), "the batch is no multiple of the micro-batches");
 }
 
+TEST(StepRowTest, FineTuningIsTranslatedApart) {
+  CsvRow row = Row(kLlama);
+  row["task"] = "lora";
+  const auto tuned = StepRowOf(row, StepTask::kFineTuning);
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  EXPECT_EQ(tuned->task, "lora");
+  const v1::ModelChanges& changes = tuned->requests.front().model().changes();
+  EXPECT_EQ(changes.adapters().rank(), 16);
+  EXPECT_EQ(changes.adapters().targets_size(), 3);
+  EXPECT_TRUE(changes.base_frozen());
+  row["micro_batch"] = "";
+  EXPECT_EQ(StepRowOf(row, StepTask::kFineTuning).status().message(),
+            "printed again with its micro-batch");
+  EXPECT_EQ(StepRowOf(Row(kLlama), StepTask::kFineTuning).status().message(), "pre-training");
+}
+
 TEST(StepMeasuredTest, TimesByTheSourcesCount) {
   // 96 x 512 x 2048 x 24 x 2304^2 x (1 + 2048 / 13824 + 51200 / (16 x 24 x 2304)) FLOPs
   // = 1.2825e16 x (1 + 0.148148 + 0.057870) = 1.54668e16, at 32 x 137e12 a second.

@@ -20,8 +20,8 @@ absl::StatusOr<StepCase> CaseOf(StepRow row, StepAsker& asker) {
 
 }  // namespace
 
-StepCases StepCasesOf(const std::vector<CsvRow>& table, StepAsker& asker) {
-  StepRows rows = StepRowsOf(table);
+StepCases StepCasesOf(const std::vector<CsvRow>& table, StepAsker& asker, StepTask task) {
+  StepRows rows = StepRowsOf(table, task);
   StepCases out = {.left_out = std::move(rows.left_out)};
   for (StepRow& row : rows.rows) {
     const StepLeftOut names = {.source = row.source, .id = row.id};

@@ -27,7 +27,8 @@ struct StepCases {
 };
 
 // All rows of `table`, asked with their stacks' own constants.
-StepCases StepCasesOf(const std::vector<CsvRow>& table, StepAsker& asker);
+StepCases StepCasesOf(const std::vector<CsvRow>& table, StepAsker& asker,
+                      StepTask task = StepTask::kPretraining);
 
 using StepGroup = std::vector<const StepCase*>;
 

@@ -201,6 +201,31 @@ std::string ConstantTable(const StepResults& results) {
   return out;
 }
 
+std::string FineTuningTable(const std::vector<StepCase>& cases) {
+  std::string out =
+      "| task | rows | median / p90 % | bias % | within 10 % | within 20 % | inside the interval |"
+      "\n| --- | --- | --- | --- | --- | --- | --- |\n";
+  const StepGroup all = Where(cases, [](const StepCase&) { return true; });
+  for (const auto& [task, group] : GroupsBy(all, [](const StepCase& each) {
+         return absl::StrCat(each.row.task, ", ", each.row.narrow ? "8 bit" : "16 bit");
+       })) {
+    const auto inside = std::count_if(group.begin(), group.end(), [](const StepCase* each) {
+      return each->predicted.Covers(each->row.measured);
+    });
+    absl::StrAppend(&out, "| ", task, " | ", Numbers(ScoreOf(group, InSight)), " ", inside, " |\n");
+  }
+  absl::StrAppend(&out, "\n| row | task | model | format | GPUs | seconds | predicted | interval |",
+                  " error % |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const StepCase& each : cases) {
+    absl::StrAppendFormat(&out, "| %s | %s | %s | %s | %d %s | %.4g | %.4g | %.4g to %.4g | %s |\n",
+                          each.row.id, each.row.task, each.row.model, each.row.format,
+                          each.row.layout.devices, each.row.hardware, each.row.measured,
+                          each.predicted.expected, each.predicted.low, each.predicted.high,
+                          Signed(each.Error()));
+  }
+  return out;
+}
+
 std::string OpenTable(const StepResults& results) {
   std::string out =
       "| open | rows | within the span | its width, median % | beyond it, median / p90 % | left "

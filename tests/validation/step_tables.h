@@ -17,6 +17,8 @@ std::string OtherWaysTable(const StepResults& results);
 // In sight, by `column`: "source", "hardware", "framework", "format" or "strategy".
 std::string GroupTable(const StepResults& results, const std::string& column);
 std::string ConstantTable(const StepResults& results);
+// Errors in sight by task, then each row.
+std::string FineTuningTable(const std::vector<StepCase>& cases);
 std::string OpenTable(const StepResults& results);
 std::string SweepTable(const StepResults& results);
 std::string BandTable(const StepResults& results);

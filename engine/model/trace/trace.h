@@ -94,6 +94,7 @@ class TraceOperands {
   void Add(TraceOperand operand) { operands_[size_++] = operand; }
   const TraceOperand* begin() const { return operands_.data(); }
   const TraceOperand* end() const { return operands_.data() + size_; }
+  size_t size() const { return size_; }
 
  private:
   std::array<TraceOperand, kMax> operands_ = {};

@@ -289,7 +289,7 @@ void TraceBuilder::AddProjection(const Projection& projection) {
   }
   if (dense && projection.split == MatrixSplit::kColumns) SumOutput(projection);
   if (!projection.adapted || !context_.spec.adapters.has_value()) return;
-  for (const absl::string_view name : projection.names) AddAdapter(projection, name);
+  for (size_t i = 0; i < projection.names.size(); ++i) AddAdapter(projection, i);
 }
 
 uint8_t TraceBuilder::QuantisedInput(const Projection& projection) {
@@ -331,9 +331,11 @@ void TraceBuilder::SumOutput(const Projection& projection) {
              {CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, GradientsOf(output), {});
 }
 
-// y += up(down(dropout(x))). The adapter's matrix on the divided axis of its target is divided, the
-// other one is whole. Source: Hu et al. 2021 (arXiv 2106.09685) section 4.1.
-void TraceBuilder::AddAdapter(const Projection& projection, absl::string_view name) {
+// y += alpha / rank up(down(dropout(x))). The adapter's matrix on the divided axis of its target is
+// divided, the other one is whole. Source: Hu et al. 2021 (arXiv 2106.09685) section 4.1; scale and
+// sums are passes of their own in huggingface/peft, src/peft/tuners/lora/layer.py.
+void TraceBuilder::AddAdapter(const Projection& projection, size_t index) {
+  const absl::string_view name = projection.names[index];
   const Matrix down = Find(projection.module, name, WeightRole::kAdapterDown);
   if (down.tensor == nullptr) return;
   const Matrix up = Find(projection.module, name, WeightRole::kAdapterUp);
@@ -362,15 +364,22 @@ void TraceBuilder::AddAdapter(const Projection& projection, absl::string_view na
   if (columns && !slots) SumOutput(part);
   part.op = "adapter_up";
   part.input = inner;
-  part.outputs = projection.outputs;
+  const TraceOperands& outputs = projection.outputs;
+  const TraceOperand output = *(outputs.begin() + (index < outputs.size() ? index : 0));
+  part.outputs = {output};
   part.split = columns ? MatrixSplit::kNone : projection.split;
   part.input_needs_gradient = true;
   const bool gathers = part.split == MatrixSplit::kRows && !slots;
   const uint8_t multiplied = gathers ? GatheredInput(inner) : inner;
   AddProduct(part, ProductOf(up, part.split), multiplied);
   if (multiplied != inner) Gather(TracePass::kRecompute, inner, multiplied);
-  const TraceOperand output = *projection.outputs.begin();
+  Pass(TracePass::kInputGradient, "scale_adapter", {{output.tensor, true}},
+       {{output.tensor, true}});
+  Pass(TracePass::kForward, "scale_adapter", {output}, {output});
   Pass(TracePass::kForward, "add_adapter", {output, output}, {output});
+  if (!projection.input_needs_gradient) return;
+  const TraceOperand gradient = {projection.input, true};
+  Pass(TracePass::kInputGradient, "add_adapter_gradient", {gradient, gradient}, {gradient});
 }
 
 void TraceBuilder::Finish(bool recompute) {

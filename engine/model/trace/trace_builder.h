@@ -178,7 +178,8 @@ class TraceBuilder {
   void AddProduct(const Projection& projection, const Product& product, uint8_t multiplied);
   void AddProductOp(TracePass pass, const Projection& projection, const Product& product,
                     uint8_t multiplied);
-  void AddAdapter(const Projection& projection, absl::string_view name);
+  // That of the matrix projection.names[index].
+  void AddAdapter(const Projection& projection, size_t index);
   void Quantise(TracePass pass, uint8_t input, uint8_t copy);
   void Gather(TracePass pass, uint8_t part, uint8_t gathered);
   uint8_t QuantisedInput(const Projection& projection);

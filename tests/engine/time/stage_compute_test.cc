@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
 #include <variant>
 
 #include "engine/hardware/catalogue.h"
@@ -297,6 +300,24 @@ TEST(StageCompute, FrozenWeightsHaveNoGradients) {
   EXPECT_NEAR(FlopsIn(whole, TracePass::kForward) / forward, 1, 2e-3);
   EXPECT_GT(FlopsIn(whole, TracePass::kWeightGradient), 0.8 * forward);
   EXPECT_LT(adapted.step.expected.value(), 0.01 * whole.step.expected.value());
+}
+
+// An adapter's output is scaled and added, its gradient scaled. Of 32 layers the first, whose input
+// is the frozen embedding, sums no input gradient. Query 4096 wide, value 1024; 2 bytes an element.
+TEST(StageCompute, AdaptersAreScaledAndSummed) {
+  std::map<std::pair<std::string, TracePass>, double> bytes;
+  for (const TimedOperation& each : ComputeOf(Adapted()).stages[0].operations) {
+    const auto* const work = std::get_if<PassWork>(&each.op.work);
+    if (work == nullptr) continue;
+    bytes[{std::string(each.op.name), each.op.pass}] +=
+        (work->read_bytes + work->written_bytes) * static_cast<double>(each.layers);
+  }
+  const double outputs = 32.0 * 4096 * (4096 + 1024) * 2;
+  EXPECT_DOUBLE_EQ((bytes[{"scale_adapter", TracePass::kForward}]), 2 * outputs);
+  EXPECT_DOUBLE_EQ((bytes[{"scale_adapter", TracePass::kInputGradient}]), 2 * outputs);
+  EXPECT_DOUBLE_EQ((bytes[{"add_adapter", TracePass::kForward}]), 3 * outputs);
+  EXPECT_DOUBLE_EQ((bytes[{"add_adapter_gradient", TracePass::kInputGradient}]),
+                   3 * 31.0 * 2 * 4096 * 4096 * 2);
 }
 
 // QLoRA: 6.98e9 weights of the layers' matrices are read in 4 bits and a fp32 a 64 of them, 0.5625
