@@ -198,25 +198,10 @@ JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
   return out;
 }
 
-// Pads the vocabulary as the framework does, where the request says nothing of padding.
-void PadVocabulary(const RunLayout& layout, ResolvedRun& out) {
-  const EmbeddingSpec& embedding = out.shape.architecture->embedding;
-  const int64_t tensor = layout.parallel.tensor_parallel_size;
-  if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
-    return;
-  }
-  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
-  const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
-  if (padded == embedding.vocabulary_size) return;
-  auto shape = std::make_unique<ArchitectureSpec>(*out.shape.architecture);
-  shape->embedding.padded_vocabulary_size = padded;
-  out.padded = std::move(shape);
-}
-
 // The job of the run's layout, with the model `out.shape`.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
-  if (!run.layout.has_value()) return;
-  PadVocabulary(*run.layout, out);
+  if (!run.layout.has_value() || run.options.search != SearchExtent::kNone) return;
+  out.padded = PaddedShape(*run.layout, *out.shape.architecture);
   const ArchitectureSpec& shape = out.counted_shape();
   const MemoryJob job = JobOf({shape, out.precision, run.training.optimizer, out.generation},
                               ChoiceToCheck(run, violations), violations);
@@ -358,6 +343,21 @@ DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
 RateSource ResolvedRun::matmul_source() const {
   if (measured.has_value()) return measured->source;
   return peak.has_value() ? rates.front().source : RateSource::kDatasheet;
+}
+
+std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
+                                                    const ArchitectureSpec& shape) {
+  const EmbeddingSpec& embedding = shape.embedding;
+  const int64_t tensor = layout.parallel.tensor_parallel_size;
+  if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
+    return nullptr;
+  }
+  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
+  const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
+  if (padded == embedding.vocabulary_size) return nullptr;
+  auto out = std::make_shared<ArchitectureSpec>(shape);
+  out->embedding.padded_vocabulary_size = padded;
+  return out;
 }
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violations) {

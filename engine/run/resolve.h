@@ -35,8 +35,9 @@ struct ResolvedRun {
   WeightTensors tensors;  // empty where the model is a bare count
   ShapedModel shape;      // likewise
   // The shape with the vocabulary that the framework pads; null: it pads nothing.
-  std::unique_ptr<const ArchitectureSpec> padded = {};
-  absl::optional<MemoryModel> memory = {};   // present where the run has a layout
+  std::shared_ptr<const ArchitectureSpec> padded = {};
+  // Present where the run has a layout, and none is searched for.
+  absl::optional<MemoryModel> memory = {};
   PrecisionPolicy precision;                 // with its defaults
   absl::string_view device_name;             // the catalogue's name, or else the device's own
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
@@ -59,6 +60,11 @@ struct ResolvedRun {
   // where neither is known, and there are no times.
   RateSource matmul_source() const;
 };
+
+// `shape` with the vocabulary that the framework pads where the request says nothing of padding;
+// null where it pads nothing.
+std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
+                                                    const ArchitectureSpec& shape);
 
 // Checks `run` as a whole and resolves its names. `found`: see PlanRun().
 //

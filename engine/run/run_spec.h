@@ -67,7 +67,11 @@ struct RateRequirement {
   absl::optional<double> maximum_age_seconds = {};  // of this host's measurements
 };
 
+// How far to look for a layout.
+enum class SearchExtent { kNone, kBounded, kExhaustive };
+
 struct PlanOptions {
+  SearchExtent search = SearchExtent::kNone;  // read by engine/search alone
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool full = false;                // everything, not only what a scheduler needs
@@ -82,6 +86,18 @@ struct PlanOptions {
 struct BatchPhase {
   int64_t token_count = 0;
   int64_t global_batch_size = 0;  // sequences
+};
+
+// Sizes and choices of a layout that the request gives; a search chooses the others. Of fields that
+// are optional in RunLayout their own presence tells.
+struct GivenSizes {
+  bool tensor = false;
+  bool pipeline = false;
+  bool virtual_stages = false;
+  bool layers_per_chunk = false;
+  bool expert = false;
+  bool expert_tensor = false;
+  bool schedule = false;
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
@@ -106,6 +122,7 @@ struct RunLayout {
   FrameworkSpec framework = {};
   SoftwareSpec software = {};
   bool interleaving_given = false;  // the request says how many virtual stages there are
+  GivenSizes given = {};            // read by engine/search alone
   std::vector<BatchPhase> batch_ramp = {};
 };
 

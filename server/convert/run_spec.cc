@@ -170,6 +170,10 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   out.require_activations = m.require_activations();
   if (!v1::LayoutSearch_IsValid(m.search())) {
     violations.Add("options.search", UnknownEnumNumber(m.search()));
+  } else if (m.search() == v1::LAYOUT_SEARCH_BOUNDED) {
+    out.search = SearchExtent::kBounded;
+  } else if (m.search() == v1::LAYOUT_SEARCH_EXHAUSTIVE) {
+    out.search = SearchExtent::kExhaustive;
   }
   return out;
 }
@@ -192,6 +196,17 @@ MeasuredStep MeasuredStepFrom(const v1::MeasuredStep& m, FieldViolations& violat
 
 }  // namespace
 
+GivenSizes GivenSizesOf(const v1::RunLayout& m) {
+  const v1::ParallelLayout& sizes = m.parallel();
+  return {.tensor = sizes.has_tensor_parallel_size(),
+          .pipeline = sizes.has_pipeline_parallel_size() || sizes.layers_per_chunk_size() > 0,
+          .virtual_stages = sizes.has_virtual_stage_count() || sizes.layers_per_chunk_size() > 0,
+          .layers_per_chunk = sizes.layers_per_chunk_size() > 0,
+          .expert = sizes.has_expert_parallel_size(),
+          .expert_tensor = sizes.has_expert_tensor_parallel_size(),
+          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED};
+}
+
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
                         FieldViolations& violations) {
   RunLayout out;
@@ -207,6 +222,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   out.software = SoftwareFrom(m.software());
   out.interleaving_given = m.parallel().has_virtual_stage_count();
+  out.given = GivenSizesOf(m);
   out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
   for (const v1::BatchPhase& phase : m.batch_ramp()) {
     out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});

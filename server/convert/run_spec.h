@@ -16,6 +16,9 @@ namespace sextant::server {
 RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
                         FieldViolations& violations);
 
+// The sizes that `m` gives; a search chooses the others.
+GivenSizes GivenSizesOf(const v1::RunLayout& m);
+
 // Converts `request`; the result's texts point into it and into `sources.host`. Appends to
 // `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
 // present but zero, devices as DeviceSelectionFrom() says, and a config.json that can't be read.

@@ -7,9 +7,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
+#include "engine/search/layout_search.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
-#include "server/convert/compute.h"
+#include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
 
@@ -21,6 +22,10 @@ void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
   for (const std::string& name : model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(name);
   }
+}
+
+bool Searches(const v1::PlanRunRequest& request) {
+  return request.options().search() > v1::LAYOUT_SEARCH_NONE;
 }
 
 // Counts a plan as in flight while it lives, on any thread.
@@ -53,13 +58,33 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
       request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
+  if (run.options.search != SearchExtent::kNone) {
+    return AnswerSearch(request, run, std::move(violations), work, response);
+  }
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
-  response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
-  metrics_.verdict(plan.verdict()).Increment();
-  PlanTo(std::move(plan), run.options.full, response->mutable_plan());
-  if (run.options.full) IgnoredFieldsTo(run.model, response->mutable_plan());
+  PlanTo(run, std::move(plan), response);
   return absl::OkStatus();
+}
+
+absl::Status PlanningService::AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
+                                           FieldViolations violations, CallWork& work,
+                                           v1::PlanRunResponse* response) {
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome found,
+                           SearchLayouts(run, {}, std::move(violations), work));
+  SEXTANT_ASSIGN_OR_RETURN(SearchedPlan best, PlanBest(run, std::move(found), work));
+  metrics_.layouts_considered().Increment(static_cast<double>(best.outcome.considered));
+  PlanTo(*best.run, std::move(best.plan), response);
+  LayoutSearchTo(best.outcome, request, run.options.full,
+                 response->mutable_plan()->mutable_search());
+  return absl::OkStatus();
+}
+
+void PlanningService::PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response) {
+  response->set_rates_fingerprint(RatesFingerprint(plan.rates));
+  metrics_.verdict(plan.verdict()).Increment();
+  server::PlanTo(std::move(plan), run.options.full, response->mutable_plan());
+  if (run.options.full) IgnoredFieldsTo(run.model, response->mutable_plan());
 }
 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
@@ -69,7 +94,7 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
   // milliseconds.
   return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
       UnaryCall(plan_run_, context, request, response),
-      [](const v1::PlanRunRequest& in) { return !in.has_layout(); },
+      [](const v1::PlanRunRequest& in) { return !in.has_layout() && !Searches(in); },
       [this, context](const v1::PlanRunRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },

@@ -7,6 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
+#include "engine/run/plan.h"
+#include "engine/run/run_spec.h"
 #include "server/call/call.h"
 #include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"
@@ -41,6 +45,11 @@ class PlanningService final
  private:
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
                       v1::PlanRunResponse* response);
+  // Of a run whose layout is searched for.
+  absl::Status AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
+                            FieldViolations violations, CallWork& work,
+                            v1::PlanRunResponse* response);
+  void PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response);
 
   Metrics& metrics_;
   const PlanningOptions options_;

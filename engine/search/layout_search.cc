@@ -1,0 +1,286 @@
+#include "engine/search/layout_search.h"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/model/sharding/checked_model.h"
+#include "engine/run/job.h"
+#include "engine/run/measured_step.h"
+#include "engine/run/resolve.h"
+#include "engine/run/step_plan.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kStepsALayout = 1'000;  // of CallWork, beside those that are counted inside
+
+// The run without anything that only its answer needs.
+RunSpec BaseOf(const RunSpec& run) {
+  RunSpec out = run;
+  out.options.full = false;
+  out.options.include_derivation = false;
+  out.options.include_ledger = false;
+  out.options.include_operations = false;
+  if (!out.layout.has_value()) out.layout = RunLayout{};
+  return out;
+}
+
+void CheckSearch(const RunSpec& run, FieldViolations& violations) {
+  if (run.model.parameter_count.has_value()) {
+    violations.Add("options.search", "needs the model's shape, not model.parameter_count alone");
+  }
+  if (!run.training.sequence_length.has_value()) {
+    violations.Add("training.sequence_length", "is required for options.search");
+  }
+  if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
+    violations.Add("layout.global_batch_size",
+                   "is required for options.search: the sequences of a step");
+  }
+}
+
+// Evaluates layouts of one run, each as PlanRun() would.
+class Evaluator {
+ public:
+  Evaluator(RunSpec run, CallWork& work) : run_(std::move(run)), work_(work) {}
+
+  // To be called first. Errors: those of Resolve().
+  absl::Status Prepare(FieldViolations found) {
+    SEXTANT_ASSIGN_OR_RETURN(resolved_, Resolve(run_, std::move(found)));
+    return absl::OkStatus();
+  }
+
+  LayoutSpace Space() const {
+    const int64_t node = resolved_.node != nullptr ? resolved_.node->device_count : 1;
+    return SpaceOf(
+        run_,
+        {.spec = *resolved_.shape.architecture,
+         .parameter_count = resolved_.parameters.all.total,
+         .weight_bytes_each = StorageBytes(resolved_.precision.weight_data_type),
+         .node_devices = std::max<int64_t>(
+             node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
+         .usable = resolved_.capacity.usable()});
+  }
+
+  // Absent: the framework or the shape refuses it. Errors: of `work`.
+  absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
+                                                        int64_t layer_count) {
+    SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
+    run_.training.recompute = given_recompute_;
+    run_.layout->kernels.recomputation = given_parts_;
+    ApplyTo(choice, layer_count, run_);
+    SEXTANT_RETURN_IF_ERROR(SetModel());
+    if (!resolved_.memory.has_value()) return absl::nullopt;
+    const auto peak = resolved_.memory->Peak();
+    if (!peak.ok()) return absl::nullopt;
+    LayoutOption out = {.choice = choice, .process = peak->memory.process};
+    out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
+    out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
+    if (out.verdict == Verdict::kDoesNotFit) return out;
+    SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run_, resolved_, work_));
+    SEXTANT_RETURN_IF_ERROR(Calibrate(run_, resolved_, work_, step));
+    if (!step.step.has_value()) return absl::nullopt;
+    out.step = step.step->estimate.seconds;
+    return out;
+  }
+
+ private:
+  // A shape with its vocabulary padded, and what layouts of it share.
+  struct Base {
+    std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
+    absl::optional<MemoryModel> model = {};
+    std::unique_ptr<LayoutCache> cache = {};
+  };
+
+  // The memory of the run's layout, or none where it is refused.
+  absl::Status SetModel() {
+    resolved_.memory.reset();
+    Base& base = BaseFor(PaddedShape(*run_.layout, *resolved_.shape.architecture));
+    resolved_.padded = base.padded;
+    FieldViolations violations;
+    MemoryJob job = JobOf({resolved_.counted_shape(), resolved_.precision, run_.training.optimizer,
+                           resolved_.generation},
+                          ChoiceOf(run_), violations);
+    if (!violations.empty()) return absl::OkStatus();
+    const bool even = job.layout.layers_per_chunk.empty();
+    auto model = base.model.has_value() && even
+                     ? base.model->With(std::move(job), *base.cache)
+                     : MemoryModel::Of(resolved_.counted_shape(), std::move(job));
+    if (!model.ok()) return absl::OkStatus();
+    if (even && !base.model.has_value()) base.model = *model;
+    resolved_.memory = *std::move(model);
+    return absl::OkStatus();
+  }
+
+  Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded) {
+    const int64_t size = padded == nullptr ? 0 : padded->embedding.padded_vocabulary_size;
+    for (Base& base : bases_) {
+      if ((base.padded == nullptr ? 0 : base.padded->embedding.padded_vocabulary_size) == size) {
+        return base;
+      }
+    }
+    bases_.push_back({.padded = std::move(padded)});
+    bases_.back().cache = std::make_unique<LayoutCache>(kEven, work_);
+    return bases_.back();
+  }
+
+  inline static const std::vector<int64_t> kEven = {};
+
+  RunSpec run_;
+  ResolvedRun resolved_;  // points into run_
+  CallWork& work_;
+  const RecomputePolicy given_recompute_ = run_.training.recompute;
+  const Recomputation given_parts_ = run_.layout->kernels.recomputation;
+  std::vector<Base> bases_;
+};
+
+bool IsDominated(const LayoutOption& option, const std::vector<LayoutOption>& front) {
+  return std::any_of(front.begin(), front.end(), [&](const LayoutOption& other) {
+    return other.step.expected <= option.step.expected &&
+           other.process.expected <= option.process.expected && IsBetter(other, option);
+  });
+}
+
+void AddToFront(const LayoutOption& option, std::vector<LayoutOption>& front) {
+  if (option.verdict != Verdict::kFits || IsDominated(option, front)) return;
+  std::erase_if(front, [&](const LayoutOption& other) {
+    return option.step.expected <= other.step.expected &&
+           option.process.expected <= other.process.expected;
+  });
+  front.insert(std::upper_bound(front.begin(), front.end(), option, IsBetter), option);
+}
+
+void AddToBest(const LayoutOption& option, std::vector<LayoutOption>& best) {
+  const auto at = std::upper_bound(best.begin(), best.end(), option, IsBetter);
+  if (best.size() == kAlternatives && at == best.end()) return;
+  best.insert(at, option);
+  if (best.size() > kAlternatives) best.pop_back();
+}
+
+void AddSmallest(const LayoutOption& option, absl::optional<LayoutOption>& smallest) {
+  const auto key = [](const LayoutOption& of) {
+    return std::make_tuple(of.process.expected, of.choice);
+  };
+  if (!smallest.has_value() || key(option) < key(*smallest)) smallest = option;
+}
+
+// The choices that are evaluated, in the order of the space; counts the others. Where weights alone
+// exceed every device, `heaviest` is the choice that divides them most.
+std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, SearchOutcome& out,
+                                    absl::optional<LayoutChoice>& heaviest) {
+  std::vector<LayoutChoice> choices;
+  const auto parts = [](const LayoutChoice& choice) {
+    return std::make_tuple(int64_t{choice.tensor} * choice.pipeline * choice.expert,
+                           choice.recompute, choice.zero_stage, choice.sequence_parallel);
+  };
+  space.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
+    if (out.considered == kMaxConsidered) {
+      out.exhaustive = false;
+      return false;
+    }
+    ++out.considered;
+    if (pruned != nullptr) {
+      ++out.pruned[static_cast<size_t>(*pruned)];
+      const bool heavy = *pruned == Pruned::kWeights;
+      if (heavy && (!heaviest.has_value() || parts(*heaviest) < parts(choice))) heaviest = choice;
+    } else {
+      choices.push_back(choice);
+    }
+    return true;
+  });
+  const auto most = static_cast<size_t>(kBoundedEvaluations);
+  if (!bounded || choices.size() <= most) return choices;
+  out.exhaustive = false;
+  std::vector<std::pair<double, size_t>> order;
+  order.reserve(choices.size());
+  for (size_t i = 0; i < choices.size(); ++i) order.emplace_back(GuessOf(choices[i], space), i);
+  std::nth_element(order.begin(), order.begin() + static_cast<ptrdiff_t>(most), order.end());
+  order.resize(most);
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<LayoutChoice> first;
+  first.reserve(most);
+  for (const auto& [guess, at] : order) first.push_back(choices[at]);
+  return first;
+}
+
+}  // namespace
+
+bool IsBetter(const LayoutOption& a, const LayoutOption& b) {
+  const auto key = [](const LayoutOption& of) {
+    return std::make_tuple(of.verdict, of.step.expected.value(), of.process.expected.value(),
+                           of.choice);
+  };
+  return key(a) < key(b);
+}
+
+void Merge(SearchOutcome from, SearchOutcome& to) {
+  to.considered += from.considered;
+  for (size_t i = 0; i < kPrunedCount; ++i) to.pruned[i] += from.pruned[i];
+  to.evaluated += from.evaluated;
+  to.layer_count = from.layer_count;
+  to.exhaustive = to.exhaustive && from.exhaustive;
+  for (const LayoutOption& option : from.best) AddToBest(option, to.best);
+  for (const LayoutOption& option : from.front) AddToFront(option, to.front);
+  if (from.smallest.has_value()) AddSmallest(*from.smallest, to.smallest);
+}
+
+absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
+                                            FieldViolations found, CallWork& work) {
+  CheckSearch(run, found);
+  Evaluator evaluator(BaseOf(run), work);
+  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found)));
+  const LayoutSpace space = evaluator.Space();
+  SearchOutcome out;
+  const bool bounded = run.options.search == SearchExtent::kBounded;
+  absl::optional<LayoutChoice> heaviest;
+  const std::vector<LayoutChoice> choices = ChoicesOf(space, bounded, out, heaviest);
+  if (shard.index > 0) out = {.exhaustive = out.exhaustive};  // the first shard counts for all
+  out.layer_count = space.layer_count;
+  const auto count = static_cast<int64_t>(choices.size());
+  const int64_t end = count * (shard.index + 1) / shard.count;
+  for (int64_t i = count * shard.index / shard.count; i < end; ++i) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        const absl::optional<LayoutOption> option,
+        evaluator.Evaluate(choices[static_cast<size_t>(i)], space.layer_count));
+    if (!option.has_value()) {
+      ++out.pruned[static_cast<size_t>(Pruned::kRefused)];
+      continue;
+    }
+    AddSmallest(*option, out.smallest);
+    if (option->verdict == Verdict::kDoesNotFit) {
+      ++out.pruned[static_cast<size_t>(Pruned::kMemory)];
+      continue;
+    }
+    ++out.evaluated;
+    AddToBest(*option, out.best);
+    AddToFront(*option, out.front);
+  }
+  if (choices.empty() && heaviest.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
+                             evaluator.Evaluate(*heaviest, space.layer_count));
+    if (option.has_value()) AddSmallest(*option, out.smallest);
+  }
+  return out;
+}
+
+absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {
+  const LayoutOption* const chosen = !outcome.best.empty()          ? &outcome.best.front()
+                                     : outcome.smallest.has_value() ? &*outcome.smallest
+                                                                    : nullptr;
+  if (chosen == nullptr) {
+    return InvalidField("layout",
+                        "leaves no layout: nothing that divides the devices and the global batch "
+                        "is allowed; give fewer of its fields");
+  }
+  auto planned = std::make_unique<RunSpec>(run);
+  planned->options.search = SearchExtent::kNone;
+  ApplyTo(chosen->choice, outcome.layer_count, *planned);
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work));
+  return SearchedPlan{
+      .run = std::move(planned), .plan = std::move(plan), .outcome = std::move(outcome)};
+}
+
+}  // namespace sextant

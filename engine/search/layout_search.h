@@ -1,0 +1,88 @@
+// Finds the fastest layout of a run that fits its devices.
+#ifndef SEXTANT_ENGINE_SEARCH_LAYOUT_SEARCH_H_
+#define SEXTANT_ENGINE_SEARCH_LAYOUT_SEARCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/units.h"
+#include "engine/run/memory_estimate.h"
+#include "engine/run/plan.h"
+#include "engine/run/run_spec.h"
+#include "engine/search/layout_space.h"
+
+namespace sextant {
+
+// A layout whose memory and step were computed.
+struct LayoutOption {
+  LayoutChoice choice = {};
+  SecondsInterval step = {};
+  BytesInterval process = {};  // of the stage that holds the most
+  double fit_chance = 0;
+  Verdict verdict = Verdict::kDoesNotFit;
+};
+
+// Better options first: those that fit before tight ones, then by time, memory and choice. A total
+// order, so that every division of a search finds the same.
+bool IsBetter(const LayoutOption& a, const LayoutOption& b);
+
+// A part of a search.
+struct SearchShard {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+
+// What a search, or a part of one, has found.
+struct SearchOutcome {
+  int64_t considered = 0;  // layouts whose sizes divide the devices
+  PrunedCounts pruned = {};
+  int64_t evaluated = 0;                 // memory and time were both computed
+  int64_t layer_count = 0;               // of the model
+  bool exhaustive = true;                // nothing that was considered was left out
+  std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
+  std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
+  // The layout that takes the least memory, where none of `best` fits.
+  absl::optional<LayoutOption> smallest = {};
+};
+
+// The options that an outcome lists.
+inline constexpr size_t kAlternatives = 10;
+// Options up to so much slower than the best are ties: the median error of one layout's time
+// predicted from another's of the same run (docs/accuracy-step-time.md, one measured step).
+inline constexpr double kTieRatio = 0.03;
+// The most layouts of a bounded search that are evaluated, about 0.1 s of one core.
+inline constexpr int64_t kBoundedEvaluations = 2'000;
+// The most layouts that any search considers.
+inline constexpr int64_t kMaxConsidered = 4'000'000;
+
+// Adds `from`, of another shard of the same search.
+void Merge(SearchOutcome from, SearchOutcome& to);
+
+// One shard of the search of `run`, which has options.search. Pure; merged outcomes of n shards are
+// equal for every n.
+//
+// Errors: those of PlanRun() and `work`; kInvalidArgument for a run without a shape, a sequence
+// length or a global batch.
+absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
+                                            FieldViolations found, CallWork& work);
+
+// A plan of the best layout.
+struct SearchedPlan {
+  std::unique_ptr<const RunSpec> run;  // with that layout; the plan points into it
+  Plan plan;
+  SearchOutcome outcome;
+};
+
+// Plans `run` with the best layout of `outcome`, or the smallest where none fits.
+//
+// Errors: those of PlanRun(); kInvalidArgument where every layout was refused.
+absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_SEARCH_LAYOUT_SEARCH_H_

@@ -1,0 +1,112 @@
+// The layouts that a search may choose: what a run's layout gives is kept, what it leaves open is
+// a dimension of the space.
+#ifndef SEXTANT_ENGINE_SEARCH_LAYOUT_SPACE_H_
+#define SEXTANT_ENGINE_SEARCH_LAYOUT_SPACE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/units.h"
+#include "engine/model/architecture/architecture_spec.h"
+#include "engine/run/run_spec.h"
+
+namespace sextant {
+
+// What a layer computes again, from the least to the most.
+enum class RecomputeLevel {
+  kNone,   // as the run says
+  kParts,  // norms and activation functions
+  kFull,   // whole layers
+};
+
+// One layout of a space.
+struct LayoutChoice {
+  int32_t tensor = 1;
+  int32_t pipeline = 1;
+  int32_t virtual_stages = 1;
+  int32_t context = 1;
+  int32_t expert = 1;
+  int32_t expert_tensor = 0;  // 0: as tensor
+  int32_t micro_batch = 1;
+  int32_t shard_group = 0;  // ranks that share out ZeRO's state; 0: all data parallel ranks
+  ZeroStage zero_stage = ZeroStage::kNone;
+  RecomputeLevel recompute = RecomputeLevel::kNone;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  bool sequence_parallel = false;
+
+  friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
+};
+
+// Why a layout that was considered is no answer.
+enum class Pruned {
+  kBatch,    // the batch is no multiple of micro-batches on all ranks
+  kRounds,   // interleaved stages take as many micro-batches at a time as there are stages
+  kWeights,  // the weights alone exceed a device
+  kRefused,  // the framework, or the model's shape, doesn't allow it
+  kMemory,   // it does not fit
+};
+inline constexpr size_t kPrunedCount = 5;
+
+// "batch", "rounds", ...: a message's words for them.
+absl::string_view PrunedName(Pruned reason);
+
+using PrunedCounts = std::array<int64_t, kPrunedCount>;
+
+// The values of each dimension. Sizes are ascending.
+struct LayoutSpace {
+  int64_t device_count = 1;
+  int64_t batch = 1;  // sequences of a step
+  int64_t layer_count = 1;
+  int64_t node_devices = 1;  // of one server
+  int64_t expert_count = 0;
+  double weight_bytes = 0;   // of all weights as computed
+  double usable_bytes = 0;   // of one device
+  bool interleaves = false;  // the framework has interleaved stages
+  ZeroStage most_under_pipeline = ZeroStage::kParameters;
+  std::vector<int32_t> tensor = {};
+  std::vector<int32_t> pipeline = {};  // divide the devices; more than the layers are left out
+  std::vector<int32_t> virtual_stages = {};
+  std::vector<int32_t> context = {};
+  std::vector<int32_t> expert = {};
+  std::vector<int32_t> expert_tensor = {};
+  std::vector<int32_t> micro_batch = {};
+  std::vector<int32_t> shard_group = {};
+  std::vector<ZeroStage> zero_stage = {};
+  std::vector<RecomputeLevel> recompute = {};
+  std::vector<PipelineSchedule> schedule = {};
+  std::vector<bool> sequence_parallel = {};
+
+  // Calls `visit` with every layout whose sizes divide the devices, in one order, and whether
+  // counting alone prunes it. Ends where `visit` returns false. A dimension that means nothing for
+  // a layout has one value there: one expert's ranks without experts, no sequence parallelism
+  // without tensor parallel ranks.
+  using Visitor = absl::FunctionRef<bool(const LayoutChoice&, const Pruned* pruned)>;
+  void ForEach(Visitor visit) const;
+};
+
+// The devices of a run: what the space takes from elsewhere than its layout.
+struct SpaceContext {
+  const ArchitectureSpec& spec;
+  int64_t parameter_count = 0;
+  int64_t weight_bytes_each = 2;
+  int64_t node_devices = 1;
+  Bytes usable = Bytes(0);
+};
+
+// The space of `run`, which has a layout with a global batch, and a sequence length.
+LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context);
+
+// Writes `choice` to the layout of `run`. Layers that don't divide into stages are dealt out one by
+// one from the second stage on: the first holds the most activations, the last the head.
+void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run);
+
+// An order in which good layouts tend to come early: a step's time over that without any loss, by
+// rules of thumb. Nothing but the order of a bounded search depends on it.
+double GuessOf(const LayoutChoice& choice, const LayoutSpace& space);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_SEARCH_LAYOUT_SPACE_H_

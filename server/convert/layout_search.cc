@@ -1,0 +1,108 @@
+#include "server/convert/layout_search.h"
+
+#include "server/convert/enums.h"
+#include "server/convert/run_spec.h"
+
+namespace sextant::server {
+namespace {
+
+static_assert(kPrunedCount + 1 == v1::PrunedLayouts::Reason_ARRAYSIZE);
+
+template <typename Ends>
+void IntervalTo(const Ends& interval, v1::Interval* out) {
+  out->set_expected(static_cast<double>(interval.expected.value()));
+  out->set_low(static_cast<double>(interval.low.value()));
+  out->set_high(static_cast<double>(interval.high.value()));
+}
+
+v1::PipelineSchedule ScheduleTo(PipelineSchedule schedule) {
+  return static_cast<v1::PipelineSchedule>(static_cast<int>(schedule) + 1);
+}
+
+class Options {
+ public:
+  Options(const SearchOutcome& outcome, const v1::PlanRunRequest& request)
+      : outcome_(outcome), request_(request) {
+    run_.layout.emplace();
+    run_.layout->given = GivenSizesOf(request.layout());
+  }
+
+  void To(const LayoutOption& option, v1::LayoutOption* out) {
+    LayoutTo(option.choice, out);
+    IntervalTo(option.step, out->mutable_step_seconds());
+    IntervalTo(option.process, out->mutable_peak_bytes());
+    out->set_fit_chance(option.fit_chance);
+    if (outcome_.best.empty()) return;
+    const double fastest = outcome_.best.front().step.expected.value();
+    out->set_tie(option.step.expected.value() <= (1 + kTieRatio) * fastest);
+  }
+
+ private:
+  void LayoutTo(const LayoutChoice& choice, v1::LayoutOption* out) {
+    run_.training.recompute = RecomputePolicy::kNone;
+    ApplyTo(choice, outcome_.layer_count, run_);
+    v1::RunLayout& layout = *out->mutable_layout();
+    layout = request_.layout();
+    SizesTo(run_.layout->parallel, *layout.mutable_parallel());
+    layout.set_context_parallel_size(choice.context);
+    layout.set_micro_batch_size(choice.micro_batch);
+    layout.set_schedule(ScheduleTo(choice.schedule));
+    if (choice.tensor > 1) layout.set_sequence_parallel(choice.sequence_parallel);
+    layout.mutable_sharding()->set_zero_stage(ZeroStageTo(choice.zero_stage));
+    if (choice.shard_group > 0) {
+      layout.mutable_sharding()->set_shard_group_size(choice.shard_group);
+    }
+    if (choice.recompute == RecomputeLevel::kParts) {
+      layout.mutable_kernels()->set_recompute_norm_outputs(true);
+      layout.mutable_kernels()->set_recompute_activation_function(true);
+    }
+    const v1::RecomputePolicy given = request_.training().recompute();
+    const bool full = choice.recompute == RecomputeLevel::kFull;
+    out->set_recompute(full                                        ? v1::RECOMPUTE_POLICY_FULL
+                       : given != v1::RECOMPUTE_POLICY_UNSPECIFIED ? given
+                                                                   : v1::RECOMPUTE_POLICY_NONE);
+  }
+
+  static void SizesTo(const ParallelLayout& sizes, v1::ParallelLayout& out) {
+    out.set_tensor_parallel_size(sizes.tensor_parallel_size);
+    out.set_pipeline_parallel_size(sizes.pipeline_parallel_size);
+    out.set_virtual_stage_count(sizes.virtual_stage_count);
+    out.set_expert_parallel_size(sizes.expert_parallel_size);
+    if (sizes.expert_tensor_parallel_size > 0) {
+      out.set_expert_tensor_parallel_size(sizes.expert_tensor_parallel_size);
+    }
+    if (sizes.layers_per_chunk.empty()) return;
+    out.mutable_layers_per_chunk()->Assign(sizes.layers_per_chunk.begin(),
+                                           sizes.layers_per_chunk.end());
+  }
+
+  const SearchOutcome& outcome_;
+  const v1::PlanRunRequest& request_;
+  RunSpec run_;
+};
+
+}  // namespace
+
+void LayoutSearchTo(const SearchOutcome& outcome, const v1::PlanRunRequest& request, bool full,
+                    v1::LayoutSearchResult* out) {
+  Options options(outcome, request);
+  options.To(outcome.best.empty() ? *outcome.smallest : outcome.best.front(),
+             out->mutable_chosen());
+  out->set_considered_count(outcome.considered);
+  out->set_evaluated_count(outcome.evaluated);
+  out->set_exhaustive(outcome.exhaustive);
+  out->set_tie_ratio(kTieRatio);
+  for (size_t i = 0; i < kPrunedCount; ++i) {
+    if (outcome.pruned[i] == 0) continue;
+    v1::PrunedLayouts* const pruned = out->add_pruned();
+    pruned->set_reason(static_cast<v1::PrunedLayouts::Reason>(static_cast<int>(i) + 1));
+    pruned->set_count(outcome.pruned[i]);
+  }
+  if (!full) return;
+  for (size_t i = 1; i < outcome.best.size(); ++i) {
+    options.To(outcome.best[i], out->add_alternatives());
+  }
+  for (const LayoutOption& option : outcome.front) options.To(option, out->add_front());
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,226 @@
+// The search against brute force: every layout of a space planned by PlanRun() alone.
+#include "engine/search/layout_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/run/resolve.h"
+
+namespace sextant {
+namespace {
+
+RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences, int64_t length) {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = length;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.device_count = devices;
+  run.cluster.node_type = "dgx-h100";
+  run.options.search = SearchExtent::kExhaustive;
+  run.layout.emplace();
+  run.layout->global_batch_size = sequences;
+  run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
+  return run;
+}
+
+SearchOutcome OutcomeOf(const RunSpec& run, int64_t shards = 1) {
+  CallWork work;
+  SearchOutcome out;
+  for (int64_t i = 0; i < shards; ++i) {
+    auto part = SearchLayouts(run, {.index = i, .count = shards}, {}, work);
+    EXPECT_TRUE(part.ok()) << part.status();
+    if (part.ok()) Merge(*std::move(part), out);
+  }
+  return out;
+}
+
+// The layouts of a space, each planned by itself.
+struct BruteForce {
+  int64_t considered = 0;
+  int64_t planned = 0;  // those that fit, or may
+  double seconds = 0;   // of the fastest that fits
+};
+
+class Brute {
+ public:
+  explicit Brute(const RunSpec& run) : run_(run) { run_.options.search = SearchExtent::kNone; }
+
+  BruteForce Of(const LayoutSpace& space) {
+    space.ForEach([&](const LayoutChoice& choice, const Pruned*) {
+      ++out_.considered;
+      RunSpec run = run_;
+      ApplyTo(choice, space.layer_count, run);
+      const auto plan = PlanRun(run);
+      if (!plan.ok() || !plan->step.has_value()) return true;
+      if (plan->verdict() == Verdict::kDoesNotFit) return true;
+      ++out_.planned;
+      const double seconds = plan->step->estimate.seconds.expected.value();
+      if (plan->verdict() == Verdict::kFits && (out_.seconds == 0 || seconds < out_.seconds)) {
+        out_.seconds = seconds;
+      }
+      return true;
+    });
+    return out_;
+  }
+
+ private:
+  RunSpec run_;
+  BruteForce out_;
+};
+
+LayoutSpace SpaceFor(const RunSpec& run) {
+  const auto resolved = Resolve(run, {});
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return SpaceOf(run, {.spec = *resolved->shape.architecture,
+                       .parameter_count = resolved->parameters.all.total,
+                       .weight_bytes_each = 2,
+                       .node_devices = 8,
+                       .usable = resolved->capacity.usable()});
+}
+
+void ExpectBruteForce(const RunSpec& run) {
+  const SearchOutcome found = OutcomeOf(run);
+  const BruteForce brute = Brute(run).Of(SpaceFor(run));
+  EXPECT_TRUE(found.exhaustive);
+  EXPECT_EQ(found.considered, brute.considered);
+  EXPECT_EQ(found.evaluated, brute.planned);
+  EXPECT_EQ(found.evaluated + std::accumulate(found.pruned.begin(), found.pruned.end(), int64_t{0}),
+            found.considered);
+  ASSERT_EQ(found.best.empty(), brute.planned == 0);
+  if (brute.seconds == 0) return;
+  EXPECT_EQ(found.best.front().step.expected.value(), brute.seconds);
+}
+
+TEST(LayoutSearch, FindsWhatBruteForceFinds) {
+  std::mt19937 random(11);
+  const auto any = [&](auto list) { return *(list.begin() + random() % list.size()); };
+  for (int i = 0; i < 40; ++i) {
+    const auto preset = any(std::initializer_list<const char*>{
+        "llama-3.1-8b", "llama-2-13b", "gpt3-6.7b", "qwen3-30b-a3b", "pythia-2.8b"});
+    RunSpec run = RunOn(preset, any(std::initializer_list<int64_t>{4, 8, 16, 24}),
+                        any(std::initializer_list<int64_t>{16, 48, 64}), 2048);
+    run.layout->framework = {
+        .kind = any(std::initializer_list<Framework>{Framework::kMegatronLm, Framework::kTorchtitan,
+                                                     Framework::kDeepSpeed}),
+        .named = true};
+    // Keeps each space small enough to be planned one by one.
+    run.training.recompute_given = random() % 2 == 0;
+    run.layout->context_parallel_size = 1;
+    run.layout->sequence_parallel = random() % 2 == 0;
+    if (run.layout->sequence_parallel == true) run.layout->given.tensor = true;
+    if (run.layout->given.tensor) run.layout->parallel.tensor_parallel_size = 2;
+    SCOPED_TRACE(absl::StrCat(i, ": ", preset));
+    ExpectBruteForce(run);
+  }
+}
+
+bool AreSame(const LayoutOption& a, const LayoutOption& b) {
+  return a.choice == b.choice && a.step.expected == b.step.expected &&
+         a.process.expected == b.process.expected;
+}
+
+TEST(LayoutSearch, EveryDivisionFindsTheSame) {
+  for (const SearchExtent extent : {SearchExtent::kExhaustive, SearchExtent::kBounded}) {
+    RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
+    run.options.search = extent;
+    const SearchOutcome whole = OutcomeOf(run);
+    EXPECT_EQ(whole.exhaustive, extent == SearchExtent::kExhaustive);
+    ASSERT_EQ(whole.best.size(), kAlternatives);
+    for (const int64_t shards : {2, 3, 16}) {
+      const SearchOutcome merged = OutcomeOf(run, shards);
+      EXPECT_EQ(merged.considered, whole.considered);
+      EXPECT_EQ(merged.pruned, whole.pruned);
+      EXPECT_EQ(merged.evaluated, whole.evaluated);
+      EXPECT_TRUE(std::equal(merged.best.begin(), merged.best.end(), whole.best.begin(),
+                             whole.best.end(), AreSame));
+      EXPECT_TRUE(std::equal(merged.front.begin(), merged.front.end(), whole.front.begin(),
+                             whole.front.end(), AreSame));
+    }
+  }
+}
+
+TEST(LayoutSearch, TheChosenLayoutsPlanIsTheSearchs) {
+  for (const char* preset : {"llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"}) {
+    RunSpec run = RunOn(preset, 64, 128, 8192);
+    run.options.search = SearchExtent::kBounded;
+    CallWork work;
+    const auto searched = PlanBest(run, OutcomeOf(run), work);
+    ASSERT_TRUE(searched.ok()) << searched.status();
+    const LayoutOption& best = searched->outcome.best.front();
+    EXPECT_EQ(searched->plan.step->estimate.seconds.expected, best.step.expected);
+    EXPECT_EQ(searched->plan.memory_estimate->peak().process.expected, best.process.expected);
+    EXPECT_EQ(searched->plan.verdict(), best.verdict);
+  }
+}
+
+TEST(LayoutSearch, TheFrontIsFasterWhereItIsLarger) {
+  const SearchOutcome found = OutcomeOf(RunOn("llama-3.1-8b", 32, 64, 8192));
+  ASSERT_GE(found.front.size(), 2u);
+  EXPECT_TRUE(AreSame(found.front.front(), found.best.front()));
+  for (size_t i = 1; i < found.front.size(); ++i) {
+    EXPECT_GT(found.front[i].step.expected, found.front[i - 1].step.expected);
+    EXPECT_LT(found.front[i].process.expected, found.front[i - 1].process.expected);
+  }
+}
+
+TEST(LayoutSearch, KeepsWhatTheLayoutGives) {
+  RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
+  run.layout->given.tensor = true;
+  run.layout->parallel.tensor_parallel_size = 4;
+  run.layout->micro_batch_size = 2;
+  const SearchOutcome found = OutcomeOf(run);
+  ASSERT_FALSE(found.best.empty());
+  for (const LayoutOption& option : found.best) {
+    EXPECT_EQ(option.choice.tensor, 4);
+    EXPECT_EQ(option.choice.micro_batch, 2);
+  }
+}
+
+TEST(LayoutSearch, WhereNothingFitsPlansTheSmallest) {
+  RunSpec run = RunOn("llama-3.1-405b", 8, 8, 8192);
+  CallWork work;
+  SearchOutcome found = OutcomeOf(run);
+  EXPECT_TRUE(found.best.empty());
+  ASSERT_TRUE(found.smallest.has_value());
+  const auto searched = PlanBest(run, std::move(found), work);
+  ASSERT_TRUE(searched.ok()) << searched.status();
+  EXPECT_EQ(searched->plan.verdict(), Verdict::kDoesNotFit);
+}
+
+TEST(LayoutSearch, SaysWhatItNeeds) {
+  RunSpec run = RunOn("llama-3.1-8b", 8, 8, 8192);
+  run.layout->global_batch_size.reset();
+  run.training.sequence_length.reset();
+  CallWork work;
+  const auto found = SearchLayouts(run, {}, {}, work);
+  ASSERT_FALSE(found.ok());
+  const auto violations = FieldViolationsOf(found.status());
+  const auto names = [&](absl::string_view field) {
+    return std::any_of(violations.begin(), violations.end(),
+                       [&](const FieldViolation& each) { return each.field == field; });
+  };
+  EXPECT_TRUE(names("layout.global_batch_size"));
+  EXPECT_TRUE(names("training.sequence_length"));
+}
+
+// Polled once a layout at most: a stop ends the search at the next one.
+TEST(LayoutSearch, EndsWhereItIsStopped) {
+  int polls = 0;
+  const auto stop = [&] { return ++polls > 2 ? absl::CancelledError("gone") : absl::OkStatus(); };
+  CallWork work(stop);
+  const auto found = SearchLayouts(RunOn("llama-3.1-8b", 64, 128, 8192), {}, {}, work);
+  EXPECT_TRUE(absl::IsCancelled(found.status()));
+  EXPECT_EQ(polls, 3);
+}
+
+}  // namespace
+}  // namespace sextant
