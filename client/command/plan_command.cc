@@ -55,6 +55,9 @@ constexpr char kHelp[] =
     "  Another optimizer, and every number derived:\n"
     "    sextant plan llama-3.1-8b --tokens=1T --accelerator=h100-sxm --devices=8 \\\n"
     "        --optimizer=adam-8bit --derivation\n"
+    "  Which layout is fastest? Looked for where only the batch is given:\n"
+    "    sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=512 --gbs=512 --sequence-length=8192 --framework=megatron-lm\n"
     "  What a GPU's time goes into, operation by operation:\n"
     "    sextant plan llama-3.1-70b --tokens=1T --accelerator=h100-sxm --devices=64 --tp=8 --pp=4 "
     "\\\n"
@@ -82,6 +85,21 @@ constexpr char kHelp[] =
     "        --checkpoint-write-bytes-per-second=1e12 --deadline=2040-01-01\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
+
+constexpr char kSearchHelp[] =
+    "The fastest layout that fits, and the next nine. Flags are those of sextant plan: sizes that\n"
+    "they give are kept, the others chosen among those that divide the devices, tensor parallel\n"
+    "ranks within a server. docs/search.md has the whole space. The exit code is that of the "
+    "first\n"
+    "layout's plan.\n"
+    "\n"
+    "Examples:\n"
+    "  Of all layouts:\n"
+    "    sextant search llama-3.1-70b --tokens=15T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=64 --gbs=128 --sequence-length=8192 --framework=megatron-lm\n"
+    "  Of those with eight tensor parallel ranks, for a program:\n"
+    "    sextant --output=json search llama-3.1-70b --tokens=15T --accelerator=h100-sxm \\\n"
+    "        --node-type=dgx-h100 --devices=64 --gbs=128 --sequence-length=8192 --tp=8\n";
 
 const FieldDescriptor& FieldOf(const FieldFlag& flag) {
   return *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
@@ -154,6 +172,7 @@ void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
 struct PlanCommandFlags {
   PlanRequestFlags plan;
   std::string svg_file;  // "" for none
+  bool layouts = false;  // `sextant search`: the best layouts alone
 };
 
 // The warnings that say why there is no time of a step; else what it takes.
@@ -177,6 +196,18 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
+// Looks for a layout where flags and files give a global batch and nothing of how devices share the
+// run; always for `sextant search`.
+void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
+  const v1::RunLayout& layout = request->layout();
+  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
+                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
+  v1::PlanOptions& options = *request->mutable_options();
+  const bool open = !laid_out && layout.has_global_batch_size() && !request->has_measured_step();
+  if (options.search() != v1::LAYOUT_SEARCH_UNSPECIFIED || !(open || always)) return;
+  options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+}
+
 // A run with a deadline starts now, unless the request says when.
 void StartNow(absl::Time now, v1::PlanRunRequest* request) {
   if (!request->economics().has_deadline() || request->economics().has_start_time()) return;
@@ -190,6 +221,7 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
   v1::PlanRunResponse response;
   if (status.ok()) {
     ShowAll(&request);
+    SearchUnlessLaidOut(flags.layouts, &request);
     StartNow(streams.now(), &request);
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
@@ -206,7 +238,9 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
     const absl::Status drawn = DrawStep(request, response.plan(), flags.svg_file);
     if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(PlanText(response, streams.now())));
+  const std::string text =
+      flags.layouts ? LayoutsText(response.plan()) : PlanText(response, streams.now());
+  streams.out << (line.json() ? ProtoJson(response) : Printable(text));
   return *exit_code;
 }
 
@@ -257,6 +291,17 @@ grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
     AddDefaultTargets(request->mutable_model()->mutable_changes());
   }
   return grpc::Status::OK;
+}
+
+void AddSearch(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<PlanCommandFlags>();
+  flags->layouts = true;
+  CLI::App* command = AddCommand("search", "List the fastest layouts that fit", kSearchHelp, app);
+  AddRequestFile(&flags->plan, command);
+  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
+  });
 }
 
 void AddPlan(CLI::App* app, CommandLine* line) {

@@ -19,6 +19,7 @@ namespace sextant::client {
 using AddsCommand = void(CLI::App* app, CommandLine* line);
 
 AddsCommand AddPlan;
+AddsCommand AddSearch;
 AddsCommand AddMemory;
 AddsCommand AddCount;
 AddsCommand AddAccelerators;
@@ -38,9 +39,9 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,        AddMemory, AddCount,    AddAccelerators, AddDevices,   AddProbe,
-    AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation, AddGraph,
-    AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
+    AddPlan,  AddSearch,      AddMemory, AddCount,    AddAccelerators, AddDevices,
+    AddProbe, AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation,
+    AddGraph, AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

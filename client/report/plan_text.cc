@@ -13,6 +13,7 @@
 #include "client/report/compute_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
+#include "client/report/search_text.h"
 #include "client/report/step_text.h"
 #include "client/report/text.h"
 #include "client/report/whole_run_text.h"
@@ -273,12 +274,16 @@ std::string DerivationSection(const v1::Plan& plan) {
   return out;
 }
 
+std::string LayoutsText(const v1::Plan& plan) {
+  return absl::StrCat(Headline(plan), SearchSection(plan));
+}
+
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
   // Its constants matter to those who ask how numbers come about.
   const bool in_detail = !plan.derivation().empty() || !plan.compute().stages().empty();
   return absl::StrCat(
-      Headline(plan), StepSection(plan), ModelSection(plan.parameters()),
+      Headline(plan), SearchSection(plan), StepSection(plan), ModelSection(plan.parameters()),
       ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
       WholeRunSection(plan), NotesText("Warnings", plan.warnings(), PlanFieldWords),
       RatesText(plan.rates(), plan.sources(), now),

@@ -209,9 +209,11 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
-                             "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
-                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(
+      zsh,
+      HasSubstr("\"plan\"|\"search\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
+                "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
+                "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

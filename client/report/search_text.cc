@@ -1,0 +1,143 @@
+#include "client/report/search_text.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/report/amounts.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+absl::string_view ReasonWords(v1::PrunedLayouts::Reason reason) {
+  switch (reason) {
+    case v1::PrunedLayouts::REASON_BATCH:
+      return "whose ranks don't divide the batch";
+    case v1::PrunedLayouts::REASON_ROUNDS:
+      return "whose stages don't divide the micro-batches";
+    case v1::PrunedLayouts::REASON_WEIGHTS:
+      return "whose weights alone are too large";
+    case v1::PrunedLayouts::REASON_REFUSED:
+      return "that framework or model refuse";
+    case v1::PrunedLayouts::REASON_MEMORY:
+      return "that do not fit";
+    default:
+      return "for a reason that this client does not know";
+  }
+}
+
+std::string CountWords(const v1::LayoutSearchResult& search) {
+  std::vector<std::string> parts;
+  for (const v1::PrunedLayouts& each : search.pruned()) {
+    parts.push_back(absl::StrCat(Grouped(each.count()), " ", ReasonWords(each.reason())));
+  }
+  std::string out = absl::StrCat(Grouped(search.considered_count()), " layouts considered, ",
+                                 Grouped(search.evaluated_count()), " timed");
+  if (!parts.empty()) absl::StrAppend(&out, "; without ", absl::StrJoin(parts, ", "));
+  if (!search.exhaustive()) {
+    absl::StrAppend(&out, "; others were not looked at: --search=exhaustive does");
+  }
+  return absl::StrCat(out, ".");
+}
+
+std::string RecomputeWords(const v1::LayoutOption& option) {
+  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) return "full";
+  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) return "selective";
+  return option.layout().kernels().recompute_norm_outputs() ? "parts" : "none";
+}
+
+std::string ScheduleWords(const v1::RunLayout& layout) {
+  switch (layout.schedule()) {
+    case v1::PIPELINE_SCHEDULE_GPIPE:
+      return "gpipe";
+    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H1:
+      return "zb-h1";
+    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H2:
+      return "zb-h2";
+    case v1::PIPELINE_SCHEDULE_DUALPIPE:
+      return "dualpipe";
+    default:
+      return "1f1b";
+  }
+}
+
+int ZeroOf(const v1::RunLayout& layout) {
+  return static_cast<int>(layout.sharding().zero_stage()) - v1::ZERO_STAGE_NONE;
+}
+
+std::string Sharing(const v1::RunLayout& layout) {
+  const int64_t group = layout.sharding().shard_group_size();
+  return absl::StrCat(ZeroOf(layout), group > 0 ? absl::StrCat(" by ", group) : "");
+}
+
+void AddOption(const v1::LayoutOption& option, Table& table) {
+  const v1::RunLayout& layout = option.layout();
+  const v1::ParallelLayout& sizes = layout.parallel();
+  const auto size = [](int64_t value) { return absl::StrCat(value); };
+  table.AddRow({option.tie() ? "=" : "", TimeToThreeDigits(option.step_seconds().expected()),
+                Gib(option.peak_bytes().expected()), Percent(option.fit_chance()),
+                size(sizes.tensor_parallel_size()), layout.sequence_parallel() ? "yes" : "",
+                size(layout.context_parallel_size()), size(sizes.pipeline_parallel_size()),
+                size(sizes.virtual_stage_count()), size(sizes.expert_parallel_size()),
+                Sharing(layout), size(layout.micro_batch_size()), RecomputeWords(option),
+                ScheduleWords(layout)});
+}
+
+std::string OptionTable(const v1::LayoutSearchResult& search) {
+  using enum Align;
+  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kLeft, kRight, kRight, kRight, kRight,
+                  kLeft, kRight, kLeft, kLeft});
+  table.AddRow({"", "step", "memory", "fits", "tp", "sp", "cp", "pp", "vpp", "ep", "zero", "mbs",
+                "recompute", "schedule"});
+  AddOption(search.chosen(), table);
+  for (const v1::LayoutOption& option : search.alternatives()) AddOption(option, table);
+  return table.Text();
+}
+
+}  // namespace
+
+std::string LayoutFlags(const v1::LayoutOption& option) {
+  const v1::RunLayout& layout = option.layout();
+  const v1::ParallelLayout& sizes = layout.parallel();
+  std::vector<std::string> out = {absl::StrCat("--tp=", sizes.tensor_parallel_size())};
+  const auto add = [&](absl::string_view flag, auto value) {
+    out.push_back(absl::StrCat(flag, "=", value));
+  };
+  if (sizes.tensor_parallel_size() > 1) add("--sp", layout.sequence_parallel() ? "true" : "false");
+  add("--cp", layout.context_parallel_size());
+  add("--pp", sizes.pipeline_parallel_size());
+  add("--vpp", sizes.virtual_stage_count());
+  if (sizes.layers_per_chunk_size() > 0) {
+    add("--layers-per-chunk", absl::StrJoin(sizes.layers_per_chunk(), "x"));
+  }
+  if (sizes.expert_parallel_size() > 1) add("--ep", sizes.expert_parallel_size());
+  if (sizes.has_expert_tensor_parallel_size()) add("--etp", sizes.expert_tensor_parallel_size());
+  add("--zero", ZeroOf(layout));
+  const int64_t group = layout.sharding().shard_group_size();
+  if (group > 0) add("--shard-group-size", group);
+  add("--mbs", layout.micro_batch_size());
+  const std::string recompute = RecomputeWords(option);
+  add("--recompute", recompute == "parts" ? "none" : recompute);
+  if (recompute == "parts") {
+    add("--recompute-norm-outputs", "true");
+    add("--recompute-activation-function", "true");
+  }
+  if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
+  return absl::StrJoin(out, " ");
+}
+
+std::string SearchSection(const v1::Plan& plan) {
+  if (!plan.has_search()) return "";
+  const v1::LayoutSearchResult& search = plan.search();
+  const std::string ties =
+      absl::StrCat("=: within ", Percent(search.tie_ratio()),
+                   " of the fastest, which is as near as the times of two layouts can be told "
+                   "apart (docs/search.md). The plan is of the first:");
+  return absl::StrCat("\nLayouts, the fastest first\n", Wrap("  ", CountWords(search), 2),
+                      OptionTable(search), Wrap("  ", ties, 2),
+                      Wrap("    ", LayoutFlags(search.chosen()), 4));
+}
+
+}  // namespace sextant::client
