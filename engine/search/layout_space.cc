@@ -31,7 +31,12 @@ std::vector<int32_t> PowersOfTwo(int64_t most) {
   return out;
 }
 
-std::vector<int32_t> Only(int64_t value) { return {static_cast<int32_t>(value)}; }
+// A size out of range becomes one that divides no number of devices; the product of three of them
+// fits an int64.
+std::vector<int32_t> Only(int64_t value, int64_t least = 1) {
+  constexpr int64_t kNone = 2 * kMaxDevices + 1;
+  return {static_cast<int32_t>(value < least || value > kNone ? kNone : value)};
+}
 
 int64_t LayersOf(const StackSpec& stack) {
   int64_t out = 0;
@@ -109,12 +114,12 @@ class SpaceBuilder {
     out_.expert = given.expert || out_.expert_count == 0
                       ? Only(sizes.expert_parallel_size)
                       : DivisorsOf(out_.expert_count, out_.device_count);
-    out_.expert_tensor = {static_cast<int32_t>(sizes.expert_tensor_parallel_size)};
+    out_.expert_tensor = Only(sizes.expert_tensor_parallel_size, 0);
     if (!given.expert_tensor && out_.expert_count > 0) out_.expert_tensor = {0, 1};
     out_.micro_batch = layout_.micro_batch_size.has_value()
                            ? Only(*layout_.micro_batch_size)
                            : PowersOfTwo(std::min(kMaxMicroBatch, out_.batch));
-    out_.shard_group = Only(layout_.sharding.shard_group_size);
+    out_.shard_group = Only(layout_.sharding.shard_group_size, 0);
     if (layout_.sharding.shard_group_size == 0 && out_.device_count > out_.node_devices) {
       out_.shard_group.push_back(static_cast<int32_t>(out_.node_devices));
     }

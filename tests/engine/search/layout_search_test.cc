@@ -212,6 +212,23 @@ TEST(LayoutSearch, SaysWhatItNeeds) {
   EXPECT_TRUE(names("training.sequence_length"));
 }
 
+TEST(LayoutSearch, SizesOutOfRangeLeaveNoLayout) {
+  for (const int64_t size : {int64_t{-8}, int64_t{0}, int64_t{3}, int64_t{1} << 32, INT64_MAX}) {
+    RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
+    run.layout->given = {.tensor = true, .pipeline = true, .expert = true};
+    run.layout->parallel.tensor_parallel_size = size;
+    run.layout->parallel.pipeline_parallel_size = size;
+    run.layout->parallel.expert_parallel_size = size;
+    run.layout->context_parallel_size = size;
+    run.layout->micro_batch_size = size;
+    CallWork work;
+    const auto found = SearchLayouts(run, {}, {}, work);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->evaluated, 0) << size;
+    EXPECT_FALSE(PlanBest(run, *found, work).ok());
+  }
+}
+
 // Polled once a layout at most: a stop ends the search at the next one.
 TEST(LayoutSearch, EndsWhereItIsStopped) {
   int polls = 0;

@@ -1,0 +1,101 @@
+#include "client/report/search_text.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sextant::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Plan Sample() {
+  v1::Plan out;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        search {
+          chosen {
+            layout {
+              parallel {
+                tensor_parallel_size: 4
+                pipeline_parallel_size: 3
+                virtual_stage_count: 1
+                layers_per_chunk: [ 10, 11, 11 ]
+                expert_parallel_size: 1
+              }
+              context_parallel_size: 2
+              micro_batch_size: 1
+              sequence_parallel: true
+              schedule: PIPELINE_SCHEDULE_ZERO_BUBBLE_H1
+              sharding { zero_stage: ZERO_STAGE_OPTIMIZER }
+              kernels { recompute_norm_outputs: true recompute_activation_function: true }
+            }
+            recompute: RECOMPUTE_POLICY_NONE
+            step_seconds { expected: 2 low: 1.9 high: 2.2 }
+            peak_bytes { expected: 64424509440 }
+            fit_chance: 0.99
+            tie: true
+          }
+          alternatives {
+            layout {
+              parallel {
+                tensor_parallel_size: 1
+                pipeline_parallel_size: 1
+                virtual_stage_count: 1
+                expert_parallel_size: 8
+                expert_tensor_parallel_size: 1
+              }
+              context_parallel_size: 1
+              micro_batch_size: 4
+              sharding { zero_stage: ZERO_STAGE_PARAMETERS shard_group_size: 8 }
+            }
+            recompute: RECOMPUTE_POLICY_FULL
+            step_seconds { expected: 3 low: 2.9 high: 3.2 }
+            peak_bytes { expected: 32212254720 }
+            fit_chance: 1
+          }
+          considered_count: 12345
+          evaluated_count: 345
+          pruned { reason: REASON_BATCH count: 2000 }
+          pruned { reason: REASON_MEMORY count: 10000 }
+          exhaustive: true
+          tie_ratio: 0.03
+        }
+      )pb",
+      &out));
+  return out;
+}
+
+TEST(SearchSection, ListsLayoutsAndCounts) {
+  const std::string text = SearchSection(Sample());
+  EXPECT_THAT(text, HasSubstr("12,345 layouts considered, 345 timed"));
+  EXPECT_THAT(text, HasSubstr("batch, 10,000\n  that do not fit."));
+  EXPECT_THAT(text, HasSubstr("  =  2.00 s  60.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("     3.00 s  30.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("3 by 8"));
+  EXPECT_THAT(text, Not(HasSubstr("not looked at")));
+}
+
+TEST(SearchSection, SaysThatOthersWereNotLookedAt) {
+  v1::Plan plan = Sample();
+  plan.mutable_search()->set_exhaustive(false);
+  EXPECT_THAT(SearchSection(plan), HasSubstr("others were not looked at"));
+  EXPECT_EQ(SearchSection(v1::Plan()), "");
+}
+
+TEST(LayoutFlags, GiveAllThatIsChosen) {
+  const v1::Plan plan = Sample();
+  EXPECT_EQ(LayoutFlags(plan.search().chosen()),
+            "--tp=4 --sp=true --cp=2 --pp=3 --vpp=1 --layers-per-chunk=10x11x11 --zero=1 --mbs=1 "
+            "--recompute=none --recompute-norm-outputs=true --recompute-activation-function=true "
+            "--schedule=zb-h1");
+  EXPECT_EQ(LayoutFlags(plan.search().alternatives(0)),
+            "--tp=1 --cp=1 --pp=1 --vpp=1 --ep=8 --etp=1 --zero=3 --shard-group-size=8 --mbs=4 "
+            "--recompute=full");
+}
+
+}  // namespace
+}  // namespace sextant::client
