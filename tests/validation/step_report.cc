@@ -129,7 +129,8 @@ std::string StepReport(const StepResults& results) {
       "\n## Layouts in order\nRows of one source, model, device "
       "and number format (of BLOOM's trials: of one table), four or more whose measured "
       "times differ by over 5 %; times over those of the FLOPs at the peak. Cost: of the "
-      "row that is predicted to be the fastest, over the fastest, less 1.\n\n",
+      "row that is predicted to be the fastest, over the fastest, less 1. Tie: as a search calls "
+      "it, within 3 %.\n\n",
       SweepTable(results),
       "\n## Intervals\nln(measured / predicted without the family), a family's rows "
       "weighing 1 / sqrt(their number):\n\n",

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kFewest = 4;
 constexpr double kLeastSpread = 0.05;
 constexpr double kTie = 1e-9;
+constexpr double kSearchTie = 0.03;  // LayoutSearchResult.tie_ratio
 
 // The mean of `measured` where `predicted` is least.
 double CostOfFirst(const std::vector<double>& measured, const std::vector<double>& predicted) {
@@ -42,6 +43,11 @@ StepSweep SweepOf(const std::string& name, const StepGroup& group) {
   out.spread = *most / *least - 1;
   out.spearman = SpearmanOf(measured, predicted);
   out.cost = CostOfFirst(measured, predicted) / *least - 1;
+  const double of_best = predicted[static_cast<size_t>(least - measured.begin())];
+  const double first = *std::min_element(predicted.begin(), predicted.end());
+  out.best_ties = of_best <= first * (1 + kSearchTie);
+  out.best_of_three = std::count_if(predicted.begin(), predicted.end(),
+                                    [&](double other) { return other < of_best; }) < 3;
   return out;
 }
 

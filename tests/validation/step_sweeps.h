@@ -22,6 +22,10 @@ struct StepSweep {
   double spearman = 0;  // of predicted and measured
   // Of the rows that are predicted to be the fastest, on average, over the fastest, less 1.
   double cost = 0;
+  // Where the fastest row is by its prediction: as near the least as a search's ties are, and among
+  // the three least.
+  bool best_ties = false;
+  bool best_of_three = false;
 };
 
 // Those of four rows or more whose spread exceeds 5 %.

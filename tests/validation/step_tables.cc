@@ -261,7 +261,8 @@ std::string OpenTable(const StepResults& results) {
 std::string SweepTable(const StepResults& results) {
   std::string out =
       "| source, framework | sweeps | rows | Spearman, median | lowest | cost of the first, median "
-      "% | most % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+      "% | most % | fastest is a tie % | of the first three % |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   std::map<std::string, std::vector<StepSweep>> by_source;
   for (StepSweep& sweep : SweepsOf(results.rows.cases)) {
     by_source["all"].push_back(sweep);
@@ -271,14 +272,21 @@ std::string SweepTable(const StepResults& results) {
     std::vector<WeightedValue> ranks;
     std::vector<WeightedValue> costs;
     size_t rows = 0;
+    double ties = 0;
+    double of_three = 0;
     for (const StepSweep& sweep : sweeps) {
+      ties += sweep.best_ties ? 1 : 0;
+      of_three += sweep.best_of_three ? 1 : 0;
       ranks.push_back({sweep.spearman, 1});
       costs.push_back({sweep.cost, 1});
       rows += sweep.rows;
     }
-    absl::StrAppendFormat(&out, "| %s | %d | %d | %.2f | %.2f | %s | %s |\n", source, sweeps.size(),
-                          rows, WeightedQuantile(ranks, 0.5), WeightedQuantile(ranks, 1e-9),
-                          Share(WeightedQuantile(costs, 0.5)), Share(WeightedQuantile(costs, 1)));
+    const auto count = static_cast<double>(sweeps.size());
+    absl::StrAppendFormat(&out, "| %s | %d | %d | %.2f | %.2f | %s | %s | %s | %s |\n", source,
+                          sweeps.size(), rows, WeightedQuantile(ranks, 0.5),
+                          WeightedQuantile(ranks, 1e-9), Share(WeightedQuantile(costs, 0.5)),
+                          Share(WeightedQuantile(costs, 1)), Whole(ties / count),
+                          Whole(of_three / count));
   }
   return out;
 }

@@ -306,7 +306,8 @@ TEST(StageCompute, FrozenWeightsHaveNoGradients) {
 // is the frozen embedding, sums no input gradient. Query 4096 wide, value 1024; 2 bytes an element.
 TEST(StageCompute, AdaptersAreScaledAndSummed) {
   std::map<std::pair<std::string, TracePass>, double> bytes;
-  for (const TimedOperation& each : ComputeOf(Adapted()).stages[0].operations) {
+  const ComputeEstimate adapted = ComputeOf(Adapted());
+  for (const TimedOperation& each : adapted.stages[0].operations) {
     const auto* const work = std::get_if<PassWork>(&each.op.work);
     if (work == nullptr) continue;
     bytes[{std::string(each.op.name), each.op.pass}] +=

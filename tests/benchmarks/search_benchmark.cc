@@ -1,0 +1,40 @@
+// Time of a search for a layout; items are layouts of which memory was computed.
+#include <benchmark/benchmark.h>
+
+#include "engine/search/layout_search.h"
+
+namespace sextant {
+namespace {
+
+RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 4096;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.device_count = devices;
+  run.cluster.node_type = "dgx-h100";
+  run.options.search = SearchExtent::kExhaustive;
+  run.layout.emplace();
+  run.layout->global_batch_size = sequences;
+  run.layout->framework = {.kind = Framework::kMegatronBridge, .named = true};
+  return run;
+}
+
+void Search(benchmark::State& state, const RunSpec& run) {
+  int64_t layouts = 0;
+  for (auto _ : state) {
+    CallWork work;
+    const auto found = SearchLayouts(run, {}, {}, work);
+    layouts += found->evaluated + found->pruned[static_cast<size_t>(Pruned::kMemory)] +
+               found->pruned[static_cast<size_t>(Pruned::kRefused)];
+  }
+  state.SetItemsProcessed(layouts);
+}
+BENCHMARK_CAPTURE(Search, llama_70b, RunOn("llama-3.1-70b", 64, 128))->Name("Search/llama_70b");
+BENCHMARK_CAPTURE(Search, llama_8b, RunOn("llama-3.1-8b", 64, 128))->Name("Search/llama_8b");
+// A small one, for counting instructions.
+BENCHMARK_CAPTURE(Search, once, RunOn("llama-3.1-8b", 16, 32))->Name("SearchOnce")->Iterations(1);
+
+}  // namespace
+}  // namespace sextant
