@@ -215,13 +215,25 @@ std::string LimitLine(const v1::Plan& plan) {
   return limits.empty() ? "" : Wrap("  limits  ", limits, kPlanHang);
 }
 
+std::string LayoutLine(const v1::Plan& plan) {
+  if (!plan.has_search()) return "";
+  const v1::LayoutSearchResult& search = plan.search();
+  const std::string flags = LayoutFlags(search.chosen());
+  if (search.evaluated_count() == 0) {
+    return Wrap("  layout  ", absl::StrCat(flags, ": takes the least memory"), kPlanHang);
+  }
+  return Wrap("  layout  ",
+              absl::StrCat(flags, ": the fastest of ", Grouped(search.evaluated_count())),
+              kPlanHang);
+}
+
 std::string Headline(const v1::Plan& plan) {
   const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
                                         Grouped(plan.device_count()), " x ", plan.device());
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
-                      FitLines(plan, kPlanHang), Wrap("  time    ", HeadlineTime(plan), kPlanHang),
-                      LimitLine(plan));
+                      LayoutLine(plan), FitLines(plan, kPlanHang),
+                      Wrap("  time    ", HeadlineTime(plan), kPlanHang), LimitLine(plan));
 }
 
 }  // namespace

@@ -134,10 +134,9 @@ std::string SearchSection(const v1::Plan& plan) {
   const std::string ties =
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest, which is as near as the times of two layouts can be told "
-                   "apart (docs/search.md). The plan is of the first:");
+                   "apart (docs/search.md). The plan is of the first.");
   return absl::StrCat("\nLayouts, the fastest first\n", Wrap("  ", CountWords(search), 2),
-                      OptionTable(search), Wrap("  ", ties, 2),
-                      Wrap("    ", LayoutFlags(search.chosen()), 4));
+                      OptionTable(search), Wrap("  ", ties, 2));
 }
 
 }  // namespace sextant::client

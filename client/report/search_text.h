@@ -9,8 +9,8 @@
 
 namespace sextant::client {
 
-// What was considered, the best layouts as a table, and the flags of the first. Starts with an
-// empty line and its title; "" where nothing was searched for.
+// What was considered, and the best layouts as a table. Starts with an empty line and its title; ""
+// where nothing was searched for.
 std::string SearchSection(const v1::Plan& plan);
 
 // "--tp=8 --pp=4 ...": the flags that give what a search chooses.
