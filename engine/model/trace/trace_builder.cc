@@ -373,8 +373,12 @@ void TraceBuilder::AddAdapter(const Projection& projection, size_t index) {
   const uint8_t multiplied = gathers ? GatheredInput(inner) : inner;
   AddProduct(part, ProductOf(up, part.split), multiplied);
   if (multiplied != inner) Gather(TracePass::kRecompute, inner, multiplied);
-  Pass(TracePass::kInputGradient, "scale_adapter", {{output.tensor, true}},
-       {{output.tensor, true}});
+  AddAdapterSums(projection, output);
+}
+
+void TraceBuilder::AddAdapterSums(const Projection& projection, TraceOperand output) {
+  const TraceOperand of_output = {output.tensor, true};
+  Pass(TracePass::kInputGradient, "scale_adapter", {of_output}, {of_output});
   Pass(TracePass::kForward, "scale_adapter", {output}, {output});
   Pass(TracePass::kForward, "add_adapter", {output, output}, {output});
   if (!projection.input_needs_gradient) return;

@@ -180,6 +180,7 @@ class TraceBuilder {
                     uint8_t multiplied);
   // That of the matrix projection.names[index].
   void AddAdapter(const Projection& projection, size_t index);
+  void AddAdapterSums(const Projection& projection, TraceOperand output);
   void Quantise(TracePass pass, uint8_t input, uint8_t copy);
   void Gather(TracePass pass, uint8_t part, uint8_t gathered);
   uint8_t QuantisedInput(const Projection& projection);
