@@ -335,10 +335,9 @@ void TraceBuilder::SumOutput(const Projection& projection) {
 // divided, the other one is whole. Source: Hu et al. 2021 (arXiv 2106.09685) section 4.1; scale and
 // sums are passes of their own in huggingface/peft, src/peft/tuners/lora/layer.py.
 void TraceBuilder::AddAdapter(const Projection& projection, size_t index) {
-  const absl::string_view name = projection.names[index];
-  const Matrix down = Find(projection.module, name, WeightRole::kAdapterDown);
+  const Matrix down = Find(projection.module, projection.names[index], WeightRole::kAdapterDown);
   if (down.tensor == nullptr) return;
-  const Matrix up = Find(projection.module, name, WeightRole::kAdapterUp);
+  const Matrix up = Find(projection.module, projection.names[index], WeightRole::kAdapterUp);
   const bool slots = projection.rows == TokenRows::kSlots;
   uint8_t input = projection.input;
   if (batch().adapter_dropout) {
@@ -364,8 +363,7 @@ void TraceBuilder::AddAdapter(const Projection& projection, size_t index) {
   if (columns && !slots) SumOutput(part);
   part.op = "adapter_up";
   part.input = inner;
-  const TraceOperands& outputs = projection.outputs;
-  const TraceOperand output = *(outputs.begin() + (index < outputs.size() ? index : 0));
+  const TraceOperand output = projection.OutputOf(index);
   part.outputs = {output};
   part.split = columns ? MatrixSplit::kNone : projection.split;
   part.input_needs_gradient = true;

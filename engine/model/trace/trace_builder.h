@@ -68,6 +68,11 @@ struct Projection {
   bool repeated = false;             // by all ranks that share the micro-batch
   TokenRows rows = TokenRows::kAll;  // kSlots: of the experts
   TraceOperands outputs = {};
+
+  // That of names[index]; of one product for all of them the first.
+  TraceOperand OutputOf(size_t index) const {
+    return *(outputs.begin() + (index < outputs.size() ? index : 0));
+  }
 };
 
 class TraceBuilder {
