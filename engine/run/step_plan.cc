@@ -67,9 +67,9 @@ std::vector<PlacedDevice> DevicesOf(const RunSpec& run, const ResolvedRun& resol
 struct DeviceStages {
   absl::string_view uuid = "";  // empty: not measured
   std::vector<StageTime> times = {};
+  Seconds slowest = {};                     // stage's kernels of a micro-batch
   ComputeEstimate listed = {};              // where operations are asked for
-  Seconds slowest = {};                     // of a micro-batch's kernels
-  std::vector<LongOperation> longest = {};  // of that stage, in a full answer
+  std::vector<LongOperation> longest = {};  // of the slowest stage, in a full answer
 };
 
 // Plans the step of one run.
@@ -186,35 +186,49 @@ class StepPlanner {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
                              OperationPricer::Of(device, types_, RatiosOf(software_)));
     if (!pricer.has_value()) return absl::optional<DeviceStages>();
-    const ComputeInput input = Compute();
-    const StageTimeInput stage_input = {
-        .spec = input.spec,
-        .model = input.model,
+    const ComputeInput compute = Compute();
+    const StageTimeInput input = {
+        .compute = compute,
+        .pricer = *pricer,
         .exchanges = exchanges,
-        .sources = pricer->sources(),
         .all_reduces_gradients = software_.stack->all_reduces_gradients.value};
+    ModelOperations operations(compute, *pricer);
     DeviceStages out;
     if (device.model != nullptr) out.uuid = device.model->calibration().uuid;
-    size_t operations = 0;
-    const auto add = [&](StageCompute stage) -> absl::Status {
-      out.times.push_back(StageTimeOf(stage_input, stage));
-      const PricedStage priced = {input.spec, stage, *pricer, exchanges};
-      if (run_.options.full && stage.micro_batch.expected > out.slowest) {
-        out.longest = LongestOperations(priced, kLongestOperations);
-      }
-      out.slowest = std::max(out.slowest, stage.micro_batch.expected);
-      if (!run_.options.include_operations) return absl::OkStatus();
+    SEXTANT_RETURN_IF_ERROR(AppendStageTimes(input, operations, work_, out.times));
+    const auto slowest = std::max_element(
+        out.times.begin(), out.times.end(),
+        [](const StageTime& a, const StageTime& b) { return a.kernels() < b.kernels(); });
+    out.slowest = Seconds(slowest->kernels());
+    if (run_.options.full) {
+      const StageCompute listed = ComputeOf(compute, operations, slowest->first_stage);
+      out.longest =
+          LongestOperations({compute.spec, listed, *pricer, exchanges}, kLongestOperations);
+    }
+    if (run_.options.include_operations) {
+      SEXTANT_RETURN_IF_ERROR(ListOperations(input, operations, out));
+    }
+    return absl::make_optional(std::move(out));
+  }
+
+  absl::Status ListOperations(const StageTimeInput& input, ModelOperations& operations,
+                              DeviceStages& out) const {
+    size_t count = 0;
+    for (const StageTime& time : out.times) {
+      StageCompute stage = ComputeOf(input.compute, operations, time.first_stage);
+      stage.stage_count = time.stage_count;
+      const PricedStage priced = {input.compute.spec, stage, input.pricer, input.exchanges};
       for (TimedOperation& each : stage.operations) {
         if (KernelKindOf(each.op).has_value()) continue;
         each.time.low = each.time.expected = each.time.high = ExchangeSeconds(priced, each);
       }
-      operations += stage.operations.size() + stage.step_operations.size();
+      count += stage.operations.size() + stage.step_operations.size();
+      if (count > kMaxOperations) return TooMany();
       out.listed.stages.push_back(std::move(stage));
-      return operations <= kMaxOperations ? absl::OkStatus() : TooMany();
-    };
-    SEXTANT_RETURN_IF_ERROR(ForEachStageCompute(input, *pricer, work_, add));
-    out.listed.sources = {pricer->sources().begin(), pricer->sources().end()};
-    return absl::make_optional(std::move(out));
+    }
+    const absl::Span<const KernelSource> sources = input.pricer.sources();
+    out.listed.sources = {sources.begin(), sources.end()};
+    return absl::OkStatus();
   }
 
   absl::Status TooMany() const {

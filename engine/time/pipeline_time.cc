@@ -21,7 +21,13 @@ struct Passes {
   double forward = 0;
   double input = 0;
   double weight = 0;
+  double backward() const { return input + weight; }
   double Sum() const { return forward + input + weight; }
+  Passes Less(const Passes& other) const {
+    return {forward - other.forward, input - other.input, weight - other.weight};
+  }
+
+  friend bool operator==(const Passes&, const Passes&) = default;
 };
 
 class Pipeline {
@@ -37,9 +43,7 @@ class Pipeline {
     const double times = static_cast<double>(count_) * (TwoEnds() ? 0.5 : 1);
     double longest = 0;
     for (int64_t stage = 0; stage < stages_; ++stage) {
-      double sum = 0;
-      for (int64_t c = 0; c < chunks_; ++c) sum += PassesOf(stage * chunks_ + c).Sum();
-      longest = std::max(longest, sum * times);
+      longest = std::max(longest, WorkOf(stage) * times);
     }
     return longest;
   }
@@ -47,6 +51,9 @@ class Pipeline {
   Outcome Run(double send) {
     if (stages_ == 1) send = 0;
     if (in_.pipeline.schedule == PipelineSchedule::kGPipe) return GPipe(send);
+    if (in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
+      if (const auto total = LastStageDecides(send)) return {*total, *total};
+    }
     if (HasFormula(send)) return Formula(PassesOf(0), LongestWork(), send);
     if (absl::optional<Outcome> simulated = Simulated(send)) return *simulated;
     Outcome out = Formula(MeanPasses(), LongestWork(), send);
@@ -60,6 +67,13 @@ class Pipeline {
   Passes PassesOf(int64_t index) const {
     const ChunkTime& time = in_.chunks[static_cast<size_t>(index)];
     return {time.forward.value(), time.input_gradient.value(), time.weight_gradient.value()};
+  }
+
+  // Of one micro-batch on all chunks of a stage.
+  double WorkOf(int64_t stage) const {
+    double sum = 0;
+    for (int64_t c = 0; c < chunks_; ++c) sum += PassesOf(stage * chunks_ + c).Sum();
+    return sum;
   }
 
   Passes MeanPasses() const {
@@ -86,17 +100,91 @@ class Pipeline {
   bool HasFormula(double send) const {
     if (stages_ == 1 && chunks_ == 1) return true;
     switch (in_.pipeline.schedule) {
-      case PipelineSchedule::kOneForwardOneBackward:
-        return (chunks_ == 1 || send == 0) && Even();
       case PipelineSchedule::kZeroBubbleH1:
         return send == 0 && count_ >= stages_ && Even();
       case PipelineSchedule::kZeroBubbleH2:
         return send == 0 && count_ >= 2 * stages_ && Even();
+      case PipelineSchedule::kOneForwardOneBackward:
       case PipelineSchedule::kGPipe:
       case PipelineSchedule::kDualPipe:
         return false;
     }
     return false;
+  }
+
+  // 1F1B whose last stage takes at least as long as every other one, forward and backward, as one
+  // with the output head does: it never waits once its first input has arrived. Absent where it
+  // doesn't, or where sends are so long that they decide. docs/step_time.md, "Pipelines", derives
+  // the terms.
+  absl::optional<double> LastStageDecides(double send) const {
+    if (stages_ == 1) return static_cast<double>(count_) * WorkOf(0);
+    return chunks_ == 1 ? LastOfStagesDecides(send) : LastOfChunksDecides(send);
+  }
+
+  // The first micro-batch's way to the last stage, all of that stage's passes, and the last one's
+  // way back. A stage that sends forward and waits for what comes back gains on the last one where
+  // a way of k stages and back takes longer than k micro-batches on the last; EvenSends() counts
+  // such ways.
+  absl::optional<double> LastOfStagesDecides(double send) const {
+    const Passes last = PassesOf(stages_ - 1);
+    double way = 2 * static_cast<double>(stages_ - 1) * send;
+    double longest = 0;
+    for (int64_t i = 0; i + 1 < stages_; ++i) {
+      const Passes passes = PassesOf(i);
+      if (passes.forward > last.forward || passes.backward() > last.backward()) {
+        return absl::nullopt;
+      }
+      way += passes.Sum();
+      longest = std::max(longest, passes.Sum());
+    }
+    const double base = way + static_cast<double>(count_) * last.Sum();
+    if (longest + 2 * send <= last.Sum()) return base;
+    const absl::optional<Ends> ends = EndsOfEven();
+    if (!ends.has_value()) return absl::nullopt;
+    const double a_stage = ends->body.Sum() + 2 * send - last.Sum();
+    const double a_way = static_cast<double>(stages_ - 1) * a_stage + ends->first.Sum();
+    const int64_t passes = count_ + stages_ - 1;
+    const auto ways = static_cast<double>(passes / stages_ - 1);
+    const auto rest = static_cast<double>(std::max<int64_t>(passes % stages_ - 1, 0));
+    return base + ways * std::max(0.0, a_way) + rest * std::max(0.0, a_stage);
+  }
+
+  // Interleaved stages take p micro-batches through each chunk in turn, just as long as one takes
+  // through all stages: each send on its way to the last chunk and back adds to the step, or what
+  // the first chunk adds to p - 1 micro-batches where that is longer.
+  absl::optional<double> LastOfChunksDecides(double send) const {
+    const absl::optional<Ends> ends = EndsOfEven();
+    if (!ends.has_value()) return absl::nullopt;
+    if (send > std::min(ends->body.forward, ends->body.backward())) return absl::nullopt;
+    const auto p = static_cast<double>(stages_);
+    const double sends = p * static_cast<double>(chunks_ - 1) - 1;
+    return static_cast<double>(count_) * WorkOf(stages_ - 1) + (p - 1) * ends->body.Sum() +
+           ends->first.Sum() + std::max((p - 1) * ends->first.forward, p * send) +
+           std::max((p - 1) * ends->first.backward(), p * send) + 2 * sends * send;
+  }
+
+  // What the first chunk of the first stage, and the last one of the last stage, take beyond all
+  // others, which take the same.
+  struct Ends {
+    Passes body = {};
+    Passes first = {};
+    Passes last = {};
+  };
+  // Absent where others differ, or the last adds less than the first, or the first less than none.
+  absl::optional<Ends> EndsOfEven() const {
+    const int64_t end = stages_ * chunks_;
+    Ends out = {.body = PassesOf(end > 2 ? 1 : 0)};
+    for (int64_t i = 1; i + 1 < end; ++i) {
+      if (PassesOf(i) != out.body) return absl::nullopt;
+    }
+    out.first = PassesOf(0).Less(out.body);
+    out.last = PassesOf(end - 1).Less(out.body);
+    const auto in_order = [](double first, double last) { return 0 <= first && first <= last; };
+    if (!in_order(out.first.forward, out.last.forward) ||
+        !in_order(out.first.backward(), out.last.backward())) {
+      return absl::nullopt;
+    }
+    return out;
   }
 
   // Each half is a line of machines that all do the same: a micro-batch's way through all of them,

@@ -3,23 +3,92 @@
 #include <algorithm>
 #include <variant>
 
+#include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 namespace {
 
-// The sums of one stage.
-class StageSums {
- public:
-  StageSums(const StageTimeInput& in, const StageCompute& compute)
-      : in_(in), job_(in.model.job()), compute_(compute) {}
+// To trace and to price a stage, in CallWork's steps: up to 25 us.
+constexpr int64_t kStepsAStage = 2000;
 
-  StageTime Sum() {
-    out_.first_stage = compute_.first_stage;
-    out_.stage_count = compute_.stage_count;
-    out_.launches = compute_.host.launches;
-    for (const TimedOperation& each : compute_.operations) Add(each);
-    out_.optimizer = compute_.step.expected.value();
+PassSeconds& PassOf(TracePass pass, WorkSeconds& out) {
+  switch (pass) {
+    case TracePass::kForward:
+      return out.forward;
+    case TracePass::kWeightGradient:
+      return out.weight_gradient;
+    default:
+      return out.input_gradient;
+  }
+}
+
+LinkSeconds& LinksOf(TraceGroup group, PassSeconds& pass) {
+  switch (group) {
+    case TraceGroup::kTensor:
+      return pass.tensor;
+    case TraceGroup::kContext:
+      return pass.context;
+    default:
+      return pass.expert;
+  }
+}
+
+const ExpertsSpec* ExpertsOf(const ArchitectureSpec& spec, int layer_kind) {
+  if (layer_kind < 0) return nullptr;
+  const LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(layer_kind)];
+  return layer.experts.has_value() ? &*layer.experts : nullptr;
+}
+
+// The sum of `operations`, for one of `part`.
+WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part,
+                  absl::Span<const TimedOperation> operations) {
+  WorkSeconds out;
+  const ExpertsSpec* const experts = ExpertsOf(in.compute.spec, part.layer_kind);
+  for (const TimedOperation& each : operations) {
+    PassSeconds& pass = PassOf(each.op.pass, out);
+    if (const auto* exchange = std::get_if<CollectiveWork>(&each.op.work)) {
+      LinksOf(exchange->group, pass)
+          .Add(
+              in.exchanges.TimeOf(*exchange, experts).Times(static_cast<double>(each.op.launches)));
+      continue;
+    }
+    const auto kind = static_cast<size_t>(*KernelKindOf(each.op));
+    const double seconds = each.time.expected.value();
+    pass.kernels[kind] += seconds;
+    if (!in.compute.captured_graphs) out.launches += each.op.launches;
+    if (in.pricer.sources()[each.source].source != RateSource::kDatasheet) continue;
+    out.ends[kind].below += seconds - each.time.low.value();
+    out.ends[kind].above += each.time.high.value() - seconds;
+  }
+  return out;
+}
+
+void AddTimes(const LinkSeconds& from, double times, LinkSeconds& to) {
+  to.within += from.within * times;
+  to.across += from.across * times;
+}
+
+void AddTimes(const PassSeconds& from, double times, PassSeconds& to) {
+  for (size_t i = 0; i < kKernelKindCount; ++i) to.kernels[i] += from.kernels[i] * times;
+  AddTimes(from.tensor, times, to.tensor);
+  AddTimes(from.context, times, to.context);
+  AddTimes(from.expert, times, to.expert);
+}
+
+// What the parameters of one stage take.
+class StateSums {
+ public:
+  StateSums(const StageTimeInput& in, int64_t stage)
+      : in_(in),
+        job_(in.compute.model.job()),
+        stage_(stage),
+        weights_(in.compute.model.weights().Stage(stage)) {}
+
+  StateSeconds Sum(ModelOperations& operations) {
+    Seconds step(0);
+    for (const TimedOperation& each : operations.StepOf(weights_)) step = step + each.time.expected;
+    out_.optimizer = step.value();
     CountLayers();
     if (DividesParameters(job_.state.sharding)) {
       AddShards();
@@ -30,60 +99,12 @@ class StageSums {
   }
 
  private:
-  PassSeconds& PassOf(TracePass pass) {
-    switch (pass) {
-      case TracePass::kForward:
-        return out_.forward;
-      case TracePass::kWeightGradient:
-        return out_.weight_gradient;
-      default:
-        return out_.input_gradient;
-    }
-  }
-
-  const LayerSpec* LayerOf(const TimedOperation& each) const {
-    if (each.layer_kind < 0) return nullptr;
-    return &in_.spec.layer_kinds[static_cast<size_t>(each.layer_kind)];
-  }
-
-  void Add(const TimedOperation& each) {
-    PassSeconds& pass = PassOf(each.op.pass);
-    const LayerSpec* const layer = LayerOf(each);
-    if (const auto* exchange = std::get_if<CollectiveWork>(&each.op.work)) {
-      const ExpertsSpec* const experts =
-          layer != nullptr && layer->experts.has_value() ? &*layer->experts : nullptr;
-      const double count = static_cast<double>(each.layers * each.op.launches);
-      LinksOf(exchange->group, pass).Add(in_.exchanges.TimeOf(*exchange, experts).Times(count));
-      return;
-    }
-    const auto kind = static_cast<size_t>(*KernelKindOf(each.op));
-    const double seconds = each.time.expected.value();
-    pass.kernels[kind] += seconds;
-    if (in_.sources[each.source].source == RateSource::kDatasheet) {
-      out_.ends[kind].below += seconds - each.time.low.value();
-      out_.ends[kind].above += each.time.high.value() - seconds;
-    }
-    if (layer == nullptr) pass.outside_layers += seconds;
-    if (layer != nullptr && layer->experts.has_value()) out_.expert_layer_seconds += seconds;
-  }
-
-  static LinkSeconds& LinksOf(TraceGroup group, PassSeconds& pass) {
-    switch (group) {
-      case TraceGroup::kTensor:
-        return pass.tensor;
-      case TraceGroup::kContext:
-        return pass.context;
-      default:
-        return pass.expert;
-    }
-  }
-
   void CountLayers() {
-    const LayerPlacement& placement = in_.model.weights().placement();
-    for (const StageKind& kind : placement.KindsOn(compute_.first_stage)) {
-      out_.layers += kind.layers.count;
-      const LayerSpec& layer = in_.spec.layer_kinds[static_cast<size_t>(kind.layer_kind)];
-      if (layer.experts.has_value()) out_.expert_layers += kind.layers.count;
+    for (const StageKind& kind : in_.compute.model.weights().placement().KindsOn(stage_)) {
+      out_.layer_count += kind.layers.count;
+      if (ExpertsOf(in_.compute.spec, kind.layer_kind) != nullptr) {
+        out_.expert_layers += kind.layers.count;
+      }
     }
   }
 
@@ -112,9 +133,9 @@ class StageSums {
 
   // Bytes of the parameters of `group` as they are gathered: in the compute type where that is
   // narrower, and quantised where nothing trains them.
-  double GatheredBytes(const StageWeights& weights, ShardGroup group) const {
+  double GatheredBytes(ShardGroup group) const {
     const double each = std::min(weight_bytes(), compute_bytes());
-    const double all = static_cast<double>(weights.of(group).total) * each;
+    const double all = static_cast<double>(weights_.of(group).total) * each;
     const FrozenWeightFormat& format = job_.state.frozen;
     if (format.data_type == DataType::kUnspecified) return all;
     double quantised = 0;
@@ -122,7 +143,7 @@ class StageSums {
          {WeightComponent::kAttentionQueryKeyValue, WeightComponent::kAttentionLatent,
           WeightComponent::kAttentionOutput, WeightComponent::kRoutedExperts,
           WeightComponent::kSharedExperts, WeightComponent::kDenseFeedForward}) {
-      const ShardCount& count = weights.of(group, component);
+      const ShardCount& count = weights_.of(group, component);
       quantised += static_cast<double>(count.total - count.trainable);
     }
     return all - quantised * (each - QuantizedBytesAnElement(format));
@@ -132,12 +153,11 @@ class StageSums {
   // up once a step. Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 7.2.2;
   // pytorch/pytorch, torch/distributed/fsdp/_fully_shard.
   void AddShards() {
-    const StageWeights weights = in_.model.weights().Stage(compute_.first_stage);
-    const auto units = static_cast<double>(out_.layers + 1);
+    const auto units = static_cast<double>(out_.layer_count + 1);
     for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
       const Groups among = GroupsOf(group);
-      const double held = GatheredBytes(weights, group);
-      const double gradients = static_cast<double>(weights.of(group).trainable) * gradient_bytes();
+      const double held = GatheredBytes(group);
+      const double gradients = static_cast<double>(weights_.of(group).trainable) * gradient_bytes();
       out_.gather.Add(
           in_.exchanges.TimeOf(CollectiveOp::kAllGather, held / units, among.shard).Times(units));
       out_.reduce.Add(
@@ -154,11 +174,10 @@ class StageSums {
   // and among the copies of a shard an all-reduce of its gradients.
   // Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 7.2.1.
   void AddReplicas() {
-    const StageWeights weights = in_.model.weights().Stage(compute_.first_stage);
     const bool divides = DividesOptimizer(job_.state.sharding);
     for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
       const Groups among = GroupsOf(group);
-      const auto parameters = static_cast<double>(weights.of(group).trainable);
+      const auto parameters = static_cast<double>(weights_.of(group).trainable);
       const double gradients = parameters * gradient_bytes();
       const bool scatters = divides && !in_.all_reduces_gradients;
       out_.data.Add(
@@ -174,14 +193,80 @@ class StageSums {
 
   const StageTimeInput& in_;
   const MemoryJob& job_;
-  const StageCompute& compute_;
-  StageTime out_;
+  const int64_t stage_;
+  const StageWeights weights_;
+  StateSeconds out_;
 };
 
 }  // namespace
 
-StageTime StageTimeOf(const StageTimeInput& in, const StageCompute& compute) {
-  return StageSums(in, compute).Sum();
+double WorkSeconds::kernels() const {
+  double sum = 0;
+  for (const PassSeconds* const pass : {&forward, &input_gradient, &weight_gradient}) {
+    for (const double seconds : pass->kernels) sum += seconds;
+  }
+  return sum;
+}
+
+void WorkSeconds::Add(const WorkSeconds& other, double times) {
+  AddTimes(other.forward, times, forward);
+  AddTimes(other.input_gradient, times, input_gradient);
+  AddTimes(other.weight_gradient, times, weight_gradient);
+  for (size_t i = 0; i < kKernelKindCount; ++i) {
+    ends[i].below += other.ends[i].below * times;
+    ends[i].above += other.ends[i].above * times;
+  }
+  launches += other.launches * static_cast<int64_t>(times);
+}
+
+const WorkSeconds& WorkTable::Of(const WorkPart& part, const StageTimeInput& in,
+                                 ModelOperations& operations) {
+  if (!part.is_outside()) {
+    const ActivationPlace place = {
+        .part = part.part, .layer_kind = part.layer_kind, .state = part.state};
+    if (const WorkSeconds* const known = layers_.Find(place); known != nullptr) return *known;
+    WorkSeconds& out = layers_.Add(place);
+    out = SumOf(in, part, operations.Of(part));
+    return out;
+  }
+  for (const Outside& each : outside_) {
+    if (each.part.kind == part.kind && each.part.part == part.part) return each.seconds;
+  }
+  return outside_.emplace_back(Outside{part, SumOf(in, part, operations.Of(part))}).seconds;
+}
+
+StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operations, int64_t stage) {
+  return StateSums(in, stage).Sum(operations);
+}
+
+StageTime StageTimeOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
+                      int64_t stage) {
+  StageTime out = {.first_stage = stage};
+  operations.ForEachPart(stage, [&](const WorkPart& part) {
+    const WorkSeconds& each = known.Of(part, in, operations);
+    const auto count = static_cast<double>(part.count);
+    (part.is_outside() ? out.outside : out.layers).Add(each, count);
+    if (ExpertsOf(in.compute.spec, part.layer_kind) == nullptr) return;
+    out.expert_layer_seconds += each.kernels() * count;
+  });
+  out.state = StateSecondsOf(in, operations, stage);
+  return out;
+}
+
+absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operations, CallWork& work,
+                              std::vector<StageTime>& out) {
+  const MemoryModel& model = in.compute.model;
+  const std::vector<bool> alike =
+      AlikeStages(in.compute.spec, model.job(), model.weights().placement());
+  WorkTable known(model.weights().model().alike_kinds());
+  int64_t next = 0;
+  for (int64_t stage = 0; stage < model.stage_count(); stage = next) {
+    for (++next; next < model.stage_count() && alike[static_cast<size_t>(next)];) ++next;
+    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
+    out.push_back(StageTimeOf(in, operations, known, stage));
+    out.back().stage_count = next - stage;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

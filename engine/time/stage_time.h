@@ -5,12 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
-#include "engine/framework/software_stack.h"
-#include "engine/memory/ledger/memory_model.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "engine/base/call_work.h"
+#include "engine/memory/activations/layer_table.h"
 #include "engine/time/exchange_pricer.h"
+#include "engine/time/model_operations.h"
 #include "engine/time/operation_pricer.h"
-#include "engine/time/stage_compute.h"
 
 namespace sextant {
 
@@ -30,7 +33,6 @@ struct PassSeconds {
   LinkSeconds tensor = {};
   LinkSeconds context = {};
   LinkSeconds expert = {};
-  double outside_layers = 0;  // of kernels: embedding, head, loss
 
   double of(KernelKind kind) const { return kernels[static_cast<size_t>(kind)]; }
 };
@@ -41,34 +43,81 @@ struct KindEnds {
   double above = 0;
 };
 
-struct StageTime {
-  int64_t first_stage = 0;
-  int64_t stage_count = 1;
+// Seconds of all passes of some operations for a micro-batch.
+struct WorkSeconds {
   PassSeconds forward = {};
   PassSeconds input_gradient = {};  // with what it recomputes
   PassSeconds weight_gradient = {};
   // Of kernels in all passes that only a datasheet tells of: the others' errors are StepClass's.
   std::array<KindEnds, kKernelKindCount> ends = {};
-  int64_t layers = 0;
+  int64_t launches = 0;  // 0: captured graphs
+
+  double kernels() const;
+  // Adds `times` times `other`.
+  void Add(const WorkSeconds& other, double times);
+};
+
+// What the parameters that a rank of a stage holds take beyond the kernels of micro-batches.
+struct StateSeconds {
+  int64_t layer_count = 0;
   int64_t expert_layers = 0;
-  double expert_layer_seconds = 0;  // of the kernels of layers with experts, all passes
-  int64_t launches = 0;             // of a micro-batch; 0: captured graphs
   // Of a micro-batch, ZeRO stage 3: weights gathered once, and gradients reduced once.
   LinkSeconds gather = {};
   LinkSeconds reduce = {};
   LinkSeconds data = {};  // of a step: gradients and weights among data parallel ranks
-  double optimizer = 0;
+  double optimizer = 0;   // of a step
+};
+
+struct StageTime {
+  int64_t first_stage = 0;
+  int64_t stage_count = 1;   // stages that are alike
+  WorkSeconds layers = {};   // of a micro-batch
+  WorkSeconds outside = {};  // of a micro-batch: embedding, head, loss, multi-token prediction
+  double expert_layer_seconds = 0;  // of the kernels of layers with experts, all passes
+  StateSeconds state = {};
+
+  int64_t launches() const { return layers.launches + outside.launches; }
+  double kernels() const { return layers.kernels() + outside.kernels(); }
 };
 
 struct StageTimeInput {
-  const ArchitectureSpec& spec;
-  const MemoryModel& model;
+  const ComputeInput& compute;
+  const OperationPricer& pricer;
   const ExchangePricer& exchanges;
-  absl::Span<const KernelSource> sources = {};  // OperationPricer::sources()
-  bool all_reduces_gradients = false;           // SoftwareStack
+  bool all_reduces_gradients = false;  // SoftwareStack
 };
 
-StageTime StageTimeOf(const StageTimeInput& in, const StageCompute& compute);
+// Caches the times of a job's layers and ends across stages; and across jobs that trace them alike.
+class WorkTable {
+ public:
+  // `alike_kinds`: LayerTable's.
+  explicit WorkTable(absl::Span<const int> alike_kinds = {}) : layers_(alike_kinds) {}
+
+  // One of `part`'s layers or modules. Valid until the next call.
+  const WorkSeconds& Of(const WorkPart& part, const StageTimeInput& in,
+                        ModelOperations& operations);
+
+ private:
+  struct Outside {
+    WorkPart part = {};
+    WorkSeconds seconds = {};
+  };
+
+  LayerTable<WorkSeconds> layers_;
+  std::vector<Outside> outside_;
+};
+
+StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operations, int64_t stage);
+
+// The time of one stage, whose layers and ends may be in `known`.
+StageTime StageTimeOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
+                      int64_t stage);
+
+// Appends the times of all stages in their order, of those that are alike once.
+//
+// Errors: those of `work`.
+absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operations, CallWork& work,
+                              std::vector<StageTime>& out);
 
 }  // namespace sextant
 

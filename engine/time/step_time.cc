@@ -5,6 +5,7 @@
 
 #include "engine/memory/state/state_rules.h"
 #include "engine/time/pipeline_time.h"
+#include "engine/time/stage_compute.h"
 
 namespace sextant {
 namespace {
@@ -28,17 +29,22 @@ struct Slowness {
   }
 };
 
-// One stage's micro-batch.
-struct StageParts {
-  Parts parts = {};
+// Seconds of the passes of a micro-batch.
+struct Passes {
   double forward = 0;
   double input_gradient = 0;
   double weight_gradient = 0;
-  // Of `forward` and so on: of operations outside the layers.
-  double forward_outside = 0;
-  double backward_outside = 0;
 
   double all() const { return forward + input_gradient + weight_gradient; }
+};
+
+// One stage's micro-batch.
+struct StageParts {
+  Parts parts = {};
+  Passes layers = {};   // with what host and shards add
+  Passes outside = {};  // the layers
+
+  double all() const { return layers.all() + outside.all(); }
 };
 
 // A step at one slowness of each rate.
@@ -98,60 +104,63 @@ class Step {
 
   StageParts PartsOf(const StageTime& stage) const {
     StageParts out;
-    out.forward = AddPass(stage.forward, out);
-    out.input_gradient = AddPass(stage.input_gradient, out);
-    out.weight_gradient = AddPass(stage.weight_gradient, out);
-    out.forward_outside = stage.forward.outside_layers;
-    out.backward_outside =
-        stage.input_gradient.outside_layers + stage.weight_gradient.outside_layers;
+    out.layers = AddPasses(stage.layers, out);
+    out.outside = AddPasses(stage.outside, out);
     AddShards(stage, out);
     AddHost(stage, out);
     return out;
   }
 
+  Passes AddPasses(const WorkSeconds& work, StageParts& out) const {
+    return {.forward = AddPass(work.forward, out),
+            .input_gradient = AddPass(work.input_gradient, out),
+            .weight_gradient = AddPass(work.weight_gradient, out)};
+  }
+
   void AddShards(const StageTime& stage, StageParts& out) const {
     const StateSharding& sharding = in_.job.state.sharding;
-    const double gather = slow_(stage.gather);
+    const double gather = slow_(stage.state.gather);
     const auto count = static_cast<double>(in_.job.pipeline.micro_batch_count);
-    const double reduce = slow_(stage.reduce) / (in_.job.buffers.deferred_reduction ? count : 1);
-    const double forward = Exposed(gather, out.forward);
+    const double reduce =
+        slow_(stage.state.reduce) / (in_.job.buffers.deferred_reduction ? count : 1);
+    const double passes = out.layers.forward + out.outside.forward;
+    const double forward = Exposed(gather, passes);
     const double again = sharding.reshard_after_forward ? gather : 0;
-    const double backward = Exposed(again + reduce, out.input_gradient + out.weight_gradient);
+    const double backward = Exposed(again + reduce, out.all() - passes);
     At(out.parts, StepCause::kShardExchange) += forward + backward;
-    out.forward += forward;
-    out.input_gradient += backward;
+    out.layers.forward += forward;
+    out.layers.input_gradient += backward;
   }
 
   // The host adds its time for each layer; where its time to start all kernels, or the least time
   // of layers of experts, is longer than the device's, the device waits.
   void AddHost(const StageTime& stage, StageParts& out) const {
-    const double launches = static_cast<double>(stage.launches) * HostCosts::kLaunchSeconds;
-    const double least = static_cast<double>(stage.launches > 0 ? stage.expert_layers : 0) *
+    const double launches = static_cast<double>(stage.launches()) * HostCosts::kLaunchSeconds;
+    const double least = static_cast<double>(stage.launches() > 0 ? stage.state.expert_layers : 0) *
                          constant(Constant::kExpertLayerHostSeconds);
     const double of_experts = stage.expert_layer_seconds * slow_.at(StepRate::kArithmetic) +
                               At(out.parts, StepCause::kExpertExchange);
     const double host = slow_.at(StepRate::kHost);
     const double waits = std::max({0.0, launches * host - out.all(), least * host - of_experts});
-    const double layers =
-        static_cast<double>(stage.layers) * constant(Constant::kHostSecondsPerLayer) * host;
+    const double layers = static_cast<double>(stage.state.layer_count) *
+                          constant(Constant::kHostSecondsPerLayer) * host;
     At(out.parts, StepCause::kHost) += waits + layers;
-    out.forward += (waits + layers) * (1 - kBackwardShare);
-    out.input_gradient += (waits + layers) * kBackwardShare;
+    out.layers.forward += (waits + layers) * (1 - kBackwardShare);
+    out.layers.input_gradient += (waits + layers) * kBackwardShare;
   }
 
   // Chunks of interleaved stages have equal parts of the stage's layers; what is outside the layers
   // is in the first chunk of the first stages, and in the last one of the last stage.
   ChunkTime ChunkOf(const StageParts& stage, size_t chunk, bool ends_last, double chunks) const {
     const bool has_ends = ends_last ? static_cast<double>(chunk + 1) == chunks : chunk == 0;
-    const auto of = [&](double all, double outside) {
-      return (all - outside) / chunks + (has_ends ? outside : 0);
+    const auto of = [&](double layers, double outside) {
+      return Seconds(layers / chunks + (has_ends ? outside : 0));
     };
-    const double backward = stage.input_gradient + stage.weight_gradient;
-    const double share = backward > 0 ? stage.weight_gradient / backward : 0;
-    const double time = of(backward, stage.backward_outside);
-    return {.forward = Seconds(of(stage.forward, stage.forward_outside)),
-            .input_gradient = Seconds(time * (1 - share)),
-            .weight_gradient = Seconds(time * share)};
+    const Passes& layers = stage.layers;
+    const Passes& outside = stage.outside;
+    return {.forward = of(layers.forward, outside.forward),
+            .input_gradient = of(layers.input_gradient, outside.input_gradient),
+            .weight_gradient = of(layers.weight_gradient, outside.weight_gradient)};
   }
 
   bool has_two_ends() const { return in_.job.pipeline.schedule == PipelineSchedule::kDualPipe; }
@@ -238,11 +247,11 @@ class Step {
     double exchange = 0;
     double optimizer = 0;
     for (size_t i = 0; i < stage_count(); ++i) {
-      double all = slow_(TimeAt(i).data);
-      double update = TimeAt(i).optimizer;
+      double all = slow_(TimeAt(i).state.data);
+      double update = TimeAt(i).state.optimizer;
       if (has_two_ends()) {
-        all += slow_(TimeAt(OppositeOf(i)).data);
-        update += TimeAt(OppositeOf(i)).optimizer;
+        all += slow_(TimeAt(OppositeOf(i)).state.data);
+        update += TimeAt(OppositeOf(i)).state.optimizer;
       }
       const double hidden =
           constant(Constant::kDataExchangeOverlap) * std::min(all, PartsAt(i).all() * in_flight);
@@ -305,10 +314,14 @@ constexpr double kEndOfKernels = 1.2816;
 
 // The ends of the kernels of `kind` relative to their time, on the slowest stage.
 KindEnds EndsOf(const StageTime& stage, KernelKind kind) {
-  const double all =
-      stage.forward.of(kind) + stage.input_gradient.of(kind) + stage.weight_gradient.of(kind);
+  double all = 0;
+  KindEnds ends;
+  for (const WorkSeconds* const work : {&stage.layers, &stage.outside}) {
+    all += work->forward.of(kind) + work->input_gradient.of(kind) + work->weight_gradient.of(kind);
+    ends.below += work->ends[static_cast<size_t>(kind)].below;
+    ends.above += work->ends[static_cast<size_t>(kind)].above;
+  }
   if (all <= 0) return {};
-  const KindEnds& ends = stage.ends[static_cast<size_t>(kind)];
   return {ends.below / all / kEndOfKernels, ends.above / all / kEndOfKernels};
 }
 

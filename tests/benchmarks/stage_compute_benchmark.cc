@@ -37,7 +37,10 @@ void Stage(benchmark::State& state, const Case& which) {
   const auto pricer = OperationPricer::Of(PlacedProduct(*FindAccelerator("h100-sxm").value()),
                                           {.narrow = which.narrow});
   const ComputeInput in = {.spec = spec, .model = *model, .types = {.narrow = which.narrow}};
-  for (auto _ : state) benchmark::DoNotOptimize(ComputeOf(in, **pricer, 1));
+  for (auto _ : state) {
+    ModelOperations operations(in, **pricer);
+    benchmark::DoNotOptimize(ComputeOf(in, operations, 1));
+  }
 }
 BENCHMARK_CAPTURE(Stage, llama_70b, kLlama70b)->Name("StageCompute/llama_70b");
 BENCHMARK_CAPTURE(Stage, deepseek_v3, kDeepSeekV3)->Name("StageCompute/deepseek_v3");

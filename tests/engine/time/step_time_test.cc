@@ -21,13 +21,13 @@ MemoryJob Job() {
 
 // 10 ms forward and 20 backward of kernels, and 2 ms of exchanges in each pass.
 StageTime Stage() {
-  StageTime out = {.stage_count = 2, .layers = 4};
-  out.forward.kernels = {6e-3, 0, 3e-3, 1e-3};
-  out.forward.tensor.within = 2e-3;
-  out.input_gradient.kernels = {6e-3, 0, 4e-3, 1e-3};
-  out.input_gradient.tensor.within = 2e-3;
-  out.weight_gradient.kernels = {6e-3, 0, 2e-3, 1e-3};
-  out.optimizer = 5e-3;
+  StageTime out = {.stage_count = 2, .state = {.layer_count = 4}};
+  out.layers.forward.kernels = {6e-3, 0, 3e-3, 1e-3};
+  out.layers.forward.tensor.within = 2e-3;
+  out.layers.input_gradient.kernels = {6e-3, 0, 4e-3, 1e-3};
+  out.layers.input_gradient.tensor.within = 2e-3;
+  out.layers.weight_gradient.kernels = {6e-3, 0, 2e-3, 1e-3};
+  out.state.optimizer = 5e-3;
   return out;
 }
 
@@ -84,12 +84,12 @@ TEST(StepTime, OfTwoEvenStagesIsTheHandsSum) {
 
 TEST(StepTime, PartsSumToTheStep) {
   StageTime stage = Stage();
-  stage.gather.across = 3e-3;
-  stage.reduce.across = 2e-3;
-  stage.data.across = 40e-3;
-  stage.forward.context.within = 5e-3;
-  stage.forward.expert.across = 1e-3;
-  stage.launches = 100'000;
+  stage.state.gather.across = 3e-3;
+  stage.state.reduce.across = 2e-3;
+  stage.state.data.across = 40e-3;
+  stage.layers.forward.context.within = 5e-3;
+  stage.layers.forward.expert.across = 1e-3;
+  stage.layers.launches = 100'000;
   const StepEstimate step = StepOf().Set(StackConstant::kGrowthPerDoubling, 0.01).Of({stage}, 1e8);
   const double sum = std::accumulate(step.parts.begin(), step.parts.end(), 0.0);
   EXPECT_NEAR(sum, step.seconds.expected.value(), 1e-12);
@@ -105,7 +105,7 @@ TEST(StepTime, PartsSumToTheStep) {
 // meet it, and all parts still sum to the pipeline.
 TEST(StepTime, ExchangesAmongExpertsAddTheirExposure) {
   StageTime stage = Stage();
-  stage.forward.expert.across = 1e-3;
+  stage.layers.forward.expert.across = 1e-3;
   const double full = StepOf().Of({stage}).of(StepCause::kExpertExchange);
   EXPECT_NEAR(full, 8 * 1e-3, 1e-12);
   const StepEstimate hidden =
@@ -120,8 +120,8 @@ TEST(StepTime, DualPipesStagesShareTheirWork) {
   first.stage_count = 1;
   StageTime last = first;
   last.first_stage = 1;
-  last.forward.kernels[0] += 5e-3;
-  last.input_gradient.kernels[0] += 10e-3;
+  last.layers.forward.kernels[0] += 5e-3;
+  last.layers.input_gradient.kernels[0] += 10e-3;
   const StepEstimate step = StepOf(job).Of({first, last});
   EXPECT_NEAR(step.of(StepCause::kMatmul), 4 * 18e-3 + 4 * 33e-3, 1e-12);
   const StepEstimate swapped = StepOf(job).Of({first, first});
@@ -134,11 +134,11 @@ TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
   MemoryJob job = Job();
   job.state.sharding.zero_stage = ZeroStage::kParameters;
   StageTime stage = Stage();
-  stage.gather.within = 6e-3;
-  stage.reduce.within = 4e-3;
+  stage.state.gather.within = 6e-3;
+  stage.state.reduce.within = 4e-3;
   const StepOf of(job);
   EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * 0.4 * (6e-3 + 10e-3), 1e-12);
-  stage.gather.within = 50e-3;  // beyond both passes
+  stage.state.gather.within = 50e-3;  // beyond both passes
   const double forward = (50e-3 - 12e-3) + 0.4 * 12e-3;
   const double backward = (54e-3 - 22e-3) + 0.4 * 22e-3;
   EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * (forward + backward), 1e-12);
@@ -147,9 +147,9 @@ TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
 // Nine tenths of what two micro-batches of 34 ms can hide.
 TEST(StepTime, PassesHideTheDataExchange) {
   StageTime stage = Stage();
-  stage.data.across = 40e-3;
+  stage.state.data.across = 40e-3;
   EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 40e-3 * 0.1, 1e-12);
-  stage.data.across = 100e-3;
+  stage.state.data.across = 100e-3;
   EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 100e-3 - 0.9 * 68e-3, 1e-12);
   StepOf none;
   none.Set(StackConstant::kDataExchangeOverlap, 0);
@@ -158,9 +158,9 @@ TEST(StepTime, PassesHideTheDataExchange) {
 
 TEST(StepTime, TheHostAddsWhatTheDeviceWaits) {
   StageTime stage = Stage();
-  stage.launches = 5000;  // 40 ms in place of 34
+  stage.layers.launches = 5000;  // 40 ms in place of 34
   EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kHost), 8 * 6e-3, 1e-12);
-  stage.launches = 4000;
+  stage.layers.launches = 4000;
   EXPECT_EQ(StepOf().Of({stage}).of(StepCause::kHost), 0);
   StepOf eager;
   eager.Set(StackConstant::kHostSecondsPerLayer, 1e-3);
@@ -171,12 +171,12 @@ TEST(StepTime, ScalesWithAllOfItsTimes) {
   const auto scaled = [](double by) {
     StageTime stage = Stage();
     for (PassSeconds* const pass :
-         {&stage.forward, &stage.input_gradient, &stage.weight_gradient}) {
+         {&stage.layers.forward, &stage.layers.input_gradient, &stage.layers.weight_gradient}) {
       for (double& kernel : pass->kernels) kernel *= by;
       pass->tensor.within *= by;
     }
-    stage.data.across = 80e-3 * by;
-    stage.optimizer *= by;
+    stage.state.data.across = 80e-3 * by;
+    stage.state.optimizer *= by;
     return StepOf().Of({stage}).seconds.expected.value();
   };
   EXPECT_NEAR(scaled(0.5), 0.5 * scaled(1), 1e-12);

@@ -1,0 +1,273 @@
+#include "engine/time/model_operations.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "engine/memory/activations/activations.h"
+#include "engine/memory/state/state_rules.h"
+#include "engine/model/trace/end_trace.h"
+#include "engine/model/trace/layer_trace.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kFp32Bytes = 4;
+constexpr double kHidden = 0.4;
+// The operations of a usual layer; more are allocated as they come.
+constexpr size_t kOperations = 64;
+
+// The tensors of one kind of layer, which are adjacent.
+TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part) {
+  const absl::Span<const WeightTensor> tensors = weights.model().tensors();
+  const auto is_of = [&](const WeightTensor& t) {
+    return t.part == part.part && t.layer_kind == part.layer_kind;
+  };
+  const auto first = std::find_if(tensors.begin(), tensors.end(), is_of);
+  const auto end = std::find_if_not(first, tensors.end(), is_of);
+  const auto from = static_cast<size_t>(first - tensors.begin());
+  const auto size = static_cast<size_t>(end - first);
+  return {tensors.subspan(from, size), weights.shards().subspan(from, size), part.state.frozen};
+}
+
+// Numbers of the optimizer a parameter; of Adafactor its rows and columns, which are few.
+static double NumbersOf(const OptimizerSpec& optimizer) {
+  switch (optimizer.kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kAdafactor:
+      return optimizer.adafactor_momentum ? 1 : 0;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamw:
+      return 2;
+    case OptimizerKind::kAdam8bit:
+      return 0.5;  // two bytes, in numbers of four
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+PassWork FusedAccumulation(const Accumulation& of) {
+  const double elements = of.elements * (1 - kHidden * of.work_share);
+  return {.read_bytes = elements * of.kept,
+          .written_bytes = elements * std::max(of.kept - of.computed, 0.0)};
+}
+
+ModelOperations::ModelOperations(const ComputeInput& in, const OperationPricer& pricer)
+    : in_(in),
+      job_(in.model.job()),
+      weights_(in.model.weights()),
+      pricer_(pricer),
+      trace_{.spec = in.spec,
+             .layout = job_.layout,
+             .batch = job_.batch,
+             .flow = in.model.flow(),
+             .fused_projections = in.fused_projections,
+             .narrow_products = in.types.narrow != DataType::kUnspecified} {}
+
+void ModelOperations::ForEachPart(int64_t stage,
+                                  absl::FunctionRef<void(const WorkPart&)> visit) const {
+  using Kind = WorkPart::Kind;
+  const LayerPlacement& placement = weights_.placement();
+  if (stage == 0 && has_encoder()) visit({.kind = Kind::kEmbedding, .part = ModelPart::kEncoder});
+  if (stage == placement.decoder_first_stage() && has_decoder()) {
+    visit({.kind = Kind::kEmbedding, .part = ModelPart::kDecoder});
+  }
+  const ActivationContext activations = {in_.spec, job_.layout, job_.batch, in_.model.flow()};
+  ChunkLayers(activations, placement, {.stage = stage})
+      .ForEachAlike([&visit](const ActivationPlace& place) {
+        visit({.part = place.part,
+               .layer_kind = place.layer_kind,
+               .count = place.layers,
+               .state = place.state});
+      });
+  if (has_encoder() && has_decoder() && stage == placement.encoder_last_stage() &&
+      in_.spec.encoder.final_norm) {
+    visit({.kind = Kind::kFinalNorm, .part = ModelPart::kEncoder});
+  }
+  if (stage == weights_.stage_count() - 1) VisitOutput(visit);
+}
+
+void ModelOperations::VisitOutput(absl::FunctionRef<void(const WorkPart&)> visit) const {
+  using Kind = WorkPart::Kind;
+  const ModelPart last = has_decoder() ? ModelPart::kDecoder : ModelPart::kEncoder;
+  const StackSpec& stack = has_decoder() ? in_.spec.decoder : in_.spec.encoder;
+  if (stack.final_norm) visit({.kind = Kind::kFinalNorm, .part = last});
+  visit({.kind = Kind::kOutput, .part = ModelPart::kOutput});
+  if (!in_.spec.multi_token_prediction.has_value()) return;
+  const MultiTokenPredictionSpec& modules = *in_.spec.multi_token_prediction;
+  WorkPart part = {.kind = Kind::kModule,
+                   .part = ModelPart::kMultiTokenPrediction,
+                   .count = modules.module_count};
+  visit(part);
+  part.kind = Kind::kModuleLayer;
+  part.layer_kind = modules.layer_kind;
+  const GradientFlow* const flow = in_.model.flow();
+  part.state = {.input_needs_gradient = flow == nullptr || flow->modules().layer_input};
+  visit(part);
+}
+
+absl::Span<const TimedOperation> ModelOperations::Of(const WorkPart& part) {
+  out_.clear();
+  traced_.Clear();
+  if (traced_.ops.capacity() == 0) {
+    traced_.tensors.reserve(kOperations);
+    traced_.ops.reserve(kOperations);
+    traced_.backward.reserve(kOperations);
+    out_.reserve(kOperations);
+  }
+  TracePart(part);
+  Price(part);
+  return out_;
+}
+
+void ModelOperations::TracePart(const WorkPart& part) {
+  const TraceWeights all = {weights_.model().tensors(), weights_.shards()};
+  switch (part.kind) {
+    case WorkPart::Kind::kEmbedding:
+      return AppendEmbeddingTrace(trace_, all, part.part, traced_);
+    case WorkPart::Kind::kFinalNorm:
+      return AppendFinalNormTrace(trace_, all, part.part, traced_);
+    case WorkPart::Kind::kOutput:
+      return AppendOutputTrace(trace_, all, traced_);
+    case WorkPart::Kind::kModule:
+      return AppendModuleTrace(trace_, all, traced_);
+    case WorkPart::Kind::kLayer:
+    case WorkPart::Kind::kModuleLayer:
+      return AppendLayerTrace(trace_, LayerWeightsOf(weights_, part),
+                              {part.part, part.layer_kind, part.state}, traced_);
+  }
+}
+
+void ModelOperations::Price(const WorkPart& part) {
+  PassWork work;
+  for (const TraceOp& op : traced_.ops) {
+    const bool pass = std::holds_alternative<PassWork>(op.work);
+    if (op.frozen_elements > 0 && part.layer_kind >= 0) AddDequantisation(part, op);
+    AddTimed(part, op, pass ? pricer_.ratios().memory_pass : 1);
+    if (op.gradient_elements == 0) continue;
+    const PassWork added = AccumulationOf(op);
+    work.read_bytes += added.read_bytes;
+    work.written_bytes += added.written_bytes;
+  }
+  if (work.read_bytes + work.written_bytes <= 0) return;
+  AddTimed(part, {.module = "gradients",
+                  .name = "accumulate",
+                  .pass = TracePass::kWeightGradient,
+                  .work = work});
+}
+
+// A quantised weight becomes one of the compute type before each product: e elements are read in
+// b bits, with their scales, and written in c bytes. Source: Dettmers et al. 2023
+// (arXiv 2305.14314) section 3, equation 5.
+void ModelOperations::AddDequantisation(const WorkPart& part, const TraceOp& product) {
+  const FrozenWeightFormat& format = job_.state.frozen;
+  if (format.data_type == DataType::kUnspecified) return;
+  const double bytes = QuantizedBytesAnElement(format);
+  AddTimed(part, {.module = product.module,
+                  .name = "dequantise",
+                  .pass = product.pass,
+                  .work = PassWork{.read_bytes = product.frozen_elements * bytes,
+                                   .written_bytes = product.frozen_elements * compute_bytes()}});
+}
+
+// Layers have many passes of the same size.
+KernelTime ModelOperations::TimeOf(const TraceOp& op) {
+  const auto* pass = std::get_if<PassWork>(&op.work);
+  if (pass == nullptr) return pricer_.TimeOf(op);
+  for (const PricedPass& priced : passes_) {
+    if (priced.work == *pass) return priced.time;
+  }
+  PricedPass& next = passes_[next_pass_++ % passes_.size()];
+  next = {*pass, pricer_.TimeOf(op)};
+  return next.time;
+}
+
+// `ratio`: of the time.
+void ModelOperations::AddTimed(const WorkPart& part, const TraceOp& op, double ratio) {
+  out_.push_back({.part = part.part,
+                  .layer_kind = part.layer_kind,
+                  .op = op,
+                  .time = TimeOf(op) * ratio,
+                  .source = pricer_.SourceOf(op)});
+}
+
+double ModelOperations::compute_bytes() const {
+  return static_cast<double>(ComputeBytesOf(job_.batch));
+}
+
+double ModelOperations::gradient_bytes() const {
+  return static_cast<double>(StorageBytes(job_.state.precision.gradient_data_type));
+}
+
+// Bytes that adding a micro-batch's gradients moves beyond the product that writes them once, of
+// c bytes computed and g bytes kept:
+//   fused into the product's epilogue        FusedAccumulation()
+//   added to another tensor                  reads c and g, writes g: c + 2 g, in all
+//     micro-batches but the first where both are of one type, whose tensor is the first's
+//   divided among ranks (ZeRO stage 3)       none: they are reduced instead
+// Source: docs/step_time.md, "Weight gradients".
+PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
+  const BufferSpec& buffers = job_.buffers;
+  const double c = compute_bytes();
+  const double g = gradient_bytes();
+  if (DividesParameters(job_.state.sharding)) return {};
+  if (buffers.fused_weight_gradient) {
+    return FusedAccumulation({op.gradient_elements, c, g, pricer_.WorkShareOf(op)});
+  }
+  const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
+  const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
+  const double share = own ? (count - 1) / count : 1;
+  const double elements = op.gradient_elements * share;
+  return {.read_bytes = elements * (c + g), .written_bytes = elements * g};
+}
+
+// Norm, clip and optimizer of the parameters that this rank updates, and clearing the gradients
+// that stay. Source: docs/step_time.md, "Once a step".
+absl::Span<const TimedOperation> ModelOperations::StepOf(const StageWeights& weights) {
+  out_.clear();
+  const StateSharding& sharding = job_.state.sharding;
+  const StateRanks ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
+  double held = 0;
+  double updated = 0;
+  for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
+    const auto trainable = static_cast<double>(weights.of(group).trainable);
+    const auto divided = static_cast<double>(ranks.of(group));
+    held += DividesGradients(sharding) ? trainable / divided : trainable;
+    updated += DividesOptimizer(sharding) ? trainable / divided : trainable;
+  }
+  if (updated == 0) return out_;
+  const double gradients = updated * gradient_bytes();
+  AddStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true});
+  AddStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients});
+  AddOptimizer(updated);
+  if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
+    AddStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()});
+  }
+  return out_;
+}
+
+// Reads gradients, reads and writes the master weights and the optimizer's numbers, and writes
+// the weights. In host memory, the host does it.
+void ModelOperations::AddOptimizer(double updated) {
+  const StateSpec& state = job_.state;
+  if (state.sharding.offload_optimizer) return;
+  const PrecisionPolicy& precision = state.precision;
+  const bool master = precision.master_weights.value_or(true);
+  const auto weight = static_cast<double>(StorageBytes(precision.weight_data_type));
+  const double kept = NumbersOf(state.optimizer) *
+                          static_cast<double>(StorageBytes(precision.optimizer_data_type)) +
+                      (master ? kFp32Bytes : 0);
+  AddStepPass("optimizer",
+              {.read_bytes = updated * (gradient_bytes() + kept + (master ? 0 : weight)),
+               .written_bytes = updated * (kept + weight)});
+}
+
+void ModelOperations::AddStepPass(absl::string_view name, const PassWork& work) {
+  AddTimed({.part = ModelPart::kInput},
+           {.module = "step", .name = name, .pass = TracePass::kForward, .work = work});
+}
+
+}  // namespace sextant

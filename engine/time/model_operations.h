@@ -1,0 +1,118 @@
+// The operations of one GPU of a model under a layout, part by part: of one layer, of the
+// embedding, of what follows the layers, of the optimizer. Exchanges between GPUs are listed, not
+// timed.
+#ifndef SEXTANT_ENGINE_TIME_MODEL_OPERATIONS_H_
+#define SEXTANT_ENGINE_TIME_MODEL_OPERATIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/hardware/kernels/kernel_time.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/model/trace/trace.h"
+#include "engine/model/trace/trace_builder.h"
+#include "engine/time/operation_pricer.h"
+
+namespace sextant {
+
+// An operation of a stage, in all layers that are alike.
+struct TimedOperation {
+  ModelPart part = ModelPart::kDecoder;
+  int layer_kind = -1;  // index into ArchitectureSpec::layer_kinds; -1: outside the layers
+  int64_t layers = 1;   // that run it
+  TraceOp op;           // of one layer
+  // The sum of all launches in all layers, for one micro-batch (of a step operation: for one step).
+  // Of a collective 0, or its time alone, which no sum includes.
+  KernelTime time;
+  size_t source = 0;  // index into OperationPricer::sources(); of no use for collectives
+};
+
+// Bytes that a product's epilogue moves to add `elements` gradients of `computed` bytes to `kept`
+// ones, beyond those it would write, without those that its arithmetic hides:
+//   (1 - 0.4 work_share) (2 kept - computed)
+// Source: 204 published weight gradients that add into fp32 take as much longer than the products
+// of their forward pass and input gradient as 0.49 (A100) and 0.66 (B200) of those bytes, in the
+// median (docs/step_time.md); what is bound by memory hides nothing.
+struct Accumulation {
+  double elements = 0;
+  double computed = 0;
+  double kept = 0;
+  double work_share = 0;  // OperationPricer::WorkShareOf() of the product
+};
+PassWork FusedAccumulation(const Accumulation& of);
+
+struct ComputeInput {
+  const ArchitectureSpec& spec;
+  const MemoryModel& model;  // of `spec`, whose activations were counted
+  PricedTypes types = {};
+  bool fused_projections = true;
+  bool captured_graphs = false;
+};
+
+// A part of a model that a stage runs as a whole.
+struct WorkPart {
+  enum class Kind { kEmbedding, kLayer, kFinalNorm, kOutput, kModule, kModuleLayer };
+  Kind kind = Kind::kLayer;
+  ModelPart part = ModelPart::kDecoder;
+  int layer_kind = -1;            // of layers
+  int64_t count = 1;              // layers or modules that are alike
+  LayerGradientState state = {};  // of layers
+
+  bool is_outside() const { return kind != Kind::kLayer; }
+};
+
+class ModelOperations {
+ public:
+  // `in` and `pricer` outlive this.
+  ModelOperations(const ComputeInput& in, const OperationPricer& pricer);
+
+  // Calls `visit` for the parts of `stage` in the order of the forward pass.
+  void ForEachPart(int64_t stage, absl::FunctionRef<void(const WorkPart&)> visit) const;
+
+  // The operations of one of `part`'s layers or modules, for one micro-batch. Valid until the next
+  // call.
+  absl::Span<const TimedOperation> Of(const WorkPart& part);
+
+  // Once a step: norm, clip and optimizer of those of a stage's parameters that a rank updates.
+  // Valid until the next call.
+  absl::Span<const TimedOperation> StepOf(const StageWeights& weights);
+
+ private:
+  struct PricedPass {
+    PassWork work = {};
+    KernelTime time = {};
+  };
+
+  bool has_encoder() const { return !in_.spec.encoder.layers.empty(); }
+  bool has_decoder() const { return !in_.spec.decoder.layers.empty(); }
+  void VisitOutput(absl::FunctionRef<void(const WorkPart&)> visit) const;
+  void TracePart(const WorkPart& part);
+  void Price(const WorkPart& part);
+  void AddDequantisation(const WorkPart& part, const TraceOp& product);
+  KernelTime TimeOf(const TraceOp& op);
+  void AddTimed(const WorkPart& part, const TraceOp& op, double ratio = 1);
+  double compute_bytes() const;
+  double gradient_bytes() const;
+  PassWork AccumulationOf(const TraceOp& op) const;
+  void AddOptimizer(double updated);
+  void AddStepPass(absl::string_view name, const PassWork& work);
+
+  const ComputeInput& in_;
+  const MemoryJob& job_;
+  const ShardedWeights& weights_;
+  const OperationPricer& pricer_;
+  const TraceContext trace_;
+  Trace traced_;
+  std::array<PricedPass, 8> passes_ = {};  // the last ones
+  size_t next_pass_ = 0;
+  std::vector<TimedOperation> out_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_MODEL_OPERATIONS_H_
