@@ -65,13 +65,6 @@ void Scale(double ratio, std::vector<LongOperation>& operations) {
   }
 }
 
-void Scale(double ratio, StepEstimate& step) {
-  for (double& part : step.parts) part *= ratio;
-  const Seconds expected = step.seconds.expected * ratio;
-  step.seconds = {expected * std::exp(-kCalibratedEnd), expected,
-                  expected * std::exp(kCalibratedEnd)};
-}
-
 Note NoteOf(const StepCalibration& found) {
   return {
       .kind = NoteKind::kStepCalibrated,
@@ -96,30 +89,46 @@ double DistanceOf(const MemoryJob& one, const MemoryJob& other) {
          Doublings(one.state.sharding.data_parallel_size, other.state.sharding.data_parallel_size);
 }
 
-absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
-                       StepAnswer& answer) {
-  if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
+absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& work) {
   const RunSpec measured = MeasuredRunOf(run);
-  const absl::StatusOr<ResolvedRun> other = Resolve(measured, {});
-  if (!other.ok()) return InMeasuredFields(other.status());
-  absl::StatusOr<StepAnswer> step = PlanStep(measured, *other, work);
+  const absl::StatusOr<ResolvedRun> resolved = Resolve(measured, {});
+  if (!resolved.ok()) return InMeasuredFields(resolved.status());
+  absl::StatusOr<StepAnswer> step = PlanStep(measured, *resolved, work);
   if (!step.ok()) return InMeasuredFields(step.status());
   if (!step->step.has_value()) {
     return InvalidField(kPath, "has a layout whose step is not predicted: leave it out");
   }
-  StepCalibration found;
-  found.predicted = step->step->estimate.seconds.expected;
-  found.ratio = run.measured_step->seconds / found.predicted.value();
-  const MemoryJob& job = resolved.memory->job();
-  const MemoryJob& measured_job = other->memory->job();
-  found.distance = DistanceOf(job, measured_job);
-  found.applied = found.distance <= kNearLayout &&
-                  run.training.recompute == measured.training.recompute &&
-                  job.batch.attention == measured_job.batch.attention;
-  if (found.applied) {
-    Scale(found.ratio, answer.step->estimate);
-    Scale(found.ratio, answer.step->longest_operations);
-  }
+  MeasuredRatio out;
+  out.job_ = resolved->memory->job();
+  out.recompute_ = measured.training.recompute;
+  out.predicted_ = step->step->estimate.seconds.expected;
+  out.ratio_ = run.measured_step->seconds / out.predicted_.value();
+  return out;
+}
+
+StepCalibration MeasuredRatio::For(const RunSpec& run, const MemoryJob& job) const {
+  StepCalibration out = {
+      .ratio = ratio_, .predicted = predicted_, .distance = DistanceOf(job, job_)};
+  out.applied = out.distance <= kNearLayout && run.training.recompute == recompute_ &&
+                job.batch.attention == job_.batch.attention;
+  return out;
+}
+
+void Apply(const StepCalibration& found, StepEstimate& step) {
+  if (!found.applied) return;
+  for (double& part : step.parts) part *= found.ratio;
+  const Seconds expected = step.seconds.expected * found.ratio;
+  step.seconds = {expected * std::exp(-kCalibratedEnd), expected,
+                  expected * std::exp(kCalibratedEnd)};
+}
+
+absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
+                       StepAnswer& answer) {
+  if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(const MeasuredRatio ratio, MeasuredRatio::Of(run, work));
+  const StepCalibration found = ratio.For(run, resolved.memory->job());
+  Apply(found, answer.step->estimate);
+  if (found.applied) Scale(found.ratio, answer.step->longest_operations);
   answer.step->calibration = found;
   answer.notes.push_back(NoteOf(found));
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "engine/run/step_plan.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,63 +10,14 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/links/link_times.h"
-#include "engine/hardware/measured_links.h"
-#include "engine/hardware/reference/reference_collectives.h"
-#include "engine/run/job.h"
-#include "engine/time/exchange_pricer.h"
-#include "engine/time/stage_time.h"
+#include "engine/run/step_predictor.h"
 
 namespace sextant {
 namespace {
 
-// A device that no link joins to another.
-constexpr NodeType kLoneDevice = {
-    .name = "one device", .product_name = "one device", .device_count = 1};
-
-// The types of the products of `run`. Types below 16 bits are of the layers' matrices alone.
-PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved) {
-  const MemoryJob& job = resolved.memory->job();
-  const DataType compute = resolved.precision.compute_data_type;
-  const DataType kept = run.layout->kernels.matmul_input_data_type;
-  const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
-  PricedTypes out = {.compute = job.batch.compute_data_type};
-  if (narrow || (kept != DataType::kUnspecified && StorageBytes(kept) < 2)) {
-    out.narrow = narrow ? compute : kept;
-  }
-  if (job.state.weight_scaling == WeightScaling::kTensor) out.scaling = MatmulScaling::kTensor;
-  if (job.state.weight_scaling == WeightScaling::kBlock) out.scaling = MatmulScaling::kBlock;
-  return out;
-}
-
-KernelRatios RatiosOf(const SoftwareConstants& software) {
-  using Constant = StackConstant;
-  KernelRatios out = {.attention = software.of(Constant::kAttentionTimeRatio),
-                      .memory_pass = software.of(Constant::kMemoryPassTimeRatio),
-                      .narrow_product = software.of(Constant::kNarrowProductTimeRatio),
-                      .expert = software.ExpertTimeRatio(false),
-                      .narrow_expert = software.ExpertTimeRatio(true)};
-  const auto given = [&](Constant constant) {
-    return software.given[static_cast<size_t>(constant)];
-  };
-  out.sustained = given(Constant::kSustainedTimeRatio);
-  out.narrow_sustained = given(Constant::kNarrowSustainedTimeRatio);
-  return out;
-}
-
-std::vector<PlacedDevice> DevicesOf(const RunSpec& run, const ResolvedRun& resolved) {
-  const DeviceSelection& selected = run.cluster.device;
-  const std::vector<const DeviceModel*> models = selected.models();
-  std::vector<PlacedDevice> out = PlacementOf(models, selected.source()).devices;
-  if (out.empty() && resolved.accelerator != nullptr) {
-    out.push_back(PlacedProduct(*resolved.accelerator));
-  }
-  return out;
-}
-
 // The stages of one device.
 struct DeviceStages {
-  absl::string_view uuid = "";  // empty: not measured
+  absl::string_view uuid = "";
   std::vector<StageTime> times = {};
   Seconds slowest = {};                     // stage's kernels of a micro-batch
   ComputeEstimate listed = {};              // where operations are asked for
@@ -76,71 +28,33 @@ struct DeviceStages {
 class StepPlanner {
  public:
   StepPlanner(const RunSpec& run, const ResolvedRun& resolved, CallWork& work)
-      : run_(run),
-        resolved_(resolved),
-        job_(resolved.memory->job()),
-        work_(work),
-        types_(TypesOf(run, resolved)),
-        software_(ConstantsOf(run.layout->software,
-                              run.layout->framework.named ? &run.layout->framework.kind : nullptr,
-                              resolved.generation)) {}
+      : run_(run), resolved_(resolved), job_(resolved.memory->job()), work_(work) {}
 
   absl::StatusOr<StepAnswer> Plan() {
-    const Missing missing = FindMissing();
+    const MissingField missing = MissingForStep(run_, resolved_);
     if (!missing.field.empty()) {
       NotPredicted(missing);
       if (!run_.options.include_operations) return std::move(out_);
     }
-    SEXTANT_RETURN_IF_ERROR(FindLinks());
-    const ExchangePricer exchanges(*links_, job_, software_.of(StackConstant::kOneCopyPerNode) > 0);
+    SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_));
+    if (predictor_->devices().empty()) return Untimed(missing.field.empty());
+    const ExchangePricer exchanges = predictor_->ExchangesOf(job_);
     absl::optional<DeviceStages> slowest;
     absl::optional<DeviceStages> next;
-    for (const PlacedDevice& device : DevicesOf(run_, resolved_)) {
+    for (const StepPredictor::Device& device : predictor_->devices()) {
       SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceStages> one, StagesOn(device, exchanges));
-      if (!one.has_value()) {
-        slowest.reset();
-        break;
-      }
       if (!slowest.has_value() || one->slowest > slowest->slowest) std::swap(slowest, one);
       if (one.has_value() && (!next.has_value() || one->slowest > next->slowest)) {
         next = std::move(one);
       }
     }
-    if (!slowest.has_value()) return Untimed(missing.field.empty());
     if (run_.options.include_operations) AddOperations(*slowest);
     if (missing.field.empty()) AddStep(exchanges, *slowest, next);
     return std::move(out_);
   }
 
  private:
-  bool crosses_nodes() const {
-    return resolved_.node != nullptr && run_.cluster.device_count > resolved_.node->device_count;
-  }
-
-  // The field of the request that keeps the step from being predicted.
-  struct Missing {
-    std::string field = {};  // empty: none does
-    std::string why = {};
-  };
-  Missing FindMissing() const {
-    if (!run_.layout->global_batch_size.has_value()) {
-      return {"layout.global_batch_size", "give layout.global_batch_size, the sequences of a step"};
-    }
-    if (run_.cluster.device_count > 1 && resolved_.node == nullptr) {
-      return {"cluster.node_type",
-              "no kind of server with these devices is known: give cluster.node_type"};
-    }
-    if (crosses_nodes() && !resolved_.network.has_value()) {
-      return {"cluster.network",
-              absl::StrCat(run_.cluster.device_count, " devices are more than one ",
-                           resolved_.node->name,
-                           ": give cluster.network, or the cluster.node_type of servers that are "
-                           "sold with one")};
-    }
-    return {};
-  }
-
-  void NotPredicted(const Missing& missing) {
+  void NotPredicted(const MissingField& missing) {
     out_.notes.push_back(
         {.kind = NoteKind::kStepNotPredicted,
          .text = absl::StrCat("The time of a step is not predicted: ", missing.why, "."),
@@ -160,41 +74,12 @@ class StepPlanner {
     return std::move(out_);
   }
 
-  absl::Status FindLinks() {
-    SEXTANT_ASSIGN_OR_RETURN(measured_, MeasuredLinksOf(run_.cluster.device.models()));
-    const NodeType* const node = resolved_.node != nullptr ? resolved_.node : &kLoneDevice;
-    const CollectiveModel* const own =
-        measured_.collectives.has_value() ? &*measured_.collectives : nullptr;
-    links_.emplace(
-        node, std::vector<const CollectiveModel*>{own, ReferenceCollectives(node->collectives)},
-        resolved_.network);
-    return absl::OkStatus();
-  }
-
-  ComputeInput Compute() const {
-    const FrameworkSpec& framework = run_.layout->framework;
-    return {.spec = resolved_.counted_shape(),
-            .model = *resolved_.memory,
-            .types = types_,
-            .fused_projections =
-                framework.fused_projections.value_or(framework.traits().fused_projections.value),
-            .captured_graphs = framework.captured_graphs};
-  }
-
-  absl::StatusOr<absl::optional<DeviceStages>> StagesOn(const PlacedDevice& device,
+  absl::StatusOr<absl::optional<DeviceStages>> StagesOn(const StepPredictor::Device& device,
                                                         const ExchangePricer& exchanges) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
-                             OperationPricer::Of(device, types_, RatiosOf(software_)));
-    if (!pricer.has_value()) return absl::optional<DeviceStages>();
-    const ComputeInput compute = Compute();
-    const StageTimeInput input = {
-        .compute = compute,
-        .pricer = *pricer,
-        .exchanges = exchanges,
-        .all_reduces_gradients = software_.stack->all_reduces_gradients.value};
-    ModelOperations operations(compute, *pricer);
-    DeviceStages out;
-    if (device.model != nullptr) out.uuid = device.model->calibration().uuid;
+    const ComputeInput compute = predictor_->ComputeOf(*resolved_.memory);
+    const StageTimeInput input = predictor_->StagesOf(compute, device, exchanges);
+    ModelOperations operations(compute, device.pricer);
+    DeviceStages out = {.uuid = device.uuid()};
     SEXTANT_RETURN_IF_ERROR(AppendStageTimes(input, operations, work_, out.times));
     const auto slowest = std::max_element(
         out.times.begin(), out.times.end(),
@@ -203,7 +88,7 @@ class StepPlanner {
     if (run_.options.full) {
       const StageCompute listed = ComputeOf(compute, operations, slowest->first_stage);
       out.longest =
-          LongestOperations({compute.spec, listed, *pricer, exchanges}, kLongestOperations);
+          LongestOperations({compute.spec, listed, device.pricer, exchanges}, kLongestOperations);
     }
     if (run_.options.include_operations) {
       SEXTANT_RETURN_IF_ERROR(ListOperations(input, operations, out));
@@ -266,45 +151,9 @@ class StepPlanner {
          .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});
   }
 
-  // The output of a layer for all tokens of a micro-batch on a rank.
-  // Source: Narayanan et al. 2021 (arXiv 2104.04473) section 4.1; with sequence parallelism each
-  // rank sends its part.
-  double SendBytes() const {
-    const MicroBatchSpec& batch = job_.batch;
-    const double tokens = static_cast<double>(batch.sequence_count * batch.sequence_length) /
-                          static_cast<double>(batch.context_parallel_size);
-    const double ranks =
-        batch.sequence_parallel ? static_cast<double>(job_.layout.tensor_parallel_size) : 1;
-    return tokens * static_cast<double>(resolved_.counted_shape().hidden_size) *
-           static_cast<double>(StorageBytes(batch.compute_data_type)) / ranks;
-  }
-
-  std::vector<std::string> OpenFields() const {
-    std::vector<std::string> out;
-    if (!run_.training.recompute_given) out.push_back("training.recompute");
-    if (job_.layout.pipeline_parallel_size > 1 && !run_.layout->interleaving_given &&
-        job_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
-      out.push_back("layout.parallel.virtual_stage_count");
-    }
-    return out;
-  }
-
-  StepClass ClassOf(bool open) const {
-    if (software_.stack->generic) return StepClass::kUnknownStack;
-    if (HasExperts(resolved_.counted_shape())) return StepClass::kExperts;
-    if (open) return StepClass::kOpen;
-    return types_.narrow != DataType::kUnspecified ? StepClass::kNarrow : StepClass::kWide;
-  }
-
   void AddStep(const ExchangePricer& exchanges, const DeviceStages& slowest,
                const absl::optional<DeviceStages>& next) {
-    const std::vector<std::string> open = OpenFields();
-    const StepInput input = {.job = job_,
-                             .software = software_,
-                             .exchanges = exchanges,
-                             .stages = slowest.times,
-                             .send_bytes = SendBytes(),
-                             .step_class = ClassOf(!open.empty())};
+    const StepInput input = predictor_->StepOf(job_, exchanges, slowest.times);
     StepPlan& step = out_.step.emplace();
     step.estimate = EstimateStep(input);
     if (run_.options.full) AddSensitivities(input, step.estimate);
@@ -315,9 +164,9 @@ class StepPlanner {
     for (LongOperation& each : step.longest_operations) {
       each.seconds = each.seconds * (halves ? count / 2 : count);
     }
-    step.software = software_;
+    step.software = predictor_->software();
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
-    AddStepNotes(open, exchanges);
+    AddStepNotes(exchanges);
   }
 
   static void AddSlowest(const StepInput& input, const DeviceStages& slowest,
@@ -329,7 +178,7 @@ class StepPlanner {
     if (saved > 0) step.slowest = {.uuid = std::string(slowest.uuid), .saved_share = saved};
   }
 
-  void AddStepNotes(const std::vector<std::string>& open, const ExchangePricer& exchanges) {
+  void AddStepNotes(const ExchangePricer& exchanges) {
     std::string servers = "one device";
     if (run_.cluster.device_count > 1) {
       servers = absl::StrCat(exchanges.node_count(), " x ", resolved_.node->name);
@@ -339,9 +188,10 @@ class StepPlanner {
     }
     out_.notes.push_back(
         {NoteKind::kStepAssumed,
-         absl::StrCat("A step runs on ", servers, ", with ", software_.stack->title,
+         absl::StrCat("A step runs on ", servers, ", with ", predictor_->software().stack->title,
                       "; ranks fill servers in the order tensor, context, data, pipeline parallel; "
                       "data loading, checkpoints and evaluation are left out.")});
+    const std::vector<std::string> open = predictor_->OpenFields(job_);
     if (open.empty()) return;
     Note note = {.kind = NoteKind::kStepOpen,
                  .text = absl::StrCat("The run may be slower than expected, since it leaves open ",
@@ -354,10 +204,7 @@ class StepPlanner {
   const ResolvedRun& resolved_;
   const MemoryJob& job_;
   CallWork& work_;
-  const PricedTypes types_;
-  const SoftwareConstants software_;
-  MeasuredLinks measured_;
-  absl::optional<LinkTimes> links_;
+  std::unique_ptr<const StepPredictor> predictor_;
   StepAnswer out_;
 };
 

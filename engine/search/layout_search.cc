@@ -6,16 +6,9 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/model/sharding/checked_model.h"
-#include "engine/run/job.h"
-#include "engine/run/measured_step.h"
-#include "engine/run/resolve.h"
-#include "engine/run/step_plan.h"
 
 namespace sextant {
 namespace {
-
-constexpr int64_t kStepsALayout = 1'000;  // of CallWork, beside those that are counted inside
 
 // The run without anything that only its answer needs.
 RunSpec BaseOf(const RunSpec& run) {
@@ -40,101 +33,6 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
                    "is required for options.search: the sequences of a step");
   }
 }
-
-// Evaluates layouts of one run, each as PlanRun() would.
-class Evaluator {
- public:
-  Evaluator(RunSpec run, CallWork& work) : run_(std::move(run)), work_(work) {}
-
-  // To be called first. Errors: those of Resolve().
-  absl::Status Prepare(FieldViolations found) {
-    SEXTANT_ASSIGN_OR_RETURN(resolved_, Resolve(run_, std::move(found)));
-    return absl::OkStatus();
-  }
-
-  LayoutSpace Space() const {
-    const int64_t node = resolved_.node != nullptr ? resolved_.node->device_count : 1;
-    return SpaceOf(
-        run_,
-        {.spec = *resolved_.shape.architecture,
-         .parameter_count = resolved_.parameters.all.total,
-         .weight_bytes_each = StorageBytes(resolved_.precision.weight_data_type),
-         .node_devices = std::max<int64_t>(
-             node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
-         .usable = resolved_.capacity.usable()});
-  }
-
-  // Absent: the framework or the shape refuses it. Errors: of `work`.
-  absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
-                                                        int64_t layer_count) {
-    SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
-    run_.training.recompute = given_recompute_;
-    run_.layout->kernels.recomputation = given_parts_;
-    ApplyTo(choice, layer_count, run_);
-    SEXTANT_RETURN_IF_ERROR(SetModel());
-    if (!resolved_.memory.has_value()) return absl::nullopt;
-    const auto peak = resolved_.memory->Peak();
-    if (!peak.ok()) return absl::nullopt;
-    LayoutOption out = {.choice = choice, .process = peak->memory.process};
-    out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
-    out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
-    if (out.verdict == Verdict::kDoesNotFit) return out;
-    SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run_, resolved_, work_));
-    SEXTANT_RETURN_IF_ERROR(Calibrate(run_, resolved_, work_, step));
-    if (!step.step.has_value()) return absl::nullopt;
-    out.step = step.step->estimate.seconds;
-    return out;
-  }
-
- private:
-  // A shape with its vocabulary padded, and what layouts of it share.
-  struct Base {
-    std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
-    absl::optional<MemoryModel> model = {};
-    std::unique_ptr<LayoutCache> cache = {};
-  };
-
-  // The memory of the run's layout, or none where it is refused.
-  absl::Status SetModel() {
-    resolved_.memory.reset();
-    Base& base = BaseFor(PaddedShape(*run_.layout, *resolved_.shape.architecture));
-    resolved_.padded = base.padded;
-    FieldViolations violations;
-    MemoryJob job = JobOf({resolved_.counted_shape(), resolved_.precision, run_.training.optimizer,
-                           resolved_.generation},
-                          ChoiceOf(run_), violations);
-    if (!violations.empty()) return absl::OkStatus();
-    const bool even = job.layout.layers_per_chunk.empty();
-    auto model = base.model.has_value() && even
-                     ? base.model->With(std::move(job), *base.cache)
-                     : MemoryModel::Of(resolved_.counted_shape(), std::move(job));
-    if (!model.ok()) return absl::OkStatus();
-    if (even && !base.model.has_value()) base.model = *model;
-    resolved_.memory = *std::move(model);
-    return absl::OkStatus();
-  }
-
-  Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded) {
-    const int64_t size = padded == nullptr ? 0 : padded->embedding.padded_vocabulary_size;
-    for (Base& base : bases_) {
-      if ((base.padded == nullptr ? 0 : base.padded->embedding.padded_vocabulary_size) == size) {
-        return base;
-      }
-    }
-    bases_.push_back({.padded = std::move(padded)});
-    bases_.back().cache = std::make_unique<LayoutCache>(kEven, work_);
-    return bases_.back();
-  }
-
-  inline static const std::vector<int64_t> kEven = {};
-
-  RunSpec run_;
-  ResolvedRun resolved_;  // points into run_
-  CallWork& work_;
-  const RecomputePolicy given_recompute_ = run_.training.recompute;
-  const Recomputation given_parts_ = run_.layout->kernels.recomputation;
-  std::vector<Base> bases_;
-};
 
 bool IsDominated(const LayoutOption& option, const std::vector<LayoutOption>& front) {
   return std::any_of(front.begin(), front.end(), [&](const LayoutOption& other) {
@@ -230,9 +128,9 @@ void Merge(SearchOutcome from, SearchOutcome& to) {
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
                                             FieldViolations found, CallWork& work) {
   CheckSearch(run, found);
-  Evaluator evaluator(BaseOf(run), work);
+  LayoutEvaluator evaluator(BaseOf(run), work);
   SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found)));
-  const LayoutSpace space = evaluator.Space();
+  const LayoutSpace& space = evaluator.space();
   SearchOutcome out;
   const bool bounded = run.options.search == SearchExtent::kBounded;
   absl::optional<LayoutChoice> heaviest;

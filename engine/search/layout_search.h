@@ -10,22 +10,12 @@
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
-#include "engine/base/units.h"
-#include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
+#include "engine/search/layout_evaluator.h"
 #include "engine/search/layout_space.h"
 
 namespace sextant {
-
-// A layout whose memory and step were computed.
-struct LayoutOption {
-  LayoutChoice choice = {};
-  SecondsInterval step = {};
-  BytesInterval process = {};  // of the stage that holds the most
-  double fit_chance = 0;
-  Verdict verdict = Verdict::kDoesNotFit;
-};
 
 // Better options first: those that fit before tight ones, then by time, memory and choice. A total
 // order, so that every division of a search finds the same.

@@ -160,9 +160,9 @@ class Enumeration {
       : space_(space), visit_(visit) {}
 
   void Run() {
-    for (const int32_t pipeline : space_.pipeline) {
-      for (const int32_t tensor : space_.tensor) {
-        for (const int32_t context : space_.context) {
+    for (const int32_t tensor : space_.tensor) {
+      for (const int32_t context : space_.context) {
+        for (const int32_t pipeline : space_.pipeline) {
           const int64_t model = int64_t{pipeline} * tensor * context;
           if (space_.device_count % model != 0) continue;
           choice_ = {.tensor = tensor, .pipeline = pipeline, .context = context};
@@ -196,7 +196,7 @@ class Enumeration {
         if (!DividesLayers(virtual_stages, schedule)) continue;
         choice_.schedule = schedule;
         choice_.virtual_stages = virtual_stages;
-        if (!State()) return false;
+        if (!MicroBatches()) return false;
       }
     }
     return true;
@@ -206,6 +206,22 @@ class Enumeration {
     if (virtual_stages == 1 || space_.virtual_stages.size() == 1) return true;
     return choice_.pipeline > 1 && schedule == PipelineSchedule::kOneForwardOneBackward &&
            space_.layer_count % (virtual_stages * choice_.pipeline) == 0;
+  }
+
+  bool MicroBatches() {
+    for (const int32_t micro_batch : space_.micro_batch) {
+      for (const RecomputeLevel recompute : space_.recompute) {
+        for (const bool sequence_parallel : space_.sequence_parallel) {
+          if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
+            continue;
+          choice_.micro_batch = micro_batch;
+          choice_.recompute = recompute;
+          choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
+          if (!State()) return false;
+        }
+      }
+    }
+    return true;
   }
 
   bool State() {
@@ -218,7 +234,7 @@ class Enumeration {
         if (space_.shard_group.size() > 1 && group != 0 && !Groups(stage, group)) continue;
         choice_.zero_stage = stage;
         choice_.shard_group = group;
-        if (!Work()) return false;
+        if (!Visit()) return false;
       }
     }
     return true;
@@ -228,22 +244,6 @@ class Enumeration {
   bool Groups(ZeroStage stage, int64_t group) const {
     return stage == ZeroStage::kParameters && choice_.tensor == 1 && choice_.context == 1 &&
            choice_.pipeline == 1 && choice_.expert == 1 && data_ % group == 0 && data_ > group;
-  }
-
-  bool Work() {
-    for (const int32_t micro_batch : space_.micro_batch) {
-      for (const RecomputeLevel recompute : space_.recompute) {
-        for (const bool sequence_parallel : space_.sequence_parallel) {
-          if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
-            continue;
-          choice_.micro_batch = micro_batch;
-          choice_.recompute = recompute;
-          choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
-          if (!Visit()) return false;
-        }
-      }
-    }
-    return true;
   }
 
   bool Visit() {

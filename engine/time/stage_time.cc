@@ -239,7 +239,7 @@ StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operation
   return StateSums(in, stage).Sum(operations);
 }
 
-StageTime StageTimeOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
+StageTime StageWorkOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
                       int64_t stage) {
   StageTime out = {.first_stage = stage};
   operations.ForEachPart(stage, [&](const WorkPart& part) {
@@ -249,22 +249,20 @@ StageTime StageTimeOf(const StageTimeInput& in, ModelOperations& operations, Wor
     if (ExpertsOf(in.compute.spec, part.layer_kind) == nullptr) return;
     out.expert_layer_seconds += each.kernels() * count;
   });
-  out.state = StateSecondsOf(in, operations, stage);
   return out;
 }
 
 absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operations, CallWork& work,
                               std::vector<StageTime>& out) {
   const MemoryModel& model = in.compute.model;
-  const std::vector<bool> alike =
-      AlikeStages(in.compute.spec, model.job(), model.weights().placement());
   WorkTable known(model.weights().model().alike_kinds());
   int64_t next = 0;
   for (int64_t stage = 0; stage < model.stage_count(); stage = next) {
-    for (++next; next < model.stage_count() && alike[static_cast<size_t>(next)];) ++next;
+    for (++next; next < model.stage_count() && model.IsAsBefore(next);) ++next;
     SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
-    out.push_back(StageTimeOf(in, operations, known, stage));
-    out.back().stage_count = next - stage;
+    StageTime& time = out.emplace_back(StageWorkOf(in, operations, known, stage));
+    time.stage_count = next - stage;
+    time.state = StateSecondsOf(in, operations, stage);
   }
   return absl::OkStatus();
 }

@@ -109,8 +109,8 @@ class WorkTable {
 
 StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operations, int64_t stage);
 
-// The time of one stage, whose layers and ends may be in `known`.
-StageTime StageTimeOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
+// The time of one stage without its state, whose layers and ends may be in `known`.
+StageTime StageWorkOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
                       int64_t stage);
 
 // Appends the times of all stages in their order, of those that are alike once.

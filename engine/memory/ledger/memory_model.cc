@@ -49,14 +49,6 @@ bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
   return true;
 }
 
-// One entry of AlikeStages(), for models with one stack that is all trained.
-bool StageIsAsBefore(const MemoryJob& job, const LayerPlacement& placement, int64_t stage) {
-  if (!HasSameLayers(placement, stage)) return false;
-  // The opposite of the previous stage is the stage after the opposite.
-  return job.pipeline.schedule != PipelineSchedule::kDualPipe ||
-         HasSameLayers(placement, placement.stage_count() - stage);
-}
-
 std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
   return TrainsEverything(spec) ? nullptr : std::make_shared<const GradientFlow>(spec);
 }
@@ -105,8 +97,11 @@ LedgerContext MemoryModel::ContextOf(CallWork& work) const {
 }
 
 bool MemoryModel::IsAsBefore(int64_t stage) const {
-  return flow_ == nullptr && !HasTwoStacks(*spec_) &&
-         StageIsAsBefore(job_, weights_.placement(), stage);
+  const LayerPlacement& placement = weights_.placement();
+  if (flow_ != nullptr || HasTwoStacks(*spec_) || !HasSameLayers(placement, stage)) return false;
+  // The opposite of the previous stage is the stage after the opposite.
+  return job_.pipeline.schedule != PipelineSchedule::kDualPipe ||
+         HasSameLayers(placement, stage_count() - stage);
 }
 
 absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows,
@@ -174,6 +169,38 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   return out;
 }
 
+absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) const {
+  const StageLedger ledger(ContextOf(work));
+  if (!known.has_holdings && !known.has_chunks) {
+    known.runs.clear();
+    for (int64_t stage = 0; stage < stage_count(); ++stage) {
+      if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
+    }
+  }
+  StagePeak out;
+  CheckedInt most = -1;
+  for (KnownStages::Run& run : known.runs) {
+    StageContent& content = run.content;
+    if (!known.has_holdings) {
+      SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, content.held));
+    }
+    if (!known.has_chunks) {
+      SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
+    }
+    ledger.Finish(run.first_stage, content);
+    StagePeak of_run;
+    SEXTANT_RETURN_IF_ERROR(PeakOfRun(ledger, run.first_stage, content, of_run));
+    const CheckedInt counted = of_run.memory.counted();
+    if (counted.ok() && counted.value() <= most.value()) continue;
+    out = of_run;
+    most = counted;
+    if (!most.ok()) break;
+  }
+  known.has_holdings = known.has_chunks = true;
+  SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
+  return out;
+}
+
 // Takes the stage with the most in flight. In the optimizer step nothing is in flight, and all
 // stages hold the same.
 absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
@@ -191,17 +218,6 @@ absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
   out.memory = ledger.MemoryOf(content, most);
   if (out.memory.phase == PeakPhase::kOptimizerStep) out.stage = first;
   return absl::OkStatus();
-}
-
-std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job,
-                              const LayerPlacement& placement) {
-  const int64_t stages = placement.stage_count();
-  std::vector<bool> out(static_cast<size_t>(stages), false);
-  if (HasTwoStacks(spec) || !TrainsEverything(spec)) return out;
-  for (int64_t stage = 1; stage < stages; ++stage) {
-    out[static_cast<size_t>(stage)] = StageIsAsBefore(job, placement, stage);
-  }
-  return out;
 }
 
 }  // namespace sextant

@@ -11,6 +11,7 @@
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/memory_job.h"
+#include "engine/memory/ledger/stage_ledger.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight.h"
@@ -23,13 +24,21 @@
 
 namespace sextant {
 
-class StageLedger;
-struct LedgerContext;
-struct StageContent;
-
 struct StagePeak {
   int64_t stage = 0;
   StageMemory memory = {};
+};
+
+// What earlier layouts of a model have left of a layout's stages, for a search.
+struct KnownStages {
+  struct Run {
+    int64_t first_stage = 0;
+    StageContent content;
+  };
+  LayerCosts* costs = nullptr;  // of layers with the same micro-batches
+  std::vector<Run> runs;        // of stages that are alike, in their order
+  bool has_holdings = false;    // of `runs`, from a job that divides the same stages alike
+  bool has_chunks = false;      // from one with the same micro-batches on the same stages
 };
 
 // A model and a job, checked and prepared. The exact total of a stage is
@@ -59,6 +68,10 @@ class MemoryModel {
   // Errors: kInvalidArgument, of the layout or the job.
   absl::StatusOr<MemoryModel> With(MemoryJob job, LayoutCache& cache) const;
 
+  // True where `stage` differs from the previous one only in micro-batches in flight. False is
+  // always safe, only slower: models with two stacks or frozen parts have no such stages.
+  bool IsAsBefore(int64_t stage) const;
+
   // Memory of `stage`. Rows appended to `rows` add up to total(); null: nothing is allocated where
   // the model has at most 8 kinds of layers, and the stage few chunks and runs of layers.
   //
@@ -77,6 +90,8 @@ class MemoryModel {
   // The peak of the stage that holds the most, or the first of several. Computes the shared
   // content of a run of identical stages once. Allocates nothing where Stage() allocates nothing.
   absl::StatusOr<StagePeak> Peak() const;
+  // The same, with what is known of the layout's stages; fills in what is not. `work` counts that.
+  absl::StatusOr<StagePeak> Peak(KnownStages& known, CallWork& work) const;
   // The same, or the first stage that `is_enough` accepts, if any.
   using StageTest = absl::FunctionRef<bool(const StageMemory&)>;
   absl::StatusOr<StagePeak> PeakOrFirst(StageTest is_enough, CallWork& work) const;
@@ -86,8 +101,6 @@ class MemoryModel {
               std::shared_ptr<const GradientFlow> flow);
 
   LedgerContext ContextOf(CallWork& work) const;
-  // True where the content of `stage` equals that of the previous one: AlikeStages().
-  bool IsAsBefore(int64_t stage) const;
   // The peak over `first` and the identical stages after it, which all have `content`. Written to
   // `out` without the reserve.
   absl::Status PeakOfRun(const StageLedger& ledger, int64_t first, const StageContent& content,
@@ -100,13 +113,6 @@ class MemoryModel {
   std::shared_ptr<const GradientFlow> flow_;  // null where everything is trained
   StateRules state_rules_;
 };
-
-// Finds the stages of a pipeline that differ only in micro-batches in flight. By stage: true where
-// its StageContent equals that of the previous stage: the same runs of layers in each chunk. A
-// false entry is always safe, only slower: models with two stacks or frozen parts get no true
-// entries.
-std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job,
-                              const LayerPlacement& placement);
 
 }  // namespace sextant
 

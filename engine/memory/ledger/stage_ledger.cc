@@ -137,11 +137,12 @@ absl::Status StageLedger::SpendOnState(int64_t stage) const {
   return context_.work.Spend(tensors + kStepsAGatheredPiece * static_cast<int64_t>(pieces));
 }
 
-absl::Status StageLedger::FillState(int64_t stage, StageContent& out) const {
+absl::Status StageLedger::FillHoldings(int64_t stage, StageHoldings& out) const {
   SEXTANT_RETURN_IF_ERROR(SpendOnState(stage));
   SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, context_.state_rules, stage));
   out.copies = FrameworkCopiesOf(copies_, stage);
   out.standing = StandingOf(stage);
+  AddBuckets(stage, out);
   if (context_.job.pipeline.schedule != PipelineSchedule::kDualPipe) return absl::OkStatus();
   const int64_t opposite = StageOfChunk(stage, 1);
   SEXTANT_RETURN_IF_ERROR(SpendOnState(opposite));
@@ -154,21 +155,31 @@ absl::Status StageLedger::FillState(int64_t stage, StageContent& out) const {
 }
 
 absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& out) const {
+  SEXTANT_RETURN_IF_ERROR(FillHoldings(stage, out.held));
+  SEXTANT_RETURN_IF_ERROR(FillChunks(stage, costs, out));
+  Finish(stage, out);
+  return absl::OkStatus();
+}
+
+absl::Status StageLedger::FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const {
   out.chunks.clear();
-  out.weights.clear();
-  SEXTANT_RETURN_IF_ERROR(FillState(stage, out));
   for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
   }
-  AddBuckets(stage, out);
-  // State and buffers belong to the stage, so fill them before comparing chunks.
+  return absl::OkStatus();
+}
+
+void StageLedger::Finish(int64_t stage, StageContent& out) const {
+  const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
+  const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
+  out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
+  out.weights.clear();
   for (ChunkMemory& chunk : out.chunks) {
     chunk.worst = WorstOf(chunk, out);
     out.weights.push_back({.held = chunk.parts.total(),
                            .awaiting_weight_gradient = chunk.awaiting.total(),
                            .backward_work = chunk.worst.net});
   }
-  return absl::OkStatus();
 }
 
 absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
@@ -206,7 +217,7 @@ absl::StatusOr<StageTransients> StageLedger::TransientsOf(const ChunkMemory& chu
   return StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs);
 }
 
-void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
+void StageLedger::AddBuckets(int64_t stage, StageHoldings& out) const {
   const BufferSpec& buffers = context_.job.buffers;
   if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return;
   const PrecisionPolicy& precision = context_.job.state.precision;
@@ -226,14 +237,17 @@ bool StageLedger::gradients_wait() const {
 }
 
 Bytes StageLedger::GradientsAt(PeakPhase moment, const StageContent& content) const {
-  const Bytes kept = drops_gradients(moment) ? Bytes(0) : content.state.gradients;
-  return has_computed_gradients(moment) ? kept + content.copies.computed_gradients : kept;
+  const Bytes kept = drops_gradients(moment) ? Bytes(0) : content.held.state.gradients;
+  return has_computed_gradients(moment) ? kept + content.held.copies.computed_gradients : kept;
+}
+
+bool StageLedger::HasHead(int64_t stage) const {
+  return stage == context_.weights.stage_count() - 1 &&
+         context_.spec.output.head != OutputHeadKind::kNone;
 }
 
 StandingBuffers StageLedger::StandingOf(int64_t stage) const {
-  const bool last = stage == context_.weights.stage_count() - 1;
-  return StandingBuffersOf(copies_, stage,
-                           last && context_.spec.output.head != OutputHeadKind::kNone);
+  return StandingBuffersOf(copies_, stage, HasHead(stage));
 }
 
 // Master weights are fp32, and divided as the gradients that update them.
@@ -262,11 +276,11 @@ MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) co
 }
 
 Bytes StageLedger::BesideAt(StagePhase moment, const StageContent& content) const {
-  const StageState& state = content.state;
+  const StageState& state = content.held.state;
   const Bytes always =
-      state.gathered_weights + state.dequantized_weights + content.copies.CastsAt(moment);
+      state.gathered_weights + state.dequantized_weights + content.held.copies.CastsAt(moment);
   if (moment == StagePhase::kForward || moment == StagePhase::kLoss) return always;
-  return always + state.gathered_gradients + content.reduce_bucket;
+  return always + state.gathered_gradients + content.held.reduce_bucket;
 }
 
 ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& content) const {
@@ -285,9 +299,9 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
 // Sums of absurd sizes overflow; AddReserve() refuses them.
 bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const {
   const CheckedInt working = CheckedInt(in_flight.value()) + MostReceived(content).value() +
-                             content.copies.whole_gradients.value() +
+                             content.held.copies.whole_gradients.value() +
                              GradientsAt(phase, content).value();
-  const Bytes stepping = content.gather_bucket + StepCopies(content.state) +
+  const Bytes stepping = content.held.gather_bucket + StepCopies(content.held.state) +
                          GradientsAt(PeakPhase::kOptimizerStep, content);
   return working.ok() && stepping.value() > working.value();
 }
@@ -295,7 +309,7 @@ bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, Peak
 StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPeak& peak) const {
   StageMemory out;
   out.in_flight = peak.moment;
-  const StageState& state = content.state;
+  const StageState& state = content.held.state;
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.phase = PeakPhaseOf(work.moment);
@@ -316,18 +330,19 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
     put(LedgerKind::kTransient, copies);
-    put(LedgerKind::kCommunicationBuffer, content.gather_bucket + content.standing.total());
+    put(LedgerKind::kCommunicationBuffer,
+        content.held.gather_bucket + content.held.standing.total());
     return out;
   }
   if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
   const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
   const bool reduces =
       work.happens && work.moment != StagePhase::kForward && work.moment != StagePhase::kLoss;
-  const Bytes reduced = reduces ? content.reduce_bucket : Bytes(0);
+  const Bytes reduced = reduces ? content.held.reduce_bucket : Bytes(0);
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
-  put(LedgerKind::kTransient, bytes.added + beside + content.copies.whole_gradients);
-  put(LedgerKind::kCommunicationBuffer, received + reduced + content.standing.total());
+  put(LedgerKind::kTransient, bytes.added + beside + content.held.copies.whole_gradients);
+  put(LedgerKind::kCommunicationBuffer, received + reduced + content.held.standing.total());
   return out;
 }
 

@@ -51,15 +51,20 @@ struct ChunkMemory {
   ChunkWork worst = {};
 };
 
-// Stage contents that do not depend on micro-batches in flight; shared by identical stages.
-struct StageContent {
+// The part of a stage's content that no micro-batch has a share in.
+struct StageHoldings {
   StageState state;
-  absl::InlinedVector<ChunkMemory, 8> chunks;
-  absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
   FrameworkCopies copies;
   StandingBuffers standing;
   Bytes reduce_bucket = Bytes(0);
   Bytes gather_bucket = Bytes(0);
+};
+
+// Stage contents that do not depend on micro-batches in flight; shared by identical stages.
+struct StageContent {
+  StageHoldings held;
+  absl::InlinedVector<ChunkMemory, 8> chunks;
+  absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
 };
 
 class StageLedger {
@@ -71,6 +76,13 @@ class StageLedger {
   // Fills `out`, whose memory is reused, with the content of `stage`. `costs` belong to this job.
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes; CallWork's.
   absl::Status Fill(int64_t stage, LayerCosts& costs, StageContent& out) const;
+
+  // The three steps of Fill(), for a search: jobs that divide the same stages alike have equal
+  // holdings but for their global buffer, which Finish() sets; those with the same micro-batches
+  // on the same stages, equal chunks but for ChunkMemory::worst, which it sets, too.
+  absl::Status FillHoldings(int64_t stage, StageHoldings& out) const;
+  absl::Status FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const;
+  void Finish(int64_t stage, StageContent& out) const;
 
   // The memory of a stage with `content` at `peak`, which is InFlight::Peak() of its chunks'
   // weights. For stages with the same content, more in flight means a larger total, unless the
@@ -87,11 +99,10 @@ class StageLedger {
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
   // Counts the tensors that FillState() visits.
   absl::Status SpendOnState(int64_t stage) const;
-  absl::Status FillState(int64_t stage, StageContent& out) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
   absl::StatusOr<StageTransients> TransientsOf(const ChunkMemory& chunk, LayerCosts& costs,
                                                const StageContent& content) const;
-  void AddBuckets(int64_t stage, StageContent& out) const;
+  void AddBuckets(int64_t stage, StageHoldings& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
   // The work of the chunk that runs at `moment`; empty where it only computes weight gradients, or
@@ -105,6 +116,7 @@ class StageLedger {
   Bytes BesideAt(StagePhase moment, const StageContent& content) const;
   Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
   StandingBuffers StandingOf(int64_t stage) const;
+  bool HasHead(int64_t stage) const;
   // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
   Bytes StepCopies(const StageState& state) const;
   // True where the optimizer step takes more than `phase`, at which `in_flight` is alive with

@@ -147,12 +147,13 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
     SetChunk(content, 1, opposite, rows);
   }
-  AppendStandingRows(content.standing, rows);
+  AppendStandingRows(content.held.standing, rows);
   if (memory.phase == PeakPhase::kOptimizerStep) {
-    const Bytes copies = StepCopies(content.state);
+    const Bytes copies = StepCopies(content.held.state);
     if (copies > Bytes(0)) rows.push_back(StepCopiesRow(copies));
-    if (content.gather_bucket > Bytes(0)) {
-      rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
+    if (content.held.gather_bucket > Bytes(0)) {
+      rows.push_back(
+          BucketRow("gather_bucket", content.held.gather_bucket, "in the optimizer step"));
     }
     AppendReserveRows(context_.job.reserve, memory, rows);
     return absl::OkStatus();
@@ -168,8 +169,8 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
   const bool reduces = moment == StagePhase::kHead || moment == StagePhase::kLayer;
-  if (reduces && content.reduce_bucket > Bytes(0)) {
-    rows.push_back(BucketRow("reduce_bucket", content.reduce_bucket, "in backward passes"));
+  if (reduces && content.held.reduce_bucket > Bytes(0)) {
+    rows.push_back(BucketRow("reduce_bucket", content.held.reduce_bucket, "in backward passes"));
   }
   AppendReserveRows(context_.job.reserve, memory, rows);
   return absl::OkStatus();

@@ -90,21 +90,6 @@ CheckedInt ScoresOf(const CopiesContext& context) {
   return CheckedInt(TokensOf(batch)) * heads * batch.sequence_length;
 }
 
-Bytes GlobalBufferOf(const CopiesContext& context, bool has_head) {
-  const MemoryJob& job = context.job;
-  if (!job.buffers.global_buffer) return Bytes(0);
-  CheckedInt elements = 0;
-  if (has_head && GathersIntoGlobalBuffer(job)) {
-    elements = CheckedInt(TokensOf(job.batch)) * context.state.spec.hidden_size;
-  }
-  if (!job.buffers.transformer_engine && job.batch.attention == AttentionKernel::kUnfused) {
-    const CheckedInt scores = ScoresOf(context);
-    if (!scores.ok() || scores.value() > elements.value()) elements = scores;
-  }
-  const CheckedInt size = elements * StorageBytes(job.batch.compute_data_type);
-  return Bytes(size.ok() ? size.value() : INT64_MAX / 4);  // a stage that large is refused
-}
-
 bool HasPlaceholders(const BufferSpec& buffers) {
   return buffers.transformer_engine && buffers.fused_weight_gradient &&
          buffers.gradient_lifetime == GradientLifetime::kAlways;
@@ -120,6 +105,21 @@ bool HasBuckets(const MemoryJob& job) {
 bool GathersIntoGlobalBuffer(const MemoryJob& job) {
   return job.buffers.global_buffer && job.batch.sequence_parallel &&
          job.layout.tensor_parallel_size > 1;
+}
+
+Bytes GlobalBufferOf(const CopiesContext& context, bool has_head) {
+  const MemoryJob& job = context.job;
+  if (!job.buffers.global_buffer) return Bytes(0);
+  CheckedInt elements = 0;
+  if (has_head && GathersIntoGlobalBuffer(job)) {
+    elements = CheckedInt(TokensOf(job.batch)) * context.state.spec.hidden_size;
+  }
+  if (!job.buffers.transformer_engine && job.batch.attention == AttentionKernel::kUnfused) {
+    const CheckedInt scores = ScoresOf(context);
+    if (!scores.ok() || scores.value() > elements.value()) elements = scores;
+  }
+  const CheckedInt size = elements * StorageBytes(job.batch.compute_data_type);
+  return Bytes(size.ok() ? size.value() : INT64_MAX / 4);  // a stage that large is refused
 }
 
 StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, bool has_head) {

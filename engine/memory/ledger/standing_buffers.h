@@ -40,6 +40,9 @@ bool GathersIntoGlobalBuffer(const MemoryJob& job);
 // Allocates nothing where a stage has at most 16 matrices of different shapes.
 StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, bool has_head);
 
+// StandingBuffers::global_buffer alone.
+Bytes GlobalBufferOf(const CopiesContext& context, bool has_head);
+
 // The buffers of two stages on one GPU, which share all but the buckets.
 StandingBuffers SharedBy(const StandingBuffers& a, const StandingBuffers& b);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/model/presets/presets.h"
@@ -28,7 +29,13 @@ MemoryJob JobOf(const ParallelLayout& layout) {
 }
 
 std::vector<bool> AlikeOf(const ArchitectureSpec& spec, const MemoryJob& job) {
-  return AlikeStages(spec, job, LayerPlacement(spec, job.layout));
+  const auto model = MemoryModel::Of(spec, job);
+  EXPECT_THAT(model, IsOk());
+  std::vector<bool> out;
+  for (int64_t stage = 0; model.ok() && stage < model->stage_count(); ++stage) {
+    out.push_back(model->IsAsBefore(stage));
+  }
+  return out;
 }
 
 // The second of a run is the first that is as the one before it.

@@ -1,0 +1,243 @@
+#include "engine/search/layout_evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/state/state_rules.h"
+#include "engine/run/job.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kStepsALayout = 20;  // of CallWork, in addition to those that are counted inside
+// The most settings of micro-batches that are kept, of about 10 KB each.
+constexpr size_t kMaxKept = 4096;
+
+const std::vector<int64_t> kEvenLayers = {};
+
+int64_t VocabularyOf(const ArchitectureSpec* padded) {
+  return padded == nullptr ? 0 : padded->embedding.padded_vocabulary_size;
+}
+
+}  // namespace
+
+LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
+    : run_(std::move(run)),
+      work_(work),
+      given_recompute_(run_.training.recompute),
+      given_parts_(run_.layout->kernels.recomputation) {}
+
+absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
+  SEXTANT_ASSIGN_OR_RETURN(resolved_, Resolve(run_, std::move(found)));
+  const int64_t node = resolved_.node != nullptr ? resolved_.node->device_count : 1;
+  space_ = SpaceOf(
+      run_, {.spec = *resolved_.shape.architecture,
+             .parameter_count = resolved_.parameters.all.total,
+             .weight_bytes_each = StorageBytes(resolved_.precision.weight_data_type),
+             .node_devices = std::max<int64_t>(
+                 node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
+             .usable = resolved_.capacity.usable()});
+  if (!MissingForStep(run_, resolved_).field.empty()) return absl::OkStatus();
+  // The layouts that are evaluated give both.
+  run_.training.recompute_given = true;
+  run_.layout->interleaving_given = true;
+  SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_));
+  if (predictor_->devices().empty()) predictor_.reset();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const LayoutChoice& choice,
+                                                                       int64_t layer_count) {
+  SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
+  run_.training.recompute = given_recompute_;
+  run_.layout->kernels.recomputation = given_parts_;
+  ApplyTo(choice, layer_count, run_);
+  SEXTANT_RETURN_IF_ERROR(SetModel());
+  if (!resolved_.memory.has_value()) return absl::nullopt;
+  Select(choice);
+  const auto peak = Peak();
+  if (absl::IsInvalidArgument(peak.status())) return absl::nullopt;
+  SEXTANT_RETURN_IF_ERROR(peak.status());
+  LayoutOption out = {.choice = choice, .process = peak->memory.process};
+  out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
+  out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
+  if (out.verdict == Verdict::kDoesNotFit) return out;
+  if (predictor_ == nullptr) return absl::nullopt;
+  StepEstimate step = Step();
+  if (run_.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate(step));
+  out.step = step.seconds;
+  return out;
+}
+
+// The memory of the run's layout, or none where it is refused.
+absl::Status LayoutEvaluator::SetModel() {
+  resolved_.memory.reset();
+  Base& base = BaseFor(PaddedShape(*run_.layout, *resolved_.shape.architecture));
+  resolved_.padded = base.padded;
+  FieldViolations violations;
+  MemoryJob job = JobOf({resolved_.counted_shape(), resolved_.precision, run_.training.optimizer,
+                         resolved_.generation},
+                        ChoiceOf(run_), violations);
+  if (!violations.empty()) return absl::OkStatus();
+  const bool even = job.layout.layers_per_chunk.empty();
+  auto model = base.model.has_value() && even
+                   ? base.model->With(std::move(job), *base.cache)
+                   : MemoryModel::Of(resolved_.counted_shape(), std::move(job));
+  if (!model.ok()) return absl::OkStatus();
+  if (even && !base.model.has_value()) base.model = *model;
+  resolved_.memory = *std::move(model);
+  return absl::OkStatus();
+}
+
+LayoutEvaluator::Base& LayoutEvaluator::BaseFor(std::shared_ptr<const ArchitectureSpec> padded) {
+  const int64_t size = VocabularyOf(padded.get());
+  for (Base& base : bases_) {
+    if (VocabularyOf(base.padded.get()) == size) return base;
+  }
+  bases_.push_back({.padded = std::move(padded)});
+  bases_.back().cache = std::make_unique<LayoutCache>(kEvenLayers, work_);
+  return bases_.back();
+}
+
+LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoice& choice) const {
+  const MemoryJob& job = resolved_.memory->job();
+  const BufferSpec& buffers = job.buffers;
+  const bool stays = buffers.gradient_lifetime == GradientLifetime::kFromBackward;
+  const int64_t count = job.pipeline.micro_batch_count;
+  return {.tensor = choice.tensor,
+          .context = choice.context,
+          .expert = choice.expert,
+          .expert_tensor = choice.expert_tensor,
+          .micro_batch = choice.micro_batch,
+          .recompute = choice.recompute,
+          .sequence_parallel = choice.sequence_parallel,
+          .separate_gradients = DividesGradients(job.state.sharding),
+          .divides_parameters = DividesParameters(job.state.sharding),
+          .count = stays || buffers.keeps_stage_inputs ? count : 0,
+          .vocabulary = VocabularyOf(resolved_.padded.get())};
+}
+
+// Finds what is known of the layout of `choice`.
+void LayoutEvaluator::Select(const LayoutChoice& choice) {
+  const StagesKey key = {.micro_batch = MicroBatchKeyOf(choice),
+                         .pipeline = choice.pipeline,
+                         .virtual_stages = choice.virtual_stages,
+                         .schedule = choice.schedule};
+  const MicroBatchKey& now = key.micro_batch;
+  const MicroBatchKey& before = stages_key_.micro_batch;
+  const bool same_stages =
+      selected_ != nullptr && key.pipeline == stages_key_.pipeline &&
+      key.virtual_stages == stages_key_.virtual_stages && key.schedule == stages_key_.schedule &&
+      now.tensor == before.tensor && now.context == before.context && now.expert == before.expert &&
+      now.expert_tensor == before.expert_tensor && now.vocabulary == before.vocabulary;
+  if (!same_stages) {
+    holdings_.clear();
+    known_.runs.clear();
+  }
+  if (!same_stages || now != before) {
+    selected_ = &MicroBatchesOf(now);
+    known_.costs = &selected_->costs;
+    known_.has_chunks = false;
+    times_.clear();
+    stages_key_ = key;
+  }
+  const MemoryJob& job = resolved_.memory->job();
+  held_ =
+      &HoldingsOf({.zero_stage = choice.zero_stage,
+                   .shard_group = choice.shard_group,
+                   .recomputes_layers = job.batch.recomputation.policy == RecomputePolicy::kFull,
+                   .single = job.pipeline.micro_batch_count == 1});
+}
+
+LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchKey& key) {
+  if (micro_batches_.size() == kMaxKept) micro_batches_.clear();
+  std::unique_ptr<MicroBatches>& out = micro_batches_[key];
+  if (out == nullptr) {
+    out = std::make_unique<MicroBatches>(resolved_.memory->weights().model().alike_kinds(),
+                                         predictor_ == nullptr ? 0 : predictor_->devices().size());
+  }
+  return *out;
+}
+
+LayoutEvaluator::Holdings& LayoutEvaluator::HoldingsOf(const HoldingsKey& key) {
+  for (Holdings& each : holdings_) {
+    if (each.key == key) return each;
+  }
+  return holdings_.emplace_back(Holdings{.key = key});
+}
+
+absl::StatusOr<StagePeak> LayoutEvaluator::Peak() {
+  known_.has_holdings = !held_->held.empty();
+  for (size_t i = 0; i < held_->held.size(); ++i) known_.runs[i].content.held = held_->held[i];
+  auto peak = resolved_.memory->Peak(known_, work_);
+  if (!peak.ok()) {
+    known_.runs.clear();
+    known_.has_chunks = false;
+    holdings_.clear();
+    return peak;
+  }
+  if (held_->held.empty()) {
+    for (const KnownStages::Run& run : known_.runs) held_->held.push_back(run.content.held);
+  }
+  return peak;
+}
+
+// The step on the device whose kernels take longest, for which all others wait.
+StepEstimate LayoutEvaluator::Step() {
+  const MemoryModel& model = *resolved_.memory;
+  const absl::Span<const StepPredictor::Device> devices = predictor_->devices();
+  const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
+  const ComputeInput compute = predictor_->ComputeOf(model);
+  times_.resize(devices.size());
+  held_->seconds.resize(devices.size());
+  size_t slowest = 0;
+  double longest = -1;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    FillTimes(i, predictor_->StagesOf(compute, devices[i], exchanges));
+    for (const StageTime& time : times_[i]) {
+      if (time.kernels() <= longest) continue;
+      longest = time.kernels();
+      slowest = i;
+    }
+  }
+  return EstimateStep(predictor_->StepOf(model.job(), exchanges, times_[slowest]));
+}
+
+// A measured step that says nothing of recomputation recomputes as the run does.
+absl::Status LayoutEvaluator::Calibrate(StepEstimate& step) {
+  const RecomputePolicy policy = run_.training.recompute;
+  auto known = std::find_if(measured_.begin(), measured_.end(),
+                            [policy](const auto& each) { return each.first == policy; });
+  if (known == measured_.end()) {
+    SEXTANT_ASSIGN_OR_RETURN(MeasuredRatio ratio, MeasuredRatio::Of(run_, work_));
+    known = measured_.emplace(measured_.end(), policy, std::move(ratio));
+  }
+  Apply(known->second.For(run_, resolved_.memory->job()), step);
+  return absl::OkStatus();
+}
+
+void LayoutEvaluator::FillTimes(size_t device, const StageTimeInput& in) {
+  std::vector<StageTime>& times = times_[device];
+  std::vector<StateSeconds>& seconds = held_->seconds[device];
+  if (times.empty() || seconds.empty()) {
+    ModelOperations operations(in.compute, in.pricer);
+    if (times.empty()) {
+      for (size_t i = 0; i < known_.runs.size(); ++i) {
+        const int64_t first = known_.runs[i].first_stage;
+        const int64_t next = i + 1 < known_.runs.size() ? known_.runs[i + 1].first_stage
+                                                        : in.compute.model.stage_count();
+        times.push_back(StageWorkOf(in, operations, selected_->work[device], first));
+        times.back().stage_count = next - first;
+      }
+    }
+    if (seconds.empty()) {
+      for (const KnownStages::Run& run : known_.runs) {
+        seconds.push_back(StateSecondsOf(in, operations, run.first_stage));
+      }
+    }
+  }
+  for (size_t i = 0; i < times.size(); ++i) times[i].state = seconds[i];
+}
+
+}  // namespace sextant

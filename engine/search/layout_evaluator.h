@@ -1,0 +1,147 @@
+// Computes memory and time of the layouts of one run, and keeps what layouts share.
+#ifndef SEXTANT_ENGINE_SEARCH_LAYOUT_EVALUATOR_H_
+#define SEXTANT_ENGINE_SEARCH_LAYOUT_EVALUATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/units.h"
+#include "engine/run/measured_step.h"
+#include "engine/run/memory_estimate.h"
+#include "engine/run/resolve.h"
+#include "engine/run/run_spec.h"
+#include "engine/run/step_predictor.h"
+#include "engine/search/layout_space.h"
+
+namespace sextant {
+
+// A layout whose memory and step were computed.
+struct LayoutOption {
+  LayoutChoice choice = {};
+  SecondsInterval step = {};
+  BytesInterval process = {};  // of the stage that holds the most
+  double fit_chance = 0;
+  Verdict verdict = Verdict::kDoesNotFit;
+};
+
+// Evaluates layouts one after another, each as PlanRun() would, to the last digit. Fastest where
+// they come in the order of LayoutSpace::ForEach().
+class LayoutEvaluator {
+ public:
+  // `run` has a layout. `work` outlives this.
+  LayoutEvaluator(RunSpec run, CallWork& work);
+  LayoutEvaluator(const LayoutEvaluator&) = delete;
+  LayoutEvaluator& operator=(const LayoutEvaluator&) = delete;
+
+  // To be called first. `found`: see PlanRun(). Errors: those of Resolve() and PlanStep().
+  absl::Status Prepare(FieldViolations found);
+
+  const LayoutSpace& space() const { return space_; }
+
+  // Absent: the framework or the shape refuses it, or its step can't be predicted. Without a step
+  // where it does not fit. Errors: of `work`.
+  absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
+                                                        int64_t layer_count);
+
+ private:
+  // The choices that the layers' activations and operations depend on.
+  struct MicroBatchKey {
+    int32_t tensor = 0;
+    int32_t context = 0;
+    int32_t expert = 0;
+    int32_t expert_tensor = 0;
+    int32_t micro_batch = 0;
+    RecomputeLevel recompute = RecomputeLevel::kNone;
+    bool sequence_parallel = false;
+    bool separate_gradients = false;
+    bool divides_parameters = false;
+    int64_t count = 0;  // micro-batches, where something depends on their number
+    int64_t vocabulary = 0;
+
+    friend bool operator==(const MicroBatchKey&, const MicroBatchKey&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const MicroBatchKey& key) {
+      return H::combine(std::move(h), key.tensor, key.context, key.expert, key.expert_tensor,
+                        key.micro_batch, key.recompute, key.sequence_parallel,
+                        key.separate_gradients, key.divides_parameters, key.count, key.vocabulary);
+    }
+  };
+  // And those that the stages' layers depend on.
+  struct StagesKey {
+    MicroBatchKey micro_batch = {};
+    int32_t pipeline = 0;
+    int32_t virtual_stages = 0;
+    PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+
+    friend bool operator==(const StagesKey&, const StagesKey&) = default;
+  };
+  // The choices that the stages' state depends on.
+  struct HoldingsKey {
+    ZeroStage zero_stage = ZeroStage::kNone;
+    int32_t shard_group = 0;
+    bool recomputes_layers = false;
+    bool single = false;  // one micro-batch a step
+
+    friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;
+  };
+
+  // Of layers with the same micro-batches.
+  struct MicroBatches {
+    MicroBatches(absl::Span<const int> alike_kinds, size_t devices)
+        : costs(alike_kinds), work(devices, WorkTable(alike_kinds)) {}
+    LayerCosts costs;
+    std::vector<WorkTable> work;  // by device
+  };
+  // Of stages with the same state, in the order of KnownStages::runs.
+  struct Holdings {
+    HoldingsKey key = {};
+    std::vector<StageHoldings> held = {};
+    std::vector<std::vector<StateSeconds>> seconds = {};  // by device; empty: not computed yet
+  };
+  // A shape with its vocabulary padded, and what layouts of it share.
+  struct Base {
+    std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
+    absl::optional<MemoryModel> model = {};
+    std::unique_ptr<LayoutCache> cache = {};
+  };
+
+  absl::Status SetModel();
+  Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded);
+  MicroBatchKey MicroBatchKeyOf(const LayoutChoice& choice) const;
+  void Select(const LayoutChoice& choice);
+  MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
+  Holdings& HoldingsOf(const HoldingsKey& key);
+  absl::StatusOr<StagePeak> Peak();
+  StepEstimate Step();
+  absl::Status Calibrate(StepEstimate& step);
+  void FillTimes(size_t device, const StageTimeInput& in);
+
+  RunSpec run_;
+  ResolvedRun resolved_;  // points into run_
+  CallWork& work_;
+  LayoutSpace space_;
+  const RecomputePolicy given_recompute_;
+  const Recomputation given_parts_;
+  std::vector<Base> bases_;
+  std::unique_ptr<const StepPredictor> predictor_;  // null: steps can't be predicted
+  std::vector<std::pair<RecomputePolicy, MeasuredRatio>> measured_;  // by the run's policy
+
+  absl::flat_hash_map<MicroBatchKey, std::unique_ptr<MicroBatches>> micro_batches_;
+  MicroBatches* selected_ = nullptr;  // of stages_key_
+  StagesKey stages_key_;
+  KnownStages known_;
+  std::vector<std::vector<StageTime>> times_;  // of known_, by device, without state
+  std::vector<Holdings> holdings_;             // of stages that are divided like known_
+  Holdings* held_ = nullptr;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_SEARCH_LAYOUT_EVALUATOR_H_
