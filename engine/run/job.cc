@@ -52,6 +52,16 @@ constexpr Renamed kMessages[] = {
     {"state.sharding.", "layout.sharding."},
 };
 
+// Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights are
+// freed after the forward pass.
+bool ReshardsAfterForward(const RunLayout& layout, ZeroStage zero_stage) {
+  const StateSharding defaults;
+  const bool matters = zero_stage == ZeroStage::kParameters &&
+                       layout.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
+  return layout.reshard_after_forward.value_or(
+      !matters || DefaultReshardAfterForward(layout.framework.traits(), layout.parallel));
+}
+
 class JobBuilder {
  public:
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
@@ -168,10 +178,7 @@ class JobBuilder {
     StateSpec& state = job_.state;
     state.precision = context_.precision;
     state.optimizer = context_.optimizer;
-    state.sharding = layout_.sharding;
-    state.sharding.data_parallel_size = data_size_;
-    state.sharding.zero_stage = layout_.zero_stage.value_or(traits_.zero_stage.value);
-    FillGathering();
+    state.sharding = ShardingOf(layout_, data_size_);
     if (layout_.framework.deferred_reduction.value_or(false) &&
         state.sharding.zero_stage != ZeroStage::kParameters) {
       violations_.Add("layout.framework.deferred_reduction",
@@ -183,21 +190,6 @@ class JobBuilder {
     state.live_elements = traits_.live_elements.value;
     state.reduces_as_computed = traits_.reduces_as_computed.value;
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
-  }
-
-  // FSDP divides weights in ZeRO stage 2 too (SHARD_GRAD_OP), and keeps them gathered from the
-  // forward to the backward pass. Source: pytorch/pytorch, ShardingStrategy of
-  // torch/distributed/fsdp/api.py.
-  void FillGathering() {
-    StateSharding& sharding = job_.state.sharding;
-    const bool stays = traits_.shards_all_or_nothing.value && DividesGradients(sharding) &&
-                       !DividesParameters(sharding);
-    if (!stays) {
-      sharding.reshard_after_forward = ReshardsAfterForward();
-      return;
-    }
-    sharding.zero_stage = ZeroStage::kParameters;
-    sharding.reshard_after_forward = layout_.reshard_after_forward.value_or(false);
   }
 
   void FillPipeline() {
@@ -235,16 +227,6 @@ class JobBuilder {
                      dual ? "DualPipe takes an even number of them, two a stage or more"
                           : "interleaved stages take as many at a time as there are stages",
                      ": write ", fitting.value()));
-  }
-
-  // Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights
-  // are freed after the forward pass.
-  bool ReshardsAfterForward() const {
-    const StateSharding defaults;
-    const bool matters = job_.state.sharding.zero_stage == ZeroStage::kParameters &&
-                         layout_.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
-    return layout_.reshard_after_forward.value_or(
-        !matters || DefaultReshardAfterForward(traits_, layout_.parallel));
   }
 
   // The number of groups of more than one rank that a rank communicates in.
@@ -291,6 +273,22 @@ JobChoice ChoiceOf(const RunSpec& run) {
           .sequence_length = run.training.sequence_length.value_or(0),
           .encoder_sequence_length = run.training.encoder_sequence_length.value_or(0),
           .device_count = run.cluster.device_count};
+}
+
+// FSDP divides weights in ZeRO stage 2 too (SHARD_GRAD_OP), and keeps them gathered from the
+// forward to the backward pass. Source: pytorch/pytorch, ShardingStrategy of
+// torch/distributed/fsdp/api.py.
+StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size) {
+  const FrameworkTraits& traits = layout.framework.traits();
+  StateSharding out = layout.sharding;
+  out.data_parallel_size = data_parallel_size;
+  out.zero_stage = layout.zero_stage.value_or(traits.zero_stage.value);
+  const bool stays =
+      traits.shards_all_or_nothing.value && DividesGradients(out) && !DividesParameters(out);
+  if (stays) out.zero_stage = ZeroStage::kParameters;
+  out.reshard_after_forward = stays ? layout.reshard_after_forward.value_or(false)
+                                    : ReshardsAfterForward(layout, out.zero_stage);
+  return out;
 }
 
 MemoryJob JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations) {

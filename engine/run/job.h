@@ -35,6 +35,9 @@ bool HasExperts(const ArchitectureSpec& spec);
 // The choice that `run` makes. `run` has a layout. A length that is not given is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 
+// The division of a job's state that `layout` chooses.
+StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size);
+
 // The job of `choice`. Appends to `violations` the fields that no job can have; MemoryModel::Of()
 // checks the job itself. Where device_count is 0 or not divisible, the job has as many data
 // parallel ranks as its sharding needs, so that the other fields can still be checked.

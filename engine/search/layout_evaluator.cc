@@ -50,12 +50,8 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
 absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const LayoutChoice& choice,
                                                                        int64_t layer_count) {
   SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
-  run_.training.recompute = given_recompute_;
-  run_.layout->kernels.recomputation = given_parts_;
-  ApplyTo(choice, layer_count, run_);
-  SEXTANT_RETURN_IF_ERROR(SetModel());
-  if (!resolved_.memory.has_value()) return absl::nullopt;
-  Select(choice);
+  SEXTANT_RETURN_IF_ERROR(SetModel(choice, layer_count));
+  if (!resolved_.memory.has_value() || held_->refused) return absl::nullopt;
   const auto peak = Peak();
   if (absl::IsInvalidArgument(peak.status())) return absl::nullopt;
   SEXTANT_RETURN_IF_ERROR(peak.status());
@@ -70,8 +66,51 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   return out;
 }
 
+bool LayoutEvaluator::IsOfModel(const LayoutChoice& choice) const {
+  LayoutChoice divided = choice;
+  divided.zero_stage = choice_.zero_stage;
+  divided.shard_group = choice_.shard_group;
+  return resolved_.memory.has_value() && divided == choice_;
+}
+
+// The memory of `choice`, or none where it is refused. Layouts that only divide state otherwise are
+// refused for that alone: CheckStateSpec() and CheckRefusals().
+absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer_count) {
+  const bool of_model = IsOfModel(choice);
+  if (of_model) {
+    const auto known = std::find_if(
+        holdings_.begin(), holdings_.end(),
+        [key = HoldingsKeyOf(choice)](const Holdings& each) { return each.key == key; });
+    if (known != holdings_.end()) {
+      held_ = &*known;
+      run_.layout->zero_stage = choice.zero_stage;
+      run_.layout->sharding.shard_group_size = choice.shard_group;
+      const MemoryJob& job = resolved_.memory->job();
+      if (!held_->refused) {
+        resolved_.memory->SetSharding(
+            ShardingOf(*run_.layout, job.state.sharding.data_parallel_size));
+        SelectMicroBatches(MicroBatchKeyOf(choice));
+      }
+      return absl::OkStatus();
+    }
+  }
+  run_.training.recompute = given_recompute_;
+  run_.layout->kernels.recomputation = given_parts_;
+  ApplyTo(choice, layer_count, run_);
+  absl::optional<MemoryModel> before = std::move(resolved_.memory);
+  SEXTANT_RETURN_IF_ERROR(MakeModel());
+  if (resolved_.memory.has_value()) {
+    SelectStages(choice);
+  } else if (of_model) {
+    resolved_.memory = std::move(before);
+    held_ = &HoldingsOf(HoldingsKeyOf(choice));
+    held_->refused = true;
+  }
+  return absl::OkStatus();
+}
+
 // The memory of the run's layout, or none where it is refused.
-absl::Status LayoutEvaluator::SetModel() {
+absl::Status LayoutEvaluator::MakeModel() {
   resolved_.memory.reset();
   Base& base = BaseFor(PaddedShape(*run_.layout, *resolved_.shape.architecture));
   resolved_.padded = base.padded;
@@ -100,58 +139,61 @@ LayoutEvaluator::Base& LayoutEvaluator::BaseFor(std::shared_ptr<const Architectu
   return bases_.back();
 }
 
+LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& choice) const {
+  const MemoryJob& job = resolved_.memory->job();
+  return {.zero_stage = choice.zero_stage,
+          .shard_group = choice.shard_group,
+          .recomputes_layers = job.batch.recomputation.policy == RecomputePolicy::kFull,
+          .single = job.pipeline.micro_batch_count == 1};
+}
+
 LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoice& choice) const {
   const MemoryJob& job = resolved_.memory->job();
   const BufferSpec& buffers = job.buffers;
-  const bool stays = buffers.gradient_lifetime == GradientLifetime::kFromBackward;
-  const int64_t count = job.pipeline.micro_batch_count;
-  return {.tensor = choice.tensor,
-          .context = choice.context,
-          .expert = choice.expert,
-          .expert_tensor = choice.expert_tensor,
-          .micro_batch = choice.micro_batch,
-          .recompute = choice.recompute,
-          .sequence_parallel = choice.sequence_parallel,
-          .separate_gradients = DividesGradients(job.state.sharding),
-          .divides_parameters = DividesParameters(job.state.sharding),
-          .count = stays || buffers.keeps_stage_inputs ? count : 0,
-          .vocabulary = VocabularyOf(resolved_.padded.get())};
+  const bool counts =
+      buffers.gradient_lifetime == GradientLifetime::kFromBackward || buffers.keeps_stage_inputs;
+  return {
+      .tensor = choice.tensor,
+      .context = choice.context,
+      .expert = choice.expert,
+      .expert_tensor = choice.expert_tensor,
+      .micro_batch = choice.micro_batch,
+      .recompute = choice.recompute,
+      .sequence_parallel = choice.sequence_parallel,
+      .divides_gradients = !buffers.fused_weight_gradient && DividesGradients(job.state.sharding),
+      .count = counts ? job.pipeline.micro_batch_count : 0,
+      .vocabulary = VocabularyOf(resolved_.padded.get())};
 }
 
-// Finds what is known of the layout of `choice`.
-void LayoutEvaluator::Select(const LayoutChoice& choice) {
-  const StagesKey key = {.micro_batch = MicroBatchKeyOf(choice),
-                         .pipeline = choice.pipeline,
-                         .virtual_stages = choice.virtual_stages,
-                         .schedule = choice.schedule};
-  const MicroBatchKey& now = key.micro_batch;
-  const MicroBatchKey& before = stages_key_.micro_batch;
-  const bool same_stages =
-      selected_ != nullptr && key.pipeline == stages_key_.pipeline &&
-      key.virtual_stages == stages_key_.virtual_stages && key.schedule == stages_key_.schedule &&
-      now.tensor == before.tensor && now.context == before.context && now.expert == before.expert &&
-      now.expert_tensor == before.expert_tensor && now.vocabulary == before.vocabulary;
-  if (!same_stages) {
+// Finds what is known of the stages of `choice`, of which the model is.
+void LayoutEvaluator::SelectStages(const LayoutChoice& choice) {
+  const MicroBatchKey key = MicroBatchKeyOf(choice);
+  const bool same =
+      choice.pipeline == choice_.pipeline && choice.tensor == choice_.tensor &&
+      choice.virtual_stages == choice_.virtual_stages && choice.context == choice_.context &&
+      choice.expert == choice_.expert && choice.expert_tensor == choice_.expert_tensor &&
+      choice.schedule == choice_.schedule && key.vocabulary == micro_batch_key_.vocabulary;
+  if (!same) {
     holdings_.clear();
     known_.runs.clear();
+    selected_ = nullptr;
   }
-  if (!same_stages || now != before) {
-    selected_ = &MicroBatchesOf(now);
-    known_.costs = &selected_->costs;
-    known_.has_chunks = false;
-    times_.clear();
-    stages_key_ = key;
-  }
-  const MemoryJob& job = resolved_.memory->job();
-  held_ =
-      &HoldingsOf({.zero_stage = choice.zero_stage,
-                   .shard_group = choice.shard_group,
-                   .recomputes_layers = job.batch.recomputation.policy == RecomputePolicy::kFull,
-                   .single = job.pipeline.micro_batch_count == 1});
+  choice_ = choice;
+  SelectMicroBatches(key);
+  held_ = &HoldingsOf(HoldingsKeyOf(choice));
+}
+
+void LayoutEvaluator::SelectMicroBatches(const MicroBatchKey& key) {
+  if (selected_ != nullptr && key == micro_batch_key_) return;
+  micro_batch_key_ = key;
+  selected_ = &MicroBatchesOf(key);
+  known_.costs = &selected_->costs;
+  known_.has_chunks = false;
+  times_.clear();
 }
 
 LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchKey& key) {
-  if (micro_batches_.size() == kMaxKept) micro_batches_.clear();
+  if (micro_batches_.size() >= kMaxKept) micro_batches_.clear();
   std::unique_ptr<MicroBatches>& out = micro_batches_[key];
   if (out == nullptr) {
     out = std::make_unique<MicroBatches>(resolved_.memory->weights().model().alike_kinds(),
@@ -189,19 +231,21 @@ StepEstimate LayoutEvaluator::Step() {
   const absl::Span<const StepPredictor::Device> devices = predictor_->devices();
   const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
   const ComputeInput compute = predictor_->ComputeOf(model);
-  times_.resize(devices.size());
+  times_.resize(2 * devices.size());
   held_->seconds.resize(devices.size());
+  const size_t first = DividesParameters(model.job().state.sharding) ? devices.size() : 0;
   size_t slowest = 0;
   double longest = -1;
   for (size_t i = 0; i < devices.size(); ++i) {
-    FillTimes(i, predictor_->StagesOf(compute, devices[i], exchanges));
-    for (const StageTime& time : times_[i]) {
+    FillTimes(i, first + i, predictor_->StagesOf(compute, devices[i], exchanges));
+    if (devices.size() == 1) break;
+    for (const StageTime& time : times_[first + i]) {
       if (time.kernels() <= longest) continue;
       longest = time.kernels();
       slowest = i;
     }
   }
-  return EstimateStep(predictor_->StepOf(model.job(), exchanges, times_[slowest]));
+  return EstimateStep(predictor_->StepOf(model.job(), exchanges, times_[first + slowest]));
 }
 
 // A measured step that says nothing of recomputation recomputes as the run does.
@@ -217,8 +261,9 @@ absl::Status LayoutEvaluator::Calibrate(StepEstimate& step) {
   return absl::OkStatus();
 }
 
-void LayoutEvaluator::FillTimes(size_t device, const StageTimeInput& in) {
-  std::vector<StageTime>& times = times_[device];
+// `table`: the index of `device`'s tables.
+void LayoutEvaluator::FillTimes(size_t device, size_t table, const StageTimeInput& in) {
+  std::vector<StageTime>& times = times_[table];
   std::vector<StateSeconds>& seconds = held_->seconds[device];
   if (times.empty() || seconds.empty()) {
     ModelOperations operations(in.compute, in.pricer);
@@ -227,7 +272,7 @@ void LayoutEvaluator::FillTimes(size_t device, const StageTimeInput& in) {
         const int64_t first = known_.runs[i].first_stage;
         const int64_t next = i + 1 < known_.runs.size() ? known_.runs[i + 1].first_stage
                                                         : in.compute.model.stage_count();
-        times.push_back(StageWorkOf(in, operations, selected_->work[device], first));
+        times.push_back(StageWorkOf(in, operations, selected_->work[table], first));
         times.back().stage_count = next - first;
       }
     }

@@ -60,9 +60,8 @@ class LayoutEvaluator {
     int32_t micro_batch = 0;
     RecomputeLevel recompute = RecomputeLevel::kNone;
     bool sequence_parallel = false;
-    bool separate_gradients = false;
-    bool divides_parameters = false;
-    int64_t count = 0;  // micro-batches, where something depends on their number
+    bool divides_gradients = false;  // where that changes transients
+    int64_t count = 0;               // micro-batches, where something depends on their number
     int64_t vocabulary = 0;
 
     friend bool operator==(const MicroBatchKey&, const MicroBatchKey&) = default;
@@ -70,17 +69,8 @@ class LayoutEvaluator {
     friend H AbslHashValue(H h, const MicroBatchKey& key) {
       return H::combine(std::move(h), key.tensor, key.context, key.expert, key.expert_tensor,
                         key.micro_batch, key.recompute, key.sequence_parallel,
-                        key.separate_gradients, key.divides_parameters, key.count, key.vocabulary);
+                        key.divides_gradients, key.count, key.vocabulary);
     }
-  };
-  // And those that the stages' layers depend on.
-  struct StagesKey {
-    MicroBatchKey micro_batch = {};
-    int32_t pipeline = 0;
-    int32_t virtual_stages = 0;
-    PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
-
-    friend bool operator==(const StagesKey&, const StagesKey&) = default;
   };
   // The choices that the stages' state depends on.
   struct HoldingsKey {
@@ -95,13 +85,14 @@ class LayoutEvaluator {
   // Of layers with the same micro-batches.
   struct MicroBatches {
     MicroBatches(absl::Span<const int> alike_kinds, size_t devices)
-        : costs(alike_kinds), work(devices, WorkTable(alike_kinds)) {}
+        : costs(alike_kinds), work(2 * devices, WorkTable(alike_kinds)) {}
     LayerCosts costs;
-    std::vector<WorkTable> work;  // by device
+    std::vector<WorkTable> work;  // by device, without and with divided parameters
   };
   // Of stages with the same state, in the order of KnownStages::runs.
   struct Holdings {
     HoldingsKey key = {};
+    bool refused = false;
     std::vector<StageHoldings> held = {};
     std::vector<std::vector<StateSeconds>> seconds = {};  // by device; empty: not computed yet
   };
@@ -112,16 +103,21 @@ class LayoutEvaluator {
     std::unique_ptr<LayoutCache> cache = {};
   };
 
-  absl::Status SetModel();
+  // The division of state aside, `choice` is the layout of the last model.
+  bool IsOfModel(const LayoutChoice& choice) const;
+  absl::Status SetModel(const LayoutChoice& choice, int64_t layer_count);
+  absl::Status MakeModel();
   Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded);
+  HoldingsKey HoldingsKeyOf(const LayoutChoice& choice) const;
   MicroBatchKey MicroBatchKeyOf(const LayoutChoice& choice) const;
-  void Select(const LayoutChoice& choice);
+  void SelectStages(const LayoutChoice& choice);
+  void SelectMicroBatches(const MicroBatchKey& key);
   MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
   Holdings& HoldingsOf(const HoldingsKey& key);
   absl::StatusOr<StagePeak> Peak();
   StepEstimate Step();
   absl::Status Calibrate(StepEstimate& step);
-  void FillTimes(size_t device, const StageTimeInput& in);
+  void FillTimes(size_t device, size_t table, const StageTimeInput& in);
 
   RunSpec run_;
   ResolvedRun resolved_;  // points into run_
@@ -134,11 +130,13 @@ class LayoutEvaluator {
   std::vector<std::pair<RecomputePolicy, MeasuredRatio>> measured_;  // by the run's policy
 
   absl::flat_hash_map<MicroBatchKey, std::unique_ptr<MicroBatches>> micro_batches_;
-  MicroBatches* selected_ = nullptr;  // of stages_key_
-  StagesKey stages_key_;
+  LayoutChoice choice_;  // of the model
+  MicroBatchKey micro_batch_key_;
+  MicroBatches* selected_ = nullptr;  // of micro_batch_key_
   KnownStages known_;
-  std::vector<std::vector<StageTime>> times_;  // of known_, by device, without state
-  std::vector<Holdings> holdings_;             // of stages that are divided like known_
+  // Of known_, by device, without and with divided parameters; without state.
+  std::vector<std::vector<StageTime>> times_;
+  std::vector<Holdings> holdings_;  // of stages that are divided like known_
   Holdings* held_ = nullptr;
 };
 

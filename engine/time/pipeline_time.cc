@@ -4,6 +4,7 @@
 
 #include "absl/types/optional.h"
 #include "engine/memory/schedule/in_flight.h"
+#include "engine/time/pipeline_formula.h"
 #include "engine/time/pipeline_rounds.h"
 #include "engine/time/pipeline_simulation.h"
 
@@ -23,9 +24,6 @@ struct Passes {
   double weight = 0;
   double backward() const { return input + weight; }
   double Sum() const { return forward + input + weight; }
-  Passes Less(const Passes& other) const {
-    return {forward - other.forward, input - other.input, weight - other.weight};
-  }
 
   friend bool operator==(const Passes&, const Passes&) = default;
 };
@@ -114,77 +112,39 @@ class Pipeline {
 
   // 1F1B whose last stage takes at least as long as every other one, forward and backward, as one
   // with the output head does: it never waits once its first input has arrived. Absent where it
-  // doesn't, or where sends are so long that they decide. docs/step_time.md, "Pipelines", derives
-  // the terms.
+  // doesn't, or where sends are so long that they decide.
   absl::optional<double> LastStageDecides(double send) const {
-    if (stages_ == 1) return static_cast<double>(count_) * WorkOf(0);
-    return chunks_ == 1 ? LastOfStagesDecides(send) : LastOfChunksDecides(send);
-  }
-
-  // The first micro-batch's way to the last stage, all of that stage's passes, and the last one's
-  // way back. A stage that sends forward and waits for what comes back gains on the last one where
-  // a way of k stages and back takes longer than k micro-batches on the last; EvenSends() counts
-  // such ways.
-  absl::optional<double> LastOfStagesDecides(double send) const {
+    if (const auto even = AsEven(); even.has_value()) return EvenPipelineSeconds(*even, send);
+    if (chunks_ > 1) return absl::nullopt;
     const Passes last = PassesOf(stages_ - 1);
     double way = 2 * static_cast<double>(stages_ - 1) * send;
-    double longest = 0;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
       const Passes passes = PassesOf(i);
-      if (passes.forward > last.forward || passes.backward() > last.backward()) {
+      if (passes.forward > last.forward || passes.backward() > last.backward() ||
+          passes.Sum() + 2 * send > last.Sum()) {
         return absl::nullopt;
       }
       way += passes.Sum();
-      longest = std::max(longest, passes.Sum());
     }
-    const double base = way + static_cast<double>(count_) * last.Sum();
-    if (longest + 2 * send <= last.Sum()) return base;
-    const absl::optional<Ends> ends = EndsOfEven();
-    if (!ends.has_value()) return absl::nullopt;
-    const double a_stage = ends->body.Sum() + 2 * send - last.Sum();
-    const double a_way = static_cast<double>(stages_ - 1) * a_stage + ends->first.Sum();
-    const int64_t passes = count_ + stages_ - 1;
-    const auto ways = static_cast<double>(passes / stages_ - 1);
-    const auto rest = static_cast<double>(std::max<int64_t>(passes % stages_ - 1, 0));
-    return base + ways * std::max(0.0, a_way) + rest * std::max(0.0, a_stage);
+    return way + static_cast<double>(count_) * last.Sum();
   }
 
-  // Interleaved stages take p micro-batches through each chunk in turn, just as long as one takes
-  // through all stages: each send on its way to the last chunk and back adds to the step, or what
-  // the first chunk adds to p - 1 micro-batches where that is longer.
-  absl::optional<double> LastOfChunksDecides(double send) const {
-    const absl::optional<Ends> ends = EndsOfEven();
-    if (!ends.has_value()) return absl::nullopt;
-    if (send > std::min(ends->body.forward, ends->body.backward())) return absl::nullopt;
-    const auto p = static_cast<double>(stages_);
-    const double sends = p * static_cast<double>(chunks_ - 1) - 1;
-    return static_cast<double>(count_) * WorkOf(stages_ - 1) + (p - 1) * ends->body.Sum() +
-           ends->first.Sum() + std::max((p - 1) * ends->first.forward, p * send) +
-           std::max((p - 1) * ends->first.backward(), p * send) + 2 * sends * send;
-  }
-
-  // What the first chunk of the first stage, and the last one of the last stage, take beyond all
-  // others, which take the same.
-  struct Ends {
-    Passes body = {};
-    Passes first = {};
-    Passes last = {};
-  };
-  // Absent where others differ, or the last adds less than the first, or the first less than none.
-  absl::optional<Ends> EndsOfEven() const {
+  // Absent where other chunks than the first and the last differ.
+  absl::optional<EvenPipeline> AsEven() const {
     const int64_t end = stages_ * chunks_;
-    Ends out = {.body = PassesOf(end > 2 ? 1 : 0)};
+    const Passes body = PassesOf(end > 2 ? 1 : 0);
     for (int64_t i = 1; i + 1 < end; ++i) {
-      if (PassesOf(i) != out.body) return absl::nullopt;
+      if (PassesOf(i) != body) return absl::nullopt;
     }
-    out.first = PassesOf(0).Less(out.body);
-    out.last = PassesOf(end - 1).Less(out.body);
-    const auto in_order = [](double first, double last) { return 0 <= first && first <= last; };
-    if (!in_order(out.first.forward, out.last.forward) ||
-        !in_order(out.first.backward(), out.last.backward())) {
-      return absl::nullopt;
-    }
-    return out;
+    const auto beyond = [&body](const Passes& passes) {
+      return PassPair{passes.forward - body.forward, passes.backward() - body.backward()};
+    };
+    return EvenPipeline{.stage_count = stages_,
+                        .chunk_count = chunks_,
+                        .micro_batch_count = count_,
+                        .chunk = {body.forward, body.backward()},
+                        .first = beyond(PassesOf(0)),
+                        .last = end == 1 ? PassPair() : beyond(PassesOf(end - 1))};
   }
 
   // Each half is a line of machines that all do the same: a micro-batch's way through all of them,

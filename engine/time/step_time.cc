@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/optional.h"
 #include "engine/memory/state/state_rules.h"
+#include "engine/time/pipeline_formula.h"
 #include "engine/time/pipeline_time.h"
 #include "engine/time/stage_compute.h"
 
@@ -35,7 +40,10 @@ struct Passes {
   double input_gradient = 0;
   double weight_gradient = 0;
 
+  double backward() const { return input_gradient + weight_gradient; }
   double all() const { return forward + input_gradient + weight_gradient; }
+
+  friend bool operator==(const Passes&, const Passes&) = default;
 };
 
 // One stage's micro-batch.
@@ -52,7 +60,8 @@ class Step {
  public:
   Step(const StepInput& in, const Slowness& slow) : in_(in), slow_(slow) {
     for (const StageTime& stage : in.stages) {
-      kind_of_.insert(kind_of_.end(), static_cast<size_t>(stage.stage_count), kinds_.size());
+      kind_of_.insert(kind_of_.end(), static_cast<size_t>(stage.stage_count),
+                      static_cast<uint32_t>(kinds_.size()));
       kinds_.push_back(PartsOf(stage));
     }
   }
@@ -175,6 +184,24 @@ class Step {
 
   // Source: docs/step_time.md, "Pipelines".
   void AddPipeline() {
+    const PipelineSum time = PipelineOf(SendSeconds());
+    AddSlowest();
+    const double waits = std::max(0.0, time.total - PartsSum());
+    part(StepCause::kPipelineExchange) = std::min(waits, time.sends);
+    part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
+    if (time.total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / time.total;
+  }
+
+  struct PipelineSum {
+    double total = 0;
+    double sends = 0;  // of the total
+  };
+
+  PipelineSum PipelineOf(double send) const {
+    if (const absl::optional<EvenPipeline> even = AsEven(); even.has_value()) {
+      const absl::optional<double> total = EvenPipelineSeconds(*even, send);
+      if (total.has_value()) return {*total, *total - EvenPipelineSeconds(*even, 0).value_or(0)};
+    }
     const ParallelLayout& layout = in_.job.layout;
     const auto chunk_count = static_cast<size_t>(layout.virtual_stage_count);
     std::vector<ChunkTime> chunks;
@@ -185,16 +212,35 @@ class Step {
       }
       if (has_two_ends()) chunks.push_back(ChunkOf(PartsAt(OppositeOf(i)), 0, false, 1));
     }
-    const PipelineTime time = TimeOfPipeline({.pipeline = in_.job.pipeline,
-                                              .layout = layout,
-                                              .chunks = chunks,
-                                              .send = Seconds(SendSeconds())});
-    AddSlowest();
-    const double total = OptimizerWaits() ? time.total.value() : time.longest_stage.value();
-    const double waits = std::max(0.0, total - PartsSum());
-    part(StepCause::kPipelineExchange) = std::min(waits, time.sends.value());
-    part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
-    if (total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / total;
+    const PipelineTime time = TimeOfPipeline(
+        {.pipeline = in_.job.pipeline, .layout = layout, .chunks = chunks, .send = Seconds(send)});
+    const Seconds total = OptimizerWaits() ? time.total : time.longest_stage;
+    return {total.value(), time.sends.value()};
+  }
+
+  // 1F1B whose stages have the same layers, and nothing outside of them but on the first and the
+  // last stage.
+  absl::optional<EvenPipeline> AsEven() const {
+    if (in_.job.pipeline.schedule != PipelineSchedule::kOneForwardOneBackward) return absl::nullopt;
+    const Passes& layers = kinds_.front().layers;
+    for (size_t i = 1; i < kinds_.size(); ++i) {
+      if (kinds_[i].layers != layers) return absl::nullopt;
+      if (i + 1 < kinds_.size() && kinds_[i].outside.all() > 0) return absl::nullopt;
+    }
+    const bool runs_alone = in_.stages.front().stage_count == 1;
+    if (stage_count() > 1 && (!runs_alone || in_.stages.back().stage_count > 1)) {
+      return absl::nullopt;
+    }
+    const auto pair = [](const Passes& passes, double times) {
+      return PassPair{passes.forward * times, passes.backward() * times};
+    };
+    const auto chunks = static_cast<double>(in_.job.layout.virtual_stage_count);
+    return EvenPipeline{.stage_count = static_cast<int64_t>(stage_count()),
+                        .chunk_count = in_.job.layout.virtual_stage_count,
+                        .micro_batch_count = in_.job.pipeline.micro_batch_count,
+                        .chunk = pair(layers, 1 / chunks),
+                        .first = pair(kinds_.front().outside, 1),
+                        .last = stage_count() > 1 ? pair(kinds_.back().outside, 1) : PassPair()};
   }
 
   // Zero-bubble schedules let a stage begin its next step before the others end: Qi et al. 2023
@@ -275,8 +321,8 @@ class Step {
 
   const StepInput& in_;
   const Slowness slow_;
-  std::vector<StageParts> kinds_;  // in the order of StepInput::stages
-  std::vector<size_t> kind_of_;    // each stage's index into it
+  absl::InlinedVector<StageParts, 4> kinds_;   // in the order of StepInput::stages
+  absl::InlinedVector<uint32_t, 64> kind_of_;  // each stage's index into it
   StepEstimate out_;
 };
 
@@ -335,20 +381,20 @@ const StageTime& StageAt(absl::Span<const StageTime> stages, int64_t stage) {
 void SetInterval(const StepInput& in, StepEstimate& out) {
   const StageTime& stage = StageAt(in.stages, out.slowest_stage);
   const double all = out.seconds.expected.value();
-  double below = kDoubtOfAll;
-  double above = kDoubtOfAll;
+  double below = kDoubtOfAll * kDoubtOfAll;
+  double above = below;
   constexpr KernelKind kKinds[] = {KernelKind::kMatmul, KernelKind::kGroupedMatmul,
                                    KernelKind::kAttention, KernelKind::kMemoryPass};
   for (size_t i = 0; i < kStepCauseCount; ++i) {
     const double share = all > 0 ? out.parts[i] / all : 0;
     KindEnds ends;
     if (i < kKernelKindCount) ends = EndsOf(stage, kKinds[i]);
-    below = std::hypot(below, share * std::max(kDoubts[i], ends.below));
-    above = std::hypot(above, share * std::max(kDoubts[i], ends.above));
+    below += std::pow(share * std::max(kDoubts[i], ends.below), 2);
+    above += std::pow(share * std::max(kDoubts[i], ends.above), 2);
   }
   const ClassEnds& ends = kClassEnds[static_cast<size_t>(in.step_class)];
-  out.seconds.low = out.seconds.expected * std::exp(-ends.below * below);
-  out.seconds.high = out.seconds.expected * std::exp(ends.above * above);
+  out.seconds.low = out.seconds.expected * std::exp(-ends.below * std::sqrt(below));
+  out.seconds.high = out.seconds.expected * std::exp(ends.above * std::sqrt(above));
 }
 
 }  // namespace

@@ -92,6 +92,11 @@ MemoryModel::MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWei
                                  .state = job_.state,
                                  .context_parallel_size = job_.batch.context_parallel_size})) {}
 
+void MemoryModel::SetSharding(const StateSharding& sharding) {
+  job_.state.sharding = sharding;
+  state_rules_.ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
+}
+
 LedgerContext MemoryModel::ContextOf(CallWork& work) const {
   return {*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_, work};
 }

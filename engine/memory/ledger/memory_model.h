@@ -68,6 +68,9 @@ class MemoryModel {
   // Errors: kInvalidArgument, of the layout or the job.
   absl::StatusOr<MemoryModel> With(MemoryJob job, LayoutCache& cache) const;
 
+  // Divides the state otherwise, as another job that has been checked does.
+  void SetSharding(const StateSharding& sharding);
+
   // True where `stage` differs from the previous one only in micro-batches in flight. False is
   // always safe, only slower: models with two stacks or frozen parts have no such stages.
   bool IsAsBefore(int64_t stage) const;

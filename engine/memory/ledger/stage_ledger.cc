@@ -174,8 +174,9 @@ void StageLedger::Finish(int64_t stage, StageContent& out) const {
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
   out.weights.clear();
-  for (ChunkMemory& chunk : out.chunks) {
-    chunk.worst = WorstOf(chunk, out);
+  for (size_t i = 0; i < out.chunks.size(); ++i) {
+    ChunkMemory& chunk = out.chunks[i];
+    chunk.worst = chunk.works_as_before ? out.chunks[i - 1].worst : WorstOf(chunk, out);
     out.weights.push_back({.held = chunk.parts.total(),
                            .awaiting_weight_gradient = chunk.awaiting.total(),
                            .backward_work = chunk.worst.net});
@@ -197,7 +198,7 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
     SEXTANT_ASSIGN_OR_RETURN(
         chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
   }
-  SEXTANT_ASSIGN_OR_RETURN(chunk.transients, TransientsOf(chunk, costs, out));
+  SEXTANT_RETURN_IF_ERROR(AddTransients(chunk, costs, out));
   const auto pieces =
       static_cast<int64_t>(placement.PiecesOf(chunk.where.stage, chunk.where.chunk).size());
   out.chunks.push_back(chunk);
@@ -205,16 +206,20 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
 }
 
 // The chunks of a stage differ only in what they keep after the layers.
-absl::StatusOr<StageTransients> StageLedger::TransientsOf(const ChunkMemory& chunk,
-                                                          LayerCosts& costs,
-                                                          const StageContent& content) const {
+absl::Status StageLedger::AddTransients(ChunkMemory& chunk, LayerCosts& costs,
+                                        const StageContent& content) const {
   if (!content.chunks.empty()) {
     const ChunkMemory& before = content.chunks.back();
     if (before.where.stage == chunk.where.stage && before.parts.output == chunk.parts.output) {
-      return before.transients;
+      chunk.transients = before.transients;
+      chunk.works_as_before =
+          before.last == chunk.last && before.awaiting.output == chunk.awaiting.output;
+      return absl::OkStatus();
     }
   }
-  return StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs);
+  SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
+                           StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs));
+  return absl::OkStatus();
 }
 
 void StageLedger::AddBuckets(int64_t stage, StageHoldings& out) const {

@@ -49,6 +49,7 @@ struct ChunkMemory {
   StageParts awaiting = {};
   StageTransients transients = {};
   ChunkWork worst = {};
+  bool works_as_before = false;  // `worst` equals the previous chunk's
 };
 
 // The part of a stage's content that no micro-batch has a share in.
@@ -100,8 +101,8 @@ class StageLedger {
   // Counts the tensors that FillState() visits.
   absl::Status SpendOnState(int64_t stage) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
-  absl::StatusOr<StageTransients> TransientsOf(const ChunkMemory& chunk, LayerCosts& costs,
-                                               const StageContent& content) const;
+  absl::Status AddTransients(ChunkMemory& chunk, LayerCosts& costs,
+                             const StageContent& content) const;
   void AddBuckets(int64_t stage, StageHoldings& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
