@@ -42,10 +42,19 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
   return absl::StrCat(out, ".");
 }
 
+// "none", "norms+activations", "full by 4".
 std::string RecomputeWords(const v1::LayoutOption& option) {
-  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) return "full";
-  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) return "selective";
-  return option.layout().kernels().recompute_norm_outputs() ? "parts" : "none";
+  const auto& kernels = option.layout().kernels();
+  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
+    const int64_t layers = kernels.recomputed_layers_per_block();
+    return layers > 1 ? absl::StrCat("full by ", layers) : "full";
+  }
+  std::vector<absl::string_view> parts;
+  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) parts.push_back("selective");
+  if (kernels.recompute_norm_outputs()) parts.push_back("norms");
+  if (kernels.recompute_activation_function()) parts.push_back("activations");
+  if (kernels.recompute_latent_up_projections()) parts.push_back("latents");
+  return parts.empty() ? "none" : absl::StrJoin(parts, "+");
 }
 
 std::string ScheduleWords(const v1::RunLayout& layout) {
@@ -96,6 +105,22 @@ std::string OptionTable(const v1::LayoutSearchResult& search) {
   return table.Text();
 }
 
+void AddRecomputeFlags(const v1::LayoutOption& option, std::vector<std::string>& out) {
+  const auto& kernels = option.layout().kernels();
+  const bool full = option.recompute() == v1::RECOMPUTE_POLICY_FULL;
+  const bool selective = option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE;
+  out.push_back(absl::StrCat("--recompute=", full ? "full" : selective ? "selective" : "none"));
+  if (full && kernels.recomputed_layers_per_block() > 1) {
+    out.push_back(absl::StrCat("--recompute-block=", kernels.recomputed_layers_per_block()));
+  }
+  const auto add = [&out](bool is_on, absl::string_view flag) {
+    if (is_on) out.push_back(absl::StrCat(flag, "=true"));
+  };
+  add(kernels.recompute_norm_outputs(), "--recompute-norm-outputs");
+  add(kernels.recompute_activation_function(), "--recompute-activation-function");
+  add(kernels.recompute_latent_up_projections(), "--recompute-latent-up-projections");
+}
+
 }  // namespace
 
 std::string LayoutFlags(const v1::LayoutOption& option) {
@@ -117,13 +142,11 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   add("--zero", ZeroOf(layout));
   const int64_t group = layout.sharding().shard_group_size();
   if (group > 0) add("--shard-group-size", group);
-  add("--mbs", layout.micro_batch_size());
-  const std::string recompute = RecomputeWords(option);
-  add("--recompute", recompute == "parts" ? "none" : recompute);
-  if (recompute == "parts") {
-    add("--recompute-norm-outputs", "true");
-    add("--recompute-activation-function", "true");
+  if (layout.sharding().has_reshard_after_forward()) {
+    add("--reshard-after-forward", layout.sharding().reshard_after_forward() ? "true" : "false");
   }
+  add("--mbs", layout.micro_batch_size());
+  AddRecomputeFlags(option, out);
   if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
   return absl::StrJoin(out, " ");
 }

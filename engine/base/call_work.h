@@ -38,13 +38,14 @@ class CallWork {
   static absl::Status Continue() { return absl::OkStatus(); }
 
   absl::Status Poll() {
-    const absl::Status status = stop_();
-    if (status.ok()) next_poll_ = steps_ + kStepsAPoll;
-    return status;
+    if (ended_.ok()) ended_ = stop_();
+    if (ended_.ok()) next_poll_ = steps_ + kStepsAPoll;
+    return ended_;
   }
 
   const Stop stop_;
   int64_t steps_ = 0;
+  absl::Status ended_;     // what `stop_` ended it with
   int64_t next_poll_ = 0;  // the first step asks: a call may have ended before it began
 };
 

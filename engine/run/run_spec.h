@@ -72,6 +72,7 @@ enum class SearchExtent { kNone, kBounded, kExhaustive };
 
 struct PlanOptions {
   SearchExtent search = SearchExtent::kNone;  // read by engine/search alone
+  bool tensor_across_nodes = false;           // likewise: tensor parallel groups of several servers
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool full = false;                // everything, not only what a scheduler needs

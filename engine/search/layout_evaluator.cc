@@ -26,7 +26,8 @@ LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
     : run_(std::move(run)),
       work_(work),
       given_recompute_(run_.training.recompute),
-      given_parts_(run_.layout->kernels.recomputation) {}
+      given_parts_(run_.layout->kernels.recomputation),
+      given_reshard_(run_.layout->reshard_after_forward) {}
 
 absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(resolved_, Resolve(run_, std::move(found)));
@@ -70,6 +71,7 @@ bool LayoutEvaluator::IsOfModel(const LayoutChoice& choice) const {
   LayoutChoice divided = choice;
   divided.zero_stage = choice_.zero_stage;
   divided.shard_group = choice_.shard_group;
+  divided.stays_gathered = choice_.stays_gathered;
   return resolved_.memory.has_value() && divided == choice_;
 }
 
@@ -85,6 +87,8 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
       held_ = &*known;
       run_.layout->zero_stage = choice.zero_stage;
       run_.layout->sharding.shard_group_size = choice.shard_group;
+      run_.layout->reshard_after_forward = given_reshard_;
+      if (choice.stays_gathered) run_.layout->reshard_after_forward = false;
       const MemoryJob& job = resolved_.memory->job();
       if (!held_->refused) {
         resolved_.memory->SetSharding(
@@ -96,6 +100,7 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
   }
   run_.training.recompute = given_recompute_;
   run_.layout->kernels.recomputation = given_parts_;
+  run_.layout->reshard_after_forward = given_reshard_;
   ApplyTo(choice, layer_count, run_);
   absl::optional<MemoryModel> before = std::move(resolved_.memory);
   SEXTANT_RETURN_IF_ERROR(MakeModel());
@@ -143,6 +148,7 @@ LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& 
   const MemoryJob& job = resolved_.memory->job();
   return {.zero_stage = choice.zero_stage,
           .shard_group = choice.shard_group,
+          .stays_gathered = choice.stays_gathered,
           .recomputes_layers = job.batch.recomputation.policy == RecomputePolicy::kFull,
           .single = job.pipeline.micro_batch_count == 1};
 }

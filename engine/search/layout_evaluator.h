@@ -58,7 +58,7 @@ class LayoutEvaluator {
     int32_t expert = 0;
     int32_t expert_tensor = 0;
     int32_t micro_batch = 0;
-    RecomputeLevel recompute = RecomputeLevel::kNone;
+    RecomputeChoice recompute = {};
     bool sequence_parallel = false;
     bool divides_gradients = false;  // where that changes transients
     int64_t count = 0;               // micro-batches, where something depends on their number
@@ -76,6 +76,7 @@ class LayoutEvaluator {
   struct HoldingsKey {
     ZeroStage zero_stage = ZeroStage::kNone;
     int32_t shard_group = 0;
+    bool stays_gathered = false;
     bool recomputes_layers = false;
     bool single = false;  // one micro-batch a step
 
@@ -125,6 +126,7 @@ class LayoutEvaluator {
   LayoutSpace space_;
   const RecomputePolicy given_recompute_;
   const Recomputation given_parts_;
+  const absl::optional<bool> given_reshard_;
   std::vector<Base> bases_;
   std::unique_ptr<const StepPredictor> predictor_;  // null: steps can't be predicted
   std::vector<std::pair<RecomputePolicy, MeasuredRatio>> measured_;  // by the run's policy

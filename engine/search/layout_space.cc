@@ -12,7 +12,9 @@ namespace {
 
 // Sizes beyond which no published run goes.
 constexpr int64_t kMaxContext = 64;
-constexpr int64_t kMaxMicroBatch = 16;
+constexpr int64_t kMaxMicroBatch = 64;
+constexpr int64_t kMaxTensor = 64;      // across servers
+constexpr int32_t kMaxBlockLayers = 8;  // recomputed together
 constexpr int64_t kMaxStages = 256;
 // A rank of a ring of contexts has at least this many tokens: shorter ones hide no exchange.
 constexpr int64_t kMinContextTokens = 1024;
@@ -52,6 +54,12 @@ int64_t ExpertsOf(const ArchitectureSpec& spec) {
   return out;
 }
 
+bool HasLatentAttention(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(), [](const LayerSpec& layer) {
+    return layer.attention.has_value() && layer.attention->latent.has_value();
+  });
+}
+
 // The stages of ZeRO that the framework tells apart in time or memory.
 std::vector<ZeroStage> StagesOf(const FrameworkSpec& framework) {
   const FrameworkTraits& traits = framework.traits();
@@ -60,6 +68,7 @@ std::vector<ZeroStage> StagesOf(const FrameworkSpec& framework) {
     out = {traits.zero_stage.value};
   } else if (traits.max_zero_stage.value >= ZeroStage::kOptimizer) {
     out.push_back(ZeroStage::kOptimizer);
+    if (!framework.named) out.push_back(ZeroStage::kGradients);
     const bool more = !framework.named || traits.zero_stage.value >= ZeroStage::kParameters;
     if (more && traits.max_zero_stage.value >= ZeroStage::kParameters) {
       out.push_back(ZeroStage::kParameters);
@@ -92,6 +101,7 @@ class SpaceBuilder {
                         static_cast<double>(context_.weight_bytes_each);
     out_.usable_bytes = static_cast<double>(context_.usable.value());
     out_.interleaves = (traits_.schedules.value & kInterleavedStages) != 0;
+    out_.any_groups = !layout_.framework.named;
     out_.most_under_pipeline = traits_.max_zero_stage_under_pipeline.value;
   }
 
@@ -99,8 +109,11 @@ class SpaceBuilder {
     const ParallelLayout& sizes = layout_.parallel;
     const GivenSizes& given = layout_.given;
     const int64_t length = *run_.training.sequence_length;
-    out_.tensor = given.tensor ? Only(sizes.tensor_parallel_size)
-                               : DivisorsOf(out_.node_devices, out_.node_devices);
+    const bool across = run_.options.tensor_across_nodes;
+    const int64_t group = across ? out_.device_count : out_.node_devices;
+    out_.tensor = given.tensor
+                      ? Only(sizes.tensor_parallel_size)
+                      : DivisorsOf(group, across ? std::max(kMaxTensor, out_.node_devices) : group);
     const int64_t stages = traits_.pipeline.value ? std::min(out_.layer_count, kMaxStages) : 1;
     out_.pipeline =
         given.pipeline ? Only(sizes.pipeline_parallel_size) : DivisorsOf(out_.device_count, stages);
@@ -119,17 +132,26 @@ class SpaceBuilder {
     out_.micro_batch = layout_.micro_batch_size.has_value()
                            ? Only(*layout_.micro_batch_size)
                            : PowersOfTwo(std::min(kMaxMicroBatch, out_.batch));
+    FillShardGroups();
+  }
+
+  // All ranks, those of one server, or without a framework any power of two.
+  void FillShardGroups() {
     out_.shard_group = Only(layout_.sharding.shard_group_size, 0);
-    if (layout_.sharding.shard_group_size == 0 && out_.device_count > out_.node_devices) {
-      out_.shard_group.push_back(static_cast<int32_t>(out_.node_devices));
+    if (layout_.sharding.shard_group_size > 0) return;
+    const bool any = !layout_.framework.named;
+    for (int64_t size = any ? 2 : out_.node_devices; size < out_.device_count; size *= 2) {
+      out_.shard_group.push_back(static_cast<int32_t>(size));
+      if (!any) return;
     }
   }
 
   void FillChoices() {
     out_.zero_stage = layout_.zero_stage.has_value() ? std::vector<ZeroStage>{*layout_.zero_stage}
                                                      : StagesOf(layout_.framework);
-    out_.recompute = {RecomputeLevel::kNone, RecomputeLevel::kParts, RecomputeLevel::kFull};
-    if (run_.training.recompute_given) out_.recompute = {RecomputeLevel::kNone};
+    out_.stays_gathered = {false};
+    if (!layout_.reshard_after_forward.has_value()) out_.stays_gathered.push_back(true);
+    FillRecompute();
     out_.schedule = {layout_.schedule};
     out_.sequence_parallel = layout_.sequence_parallel.has_value()
                                  ? std::vector<bool>{*layout_.sequence_parallel}
@@ -142,6 +164,29 @@ class SpaceBuilder {
     }
     if ((schedules & kDualPipeSchedule) != 0) {
       out_.schedule.push_back(PipelineSchedule::kDualPipe);
+    }
+  }
+
+  // All sets of parts, then whole layers.
+  void FillRecompute() {
+    out_.recompute = {{}};
+    if (run_.training.recompute_given) return;
+    const auto with = [this](bool RecomputeChoice::*part) {
+      const size_t count = out_.recompute.size();
+      for (size_t i = 0; i < count; ++i) {
+        RecomputeChoice choice = out_.recompute[i];
+        choice.*part = true;
+        out_.recompute.push_back(choice);
+      }
+    };
+    with(&RecomputeChoice::norm_outputs);
+    with(&RecomputeChoice::activation_function);
+    if (HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
+    if (layout_.kernels.attention == AttentionKernel::kUnfused) {
+      with(&RecomputeChoice::attention_core);
+    }
+    for (const int32_t layers : PowersOfTwo(kMaxBlockLayers)) {
+      out_.recompute.push_back({.full = true, .layers_per_block = layers});
     }
   }
 
@@ -209,8 +254,11 @@ class Enumeration {
   }
 
   bool MicroBatches() {
+    const int64_t chunks = int64_t{choice_.pipeline} * choice_.virtual_stages;
+    const int64_t layers = (space_.layer_count + chunks - 1) / chunks;
     for (const int32_t micro_batch : space_.micro_batch) {
-      for (const RecomputeLevel recompute : space_.recompute) {
+      for (const RecomputeChoice& recompute : space_.recompute) {
+        if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
         for (const bool sequence_parallel : space_.sequence_parallel) {
           if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
             continue;
@@ -232,18 +280,24 @@ class Enumeration {
       }
       for (const int32_t group : space_.shard_group) {
         if (space_.shard_group.size() > 1 && group != 0 && !Groups(stage, group)) continue;
-        choice_.zero_stage = stage;
-        choice_.shard_group = group;
-        if (!Visit()) return false;
+        for (const bool stays : space_.stays_gathered) {
+          if (stays && stage != ZeroStage::kParameters) continue;
+          choice_.zero_stage = stage;
+          choice_.shard_group = group;
+          choice_.stays_gathered = stays;
+          if (!Visit()) return false;
+        }
       }
     }
     return true;
   }
 
-  // Only where the group is a part of the ranks, and of one server.
+  // Only where the group is a part of the ranks. The groups of frameworks (HSDP) are of stage 3.
   bool Groups(ZeroStage stage, int64_t group) const {
+    if (choice_.expert > 1 || data_ % group != 0 || data_ <= group) return false;
+    if (space_.any_groups) return stage != ZeroStage::kNone;
     return stage == ZeroStage::kParameters && choice_.tensor == 1 && choice_.context == 1 &&
-           choice_.pipeline == 1 && choice_.expert == 1 && data_ % group == 0 && data_ > group;
+           choice_.pipeline == 1;
   }
 
   bool Visit() {
@@ -285,6 +339,19 @@ LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context) {
   return SpaceBuilder(run, context).Build();
 }
 
+void ApplyTo(const RecomputeChoice& choice, RunSpec& run) {
+  Recomputation& parts = run.layout->kernels.recomputation;
+  if (choice.full) {
+    run.training.recompute = RecomputePolicy::kFull;
+    parts = {};
+  }
+  if (choice.attention_core) run.training.recompute = RecomputePolicy::kSelective;
+  if (choice.layers_per_block > 1) parts.layers_per_block = choice.layers_per_block;
+  parts.norm_outputs |= choice.norm_outputs;
+  parts.activation_function |= choice.activation_function;
+  parts.latent_up_projections |= choice.latent_projections;
+}
+
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   RunLayout& layout = *run.layout;
   ParallelLayout& sizes = layout.parallel;
@@ -301,11 +368,8 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   layout.sharding.shard_group_size = choice.shard_group;
   layout.interleaving_given = true;
   run.training.recompute_given = true;
-  if (choice.recompute == RecomputeLevel::kFull) run.training.recompute = RecomputePolicy::kFull;
-  if (choice.recompute == RecomputeLevel::kParts) {
-    layout.kernels.recomputation.norm_outputs = true;
-    layout.kernels.recomputation.activation_function = true;
-  }
+  if (choice.stays_gathered) layout.reshard_after_forward = false;
+  ApplyTo(choice.recompute, run);
   if (layout.given.layers_per_chunk) return;
   sizes.layers_per_chunk.clear();
   const int64_t chunks = ChunkCount(sizes);
@@ -320,8 +384,10 @@ double GuessOf(const LayoutChoice& choice, const LayoutSpace& space) {
   const double data = static_cast<double>(space.device_count) / ranks;
   const double count = static_cast<double>(space.batch) / (data * choice.micro_batch);
   const double bubble = (choice.pipeline - 1) / (count * choice.virtual_stages);
-  constexpr double kAgain[] = {0, 0.02, 0.32};
-  double losses = kAgain[static_cast<size_t>(choice.recompute)];
+  double losses = 0.01 * choice.recompute.norm_outputs +
+                  0.01 * choice.recompute.activation_function +
+                  0.04 * choice.recompute.attention_core +
+                  0.04 * choice.recompute.latent_projections + 0.32 * choice.recompute.full;
   losses += 0.04 * std::log2(choice.tensor) + 0.03 * std::log2(choice.context);
   losses += 0.03 * std::log2(choice.expert) + 0.01 * std::log2(choice.virtual_stages);
   if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;

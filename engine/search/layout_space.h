@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,11 +16,21 @@
 
 namespace sextant {
 
-// What a layer computes again, from the least to the most.
-enum class RecomputeLevel {
-  kNone,   // as the run says
-  kParts,  // norms and activation functions
-  kFull,   // whole layers
+// What a layer computes again, in addition to what the run says.
+struct RecomputeChoice {
+  bool full = false;             // whole layers
+  int32_t layers_per_block = 1;  // of full: of which only the input is kept
+  bool attention_core = false;   // in separate kernels
+  bool norm_outputs = false;
+  bool activation_function = false;
+  bool latent_projections = false;  // of latent attention
+
+  friend auto operator<=>(const RecomputeChoice&, const RecomputeChoice&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const RecomputeChoice& choice) {
+    return H::combine(std::move(h), choice.full, choice.layers_per_block, choice.attention_core,
+                      choice.norm_outputs, choice.activation_function, choice.latent_projections);
+  }
 };
 
 // One layout of a space.
@@ -33,7 +44,8 @@ struct LayoutChoice {
   int32_t micro_batch = 1;
   int32_t shard_group = 0;  // ranks that share out ZeRO's state; 0: all data parallel ranks
   ZeroStage zero_stage = ZeroStage::kNone;
-  RecomputeLevel recompute = RecomputeLevel::kNone;
+  bool stays_gathered = false;  // ZeRO stage 3: weights, from the forward to the backward pass
+  RecomputeChoice recompute = {};
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   bool sequence_parallel = false;
 
@@ -65,6 +77,7 @@ struct LayoutSpace {
   double weight_bytes = 0;   // of all weights as computed
   double usable_bytes = 0;   // of one device
   bool interleaves = false;  // the framework has interleaved stages
+  bool any_groups = false;   // shards are divided among any group of ranks, in any stage of ZeRO
   ZeroStage most_under_pipeline = ZeroStage::kParameters;
   std::vector<int32_t> tensor = {};
   std::vector<int32_t> pipeline = {};  // divide the devices; more than the layers are left out
@@ -75,7 +88,8 @@ struct LayoutSpace {
   std::vector<int32_t> micro_batch = {};
   std::vector<int32_t> shard_group = {};
   std::vector<ZeroStage> zero_stage = {};
-  std::vector<RecomputeLevel> recompute = {};
+  std::vector<bool> stays_gathered = {};
+  std::vector<RecomputeChoice> recompute = {};
   std::vector<PipelineSchedule> schedule = {};
   std::vector<bool> sequence_parallel = {};
 
@@ -98,6 +112,9 @@ struct SpaceContext {
 
 // The space of `run`, which has a layout with a global batch, and a sequence length.
 LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context);
+
+// Adds `choice` to what `run`, which has a layout, computes again.
+void ApplyTo(const RecomputeChoice& choice, RunSpec& run);
 
 // Writes `choice` to the layout of `run`. Layers that don't divide into stages are dealt out one by
 // one from the second stage on: the first holds the most activations, the last the head.

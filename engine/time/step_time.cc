@@ -43,6 +43,19 @@ struct Passes {
   double backward() const { return input_gradient + weight_gradient; }
   double all() const { return forward + input_gradient + weight_gradient; }
 
+  Passes Plus(const Passes& o) const {
+    return {forward + o.forward, input_gradient + o.input_gradient,
+            weight_gradient + o.weight_gradient};
+  }
+  Passes Least(const Passes& o) const {
+    return {std::min(forward, o.forward), std::min(input_gradient, o.input_gradient),
+            std::min(weight_gradient, o.weight_gradient)};
+  }
+  Passes Less(const Passes& o) const {
+    return {forward - o.forward, input_gradient - o.input_gradient,
+            weight_gradient - o.weight_gradient};
+  }
+
   friend bool operator==(const Passes&, const Passes&) = default;
 };
 
@@ -64,6 +77,7 @@ class Step {
                       static_cast<uint32_t>(kinds_.size()));
       kinds_.push_back(PartsOf(stage));
     }
+    SeparateEnds();
   }
 
   StepEstimate Estimate() {
@@ -80,6 +94,23 @@ class Step {
  private:
   double constant(Constant constant) const { return in_.software.of(constant); }
   double& part(StepCause cause) { return At(out_.parts, cause); }
+
+  // What the first and the last stage take beyond the others for the same layers is outside of the
+  // layers: host and shards of the embedding and the head.
+  void SeparateEnds() {
+    if (kinds_.size() < 2) return;
+    const size_t inner = kinds_.size() > 2 ? 1 : 0;
+    Passes body = kinds_[inner].layers;
+    if (kinds_.size() == 2) body = body.Least(kinds_[1].layers);
+    for (StageParts* const end : {&kinds_.front(), &kinds_.back()}) {
+      const auto index = static_cast<size_t>(end - kinds_.data());
+      if (in_.stages[index].state.layer_count != in_.stages[inner].state.layer_count) continue;
+      const Passes beyond = end->layers.Less(body);
+      if (std::min({beyond.forward, beyond.input_gradient, beyond.weight_gradient}) < 0) continue;
+      end->outside = end->outside.Plus(beyond);
+      end->layers = body;
+    }
+  }
 
   // Exchanges of tensor parallel ranks and of experts add the stack's share of their time, rings
   // what attention does not hide.

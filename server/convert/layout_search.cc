@@ -52,15 +52,24 @@ class Options {
     if (choice.shard_group > 0) {
       layout.mutable_sharding()->set_shard_group_size(choice.shard_group);
     }
-    if (choice.recompute == RecomputeLevel::kParts) {
-      layout.mutable_kernels()->set_recompute_norm_outputs(true);
-      layout.mutable_kernels()->set_recompute_activation_function(true);
-    }
+    if (choice.stays_gathered) layout.mutable_sharding()->set_reshard_after_forward(false);
+    RecomputeTo(choice.recompute, out);
+  }
+
+  void RecomputeTo(const RecomputeChoice& choice, v1::LayoutOption* out) const {
     const v1::RecomputePolicy given = request_.training().recompute();
-    const bool full = choice.recompute == RecomputeLevel::kFull;
-    out->set_recompute(full                                        ? v1::RECOMPUTE_POLICY_FULL
+    out->set_recompute(choice.full                                 ? v1::RECOMPUTE_POLICY_FULL
+                       : choice.attention_core                     ? v1::RECOMPUTE_POLICY_SELECTIVE
                        : given != v1::RECOMPUTE_POLICY_UNSPECIFIED ? given
                                                                    : v1::RECOMPUTE_POLICY_NONE);
+    if (choice == RecomputeChoice()) return;
+    v1::KernelChoices& kernels = *out->mutable_layout()->mutable_kernels();
+    if (choice.layers_per_block > 1) {
+      kernels.set_recomputed_layers_per_block(choice.layers_per_block);
+    }
+    if (choice.norm_outputs) kernels.set_recompute_norm_outputs(true);
+    if (choice.activation_function) kernels.set_recompute_activation_function(true);
+    if (choice.latent_projections) kernels.set_recompute_latent_up_projections(true);
   }
 
   static void SizesTo(const ParallelLayout& sizes, v1::ParallelLayout& out) {

@@ -21,18 +21,35 @@ RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
   return run;
 }
 
+// GPT-3 175B on 64 A100s, 64 sequences a step, everything open: without a framework, and with tensor
+// parallel groups of several servers.
+RunSpec CaseA() {
+  RunSpec run = RunOn("gpt3-175b", 64, 64);
+  run.training.sequence_length = 2048;
+  run.cluster.device.accelerator = "a100-sxm-80";
+  run.cluster.node_type = "dgx-a100";
+  run.options.tensor_across_nodes = true;
+  run.layout->framework = {};
+  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  return run;
+}
+
 void Search(benchmark::State& state, const RunSpec& run) {
   int64_t layouts = 0;
+  int64_t considered = 0;
   for (auto _ : state) {
     CallWork work;
     const auto found = SearchLayouts(run, {}, {}, work);
+    considered = found->considered;
     layouts += found->evaluated + found->pruned[static_cast<size_t>(Pruned::kMemory)] +
                found->pruned[static_cast<size_t>(Pruned::kRefused)];
   }
   state.SetItemsProcessed(layouts);
+  state.counters["considered"] = static_cast<double>(considered);
 }
 BENCHMARK_CAPTURE(Search, llama_70b, RunOn("llama-3.1-70b", 64, 128))->Name("Search/llama_70b");
 BENCHMARK_CAPTURE(Search, llama_8b, RunOn("llama-3.1-8b", 64, 128))->Name("Search/llama_8b");
+BENCHMARK_CAPTURE(Search, case_a, CaseA())->Name("Search/case_a");
 // A small one, for counting instructions.
 BENCHMARK_CAPTURE(Search, once, RunOn("llama-3.1-8b", 16, 32))->Name("SearchOnce")->Iterations(1);
 
