@@ -5,8 +5,6 @@
 namespace sextant {
 namespace {
 
-bool InOrder(double first, double last) { return 0 <= first && first <= last; }
-
 // The first micro-batch's way to the last stage, all of that stage's passes, and the last one's
 // way back. A stage that sends forward and waits for what comes back adds to that where k stages
 // and back take longer than k micro-batches on the last one: of the m + p - 1 passes that the step
@@ -39,8 +37,8 @@ double OfChunks(const EvenPipeline& of, double send) {
 
 absl::optional<double> EvenPipelineSeconds(const EvenPipeline& of, double send) {
   if (of.stage_count == 1) return static_cast<double>(of.micro_batch_count) * of.last_stage();
-  if (!InOrder(of.first.forward, of.last.forward) ||
-      !InOrder(of.first.backward, of.last.backward)) {
+  if (std::min({of.first.forward, of.first.backward, of.last.forward, of.last.backward}) < 0 ||
+      of.first.all() > of.last.all()) {
     return absl::nullopt;
   }
   if (of.chunk_count == 1) return OfWholeStages(of, send);

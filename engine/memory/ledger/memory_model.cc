@@ -158,7 +158,11 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   CheckedInt most = -1;
   for (int64_t stage = 0; stage < stage_count() && most.ok();) {
     SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
-    SEXTANT_RETURN_IF_ERROR(PeakOfRun(ledger, stage, content, of_run));
+    InFlightPeak fullest;
+    SEXTANT_RETURN_IF_ERROR(FullestOfRun(stage, content.weights, of_run.stage, fullest));
+    of_run.memory = ledger.MemoryOf(content, fullest);
+    // In the optimizer step nothing is in flight, and all stages hold the same.
+    if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = stage;
     const CheckedInt counted = of_run.memory.counted();
     if (!counted.ok() || counted.value() > most.value()) {
       out = of_run;
@@ -190,11 +194,17 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
       SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, content.held));
     }
     if (!known.has_chunks) {
+      run.weights.clear();  // other micro-batches, and another number of them
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
     ledger.Finish(run.first_stage, content);
-    StagePeak of_run;
-    SEXTANT_RETURN_IF_ERROR(PeakOfRun(ledger, run.first_stage, content, of_run));
+    if (run.weights != content.weights) {
+      SEXTANT_RETURN_IF_ERROR(
+          FullestOfRun(run.first_stage, content.weights, run.fullest_stage, run.peak));
+      run.weights = content.weights;
+    }
+    StagePeak of_run = {.stage = run.fullest_stage, .memory = ledger.MemoryOf(content, run.peak)};
+    if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = run.first_stage;
     const CheckedInt counted = of_run.memory.counted();
     if (counted.ok() && counted.value() <= most.value()) continue;
     out = of_run;
@@ -206,22 +216,17 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
   return out;
 }
 
-// Takes the stage with the most in flight. In the optimizer step nothing is in flight, and all
-// stages hold the same.
-absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
-                                    const StageContent& content, StagePeak& out) const {
-  out.stage = first;
-  SEXTANT_ASSIGN_OR_RETURN(InFlightPeak most, in_flight_.Peak(first, content.weights));
-  int64_t end = first + 1;
-  while (!in_flight_.FirstStagesHoldMost() && end < stage_count() && IsAsBefore(end)) ++end;
-  for (int64_t stage = first + 1; stage < end; ++stage) {
-    SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
-    if (peak.size <= most.size) continue;
-    out.stage = stage;
-    most = peak;
+absl::Status MemoryModel::FullestOfRun(int64_t first, absl::Span<const ChunkBytes> weights,
+                                       int64_t& stage, InFlightPeak& peak) const {
+  stage = first;
+  SEXTANT_ASSIGN_OR_RETURN(peak, in_flight_.Peak(first, weights));
+  if (in_flight_.FirstStagesHoldMost()) return absl::OkStatus();
+  for (int64_t next = first + 1; next < stage_count() && IsAsBefore(next); ++next) {
+    SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak other, in_flight_.Peak(next, weights));
+    if (other.size <= peak.size) continue;
+    stage = next;
+    peak = other;
   }
-  out.memory = ledger.MemoryOf(content, most);
-  if (out.memory.phase == PeakPhase::kOptimizerStep) out.stage = first;
   return absl::OkStatus();
 }
 

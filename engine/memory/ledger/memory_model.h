@@ -6,8 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/memory_job.h"
@@ -34,6 +36,10 @@ struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
     StageContent content;
+    // The run's stage with the most in flight, of chunks that weigh `weights`.
+    int64_t fullest_stage = 0;
+    InFlightPeak peak;
+    absl::InlinedVector<ChunkBytes, 8> weights;  // empty: not known
   };
   LayerCosts* costs = nullptr;  // of layers with the same micro-batches
   std::vector<Run> runs;        // of stages that are alike, in their order
@@ -104,10 +110,10 @@ class MemoryModel {
               std::shared_ptr<const GradientFlow> flow);
 
   LedgerContext ContextOf(CallWork& work) const;
-  // The peak over `first` and the identical stages after it, which all have `content`. Written to
-  // `out` without the reserve.
-  absl::Status PeakOfRun(const StageLedger& ledger, int64_t first, const StageContent& content,
-                         StagePeak& out) const;
+  // Finds the stage with the most in flight, of `first` and the identical stages after it, whose
+  // chunks weigh `weights`.
+  absl::Status FullestOfRun(int64_t first, absl::Span<const ChunkBytes> weights, int64_t& stage,
+                            InFlightPeak& peak) const;
 
   const ArchitectureSpec* spec_;
   MemoryJob job_;

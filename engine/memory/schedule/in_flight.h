@@ -22,6 +22,8 @@ struct ChunkBytes {
   Bytes backward_work = Bytes(0);             // added by the backward pass in work, whole or first
                                               // half: recomputed tensors, transients
   Bytes weight_gradient_work = Bytes(0);      // the same for the second half
+
+  friend bool operator==(const ChunkBytes&, const ChunkBytes&) = default;
 };
 
 struct InFlightPeak {
