@@ -149,7 +149,9 @@ LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& 
   return {.zero_stage = choice.zero_stage,
           .shard_group = choice.shard_group,
           .stays_gathered = choice.stays_gathered,
-          .recomputes_layers = job.batch.recomputation.policy == RecomputePolicy::kFull,
+          .recomputed_block = job.batch.recomputation.policy == RecomputePolicy::kFull
+                                  ? choice.recompute.layers_per_block
+                                  : 0,
           .single = job.pipeline.micro_batch_count == 1};
 }
 

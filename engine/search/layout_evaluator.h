@@ -77,7 +77,7 @@ class LayoutEvaluator {
     ZeroStage zero_stage = ZeroStage::kNone;
     int32_t shard_group = 0;
     bool stays_gathered = false;
-    bool recomputes_layers = false;
+    int32_t recomputed_block = 0;  // layers; 0: not whole layers
     bool single = false;  // one micro-batch a step
 
     friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;

@@ -49,6 +49,17 @@ bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
   return true;
 }
 
+// True where `a` takes more than `b`, both without the reserve, or more than can be counted. The
+// reserve grows with what is counted, and with the step's cache.
+bool TakesMore(const ReserveSpec& reserve, const StageMemory& a, const StageMemory& b) {
+  const CheckedInt counted = a.counted();
+  if (!counted.ok()) return true;
+  if (a.step_cache == b.step_cache) return counted.value() > b.counted().value();
+  const auto all = AddReserve(reserve, a);
+  const auto other = AddReserve(reserve, b);
+  return !all.ok() || (other.ok() && all->total() > other->total());
+}
+
 std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
   return TrainsEverything(spec) ? nullptr : std::make_shared<const GradientFlow>(spec);
 }
@@ -155,18 +166,15 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   StageContent content;
   StagePeak out;
   StagePeak of_run;
-  CheckedInt most = -1;
-  for (int64_t stage = 0; stage < stage_count() && most.ok();) {
+  for (int64_t stage = 0; stage < stage_count() && out.memory.counted().ok();) {
     SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
     InFlightPeak fullest;
     SEXTANT_RETURN_IF_ERROR(FullestOfRun(stage, content.weights, of_run.stage, fullest));
     of_run.memory = ledger.MemoryOf(content, fullest);
     // In the optimizer step nothing is in flight, and all stages hold the same.
     if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = stage;
-    const CheckedInt counted = of_run.memory.counted();
-    if (!counted.ok() || counted.value() > most.value()) {
+    if (stage == 0 || TakesMore(job_.reserve, of_run.memory, out.memory)) {
       out = of_run;
-      most = counted;
       const absl::StatusOr<StageMemory> memory = AddReserve(job_.reserve, out.memory);
       if (memory.ok() && is_enough(*memory)) break;
     }
@@ -187,7 +195,6 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
     }
   }
   StagePeak out;
-  CheckedInt most = -1;
   for (KnownStages::Run& run : known.runs) {
     StageContent& content = run.content;
     if (!known.has_holdings) {
@@ -205,11 +212,10 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
     }
     StagePeak of_run = {.stage = run.fullest_stage, .memory = ledger.MemoryOf(content, run.peak)};
     if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = run.first_stage;
-    const CheckedInt counted = of_run.memory.counted();
-    if (counted.ok() && counted.value() <= most.value()) continue;
+    const bool first = run.first_stage == 0;
+    if (!first && !TakesMore(job_.reserve, of_run.memory, out.memory)) continue;
     out = of_run;
-    most = counted;
-    if (!most.ok()) break;
+    if (!out.memory.counted().ok()) break;
   }
   known.has_holdings = known.has_chunks = true;
   SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));

@@ -87,8 +87,8 @@ LayoutSpace SpaceFor(const RunSpec& run) {
                        .usable = resolved->capacity.usable()});
 }
 
-void ExpectBruteForce(const RunSpec& run) {
-  const SearchOutcome found = OutcomeOf(run);
+void ExpectBruteForce(const RunSpec& run, int64_t shards) {
+  const SearchOutcome found = OutcomeOf(run, shards);
   const BruteForce brute = Brute(run).Of(SpaceFor(run));
   EXPECT_TRUE(found.exhaustive);
   EXPECT_EQ(found.considered, brute.considered);
@@ -103,7 +103,7 @@ void ExpectBruteForce(const RunSpec& run) {
 TEST(LayoutSearch, FindsWhatBruteForceFinds) {
   std::mt19937 random(11);
   const auto any = [&](auto list) { return *(list.begin() + random() % list.size()); };
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 240; ++i) {
     const auto preset = any(std::initializer_list<const char*>{
         "llama-3.1-8b", "llama-2-13b", "gpt3-6.7b", "qwen3-30b-a3b", "pythia-2.8b"});
     RunSpec run = RunOn(preset, any(std::initializer_list<int64_t>{4, 8, 16, 24}),
@@ -113,13 +113,14 @@ TEST(LayoutSearch, FindsWhatBruteForceFinds) {
                                                      Framework::kDeepSpeed}),
         .named = true};
     // Keeps each space small enough to be planned one by one.
-    run.training.recompute_given = random() % 2 == 0;
+    run.training.recompute_given = random() % 8 != 0;
     run.layout->context_parallel_size = 1;
+    if (random() % 4 != 0) run.layout->micro_batch_size = 1 << (random() % 3);
     run.layout->sequence_parallel = random() % 2 == 0;
     if (run.layout->sequence_parallel == true) run.layout->given.tensor = true;
     if (run.layout->given.tensor) run.layout->parallel.tensor_parallel_size = 2;
     SCOPED_TRACE(absl::StrCat(i, ": ", preset));
-    ExpectBruteForce(run);
+    ExpectBruteForce(run, 1 + static_cast<int64_t>(random() % 7));
   }
 }
 

@@ -1,0 +1,140 @@
+// Layouts evaluated one after another, with all that is kept between them, against PlanRun() of
+// each by itself.
+#include "engine/search/layout_evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/run/plan.h"
+
+namespace sextant {
+namespace {
+
+RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 4096;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.device_count = devices;
+  run.cluster.node_type = "dgx-h100";
+  run.layout.emplace();
+  run.layout->global_batch_size = sequences;
+  return run;
+}
+
+RunSpec With(RunSpec run, Framework framework) {
+  run.layout->framework = {.kind = framework, .named = true};
+  return run;
+}
+
+// With a step of TP2 that took longer than predicted.
+RunSpec Measured() {
+  RunSpec run = With(RunOn("llama-3.1-8b", 16, 64), Framework::kMegatronLm);
+  MeasuredStep& measured = run.measured_step.emplace();
+  measured.seconds = 12;
+  measured.layout = *run.layout;
+  measured.layout.parallel.tensor_parallel_size = 2;
+  measured.layout.zero_stage = ZeroStage::kOptimizer;
+  return run;
+}
+
+std::vector<RunSpec> Runs() {
+  RunSpec unfused = RunOn("gpt3-6.7b", 16, 64);  // of no framework
+  unfused.training.sequence_length = 2048;
+  unfused.layout->kernels.attention = AttentionKernel::kUnfused;
+  unfused.options.tensor_across_nodes = true;
+  RunSpec narrow = With(RunOn("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
+  narrow.training.precision.compute_data_type = DataType::kFp8E4m3;
+  return {With(RunOn("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
+          With(RunOn("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
+          With(RunOn("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
+          With(RunOn("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),
+          unfused,
+          narrow,
+          Measured()};
+}
+
+// Fits, or may.
+bool IsTimed(const absl::StatusOr<Plan>& plan) {
+  return plan.ok() && plan->step.has_value() && plan->verdict() != Verdict::kDoesNotFit;
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const RunSpec& run) : run_(run), evaluator_(run, work_) {
+    EXPECT_TRUE(evaluator_.Prepare({}).ok());
+  }
+
+  // Every layout that counting leaves.
+  std::vector<LayoutChoice> Choices() const {
+    std::vector<LayoutChoice> out;
+    evaluator_.space().ForEach([&out](const LayoutChoice& choice, const Pruned* pruned) {
+      if (pruned == nullptr) out.push_back(choice);
+      return true;
+    });
+    return out;
+  }
+
+  // Returns true where both have a time, which is the same to the last digit, and so is memory.
+  bool Compare(const LayoutChoice& choice) {
+    const int64_t layers = evaluator_.space().layer_count;
+    const auto option = evaluator_.Evaluate(choice, layers);
+    RunSpec run = run_;
+    ApplyTo(choice, layers, run);
+    const auto plan = PlanRun(run);
+    EXPECT_TRUE(option.ok());
+    const bool timed =
+        option.ok() && option->has_value() && (*option)->verdict != Verdict::kDoesNotFit;
+    EXPECT_EQ(timed, IsTimed(plan)) << plan.status();
+    if (!timed || !IsTimed(plan)) return false;
+    SCOPED_TRACE(absl::StrCat(
+        "tp ", choice.tensor, " pp ", choice.pipeline, " vpp ", choice.virtual_stages, " cp ",
+        choice.context, " ep ", choice.expert, " mbs ", choice.micro_batch, " zero ",
+        static_cast<int>(choice.zero_stage), " stays ", choice.stays_gathered, " full ",
+        choice.recompute.full, " by ", choice.recompute.layers_per_block));
+    const SecondsInterval& step = plan->step->estimate.seconds;
+    EXPECT_EQ((*option)->step.expected, step.expected);
+    EXPECT_EQ((*option)->step.low, step.low);
+    EXPECT_EQ((*option)->step.high, step.high);
+    const BytesInterval& process = plan->memory_estimate->peak().process;
+    EXPECT_EQ((*option)->process.expected, process.expected);
+    EXPECT_EQ((*option)->process.low, process.low);
+    EXPECT_EQ((*option)->process.high, process.high);
+    return true;
+  }
+
+ private:
+  const RunSpec run_;
+  CallWork work_;
+  LayoutEvaluator evaluator_;
+};
+
+// 200 layouts in a row, as a search comes by them, and 200 from all over the space.
+TEST(LayoutEvaluator, EvaluatesAsAPlanDoes) {
+  std::mt19937 random(5);
+  int timed = 0;
+  int number = 0;
+  for (const RunSpec& run : Runs()) {
+    SCOPED_TRACE(absl::StrCat("run ", number++));
+    Comparison comparison(run);
+    std::vector<LayoutChoice> choices = comparison.Choices();
+    ASSERT_GT(choices.size(), 400u);
+    const size_t first = random() % (choices.size() - 200);
+    std::vector<LayoutChoice> sample(choices.begin() + static_cast<ptrdiff_t>(first),
+                                     choices.begin() + static_cast<ptrdiff_t>(first + 200));
+    std::shuffle(choices.begin(), choices.end(), random);
+    sample.insert(sample.end(), choices.begin(), choices.begin() + 200);
+    for (const LayoutChoice& choice : sample) timed += comparison.Compare(choice) ? 1 : 0;
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(timed, 1000);
+}
+
+}  // namespace
+}  // namespace sextant
