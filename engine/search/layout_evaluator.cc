@@ -14,8 +14,6 @@ constexpr int64_t kStepsALayout = 20;  // of CallWork, in addition to those that
 // The most settings of micro-batches that are kept, of about 10 KB each.
 constexpr size_t kMaxKept = 4096;
 
-const std::vector<int64_t> kEvenLayers = {};
-
 int64_t VocabularyOf(const ArchitectureSpec* padded) {
   return padded == nullptr ? 0 : padded->embedding.padded_vocabulary_size;
 }
@@ -124,13 +122,16 @@ absl::Status LayoutEvaluator::MakeModel() {
                          resolved_.generation},
                         ChoiceOf(run_), violations);
   if (!violations.empty()) return absl::OkStatus();
-  const bool even = job.layout.layers_per_chunk.empty();
-  auto model = base.model.has_value() && even
-                   ? base.model->With(std::move(job), *base.cache)
-                   : MemoryModel::Of(resolved_.counted_shape(), std::move(job));
-  if (!model.ok()) return absl::OkStatus();
-  if (even && !base.model.has_value()) base.model = *model;
-  resolved_.memory = *std::move(model);
+  if (!base.model.has_value()) {
+    auto model = MemoryModel::Of(resolved_.counted_shape(), std::move(job));
+    if (model.ok()) resolved_.memory = base.model = *std::move(model);
+    return absl::OkStatus();
+  }
+  const std::vector<int64_t>& layers = job.layout.layers_per_chunk;
+  std::unique_ptr<Placements>& placements = base.placements[layers];
+  if (placements == nullptr) placements = std::make_unique<Placements>(layers, work_);
+  auto model = base.model->With(std::move(job), placements->cache);
+  if (model.ok()) resolved_.memory = *std::move(model);
   return absl::OkStatus();
 }
 
@@ -140,7 +141,6 @@ LayoutEvaluator::Base& LayoutEvaluator::BaseFor(std::shared_ptr<const Architectu
     if (VocabularyOf(base.padded.get()) == size) return base;
   }
   bases_.push_back({.padded = std::move(padded)});
-  bases_.back().cache = std::make_unique<LayoutCache>(kEvenLayers, work_);
   return bases_.back();
 }
 

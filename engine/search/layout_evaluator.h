@@ -78,7 +78,7 @@ class LayoutEvaluator {
     int32_t shard_group = 0;
     bool stays_gathered = false;
     int32_t recomputed_block = 0;  // layers; 0: not whole layers
-    bool single = false;  // one micro-batch a step
+    bool single = false;           // one micro-batch a step
 
     friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;
   };
@@ -97,11 +97,18 @@ class LayoutEvaluator {
     std::vector<StageHoldings> held = {};
     std::vector<std::vector<StateSeconds>> seconds = {};  // by device; empty: not computed yet
   };
+  // Layouts with the same layers in their chunks; none: as many in each.
+  struct Placements {
+    Placements(std::vector<int64_t> layers, CallWork& work)
+        : layers_per_chunk(std::move(layers)), cache(layers_per_chunk, work) {}
+    const std::vector<int64_t> layers_per_chunk;
+    LayoutCache cache;
+  };
   // A shape with its vocabulary padded, and what layouts of it share.
   struct Base {
     std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
     absl::optional<MemoryModel> model = {};
-    std::unique_ptr<LayoutCache> cache = {};
+    absl::flat_hash_map<std::vector<int64_t>, std::unique_ptr<Placements>> placements = {};
   };
 
   // The division of state aside, `choice` is the layout of the last model.
