@@ -16,7 +16,7 @@ constexpr ScalingRuleFacts kRules[] = {
     {.rule = ScalingRule::kKaplan2020,
      .name = "kaplan_2020",
      .source = "Kaplan et al. 2020, arXiv 2001.08361, appendix A, table 6: N = 1.3e9 C^0.73, C in "
-               "PF-days of 8.64e19 FLOPs; range: section 1, models of 768 to 1.5e9 parameters",
+               "PF-days of 8.64e19 FLOPs; range: section 3, models of 768 to 1.5e9 parameters",
      .remark = "N excludes embeddings. All compute is taken as C_min, of batches far below the "
                "critical size; at the critical size D is twice as large for twice the compute. "
                "Hoffmann et al. trace the large N to learning rates that were not decayed over "
