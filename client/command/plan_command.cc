@@ -208,13 +208,6 @@ void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
   options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
 }
 
-// A run with a deadline starts now, unless the request says when.
-void StartNow(absl::Time now, v1::PlanRunRequest* request) {
-  if (!request->economics().has_deadline() || request->economics().has_start_time()) return;
-  *request->mutable_economics()->mutable_start_time() =
-      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
-}
-
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
@@ -222,7 +215,7 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
   if (status.ok()) {
     ShowAll(&request);
     SearchUnlessLaidOut(flags.layouts, &request);
-    StartNow(streams.now(), &request);
+    if (request.has_economics()) StartNow(streams.now(), request.mutable_economics());
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
   const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
@@ -249,6 +242,12 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
+}
+
+void StartNow(absl::Time now, v1::EconomicsSpec* economics) {
+  if (!economics->has_deadline() || economics->has_start_time()) return;
+  *economics->mutable_start_time() =
+      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
 }
 
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/flags/field_flag.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -30,6 +31,9 @@ struct PlanRequestFlags {
 
 // Asks for a full view, unless the request says how much to return.
 void ShowAll(v1::PlanRunRequest* request);
+
+// A run with a deadline starts at `now`, unless the request says when.
+void StartNow(absl::Time now, v1::EconomicsSpec* economics);
 
 // Adds --request to `command`, and the flag of one field, which has to outlive it as `*flags` does.
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);

@@ -20,6 +20,7 @@ using AddsCommand = void(CLI::App* app, CommandLine* line);
 
 AddsCommand AddPlan;
 AddsCommand AddSearch;
+AddsCommand AddAllocate;
 AddsCommand AddMemory;
 AddsCommand AddCount;
 AddsCommand AddAccelerators;
@@ -39,9 +40,9 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,  AddSearch,      AddMemory, AddCount,    AddAccelerators, AddDevices,
-    AddProbe, AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation,
-    AddGraph, AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
+    AddPlan,   AddSearch,      AddAllocate, AddMemory,  AddCount,     AddAccelerators, AddDevices,
+    AddProbe,  AddCalibration, AddRates,    AddNodes,   AddLinks,     AddOperation,    AddGraph,
+    AddTensor, AddTokens,      AddDataType, AddVersion, AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -124,37 +124,6 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   return out;
 }
 
-ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
-                        absl::optional<double> maximum_age_seconds, FieldViolations& violations) {
-  ClusterSpec out;
-  if (m.has_device()) {
-    out.device =
-        DeviceSelectionFrom(m.device(), "cluster.device", sources, maximum_age_seconds, violations);
-  }
-  out.device_count = m.device_count();
-  if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
-  if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
-  if (m.has_reserved_memory_bytes()) out.reserved_memory_bytes = m.reserved_memory_bytes();
-  out.node_type = m.node_type();
-  out.network = {.name = m.network().name(), .bytes_per_second = m.network().bytes_per_second()};
-  return out;
-}
-
-EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations) {
-  EconomicsSpec out;
-  if (m.has_device_hour_price_usd()) out.device_hour_price_usd = m.device_hour_price_usd();
-  if (m.has_device_power_watts()) out.device_power_watts = m.device_power_watts();
-  if (m.has_host_power_watts_per_device()) {
-    out.host_power_watts_per_device = m.host_power_watts_per_device();
-  }
-  if (m.has_power_usage_effectiveness()) {
-    out.power_usage_effectiveness = m.power_usage_effectiveness();
-  }
-  if (m.has_budget_usd()) out.budget_usd = m.budget_usd();
-  out.seconds_to_deadline = SecondsToDeadline(m, violations);
-  return out;
-}
-
 PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   PlanOptions out;
   if (m.has_assumed_mfu()) out.assumed_mfu = m.assumed_mfu();
@@ -195,6 +164,37 @@ MeasuredStep MeasuredStepFrom(const v1::MeasuredStep& m, FieldViolations& violat
 }
 
 }  // namespace
+
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
+                        absl::optional<double> maximum_age_seconds, FieldViolations& violations) {
+  ClusterSpec out;
+  if (m.has_device()) {
+    out.device =
+        DeviceSelectionFrom(m.device(), "cluster.device", sources, maximum_age_seconds, violations);
+  }
+  out.device_count = m.device_count();
+  if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
+  if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
+  if (m.has_reserved_memory_bytes()) out.reserved_memory_bytes = m.reserved_memory_bytes();
+  out.node_type = m.node_type();
+  out.network = {.name = m.network().name(), .bytes_per_second = m.network().bytes_per_second()};
+  return out;
+}
+
+EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations) {
+  EconomicsSpec out;
+  if (m.has_device_hour_price_usd()) out.device_hour_price_usd = m.device_hour_price_usd();
+  if (m.has_device_power_watts()) out.device_power_watts = m.device_power_watts();
+  if (m.has_host_power_watts_per_device()) {
+    out.host_power_watts_per_device = m.host_power_watts_per_device();
+  }
+  if (m.has_power_usage_effectiveness()) {
+    out.power_usage_effectiveness = m.power_usage_effectiveness();
+  }
+  if (m.has_budget_usd()) out.budget_usd = m.budget_usd();
+  out.seconds_to_deadline = SecondsToDeadline(m, violations);
+  return out;
+}
 
 GivenSizes GivenSizesOf(const v1::RunLayout& m) {
   const v1::ParallelLayout& sizes = m.parallel();

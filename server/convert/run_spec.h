@@ -19,6 +19,12 @@ RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
 // The sizes that `m` gives; a search chooses the others.
 GivenSizes GivenSizesOf(const v1::RunLayout& m);
 
+// The devices of a request, `cluster`, and its `economics`. `maximum_age_seconds` is the request's
+// limit for measurements of the host's devices.
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
+                        absl::optional<double> maximum_age_seconds, FieldViolations& violations);
+EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations);
+
 // Converts `request`; the result's texts point into it and into `sources.host`. Appends to
 // `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
 // present but zero, devices as DeviceSelectionFrom() says, and a config.json that can't be read.

@@ -7,9 +7,11 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
+#include "engine/search/allocate_compute.h"
 #include "engine/search/layout_search.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
+#include "server/convert/allocate_compute.h"
 #include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
@@ -45,7 +47,9 @@ class InFlight {
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : metrics_(metrics),
       options_(std::move(options)),
-      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level) {}
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level),
+      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.log_level) {
+}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      const grpc::CallbackServerContext& context,
@@ -100,6 +104,29 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
         return Answer(in, *context, out);
+      });
+}
+
+absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request,
+                                       v1::AllocateComputeResponse* response) {
+  FieldViolations violations;
+  // Held to the end: the budget's texts point into it.
+  const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
+  const AllocationSpec spec = AllocationSpecFrom(
+      request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
+  SEXTANT_ASSIGN_OR_RETURN(ComputeAllocation allocation,
+                           sextant::AllocateCompute(spec, std::move(violations)));
+  ComputeAllocationTo(std::move(allocation), response);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return AnswerInline<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
+      allocate_compute_, context, request, response,
+      [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
+        return Allocate(in, out);
       });
 }
 

@@ -32,8 +32,9 @@ struct PlanningOptions {
   WorkerPool* workers = nullptr;
 };
 
-class PlanningService final
-    : public v1::PlanningService::WithRawCallbackMethod_PlanRun<v1::PlanningService::Service> {
+class PlanningService final : public v1::PlanningService::WithRawCallbackMethod_PlanRun<
+                                  v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
+                                      v1::PlanningService::Service>> {
  public:
   // `metrics` outlives the service.
   PlanningService(Metrics& metrics, PlanningOptions options);
@@ -41,6 +42,9 @@ class PlanningService final
   grpc::ServerUnaryReactor* PlanRun(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AllocateCompute(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
 
  private:
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
@@ -50,10 +54,13 @@ class PlanningService final
                             FieldViolations violations, CallWork& work,
                             v1::PlanRunResponse* response);
   void PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response);
+  absl::Status Allocate(const v1::AllocateComputeRequest& request,
+                        v1::AllocateComputeResponse* response);
 
   Metrics& metrics_;
   const PlanningOptions options_;
   Method plan_run_;
+  Method allocate_compute_;
 };
 
 }  // namespace sextant::server

@@ -24,7 +24,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; write one of plan, search, memory, count, accelerators, devices, "
+       "\"plann\" is no command; write one of plan, search, allocate, memory, count, accelerators, "
+       "devices, "
        "probe, "
        "calibration, rates, nodes, links, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
@@ -226,8 +227,9 @@ TEST(Help, NamesTheConventionsOfFlops) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command :
-       {"", "plan", "memory", "count", "accelerators", "devices", "probe", "calibration", "rates",
-        "nodes", "links", "op", "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
+       {"",        "plan",   "search",      "allocate", "memory",  "count",     "accelerators",
+        "devices", "probe",  "calibration", "rates",    "nodes",   "links",     "op",
+        "graph",   "tensor", "tokens",      "dtype",    "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

@@ -69,9 +69,10 @@ TEST(BashCompletion, IsBash) {
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
-                            "calibration", "rates", "nodes", "links", "op", "graph", "tensor",
-                            "tokens", "dtype", "version", "completion", "--address"}));
+              IsSupersetOf({"plan",         "search",  "allocate", "memory",      "count",
+                            "accelerators", "devices", "probe",    "calibration", "rates",
+                            "nodes",        "links",   "op",       "graph",       "tensor",
+                            "tokens",       "dtype",   "version",  "completion",  "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -88,6 +89,8 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
   EXPECT_THAT(BashOffers({"sextant", "plan", "--optimizer", "=", "mu"}), ElementsAre("muon"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--output", "="}), ElementsAre("text", "json"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--view", "="}), ElementsAre("basic", "full"));
+  EXPECT_THAT(BashOffers({"sextant", "allocate", "--rule", "=", "kap"}),
+              ElementsAre("kaplan-2020"));
   EXPECT_THAT(BashOffers({"sextant", "completion", "z"}), ElementsAre("zsh"));
   EXPECT_THAT(BashOffers({"sextant", "probe", "--mode", "=", ""}),
               ElementsAre("quick", "standard", "full"));
@@ -209,11 +212,10 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(
-      zsh,
-      HasSubstr("\"plan\"|\"search\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
-                "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
-                "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"allocate\"|\"memory\"|\"count\"|"
+                             "\"accelerators\"|\"devices\"|\"probe\"|"
+                             "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
+                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

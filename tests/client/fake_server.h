@@ -32,6 +32,12 @@ using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&,
 using PlanHandler = Handler<v1::PlanRunRequest, v1::PlanRunResponse>;
 using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>;
 
+// The calls of PlanningService; without a handler a method answers UNIMPLEMENTED.
+struct PlanningHandlers {
+  PlanHandler plan_run = {};
+  Handler<v1::AllocateComputeRequest, v1::AllocateComputeResponse> allocate_compute = {};
+};
+
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
 struct HardwareHandlers {
   ListHandler list_accelerators = {};
@@ -60,9 +66,15 @@ class FakeServer {
       : FakeServer(std::move(plan), HardwareHandlers{.list_accelerators = std::move(list)}) {}
   explicit FakeServer(HardwareHandlers hardware) : FakeServer(nullptr, std::move(hardware)) {}
   explicit FakeServer(AccountingHandlers accounting)
-      : FakeServer(nullptr, HardwareHandlers{}, std::move(accounting)) {}
+      : FakeServer(PlanningHandlers{}, HardwareHandlers{}, std::move(accounting)) {}
+  explicit FakeServer(PlanningHandlers planning)
+      : FakeServer(std::move(planning), HardwareHandlers{}) {}
   FakeServer(PlanHandler plan, HardwareHandlers hardware, AccountingHandlers accounting = {})
-      : planning_(std::move(plan)),
+      : FakeServer(PlanningHandlers{.plan_run = std::move(plan)}, std::move(hardware),
+                   std::move(accounting)) {}
+  FakeServer(PlanningHandlers planning, HardwareHandlers hardware,
+             AccountingHandlers accounting = {})
+      : planning_(std::move(planning)),
         hardware_(std::move(hardware)),
         accounting_(std::move(accounting)) {
     grpc::ServerBuilder builder;
@@ -88,14 +100,19 @@ class FakeServer {
 
   class Planning final : public v1::PlanningService::Service {
    public:
-    explicit Planning(PlanHandler handler) : handler_(std::move(handler)) {}
+    explicit Planning(PlanningHandlers handlers) : handlers_(std::move(handlers)) {}
     grpc::Status PlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
                          v1::PlanRunResponse* response) override {
-      return Answer(handler_, context, request, response);
+      return Answer(handlers_.plan_run, context, request, response);
+    }
+    grpc::Status AllocateCompute(grpc::ServerContext* context,
+                                 const v1::AllocateComputeRequest* request,
+                                 v1::AllocateComputeResponse* response) override {
+      return Answer(handlers_.allocate_compute, context, request, response);
     }
 
    private:
-    PlanHandler handler_;
+    PlanningHandlers handlers_;
   };
 
   class Hardware final : public v1::HardwareService::Service {

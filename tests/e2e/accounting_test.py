@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sextant op, count, tensor and tokens against a running server, drawings read by an XML parser."""
+"""sextant op, count, tensor, tokens, allocate against a running server; drawings read as XML."""
 
 import json
 import math
@@ -206,6 +206,22 @@ def check_tokens(server):
     assert "60,000,000,000,000 bytes" in out and "36.00 MB/s" in out, out
 
 
+def check_allocations(server):
+    """The textbook's week; the row of 10 billion parameters of Chinchilla's table 3."""
+    out = text_of(server, "allocate", "--accelerator=h100-sxm", "--devices=8", "--duration=7d",
+                  "--peak-flops-per-second=989.5e12", "--mfu=0.5")
+    assert out.startswith("2.3938e+21 FLOP of training: 8 x h100-sxm for 7.00 days"), out
+    both = text_of(server, "allocate", "1e22", "--served-tokens=2T", "--tokens-per-parameter=200")
+    assert len(both.splitlines()) <= 20 and max(map(len, both.splitlines())) <= 80, both
+    answer = json.loads(text_of(server, "allocate", "1.23e22", "--rule=chinchilla-1",
+                                "--output=json"))
+    optimum = answer["allocations"][0]["optimum"]
+    assert abs(int(optimum["parameter_count"]) / 1e10 - 1) < 0.003, optimum
+    assert abs(int(optimum["token_count"]) / 205.1e9 - 1) < 0.003, optimum
+    refused = run(server, "allocate", "0")
+    assert refused.returncode == 3 and "  --flops: must be a number from" in refused.stderr, refused
+
+
 def check_refusals(server):
     refused = run(server, "op", "attention", "1x32x8x16", "--kv-heads=7", "--dtype=bf16")
     assert refused.returncode == 3 and "  --kv-heads: " in refused.stderr, refused
@@ -227,6 +243,7 @@ def main():
         check_count_refusals(server)
         check_tensor(server)
         check_tokens(server)
+        check_allocations(server)
         check_refusals(server)
     print("ok")
 

@@ -13,6 +13,7 @@
 #include "engine/memory/model_state.h"
 #include "engine/model/count_model.h"
 #include "engine/run/plan.h"
+#include "engine/search/allocate_compute.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/textbook_questions.h"
@@ -57,14 +58,15 @@ double LargestModel(const json& in) {
   return static_cast<double>(PlanOf(run).fit.largest_parameter_count);
 }
 
-// A run takes 7 days x its FLOPs over the answer: any run tells.
 double FlopsOfAWeek(const json& in) {
-  RunSpec run = RunOf(1e9, 1e12);
-  run.cluster.device_count = in["gpus"];
-  run.cluster.peak_flops_per_second = in["peak_flops"];
-  run.options.assumed_mfu = in["mfu"];
-  const Plan plan = PlanOf(run);
-  return plan.flops.counts[0].run.value() * 7 / DaysOf(At(plan, EstimateKind::kTextbook));
+  AllocationSpec spec = {.devices_given = true, .duration_seconds = 7 * kSecondsPerDay};
+  spec.run.cluster.device.accelerator = "h100-sxm";
+  spec.run.cluster.device_count = in["gpus"];
+  spec.run.cluster.peak_flops_per_second = in["peak_flops"];
+  spec.run.options.assumed_mfu = in["mfu"];
+  const auto answer = AllocateCompute(spec, {});
+  EXPECT_THAT(answer, IsOk());
+  return answer.value_or(ComputeAllocation()).budget.value();
 }
 
 double StateBytes(const json& in, DataType compute) {

@@ -47,10 +47,17 @@ json Days(const TestServer& server, const json& in) {
   return DaysOf(Plan(server, WithPeak(Run(in["N"], in["D"]), in)));
 }
 
-// A run takes 7 days x its FLOPs over the answer; any run will do.
+// In one call, with the models that they buy.
 json FlopsOfAWeek(const TestServer& server, const json& in) {
-  const json plan = Plan(server, WithPeak(Run(1e9, 1e12), in));
-  return RunFlops(plan) * 7 / DaysOf(plan);
+  const json answer = Ask(server, "PlanningService/AllocateCompute",
+                          {{"cluster",
+                            {{"device", {{"accelerator", "h100-sxm"}}},
+                             {"device_count", in["gpus"]},
+                             {"peak_flops_per_second", in["peak_flops"]}}},
+                           {"duration", "604800s"},
+                           {"assumed_mfu", in["mfu"]}});
+  EXPECT_EQ(answer["allocations"].size(), 6u);
+  return NumberAt(answer, "/budget/flops");
 }
 
 json LargestModel(const TestServer& server, const json& in) {
