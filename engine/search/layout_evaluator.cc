@@ -59,7 +59,8 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
   if (out.verdict == Verdict::kDoesNotFit) return out;
   if (predictor_ == nullptr) return absl::nullopt;
-  StepEstimate step = Step();
+  PrepareStep();
+  StepEstimate step = EstimateStep(Step());
   if (run_.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate(step));
   out.step = step.seconds;
   return out;
@@ -233,27 +234,34 @@ absl::StatusOr<StagePeak> LayoutEvaluator::Peak() {
   return peak;
 }
 
-// The step on the device whose kernels take longest, for which all others wait.
-StepEstimate LayoutEvaluator::Step() {
+// The device whose kernels take longest decides: all others wait for it.
+void LayoutEvaluator::PrepareStep() {
   const MemoryModel& model = *resolved_.memory;
   const absl::Span<const StepPredictor::Device> devices = predictor_->devices();
-  const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
+  exchanges_.emplace(predictor_->ExchangesOf(model.job()));
   const ComputeInput compute = predictor_->ComputeOf(model);
   times_.resize(2 * devices.size());
   held_->seconds.resize(devices.size());
   const size_t first = DividesParameters(model.job().state.sharding) ? devices.size() : 0;
-  size_t slowest = 0;
+  slowest_ = first;
   double longest = -1;
   for (size_t i = 0; i < devices.size(); ++i) {
-    FillTimes(i, first + i, predictor_->StagesOf(compute, devices[i], exchanges));
+    FillTimes(i, first + i, predictor_->StagesOf(compute, devices[i], *exchanges_));
     if (devices.size() == 1) break;
     for (const StageTime& time : times_[first + i]) {
       if (time.kernels() <= longest) continue;
       longest = time.kernels();
-      slowest = i;
+      slowest_ = first + i;
     }
   }
-  return EstimateStep(predictor_->StepOf(model.job(), exchanges, times_[first + slowest]));
+}
+
+StepInput LayoutEvaluator::Step() const {
+  return predictor_->StepOf(resolved_.memory->job(), *exchanges_, times_[slowest_]);
+}
+
+Seconds LayoutEvaluator::SecondsWhere(StepRate rate, double slowness) const {
+  return StepSecondsWhere(Step(), rate, slowness);
 }
 
 // A measured step that says nothing of recomputation recomputes as the run does.

@@ -50,6 +50,10 @@ class LayoutEvaluator {
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
                                                         int64_t layer_count);
 
+  // The step of the layout that was evaluated last, which has one, where all times of `rate` are
+  // `slowness` times as long. A measured step has no say in it.
+  Seconds SecondsWhere(StepRate rate, double slowness) const;
+
  private:
   // The choices that the layers' activations and operations depend on.
   struct MicroBatchKey {
@@ -123,7 +127,8 @@ class LayoutEvaluator {
   MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
   Holdings& HoldingsOf(const HoldingsKey& key);
   absl::StatusOr<StagePeak> Peak();
-  StepEstimate Step();
+  void PrepareStep();
+  StepInput Step() const;  // that was prepared
   absl::Status Calibrate(StepEstimate& step);
   void FillTimes(size_t device, size_t table, const StageTimeInput& in);
 
@@ -145,6 +150,8 @@ class LayoutEvaluator {
   KnownStages known_;
   // Of known_, by device, without and with divided parameters; without state.
   std::vector<std::vector<StageTime>> times_;
+  size_t slowest_ = 0;  // the index of the times_ that decide
+  absl::optional<ExchangePricer> exchanges_;
   std::vector<Holdings> holdings_;  // of stages that are divided like known_
   Holdings* held_ = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "engine/search/layout_search.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -104,6 +105,52 @@ std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, Sear
   return first;
 }
 
+// Rates as slow or fast as they are taken to be, the nearest first.
+constexpr double kSlownesses[] = {1.1, 1 / 1.1, 1.25,         1 / 1.25,
+                                  1.5, 1 / 1.5, kMaxSlowness, 1 / kMaxSlowness};
+constexpr size_t kSlownessCount = sizeof(kSlownesses) / sizeof(kSlownesses[0]);
+
+// The steps of all listed layouts at each slowness of each rate.
+using SlowSteps = std::array<std::array<std::vector<double>, kSlownessCount>, kStepRateCount>;
+
+absl::StatusOr<SlowSteps> SlowStepsOf(const RunSpec& run, const SearchOutcome& outcome,
+                                      CallWork& work) {
+  LayoutEvaluator evaluator(BaseOf(run), work);
+  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare({}));
+  SlowSteps out;
+  for (const LayoutOption& option : outcome.best) {
+    SEXTANT_RETURN_IF_ERROR(evaluator.Evaluate(option.choice, outcome.layer_count).status());
+    for (size_t rate = 0; rate < kStepRateCount; ++rate) {
+      for (size_t i = 0; i < kSlownessCount; ++i) {
+        const Seconds step = evaluator.SecondsWhere(static_cast<StepRate>(rate), kSlownesses[i]);
+        out[rate][i].push_back(step.value());
+      }
+    }
+  }
+  return out;
+}
+
+absl::Status AddSensitivities(const RunSpec& run, CallWork& work, SearchedPlan& out) {
+  if (out.outcome.best.size() < 2) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(const SlowSteps steps, SlowStepsOf(run, out.outcome, work));
+  for (size_t i = 0; i < kSlownessCount; ++i) {
+    for (size_t rate = 0; rate < kStepRateCount; ++rate) {
+      const std::vector<double>& each = steps[rate][i];
+      const auto least = std::min_element(each.begin(), each.end());
+      const auto known = std::find_if(out.sensitivities.begin(), out.sensitivities.end(),
+                                      [&](const ChoiceSensitivity& other) {
+                                        return static_cast<size_t>(other.rate) == rate &&
+                                               (other.slowness > 1) == (kSlownesses[i] > 1);
+                                      });
+      if (known != out.sensitivities.end() || each.front() <= (1 + kTieRatio) * *least) continue;
+      out.sensitivities.push_back({.rate = static_cast<StepRate>(rate),
+                                   .slowness = kSlownesses[i],
+                                   .other = static_cast<size_t>(least - each.begin())});
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsBetter(const LayoutOption& a, const LayoutOption& b) {
@@ -177,8 +224,16 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
   planned->options.search = SearchExtent::kNone;
   ApplyTo(chosen->choice, outcome.layer_count, *planned);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work));
-  return SearchedPlan{
+  SearchedPlan out = {
       .run = std::move(planned), .plan = std::move(plan), .outcome = std::move(outcome)};
+  const TimeEstimate* const least = out.plan.estimate(EstimateKind::kLowerBound);
+  if (least != nullptr && out.plan.step.has_value()) {
+    const double steps =
+        static_cast<double>(out.plan.token_count) / static_cast<double>(out.plan.step->token_count);
+    out.lower_bound = least->duration * (1 / steps);
+  }
+  SEXTANT_RETURN_IF_ERROR(AddSensitivities(run, work, out));
+  return out;
 }
 
 }  // namespace sextant

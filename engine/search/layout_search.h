@@ -10,10 +10,12 @@
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/units.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
 #include "engine/search/layout_evaluator.h"
 #include "engine/search/layout_space.h"
+#include "engine/time/step_time.h"
 
 namespace sextant {
 
@@ -61,11 +63,24 @@ void Merge(SearchOutcome from, SearchOutcome& to);
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
                                             FieldViolations found, CallWork& work);
 
+// A rate on which the choice depends.
+struct ChoiceSensitivity {
+  StepRate rate = StepRate::kArithmetic;
+  // From here on another of `best` is faster than the first by more than a tie: all times of the
+  // rate are so many times as long. Below 1: the rate is higher than thought.
+  double slowness = 1;
+  size_t other = 0;  // its index in `best`
+};
+// The farthest that rates are taken to be off, either way.
+inline constexpr double kMaxSlowness = 2;
+
 // A plan of the best layout.
 struct SearchedPlan {
   std::unique_ptr<const RunSpec> run;  // with that layout; the plan points into it
   Plan plan;
   SearchOutcome outcome;
+  std::vector<ChoiceSensitivity> sensitivities = {};  // the nearest first
+  Seconds lower_bound = {};  // of a step: its FLOPs at the peak of all devices; 0: not known
 };
 
 // Plans `run` with the best layout of `outcome`, or the smallest where none fits.

@@ -445,13 +445,18 @@ StepEstimate EstimateStep(const StepInput& in) {
   return out;
 }
 
+Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness) {
+  Slowness slow;
+  slow.of[static_cast<size_t>(rate)] = slowness;
+  return Step(in, slow).Estimate().seconds.expected;
+}
+
 void AddSensitivities(const StepInput& in, StepEstimate& out) {
   for (size_t i = 0; i < kStepRateCount; ++i) {
-    Slowness slow;
-    slow.of[i] = 1 / kFasterBy;
-    const StepEstimate faster = Step(in, slow).Estimate();
-    const double saved = 1 - faster.seconds.expected.value() / out.seconds.expected.value();
-    if (saved > 0) out.sensitivities.push_back({static_cast<StepRate>(i), saved});
+    const auto rate = static_cast<StepRate>(i);
+    const Seconds faster = StepSecondsWhere(in, rate, 1 / kFasterBy);
+    const double saved = 1 - faster.value() / out.seconds.expected.value();
+    if (saved > 0) out.sensitivities.push_back({rate, saved});
   }
   std::stable_sort(out.sensitivities.begin(), out.sensitivities.end(),
                    [](const auto& a, const auto& b) { return a.saved_share > b.saved_share; });

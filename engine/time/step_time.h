@@ -88,6 +88,9 @@ struct StepEstimate {
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
 
+// The step where all times of `rate` are `slowness` times as long.
+Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness);
+
 // Appends to `out` what each rate is worth. Evaluates the step once for each rate.
 void AddSensitivities(const StepInput& in, StepEstimate& out);
 

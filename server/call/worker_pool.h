@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -30,6 +31,8 @@ class WorkerPool {
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
+
+  int64_t thread_count() const { return static_cast<int64_t>(threads_.size()); }
 
   // Calls `task` once: with OK on one of the threads, or at once, here, with kResourceExhausted
   // SERVER_BUSY and the advice to try again, where too many wait.

@@ -92,8 +92,9 @@ class Options {
 
 }  // namespace
 
-void LayoutSearchTo(const SearchOutcome& outcome, const v1::PlanRunRequest& request, bool full,
+void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& request, bool full,
                     v1::LayoutSearchResult* out) {
+  const SearchOutcome& outcome = searched.outcome;
   Options options(outcome, request);
   options.To(outcome.best.empty() ? *outcome.smallest : outcome.best.front(),
              out->mutable_chosen());
@@ -107,11 +108,20 @@ void LayoutSearchTo(const SearchOutcome& outcome, const v1::PlanRunRequest& requ
     pruned->set_reason(static_cast<v1::PrunedLayouts::Reason>(static_cast<int>(i) + 1));
     pruned->set_count(outcome.pruned[i]);
   }
+  if (searched.lower_bound > Seconds(0)) {
+    out->set_lower_bound_seconds(searched.lower_bound.value());
+  }
   if (!full) return;
   for (size_t i = 1; i < outcome.best.size(); ++i) {
     options.To(outcome.best[i], out->add_alternatives());
   }
   for (const LayoutOption& option : outcome.front) options.To(option, out->add_front());
+  for (const ChoiceSensitivity& each : searched.sensitivities) {
+    v1::ChoiceSensitivity* const sensitivity = out->add_sensitivities();
+    sensitivity->set_rate(static_cast<v1::StepSensitivity::Rate>(static_cast<int>(each.rate) + 1));
+    sensitivity->set_slowness(each.slowness);
+    sensitivity->set_alternative(static_cast<int32_t>(each.other) - 1);
+  }
 }
 
 }  // namespace sextant::server

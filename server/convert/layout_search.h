@@ -10,7 +10,7 @@ namespace sextant::server {
 
 // Fills `out`, which is empty. Layouts are those of `request` with what was chosen. `full`: also
 // the alternatives and the front.
-void LayoutSearchTo(const SearchOutcome& outcome, const v1::PlanRunRequest& request, bool full,
+void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& request, bool full,
                     v1::LayoutSearchResult* out);
 
 }  // namespace sextant::server

@@ -137,6 +137,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   if (m.has_fits_chance()) out.thresholds.fits = m.fits_chance();
   if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
   out.require_activations = m.require_activations();
+  out.tensor_across_nodes = m.tensor_across_nodes();
   if (!v1::LayoutSearch_IsValid(m.search())) {
     violations.Add("options.search", UnknownEnumNumber(m.search()));
   } else if (m.search() == v1::LAYOUT_SEARCH_BOUNDED) {
@@ -230,6 +231,17 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   return out;
 }
 
+bool SearchesByDefault(const v1::PlanRunRequest& request) {
+  const v1::RunLayout& layout = request.layout();
+  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
+                        layout.has_context_parallel_size() || layout.has_sequence_parallel() ||
+                        layout.has_micro_batch_size() ||
+                        layout.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED;
+  return layout.has_global_batch_size() && !laid_out && !request.has_measured_step() &&
+         request.training().has_sequence_length() && !request.model().has_parameter_count() &&
+         request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
+}
+
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
                     FieldViolations& violations) {
   RunSpec out;
@@ -243,6 +255,7 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sour
   out.cluster =
       ClusterFrom(request.cluster(), sources, out.rate_requirement.maximum_age_seconds, violations);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
+  if (SearchesByDefault(request)) out.options.search = SearchExtent::kBounded;
   if (request.has_measured_step()) {
     out.measured_step = MeasuredStepFrom(request.measured_step(), violations);
   }

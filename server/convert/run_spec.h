@@ -25,6 +25,10 @@ ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
                         absl::optional<double> maximum_age_seconds, FieldViolations& violations);
 EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations);
 
+// True where `request` says nothing of a search and leaves the layout open:
+// LAYOUT_SEARCH_UNSPECIFIED.
+bool SearchesByDefault(const v1::PlanRunRequest& request);
+
 // Converts `request`; the result's texts point into it and into `sources.host`. Appends to
 // `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
 // present but zero, devices as DeviceSelectionFrom() says, and a config.json that can't be read.

@@ -15,6 +15,7 @@
 #include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "server/handler/search_answer.h"
 
 namespace sextant::server {
 namespace {
@@ -24,10 +25,6 @@ void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
   for (const std::string& name : model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(name);
   }
-}
-
-bool Searches(const v1::PlanRunRequest& request) {
-  return request.options().search() > v1::LAYOUT_SEARCH_NONE;
 }
 
 // Counts a plan as in flight while it lives, on any thread.
@@ -60,11 +57,16 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   const RunSpec run = RunSpecFrom(
       request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
+  if (run.options.search != SearchExtent::kNone) {
+    return AnswerSearch(request, run, std::move(violations), context, response);
+  }
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
-  if (run.options.search != SearchExtent::kNone) {
-    return AnswerSearch(request, run, std::move(violations), work, response);
-  }
+  return AnswerLayout(run, std::move(violations), work, response);
+}
+
+absl::Status PlanningService::AnswerLayout(const RunSpec& run, FieldViolations violations,
+                                           CallWork& work, v1::PlanRunResponse* response) {
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
   metrics_.layouts_considered().Increment();
   PlanTo(run, std::move(plan), response);
@@ -72,15 +74,22 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
 }
 
 absl::Status PlanningService::AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
-                                           FieldViolations violations, CallWork& work,
+                                           FieldViolations violations,
+                                           const grpc::CallbackServerContext& context,
                                            v1::PlanRunResponse* response) {
+  const auto end = [&context] { return EndOf(context); };
   SEXTANT_ASSIGN_OR_RETURN(SearchOutcome found,
-                           SearchLayouts(run, {}, std::move(violations), work));
+                           SearchOnWorkers(run, std::move(violations), *options_.workers, end));
+  CallWork work(end);
+  metrics_.layouts_considered().Increment(static_cast<double>(found.considered));
+  if (found.best.empty() && !found.smallest.has_value() && SearchesByDefault(request)) {
+    RunSpec given = run;
+    given.options.search = SearchExtent::kNone;
+    return AnswerLayout(given, {}, work, response);
+  }
   SEXTANT_ASSIGN_OR_RETURN(SearchedPlan best, PlanBest(run, std::move(found), work));
-  metrics_.layouts_considered().Increment(static_cast<double>(best.outcome.considered));
   PlanTo(*best.run, std::move(best.plan), response);
-  LayoutSearchTo(best.outcome, request, run.options.full,
-                 response->mutable_plan()->mutable_search());
+  LayoutSearchTo(best, request, run.options.full, response->mutable_plan()->mutable_search());
   return absl::OkStatus();
 }
 
@@ -98,7 +107,9 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
   // milliseconds.
   return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
       UnaryCall(plan_run_, context, request, response),
-      [](const v1::PlanRunRequest& in) { return !in.has_layout() && !Searches(in); },
+      [](const v1::PlanRunRequest& in) {
+        return !in.has_layout() && in.options().search() <= v1::LAYOUT_SEARCH_NONE;
+      },
       [this, context](const v1::PlanRunRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },

@@ -51,7 +51,9 @@ class PlanningService final : public v1::PlanningService::WithRawCallbackMethod_
                       v1::PlanRunResponse* response);
   // Of a run whose layout is searched for.
   absl::Status AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
-                            FieldViolations violations, CallWork& work,
+                            FieldViolations violations, const grpc::CallbackServerContext& context,
+                            v1::PlanRunResponse* response);
+  absl::Status AnswerLayout(const RunSpec& run, FieldViolations violations, CallWork& work,
                             v1::PlanRunResponse* response);
   void PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response);
   absl::Status Allocate(const v1::AllocateComputeRequest& request,

@@ -1,0 +1,85 @@
+#include "server/handler/search_answer.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "engine/base/call_work.h"
+
+namespace sextant::server {
+namespace {
+
+// The shards of a search, taken one by one by the threads that work on it.
+class SharedSearch {
+ public:
+  SharedSearch(const RunSpec& run, const FieldViolations& found, int64_t shards,
+               absl::FunctionRef<absl::Status()> end)
+      : run_(run), found_(found), count_(shards), end_(end) {}
+
+  // Searches shards until none is left. Once all are taken, touches nothing but this.
+  void Work() {
+    for (int64_t index = Take(); index < count_; index = Take()) {
+      CallWork work(end_);
+      absl::StatusOr<SearchOutcome> part =
+          SearchLayouts(run_, {.index = index, .count = count_}, found_, work);
+      const std::lock_guard lock(mutex_);
+      if (!part.ok()) {
+        next_ = count_;  // the others would end alike
+        if (status_.ok()) status_ = part.status();
+      } else {
+        Merge(*std::move(part), outcome_);
+      }
+      if (--working_ == 0) done_.notify_all();
+    }
+  }
+
+  // Waits for the shards that others have taken.
+  absl::StatusOr<SearchOutcome> Finish() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return working_ == 0; });
+    if (!status_.ok()) return status_;
+    return std::move(outcome_);
+  }
+
+ private:
+  int64_t Take() {
+    const std::lock_guard lock(mutex_);
+    if (next_ >= count_) return count_;
+    ++working_;
+    return next_++;
+  }
+
+  const RunSpec& run_;
+  const FieldViolations& found_;
+  const int64_t count_;
+  const absl::FunctionRef<absl::Status()> end_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  int64_t next_ = 0;
+  int64_t working_ = 0;
+  absl::Status status_;
+  SearchOutcome outcome_;
+};
+
+}  // namespace
+
+absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolations found,
+                                              WorkerPool& workers,
+                                              absl::FunctionRef<absl::Status()> end) {
+  // A bounded search takes less time than its parts would take to begin.
+  const bool alone = run.options.search != SearchExtent::kExhaustive || !found.empty();
+  const int64_t shards = alone ? 1 : std::max<int64_t>(workers.thread_count(), 1);
+  const auto search = std::make_shared<SharedSearch>(run, found, shards, end);
+  for (int64_t i = 1; i < shards; ++i) {
+    workers.Post([search](const absl::Status& status) {
+      if (status.ok()) search->Work();
+    });
+  }
+  search->Work();
+  return search->Finish();
+}
+
+}  // namespace sextant::server
