@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/chart/step_chart.h"
 #include "client/report/amounts.h"
 #include "client/report/text.h"
 
@@ -151,6 +152,30 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   return absl::StrJoin(out, " ");
 }
 
+// "where network is 1.5 times as slow, line 3 is faster"
+std::string SensitivityWords(const v1::LayoutSearchResult& search) {
+  std::vector<std::string> parts;
+  for (const v1::ChoiceSensitivity& each : search.sensitivities()) {
+    const bool slower = each.slowness() > 1;
+    const double times = slower ? each.slowness() : 1 / each.slowness();
+    // The choice is the first line.
+    parts.push_back(absl::StrCat(RateWords(each.rate()), " is ", times, " times as ",
+                                 slower ? "slow" : "fast", " (line ", each.alternative() + 2, ")"));
+  }
+  if (parts.empty()) {
+    return "Of these, the first stays the fastest, or a tie, with each rate half or twice as high.";
+  }
+  return absl::StrCat("Another of these is faster by more than a tie where ",
+                      absl::StrJoin(parts, ", or "), ".");
+}
+
+// What no layout goes below, where some were not looked at.
+std::string BoundWords(const v1::LayoutSearchResult& search) {
+  if (search.exhaustive() || !search.has_lower_bound_seconds()) return "";
+  return absl::StrCat(" No layout's step takes less than ",
+                      TimeToThreeDigits(search.lower_bound_seconds()), ", the time at peak.");
+}
+
 std::string SearchSection(const v1::Plan& plan) {
   if (!plan.has_search()) return "";
   const v1::LayoutSearchResult& search = plan.search();
@@ -158,8 +183,10 @@ std::string SearchSection(const v1::Plan& plan) {
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest, which is as near as the times of two layouts can be told "
                    "apart (docs/search.md). The plan is of the first.");
-  return absl::StrCat("\nLayouts, the fastest first\n", Wrap("  ", CountWords(search), 2),
-                      OptionTable(search), Wrap("  ", ties, 2));
+  return absl::StrCat("\nLayouts, the fastest first\n",
+                      Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
+                      OptionTable(search), Wrap("  ", ties, 2),
+                      search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }
 
 }  // namespace sextant::client

@@ -84,6 +84,53 @@ TEST(PlanningServiceSearch, KeepsWhatIsGiven) {
   EXPECT_EQ(chosen.recompute(), v1::RECOMPUTE_POLICY_FULL);
 }
 
+// A request that gives nothing of how devices share the run, and one that gives a size.
+TEST(PlanningServiceSearch, IsBoundedByDefaultWhereTheLayoutIsOpen) {
+  const v1::PlanRunRequest open = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
+  const v1::PlanRunResponse bounded = Answer(Searching(v1::LAYOUT_SEARCH_BOUNDED));
+  EXPECT_EQ(Answer(open).SerializeAsString(), bounded.SerializeAsString());
+  EXPECT_FALSE(bounded.plan().search().exhaustive());
+  EXPECT_GT(bounded.plan().search().lower_bound_seconds(), 0);
+  EXPECT_LT(bounded.plan().search().lower_bound_seconds(),
+            bounded.plan().search().chosen().step_seconds().expected());
+  v1::PlanRunRequest laid_out = open;
+  laid_out.mutable_layout()->set_micro_batch_size(1);
+  EXPECT_FALSE(Answer(laid_out).plan().has_search());
+  v1::PlanRunRequest unknown_length = open;
+  unknown_length.mutable_training()->clear_sequence_length();
+  EXPECT_EQ(Refusal(unknown_length).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// Without servers that are known, no step is predicted: the plan is of the layout as it is.
+TEST(PlanningServiceSearch, PlansTheLayoutGivenWhereTheDefaultTimesNone) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
+  request.mutable_cluster()->mutable_device()->set_accelerator("rtx-3090");
+  request.mutable_cluster()->clear_node_type();
+  const v1::Plan plan = Answer(request).plan();
+  EXPECT_FALSE(plan.has_search());
+  EXPECT_TRUE(plan.has_memory());
+}
+
+TEST(PlanningServiceSearch, TensorGroupsCrossServersWhereAskedFor) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  const int64_t inside = Answer(request).plan().search().considered_count();
+  request.mutable_options()->set_tensor_across_nodes(true);
+  EXPECT_GT(Answer(request).plan().search().considered_count(), inside);
+}
+
+TEST(PlanningServiceSearch, NamesTheRatesThatTheChoiceDependsOn) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  const v1::LayoutSearchResult found = Answer(request).plan().search();
+  for (const v1::ChoiceSensitivity& each : found.sensitivities()) {
+    EXPECT_NE(each.rate(), v1::StepSensitivity::RATE_UNSPECIFIED);
+    EXPECT_GE(each.slowness(), 0.5);
+    EXPECT_LE(each.slowness(), 2);
+    EXPECT_GE(each.alternative(), 0);
+    EXPECT_LT(each.alternative(), found.alternatives_size());
+  }
+}
+
 TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
   request.clear_layout();
