@@ -1,0 +1,199 @@
+#include "client/command/launcher_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/flags/field_flag.h"
+#include "client/io/call.h"
+#include "client/io/call_error.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/launcher/deepspeed.h"
+#include "client/launcher/launcher.h"
+#include "client/launcher/megatron.h"
+#include "client/launcher/torchtitan.h"
+#include "client/report/text.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
+#include "sextant/v1/hardware_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kGroup[] = "Launchers (docs/launchers.md)";
+
+grpc::Status Usage(const std::string& message) { return RefusalStatus("USAGE", message); }
+
+// Takes what was read of `where`, or its error.
+grpc::Status Take(const std::string& where, absl::StatusOr<LauncherRead> read, LauncherRead* out) {
+  if (!read.ok()) {
+    return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(where, ": ", read.status().message()));
+  }
+  *out = *std::move(read);
+  return grpc::Status::OK;
+}
+
+grpc::Status ReadSourceFile(const LauncherSource& source, bool with_model, std::istream& in,
+                            LauncherRead* out) {
+  const bool toml = !source.torchtitan_file.empty();
+  const std::string& name = toml ? source.torchtitan_file : source.deepspeed_file;
+  const absl::StatusOr<std::string> text = ReadText(name, in);
+  if (!text.ok()) return ReadRefusal(text.status());
+  const std::string where = name == "-" ? "standard input" : name;
+  return Take(where, toml ? ReadTorchtitan(*text, with_model) : ReadDeepspeed(*text), out);
+}
+
+// The kind of server that a plan without a node_type is of: the first of the product.
+bool IsNode(const v1::NodeType& type, const std::string& name, const std::string& device) {
+  if (!name.empty()) return absl::EqualsIgnoreCase(type.name(), name);
+  return absl::c_linear_search(type.accelerators(), device);
+}
+
+grpc::Status AskForNode(const v1::Plan& plan, const CommandLine& line, LaunchedRun* run) {
+  v1::ListNodeTypesResponse nodes;
+  grpc::Status status = Call(line.server, &v1::HardwareService::Stub::ListNodeTypes,
+                             v1::ListNodeTypesRequest(), &nodes);
+  if (!status.ok()) return status;
+  for (const v1::NodeType& type : nodes.node_types()) {
+    if (!IsNode(type, run->request.cluster().node_type(), plan.device())) continue;
+    run->devices_per_node = type.device_count();
+    break;
+  }
+  for (const v1::TimeEstimate& estimate : plan.estimates()) {
+    if (estimate.kind() != v1::ESTIMATE_KIND_PREDICTED) continue;
+    run->elapsed_seconds = estimate.elapsed_seconds().high();
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status AskForShape(const CommandLine& line, LaunchedRun* run) {
+  v1::CountModelRequest request;
+  *request.mutable_model() = run->request.model();
+  request.mutable_model()->clear_changes();
+  request.set_include_architecture(true);
+  v1::CountModelResponse response;
+  grpc::Status status =
+      Call(line.server, &v1::AccountingService::Stub::CountModel, request, &response);
+  if (status.ok() && !response.has_architecture()) return Incomplete("architecture of the model");
+  run->model = response.architecture();
+  return status;
+}
+
+// The run as it was planned: with the layout that a search has chosen.
+LaunchedRun RunOf(const v1::PlanRunRequest& request, const v1::Plan& plan,
+                  const std::string& script) {
+  LaunchedRun run = {.request = request, .model_name = plan.model_name(), .script = script};
+  if (!plan.has_search()) return run;
+  *run.request.mutable_layout() = plan.search().chosen().layout();
+  run.request.mutable_training()->set_recompute(plan.search().chosen().recompute());
+  return run;
+}
+
+}  // namespace
+
+void AddLauncherSource(LauncherSource* source, CLI::App* command) {
+  command
+      ->add_option_function<std::string>(
+          "--from-megatron", [source](const std::string& text) { source->megatron = text; },
+          "the run that Megatron-LM's arguments give, \"--num-layers 32 ...\"")
+      ->type_name("ARGUMENTS")
+      ->group(kGroup);
+  command
+      ->add_option("--from-torchtitan", source->torchtitan_file,
+                   "the run of a torchtitan configuration in TOML; - is stdin")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput)
+      ->group(kGroup);
+  command
+      ->add_option("--from-deepspeed", source->deepspeed_file,
+                   "the run of a DeepSpeed configuration in JSON; - is stdin")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput)
+      ->group(kGroup);
+}
+
+grpc::Status ReadLauncherSource(const LauncherSource& source, bool with_model, std::istream& in,
+                                LauncherRead* out) {
+  const int given = (source.megatron.has_value() ? 1 : 0) +
+                    (source.torchtitan_file.empty() ? 0 : 1) +
+                    (source.deepspeed_file.empty() ? 0 : 1);
+  if (given > 1) {
+    return Usage(
+        "--from-megatron, --from-torchtitan and --from-deepspeed each give the run: give one of "
+        "them");
+  }
+  if (source.megatron.has_value()) {
+    return Take("--from-megatron", ReadMegatron(*source.megatron, with_model), out);
+  }
+  return given == 0 ? grpc::Status::OK : ReadSourceFile(source, with_model, in, out);
+}
+
+std::string LauncherNotes(const LauncherRead& read) {
+  std::string out;
+  if (!read.ignored.empty()) {
+    absl::StrAppend(&out, "ignored: ", OneLine(absl::StrJoin(read.ignored, ", ")), "\n");
+  }
+  if (!read.open.empty()) {
+    absl::StrAppend(&out, "open: ", OneLine(absl::StrJoin(read.open, ", ")), "\n");
+  }
+  return Printable(out);
+}
+
+void AddEmission(Emission* emission, CLI::App* command) {
+  AddChoices(command->add_option("--emit", emission->launcher,
+                                 "write the layout as this launcher reads it, instead of the plan"),
+             kLaunchers)
+      ->group(kGroup);
+  command->add_option("--emit-to", emission->file, "write that into this file, besides the plan")
+      ->type_name("FILE")
+      ->group(kGroup);
+  command
+      ->add_option("--script", emission->script,
+                   "with --emit=slurm: the training script; default: the job's first argument")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
+grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
+                             v1::PlanRunRequest* request) {
+  if (!emission.wanted()) {
+    if (!emission.file.empty()) return Usage("--emit-to takes --emit, which says what to write");
+    return emission.script.empty() ? grpc::Status::OK : Usage("--script takes --emit=slurm");
+  }
+  if (!emission.script.empty() && emission.launcher != "slurm") {
+    return Usage("--script takes --emit=slurm");
+  }
+  if (line.json() && emission.file.empty()) {
+    return Usage("--emit writes no JSON: give --emit-to=FILE with --output=json");
+  }
+  if (request->model().has_parameter_count()) {
+    return Usage("--emit takes a model with a shape: give a preset or --config, not --parameters");
+  }
+  if (!request->has_layout()) {
+    return Usage(
+        "--emit writes a layout, and there is none: give one, such as --tp and --gbs, or "
+        "--gbs alone to search for it");
+  }
+  v1::FrameworkMemory* framework = request->mutable_layout()->mutable_framework();
+  if (framework->kind() == v1::FrameworkMemory::KIND_UNSPECIFIED) {
+    framework->set_kind(FrameworkOf(emission.launcher));
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status Emit(const Emission& emission, const v1::PlanRunRequest& request, const v1::Plan& plan,
+                  const CommandLine& line, LauncherFile* out) {
+  LaunchedRun run = RunOf(request, plan, emission.script);
+  grpc::Status status = AskForShape(line, &run);
+  if (status.ok() && emission.launcher == "slurm") status = AskForNode(plan, line, &run);
+  if (!status.ok()) return status;
+  absl::StatusOr<LauncherFile> file = WriteLauncher(emission.launcher, run);
+  if (!file.ok()) return Usage(std::string(file.status().message()));
+  *out = *std::move(file);
+  return grpc::Status::OK;
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,66 @@
+// Flags about the launchers of a run: those that read a run from one's file, and those that write
+// one of what was planned.
+#ifndef SEXTANT_CLIENT_COMMAND_LAUNCHER_FLAGS_H_
+#define SEXTANT_CLIENT_COMMAND_LAUNCHER_FLAGS_H_
+
+#include <grpcpp/support/status.h>
+
+#include <istream>
+#include <optional>
+#include <string>
+
+#include "client/command/command.h"
+#include "client/launcher/launched_run.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::client {
+
+// Where a run is read from: at most one of these.
+struct LauncherSource {
+  std::optional<std::string> megatron;  // arguments
+  std::string torchtitan_file;          // "" for none, "-" for standard input
+  std::string deepspeed_file;
+};
+
+// Adds --from-megatron, --from-torchtitan and --from-deepspeed.
+void AddLauncherSource(LauncherSource* source, CLI::App* command);
+
+// Reads the run, an empty one where no flag gives any. Where `with_model` is false its model is
+// passed over.
+//
+// Errors: INVALID_ARGUMENT, reason USAGE where two flags give one, else REQUEST_MALFORMED naming
+// the file and what to write instead, or REQUEST_TOO_LARGE.
+grpc::Status ReadLauncherSource(const LauncherSource& source, bool with_model, std::istream& in,
+                                LauncherRead* out);
+
+// "ignored: --lr, --data-path" and "open: train_batch_size", a line each; "" without any.
+std::string LauncherNotes(const LauncherRead& read);
+
+// What is written of a plan.
+struct Emission {
+  std::string launcher;  // "" for none
+  std::string file;      // "": standard output, instead of the plan
+  std::string script;    // the training script that a job script starts
+
+  bool wanted() const { return !launcher.empty(); }
+};
+
+// Adds --emit, --emit-to and --script.
+void AddEmission(Emission* emission, CLI::App* command);
+
+// Checks that the flags and `request` go together, and plans for the launcher's framework, unless
+// the request names one. Errors: INVALID_ARGUMENT, reason USAGE.
+grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
+                             v1::PlanRunRequest* request);
+
+// Writes what the launcher reads of `plan`, which `request` asked for. Asks the server for the
+// model's shape and, of a job script, for the devices of a node.
+//
+// Errors: the server's; INVALID_ARGUMENT, reason USAGE, naming every flag that the launcher has no
+// words for.
+grpc::Status Emit(const Emission& emission, const v1::PlanRunRequest& request, const v1::Plan& plan,
+                  const CommandLine& line, LauncherFile* out);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_COMMAND_LAUNCHER_FLAGS_H_

@@ -1,0 +1,24 @@
+// Launchers of training runs: what they read is written from a plan, and read into a request.
+#ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
+#define SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/launcher/launched_run.h"
+
+namespace sextant::client {
+
+// The names of --emit.
+inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
+
+// The framework that a launcher of that name runs; KIND_UNSPECIFIED for any.
+v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
+
+// What the launcher reads. Errors: kInvalidArgument naming every flag of the request that it has no
+// words for.
+absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const LaunchedRun& run);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
