@@ -181,7 +181,8 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
   if (framework->kind() == v1::FrameworkMemory::KIND_UNSPECIFIED) {
     framework->set_kind(FrameworkOf(emission.launcher));
   }
-  return grpc::Status::OK;
+  const absl::Status checked = CheckLauncher(emission.launcher, *request);
+  return checked.ok() ? grpc::Status::OK : Usage(std::string(checked.message()));
 }
 
 grpc::Status Emit(const Emission& emission, const v1::PlanRunRequest& request, const v1::Plan& plan,

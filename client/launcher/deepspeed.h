@@ -6,9 +6,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
+
+// The fields that it can be told.
+absl::Span<const Expressible> DeepspeedFields();
 
 // The configuration. The model, its kernels and the data are the training script's.
 //

@@ -143,8 +143,7 @@ void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
 }
 
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
-  const bool follows =
-      read.sequences_per_rank > 0 || read.state_copies > 0 || read.step_count > 0;
+  const bool follows = read.sequences_per_rank > 0 || read.state_copies > 0 || read.step_count > 0;
   if (!follows || request->cluster().device_count() <= 0) return;
   v1::RunLayout* layout = request->mutable_layout();
   const LaunchSizes sizes = SizesOf(*request);

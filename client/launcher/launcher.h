@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/launcher/launched_run.h"
 
@@ -12,8 +13,11 @@ namespace sextant::client {
 // The names of --emit.
 inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
 
-// The framework that a launcher of that name runs; KIND_UNSPECIFIED for any.
+// The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
+
+// Checks what is known before the plan. Errors: as WriteLauncher().
+absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request);
 
 // What the launcher reads. Errors: kInvalidArgument naming every flag of the request that it has no
 // words for.

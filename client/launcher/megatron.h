@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
+
+// The fields that it can be told.
+absl::Span<const Expressible> MegatronFields();
 
 // The arguments, "--num-layers 32" each. Values hold no blanks, but characters that shells know.
 //

@@ -49,6 +49,7 @@ constexpr MegatronOption kOptions[] = {
     {"--moe-router-num-groups"},
     {"--moe-router-group-topk"},
     {"--moe-router-enable-expert-bias", kFlag},
+    {"--moe-router-score-function"},
     {"--mtp-num-layers"},
     // The layout.
     {"--tensor-model-parallel-size"},
@@ -152,14 +153,15 @@ absl::StatusOr<MegatronArguments> MegatronArguments::Parse(const std::string& te
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
+  std::map<std::string, std::vector<std::string>> values;
   for (const MegatronOption& option : kOptions) {
     if (option.values == MegatronValues::kNone) {
       app.add_flag(option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
       continue;
     }
-    CLI::Option* const added = app.add_option(option.name);
+    CLI::Option* const added = app.add_option(option.name, values[option.name]);
     if (option.values == MegatronValues::kSome) {
-      added->expected(0, CLI::detail::expected_max_vector_size);
+      added->expected(1, CLI::detail::expected_max_vector_size);
     } else {
       added->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }

@@ -36,17 +36,6 @@ std::string JobName(const std::string& model) {
   return out.empty() ? "train" : out;
 }
 
-bool IsMegatron(const LaunchedRun& run) {
-  switch (run.request.layout().framework().kind()) {
-    case v1::FrameworkMemory::KIND_UNSPECIFIED:
-    case v1::FrameworkMemory::KIND_MEGATRON_LM:
-    case v1::FrameworkMemory::KIND_MEGATRON_BRIDGE:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Megatron-LM asks for this before Blackwell where ranks share tensors or sequences, and forbids it
 // with its FSDP (validate_args()).
 bool TakesOneConnection(const LaunchedRun& run) {
@@ -76,6 +65,17 @@ std::string Words(const std::string& line) {
 
 }  // namespace
 
+bool StartsMegatron(const v1::PlanRunRequest& request) {
+  switch (request.layout().framework().kind()) {
+    case v1::FrameworkMemory::KIND_UNSPECIFIED:
+    case v1::FrameworkMemory::KIND_MEGATRON_LM:
+    case v1::FrameworkMemory::KIND_MEGATRON_BRIDGE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string SlurmTime(double seconds) {
   const double all = std::ceil(seconds / 60);
   const int64_t minutes = all >= static_cast<double>(kMaxMinutes)
@@ -99,7 +99,7 @@ absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run) {
   }
   LauncherFile out = {.text = Head(run, devices / per_node, per_node)};
   if (run.elapsed_seconds <= 0) out.left_out.emplace_back("--time: no time was predicted");
-  const bool megatron = IsMegatron(run);
+  const bool megatron = StartsMegatron(run.request);
   std::vector<std::string> lines;
   if (megatron) {
     absl::StatusOr<std::vector<std::string>> arguments = MegatronLines(run);

@@ -16,6 +16,9 @@ namespace sextant::client {
 // run; and those of MegatronLines().
 absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run);
 
+// True where the script carries Megatron-LM's arguments: of its runs.
+bool StartsMegatron(const v1::PlanRunRequest& request);
+
 // Slurm's form of a time, rounded up to a minute: "2-03:04:00".
 std::string SlurmTime(double seconds);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
@@ -28,6 +29,9 @@ const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string&
 // layers and the output head as `last` (generate_llm_fqn_per_model_part() of
 // torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.
 std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t first, int64_t last);
+
+// The fields that it can be told.
+absl::Span<const Expressible> TorchtitanFields();
 
 // The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the
 // user's, on the command line or in a file of their own.

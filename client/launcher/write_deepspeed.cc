@@ -146,6 +146,8 @@ void WritePrecision(const v1::TrainingSpec& training, Json* json, Refusals* refu
 
 }  // namespace
 
+absl::Span<const Expressible> DeepspeedFields() { return kExpressible; }
+
 absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
   Refusals refusals("DeepSpeed");
   refusals.Check(run.request, kExpressible);

@@ -223,6 +223,8 @@ void WriteKernels(const LaunchedRun& run, MegatronText* out) {
 
 }  // namespace
 
+absl::Span<const Expressible> MegatronFields() { return kExpressible; }
+
 absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run) {
   const v1::TrainingSpec& training = run.request.training();
   Refusals refusals("Megatron-LM");

@@ -203,7 +203,9 @@ void WriteExperts(const v1::Experts& experts, const std::vector<bool>& layers, M
     out->Add("--moe-router-num-groups", experts.group_count());
     out->Add("--moe-router-group-topk", experts.groups_per_token());
   }
-  if (experts.router_correction_bias()) out->Flag("--moe-router-enable-expert-bias");
+  if (!experts.router_correction_bias()) return;
+  out->Flag("--moe-router-enable-expert-bias");
+  out->Add("--moe-router-score-function", "sigmoid");  // the only one that it takes
 }
 
 void WriteAround(const LaunchedRun& run, MegatronText* out) {

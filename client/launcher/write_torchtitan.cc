@@ -191,6 +191,8 @@ void WriteParallelism(const LaunchedRun& run, const LaunchSizes& sizes, TomlText
 
 }  // namespace
 
+absl::Span<const Expressible> TorchtitanFields() { return kExpressible; }
+
 absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
   const v1::TrainingSpec& training = run.request.training();
   Refusals refusals("torchtitan");
