@@ -18,7 +18,7 @@ readonly PROGRAMS=(
   libprotobuf-dev protobuf-compiler
   libabsl-dev
   prometheus-cpp-dev libcpp-httplib-dev libssl-dev
-  libcli11-dev nlohmann-json3-dev
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libdnnl2
 )
 readonly TESTS=(

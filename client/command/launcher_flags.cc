@@ -1,6 +1,8 @@
 #include "client/command/launcher_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
@@ -19,6 +21,7 @@
 #include "client/report/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
 namespace {
@@ -62,10 +65,6 @@ grpc::Status AskForNode(const v1::Plan& plan, const CommandLine& line, LaunchedR
     run->devices_per_node = type.device_count();
     break;
   }
-  for (const v1::TimeEstimate& estimate : plan.estimates()) {
-    if (estimate.kind() != v1::ESTIMATE_KIND_PREDICTED) continue;
-    run->elapsed_seconds = estimate.elapsed_seconds().high();
-  }
   return grpc::Status::OK;
 }
 
@@ -82,14 +81,44 @@ grpc::Status AskForShape(const CommandLine& line, LaunchedRun* run) {
   return status;
 }
 
-// The run as it was planned: with the layout that a search has chosen.
-LaunchedRun RunOf(const v1::PlanRunRequest& request, const v1::Plan& plan,
-                  const std::string& script) {
-  LaunchedRun run = {.request = request, .model_name = plan.model_name(), .script = script};
-  if (!plan.has_search()) return run;
-  *run.request.mutable_layout() = plan.search().chosen().layout();
-  run.request.mutable_training()->set_recompute(plan.search().chosen().recompute());
-  return run;
+// The layouts that may be written: those that a search found, the fastest first, or the request's.
+std::vector<v1::LayoutOption> LayoutsOf(const v1::PlanRunRequest& request, const v1::Plan& plan) {
+  if (plan.has_search()) {
+    std::vector<v1::LayoutOption> out = {plan.search().chosen()};
+    out.insert(out.end(), plan.search().alternatives().begin(), plan.search().alternatives().end());
+    return out;
+  }
+  v1::LayoutOption given;
+  *given.mutable_layout() = request.layout();
+  given.set_recompute(request.training().recompute());
+  return {given};
+}
+
+void Put(const v1::LayoutOption& option, v1::PlanRunRequest* request) {
+  *request->mutable_layout() = option.layout();
+  request->mutable_training()->set_recompute(option.recompute());
+}
+
+// Plans the layout in `request` in place of the fastest one, and says why.
+grpc::Status PlanInstead(const std::string& why, double fastest_seconds, const CommandLine& line,
+                         v1::PlanRunRequest* request, v1::PlanRunResponse* response,
+                         std::string* instead) {
+  request->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+  v1::PlanRunResponse answer;
+  grpc::Status status = Call(line.server, &v1::PlanningService::Stub::PlanRun, *request, &answer);
+  if (!status.ok()) return status;
+  *response = std::move(answer);
+  *instead = absl::StrCat("not the fastest layout (a step of ", ShortTime(fastest_seconds),
+                          "): ", why, " This is the next that it can express: a step of ",
+                          ShortTime(response->plan().step_time().seconds().expected()));
+  return status;
+}
+
+double PredictedSeconds(const v1::Plan& plan) {
+  for (const v1::TimeEstimate& estimate : plan.estimates()) {
+    if (estimate.kind() == v1::ESTIMATE_KIND_PREDICTED) return estimate.elapsed_seconds().high();
+  }
+  return 0;
 }
 
 }  // namespace
@@ -185,16 +214,45 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
   return checked.ok() ? grpc::Status::OK : Usage(std::string(checked.message()));
 }
 
-grpc::Status Emit(const Emission& emission, const v1::PlanRunRequest& request, const v1::Plan& plan,
-                  const CommandLine& line, LauncherFile* out) {
-  LaunchedRun run = RunOf(request, plan, emission.script);
+grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRunRequest* request,
+                  v1::PlanRunResponse* response, LauncherFile* out) {
+  LaunchedRun run = {
+      .request = *request, .model_name = response->plan().model_name(), .script = emission.script};
   grpc::Status status = AskForShape(line, &run);
-  if (status.ok() && emission.launcher == "slurm") status = AskForNode(plan, line, &run);
+  if (status.ok() && emission.launcher == "slurm") {
+    status = AskForNode(response->plan(), line, &run);
+  }
   if (!status.ok()) return status;
+  const std::vector<v1::LayoutOption> layouts = LayoutsOf(*request, response->plan());
+  absl::Status refusal;  // of the fastest
+  const auto chosen = absl::c_find_if(layouts, [&](const v1::LayoutOption& option) {
+    Put(option, &run.request);
+    const absl::Status written = WriteLauncher(emission.launcher, run).status();
+    if (refusal.ok()) refusal = written;
+    return written.ok();
+  });
+  if (chosen == layouts.end()) return Usage(std::string(refusal.message()));
+  std::string instead;
+  if (chosen != layouts.begin()) {
+    status = PlanInstead(std::string(refusal.message()), layouts.front().step_seconds().expected(),
+                         line, &run.request, response, &instead);
+    if (!status.ok()) return status;
+  }
+  *request = run.request;
+  run.elapsed_seconds = PredictedSeconds(response->plan());
   absl::StatusOr<LauncherFile> file = WriteLauncher(emission.launcher, run);
   if (!file.ok()) return Usage(std::string(file.status().message()));
   *out = *std::move(file);
+  out->instead = instead;
   return grpc::Status::OK;
+}
+
+std::string EmissionNotes(const LauncherFile& file) {
+  std::string out = file.instead.empty() ? "" : absl::StrCat(OneLine(file.instead), "\n");
+  if (!file.left_out.empty()) {
+    absl::StrAppend(&out, "left to your script: ", absl::StrJoin(file.left_out, ", "), "\n");
+  }
+  return Printable(out);
 }
 
 }  // namespace sextant::client

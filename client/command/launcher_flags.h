@@ -36,7 +36,7 @@ grpc::Status ReadLauncherSource(const LauncherSource& source, bool with_model, s
 // "ignored: --lr, --data-path" and "open: train_batch_size", a line each; "" without any.
 std::string LauncherNotes(const LauncherRead& read);
 
-// What is written of a plan.
+// The file that is written of a plan.
 struct Emission {
   std::string launcher;  // "" for none
   std::string file;      // "": standard output, instead of the plan
@@ -53,13 +53,19 @@ void AddEmission(Emission* emission, CLI::App* command);
 grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
                              v1::PlanRunRequest* request);
 
-// Writes what the launcher reads of `plan`, which `request` asked for. Asks the server for the
-// model's shape and, of a job script, for the devices of a node.
+// Writes what the launcher reads of the plan in `*response`, which `*request` asked for. Asks the
+// server for the model's shape and, of a job script, for the devices of a node. Where a search
+// found a layout that the launcher cannot express, takes the next one for which it has: puts it
+// into
+// `*request`, and its plan into `*response`.
 //
-// Errors: the server's; INVALID_ARGUMENT, reason USAGE, naming every flag that the launcher has no
-// words for.
-grpc::Status Emit(const Emission& emission, const v1::PlanRunRequest& request, const v1::Plan& plan,
-                  const CommandLine& line, LauncherFile* out);
+// Errors: the server's; INVALID_ARGUMENT, reason USAGE, naming every flag that the launcher
+// cannot express.
+grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRunRequest* request,
+                  v1::PlanRunResponse* response, LauncherFile* out);
+
+// Settings that the file leaves out, and a layout chosen instead, a line each; "" without any.
+std::string EmissionNotes(const LauncherFile& file);
 
 }  // namespace sextant::client
 

@@ -83,6 +83,12 @@ constexpr char kHelp[] =
     "\\\n"
     "        --failures-per-device-hour=2e-5 --restart-duration=10m \\\n"
     "        --checkpoint-write-bytes-per-second=1e12 --deadline=2040-01-01\n"
+    "  The fastest layout as its launcher's arguments or file; and a run's own, planned:\n"
+    "    sextant plan llama-3.1-70b --tokens=1T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=64 --gbs=128 --sequence-length=8192 --recompute=none --emit=megatron\n"
+    "    sextant plan mixtral-8x7b --accelerator=h100-sxm --devices=64 --from-megatron=\\\n"
+    "'--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 8\n"
+    "     --global-batch-size 256 --seq-length 4096 --train-iters 1000 --bf16'\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
@@ -257,7 +263,7 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
   grpc::Status status = Ask(flags, line, streams, &request, &response);
   LauncherFile emitted;
   if (status.ok() && flags.emission.wanted()) {
-    status = Emit(flags.emission, request, response.plan(), line, &emitted);
+    status = Emit(flags.emission, line, &request, &response, &emitted);
   }
   if (!status.ok()) {
     return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
@@ -266,10 +272,7 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
   }
   const absl::Status written = WriteFiles(flags, request, response.plan(), emitted);
   if (!written.ok()) return FailToWrite(written, line, streams);
-  if (!emitted.left_out.empty()) {
-    streams.err << Printable(
-        absl::StrCat("left to your script: ", absl::StrJoin(emitted.left_out, ", "), "\n"));
-  }
+  streams.err << EmissionNotes(emitted);
   const ExitCode exit_code = *ExitCodeOfVerdict(response.plan().verdict());
   if (flags.emission.wanted() && flags.emission.file.empty()) {
     streams.out << emitted.text;

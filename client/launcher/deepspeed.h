@@ -11,7 +11,7 @@
 
 namespace sextant::client {
 
-// The fields that it can be told.
+// The fields that it can express.
 absl::Span<const Expressible> DeepspeedFields();
 
 // The configuration. The model, its kernels and the data are the training script's.

@@ -213,7 +213,7 @@ void Refusals::Add(const std::string& flag, const std::string& why) {
 absl::Status Refusals::status() const {
   if (refused_.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(launcher_, " cannot be told this run. ", absl::StrJoin(refused_, "; ")));
+      absl::StrCat(launcher_, " cannot express this run. ", absl::StrJoin(refused_, "; ")));
 }
 
 }  // namespace sextant::client

@@ -1,4 +1,4 @@
-// A run that was planned, as launchers are told of it.
+// A planned run in the form that launchers are written from, and read into.
 #ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
 #define SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
 
@@ -24,11 +24,12 @@ struct LaunchedRun {
   std::string script = {};       // the training script; "": the job script's first argument
 };
 
-// What a launcher reads, and what the user's own script has to say because the launcher has no
-// words for it, by the flags that give it.
+// A launcher's file, and the settings that the user's own script has to make because the launcher
+// has none for them, by their flags.
 struct LauncherFile {
   std::string text = {};
   std::vector<std::string> left_out = {};
+  std::string instead = {};  // why it is not the fastest layout that a search found; "" where it is
 };
 
 // A run as its launcher's file says it.
@@ -37,7 +38,7 @@ struct LauncherRead {
   std::vector<std::string> ignored = {};  // settings that no field stands for
   std::vector<std::string> open = {};     // settings that the file leaves to another program
 
-  // What becomes a field once the number of devices is known; 0 where the file does not say it.
+  // These become fields once the number of devices is known; 0 where the file does not say it.
   int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
   int64_t state_copies = 0;        // of sharded state: the size of a shard's group
   int64_t step_count = 0;          // steps of the run: its tokens
@@ -70,16 +71,16 @@ LaunchSizes SizesOf(const v1::PlanRunRequest& request);
 // Sequences that the run trains on, the last one filled up. 0 without a sequence length.
 int64_t SequenceCount(const v1::TrainingSpec& training);
 
-// Whether the run computes in 8 bits or fewer, which launchers write in addition to bf16.
+// True for types of 8 bits or fewer, which launchers write in addition to bf16.
 bool IsNarrow(v1::DataType type);
 
-// What a launcher can be told of one field of the request.
+// One field of the request, and the values of it that a launcher can express.
 struct Expressible {
   const char* field;           // its path
-  const char* only = nullptr;  // "0|none": the values that it has words for; nullptr: any
+  const char* only = nullptr;  // "0|none": those values; nullptr: any
 };
 
-// Faults of a request that a launcher has no words for, by flag.
+// Parts of a request that a launcher cannot express, by flag.
 class Refusals {
  public:
   // `launcher` is its name, "DeepSpeed".

@@ -1,4 +1,4 @@
-// Launchers of training runs: what they read is written from a plan, and read into a request.
+// Launchers of training runs: their files are written from a plan, and read into a request.
 #ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
 #define SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
 
@@ -19,8 +19,8 @@ v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
 // Checks what is known before the plan. Errors: as WriteLauncher().
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request);
 
-// What the launcher reads. Errors: kInvalidArgument naming every flag of the request that it has no
-// words for.
+// Writes the launcher's file. Errors: kInvalidArgument naming every flag of the request that it
+// cannot express.
 absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const LaunchedRun& run);
 
 }  // namespace sextant::client

@@ -11,7 +11,7 @@
 
 namespace sextant::client {
 
-// The fields that it can be told.
+// The fields that it can express.
 absl::Span<const Expressible> MegatronFields();
 
 // The arguments, "--num-layers 32" each. Values hold no blanks, but characters that shells know.

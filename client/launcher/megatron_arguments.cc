@@ -123,7 +123,7 @@ bool HasOpenQuote(const std::string& text) {
   return quote != '\0';
 }
 
-// What CLI11 did not know: flags by their names; a word after one is taken for its value.
+// Words that CLI11 did not know: flags by their names; a word after one is taken for its value.
 std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
   std::vector<std::string> out;
   bool after_flag = false;

@@ -193,7 +193,7 @@ std::vector<int64_t> Cut(const std::vector<int64_t>& stages, int64_t chunks) {
   return out;
 }
 
-// What the arguments say of stages that are not all alike.
+// The arguments about stages that are not all alike.
 struct Uneven {
   std::optional<int64_t> first = {};
   std::optional<int64_t> last = {};
@@ -214,7 +214,7 @@ std::vector<int64_t> CutUneven(const Uneven& uneven, int64_t layers, int64_t sta
   return out;
 }
 
-// The chunks of each stage, of so many layers. 1 where the arguments don't say.
+// The number of chunks of each stage; 1 where the arguments don't say.
 int64_t ReadChunkCount(const Uneven& uneven, std::optional<int64_t> layers, int64_t stages,
                        MegatronArguments* arguments) {
   if (arguments->Has(kVirtual)) return arguments->Count(kVirtual).value_or(1);

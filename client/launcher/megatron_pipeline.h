@@ -26,7 +26,7 @@ void ReadPipeline(MegatronArguments* arguments, v1::ParallelLayout* out);
 // order of the forward pass. Errors: kInvalidArgument, saying what to write.
 absl::StatusOr<std::vector<int64_t>> ChunksOf(absl::string_view layout);
 
-// The layers that have experts, by a --moe-layer-freq of so many layers: "2" is every second one
+// The layers that have experts, of `layer_count`, by a --moe-layer-freq: "2" is every second one
 // from the first on, "([0]*3+[1]*58)" a list. Errors: kInvalidArgument, saying what to write.
 absl::StatusOr<std::vector<bool>> ExpertLayers(absl::string_view frequency, int64_t layer_count);
 

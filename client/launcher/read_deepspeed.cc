@@ -57,7 +57,7 @@ void ReadOptimizer(ConfigFile* file, v1::OptimizerSpec* out) {
   file->Ignore(kType);
 }
 
-// Whether state is outside the device: in memory of the host, or on its disks.
+// True where state is outside the device: in memory of the host, or on its disks.
 bool IsOffloaded(const std::string& path, ConfigFile* file) {
   const std::string device = file->Text(path).value_or("none");
   if (device != "none" && device != "cpu" && device != "nvme") {

@@ -199,7 +199,7 @@ void ReadKernels(MegatronArguments* arguments, v1::RunLayout* out) {
   framework->set_captured_graphs(arguments->Text("--cuda-graph-impl", "none") != "none");
 }
 
-// Tokens: samples of so many each, or steps.
+// Reads the tokens: of all samples, or of the steps once the batch is known.
 void ReadTokens(MegatronArguments* arguments, LauncherRead* read) {
   constexpr char kSamples[] = "--train-samples";
   v1::TrainingSpec* out = read->request.mutable_training();

@@ -114,7 +114,7 @@ void ReadExperts(const v1::FeedForward& dense, MegatronArguments* arguments, v1:
   out->set_router_correction_bias(arguments->Has("--moe-router-enable-expert-bias"));
 }
 
-// Which of so many layers have experts.
+// True for each layer that has experts.
 std::vector<bool> ReadLayerPattern(int64_t layer_count, MegatronArguments* arguments) {
   constexpr char kFrequency[] = "--moe-layer-freq";
   if (!arguments->Has("--num-experts")) return std::vector<bool>(static_cast<size_t>(layer_count));

@@ -88,13 +88,13 @@ absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run) {
   const int64_t devices = run.request.cluster().device_count();
   if (run.devices_per_node <= 0) {
     return absl::InvalidArgumentError(
-        "Slurm cannot be told this run. --node-type: give one of sextant nodes, whose number of "
+        "Slurm cannot express this run. --node-type: give one of sextant nodes, whose number of "
         "devices is --gpus-per-node");
   }
   const int64_t per_node = std::min(devices, run.devices_per_node);
   if (devices % per_node != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("Slurm cannot be told this run. --devices=", devices,
+        absl::StrCat("Slurm cannot express this run. --devices=", devices,
                      ": it takes a multiple of ", per_node, ", the devices of a node"));
   }
   LauncherFile out = {.text = Head(run, devices / per_node, per_node)};

@@ -30,7 +30,7 @@ const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string&
 // torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.
 std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t first, int64_t last);
 
-// The fields that it can be told.
+// The fields that it can express.
 absl::Span<const Expressible> TorchtitanFields();
 
 // The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the

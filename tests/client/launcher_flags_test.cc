@@ -178,6 +178,28 @@ TEST(Emit, RefusesALayoutThatItsSearchChose) {
   EXPECT_THAT(ran.out, IsEmpty());
 }
 
+TEST(Emit, TakesTheNextLayoutWhereTheFastestCannotBeExpressed) {
+  Server server;
+  v1::LayoutSearchResult* search = server.plans.response.mutable_plan()->mutable_search();
+  *search->mutable_chosen()->mutable_layout() = DenseLaunch().request.layout();
+  search->mutable_chosen()->mutable_layout()->mutable_kernels()->set_recompute_activation_function(
+      true);
+  search->mutable_chosen()->mutable_step_seconds()->set_expected(2);
+  v1::LayoutOption* next = search->add_alternatives();
+  *next->mutable_layout() = DenseLaunch().request.layout();
+  next->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  server.plans.response.mutable_plan()->mutable_step_time()->mutable_seconds()->set_expected(3);
+  const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--devices=64", "--gbs=128",
+                              "--sequence-length=4096", "--emit=megatron"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("--recompute-granularity full\n"));
+  EXPECT_THAT(ran.err, HasSubstr("not the fastest layout (a step of 2 s): Megatron-LM cannot"));
+  EXPECT_THAT(ran.err, HasSubstr("a step of 3 s\n"));
+  // The plan is of that layout.
+  EXPECT_EQ(server.plans.request.options().search(), v1::LAYOUT_SEARCH_NONE);
+  EXPECT_EQ(server.plans.request.training().recompute(), v1::RECOMPUTE_POLICY_FULL);
+}
+
 TEST(FromLauncher, FlagsOverrideWhatItSays) {
   Server server;
   const Ran ran = server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4",

@@ -1,4 +1,4 @@
-// Runs that launchers are told of, and back.
+// Runs to write launchers' files from, and to compare with what is read.
 #ifndef SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
 #define SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
 
