@@ -109,7 +109,7 @@ grpc::Status PlanInstead(const std::string& why, double fastest_seconds, const C
   if (!status.ok()) return status;
   *response = std::move(answer);
   *instead = absl::StrCat("not the fastest layout (a step of ", ShortTime(fastest_seconds),
-                          "): ", why, " This is the next that it can express: a step of ",
+                          "): ", why, "; the next that it can express is planned: a step of ",
                           ShortTime(response->plan().step_time().seconds().expected()));
   return status;
 }
@@ -127,7 +127,7 @@ void AddLauncherSource(LauncherSource* source, CLI::App* command) {
   command
       ->add_option_function<std::string>(
           "--from-megatron", [source](const std::string& text) { source->megatron = text; },
-          "the run that Megatron-LM's arguments give, \"--num-layers 32 ...\"")
+          "the run of Megatron-LM's arguments, in one text")
       ->type_name("ARGUMENTS")
       ->group(kGroup);
   command
@@ -173,7 +173,7 @@ std::string LauncherNotes(const LauncherRead& read) {
 
 void AddEmission(Emission* emission, CLI::App* command) {
   AddChoices(command->add_option("--emit", emission->launcher,
-                                 "write the layout as this launcher reads it, instead of the plan"),
+                                 "write the layout for this launcher, instead of the plan"),
              kLaunchers)
       ->group(kGroup);
   command->add_option("--emit-to", emission->file, "write that into this file, besides the plan")
@@ -181,7 +181,7 @@ void AddEmission(Emission* emission, CLI::App* command) {
       ->group(kGroup);
   command
       ->add_option("--script", emission->script,
-                   "with --emit=slurm: the training script; default: the job's first argument")
+                   "of slurm: the training script; default: its argument")
       ->type_name("FILE")
       ->group(kGroup);
 }

@@ -53,14 +53,13 @@ void AddEmission(Emission* emission, CLI::App* command);
 grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
                              v1::PlanRunRequest* request);
 
-// Writes what the launcher reads of the plan in `*response`, which `*request` asked for. Asks the
+// Writes the launcher's file of the plan in `*response`, which `*request` asked for. Asks the
 // server for the model's shape and, of a job script, for the devices of a node. Where a search
-// found a layout that the launcher cannot express, takes the next one for which it has: puts it
-// into
+// found a layout that the launcher cannot express, takes the next that it can: puts it into
 // `*request`, and its plan into `*response`.
 //
-// Errors: the server's; INVALID_ARGUMENT, reason USAGE, naming every flag that the launcher
-// cannot express.
+// Errors: the server's; INVALID_ARGUMENT, reason USAGE, naming every flag that the launcher cannot
+// express.
 grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRunRequest* request,
                   v1::PlanRunResponse* response, LauncherFile* out);
 

@@ -73,6 +73,7 @@ void ReadModules(MegatronArguments* arguments, v1::PlanRunRequest* out) {
   std::vector<std::string> modules = arguments->Texts(kModules);
   if (modules.empty()) modules.emplace_back("core_attn");
   v1::KernelChoices* kernels = out->mutable_layout()->mutable_kernels();
+  out->mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_NONE);
   for (const std::string& module : modules) {
     if (module == "core_attn") {
       out->mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
@@ -93,7 +94,9 @@ void ReadRecompute(MegatronArguments* arguments, v1::PlanRunRequest* out) {
   constexpr char kMethod[] = "--recompute-method";
   const bool old_name = arguments->Has("--recompute-activations");
   const std::string granularity = arguments->Text(kGranularity, old_name ? "selective" : "");
-  if (granularity.empty()) return;
+  if (granularity.empty()) {
+    return out->mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_NONE);
+  }
   if (granularity == "selective") return ReadModules(arguments, out);
   if (granularity != "full") return arguments->Refuse(kGranularity, "write full or selective");
   if (arguments->Text(kMethod) != "uniform") {

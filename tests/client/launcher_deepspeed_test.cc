@@ -19,6 +19,7 @@ using ::testing::IsEmpty;
 
 LaunchedRun Launch(const std::string& changes = "") {
   LaunchedRun run = DenseLaunch(R"({"layout": {"framework": {"kind": "KIND_DEEPSPEED"}}})");
+  run.request.mutable_training()->clear_recompute();  // the script's
   v1::RunLayout* layout = run.request.mutable_layout();
   layout->clear_parallel();  // sizes of 1 are left out
   layout->clear_context_parallel_size();

@@ -193,8 +193,8 @@ TEST(Emit, TakesTheNextLayoutWhereTheFastestCannotBeExpressed) {
                               "--sequence-length=4096", "--emit=megatron"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("--recompute-granularity full\n"));
-  EXPECT_THAT(ran.err, HasSubstr("not the fastest layout (a step of 2 s): Megatron-LM cannot"));
-  EXPECT_THAT(ran.err, HasSubstr("a step of 3 s\n"));
+  EXPECT_THAT(ran.err, HasSubstr("not the fastest layout (a step of 2.00 s): Megatron-LM cannot"));
+  EXPECT_THAT(ran.err, HasSubstr("a step of 3.00 s\n"));
   // The plan is of that layout.
   EXPECT_EQ(server.plans.request.options().search(), v1::LAYOUT_SEARCH_NONE);
   EXPECT_EQ(server.plans.request.training().recompute(), v1::RECOMPUTE_POLICY_FULL);

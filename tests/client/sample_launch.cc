@@ -43,7 +43,7 @@ constexpr char kExpertModel[] = R"({
 // 1000 steps of 128 x 4096 tokens.
 constexpr char kRequest[] = R"({
   "training": {
-    "token_count": 524288000, "sequence_length": 4096,
+    "token_count": 524288000, "sequence_length": 4096, "recompute": "RECOMPUTE_POLICY_NONE",
     "precision": {"compute_data_type": "DATA_TYPE_BF16", "gradient_data_type": "DATA_TYPE_FP32"},
     "optimizer": {"kind": "KIND_ADAMW"}},
   "cluster": {"device_count": 64},
