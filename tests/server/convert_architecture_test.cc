@@ -235,7 +235,7 @@ TEST(ArchitectureFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::Attention::Latent::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::FeedForward::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::Experts::descriptor()->field_count(), 10);
-  EXPECT_EQ(v1::CountModelRequest::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::CountModelRequest::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::TrainingStep::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::TrainingStep::SequenceGroup::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
