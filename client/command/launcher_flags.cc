@@ -231,7 +231,12 @@ grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRun
     if (refusal.ok()) refusal = written;
     return written.ok();
   });
-  if (chosen == layouts.end()) return Usage(std::string(refusal.message()));
+  if (chosen == layouts.end()) {
+    return Usage(absl::StrCat(refusal.message(),
+                              layouts.size() > 1 ? ". It cannot express the next best ones either: "
+                                                   "give more of the layout, e.g. --recompute=none"
+                                                 : ""));
+  }
   std::string instead;
   if (chosen != layouts.begin()) {
     status = PlanInstead(std::string(refusal.message()), layouts.front().step_seconds().expected(),

@@ -74,7 +74,8 @@ bool IsUsualWeight(v1::DataType weight, v1::DataType compute) {
   return weight == (IsNarrow(compute) ? v1::DATA_TYPE_BF16 : compute);
 }
 
-void WritePrecision(const v1::PrecisionPolicy& precision, MegatronText* out, Refusals* refusals) {
+void WritePrecision(const v1::PlanRunRequest& request, MegatronText* out, Refusals* refusals) {
+  const v1::PrecisionPolicy& precision = request.training().precision();
   const bool open = precision.compute_data_type() == v1::DATA_TYPE_UNSPECIFIED;
   const v1::DataType compute = open ? v1::DATA_TYPE_BF16 : precision.compute_data_type();
   const bool half = compute == v1::DATA_TYPE_FP16;
@@ -84,6 +85,9 @@ void WritePrecision(const v1::PrecisionPolicy& precision, MegatronText* out, Ref
   if (IsNarrow(compute)) WriteNarrow(compute, out);
   if (IsNarrow(weight) && IsNarrow(compute)) {
     out->Flag("--fp8-param-gather");
+    if (SizesOf(request).zero == v1::ZERO_STAGE_NONE) {
+      refusals->Add("--weight-data-type", "in fp8 it takes the distributed optimizer, --zero=1");
+    }
   } else if (!IsUsualWeight(weight, compute)) {
     refusals->Add("--weight-data-type", "weights are stored as they are computed with");
   }
@@ -121,6 +125,26 @@ void WriteOptimizer(const v1::PlanRunRequest& request, MegatronText* out, Refusa
   out->Add("--optimizer-offload-fraction", "1.0");
 }
 
+// True where one grouped product multiplies all experts of a GPU: by default in Megatron-Bridge.
+bool GroupsExperts(const LaunchedRun& run) {
+  const v1::FrameworkMemory& framework = run.request.layout().framework();
+  const bool experts = absl::c_any_of(run.model.layer_kinds(),
+                                      [](const v1::LayerKind& kind) { return kind.has_experts(); });
+  if (framework.has_grouped_experts()) return experts && framework.grouped_experts();
+  return experts && framework.kind() == v1::FrameworkMemory::KIND_MEGATRON_BRIDGE;
+}
+
+// Activation functions are recomputed by the module of grouped experts (TransformerConfig).
+void RefuseActivations(const LaunchedRun& run, Refusals* refusals) {
+  const bool dense = absl::c_any_of(
+      run.model.layer_kinds(), [](const v1::LayerKind& kind) { return kind.has_feed_forward(); });
+  if (dense) {
+    refusals->Add("--recompute-activation-function", "it recomputes those of experts alone");
+  } else if (!GroupsExperts(run)) {
+    refusals->Add("--recompute-activation-function", "it takes --grouped-experts=true");
+  }
+}
+
 void WriteRecompute(const LaunchedRun& run, MegatronText* out, Refusals* refusals) {
   const v1::KernelChoices& kernels = run.request.layout().kernels();
   const v1::RecomputePolicy policy = run.request.training().recompute();
@@ -135,11 +159,7 @@ void WriteRecompute(const LaunchedRun& run, MegatronText* out, Refusals* refusal
   if (policy == v1::RECOMPUTE_POLICY_SELECTIVE) modules.emplace_back("core_attn");
   if (kernels.recompute_activation_function()) {
     modules.emplace_back("moe_act");
-    for (const v1::LayerKind& kind : run.model.layer_kinds()) {
-      if (!kind.has_feed_forward()) continue;
-      refusals->Add("--recompute-activation-function", "it recomputes those of experts alone");
-      break;
-    }
+    RefuseActivations(run, refusals);
   }
   if (kernels.recompute_norm_outputs()) modules.emplace_back("layernorm");
   if (kernels.recompute_latent_up_projections()) modules.emplace_back("mla_up_proj");
@@ -206,11 +226,7 @@ void WriteKernels(const LaunchedRun& run, MegatronText* out) {
     out->Flag("--cross-entropy-loss-fusion");
     out->Add("--cross-entropy-fusion-impl", "native");
   }
-  const bool bridge = framework.kind() == v1::FrameworkMemory::KIND_MEGATRON_BRIDGE;
-  const bool grouped = framework.has_grouped_experts() ? framework.grouped_experts() : bridge;
-  const bool experts = absl::c_any_of(run.model.layer_kinds(),
-                                      [](const v1::LayerKind& kind) { return kind.has_experts(); });
-  if (grouped && experts) out->Flag("--moe-grouped-gemm");
+  if (GroupsExperts(run)) out->Flag("--moe-grouped-gemm");
   if (framework.has_transformer_engine() && !framework.transformer_engine()) {
     out->Add("--transformer-impl", "local");
   }
@@ -236,7 +252,7 @@ absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run) {
   WriteLayout(run, &out, &refusals);
   out.Add("--seq-length", training.sequence_length());
   out.Add("--train-samples", SequenceCount(training));
-  WritePrecision(training.precision(), &out, &refusals);
+  WritePrecision(run.request, &out, &refusals);
   WriteOptimizer(run.request, &out, &refusals);
   WriteRecompute(run, &out, &refusals);
   WriteKernels(run, &out);

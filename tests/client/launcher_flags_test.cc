@@ -237,6 +237,20 @@ TEST(FromLauncher, ReadsFilesAndStandardInput) {
   std::filesystem::remove(file);
 }
 
+TEST(FromLauncher, IsForSearchesAndMemoryToo) {
+  Server server;
+  Ran ran = server.Run({"search", "toy", "--devices=64", "--from-megatron",
+                        "--tensor-model-parallel-size 8 --global-batch-size 128"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(server.plans.request.options().search(), v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  EXPECT_EQ(server.plans.request.layout().parallel().tensor_parallel_size(), 8);
+  server.plans.response.mutable_plan()->mutable_memory()->add_stages();
+  ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --lr 1"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "ignored: --lr\n");
+  EXPECT_EQ(server.plans.request.cluster().device_count(), 4);
+}
+
 TEST(FromLauncher, NamesTheFileThatIsWrong) {
   Server server;
   const std::string file = TemporaryFile("wrong.json", R"({"train_batch_size": 0})");

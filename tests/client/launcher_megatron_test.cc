@@ -195,6 +195,10 @@ TEST(Megatron, RefusesWhatItHasNoArgumentFor) {
       {R"({"training": {"optimizer": {"kind": "KIND_LION"}}})", "--optimizer=lion"},
       {R"({"training": {"precision": {"weight_data_type": "DATA_TYPE_FP32"}}})",
        "--weight-data-type: weights are stored as they are computed with"},
+      {R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
+                                      "weight_data_type": "DATA_TYPE_FP8"}},
+           "layout": {"sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
+       "--weight-data-type: in fp8 it takes the distributed optimizer, --zero=1"},
       {R"({"layout": {"framework": {"kind": "KIND_DEEPSPEED"}}})", "--framework=deepspeed"},
       {R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_NONE", "offload_optimizer": true}}})",
        "--offload-optimizer: it takes the distributed optimizer, --zero=1"},
@@ -202,6 +206,17 @@ TEST(Megatron, RefusesWhatItHasNoArgumentFor) {
   for (const auto& [changes, refusal] : cases) {
     EXPECT_THAT(RefusalOf(DenseLaunch(changes)), HasSubstr(refusal)) << changes;
   }
+}
+
+TEST(Megatron, RecomputesActivationsOfGroupedExpertsAlone) {
+  LaunchedRun run =
+      ExpertLaunch(R"({"layout": {"kernels": {"recompute_activation_function": true}}})");
+  EXPECT_THAT(RefusalOf(run), HasSubstr("it recomputes those of experts alone"));
+  run.model.mutable_decoder()->mutable_layers()->DeleteSubrange(0, 1);
+  run.model.mutable_layer_kinds()->DeleteSubrange(0, 1);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("it takes --grouped-experts=true"));
+  run.request.mutable_layout()->mutable_framework()->set_grouped_experts(true);
+  ExpectReadBack(run);
 }
 
 TEST(Megatron, NamesEveryRefusalAtOnce) {
