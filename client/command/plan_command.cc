@@ -88,7 +88,8 @@ constexpr char kHelp[] =
     "        --devices=64 --gbs=128 --sequence-length=8192 --recompute=none --emit=megatron\n"
     "    sextant plan mixtral-8x7b --accelerator=h100-sxm --devices=64 --from-megatron='--bf16\n"
     "        --tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 8\n"
-    "        --global-batch-size 256 --seq-length 4096 --train-iters 1000'\n"
+    "        --use-distributed-optimizer --global-batch-size 256 --seq-length 4096\n"
+    "        --train-iters 1000'\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
