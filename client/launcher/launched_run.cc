@@ -143,6 +143,11 @@ void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
 }
 
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
+  const v1::ModelChanges& changes = read.request.model().changes();
+  if (changes.has_vocabulary_multiple() && !request->model().changes().has_vocabulary_multiple()) {
+    request->mutable_model()->mutable_changes()->set_vocabulary_multiple(
+        changes.vocabulary_multiple());
+  }
   const bool follows = read.sequences_per_rank > 0 || read.state_copies > 0 || read.step_count > 0;
   if (!follows || request->cluster().device_count() <= 0) return;
   v1::RunLayout* layout = request->mutable_layout();

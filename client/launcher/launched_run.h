@@ -47,7 +47,8 @@ struct LauncherRead {
 // Puts what was read into `*request`. A model that was read replaces its model.
 void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
 
-// Fills in the fields that follow from the devices in `*request`, unless it has them.
+// Fills in the fields that follow from the devices in `*request`, and how the launcher pads the
+// vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
 
 // `a` x `b`, both above 0. Absent where it exceeds int64.

@@ -215,12 +215,14 @@ TEST(FromLauncher, FlagsOverrideWhatItSays) {
 
 TEST(FromLauncher, AModelFlagReplacesItsModel) {
   Server server;
-  const Ran ran = server.Run(
-      {"plan", "toy", "--devices=64", "--from-megatron", "--num-layers 2 --micro-batch-size 2"});
+  const Ran ran =
+      server.Run({"plan", "toy", "--devices=64", "--from-megatron",
+                  "--num-layers 2 --micro-batch-size 2 --make-vocab-size-divisible-by 64"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(server.plans.request.model().preset(), "toy");
   EXPECT_FALSE(server.plans.request.model().has_architecture());
   EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 2);
+  EXPECT_EQ(server.plans.request.model().changes().vocabulary_multiple(), 64);
 }
 
 TEST(FromLauncher, ReadsFilesAndStandardInput) {
