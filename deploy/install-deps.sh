@@ -12,13 +12,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# libtomlplusplus-dev reads torchtitan's configurations. CLI11's own reader of TOML takes no lists
+# of lists or over several lines, no "#" in a text, and wrong lines for settings.
 readonly PROGRAMS=(
   g++ cmake ninja-build ccache pkg-config
   libgrpc++-dev libgrpc-dev protobuf-compiler-grpc grpc-proto
   libprotobuf-dev protobuf-compiler
   libabsl-dev
   prometheus-cpp-dev libcpp-httplib-dev libssl-dev
-  libcli11-dev nlohmann-json3-dev
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libdnnl2
 )
 readonly TESTS=(

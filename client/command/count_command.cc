@@ -199,6 +199,9 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
   AddModel(count, command);
   AddFieldFlag({"--include-tensors,--tensors", "include_tensors", "list every parameter tensor"},
                request, command);
+  AddFieldFlag({"--include-architecture,--shape", "include_architecture",
+                "its shape too, as --architecture reads it"},
+               request, command);
   AddTexts(
       "--sequence-length,--sequence", "count FLOPs: [COUNTx]LENGTH[:ENCODER_LENGTH]; repeatable",
       [request](const std::string& text) { return AddSequences(text, request->mutable_step()); },

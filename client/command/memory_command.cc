@@ -154,7 +154,7 @@ grpc::Status Ask(const Flags& flags, const v1::PlanRunRequest& request, const Co
 
 int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
+  grpc::Status status = BuildPlanRequest(flags.plan, streams, &request);
   v1::PlanRunResponse response;
   std::vector<std::string> filled_in;
   if (status.ok()) {

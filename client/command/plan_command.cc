@@ -83,6 +83,13 @@ constexpr char kHelp[] =
     "\\\n"
     "        --failures-per-device-hour=2e-5 --restart-duration=10m \\\n"
     "        --checkpoint-write-bytes-per-second=1e12 --deadline=2040-01-01\n"
+    "  The fastest layout as its launcher's arguments or file; and a run's own, planned:\n"
+    "    sextant plan llama-3.1-70b --tokens=1T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
+    "        --devices=64 --gbs=128 --sequence-length=8192 --recompute=none --emit=megatron\n"
+    "    sextant plan mixtral-8x7b --accelerator=h100-sxm --devices=64 --from-megatron='--bf16\n"
+    "        --tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 8\n"
+    "        --use-distributed-optimizer --global-batch-size 256 --seq-length 4096\n"
+    "        --train-iters 1000'\n"
     "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
@@ -171,9 +178,18 @@ void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
 
 struct PlanCommandFlags {
   PlanRequestFlags plan;
+  Emission emission;
   std::string svg_file;  // "" for none
   bool layouts = false;  // `sextant search`: the best layouts alone
 };
+
+// True where a flag gives the model, which then replaces a launcher's.
+bool GivesModel(const PlanRequestFlags& flags) {
+  return absl::c_any_of(flags.given.paths(), NamesModel) ||
+         absl::c_any_of(flags.files, [](const PlanRequestFlags::File& file) {
+           return NamesModel(file.flag->field);
+         });
+}
 
 // The warnings that say why there is no time of a step; else what it takes.
 std::string WhyNoStep(const v1::Plan& plan) {
@@ -208,33 +224,58 @@ void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
   options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
 }
 
+// Fills `*request` and asks the server for its plan.
+grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams,
+                 v1::PlanRunRequest* request, v1::PlanRunResponse* response) {
+  grpc::Status status = BuildPlanRequest(flags.plan, streams, request);
+  if (status.ok()) status = PrepareEmission(flags.emission, line, request);
+  if (!status.ok()) return status;
+  ShowAll(request);
+  SearchUnlessLaidOut(flags.layouts, request);
+  if (request->has_economics()) StartNow(streams.now(), request->mutable_economics());
+  status = Call(line.server, &v1::PlanningService::Stub::PlanRun, *request, response);
+  if (status.ok() && !ExitCodeOfVerdict(response->plan().verdict()).has_value()) {
+    return Incomplete("verdict that this client knows");
+  }
+  return status;
+}
+
+// Writes the pictures and files that flags ask for.
+absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
+                        const v1::Plan& plan, const LauncherFile& emitted) {
+  if (!flags.svg_file.empty()) {
+    const absl::Status drawn = DrawStep(request, plan, flags.svg_file);
+    if (!drawn.ok()) return drawn;
+  }
+  if (flags.emission.file.empty()) return absl::OkStatus();
+  return WriteText(flags.emission.file, emitted.text);
+}
+
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
   v1::PlanRunResponse response;
-  if (status.ok()) {
-    ShowAll(&request);
-    SearchUnlessLaidOut(flags.layouts, &request);
-    if (request.has_economics()) StartNow(streams.now(), request.mutable_economics());
-    status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
-  }
-  const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
-  if (status.ok() && !exit_code.has_value()) {
-    status = Incomplete("verdict that this client knows");
+  grpc::Status status = Ask(flags, line, streams, &request, &response);
+  LauncherFile emitted;
+  if (status.ok() && flags.emission.wanted()) {
+    status = Emit(flags.emission, line, &request, &response, &emitted);
   }
   if (!status.ok()) {
     return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
                   return DefaultTargetsHint(request.model().changes(), error);
                 }});
   }
-  if (!flags.svg_file.empty()) {
-    const absl::Status drawn = DrawStep(request, response.plan(), flags.svg_file);
-    if (!drawn.ok()) return FailToWrite(drawn, line, streams);
+  const absl::Status written = WriteFiles(flags, request, response.plan(), emitted);
+  if (!written.ok()) return FailToWrite(written, line, streams);
+  streams.err << EmissionNotes(emitted);
+  const ExitCode exit_code = *ExitCodeOfVerdict(response.plan().verdict());
+  if (flags.emission.wanted() && flags.emission.file.empty()) {
+    streams.out << emitted.text;
+    return exit_code;
   }
   const std::string text =
       flags.layouts ? LayoutsText(response.plan()) : PlanText(response, streams.now());
   streams.out << (line.json() ? ProtoJson(response) : Printable(text));
-  return *exit_code;
+  return exit_code;
 }
 
 }  // namespace
@@ -255,6 +296,7 @@ void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
       ->add_option("--request", flags->request_file, "a PlanRunRequest in proto JSON; - is stdin")
       ->type_name("FILE")
       ->check(CheckFileOrInput);
+  AddLauncherSource(&flags->launcher, command);
 }
 
 void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command) {
@@ -273,19 +315,25 @@ void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comma
   ShowValues(flag.names, ValueName(field), option);
 }
 
-grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
                               v1::PlanRunRequest* request) {
   grpc::Status ways = CheckWays(flags);
   if (!ways.ok()) return ways;
   if (!flags.request_file.empty()) {
-    grpc::Status read = ReadMessage(flags.request_file, in, request);
+    grpc::Status read = ReadMessage(flags.request_file, streams.in, request);
     if (!read.ok()) return read;
   }
+  LauncherRead launched;
+  grpc::Status read = ReadLauncherSource(flags.launcher, !GivesModel(flags), streams.in, &launched);
+  if (!read.ok()) return read;
+  Merge(launched, request);
   Override(flags, request);
   for (const PlanRequestFlags::File& file : flags.files) {
-    grpc::Status read = ReadFile(file, in, request);
+    read = ReadFile(file, streams.in, request);
     if (!read.ok()) return read;
   }
+  Complete(launched, request);
+  streams.err << LauncherNotes(launched);
   if (absl::c_linear_search(flags.given.paths(), "model.changes.adapters.rank")) {
     AddDefaultTargets(request->mutable_model()->mutable_changes());
   }
@@ -311,6 +359,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
   for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
   command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
       ->type_name("FILE");
+  AddEmission(&flags->emission, command);
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return Run(*flags, read, streams);
   });

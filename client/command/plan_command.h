@@ -6,11 +6,12 @@
 #include <google/protobuf/field_mask.pb.h>
 #include <grpcpp/support/status.h>
 
-#include <istream>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/command/command.h"
+#include "client/command/launcher_flags.h"
 #include "client/flags/field_flag.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -24,6 +25,7 @@ struct PlanRequestFlags {
   };
 
   std::string request_file;           // "" where none was given, "-" for standard input
+  LauncherSource launcher;            // a launcher's file, which overrides that one
   v1::PlanRunRequest request;         // the values of all other flags but `files`
   google::protobuf::FieldMask given;  // the fields that they set
   std::vector<File> files;
@@ -35,21 +37,23 @@ void ShowAll(v1::PlanRunRequest* request);
 // A run with a deadline starts at `now`, unless the request says when.
 void StartNow(absl::Time now, v1::EconomicsSpec* economics);
 
-// Adds --request to `command`, and the flag of one field, which has to outlive it as `*flags` does.
+// Adds to `command` --request and the launchers' files, and the flag of one field, which has to
+// outlive it as `*flags` does.
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);
 void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command);
 
-// Fills `*request` from --request's file (or `in`, where that is "-") and then from the flags,
-// which override the file. Sets only what was given: defaults and ranges are the server's.
+// Fills `*request` from --request's file (or streams.in, where that is "-"), from a launcher's file
+// and then from the flags; each overrides those before. Sets only what was given: defaults and
+// ranges are the server's. Says on streams.err what it ignored of the launcher's file.
 //
 // The ways to give a model exclude each other, so a model flag replaces the whole model of the
 // file. Two model flags are both sent, and the server reports the conflict. The same holds for the
 // ways to name devices.
 //
 // Errors: INVALID_ARGUMENT, reason REQUEST_MALFORMED where a file is not proto JSON of
-// its message, REQUEST_TOO_LARGE where it holds more than kMaxRequestBytes, or a config.json
-// more than kMaxConfigBytes.
-grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
+// its message, or no launcher's, REQUEST_TOO_LARGE where it holds more than kMaxRequestBytes, or a
+// config.json more than kMaxConfigBytes.
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
                               v1::PlanRunRequest* request);
 
 }  // namespace sextant::client

@@ -148,8 +148,8 @@ CLI::Option* AddTexts(const char* names, const char* help, const Reader& read, C
   return option->type_name("")->check(ReadsBy(read));
 }
 
-void AddChoices(CLI::Option* option, const std::string& choices) {
-  option->type_name(choices)->check(Check([choices](const std::string& text) -> std::string {
+CLI::Option* AddChoices(CLI::Option* option, const std::string& choices) {
+  return option->type_name(choices)->check(Check([choices](const std::string& text) -> std::string {
     const std::vector<std::string> known = absl::StrSplit(choices, '|');
     // The API spells its names with '_'.
     if (absl::c_linear_search(known, absl::StrReplaceAll(text, {{"_", "-"}}))) return "";

@@ -64,9 +64,9 @@ CLI::Option* AddText(const char* names, const char* help, const Reader& read, CL
 // that follow. Calls `read` for each, in order.
 CLI::Option* AddTexts(const char* names, const char* help, const Reader& read, CLI::App* app);
 
-// Lets `option` take one of `choices`, "text|json". Help and completion read them from the name of
-// the option's type.
-void AddChoices(CLI::Option* option, const std::string& choices);
+// Lets `option`, which it returns, take one of `choices`, "text|json". Help and completion read
+// them from the name of the option's type.
+CLI::Option* AddChoices(CLI::Option* option, const std::string& choices);
 
 // Adds a flag or an argument that takes one of an enum's values by name, as AddChoices() does, and
 // calls `take` with its number. AddEnums()'s may be repeated.

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/io/message_file.h"
 #include "client/report/model_flops_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
@@ -196,6 +197,12 @@ bool HasTwoStacks(const v1::CountModelResponse& response) {
   return has("encoder") && has("decoder");
 }
 
+std::string ArchitectureSection(const v1::CountModelResponse& response) {
+  if (!response.has_architecture()) return "";
+  return absl::StrCat("\nArchitecture, for --architecture=FILE\n",
+                      ProtoJson(response.architecture()));
+}
+
 }  // namespace
 
 std::string ParametersHeadline(const std::string& model, const v1::ParameterCounts& parameters) {
@@ -258,6 +265,7 @@ std::string CountText(const CountCommand& command, const v1::CountModelResponse&
     if (command.kaplan) absl::StrAppend(&out, KaplanSection(response.flops()));
   }
   return absl::StrCat(out, StagesSection(response.stages()), TensorsSection(response.tensors()),
+                      ArchitectureSection(response),
                       IgnoredFieldsSection(response.ignored_config_fields()), "\n",
                       Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
 }

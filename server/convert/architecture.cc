@@ -216,6 +216,120 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
   return out;
 }
 
+void FeedForwardTo(const FeedForwardSpec& spec, v1::FeedForward* out) {
+  out->set_kind(static_cast<v1::FeedForward::Kind>(spec.kind));
+  out->set_size(spec.size);
+  out->set_input_bias(spec.input_bias);
+  out->set_output_bias(spec.output_bias);
+}
+
+void LatentTo(const LatentSpec& spec, v1::Attention::Latent* out) {
+  if (spec.query_rank != 0) out->set_query_rank(spec.query_rank);
+  out->set_key_value_rank(spec.key_value_rank);
+  out->set_rotary_size(spec.rotary_size);
+  out->set_down_bias(spec.down_bias);
+}
+
+// `usual` is the mask that an absent one means.
+void AttentionTo(const AttentionSpec& spec, AttentionMask usual, v1::Attention* out) {
+  out->set_head_count(spec.head_count);
+  if (spec.key_value_head_count != spec.head_count) {
+    out->set_key_value_head_count(spec.key_value_head_count);
+  }
+  out->set_query_key_head_size(spec.query_key_head_size);
+  if (spec.value_head_size != spec.query_key_head_size) {
+    out->set_value_head_size(spec.value_head_size);
+  }
+  if (spec.latent.has_value()) LatentTo(*spec.latent, out->mutable_latent());
+  out->set_query_bias(spec.query_bias);
+  out->set_key_bias(spec.key_bias);
+  out->set_value_bias(spec.value_bias);
+  out->set_output_bias(spec.output_bias);
+  out->set_query_key_norm(static_cast<v1::Attention::QueryKeyNorm>(spec.query_key_norm));
+  out->set_query_key_norm_variant(static_cast<v1::NormVariant>(spec.query_key_norm_variant));
+  out->set_sinks(spec.sinks);
+  if (spec.mask != usual) {
+    out->set_mask(spec.mask == AttentionMask::kFull ? v1::ATTENTION_MASK_FULL
+                                                    : v1::ATTENTION_MASK_CAUSAL);
+  }
+  if (spec.window != 0) out->set_window(spec.window);
+  if (spec.chunk != 0) out->set_chunk(spec.chunk);
+}
+
+void ExpertsTo(const ExpertsSpec& spec, v1::Experts* out) {
+  out->set_expert_count(spec.expert_count);
+  out->set_experts_per_token(spec.experts_per_token);
+  FeedForwardTo(spec.expert, out->mutable_expert());
+  out->set_shared_expert_count(spec.shared_expert_count);
+  if (spec.shared_expert_count > 0) {
+    FeedForwardTo(spec.shared_expert, out->mutable_shared_expert());
+  }
+  out->set_shared_expert_gate(spec.shared_expert_gate);
+  out->set_router_bias(spec.router_bias);
+  out->set_router_correction_bias(spec.router_correction_bias);
+  out->set_group_count(spec.group_count);
+  out->set_groups_per_token(spec.groups_per_token);
+}
+
+// NormsFrom() fills in what is left out.
+void NormsTo(const LayerSpec& layer, v1::LayerKind* out) {
+  const LayerNorms& norms = layer.norms;
+  if (norms == NormsFrom(*out)) return;
+  v1::LayerKind::Norms* wire = out->mutable_norms();
+  wire->set_before_attention(norms.before_attention);
+  wire->set_after_attention(norms.after_attention);
+  wire->set_before_cross_attention(norms.before_cross_attention);
+  wire->set_before_feed_forward(norms.before_feed_forward);
+  wire->set_after_feed_forward(norms.after_feed_forward);
+  wire->set_after_cross_attention(norms.after_cross_attention);
+}
+
+void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
+  out->set_name(layer.name);
+  out->set_norm(static_cast<v1::NormVariant>(layer.norm));
+  if (layer.attention.has_value()) {
+    AttentionTo(*layer.attention, AttentionMask::kCausal, out->mutable_attention());
+  }
+  if (layer.cross_attention.has_value()) {
+    AttentionTo(*layer.cross_attention, AttentionMask::kFull, out->mutable_cross_attention());
+  }
+  if (layer.feed_forward.has_value()) {
+    FeedForwardTo(*layer.feed_forward, out->mutable_feed_forward());
+  }
+  if (layer.experts.has_value()) ExpertsTo(*layer.experts, out->mutable_experts());
+  NormsTo(layer, out);
+}
+
+void StackTo(const ArchitectureSpec& spec, const StackSpec& stack, v1::Architecture::Stack* out) {
+  for (const LayerRun& run : stack.layers) {
+    v1::Architecture::LayerRun* wire = out->add_layers();
+    wire->set_layer_kind(spec.layer_kinds[static_cast<size_t>(run.layer_kind)].name);
+    wire->set_count(run.count);
+    wire->set_frozen(run.frozen);
+  }
+  out->set_learned_position_count(stack.learned_position_count);
+  out->set_relative_position_bucket_count(stack.relative_position_bucket_count);
+  out->set_embedding_norm(stack.embedding_norm);
+  if (!stack.final_norm) out->set_final_norm(false);
+}
+
+void EmbeddingTo(const EmbeddingSpec& spec, v1::Architecture::Embedding* out) {
+  out->set_vocabulary_size(spec.vocabulary_size);
+  if (spec.padded_vocabulary_size != 0) {
+    out->set_padded_vocabulary_size(spec.padded_vocabulary_size);
+  }
+  if (spec.embedding_size != 0) out->set_embedding_size(spec.embedding_size);
+  out->set_token_type_count(spec.token_type_count);
+}
+
+void OutputTo(const OutputSpec& spec, v1::Architecture::Output* out) {
+  out->set_head(static_cast<v1::OutputHead>(spec.head));
+  out->set_head_bias(spec.head_bias);
+  out->set_transform(spec.transform);
+  out->set_pooler(spec.pooler);
+  out->set_pooled_class_count(spec.pooled_class_count);
+}
+
 }  // namespace
 
 ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view path,
@@ -246,6 +360,22 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
                                .layer_kind = NumberOf(ahead.layer_kind(), kinds, at, violations)};
   if (ahead.has_final_norm()) out.multi_token_prediction->final_norm = ahead.final_norm();
   return out;
+}
+
+void ArchitectureTo(const ArchitectureSpec& spec, v1::Architecture* out) {
+  out->set_hidden_size(spec.hidden_size);
+  out->set_norm(static_cast<v1::NormVariant>(spec.norm));
+  EmbeddingTo(spec.embedding, out->mutable_embedding());
+  for (const LayerSpec& layer : spec.layer_kinds) LayerKindTo(layer, out->add_layer_kinds());
+  if (!spec.encoder.layers.empty()) StackTo(spec, spec.encoder, out->mutable_encoder());
+  if (!spec.decoder.layers.empty()) StackTo(spec, spec.decoder, out->mutable_decoder());
+  OutputTo(spec.output, out->mutable_output());
+  if (!spec.multi_token_prediction.has_value()) return;
+  const MultiTokenPredictionSpec& ahead = *spec.multi_token_prediction;
+  v1::Architecture::MultiTokenPrediction* wire = out->mutable_multi_token_prediction();
+  wire->set_module_count(ahead.module_count);
+  wire->set_layer_kind(spec.layer_kinds[static_cast<size_t>(ahead.layer_kind)].name);
+  if (!ahead.final_norm) wire->set_final_norm(false);
 }
 
 }  // namespace sextant::server

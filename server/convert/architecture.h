@@ -1,4 +1,4 @@
-// An architecture and its kinds of layers, from the wire.
+// An architecture and its kinds of layers, from the wire and to it.
 #ifndef SEXTANT_SERVER_CONVERT_ARCHITECTURE_H_
 #define SEXTANT_SERVER_CONVERT_ARCHITECTURE_H_
 
@@ -14,6 +14,11 @@ namespace sextant::server {
 // `violations`.
 ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view path,
                                   FieldViolations& violations);
+
+// Writes `spec`, which has passed CheckArchitecture(), but for what the wire says elsewhere: its
+// adapters and frozen components. Leaves out what is a field's default, so that ArchitectureFrom()
+// reads the same.
+void ArchitectureTo(const ArchitectureSpec& spec, v1::Architecture* out);
 
 }  // namespace sextant::server
 

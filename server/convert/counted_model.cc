@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/model/architecture/model_weights.h"
+#include "server/convert/architecture.h"
 #include "server/convert/enums.h"
 
 namespace sextant::server {
@@ -186,6 +187,7 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
       TensorTo(architecture, tensor, out->add_tensors());
     }
   }
+  if (request.include_architecture()) ArchitectureTo(architecture, out->mutable_architecture());
   if (!spec.model.hugging_face_config.has_value()) return;
   for (const std::string& field : spec.model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(field);

@@ -99,6 +99,7 @@ TEST(BuildCountRequest, FillsEveryField) {
                       "--freeze=bias,router",
                       "--freeze-layers=3",
                       "--tensors",
+                      "--include-architecture",
                       "--conventions"},
                      R"({"model": {"preset": "mixtral-8x7b", "changes": {"vocabulary_multiple": 128,
             "adapters": {"rank": 16, "targets": ["attention.query", "attention.value"]},
@@ -112,7 +113,7 @@ TEST(BuildCountRequest, FillsEveryField) {
             "virtual_stage_count": 2, "layers_per_chunk": [8, 8, 7],
             "expert_parallel_size": 16, "expert_tensor_parallel_size": 1,
             "split_key_value_heads": true},
-          "include_tensors": true})");
+          "include_tensors": true, "include_architecture": true})");
 }
 
 TEST(BuildCountRequest, AdaptsWhatIsNamedInPlaceOfTheDefault) {

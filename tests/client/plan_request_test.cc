@@ -46,7 +46,9 @@ Built Build(const std::vector<std::string>& args, const std::string& input = "")
   }
   std::istringstream in(input);
   Built built;
-  built.status = BuildPlanRequest(flags, in, &built.request);
+  std::ostringstream out;
+  std::ostringstream err;
+  built.status = BuildPlanRequest(flags, {.in = in, .out = out, .err = err}, &built.request);
   return built;
 }
 

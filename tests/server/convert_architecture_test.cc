@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -170,6 +171,56 @@ TEST(CountSpecFrom, CarriesStepAndLayout) {
   EXPECT_TRUE(spec.layout->split_key_value_heads);
 }
 
+// What is not a default in it.
+constexpr char kUnusual[] = R"json({
+    "hidden_size": 1, "norm": "NORM_VARIANT_LAYER_NORM",
+    "embedding": {"vocabulary_size": 2, "padded_vocabulary_size": 3, "embedding_size": 4,
+                  "token_type_count": 5},
+    "layer_kinds": [
+      {"name": "a", "norm": "NORM_VARIANT_RMS_NORM",
+       "norms": {"before_attention": true, "after_attention": true, "before_cross_attention": true,
+                 "before_feed_forward": false, "after_feed_forward": true,
+                 "after_cross_attention": true},
+       "attention": {"head_count": 6, "key_value_head_count": 7, "query_key_head_size": 8,
+                     "value_head_size": 9,
+                     "latent": {"query_rank": 10, "key_value_rank": 11, "rotary_size": 12,
+                                "down_bias": true},
+                     "query_bias": true, "key_bias": true, "value_bias": true, "output_bias": true,
+                     "query_key_norm": "QUERY_KEY_NORM_ALL_HEADS",
+                     "query_key_norm_variant": "NORM_VARIANT_LAYER_NORM", "sinks": true,
+                     "mask": "ATTENTION_MASK_FULL", "window": 13, "chunk": 14},
+       "cross_attention": {"head_count": 15, "query_key_head_size": 16,
+                           "mask": "ATTENTION_MASK_CAUSAL"},
+       "feed_forward": {"kind": "KIND_PLAIN", "size": 17, "input_bias": true,
+                        "output_bias": true}},
+      {"name": "b",
+       "experts": {"expert_count": 18, "experts_per_token": 19,
+                   "expert": {"kind": "KIND_GATED", "size": 20}, "shared_expert_count": 21,
+                   "shared_expert": {"kind": "KIND_GATED", "size": 22}, "shared_expert_gate": true,
+                   "router_bias": true, "router_correction_bias": true, "group_count": 23,
+                   "groups_per_token": 24}}],
+    "encoder": {"layers": [{"layer_kind": "b", "count": 25, "frozen": true}],
+                "learned_position_count": 26, "relative_position_bucket_count": 27,
+                "embedding_norm": true, "final_norm": false},
+    "decoder": {"layers": [{"layer_kind": "a", "count": 28}, {"layer_kind": "b", "count": 29}]},
+    "output": {"head": "OUTPUT_HEAD_TIED", "head_bias": true, "transform": true, "pooler": true,
+               "pooled_class_count": 30},
+    "multi_token_prediction": {"module_count": 31, "layer_kind": "b", "final_norm": false}})json";
+
+TEST(ArchitectureTo, WritesWhatArchitectureFromReads) {
+  for (const char* json : {kUnusual, R"json({"hidden_size": 1, "embedding": {"vocabulary_size": 2},
+      "layer_kinds": [{"name": "a", "attention": {"head_count": 3, "query_key_head_size": 4},
+                       "feed_forward": {"kind": "KIND_GATED", "size": 5}}],
+      "decoder": {"layers": [{"layer_kind": "a", "count": 6}]}, "output": {}})json"}) {
+    v1::Architecture written;
+    ArchitectureTo(ArchitectureOf(json), &written);
+    google::protobuf::util::MessageDifferencer differ;
+    std::string difference;
+    differ.ReportDifferencesToString(&difference);
+    EXPECT_TRUE(differ.Compare(MessageOf<v1::Architecture>(json), written)) << difference;
+  }
+}
+
 // The messages above set every field of the API.
 TEST(ArchitectureFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::Architecture::descriptor()->field_count(), 8);
@@ -184,7 +235,7 @@ TEST(ArchitectureFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::Attention::Latent::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::FeedForward::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::Experts::descriptor()->field_count(), 10);
-  EXPECT_EQ(v1::CountModelRequest::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::CountModelRequest::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::TrainingStep::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::TrainingStep::SequenceGroup::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);

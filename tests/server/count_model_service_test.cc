@@ -50,6 +50,7 @@ TEST_F(CountModelServiceTest, CountsAMixtureAsItsHandCountsSay) {
                              {"step", step_},
                              {"include_components", true},
                              {"include_tensors", true}});
+  EXPECT_FALSE(answer.contains("architecture"));
   EXPECT_EQ(answer["model_name"], "architecture");
   EXPECT_EQ(NumberAt(answer, "/parameters/total"), 46'702'792'704);
   EXPECT_EQ(NumberAt(answer, "/parameters/active"), 12'879'925'248);
@@ -75,6 +76,22 @@ TEST_F(CountModelServiceTest, CountsAMixtureAsItsHandCountsSay) {
   for (const json& tensor : answer["tensors"]) tensors += NumberAt(tensor, "/parameter_count");
   EXPECT_EQ(tensors, 46'702'792'704);
   EXPECT_FALSE(answer["engine_version"].get<std::string>().empty());
+}
+
+// GPT-2's 50,257 tokens are padded to 393 x 128.
+TEST_F(CountModelServiceTest, TellsTheShapeOfAModelWithItsChanges) {
+  const json answer =
+      Count({{"model", {{"preset", "gpt2"}, {"changes", {{"vocabulary_multiple", 128}}}}},
+             {"include_architecture", true}});
+  EXPECT_EQ(NumberAt(answer, "/architecture/hidden_size"), 768);
+  EXPECT_EQ(NumberAt(answer, "/architecture/embedding/vocabulary_size"), 50'257);
+  EXPECT_EQ(NumberAt(answer, "/architecture/embedding/padded_vocabulary_size"), 50'304);
+  EXPECT_EQ(NumberAt(answer, "/architecture/decoder/layers/0/count"), 12);
+  EXPECT_EQ(NumberAt(answer, "/architecture/decoder/learned_position_count"), 1024);
+  EXPECT_EQ(NumberAt(answer, "/architecture/layer_kinds/0/attention/head_count"), 12);
+  // What was told counts the same.
+  const json again = Count({{"model", {{"architecture", answer["architecture"]}}}});
+  EXPECT_EQ(again["parameters"]["total"], answer["parameters"]["total"]);
 }
 
 TEST_F(CountModelServiceTest, LeavesOutWhatIsNotAskedFor) {

@@ -1,0 +1,108 @@
+// A planned run in the form that launchers are written from, and read into.
+#ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
+#define SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "sextant/v1/architecture.pb.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::client {
+
+struct LaunchedRun {
+  v1::PlanRunRequest request;    // its layout and training.recompute are those that were planned
+  v1::Architecture model = {};   // its shape, without request.model.changes
+  std::string model_name = {};   // as the plan has it
+  int64_t devices_per_node = 0;  // 0: not known
+  double elapsed_seconds = 0;    // the high end of the predicted run; 0: none was predicted
+  std::string script = {};       // the training script; "": the job script's first argument
+};
+
+// A launcher's file, and the settings that the user's own script has to make because the launcher
+// has none for them, by their flags.
+struct LauncherFile {
+  std::string text = {};
+  std::vector<std::string> left_out = {};
+  std::string instead = {};  // why it is not the fastest layout that a search found; "" where it is
+};
+
+// A run as its launcher's file says it.
+struct LauncherRead {
+  v1::PlanRunRequest request = {};        // what the file says, and nothing else
+  std::vector<std::string> ignored = {};  // settings that no field stands for
+  std::vector<std::string> open = {};     // settings that the file leaves to another program
+
+  // These become fields once the number of devices is known; 0 where the file does not say it.
+  int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
+  int64_t state_copies = 0;        // of sharded state: the size of a shard's group
+  int64_t step_count = 0;          // steps of the run: its tokens
+};
+
+// Puts what was read into `*request`. A model that was read replaces its model.
+void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
+
+// Fills in the fields that follow from the devices in `*request`, and how the launcher pads the
+// vocabulary of any model, unless it has them.
+void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
+
+// `a` x `b`, both above 0. Absent where it exceeds int64.
+std::optional<int64_t> Product(int64_t a, int64_t b);
+
+// Sizes of a layout, with the API's defaults where the request leaves them out.
+struct LaunchSizes {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t virtual_stages = 1;
+  int64_t context = 1;
+  int64_t expert = 1;
+  int64_t data = 1;  // ranks that train on different sequences
+  int64_t micro_batch = 1;
+  int64_t global_batch = 0;  // 0: not given
+  bool sequence_parallel = false;
+  v1::ZeroStage zero = v1::ZERO_STAGE_NONE;
+};
+LaunchSizes SizesOf(const v1::PlanRunRequest& request);
+
+// Sequences that the run trains on, the last one filled up. 0 without a sequence length.
+int64_t SequenceCount(const v1::TrainingSpec& training);
+
+// True for types of 8 bits or fewer, which launchers write in addition to bf16.
+bool IsNarrow(v1::DataType type);
+
+// One field of the request, and the values of it that a launcher can express.
+struct Expressible {
+  const char* field;           // its path
+  const char* only = nullptr;  // "0|none": those values; nullptr: any
+};
+
+// Parts of a request that a launcher cannot express, by flag.
+class Refusals {
+ public:
+  // `launcher` is its name, "DeepSpeed".
+  explicit Refusals(std::string launcher) : launcher_(std::move(launcher)) {}
+
+  // Refuses each field of the layout, the training and the model's changes that `request` sets and
+  // `table` does not have, or has for other values alone. Passes over what describes software and
+  // tells no launcher anything, such as the bytes of workspaces.
+  void Check(const v1::PlanRunRequest& request, absl::Span<const Expressible> table);
+
+  // Refuses a flag: "--gbs: `why`".
+  void Add(const std::string& flag, const std::string& why);
+
+  // INVALID_ARGUMENT naming every refused flag; OK without any.
+  absl::Status status() const;
+
+ private:
+  std::string launcher_;
+  std::vector<std::string> refused_;
+};
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_

@@ -1,0 +1,250 @@
+// Runs as DeepSpeed's configuration, and back; and as a job script.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/launcher/deepspeed.h"
+#include "client/launcher/slurm.h"
+#include "tests/client/sample_launch.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+LaunchedRun Launch(const std::string& changes = "") {
+  LaunchedRun run = DenseLaunch(R"({"layout": {"framework": {"kind": "KIND_DEEPSPEED"}}})");
+  run.request.mutable_training()->clear_recompute();  // the script's
+  v1::RunLayout* layout = run.request.mutable_layout();
+  layout->clear_parallel();  // sizes of 1 are left out
+  layout->clear_context_parallel_size();
+  return Changed(run, changes);
+}
+
+LauncherRead Read(const std::string& text) {
+  const absl::StatusOr<LauncherRead> read = ReadDeepspeed(text);
+  EXPECT_TRUE(read.ok()) << text << ": " << read.status();
+  return read.ok() ? *read : LauncherRead{};
+}
+
+constexpr const char* kChanges[] = {
+    "",
+    R"({"layout": {"micro_batch_size": 2, "sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
+    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS",
+                                "offload_optimizer": true}}})",
+    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_PARAMETERS", "offload_optimizer": true,
+                                "offload_parameters": true}}})",
+    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_PARAMETERS", "shard_group_size": 8}}})",
+    R"({"layout": {"parallel": {"tensor_parallel_size": 4}, "sequence_parallel": false}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4}}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4},
+                   "kernels": {"recomputed_layers_per_block": 2}},
+        "training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
+    R"({"layout": {"context_parallel_size": 4}})",
+    R"({"layout": {"parallel": {"expert_parallel_size": 8, "expert_tensor_parallel_size": 1}}})",
+    R"({"layout": {"framework": {"reduce_bucket_elements": 200000000,
+                                 "gather_bucket_elements": 50000000}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP16",
+                                   "gradient_data_type": "DATA_TYPE_FP16"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP32"}}})",
+    R"({"training": {"optimizer": {"kind": "KIND_LION"}}})",
+};
+
+TEST(Deepspeed, ReadsBackWhatItWrote) {
+  for (const char* changes : kChanges) {
+    SCOPED_TRACE(changes);
+    const LaunchedRun run = Launch(changes);
+    const absl::StatusOr<LauncherFile> file = WriteDeepspeed(run);
+    ASSERT_TRUE(file.ok()) << file.status();
+    const LauncherRead read = Read(file->text);
+    EXPECT_THAT(read.ignored, IsEmpty()) << file->text;
+    EXPECT_THAT(read.open, IsEmpty()) << file->text;
+    v1::PlanRunRequest expected = run.request;
+    expected.mutable_training()->clear_token_count();  // the script's
+    expected.mutable_training()->clear_sequence_length();
+    EXPECT_EQ(DifferencesOf(expected, RequestAsRead(read, run.request)), "") << file->text;
+  }
+}
+
+TEST(Deepspeed, WritesTheGoldenFile) {
+  const LaunchedRun run = Launch(
+      R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"},
+          "layout": {"parallel": {"pipeline_parallel_size": 4},
+                     "sharding": {"offload_optimizer": true},
+                     "framework": {"reduce_bucket_elements": 200000000}}})");
+  const absl::StatusOr<LauncherFile> file = WriteDeepspeed(run);
+  EXPECT_EQ(file->text, LauncherGolden("dense.deepspeed.json"));
+  EXPECT_THAT(file->left_out, ElementsAre("the model", "--sequence-length", "--tokens",
+                                          "--pp=4 (its PipelineModule)"));
+}
+
+void AppendPaths(const nlohmann::json& node, const std::string& path,
+                 std::vector<std::string>* out) {
+  for (const auto& [key, value] : node.items()) {
+    const std::string at = path.empty() ? key : absl::StrCat(path, ".", key);
+    if (value.is_object()) {
+      AppendPaths(value, at, out);
+    } else {
+      out->push_back(at);
+    }
+  }
+}
+
+TEST(Deepspeed, KnowsTheOptionsOfItsRelease) {
+  const std::vector<std::string> options = LauncherOptions("deepspeed_options.txt");
+  for (const char* changes : kChanges) {
+    std::vector<std::string> paths;
+    AppendPaths(nlohmann::json::parse(WriteDeepspeed(Launch(changes))->text), "", &paths);
+    for (const std::string& path : paths) EXPECT_THAT(options, Contains(path));
+  }
+}
+
+TEST(Deepspeed, RefusesWhatItHasNoSettingFor) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "virtual_stage_count": 2}}})",
+       "--vpp=2: it takes 1 alone"},
+      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "layers_per_chunk": [15, 17]}}})",
+       "--layers-per-chunk: it has no setting for that"},
+      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2},
+                      "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS"}}})",
+       "--zero=2: with --pp it takes 0 or 1"},
+      {R"({"layout": {"parallel": {"tensor_parallel_size": 2}}})", "give --sp=false"},
+      {R"({"layout": {"sharding": {"shard_group_size": 8}}})",
+       "--shard-group-size: it takes --zero=3"},
+      {R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8"}}})",
+       "--compute-data-type=fp8: it takes fp32 or fp16 or bf16"},
+      {R"({"layout": {"kernels": {"recompute_norm_outputs": true}}})",
+       "--recompute-norm-outputs=true"},
+  };
+  for (const auto& [changes, refusal] : cases) {
+    EXPECT_THAT(std::string(WriteDeepspeed(Launch(changes)).status().message()), HasSubstr(refusal))
+        << changes;
+  }
+}
+
+// As Hugging Face's Trainer takes it.
+TEST(ReadDeepspeed, ListsWhatAccelerateFillsIn) {
+  const LauncherRead read = Read(R"({
+    "bf16": {"enabled": "auto"}, "train_batch_size": "auto",
+    "train_micro_batch_size_per_gpu": "auto", "gradient_clipping": 1.0,
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+    "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8, "overlap_comm": true,
+                          "offload_optimizer": {"device": "nvme", "pin_memory": true}}})");
+  EXPECT_THAT(read.open, ElementsAre("bf16.enabled", "optimizer.params.lr", "train_batch_size",
+                                     "train_micro_batch_size_per_gpu"));
+  EXPECT_THAT(read.ignored,
+              ElementsAre("gradient_clipping", "zero_optimization.offload_optimizer.pin_memory",
+                          "zero_optimization.overlap_comm"));
+  EXPECT_EQ(read.request.training().precision().compute_data_type(), v1::DATA_TYPE_UNSPECIFIED);
+  EXPECT_EQ(read.request.layout().framework().reduce_bucket_elements(), 500'000'000);
+  EXPECT_TRUE(read.request.layout().sharding().offload_optimizer());
+}
+
+TEST(ReadDeepspeed, ComputesTheBatchOnceDevicesAreKnown) {
+  v1::PlanRunRequest devices;
+  devices.mutable_cluster()->set_device_count(16);
+  const LauncherRead read =
+      Read(R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})");
+  EXPECT_EQ(RequestAsRead(read, devices).layout().global_batch_size(), 96);  // 2 x 3 x 16
+  EXPECT_THAT(Read(R"({"train_batch_size": 64})").open,
+              ElementsAre("train_micro_batch_size_per_gpu"));
+}
+
+TEST(ReadDeepspeed, SaysWhatToWriteInstead) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "no JSON"},
+      {"{", "no JSON"},
+      {"[]", "it holds no JSON object"},
+      {"{\"a\": \"\xff\"}", "no JSON"},
+      {std::string(200'000, '['), "no JSON"},
+      {absl::StrCat("{\"a\":", std::string(100, '['), std::string(100, ']'), "}"),
+       "nested too deeply"},
+      {R"({"train_batch_size": "many"})",
+       "train_batch_size = \"many\": write a whole number from 1"},
+      {R"({"train_batch_size": -8})", "train_batch_size = -8: write a whole number from 1 on"},
+      {R"({"train_batch_size": 1e300})", "write a whole number from 1 on"},
+      {R"({"train_batch_size": 18446744073709551615})", "write a whole number from 1 on"},
+      {R"({"train_batch_size": [1]})", "train_batch_size = [1]: write a whole number"},
+      {R"({"zero_optimization": {"stage": 4}})", "zero_optimization.stage = 4: write 0, 1, 2 or 3"},
+      {R"({"zero_optimization": {"offload_optimizer": {"device": "tape"}}})",
+       "write none, cpu or nvme"},
+      {R"({"bf16": {"enabled": 1}})", "bf16.enabled = 1: write true or false"},
+      {R"({"bf16": {"enabled": true}, "fp16": {"enabled": true}})", "enable bf16 or fp16"},
+      {R"({"data_types": {"grad_accum_dtype": "int8"}})", "write fp32, fp16 or bf16"},
+  };
+  for (const auto& [text, error] : cases) {
+    EXPECT_THAT(std::string(ReadDeepspeed(text).status().message()), HasSubstr(error))
+        << text.substr(0, 99);
+  }
+}
+
+TEST(ReadDeepspeed, SurvivesAnyCut) {
+  const std::string whole = LauncherGolden("dense.deepspeed.json");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    (void)ReadDeepspeed(whole.substr(0, length));
+    std::string changed = whole;
+    changed[length] = "\0[:\"-9\x80"[length % 7];
+    (void)ReadDeepspeed(changed);
+  }
+}
+
+LaunchedRun Job() {
+  LaunchedRun run = DenseLaunch(
+      R"({"layout": {"sequence_parallel": true, "parallel": {
+          "tensor_parallel_size": 2, "pipeline_parallel_size": 4,
+          "layers_per_chunk": [7, 8, 9, 8]}}})");
+  run.devices_per_node = 8;
+  run.elapsed_seconds = 86461;
+  run.script = "pretrain_gpt.py";
+  return run;
+}
+
+TEST(Slurm, WritesTheGoldenFile) {
+  EXPECT_EQ(WriteSlurm(Job())->text, LauncherGolden("dense.sbatch"));
+}
+
+TEST(Slurm, QuotesAndNamesAsItHasTo) {
+  LaunchedRun run = Job();
+  run.script = "my $(script)'s.py";
+  run.model_name = "a b\n#SBATCH --nodes=9";
+  run.elapsed_seconds = 0;
+  const absl::StatusOr<LauncherFile> file = WriteSlurm(run);
+  EXPECT_THAT(file->text, HasSubstr("  'my $(script)'\\''s.py' \"$@\" \\\n"));
+  EXPECT_THAT(file->text, HasSubstr("--job-name=a-b--SBATCH---nodes-9\n"));
+  EXPECT_THAT(file->text, ::testing::Not(HasSubstr("--time")));
+  EXPECT_THAT(file->left_out, ElementsAre("--time: no time was predicted"));
+}
+
+TEST(Slurm, StartsOtherFrameworksByTheirScriptAlone) {
+  LaunchedRun run = Job();
+  run.script = "";
+  run.request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_TORCHTITAN);
+  EXPECT_THAT(WriteSlurm(run)->text, ::testing::EndsWith(":29500\" \\\n  \"$@\"\n"));
+}
+
+TEST(Slurm, TakesWholeNodes) {
+  LaunchedRun run = Job();
+  run.request.mutable_cluster()->set_device_count(4);
+  EXPECT_THAT(WriteSlurm(run)->text, HasSubstr("--nodes=1\n#SBATCH --ntasks-per-node=1\n"
+                                               "#SBATCH --gpus-per-node=4\n"));
+  run.request.mutable_cluster()->set_device_count(12);
+  EXPECT_THAT(std::string(WriteSlurm(run).status().message()),
+              HasSubstr("--devices=12: it takes a multiple of 8"));
+  run.devices_per_node = 0;
+  EXPECT_THAT(std::string(WriteSlurm(run).status().message()), HasSubstr("--node-type: give one"));
+}
+
+TEST(Slurm, RoundsTimesUp) {
+  EXPECT_EQ(SlurmTime(1), "0-00:01:00");
+  EXPECT_EQ(SlurmTime(3600), "0-01:00:00");
+  EXPECT_EQ(SlurmTime(90061), "1-01:02:00");
+  EXPECT_EQ(SlurmTime(1e300), "1000000-00:00:00");
+}
+
+}  // namespace
+}  // namespace sextant::client

@@ -1,0 +1,249 @@
+// Runs as Megatron-LM's arguments, and back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/launcher/megatron.h"
+#include "client/launcher/megatron_arguments.h"
+#include "tests/client/sample_launch.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Written(const LaunchedRun& run) {
+  const absl::StatusOr<LauncherFile> file = WriteMegatron(run);
+  EXPECT_TRUE(file.ok()) << file.status();
+  return file.ok() ? file->text : "";
+}
+
+std::string RefusalOf(const LaunchedRun& run) {
+  return std::string(WriteMegatron(run).status().message());
+}
+
+// The expected request has the model as a shape.
+void ExpectReadBack(const LaunchedRun& run) {
+  const std::string text = Written(run);
+  const absl::StatusOr<LauncherRead> read = ReadMegatron(text, true);
+  ASSERT_TRUE(read.ok()) << read.status() << "\n" << text;
+  EXPECT_THAT(read->ignored, IsEmpty()) << text;
+  v1::PlanRunRequest expected = run.request;
+  *expected.mutable_model()->mutable_architecture() = run.model;
+  expected.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
+  EXPECT_EQ(DifferencesOf(expected, RequestAsRead(*read, run.request)), "") << text;
+}
+
+constexpr const char* kDense[] = {
+    "",
+    R"({"layout": {"parallel": {"tensor_parallel_size": 8}, "sequence_parallel": true}})",
+    R"({"layout": {"parallel": {"tensor_parallel_size": 2}, "sequence_parallel": false}})",
+    R"({"layout": {"context_parallel_size": 4}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "virtual_stage_count": 2}}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "layers_per_chunk": [7, 9, 9, 7]}}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "layers_per_chunk": [20, 12]}}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "layers_per_chunk": [7, 8, 9, 8]}}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "virtual_stage_count": 2,
+                                "layers_per_chunk": [7, 9, 9, 7]}}})",
+    R"({"layout": {"micro_batch_size": 2, "sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
+    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS"}}})",
+    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_PARAMETERS"}}})",
+    R"({"layout": {"sharding": {"shard_group_size": 8}}})",
+    R"({"layout": {"sharding": {"offload_optimizer": true}}})",
+    R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
+    R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"},
+        "layout": {"kernels": {"recomputed_layers_per_block": 4}}})",
+    R"({"training": {"recompute": "RECOMPUTE_POLICY_SELECTIVE"}})",
+    R"({"layout": {"kernels": {"recompute_norm_outputs": true}}})",
+    R"({"training": {"precision": {"gradient_data_type": "DATA_TYPE_BF16"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP16"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
+                                   "weight_data_type": "DATA_TYPE_BF16"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8_E4M3",
+                                   "weight_data_type": "DATA_TYPE_FP8"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_MXFP8",
+                                   "weight_data_type": "DATA_TYPE_BF16"}}})",
+    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_NVFP4",
+                                   "weight_data_type": "DATA_TYPE_BF16"}}})",
+    R"({"training": {"precision": {"optimizer_data_type": "DATA_TYPE_BF16"}}})",
+    R"({"training": {"optimizer": {"kind": "KIND_SGD_MOMENTUM"}}})",
+    R"({"training": {"optimizer": {"kind": "KIND_SGD"}}})",
+    R"({"layout": {"kernels": {"attention": "ATTENTION_UNFUSED", "dropout": true}}})",
+    R"({"layout": {"kernels": {"loss": "LOSS_VOCABULARY_PARALLEL_COMPILED"}}})",
+    R"({"layout": {"framework": {"transformer_engine": false, "fused_weight_gradient": false,
+                                 "deterministic": true, "captured_graphs": true}}})",
+    R"({"model": {"changes": {"vocabulary_multiple": 1024}},
+        "layout": {"parallel": {"tensor_parallel_size": 8}, "sequence_parallel": true}})",
+    R"({"layout": {"parallel": {"tensor_parallel_size": 16, "split_key_value_heads": true},
+                   "sequence_parallel": true}})",
+};
+
+TEST(Megatron, ReadsBackWhatItWroteOfDenseRuns) {
+  for (const char* changes : kDense) {
+    SCOPED_TRACE(changes);
+    ExpectReadBack(DenseLaunch(changes));
+  }
+}
+
+constexpr const char* kExperts[] = {
+    "",
+    R"({"layout": {"parallel": {"expert_parallel_size": 8}}})",
+    R"({"layout": {"parallel": {"tensor_parallel_size": 4, "expert_parallel_size": 8,
+                                "expert_tensor_parallel_size": 1}, "sequence_parallel": true}})",
+    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "virtual_stage_count": 4},
+                   "framework": {"grouped_experts": true}}})",
+};
+
+TEST(Megatron, ReadsBackWhatItWroteOfExperts) {
+  for (const char* changes : kExperts) {
+    SCOPED_TRACE(changes);
+    ExpectReadBack(ExpertLaunch(changes));
+  }
+}
+
+TEST(Megatron, ReadsBackOtherShapes) {
+  LaunchedRun run = DenseLaunch();
+  v1::LayerKind* layer = run.model.mutable_layer_kinds(0);
+  run.model.set_norm(v1::NORM_VARIANT_LAYER_NORM);
+  layer->set_norm(v1::NORM_VARIANT_LAYER_NORM);
+  layer->mutable_feed_forward()->set_kind(v1::FeedForward::KIND_PLAIN);
+  run.model.mutable_output()->set_head(v1::OUTPUT_HEAD_TIED);
+  run.model.mutable_decoder()->set_learned_position_count(8192);
+  layer->mutable_attention()->clear_key_value_head_count();
+  layer->mutable_attention()->set_query_key_norm(v1::Attention::QUERY_KEY_NORM_PER_HEAD);
+  ExpectReadBack(run);
+  for (bool all : {false, true}) {
+    layer->mutable_attention()->set_query_bias(true);
+    layer->mutable_attention()->set_key_bias(true);
+    layer->mutable_attention()->set_value_bias(true);
+    layer->mutable_attention()->set_output_bias(all);
+    layer->mutable_feed_forward()->set_input_bias(all);
+    layer->mutable_feed_forward()->set_output_bias(all);
+    ExpectReadBack(run);
+  }
+}
+
+TEST(Megatron, ReadsBackLatentsGroupsAndModulesAhead) {
+  LaunchedRun run = ExpertLaunch(
+      R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "layers_per_chunk": [8, 9, 8, 7]},
+                     "kernels": {"recompute_latent_up_projections": true}}})");
+  for (v1::LayerKind& layer : *run.model.mutable_layer_kinds()) {
+    v1::Attention* attention = layer.mutable_attention();
+    attention->set_query_key_head_size(192);
+    attention->set_value_head_size(128);
+    attention->mutable_latent()->set_query_rank(1536);
+    attention->mutable_latent()->set_key_value_rank(512);
+    attention->mutable_latent()->set_rotary_size(64);
+  }
+  v1::Experts* experts = run.model.mutable_layer_kinds(1)->mutable_experts();
+  experts->set_group_count(8);
+  experts->set_groups_per_token(4);
+  experts->set_router_correction_bias(true);
+  run.model.mutable_multi_token_prediction()->set_module_count(1);
+  run.model.mutable_multi_token_prediction()->set_layer_kind("experts");
+  ExpectReadBack(run);
+  EXPECT_THAT(Written(run), HasSubstr("--pipeline-model-parallel-layout Et*8|t*9|t*8|t*7mL\n"));
+}
+
+TEST(Megatron, WritesTheGoldenFiles) {
+  EXPECT_EQ(Written(DenseLaunch(
+                R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"},
+                    "layout": {"sequence_parallel": true, "parallel": {
+                        "tensor_parallel_size": 8, "pipeline_parallel_size": 4,
+                        "virtual_stage_count": 2}}})")),
+            LauncherGolden("dense.megatron"));
+  EXPECT_EQ(Written(ExpertLaunch(
+                R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "expert_parallel_size": 16,
+                                            "layers_per_chunk": [7, 9, 9, 7]}}})")),
+            LauncherGolden("experts.megatron"));
+}
+
+TEST(Megatron, KnowsTheOptionsOfItsRelease) {
+  std::vector<std::string> names;
+  for (const MegatronOption& option : MegatronOptions()) names.emplace_back(option.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, LauncherOptions("megatron_options.txt"));
+  for (const char* changes : kDense) {
+    const absl::StatusOr<std::vector<std::string>> lines = MegatronLines(DenseLaunch(changes));
+    ASSERT_TRUE(lines.ok()) << lines.status();
+    for (const std::string& line : *lines) {
+      EXPECT_THAT(names, Contains(line.substr(0, line.find(' '))));
+    }
+  }
+}
+
+TEST(Megatron, RefusesWhatItHasNoArgumentFor) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"layout": {"schedule": "PIPELINE_SCHEDULE_DUALPIPE"}})",
+       "--schedule=dualpipe: it takes one-forward-one-backward alone"},
+      {R"({"layout": {"sharding": {"offload_parameters": true}}})", "--offload-parameters=true"},
+      {R"({"layout": {"storage": {"frozen_data_type": "DATA_TYPE_FP4"}}})", "--frozen-data-type"},
+      {R"({"layout": {"kernels": {"loss": "LOSS_CHUNKED", "loss_chunk_tokens": 512}}})",
+       "--loss=chunked: it takes vocabulary-parallel or"},
+      {R"({"layout": {"batch_ramp": [{"token_count": 1, "global_batch_size": 64}]}})",
+       "--batch-ramp: it has no setting for that"},
+      {R"({"layout": {"kernels": {"recompute_activation_function": true}}})",
+       "--recompute-activation-function: it recomputes those of experts alone"},
+      {R"({"model": {"changes": {"adapters": {"rank": 8}}}})", "--lora-rank=8"},
+      {R"({"model": {"changes": {"vocabulary_multiple": 100}},
+           "layout": {"parallel": {"tensor_parallel_size": 8}}})",
+       "--vocabulary-multiple: it takes a multiple of --tp"},
+      {R"({"training": {"optimizer": {"kind": "KIND_LION"}}})", "--optimizer=lion"},
+      {R"({"training": {"precision": {"weight_data_type": "DATA_TYPE_FP32"}}})",
+       "--weight-data-type: weights are stored as they are computed with"},
+      {R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
+                                      "weight_data_type": "DATA_TYPE_FP8"}},
+           "layout": {"sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
+       "--weight-data-type: in fp8 it takes the distributed optimizer, --zero=1"},
+      {R"({"layout": {"framework": {"kind": "KIND_DEEPSPEED"}}})", "--framework=deepspeed"},
+      {R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_NONE", "offload_optimizer": true}}})",
+       "--offload-optimizer: it takes the distributed optimizer, --zero=1"},
+  };
+  for (const auto& [changes, refusal] : cases) {
+    EXPECT_THAT(RefusalOf(DenseLaunch(changes)), HasSubstr(refusal)) << changes;
+  }
+}
+
+TEST(Megatron, RecomputesActivationsOfGroupedExpertsAlone) {
+  LaunchedRun run =
+      ExpertLaunch(R"({"layout": {"kernels": {"recompute_activation_function": true}}})");
+  EXPECT_THAT(RefusalOf(run), HasSubstr("it recomputes those of experts alone"));
+  run.model.mutable_decoder()->mutable_layers()->DeleteSubrange(0, 1);
+  run.model.mutable_layer_kinds()->DeleteSubrange(0, 1);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("it takes --grouped-experts=true"));
+  run.request.mutable_layout()->mutable_framework()->set_grouped_experts(true);
+  ExpectReadBack(run);
+}
+
+TEST(Megatron, NamesEveryRefusalAtOnce) {
+  LaunchedRun run = DenseLaunch(R"({"layout": {"schedule": "PIPELINE_SCHEDULE_GPIPE"}})");
+  run.request.mutable_training()->clear_sequence_length();
+  run.request.mutable_layout()->clear_global_batch_size();
+  const std::string refusal = RefusalOf(run);
+  EXPECT_THAT(refusal, HasSubstr("--schedule=gpipe"));
+  EXPECT_THAT(refusal, HasSubstr("--sequence-length: it takes one"));
+  EXPECT_THAT(refusal, HasSubstr("--gbs: it takes one"));
+}
+
+TEST(Megatron, RefusesShapesThatAreNoGptModel) {
+  LaunchedRun run = DenseLaunch();
+  v1::LayerKind* layer = run.model.mutable_layer_kinds(0);
+  layer->mutable_attention()->set_window(1024);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("sample: no argument gives windows"));
+  layer->mutable_attention()->clear_window();
+  layer->mutable_norms()->set_after_attention(true);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("norms elsewhere"));
+  layer->clear_norms();
+  layer->mutable_attention()->set_query_bias(true);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("biases on some"));
+  run = DenseLaunch();
+  run.model.clear_decoder();
+  EXPECT_THAT(RefusalOf(run), HasSubstr("an encoder"));
+}
+
+}  // namespace
+}  // namespace sextant::client

@@ -1,0 +1,174 @@
+// Megatron-LM's arguments as people write them, right and wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "client/launcher/megatron.h"
+#include "client/launcher/megatron_pipeline.h"
+#include "tests/client/sample_launch.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+LauncherRead Read(const std::string& text, bool with_model = true) {
+  const absl::StatusOr<LauncherRead> read = ReadMegatron(text, with_model);
+  EXPECT_TRUE(read.ok()) << text << ": " << read.status();
+  return read.ok() ? *read : LauncherRead{};
+}
+
+std::string ErrorOf(const std::string& text) {
+  return std::string(ReadMegatron(text, true).status().message());
+}
+
+constexpr char kModel[] =
+    "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --vocab-size 50304 "
+    "--max-position-embeddings 2048 ";
+
+TEST(ReadMegatron, TakesItsDefaults) {
+  const v1::PlanRunRequest request = Read(absl::StrCat(kModel, "--seq-length 2048")).request;
+  const v1::Architecture& model = request.model().architecture();
+  EXPECT_EQ(model.norm(), v1::NORM_VARIANT_LAYER_NORM);
+  EXPECT_EQ(model.output().head(), v1::OUTPUT_HEAD_TIED);
+  EXPECT_EQ(model.decoder().learned_position_count(), 2048);
+  EXPECT_EQ(model.layer_kinds(0).feed_forward().size(), 4096);  // 4 h
+  EXPECT_EQ(model.layer_kinds(0).feed_forward().kind(), v1::FeedForward::KIND_PLAIN);
+  EXPECT_TRUE(model.layer_kinds(0).attention().output_bias());
+  EXPECT_EQ(model.layer_kinds(0).attention().query_key_head_size(), 64);
+  EXPECT_EQ(request.training().precision().compute_data_type(), v1::DATA_TYPE_FP32);
+  EXPECT_TRUE(request.layout().kernels().dropout());
+  EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_NONE);
+}
+
+// 4096 x 8 / 3 is 10922.7, down to a multiple of 64: 10880.
+TEST(ReadMegatron, NarrowsGatedFeedForwards) {
+  const LauncherRead read = Read(
+      "--num-layers 2 --hidden-size 4096 --num-attention-heads 32 --vocab-size 1 --swiglu "
+      "--position-embedding-type rope");
+  EXPECT_EQ(read.request.model().architecture().layer_kinds(0).feed_forward().size(), 10880);
+}
+
+TEST(ReadMegatron, SplitsAsShellsDo) {
+  const LauncherRead read = Read(
+      "--tensor-model-parallel-size=4\n --data-path \"/a b/c\" 'x' --micro-batch-size \"2\" "
+      "--lr 1e-4 --micro-batch-size 3 --min-lr=-1e-5");
+  EXPECT_EQ(read.request.layout().parallel().tensor_parallel_size(), 4);
+  EXPECT_EQ(read.request.layout().micro_batch_size(), 3);  // the last one counts
+  EXPECT_FALSE(read.request.layout().sequence_parallel());
+  EXPECT_THAT(read.ignored, ElementsAre("--data-path", "--lr", "--min-lr"));
+}
+
+TEST(ReadMegatron, ComputesTheBatchAndTokensOnceDevicesAreKnown) {
+  v1::PlanRunRequest devices;
+  devices.mutable_cluster()->set_device_count(64);
+  const LauncherRead read = Read(
+      "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --micro-batch-size 2 "
+      "--seq-length 1000 --train-iters 10 --use-distributed-optimizer "
+      "--num-distributed-optimizer-instances 2");
+  const v1::PlanRunRequest request = RequestAsRead(read, devices);
+  EXPECT_EQ(request.layout().global_batch_size(), 16);  // 2 on each of 64 / 8 ranks
+  EXPECT_EQ(request.training().token_count(), 160'000);
+  EXPECT_EQ(request.layout().sharding().shard_group_size(), 4);
+}
+
+TEST(ReadMegatron, KnowsEveryWayToCutAPipeline) {
+  const std::string model = absl::StrCat(kModel, "--pipeline-model-parallel-size 4 ");
+  const auto layout = [&](const std::string& text) {
+    return Read(model + text).request.layout().parallel();
+  };
+  EXPECT_EQ(layout("--num-layers-per-virtual-pipeline-stage 2").virtual_stage_count(), 3);
+  EXPECT_THAT(layout("--decoder-first-pipeline-num-layers 3").layers_per_chunk(),
+              ElementsAre(3, 7, 7, 7));
+  EXPECT_THAT(layout("--pipeline-model-parallel-layout Et*5|(t|)*6t*13m,L").layers_per_chunk(),
+              ElementsAre(5, 1, 1, 1, 1, 1, 1, 13));
+  const std::string both =
+      "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
+  const LauncherRead read =
+      Read(absl::StrCat(model, both, "--num-virtual-stages-per-pipeline-rank 2 --num-layers 30"));
+  EXPECT_THAT(read.request.layout().parallel().layers_per_chunk(),
+              ElementsAre(3, 4, 4, 4, 4, 4, 4, 3));
+}
+
+TEST(ReadMegatron, LeavesTheModelWhereAFlagGivesOne) {
+  EXPECT_FALSE(Read("--num-layers 32 --hidden-size 64", false).request.model().has_architecture());
+}
+
+TEST(ReadMegatron, ListsWhatNoFieldStandsFor) {
+  EXPECT_THAT(Read("--recompute-granularity full --recompute-method block").ignored,
+              ElementsAre("--recompute-granularity full --recompute-method block"));
+  EXPECT_THAT(Read("--recompute-granularity selective --recompute-modules mlp core_attn").ignored,
+              ElementsAre("--recompute-modules mlp"));
+  EXPECT_THAT(Read("--fp8-format hybrid --fp8-recipe blockwise --bf16").ignored,
+              ElementsAre("--fp8-recipe blockwise"));
+  EXPECT_THAT(Read("pretrain_gpt.py --bf16").ignored, ElementsAre("pretrain_gpt.py"));
+}
+
+TEST(ReadMegatron, SaysWhatToWriteInstead) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"--num-layers", "1 required"},
+      {"--data-path \"/a", "a quote has no end"},
+      {"--tensor-model-parallel-size zwei",
+       "--tensor-model-parallel-size=zwei: write a whole number from 1 on"},
+      {"--tensor-model-parallel-size=-4", "=-4: write a whole number from 1 on"},
+      {"--micro-batch-size 0", "=0: write a whole number from 1 on"},
+      {"--micro-batch-size 99999999999999999999", "write a whole number from 1 on"},
+      {"--micro-batch-size 1.5", "write a whole number from 1 on"},
+      {"--attention-dropout nan", "--attention-dropout=nan: write a number"},
+      {"--hidden-size 64", "--num-layers=: a model takes it"},
+      {"--num-layers 2 --hidden-size 64", "--num-attention-heads=: a model takes it"},
+      {"--num-layers 9999999 --hidden-size 64", "write at most 65536 layers"},
+      {absl::StrCat(kModel, "--normalization Batch"), "write LayerNorm or RMSNorm"},
+      {absl::StrCat(kModel, "--num-experts 8 --moe-layer-freq [0]*99"), "a list of 24 times"},
+      {absl::StrCat(kModel, "--num-experts 8 --moe-layer-freq ", std::string(9999, '(')),
+       "a list of 24 times"},
+      {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 2",
+       "--num-layers=: stages that are not all alike take it"},
+      {absl::StrCat(kModel,
+                    "--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 1"),
+       "the stages' layers do not add up"},
+      {absl::StrCat(kModel,
+                    "--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers "
+                    "9223372036854775807"),
+       "the stages' layers do not add up"},
+      {"--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et|t|tL",
+       "it has 3 stages, no multiple of --pipeline-model-parallel-size=2"},
+      {"--pipeline-model-parallel-layout Ex", "\"Ex\" is no layout"},
+      {"--pipeline-model-parallel-layout t*999999999", "is no layout"},
+      {"--pipeline-model-parallel-layout (t|*9", "is no layout"},
+      {"--optimizer lamb", "write adam, sgd or muon"},
+      {"--recompute-granularity some", "write full or selective"},
+      {"--train-samples 9223372036854775807 --seq-length 9", "write fewer than 1e18 tokens"},
+      {"--make-vocab-size-divisible-by 9223372036854775807 --tensor-model-parallel-size 2",
+       "write at most 1e9"},
+      {"--bf16 --fp16", "write --bf16 or --fp16"},
+  };
+  for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(error)) << text;
+}
+
+TEST(ReadMegatron, SurvivesAnyCut) {
+  const std::string whole = LauncherGolden("experts.megatron");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    (void)ReadMegatron(whole.substr(0, length), true);
+    std::string changed = whole;
+    changed[length] = "\0(*|\"-9"[length % 7];
+    (void)ReadMegatron(changed, true);
+  }
+}
+
+TEST(ExpertLayers, AreThoseOfTheExpression) {
+  EXPECT_THAT(*ExpertLayers("2", 5), ElementsAre(true, false, true, false, true));
+  EXPECT_THAT(*ExpertLayers("([0]*1+[1]*2)*2", 6),
+              ElementsAre(false, true, true, false, true, true));
+  EXPECT_THAT(*ExpertLayers("[0,1]+[1]", 3), ElementsAre(false, true, true));
+  EXPECT_EQ(ExpertLayersText({false, false, true}), "([0]*2+[1]*1)");
+  for (const char* wrong : {"", "0", "-1", "[", "[2]", "[0]*", "[0]*x", "([0]", "[0]]", "[0]*3+",
+                            "[0]*99999999999999999999", "[0]*65536*65536"}) {
+    EXPECT_FALSE(ExpertLayers(wrong, 3).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace sextant::client

@@ -1,0 +1,118 @@
+#include "tests/client/sample_launch.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "tests/support/source_folder.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kDenseModel[] = R"({
+  "hidden_size": 4096, "norm": "NORM_VARIANT_RMS_NORM",
+  "embedding": {"vocabulary_size": 128256},
+  "layer_kinds": [{
+    "name": "dense", "norm": "NORM_VARIANT_RMS_NORM",
+    "attention": {"head_count": 32, "key_value_head_count": 8, "query_key_head_size": 128},
+    "feed_forward": {"kind": "KIND_GATED", "size": 14336}}],
+  "decoder": {"layers": [{"layer_kind": "dense", "count": 32}]},
+  "output": {"head": "OUTPUT_HEAD_UNTIED"}})";
+
+constexpr char kExpertModel[] = R"({
+  "hidden_size": 2048, "norm": "NORM_VARIANT_RMS_NORM",
+  "embedding": {"vocabulary_size": 102400},
+  "layer_kinds": [{
+    "name": "dense", "norm": "NORM_VARIANT_RMS_NORM",
+    "attention": {"head_count": 16, "query_key_head_size": 128},
+    "feed_forward": {"kind": "KIND_GATED", "size": 10944}}, {
+    "name": "experts", "norm": "NORM_VARIANT_RMS_NORM",
+    "attention": {"head_count": 16, "query_key_head_size": 128},
+    "experts": {"expert_count": 64, "experts_per_token": 6,
+                "expert": {"kind": "KIND_GATED", "size": 1408},
+                "shared_expert_count": 1, "shared_expert": {"kind": "KIND_GATED", "size": 2816}}}],
+  "decoder": {"layers": [{"layer_kind": "dense", "count": 2},
+                         {"layer_kind": "experts", "count": 30}]},
+  "output": {"head": "OUTPUT_HEAD_UNTIED"}})";
+
+// 1000 steps of 128 x 4096 tokens.
+constexpr char kRequest[] = R"({
+  "training": {
+    "token_count": 524288000, "sequence_length": 4096, "recompute": "RECOMPUTE_POLICY_NONE",
+    "precision": {"compute_data_type": "DATA_TYPE_BF16", "gradient_data_type": "DATA_TYPE_FP32"},
+    "optimizer": {"kind": "KIND_ADAMW"}},
+  "cluster": {"device_count": 64},
+  "layout": {
+    "parallel": {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "expert_parallel_size": 1},
+    "context_parallel_size": 1, "micro_batch_size": 1, "global_batch_size": 128,
+    "sharding": {"zero_stage": "ZERO_STAGE_OPTIMIZER"}}})";
+
+void ReadJson(const std::string& json, google::protobuf::Message* out) {
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, out);
+  ASSERT_TRUE(parsed.ok()) << parsed.ToString() << "\n" << json;
+}
+
+LaunchedRun LaunchOf(const std::string& model, const std::string& changes) {
+  LaunchedRun run;
+  ReadJson(kRequest, &run.request);
+  ReadJson(model, &run.model);
+  run.model_name = "sample";
+  return Changed(run, changes);
+}
+
+}  // namespace
+
+LaunchedRun DenseLaunch(const std::string& changes) { return LaunchOf(kDenseModel, changes); }
+
+LaunchedRun ExpertLaunch(const std::string& changes) { return LaunchOf(kExpertModel, changes); }
+
+LaunchedRun Changed(LaunchedRun run, const std::string& changes) {
+  if (changes.empty()) return run;
+  v1::PlanRunRequest changed;
+  ReadJson(changes, &changed);
+  run.request.MergeFrom(changed);
+  return run;
+}
+
+v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequest& original) {
+  v1::PlanRunRequest out;
+  *out.mutable_cluster() = original.cluster();
+  Merge(read, &out);
+  Complete(read, &out);
+  return out;
+}
+
+std::string DifferencesOf(const google::protobuf::Message& expected,
+                          const google::protobuf::Message& actual) {
+  google::protobuf::util::MessageDifferencer differ;
+  differ.set_message_field_comparison(google::protobuf::util::MessageDifferencer::EQUIVALENT);
+  std::string out;
+  differ.ReportDifferencesToString(&out);
+  return differ.Compare(expected, actual) ? "" : out;
+}
+
+std::string LauncherGolden(const std::string& file) {
+  std::ifstream in(SourceFolder() + "/tests/golden/launchers/" + file);
+  EXPECT_TRUE(in) << file;
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::vector<std::string> LauncherOptions(const std::string& file) {
+  std::vector<std::string> out;
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(LauncherGolden(file), '\n'))) {
+    if (!line.empty() && !absl::StartsWith(line, "#")) {
+      out.push_back(line.substr(0, line.find(' ')));
+    }
+  }
+  return out;
+}
+
+}  // namespace sextant::client

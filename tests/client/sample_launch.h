@@ -1,0 +1,36 @@
+// Runs to write launchers' files from, and to compare with what is read.
+#ifndef SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
+#define SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+#include "client/launcher/launched_run.h"
+
+namespace sextant::client {
+
+// A dense run on 64 devices: 32 layers of 4096, a batch of 128 sequences of 4096 tokens, 1000
+// steps. `changes` is a part of a PlanRunRequest in proto JSON that is merged into its request.
+LaunchedRun DenseLaunch(const std::string& changes = "");
+
+// The same with a layer without experts, 30 with 64 of them, and one shared.
+LaunchedRun ExpertLaunch(const std::string& changes = "");
+
+// `run` with a part of a PlanRunRequest in proto JSON merged into its request.
+LaunchedRun Changed(LaunchedRun run, const std::string& changes);
+
+// The request that a launcher's file makes of one on the devices of `original`.
+v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequest& original);
+
+// "" where both hold the same, unset fields being their defaults; else the differences.
+std::string DifferencesOf(const google::protobuf::Message& expected,
+                          const google::protobuf::Message& actual);
+
+// A file of tests/golden/launchers, and the lines of one that are no comments.
+std::string LauncherGolden(const std::string& file);
+std::vector<std::string> LauncherOptions(const std::string& file);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
