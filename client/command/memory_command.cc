@@ -119,9 +119,7 @@ std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
     request->mutable_layout();
     sentences.emplace_back("an empty layout: no tensor, pipeline or context parallelism");
   }
-  if (request->options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
-    request->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
-  }
+  if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   if (request->has_layout() && request->cluster().device_count() == 0) {
     std::string sentence;
     request->mutable_cluster()->set_device_count(DevicesOf(request->layout(), &sentence));

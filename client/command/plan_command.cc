@@ -212,16 +212,13 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
-// Looks for a layout where flags and files give a global batch and nothing of how devices share the
-// run; always for `sextant search`.
+// Looks for a layout where flags and files leave it open; always for `sextant search`.
 void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
-  const v1::RunLayout& layout = request->layout();
-  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
-                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
   v1::PlanOptions& options = *request->mutable_options();
-  const bool open = !laid_out && layout.has_global_batch_size() && !request->has_measured_step();
-  if (options.search() != v1::LAYOUT_SEARCH_UNSPECIFIED || !(open || always)) return;
-  options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  const bool unsaid = options.search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
+  if (LeavesLayoutOpen(*request) || (always && unsaid)) {
+    options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  }
 }
 
 // Fills `*request` and asks the server for its plan.
@@ -279,6 +276,14 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
 }
 
 }  // namespace
+
+bool LeavesLayoutOpen(const v1::PlanRunRequest& request) {
+  const v1::RunLayout& layout = request.layout();
+  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
+                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
+  return !laid_out && layout.has_global_batch_size() && !request.has_measured_step() &&
+         request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
+}
 
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();

@@ -138,7 +138,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--search", "options.search", "for a layout; default: exhaustive if --gbs alone is given",
      kOptions},
     {"--tensor-across-nodes", "options.tensor_across_nodes",
-     "let a search choose tensor parallel groups of several servers", kOptions},
+     "let a search choose tensor groups of several servers", kOptions},
     {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
      kOptions},
     {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},

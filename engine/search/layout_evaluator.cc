@@ -37,12 +37,18 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
              .node_devices = std::max<int64_t>(
                  node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
              .usable = resolved_.capacity.usable()});
-  if (!MissingForStep(run_, resolved_).field.empty()) return absl::OkStatus();
+  untimed_ = MissingForStep(run_, resolved_);
+  if (!untimed_.field.empty()) return absl::OkStatus();
   // The layouts that are evaluated give both.
   run_.training.recompute_given = true;
   run_.layout->interleaving_given = true;
   SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_));
-  if (predictor_->devices().empty()) predictor_.reset();
+  if (predictor_->devices().empty()) {
+    predictor_.reset();
+    untimed_ = {"options.search",
+                "times of matrix products, attention or memory passes are unknown on the device in "
+                "the run's types: give a layout"};
+  }
   return absl::OkStatus();
 }
 

@@ -44,6 +44,8 @@ class LayoutEvaluator {
   absl::Status Prepare(FieldViolations found);
 
   const LayoutSpace& space() const { return space_; }
+  // Why no step can be predicted; empty: steps can be.
+  const MissingField& untimed() const { return untimed_; }
 
   // Absent: the framework or the shape refuses it, or its step can't be predicted. Without a step
   // where it does not fit. Errors: of `work`.
@@ -136,6 +138,7 @@ class LayoutEvaluator {
   ResolvedRun resolved_;  // points into run_
   CallWork& work_;
   LayoutSpace space_;
+  MissingField untimed_;
   const RecomputePolicy given_recompute_;
   const Recomputation given_parts_;
   const absl::optional<bool> given_reshard_;

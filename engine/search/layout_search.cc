@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace sextant {
@@ -167,6 +168,7 @@ void Merge(SearchOutcome from, SearchOutcome& to) {
   to.evaluated += from.evaluated;
   to.layer_count = from.layer_count;
   to.exhaustive = to.exhaustive && from.exhaustive;
+  to.untimed = std::move(from.untimed);
   for (const LayoutOption& option : from.best) AddToBest(option, to.best);
   for (const LayoutOption& option : from.front) AddToFront(option, to.front);
   if (from.smallest.has_value()) AddSmallest(*from.smallest, to.smallest);
@@ -179,6 +181,8 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
   SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found)));
   const LayoutSpace& space = evaluator.space();
   SearchOutcome out;
+  out.untimed = evaluator.untimed();
+  if (!out.untimed.field.empty()) return out;
   const bool bounded = run.options.search == SearchExtent::kBounded;
   absl::optional<LayoutChoice> heaviest;
   const std::vector<LayoutChoice> choices = ChoicesOf(space, bounded, out, heaviest);
@@ -212,6 +216,10 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 }
 
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {
+  if (!outcome.untimed.field.empty()) {
+    return InvalidField(outcome.untimed.field,
+                        absl::StrCat("is needed to compare layouts: ", outcome.untimed.why));
+  }
   const LayoutOption* const chosen = !outcome.best.empty()          ? &outcome.best.front()
                                      : outcome.smallest.has_value() ? &*outcome.smallest
                                                                     : nullptr;

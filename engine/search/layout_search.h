@@ -35,6 +35,7 @@ struct SearchOutcome {
   PrunedCounts pruned = {};
   int64_t evaluated = 0;                 // memory and time were both computed
   int64_t layer_count = 0;               // of the model
+  MissingField untimed = {};             // why no layout was looked at: no step can be predicted
   bool exhaustive = true;                // nothing that was considered was left out
   std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
   std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
@@ -85,7 +86,7 @@ struct SearchedPlan {
 
 // Plans `run` with the best layout of `outcome`, or the smallest where none fits.
 //
-// Errors: those of PlanRun(); kInvalidArgument where every layout was refused.
+// Errors: those of PlanRun(); kInvalidArgument where every layout was refused, or `untimed`.
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work);
 
 }  // namespace sextant

@@ -82,7 +82,8 @@ absl::Status PlanningService::AnswerSearch(const v1::PlanRunRequest& request, co
                            SearchOnWorkers(run, std::move(violations), *options_.workers, end));
   CallWork work(end);
   metrics_.layouts_considered().Increment(static_cast<double>(found.considered));
-  if (found.best.empty() && !found.smallest.has_value() && SearchesByDefault(request)) {
+  const bool none = !found.untimed.field.empty() || (found.best.empty() && !found.smallest);
+  if (none && SearchesByDefault(request)) {
     RunSpec given = run;
     given.options.search = SearchExtent::kNone;
     return AnswerLayout(given, {}, work, response);
