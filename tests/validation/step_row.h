@@ -40,18 +40,20 @@ struct StepScale {
 struct StepRow {
   std::string id = {};
   std::string source = {};
-  std::string framework = {};    // releases together
-  std::string stack = {};        // layout.software.name
-  std::string hardware = {};     // "H100"
-  std::string accelerator = {};  // "h100-sxm"
-  std::string model = {};        // without size of cluster or date
-  std::string format = {};       // "bf16"
-  std::string task = {};         // "pretrain", "sft", "lora"
-  std::string strategy = {};     // "tensor and pipeline", of the report
-  std::string family = {};       // model, framework and format
-  std::string sweep = {};        // rows of which the fastest layout can be asked for
-  bool narrow = false;           // products in 8 bits or fewer
-  bool row_scaled = false;       // with one scale a row
+  std::string framework = {};      // releases together
+  std::string stack = {};          // layout.software.name
+  std::string hardware = {};       // "H100"
+  std::string accelerator = {};    // "h100-sxm"
+  std::string model = {};          // without size of cluster or date
+  std::string format = {};         // "bf16"
+  std::string task = {};           // "pretrain", "sft", "lora"
+  std::string strategy = {};       // "tensor and pipeline", of the report
+  std::string family = {};         // model, framework and format
+  std::string sweep = {};          // rows of which the fastest layout can be asked for
+  bool narrow = false;             // products in 8 bits or fewer
+  bool row_scaled = false;         // with one scale a row
+  bool flash_attention_2 = false;  // whatever its stack has
+  bool partial_graphs = false;     // of attention and the router
   bool experts = false;
   std::vector<std::string> open = {};  // fields that the source doesn't publish
   // One where nothing is open; else one a choice, the likely one first. Without a published
