@@ -48,9 +48,8 @@ double StepPrediction::SpanErrorOf(double measured) const {
   return 0;
 }
 
-absl::StatusOr<StepAsker::Answer> StepAsker::AskOne(const StepRow& row, size_t choice,
+absl::StatusOr<StepAsker::Answer> StepAsker::AskOne(v1::PlanRunRequest request,
                                                     const StepOverrides& overrides) {
-  v1::PlanRunRequest request = row.requests[choice];
   Set(overrides, *request.mutable_layout()->mutable_software());
   const std::string key = request.SerializeAsString();
   const auto known = answers_.find(key);
@@ -105,8 +104,8 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
   const double low_share = row.low_share > 0 ? point_share : 0;
   used.erase(kRecomputedShare);
   std::vector<Answer> answers;
-  for (size_t choice = 0; choice < row.requests.size(); ++choice) {
-    SEXTANT_ASSIGN_OR_RETURN(Answer answer, AskOne(row, choice, used));
+  for (const v1::PlanRunRequest& request : row.requests) {
+    SEXTANT_ASSIGN_OR_RETURN(Answer answer, AskOne(request, used));
     answers.push_back(std::move(answer));
   }
   const Answer& first = answers.front();
@@ -125,6 +124,11 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
     if (low_share > 0) continue;
     out.low = std::min(out.low, answer.low);
     out.span_low = std::min(out.span_low, answer.expected);
+  }
+  if (row.left_open.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Answer open, AskOne(*row.left_open, used));
+    out.low = open.low;
+    out.high = open.high;
   }
   return out;
 }
@@ -152,6 +156,20 @@ absl::Status CloseRecomputation(StepRow& row) {
   row.open.push_back(fits ? "recomputation" : "recomputation, some");
   if (!fits) row.low_share = row.point_share;
   return absl::OkStatus();
+}
+
+void LeaveOpen(StepRow& row) {
+  const bool known = std::all_of(row.open.begin(), row.open.end(), [](const std::string& open) {
+    return open == "interleaving" || open == "recomputation" || open == "recomputation, some";
+  });
+  // Uneven chunks have to be given.
+  const bool uneven = row.requests.front().layout().parallel().layers_per_chunk_size() > 0;
+  if (row.open.empty() || !known || uneven) return;
+  v1::PlanRunRequest request = row.requests.front();
+  if (row.recompute_blank && row.requests.size() > 1) request.mutable_training()->clear_recompute();
+  v1::ParallelLayout& parallel = *request.mutable_layout()->mutable_parallel();
+  if (row.open.front() == "interleaving") parallel.clear_virtual_stage_count();
+  row.left_open = std::move(request);
 }
 
 }  // namespace sextant

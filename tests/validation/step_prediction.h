@@ -58,7 +58,7 @@ class StepAsker {
     std::vector<std::pair<std::string, double>> parts = {};
   };
 
-  absl::StatusOr<Answer> AskOne(const StepRow& row, size_t choice, const StepOverrides& overrides);
+  absl::StatusOr<Answer> AskOne(v1::PlanRunRequest request, const StepOverrides& overrides);
   absl::StatusOr<StepOverrides> Scaled(const StepRow& row, StepOverrides overrides);
 
   absl::flat_hash_map<std::string, Answer> answers_;
@@ -72,6 +72,9 @@ absl::StatusOr<StepBaselines> StepBaselinesOf(const StepRow& row);
 // recomputes nothing by default is taken to do so where that fits; else recomputation is open. What
 // does not fit is not the fastest possible choice.
 absl::Status CloseRecomputation(StepRow& row);
+
+// Sets StepRow::left_open where the service can leave open what is open.
+void LeaveOpen(StepRow& row);
 
 }  // namespace sextant
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/support/csv.h"
 
@@ -60,6 +61,9 @@ struct StepRow {
   // recomputation or with one by operator, which no request can describe: without any, then of all
   // layers.
   std::vector<v1::PlanRunRequest> requests = {};
+  // The request that leaves open what is open, where every such field is one of the service's:
+  // recomputation and interleaving. Its answer has the row's interval.
+  absl::optional<v1::PlanRunRequest> left_open = {};
   bool recompute_blank = false;
   bool likely_none = false;  // of recompute_blank: the stack recomputes nothing where that fits
   // The expected time is so far from the first request's time to the last's.

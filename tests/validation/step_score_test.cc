@@ -65,8 +65,9 @@ TEST(StepSweepsTest, OneMeasuredStepOfTheNearestLayout) {
   std::vector<StepCase> cases = {Case("a", 2.0, 1.0), Case("a", 3.0, 2.0), Case("a", 8.0, 2.0)};
   cases[1].row.layout.tensor = 2;
   cases[2].row.layout.tensor = 8;
-  const std::map<const StepCase*, double> generic = {
-      {&cases[0], 1.0}, {&cases[1], 2.0}, {&cases[2], 2.0}};
+  const std::map<const StepCase*, StepPrediction> generic = {{&cases[0], {.expected = 1.0}},
+                                                             {&cases[1], {.expected = 2.0}},
+                                                             {&cases[2], {.expected = 2.0}}};
   const auto near = NearStepsOf(cases, generic);
   EXPECT_NEAR(near.at(&cases[0]), 1.5, 1e-12);  // 1.0 x 3.0 / 2.0
   EXPECT_NEAR(near.at(&cases[1]), 4.0, 1e-12);  // 2.0 x 2.0 / 1.0
