@@ -10,6 +10,7 @@
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/trace/end_trace.h"
 #include "engine/model/trace/layer_trace.h"
+#include "engine/time/expert_bias.h"
 
 namespace sextant {
 namespace {
@@ -164,6 +165,7 @@ class StageOperations {
       const bool pass = std::holds_alternative<PassWork>(op.work);
       if (op.frozen_elements > 0 && place.layer_kind >= 0) AddDequantisation(place, op, to);
       AddTimed(place, op, to, pass ? pricer_.ratios().memory_pass : 1);
+      AddExpertBias(place, op, to);
       if (op.gradient_elements == 0) continue;
       const PassWork added = AccumulationOf(op);
       work.read_bytes += added.read_bytes;
@@ -192,6 +194,13 @@ class StageOperations {
               .work = PassWork{.read_bytes = product.frozen_elements * bytes,
                                .written_bytes = product.frozen_elements * compute_bytes()}},
              to);
+  }
+
+  // Captured graphs can't add them expert by expert: the host doesn't know their rows.
+  void AddExpertBias(const Place& place, const TraceOp& op, std::vector<TimedOperation>& to) {
+    if (!job_.buffers.transformer_engine || in_.captured_graphs) return;
+    const auto bias = ExpertBias(op, in_.spec, place.layer_kind, compute_bytes());
+    if (bias.has_value()) AddTimed(place, *bias, to, pricer_.ratios().memory_pass);
   }
 
   // Layers have many passes of the same size.
