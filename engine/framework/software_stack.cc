@@ -46,8 +46,8 @@ constexpr StackValue Same(double value, absl::string_view source) {
 
 // Hosts that start kernels of experts one by one, and those that start attention and the router as
 // graphs: published runs of Megatron-Bridge.
-constexpr double kEagerExpertSeconds = 11e-3;
-constexpr double kGraphedExpertSeconds = 4.6e-3;
+constexpr double kEagerExpertSeconds = 9.2e-3;
+constexpr double kGraphedExpertSeconds = 4.8e-3;
 constexpr char kGraphs[] =
     "round values near the median of published runs: docs/accuracy-step-time.md; on Blackwell with "
     "graphs of attention and the router, as most of NVIDIA-NeMo/Megatron-Bridge's recipes for it "
@@ -126,7 +126,7 @@ constexpr SoftwareStack MegatronLm2022() {
 constexpr SoftwareStack MegatronBridge() {
   return StackWriter(Generic(), "megatron_bridge", "Megatron-Bridge, and NeMo before it")
       .Set(Constant::kTensorExchangeExposure, 0.55, kOverlaps)
-      .Experts(1.25, 1.4)
+      .Experts(1.25, 1.3)
       .Set(Constant::kExpertLayerHostSeconds,
            {kEagerExpertSeconds, kEagerExpertSeconds, kGraphedExpertSeconds, kGraphs})
       .Set(Constant::kOneCopyPerNode, 1, kDeepEp)

@@ -228,22 +228,26 @@ void AddExperts(std::vector<StepConstant>& out) {
     add(framework, true);
   }
   add("Megatron-LM", false);
-  const std::pair<const char*, double> kHosts[] = {{"eager", 9e-3},
-                                                   {"attention and router in graphs", 4.8e-3}};
-  for (const auto& [how, seconds] : kHosts) {
-    const bool graphs = absl::StartsWith(how, "attention");
-    out.push_back({.name = absl::StrCat("expert_layer_host_seconds, ", how),
-                   .field = "expert_layer_host_seconds",
-                   .applies =
-                       [graphs](const StepRow& each) {
-                         return each.experts && each.partial_graphs == graphs;
-                       },
-                   .neutral = seconds,
-                   .low = 0,
-                   .high = 0.03,
-                   .grid = 0.2e-3,
-                   .doubt = 3e-3,
-                   .experts = true});
+  struct Host {
+    const char* name;
+    StepExpertHost host;
+    double seconds;
+  };
+  const Host kHosts[] = {{"eager", StepExpertHost::kEager, 9e-3},
+                         {"router in graphs", StepExpertHost::kGraphs, 4.8e-3},
+                         {"exchange overlapped", StepExpertHost::kOverlap, 9e-3}};
+  for (const auto& [name, host, seconds] : kHosts) {
+    const StepExpertHost how = host;
+    out.push_back(
+        {.name = absl::StrCat("expert_layer_host_seconds, ", name),
+         .field = "expert_layer_host_seconds",
+         .applies = [how](const StepRow& each) { return each.experts && each.expert_host == how; },
+         .neutral = seconds,
+         .low = 0,
+         .high = 0.03,
+         .grid = 0.2e-3,
+         .doubt = 3e-3,
+         .experts = true});
   }
 }
 

@@ -15,49 +15,66 @@ namespace {
 // Of a step that one measured step corrects: docs/step_time.md, "A measured step".
 constexpr double kMeasuredEnd = 0.07;
 
-using Covers = std::function<absl::optional<bool>(const StepCase&)>;
+// The interval of a case; null where it has none.
+using Interval = std::function<const StepPrediction*(const StepCase&)>;
 
-Covers CoversIn(const std::map<const StepCase*, StepPrediction>& predictions) {
-  return [&predictions](const StepCase& each) -> absl::optional<bool> {
+const StepPrediction* AnswerOf(const StepCase& each) { return &each.predicted; }
+
+Interval IntervalIn(const std::map<const StepCase*, StepPrediction>& predictions) {
+  return [&predictions](const StepCase& each) -> const StepPrediction* {
     const auto found = predictions.find(&each);
-    if (found == predictions.end()) return absl::nullopt;
-    return found->second.Covers(each.row.measured);
+    return found == predictions.end() ? nullptr : &found->second;
   };
 }
 
-// Percent; "" of none.
-std::string CoverageOf(const StepGroup& group, const Covers& covers) {
+// Percent.
+std::string CoverageOf(const StepGroup& group, const Interval& interval) {
   double count = 0;
   double covered = 0;
   for (const StepCase* each : group) {
-    const absl::optional<bool> holds = covers(*each);
-    if (!holds.has_value()) continue;
+    const StepPrediction* const one = interval(*each);
+    if (one == nullptr) continue;
     ++count;
-    covered += *holds ? 1 : 0;
+    covered += one->Covers(each->row.measured) ? 1 : 0;
   }
   return count == 0 ? "" : Whole(covered / count);
 }
 
-void AddLine(const StepRowsOfLine& rows, const StepBand& band, const Covers& in_sight,
-             const Covers& left_out, std::string& out) {
-  absl::StrAppendFormat(&out, "| %s | %d | %d | %+.3f | %+.3f | %s | %s |\n", rows.name, band.rows,
-                        band.families, band.low, band.high, CoverageOf(rows.group, in_sight),
-                        CoverageOf(rows.group, left_out));
+// The 10th and the 90th percentile of the rows' positions in their intervals.
+std::string PositionsOf(const StepGroup& group, const Interval& interval) {
+  std::vector<WeightedValue> positions;
+  for (const auto& [family, rows] :
+       GroupsBy(group, [](const StepCase& each) { return each.row.family; })) {
+    const double weight = 1 / std::sqrt(static_cast<double>(rows.size()));
+    for (const StepCase* each : rows) {
+      const StepPrediction* const one = interval(*each);
+      if (one != nullptr) positions.push_back({one->PositionOf(each->row.measured), weight});
+    }
+  }
+  return absl::StrFormat("%+.2f | %+.2f", WeightedQuantile(positions, 0.1),
+                         WeightedQuantile(positions, 0.9));
+}
+
+void AddLine(const StepRowsOfLine& rows, const StepBand& band, const std::string& coverage,
+             std::string& out) {
+  absl::StrAppendFormat(&out, "| %s | %d | %d | %+.3f | %+.3f | %s |\n", rows.name, band.rows,
+                        band.families, band.low, band.high, coverage);
 }
 
 }  // namespace
 
 std::string BandTable(const StepResults& results) {
   std::string out =
-      "| class | rows | families | 10th | 90th | the answers' intervals cover, in sight % | family "
-      "left out % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+      "| class | rows | families | 10th | 90th | covered in sight % | family left out % | 10th, "
+      "end "
+      "at -1 | 90th, end at 1 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   const std::vector<StepCase>& cases = results.rows.cases;
-  const Covers in_sight = [](const StepCase& each) -> absl::optional<bool> {
-    return each.predicted.Covers(each.row.measured);
-  };
   const auto add = [&](const StepRowsOfLine& rows) {
-    AddLine(rows, BandOf(rows.group, ErrorIn(results.folds.left_out)), in_sight,
-            CoversIn(results.folds.left_out), out);
+    const Interval left_out = IntervalIn(results.folds.left_out);
+    AddLine(rows, BandOf(rows.group, ErrorIn(results.folds.left_out)),
+            absl::StrCat(CoverageOf(rows.group, AnswerOf), " | ", CoverageOf(rows.group, left_out),
+                         " | ", PositionsOf(rows.group, left_out)),
+            out);
   };
   for (const StepRowsOfLine& rows : LinesOfSummary(cases)) add(rows);
   add({"dense, left open in the request", Where(cases, [](const StepCase& each) {
@@ -65,16 +82,23 @@ std::string BandTable(const StepResults& results) {
        })});
   const StepRowsOfLine dense = {
       "unknown stack, dense", Where(cases, [](const StepCase& each) { return !each.row.experts; })};
-  const Covers none = [](const StepCase&) { return absl::optional<bool>(); };
-  AddLine(dense, BandOf(dense.group, ErrorIn(results.generic)), CoversIn(results.generic), none,
-          out);
-  const Covers near = [&results](const StepCase& each) -> absl::optional<bool> {
-    const auto found = results.near_step.find(&each);
-    if (found == results.near_step.end()) return absl::nullopt;
-    return std::abs(each.row.measured / found->second - 1) <= kMeasuredEnd;
-  };
+  const Interval generic = IntervalIn(results.generic);
+  AddLine(
+      dense, BandOf(dense.group, ErrorIn(results.generic)),
+      absl::StrCat(CoverageOf(dense.group, generic), " | | ", PositionsOf(dense.group, generic)),
+      out);
+  std::map<const StepCase*, StepPrediction> measured;
+  for (const auto& [each, seconds] : results.near_step) {
+    measured[each] = {.expected = seconds,
+                      .low = seconds * (1 - kMeasuredEnd),
+                      .high = seconds * (1 + kMeasuredEnd),
+                      .centre = seconds};
+  }
+  const Interval near = IntervalIn(measured);
   AddLine({"unknown stack, dense, one measured step", dense.group},
-          BandOf(dense.group, ErrorIn(results.near_step)), near, none, out);
+          BandOf(dense.group, ErrorIn(results.near_step)),
+          absl::StrCat(CoverageOf(dense.group, near), " | | ", PositionsOf(dense.group, near)),
+          out);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "tests/validation/step_prediction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -46,6 +47,11 @@ double StepPrediction::SpanErrorOf(double measured) const {
   if (measured < span_low) return span_low / measured - 1;
   if (measured > span_high) return span_high / measured - 1;
   return 0;
+}
+
+double StepPrediction::PositionOf(double measured) const {
+  return std::log(measured / centre) /
+         std::abs(std::log((measured < centre ? low : high) / centre));
 }
 
 absl::StatusOr<StepAsker::Answer> StepAsker::AskOne(v1::PlanRunRequest request,
@@ -117,6 +123,7 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
                         .span_high = first.expected,
                         .parts = first.parts};
   out.span_high = out.span_low;
+  out.centre = out.expected;
   out.high = std::max(out.high, out.low);
   for (const Answer& answer : answers) {
     out.high = std::max(out.high, answer.high);
@@ -129,6 +136,7 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
     SEXTANT_ASSIGN_OR_RETURN(const Answer open, AskOne(*row.left_open, used));
     out.low = open.low;
     out.high = open.high;
+    out.centre = open.expected;
   }
   return out;
 }

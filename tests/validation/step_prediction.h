@@ -24,6 +24,7 @@ struct StepPrediction {
   double expected = 0;
   double low = 0;  // of the 80 % interval
   double high = 0;
+  double centre = 0;    // of it: the expected time of the answer that has it
   double span_low = 0;  // of the expected times of the choices; expected where nothing is open
   double span_high = 0;
   std::vector<std::pair<std::string, double>> parts = {};  // of the first choice
@@ -33,6 +34,8 @@ struct StepPrediction {
   double ErrorOf(double measured) const { return expected / measured - 1; }
   double SpanErrorOf(double measured) const;
   bool Covers(double measured) const { return low <= measured && measured <= high; }
+  // Where it is in the interval, of logarithms: -1 at the low end, 0 at the centre, 1 at the high.
+  double PositionOf(double measured) const;
 };
 
 // Other estimates of the same answer, in seconds.

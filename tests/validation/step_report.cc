@@ -59,6 +59,16 @@ layouts (kernels and exchanges):
 
 )";
 
+constexpr char kIntervals[] =
+    R"(10th, 90th: percentiles of ln(measured / predicted without the family), a family's rows weighing
+1 / sqrt(their number); and of where that is between the centre of the answer's interval and its
+ends, which are at -1 and 1 where the class's ends (docs/step_time.md) are those of the rows that
+left-out families have. Where the service can leave open what is open (recomputation, interleaving),
+the request does, and the interval is its answer's; else it is from the fastest choice's low end to
+the slowest's high end. A measured step's interval is -7 to +7 %.
+
+)";
+
 void ForgetStack(v1::PlanRunRequest& request) {
   v1::SoftwareStack& software = *request.mutable_layout()->mutable_software();
   software.set_name(kGeneric);
@@ -147,9 +157,7 @@ std::string StepReport(const StepResults& results) {
       "times differ by over 5 %; times over those of the FLOPs at the peak. Cost: of the "
       "row that is predicted to be the fastest, over the fastest, less 1. Tie: as a search calls "
       "it, within 3 %.\n\n",
-      SweepTable(results), kBudget, LowSweepTable(results),
-      "\n## Intervals\nln(measured / predicted without the family), a family's rows "
-      "weighing 1 / sqrt(their number):\n\n",
+      SweepTable(results), kBudget, LowSweepTable(results), "\n## Intervals\n", kIntervals,
       BandTable(results), "\n## Constants\n", results.folds.dense_fold_count,
       " folds of dense families, ", results.folds.expert_fold_count, " of models of experts:\n\n",
       ConstantTable(results), "\n## The worst twenty\n", WorstStepTable(results, kWorst),

@@ -230,7 +230,9 @@ void SetNames(const CsvRow& row, const Parts& parts, StepRow& out) {
   out.narrow = parts.format.narrow();
   out.row_scaled = parts.format.row_scaled;
   out.flash_attention_2 = parts.recipe.flash_attention_2;
-  out.partial_graphs = parts.recipe.partial_graphs;
+  out.expert_host = parts.recipe.overlaps_experts ? StepExpertHost::kOverlap
+                    : parts.recipe.partial_graphs ? StepExpertHost::kGraphs
+                                                  : StepExpertHost::kEager;
   out.experts = parts.model.experts;
   out.family = absl::StrCat(out.model, " | ", out.framework, " | ", out.format);
   const bool trial = absl::StartsWith(out.source, "BLOOM");

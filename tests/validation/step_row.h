@@ -38,6 +38,13 @@ struct StepScale {
   double factor = 1;
 };
 
+// How the host starts a layer of experts.
+enum class StepExpertHost {
+  kEager,
+  kGraphs,   // the router, mostly with attention, in graphs
+  kOverlap,  // in turn with another micro-batch's layer, whose passes hide its exchange
+};
+
 struct StepRow {
   std::string id = {};
   std::string source = {};
@@ -54,7 +61,7 @@ struct StepRow {
   bool narrow = false;             // products in 8 bits or fewer
   bool row_scaled = false;         // with one scale a row
   bool flash_attention_2 = false;  // whatever its stack has
-  bool partial_graphs = false;     // of attention and the router
+  StepExpertHost expert_host = StepExpertHost::kEager;
   bool experts = false;
   std::vector<std::string> open = {};  // fields that the source doesn't publish
   // One where nothing is open; else one a choice, the likely one first. Without a published
