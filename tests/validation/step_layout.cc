@@ -26,7 +26,7 @@ constexpr double kHiddenExposure = 0.55;
 // published runs that overlap exchanges of experts: two layers in turn take the host longer.
 constexpr double kEagerSeconds = 9.2e-3;
 constexpr double kGraphedSeconds = 4.8e-3;
-constexpr double kOverlappedSeconds = 13e-3;
+constexpr double kOverlappedSeconds = 12e-3;
 
 bool IsAny(absl::string_view stack, std::initializer_list<absl::string_view> names) {
   return std::find(names.begin(), names.end(), stack) != names.end();
