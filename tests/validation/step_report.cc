@@ -62,13 +62,12 @@ layouts (kernels and exchanges):
 
 )";
 
-constexpr char kIntervals[] =
-    R"(10th, 90th: percentiles of ln(measured / predicted without the family), a family's rows weighing
-1 / sqrt(their number); and of where that is between the centre of the answer's interval and its
-ends, which are at -1 and 1 where the class's ends (docs/step_time.md) are those of the rows that
-left-out families have. Where the service can leave open what is open (recomputation, interleaving),
-the request does, and the interval is its answer's; else it is from the fastest choice's low end to
-the slowest's high end. A measured step's interval is -7 to +7 %.
+constexpr char kIntervals[] = R"(10th, 90th: percentiles of ln(measured / predicted without the
+family), a family's rows weighing 1 / sqrt(their number); and of where that is between the centre of
+the answer's interval and its ends, which are at -1 and 1: the classes' ends (docs/step_time.md) are
+where these percentiles are. Where the service can leave open what is open (recomputation,
+interleaving), the request does, and the interval is its answer's; else it is from the fastest
+choice's low end to the slowest's high end. A measured step's interval is -7 to +7 %.
 
 )";
 
