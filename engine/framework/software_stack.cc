@@ -126,7 +126,7 @@ constexpr SoftwareStack MegatronLm2022() {
 constexpr SoftwareStack MegatronBridge() {
   return StackWriter(Generic(), "megatron_bridge", "Megatron-Bridge, and NeMo before it")
       .Set(Constant::kTensorExchangeExposure, 0.55, kOverlaps)
-      .Experts(1.25, 1.3)
+      .Experts(1.25, 1.4)
       .Set(Constant::kExpertLayerHostSeconds,
            {kEagerExpertSeconds, kEagerExpertSeconds, kGraphedExpertSeconds, kGraphs})
       .Set(Constant::kOneCopyPerNode, 1, kDeepEp)

@@ -38,10 +38,13 @@ PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved) {
   return out;
 }
 
-KernelRatios RatiosOf(const SoftwareConstants& software) {
+KernelRatios RatiosOf(const SoftwareConstants& software, const ParallelLayout& layout) {
   using Constant = StackConstant;
+  const bool dispatches =
+      software.of(Constant::kOneCopyPerNode) > 0 && layout.expert_parallel_size > 1;
   KernelRatios out = {.attention = software.of(Constant::kAttentionTimeRatio),
                       .memory_pass = software.of(Constant::kMemoryPassTimeRatio),
+                      .dispatch = dispatches ? 0.0 : 1.0,
                       .narrow_product = software.of(Constant::kNarrowProductTimeRatio),
                       .expert = software.ExpertTimeRatio(false),
                       .narrow_expert = software.ExpertTimeRatio(true)};
@@ -184,7 +187,7 @@ class StepPlanner {
   absl::StatusOr<absl::optional<DeviceStages>> StagesOn(const PlacedDevice& device,
                                                         const ExchangePricer& exchanges) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
-                             OperationPricer::Of(device, types_, RatiosOf(software_)));
+                             OperationPricer::Of(device, types_, RatiosOf(software_, job_.layout)));
     if (!pricer.has_value()) return absl::optional<DeviceStages>();
     const ComputeInput input = Compute();
     const StageTimeInput stage_input = {

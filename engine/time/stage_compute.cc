@@ -162,9 +162,8 @@ class StageOperations {
   void Price(const Place& place, std::vector<TimedOperation>& to) {
     PassWork work;
     for (const TraceOp& op : traced_.ops) {
-      const bool pass = std::holds_alternative<PassWork>(op.work);
       if (op.frozen_elements > 0 && place.layer_kind >= 0) AddDequantisation(place, op, to);
-      AddTimed(place, op, to, pass ? pricer_.ratios().memory_pass : 1);
+      AddTimed(place, op, to, pricer_.PassRatioOf(op));
       AddExpertBias(place, op, to);
       if (op.gradient_elements == 0) continue;
       const PassWork added = AccumulationOf(op);
