@@ -70,6 +70,7 @@ void SetKernels(const StepLayoutSource& source, v1::RunLayout& out) {
     kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
   }
   kernels.set_dropout(software.dropout || source.model->dropout);
+  kernels.set_loss(recipe.loss);
   kernels.set_recompute_activation_function(recipe.recomputes_activations);
   kernels.set_recompute_norm_outputs(recipe.recomputes_norms);
   kernels.set_recompute_latent_up_projections(recipe.recomputes_latent);

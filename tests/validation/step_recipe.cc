@@ -13,6 +13,8 @@ constexpr absl::string_view kBridge = "Megatron-Bridge";
 constexpr absl::string_view kBefore2606 = "25.11 26.02 26.02.01 26.04 26.04.01";
 constexpr absl::string_view kFullGraphs = "26.06 26.06.01 26.08";
 
+constexpr char kNeMoModels[] =
+    "NVIDIA/NeMo v2.2.1, nemo/collections/llm/gpt/model/base.py: cross_entropy_loss_fusion";
 constexpr char kQwen[] =
     "NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/qwen/qwen3_workload_base_configs.py";
 constexpr char kGptOss[] =
@@ -27,6 +29,10 @@ constexpr char kKimi[] =
 constexpr char kFirst[] =
     "NVIDIA-NeMo/Megatron-Bridge v0.1.0rc4, scripts/performance/run_script.py";
 
+void SetCompiledLoss(StepRecipe& out) {
+  out.loss = v1::KernelChoices::LOSS_VOCABULARY_PARALLEL_COMPILED;
+}
+void SetFusedLoss(StepRecipe& out) { out.loss = v1::KernelChoices::LOSS_FUSED; }
 void SetNoRecomputation(StepRecipe& out) { out.recompute = v1::RECOMPUTE_POLICY_NONE; }
 void SetAllToAll(StepRecipe& out) { out.all_to_all = true; }
 void SetOverlap(StepRecipe& out) { out.overlaps_experts = true; }
@@ -54,6 +60,14 @@ constexpr StepRecipeRule kRules[] = {
      "v2.2.1, nemo/collections/llm/recipes"},
     {kNeMo, "v25.05.05:", "", "", SetNoRecomputation,
      "NVIDIA/NeMo v2.3.0, scripts/performance/recommended_model_configs: recompute_layers"},
+    {kNeMo, "v24.11.1: v25.02:", "llama3", "", SetCompiledLoss,
+     "NVIDIA/dgxc-benchmarking, llama3.1/*.yaml: cross_entropy_loss_fusion"},
+    {kNeMo, "v24.11.1: v25.02:", "nemotron4", "", SetCompiledLoss,
+     "NVIDIA/dgxc-benchmarking, nemotron/*.yaml: cross_entropy_loss_fusion"},
+    {kNeMo, "v25.04:", "llama3", "", SetCompiledLoss, kNeMoModels},
+    {kNeMo, "v25.04:", "nemotron4", "", SetCompiledLoss, kNeMoModels},
+    {kNeMo, "v25.05.05:", "", "", SetFusedLoss,
+     "NVIDIA/NeMo v2.3.0, scripts/performance/utils.py: cross_entropy_fusion_impl te"},
     {kNeMo, "v24.11.1:", "gpt3-175b", "", SetFlash,
      "NVIDIA/dgxc-benchmarking v24.11.1, nemo_megatron/launch.sh: NVTE_FUSED_ATTN=0"},
     {kNeMo, "v24.11.1: v25.02:", "grok1", "", SetFlash,
@@ -94,6 +108,9 @@ constexpr StepRecipeRule kRules[] = {
      "transformer_engine/common/fused_attn/fused_attn.cpp; NVIDIA/dgxc-benchmarking v25.05.05, "
      "deepseek_v3/pretraining/launch.sh: core_attn"},
     // Megatron-Bridge, by release.
+    {kBridge, "", "", "", SetFusedLoss,
+     "NVIDIA-NeMo/Megatron-Bridge, scripts/performance/utils/overrides.py: "
+     "cross_entropy_fusion_impl te"},
     {kBridge, "", "Qwen3", "", SetNoRecomputation, kQwen},
     {kBridge, "25.09", "Qwen3", "", SetAllToAll, kFirst},
     {kBridge, "25.09", "Qwen3", "gb200", SetGraphs, kFirst},

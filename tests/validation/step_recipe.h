@@ -9,6 +9,7 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "sextant/v1/layout.pb.h"
 #include "sextant/v1/model_count.pb.h"
 #include "tests/support/csv.h"
 
@@ -17,6 +18,7 @@ namespace sextant {
 struct StepRecipe {
   absl::optional<int64_t> chunks = {};  // of layers on a stage
   absl::optional<v1::RecomputePolicy> recompute = {};
+  v1::KernelChoices::Loss loss = v1::KernelChoices::LOSS_UNSPECIFIED;
   bool recomputes_activations = false;  // of feed-forwards and experts
   bool recomputes_norms = false;
   bool recomputes_latent = false;    // the up projections of latent attention

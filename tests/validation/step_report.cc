@@ -36,8 +36,8 @@ a family: of the families' medians. Every row is in `accuracy-step-time.csv`.
 - **Baselines**: 6 N + 12 L H Q T at 45 % of the datasheet's peak (experts are counted exactly); and
   all that is computed, recomputation included, at the datasheet's peak.
 - **Recipes**: what NVIDIA's pages don't print and its recipe of the same release sets is the
-  recipe's: kernels of attention, recomputation, chunks of layers, how tokens reach their experts,
-  graphs. `tests/validation/step_recipe.cc` has each rule with its file.
+  recipe's: kernels of attention and of the loss, recomputation, chunks of layers, how tokens reach
+  their experts, graphs. `tests/validation/step_recipe.cc` has each rule with its file.
 - **Something open**: the source doesn't publish a field that the time depends on. Where it says
   nothing about recomputation, the plan's verdict on memory decides whether there can be none;
   stacks that recompute nothing by default are then taken to do so. Other choices are a span, from
