@@ -32,6 +32,7 @@ KernelRatios RatiosOf(const SoftwareConstants& software) {
   using Constant = StackConstant;
   KernelRatios out = {.attention = software.of(Constant::kAttentionTimeRatio),
                       .memory_pass = software.of(Constant::kMemoryPassTimeRatio),
+                      .dispatch = software.of(Constant::kOneCopyPerNode) > 0 ? 0.0 : 1.0,
                       .narrow_product = software.of(Constant::kNarrowProductTimeRatio),
                       .expert = software.ExpertTimeRatio(false),
                       .narrow_expert = software.ExpertTimeRatio(true)};

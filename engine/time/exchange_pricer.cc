@@ -27,6 +27,22 @@ CollectiveOp OpOf(CollectiveKind kind) {
   return CollectiveOp::kAllReduce;
 }
 
+// The nodes, or ranks, of n that have some of a token's k experts, on average: m (1 - (1 - 1 /
+// m)^k) where each expert is equally likely and on m of the n: all, or those of M of G groups,
+// whose experts are on M max(1, n / G). Source: deepseek-ai/DeepEP, README and
+// csrc/kernels/layout.cu (is_token_in_rank); DeepSeek-AI 2024 (arXiv 2412.19437) section 2.1.2; the
+// mean number of occupied bins of k balls in m.
+double PlacesReached(int64_t places, const ExpertsSpec& experts) {
+  const auto n = static_cast<double>(places);
+  const auto k = static_cast<double>(std::max<int64_t>(1, experts.experts_per_token));
+  double reached = n;
+  if (experts.group_count > 0) {
+    const double each = std::max(1.0, n / static_cast<double>(experts.group_count));
+    reached = std::min(n, static_cast<double>(experts.groups_per_token) * each);
+  }
+  return reached * (1 - std::pow(1 - 1 / reached, k));
+}
+
 }  // namespace
 
 RankGroup NodesOf(const RankStride& ranks, int64_t node_devices) {
@@ -107,33 +123,25 @@ ExchangeTime ExchangePricer::TimeOf(const CollectiveWork& work, const ExpertsSpe
         .Times(static_cast<double>(group.size - 1));
   }
   if (work.kind == CollectiveKind::kAllToAll && one_copy_per_node_ && experts != nullptr) {
-    const RankGroup nodes = NodesOf(group, node_devices_);
-    if (nodes.node_count > 1) return OncePerNode(work.bytes, nodes, *experts);
+    return group.size == 1 ? ExchangeTime() : OneCopy(work.bytes, group, *experts);
   }
   return TimeOf(OpOf(work.kind), work.bytes, group);
 }
 
-// A token's k experts are on m of n nodes: all, or those of M of G groups, whose experts are on
-// M max(1, n / G). Where each expert is equally likely, m (1 - (1 - 1 / m)^k) of them have some,
-// and (n - 1) / n of these are other nodes. The network carries one copy to each, and the node's
-// own link all k; both at once. Source: deepseek-ai/DeepEP, README; DeepSeek-AI 2024 (arXiv
-// 2412.19437) section 2.1.2; the mean number of occupied bins of k balls in m.
-ExchangeTime ExchangePricer::OncePerNode(double bytes, const RankGroup& nodes,
-                                         const ExpertsSpec& experts) const {
-  const auto n = static_cast<double>(nodes.node_count);
-  const auto k = static_cast<double>(std::max<int64_t>(1, experts.experts_per_token));
-  double reached = n;
-  if (experts.group_count > 0) {
-    const double each = std::max(1.0, n / static_cast<double>(experts.group_count));
-    reached = std::min(n, static_cast<double>(experts.groups_per_token) * each);
-  }
-  const double copies = (n - 1) / n * reached * (1 - std::pow(1 - 1 / reached, k));
+// The network carries one copy to each other node, and the node's own link one to each of its
+// ranks; both at once.
+ExchangeTime ExchangePricer::OneCopy(double bytes, const RankStride& group,
+                                     const ExpertsSpec& experts) const {
+  const RankGroup nodes = NodesOf(group, node_devices_);
+  const double each = bytes / static_cast<double>(std::max<int64_t>(1, experts.experts_per_token));
+  const ExchangeTime home =
+      Among(CollectiveOp::kAllToAll, each * PlacesReached(group.size, experts),
+            {.node_count = 1, .ranks_per_node = nodes.ranks_per_node});
+  if (nodes.node_count == 1) return home;
   // An all-to-all of one rank a node sends (n - 1) / n of its buffer.
-  const double sent = bytes / k * copies * n / (n - 1);
   const ExchangeTime away =
-      Among(CollectiveOp::kAllToAll, sent, {.node_count = nodes.node_count, .ranks_per_node = 1});
-  const ExchangeTime home = Among(CollectiveOp::kAllToAll, bytes,
-                                  {.node_count = 1, .ranks_per_node = nodes.ranks_per_node});
+      Among(CollectiveOp::kAllToAll, each * PlacesReached(nodes.node_count, experts),
+            {.node_count = nodes.node_count, .ranks_per_node = 1});
   return away.time > home.time ? away : home;
 }
 

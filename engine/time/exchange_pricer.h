@@ -59,7 +59,7 @@ class ExchangePricer {
  public:
   // `links` outlives this, and has a network where the job's ranks fill several nodes.
   // `one_copy_per_node`: a token crosses the network once for each node that has some of its
-  // experts.
+  // experts, and a node's link once for each such rank.
   ExchangePricer(const LinkTimes& links, const MemoryJob& job, bool one_copy_per_node);
 
   const LayoutRanks& ranks() const { return ranks_; }
@@ -78,8 +78,8 @@ class ExchangePricer {
  private:
   ExchangeTime Among(CollectiveOp op, double bytes, const RankGroup& nodes) const;
   const RankStride& GroupOf(TraceGroup group) const;
-  // All-to-all of tokens that cross the network once for each node.
-  ExchangeTime OncePerNode(double bytes, const RankGroup& nodes, const ExpertsSpec& experts) const;
+  // All-to-all of tokens that go once to each node and rank.
+  ExchangeTime OneCopy(double bytes, const RankStride& group, const ExpertsSpec& experts) const;
 
   const LinkTimes& links_;
   LayoutRanks ranks_;

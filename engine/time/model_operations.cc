@@ -8,6 +8,7 @@
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/trace/end_trace.h"
 #include "engine/model/trace/layer_trace.h"
+#include "engine/time/expert_bias.h"
 
 namespace sextant {
 namespace {
@@ -143,10 +144,11 @@ void ModelOperations::TracePart(const WorkPart& part) {
 
 void ModelOperations::Price(const WorkPart& part) {
   PassWork work;
+  const bool sends_tokens = job_.layout.expert_parallel_size > 1;
   for (const TraceOp& op : traced_.ops) {
-    const bool pass = std::holds_alternative<PassWork>(op.work);
     if (op.frozen_elements > 0 && part.layer_kind >= 0) AddDequantisation(part, op);
-    AddTimed(part, op, pass ? pricer_.ratios().memory_pass : 1);
+    AddTimed(part, op, pricer_.PassRatioOf(op, sends_tokens));
+    AddExpertBias(part, op);
     if (op.gradient_elements == 0) continue;
     const PassWork added = AccumulationOf(op);
     work.read_bytes += added.read_bytes;
@@ -171,6 +173,13 @@ void ModelOperations::AddDequantisation(const WorkPart& part, const TraceOp& pro
                   .pass = product.pass,
                   .work = PassWork{.read_bytes = product.frozen_elements * bytes,
                                    .written_bytes = product.frozen_elements * compute_bytes()}});
+}
+
+// Captured graphs can't add them expert by expert: the host doesn't know their rows.
+void ModelOperations::AddExpertBias(const WorkPart& part, const TraceOp& op) {
+  if (!job_.buffers.transformer_engine || in_.captured_graphs) return;
+  const auto bias = ExpertBias(op, in_.spec, part.layer_kind, compute_bytes());
+  if (bias.has_value()) AddTimed(part, *bias, pricer_.ratios().memory_pass);
 }
 
 // Layers have many passes of the same size.

@@ -94,6 +94,7 @@ class ModelOperations {
   void TracePart(const WorkPart& part);
   void Price(const WorkPart& part);
   void AddDequantisation(const WorkPart& part, const TraceOp& product);
+  void AddExpertBias(const WorkPart& part, const TraceOp& op);
   KernelTime TimeOf(const TraceOp& op);
   void AddTimed(const WorkPart& part, const TraceOp& op, double ratio = 1);
   double compute_bytes() const;

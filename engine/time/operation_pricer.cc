@@ -192,6 +192,15 @@ KernelTime OperationPricer::PassTime(const PassWork& work) const {
                            work.sums_rows ? StreamKind::kRows : StreamKind::kElementwise);
 }
 
+// Source: NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/token_dispatcher.py: the
+// flexible dispatcher sends tokens without permuting them for ranks.
+double OperationPricer::PassRatioOf(const TraceOp& op, bool sends_tokens) const {
+  if (!std::holds_alternative<PassWork>(op.work)) return 1;
+  const bool dispatches =
+      sends_tokens && op.module == "experts" && (op.name == "permute" || op.name == "combine");
+  return ratios_.memory_pass * (dispatches ? ratios_.dispatch : 1);
+}
+
 KernelTime OperationPricer::TimeOf(const TraceOp& op) const {
   KernelTime once = {};
   if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {

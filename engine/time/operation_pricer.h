@@ -43,6 +43,9 @@ struct PricedTypes {
 struct KernelRatios {
   double attention = 1;    // of times
   double memory_pass = 1;  // of the passes of a trace
+  // Of those that copy tokens for the ranks of their experts and sum what comes back; 0: the
+  // exchange's own kernels do (DeepEP, HybridEP).
+  double dispatch = 1;
   double narrow_product = 1;
   double expert = 1;
   double narrow_expert = 1;
@@ -86,6 +89,10 @@ class OperationPricer {
 
   // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
   KernelTime TimeOf(const TraceOp& op) const;
+
+  // Of the time of a pass: memory_pass, and dispatch where experts are on several ranks; 1 for all
+  // others.
+  double PassRatioOf(const TraceOp& op, bool sends_tokens) const;
 
   // The share of the arithmetic in the time of a product: MatmulPredictor::WorkShare().
   double WorkShareOf(const TraceOp& op) const;

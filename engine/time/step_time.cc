@@ -384,7 +384,7 @@ struct ClassEnds {
   double below;
   double above;
 };
-constexpr ClassEnds kClassEnds[] = {{0.95, 1.0}, {1.3, 1.6}, {1.1, 1.5}, {2.2, 4.4}, {1.3, 3.7}};
+constexpr ClassEnds kClassEnds[] = {{1.0, 0.8}, {1.25, 1.45}, {1.0, 2.4}, {2.0, 3.5}, {1.4, 4.0}};
 static_assert(sizeof(kClassEnds) / sizeof(kClassEnds[0]) == kStepClassCount);
 // An 80 % interval of a normal distribution, in standard errors each way.
 constexpr double kEndOfKernels = 1.2816;

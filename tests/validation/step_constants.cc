@@ -55,16 +55,19 @@ void AddAttention(std::vector<StepConstant>& out) {
       if (efficiency == 0) continue;
       const Names stacks = row.group.stacks;
       const std::string on = generation;
-      out.push_back(
-          {.name = absl::StrCat("attention_time_ratio, ", row.group.name, ", ", on),
-           .field = "attention_time_ratio",
-           .applies = [stacks, on](
-                          const StepRow& each) { return In(each.stack, stacks) && IsOf(each, on); },
-           .neutral = 1 / efficiency,
-           .low = 0.7,
-           .high = 4,
-           .grid = 0.05,
-           .doubt = 0.4});
+      out.push_back({.name = absl::StrCat("attention_time_ratio, ", row.group.name, ", ", on),
+                     .field = "attention_time_ratio",
+                     .applies =
+                         [stacks, on](const StepRow& each) {
+                           const std::string stack =
+                               each.flash_attention_2 ? "torchtitan" : each.stack;
+                           return In(stack, stacks) && IsOf(each, on);
+                         },
+                     .neutral = 1 / efficiency,
+                     .low = 0.7,
+                     .high = 4,
+                     .grid = 0.05,
+                     .doubt = 0.4});
     }
   }
 }
@@ -225,18 +228,26 @@ void AddExperts(std::vector<StepConstant>& out) {
     add(framework, true);
   }
   add("Megatron-LM", false);
-  const std::pair<const char*, double> kHosts[] = {{"Hopper", 9e-3}, {"Blackwell", 4.8e-3}};
-  for (const auto& [generation, seconds] : kHosts) {
-    const std::string on = generation;
-    out.push_back({.name = absl::StrCat("expert_layer_host_seconds, ", on),
-                   .field = "expert_layer_host_seconds",
-                   .applies = [on](const StepRow& each) { return each.experts && IsOf(each, on); },
-                   .neutral = seconds,
-                   .low = 0,
-                   .high = 0.03,
-                   .grid = 0.2e-3,
-                   .doubt = 3e-3,
-                   .experts = true});
+  struct Host {
+    const char* name;
+    StepExpertHost host;
+    double seconds;
+  };
+  const Host kHosts[] = {{"eager", StepExpertHost::kEager, 9e-3},
+                         {"router in graphs", StepExpertHost::kGraphs, 4.8e-3},
+                         {"exchange overlapped", StepExpertHost::kOverlap, 9e-3}};
+  for (const auto& [name, host, seconds] : kHosts) {
+    const StepExpertHost how = host;
+    out.push_back(
+        {.name = absl::StrCat("expert_layer_host_seconds, ", name),
+         .field = "expert_layer_host_seconds",
+         .applies = [how](const StepRow& each) { return each.experts && each.expert_host == how; },
+         .neutral = seconds,
+         .low = 0,
+         .high = 0.03,
+         .grid = 0.2e-3,
+         .doubt = 3e-3,
+         .experts = true});
   }
 }
 

@@ -17,6 +17,17 @@ constexpr int64_t kMostChunks = 12;
 constexpr int64_t kNodeSize = 8;
 constexpr int64_t kPaxShard = 128;  // MaxText's group on the same pages
 
+// flash-attention 2 on Hopper, which PyTorch's stacks run: docs/software_stacks.md, pytorch_fsdp.
+constexpr double kFlashAttention2Ratio = 2.1;
+// An exchange that passes hide still takes from them what it does of theirs: the stacks'
+// overlap_contention.
+constexpr double kHiddenExposure = 0.55;
+// megatron_lm's expert_layer_host_seconds, megatron_bridge's on Blackwell, and near the median of
+// published runs that overlap exchanges of experts: two layers in turn take the host longer.
+constexpr double kEagerSeconds = 9.2e-3;
+constexpr double kGraphedSeconds = 4.8e-3;
+constexpr double kOverlappedSeconds = 12e-3;
+
 bool IsAny(absl::string_view stack, std::initializer_list<absl::string_view> names) {
   return std::find(names.begin(), names.end(), stack) != names.end();
 }
@@ -54,16 +65,33 @@ void SetSharding(const StepLayoutSource& source, const StepLayout& layout, v1::S
 void SetKernels(const StepLayoutSource& source, v1::RunLayout& out) {
   v1::KernelChoices& kernels = *out.mutable_kernels();
   const StepSoftware& software = *source.software;
-  if (software.unfused_attention) kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  const StepRecipe& recipe = source.recipe;
+  if (software.unfused_attention || recipe.unfused_attention) {
+    kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  }
   kernels.set_dropout(software.dropout || source.model->dropout);
+  kernels.set_loss(recipe.loss);
+  kernels.set_recompute_activation_function(recipe.recomputes_activations);
+  kernels.set_recompute_norm_outputs(recipe.recomputes_norms);
+  kernels.set_recompute_latent_up_projections(recipe.recomputes_latent);
   v1::FrameworkMemory& framework = *out.mutable_framework();
   framework.set_kind(software.kind);
   if (source.model->experts) framework.set_grouped_experts(true);
-  // Megatron-Bridge captures layers of experts in graphs from 26.06 on.
-  const std::string column = Cell(*source.row, "framework");
-  const size_t release = column.find("26.0");
-  framework.set_captured_graphs(source.model->experts && release != std::string::npos &&
-                                column.substr(release, 5) >= "26.06");
+  framework.set_captured_graphs(recipe.captured_graphs);
+}
+
+// What the recipe makes of the stack's constants.
+void SetSoftware(const StepLayoutSource& source, v1::SoftwareStack& out) {
+  const StepRecipe& recipe = source.recipe;
+  out.set_name(std::string(source.software->stack));
+  if (recipe.flash_attention_2) out.set_attention_time_ratio(kFlashAttention2Ratio);
+  if (recipe.all_to_all) out.set_one_copy_per_node(0);
+  if (recipe.overlaps_experts) out.set_expert_exchange_exposure(kHiddenExposure);
+  if (source.software->name == "Megatron-Bridge" && source.model->experts) {
+    out.set_expert_layer_host_seconds(recipe.overlaps_experts ? kOverlappedSeconds
+                                      : recipe.partial_graphs ? kGraphedSeconds
+                                                              : kEagerSeconds);
+  }
 }
 
 void SetChunks(const StepLayoutSource& source, const StepLayout& layout, v1::ParallelLayout& out) {
@@ -71,9 +99,18 @@ void SetChunks(const StepLayoutSource& source, const StepLayout& layout, v1::Par
   out.set_pipeline_parallel_size(layout.stages);
   if (layout.chunks > 1) out.set_virtual_stage_count(layout.chunks);
   if (chunks == 1 || source.model->layer_count % chunks == 0) return;
-  for (const int64_t layers : LayersPerChunk(source.model->layer_count, chunks)) {
-    out.add_layers_per_chunk(layers);
+  const int64_t first = source.recipe.fewer_first;
+  const int64_t last = source.recipe.fewer_last;
+  const int64_t each = (source.model->layer_count + first + last) / chunks;
+  const bool published = first + last > 0 && each > std::max(first, last) &&
+                         each * chunks == source.model->layer_count + first + last;
+  std::vector<int64_t> layers = LayersPerChunk(source.model->layer_count, chunks);
+  if (published) {
+    std::fill(layers.begin(), layers.end(), each);
+    layers.front() -= first;
+    layers.back() -= last;
   }
+  out.mutable_layers_per_chunk()->Add(layers.begin(), layers.end());
 }
 
 bool SequenceParallel(const StepLayoutSource& source) {
@@ -146,7 +183,8 @@ absl::StatusOr<StepLayout> StepLayoutOf(const StepLayoutSource& source,
   out.context = WholeCell(row, "cp").value_or(1);
   out.data = out.devices / std::max<int64_t>(1, out.tensor * out.stages * out.context);
   SEXTANT_RETURN_IF_ERROR(CheckDevices(out));
-  const auto chunks = WholeCell(row, "vpp");
+  const auto chunks =
+      source.recipe.chunks.has_value() ? source.recipe.chunks : WholeCell(row, "vpp");
   const bool blank = !chunks.has_value() && out.stages > 1 &&
                      (source.software->stack == "megatron_bridge" ||
                       absl::StartsWith(Cell(row, "framework"), "Megatron-Core"));
@@ -180,7 +218,7 @@ void SetStepLayout(const StepLayoutSource& source, const StepLayout& layout,
   run.set_global_batch_size(layout.micro_batch * layout.micro_batches * layout.data);
   SetSharding(source, layout, *run.mutable_sharding());
   SetKernels(source, run);
-  run.mutable_software()->set_name(std::string(source.software->stack));
+  SetSoftware(source, *run.mutable_software());
   out.mutable_cluster()->set_device_count(layout.devices);
 }
 

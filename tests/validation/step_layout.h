@@ -9,6 +9,7 @@
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/support/csv.h"
 #include "tests/validation/step_model.h"
+#include "tests/validation/step_recipe.h"
 #include "tests/validation/step_row.h"
 #include "tests/validation/step_software.h"
 
@@ -18,6 +19,7 @@ struct StepLayoutSource {
   const CsvRow* row = nullptr;
   const StepModel* model = nullptr;
   const StepSoftware* software = nullptr;
+  StepRecipe recipe = {};
 };
 
 // The sizes by the columns; of blank ones the data parallel size follows from the others, and a
@@ -27,8 +29,8 @@ struct StepLayoutSource {
 absl::StatusOr<StepLayout> StepLayoutOf(const StepLayoutSource& source,
                                         std::vector<std::string>& open);
 
-// Sets out.layout, and the batch. Layers are even, or an embedding at either end counts as one, or
-// the first chunks have one more.
+// Sets out.layout, and the batch. Layers are the recipe's, or even, or an embedding at either end
+// counts as one, or the first chunks have one more.
 void SetStepLayout(const StepLayoutSource& source, const StepLayout& layout,
                    v1::PlanRunRequest& out);
 

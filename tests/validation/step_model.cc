@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/model/presets/presets.h"
 #include "tests/validation/cells.h"
+#include "tests/validation/step_recipe.h"
 
 namespace sextant {
 namespace {
@@ -45,6 +46,10 @@ std::string PresetOf(const std::string& name) {
   return "";
 }
 
+bool PredictsTwoTokens(const CsvRow& row) {
+  return absl::StrContains(Cell(row, "model"), "w/ MTP") || StepRecipeOf(row).predicts_two_tokens;
+}
+
 // DeepSeek's mixtures with the row's number of layers, by the configs of their presets.
 json DeepseekConfig(const CsvRow& row, bool third) {
   const int64_t layers = WholeCell(row, "layers").value_or(0);
@@ -69,8 +74,7 @@ json DeepseekConfig(const CsvRow& row, bool third) {
           {"n_group", 8},
           {"topk_group", third ? 4 : 3},
           {"topk_method", third ? "noaux_tc" : "group_limited_greedy"},
-          {"num_nextn_predict_layers",
-           third && absl::StrContains(Cell(row, "model"), "w/ MTP") ? 1 : 0}};
+          {"num_nextn_predict_layers", third && PredictsTwoTokens(row) ? 1 : 0}};
 }
 
 // Grok-1's proxies: Mixtral's shape of layer.

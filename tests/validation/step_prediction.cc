@@ -1,6 +1,7 @@
 #include "tests/validation/step_prediction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -48,9 +49,13 @@ double StepPrediction::SpanErrorOf(double measured) const {
   return 0;
 }
 
-absl::StatusOr<StepAsker::Answer> StepAsker::AskOne(const StepRow& row, size_t choice,
+double StepPrediction::PositionOf(double measured) const {
+  return std::log(measured / centre) /
+         std::abs(std::log((measured < centre ? low : high) / centre));
+}
+
+absl::StatusOr<StepAsker::Answer> StepAsker::AskOne(v1::PlanRunRequest request,
                                                     const StepOverrides& overrides) {
-  v1::PlanRunRequest request = row.requests[choice];
   Set(overrides, *request.mutable_layout()->mutable_software());
   const std::string key = request.SerializeAsString();
   const auto known = answers_.find(key);
@@ -105,8 +110,8 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
   const double low_share = row.low_share > 0 ? point_share : 0;
   used.erase(kRecomputedShare);
   std::vector<Answer> answers;
-  for (size_t choice = 0; choice < row.requests.size(); ++choice) {
-    SEXTANT_ASSIGN_OR_RETURN(Answer answer, AskOne(row, choice, used));
+  for (const v1::PlanRunRequest& request : row.requests) {
+    SEXTANT_ASSIGN_OR_RETURN(Answer answer, AskOne(request, used));
     answers.push_back(std::move(answer));
   }
   const Answer& first = answers.front();
@@ -118,6 +123,7 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
                         .span_high = first.expected,
                         .parts = first.parts};
   out.span_high = out.span_low;
+  out.centre = out.expected;
   out.high = std::max(out.high, out.low);
   for (const Answer& answer : answers) {
     out.high = std::max(out.high, answer.high);
@@ -125,6 +131,12 @@ absl::StatusOr<StepPrediction> StepAsker::Ask(const StepRow& row, const StepOver
     if (low_share > 0) continue;
     out.low = std::min(out.low, answer.low);
     out.span_low = std::min(out.span_low, answer.expected);
+  }
+  if (row.left_open.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Answer open, AskOne(*row.left_open, used));
+    out.low = open.low;
+    out.high = open.high;
+    out.centre = open.expected;
   }
   return out;
 }
@@ -152,6 +164,20 @@ absl::Status CloseRecomputation(StepRow& row) {
   row.open.push_back(fits ? "recomputation" : "recomputation, some");
   if (!fits) row.low_share = row.point_share;
   return absl::OkStatus();
+}
+
+void LeaveOpen(StepRow& row) {
+  const bool known = std::all_of(row.open.begin(), row.open.end(), [](const std::string& open) {
+    return open == "interleaving" || open == "recomputation" || open == "recomputation, some";
+  });
+  // Uneven chunks have to be given.
+  const bool uneven = row.requests.front().layout().parallel().layers_per_chunk_size() > 0;
+  if (row.open.empty() || !known || uneven) return;
+  v1::PlanRunRequest request = row.requests.front();
+  if (row.recompute_blank && row.requests.size() > 1) request.mutable_training()->clear_recompute();
+  v1::ParallelLayout& parallel = *request.mutable_layout()->mutable_parallel();
+  if (row.open.front() == "interleaving") parallel.clear_virtual_stage_count();
+  row.left_open = std::move(request);
 }
 
 }  // namespace sextant

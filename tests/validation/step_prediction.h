@@ -24,6 +24,7 @@ struct StepPrediction {
   double expected = 0;
   double low = 0;  // of the 80 % interval
   double high = 0;
+  double centre = 0;    // of it: the expected time of the answer that has it
   double span_low = 0;  // of the expected times of the choices; expected where nothing is open
   double span_high = 0;
   std::vector<std::pair<std::string, double>> parts = {};  // of the first choice
@@ -33,6 +34,8 @@ struct StepPrediction {
   double ErrorOf(double measured) const { return expected / measured - 1; }
   double SpanErrorOf(double measured) const;
   bool Covers(double measured) const { return low <= measured && measured <= high; }
+  // Where it is in the interval, of logarithms: -1 at the low end, 0 at the centre, 1 at the high.
+  double PositionOf(double measured) const;
 };
 
 // Other estimates of the same answer, in seconds.
@@ -58,7 +61,7 @@ class StepAsker {
     std::vector<std::pair<std::string, double>> parts = {};
   };
 
-  absl::StatusOr<Answer> AskOne(const StepRow& row, size_t choice, const StepOverrides& overrides);
+  absl::StatusOr<Answer> AskOne(v1::PlanRunRequest request, const StepOverrides& overrides);
   absl::StatusOr<StepOverrides> Scaled(const StepRow& row, StepOverrides overrides);
 
   absl::flat_hash_map<std::string, Answer> answers_;
@@ -72,6 +75,9 @@ absl::StatusOr<StepBaselines> StepBaselinesOf(const StepRow& row);
 // recomputes nothing by default is taken to do so where that fits; else recomputation is open. What
 // does not fit is not the fastest possible choice.
 absl::Status CloseRecomputation(StepRow& row);
+
+// Sets StepRow::left_open where the service can leave open what is open.
+void LeaveOpen(StepRow& row);
 
 }  // namespace sextant
 

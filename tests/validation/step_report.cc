@@ -35,6 +35,9 @@ a family: of the families' medians. Every row is in `accuracy-step-time.csv`.
   measured over predicted of the nearest other row of the same family and device.
 - **Baselines**: 6 N + 12 L H Q T at 45 % of the datasheet's peak (experts are counted exactly); and
   all that is computed, recomputation included, at the datasheet's peak.
+- **Recipes**: what NVIDIA's pages don't print and its recipe of the same release sets is the
+  recipe's: kernels of attention and of the loss, recomputation, chunks of layers, how tokens reach
+  their experts, graphs. `tests/validation/step_recipe.cc` has each rule with its file.
 - **Something open**: the source doesn't publish a field that the time depends on. Where it says
   nothing about recomputation, the plan's verdict on memory decides whether there can be none;
   stacks that recompute nothing by default are then taken to do so. Other choices are a span, from
@@ -49,16 +52,41 @@ attention is a fifth of a step of Llama 3 8B and a tenth of one of 70B.
 
 )";
 
-std::map<const StepCase*, double> GenericOf(const std::vector<StepCase>& cases, StepAsker& asker) {
-  std::map<const StepCase*, double> out;
+constexpr char kBudget[] = R"(
+Of a perfect model: the Spearman that one would reach, on average, which knew the mean time of each
+request, where rows scatter about it as the source's repeats do. Repeats: rows that become the same
+request, from several releases or pages; of sources without any, 2 %. Sweeps below 0.85, and what
+spreads their errors, standard deviations of ln(predicted / measured) whose squares add up: repeats
+of one request (data, and releases), the frameworks' means (software), and the rest, which is of
+layouts (kernels and exchanges):
+
+)";
+
+constexpr char kIntervals[] = R"(10th, 90th: percentiles of ln(measured / predicted without the
+family), a family's rows weighing 1 / sqrt(their number); and of where that is between the centre of
+the answer's interval and its ends, which are at -1 and 1: the classes' ends (docs/step_time.md) are
+where these percentiles are. Where the service can leave open what is open (recomputation,
+interleaving), the request does, and the interval is its answer's; else it is from the fastest
+choice's low end to the slowest's high end. A measured step's interval is -7 to +7 %.
+
+)";
+
+void ForgetStack(v1::PlanRunRequest& request) {
+  v1::SoftwareStack& software = *request.mutable_layout()->mutable_software();
+  software.set_name(kGeneric);
+  software.clear_attention_time_ratio();
+}
+
+std::map<const StepCase*, StepPrediction> GenericOf(const std::vector<StepCase>& cases,
+                                                    StepAsker& asker) {
+  std::map<const StepCase*, StepPrediction> out;
   for (const StepCase& each : cases) {
     StepRow row = each.row;
     row.stack = kGeneric;
-    for (v1::PlanRunRequest& request : row.requests) {
-      request.mutable_layout()->mutable_software()->set_name(kGeneric);
-    }
-    const auto predicted = asker.Ask(row, {});
-    if (predicted.ok()) out[&each] = predicted->expected;
+    for (v1::PlanRunRequest& request : row.requests) ForgetStack(request);
+    if (row.left_open.has_value()) ForgetStack(*row.left_open);
+    absl::StatusOr<StepPrediction> predicted = asker.Ask(row, {});
+    if (predicted.ok()) out[&each] = *std::move(predicted);
   }
   return out;
 }
@@ -131,9 +159,7 @@ std::string StepReport(const StepResults& results) {
       "times differ by over 5 %; times over those of the FLOPs at the peak. Cost: of the "
       "row that is predicted to be the fastest, over the fastest, less 1. Tie: as a search calls "
       "it, within 3 %.\n\n",
-      SweepTable(results),
-      "\n## Intervals\nln(measured / predicted without the family), a family's rows "
-      "weighing 1 / sqrt(their number):\n\n",
+      SweepTable(results), kBudget, LowSweepTable(results), "\n## Intervals\n", kIntervals,
       BandTable(results), "\n## Constants\n", results.folds.dense_fold_count,
       " folds of dense families, ", results.folds.expert_fold_count, " of models of experts:\n\n",
       ConstantTable(results), "\n## The worst twenty\n", WorstStepTable(results, kWorst),
@@ -155,8 +181,8 @@ std::string StepCsv(const StepResults& results) {
          {each.row.measured, each.predicted.expected, each.predicted.low, each.predicted.high,
           each.predicted.span_low, each.predicted.span_high,
           left_out == results.folds.left_out.end() ? 0 : left_out->second.expected,
-          generic == results.generic.end() ? 0 : generic->second, each.baselines.constant_mfu,
-          each.baselines.roofline}) {
+          generic == results.generic.end() ? 0 : generic->second.expected,
+          each.baselines.constant_mfu, each.baselines.roofline}) {
       absl::StrAppend(&out, ",", absl::StrFormat("%.5g", seconds));
     }
     absl::StrAppend(&out, "\n");

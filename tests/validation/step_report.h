@@ -23,8 +23,8 @@ struct StepResults {
   StepCases rows = {};
   StepCases tuned = {};  // fine-tuning, in no other table
   StepFolds folds = {};
-  std::map<const StepCase*, double> generic = {};    // of an unknown stack
-  std::map<const StepCase*, double> near_step = {};  // that, times one measured step
+  std::map<const StepCase*, StepPrediction> generic = {};  // of an unknown stack
+  std::map<const StepCase*, double> near_step = {};        // that, times one measured step
 };
 
 // Asks everything. The folds take minutes.

@@ -12,6 +12,7 @@
 #include "tests/validation/step_layout.h"
 #include "tests/validation/step_measured.h"
 #include "tests/validation/step_model.h"
+#include "tests/validation/step_recipe.h"
 #include "tests/validation/step_software.h"
 
 namespace sextant {
@@ -34,6 +35,7 @@ struct Parts {
   const StepHardware* hardware = nullptr;
   StepFormat format = {};
   StepModel model = {};
+  StepRecipe recipe = {};
 };
 
 // LoRA of NVIDIA's fine-tuning recipes in their fastest settings: rank 8 for models of 7 to 13
@@ -51,6 +53,10 @@ void SetAdapters(const CsvRow& row, v1::ModelSpec& out) {
     changes.mutable_adapters()->add_targets(target);
   }
   changes.set_base_frozen(true);
+}
+
+StepLayoutSource SourceOf(const CsvRow& row, const Parts& parts) {
+  return {.row = &row, .model = &parts.model, .software = parts.software, .recipe = parts.recipe};
 }
 
 absl::Status CheckTask(const CsvRow& row, StepTask task) {
@@ -71,6 +77,7 @@ absl::StatusOr<Parts> PartsOf(const CsvRow& row) {
   SEXTANT_ASSIGN_OR_RETURN(out.software, StepSoftwareOf(row));
   SEXTANT_ASSIGN_OR_RETURN(out.format, StepFormatOf(row));
   SEXTANT_ASSIGN_OR_RETURN(out.model, StepModelOf(row));
+  out.recipe = StepRecipeOf(row);
   if (Cell(row, "task") == "lora") SetAdapters(row, out.model.spec);
   return out;
 }
@@ -120,7 +127,7 @@ struct Choice {
 
 v1::PlanRunRequest RequestFor(const CsvRow& row, const Parts& parts, const Choice& choice) {
   v1::PlanRunRequest out = BaseRequest(row, parts);
-  const StepLayoutSource source = {.row = &row, .model = &parts.model, .software = parts.software};
+  const StepLayoutSource source = SourceOf(row, parts);
   SetStepLayout(source, choice.layout, out);
   SetVocabulary(row, parts, choice.layout.tensor, *out.mutable_model());
   // Transformer Engine keeps inputs as it multiplies them, at 8 bits where the ledger knows no
@@ -136,6 +143,7 @@ v1::PlanRunRequest RequestFor(const CsvRow& row, const Parts& parts, const Choic
 
 std::vector<v1::RecomputePolicy> RecomputeOf(const CsvRow& row, const Parts& parts, StepRow& out) {
   const std::string text = Cell(row, "recompute");
+  if (parts.recipe.recompute.has_value()) return {*parts.recipe.recompute};
   if (text == "none") return {v1::RECOMPUTE_POLICY_NONE};
   if (text == "full") return {v1::RECOMPUTE_POLICY_FULL};
   if (text == "selective" && parts.software->pads_vocabulary) {
@@ -221,6 +229,10 @@ void SetNames(const CsvRow& row, const Parts& parts, StepRow& out) {
   out.format = parts.format.name;
   out.narrow = parts.format.narrow();
   out.row_scaled = parts.format.row_scaled;
+  out.flash_attention_2 = parts.recipe.flash_attention_2;
+  out.expert_host = parts.recipe.overlaps_experts ? StepExpertHost::kOverlap
+                    : parts.recipe.partial_graphs ? StepExpertHost::kGraphs
+                                                  : StepExpertHost::kEager;
   out.experts = parts.model.experts;
   out.family = absl::StrCat(out.model, " | ", out.framework, " | ", out.format);
   const bool trial = absl::StartsWith(out.source, "BLOOM");
@@ -258,7 +270,7 @@ absl::StatusOr<StepRow> StepRowOf(const CsvRow& row, StepTask task) {
   SEXTANT_RETURN_IF_ERROR(RequiredCell(row, "seq_len", "sequence length").status());
   SetNames(row, parts, out);
   SetScales(parts, out);
-  const StepLayoutSource source = {.row = &row, .model = &parts.model, .software = parts.software};
+  const StepLayoutSource source = SourceOf(row, parts);
   SEXTANT_ASSIGN_OR_RETURN(out.layout, StepLayoutOf(source, out.open));
   if (parts.model.heads_open) out.open.push_back("heads");
   if (parts.hardware->power_open) out.open.push_back("power limit");

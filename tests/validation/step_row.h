@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/support/csv.h"
 
@@ -37,27 +38,39 @@ struct StepScale {
   double factor = 1;
 };
 
+// How the host starts a layer of experts.
+enum class StepExpertHost {
+  kEager,
+  kGraphs,   // the router, mostly with attention, in graphs
+  kOverlap,  // in turn with another micro-batch's layer, whose passes hide its exchange
+};
+
 struct StepRow {
   std::string id = {};
   std::string source = {};
-  std::string framework = {};    // releases together
-  std::string stack = {};        // layout.software.name
-  std::string hardware = {};     // "H100"
-  std::string accelerator = {};  // "h100-sxm"
-  std::string model = {};        // without size of cluster or date
-  std::string format = {};       // "bf16"
-  std::string task = {};         // "pretrain", "sft", "lora"
-  std::string strategy = {};     // "tensor and pipeline", of the report
-  std::string family = {};       // model, framework and format
-  std::string sweep = {};        // rows of which the fastest layout can be asked for
-  bool narrow = false;           // products in 8 bits or fewer
-  bool row_scaled = false;       // with one scale a row
+  std::string framework = {};      // releases together
+  std::string stack = {};          // layout.software.name
+  std::string hardware = {};       // "H100"
+  std::string accelerator = {};    // "h100-sxm"
+  std::string model = {};          // without size of cluster or date
+  std::string format = {};         // "bf16"
+  std::string task = {};           // "pretrain", "sft", "lora"
+  std::string strategy = {};       // "tensor and pipeline", of the report
+  std::string family = {};         // model, framework and format
+  std::string sweep = {};          // rows of which the fastest layout can be asked for
+  bool narrow = false;             // products in 8 bits or fewer
+  bool row_scaled = false;         // with one scale a row
+  bool flash_attention_2 = false;  // whatever its stack has
+  StepExpertHost expert_host = StepExpertHost::kEager;
   bool experts = false;
   std::vector<std::string> open = {};  // fields that the source doesn't publish
   // One where nothing is open; else one a choice, the likely one first. Without a published
   // recomputation or with one by operator, which no request can describe: without any, then of all
   // layers.
   std::vector<v1::PlanRunRequest> requests = {};
+  // The request that leaves open what is open, where every such field is one of the service's:
+  // recomputation and interleaving. Its answer has the row's interval.
+  absl::optional<v1::PlanRunRequest> left_open = {};
   bool recompute_blank = false;
   bool likely_none = false;  // of recompute_blank: the stack recomputes nothing where that fits
   // The expected time is so far from the first request's time to the last's.

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/validation/step_layout.h"
 #include "tests/validation/step_measured.h"
+#include "tests/validation/step_recipe.h"
 
 namespace sextant {
 namespace {
@@ -116,6 +118,59 @@ TEST(StepRowTest, ExpertsOfMegatronBridgeAreNotCutByTensorRanks) {
   EXPECT_EQ(request.layout().parallel().expert_parallel_size(), 32);
   EXPECT_EQ(request.layout().parallel().expert_tensor_parallel_size(), 1);
   EXPECT_TRUE(request.layout().framework().captured_graphs());
+}
+
+// NVIDIA's recipe of the release: two layers in turn, all in graphs.
+TEST(StepRowTest, RecipesSayWhatPagesLeaveOut) {
+  const StepRow row = Translated(
+      "mb,Megatron-Bridge performance summary,Megatron-Bridge / Megatron-Core 26.06 NeMo Container,"
+      "pretrain,GB300,,gb300,256,Qwen3_235B_a22B,,94,4096,12288,64,4,128,151936,4096,True,128,8,"
+      "1536,64,1,4,12,1,32,,,,,2,8192,,MXFP8,,14.5393,26.06 NeMo Container,,");
+  EXPECT_EQ(row.requests.size(), 1u);
+  EXPECT_FALSE(row.recompute_blank);
+  const v1::RunLayout& layout = row.requests.front().layout();
+  EXPECT_TRUE(layout.framework().captured_graphs());
+  EXPECT_EQ(layout.software().expert_exchange_exposure(), 0.55);
+  EXPECT_FALSE(layout.software().has_one_copy_per_node());  // HybridEP
+}
+
+TEST(StepRowTest, AttentionOfNeMosFirstBenchmarksIsFlashAttention2) {
+  constexpr char kGpt[] =
+      "dgxc,NVIDIA DGX Cloud benchmarking,NeMo / Megatron-Core,pretrain,H100 SXM 80GB,,h100-sxm,"
+      "128,gpt3-175b,,96,12288,49152,96,96,128,51200,2048,False,,,,4,4,8,12,1,,,"
+      "DDP + distributed optimizer,1,,1,256,,BF16,8.91,,";
+  const StepRow first = Translated(std::string(kGpt) + "v24.11.1: NeMo Megatron 24.11 BF16,,");
+  EXPECT_TRUE(first.flash_attention_2);
+  EXPECT_EQ(first.requests.front().layout().software().attention_time_ratio(), 2.1);
+  EXPECT_EQ(first.layout.chunks, 12);
+  const StepRow second = Translated(std::string(kGpt) + "v25.02: NeMo Megatron BF16,,");
+  EXPECT_FALSE(second.flash_attention_2);
+  EXPECT_EQ(second.layout.chunks, 6);  // the recipe's; the page has 12
+}
+
+// 61 layers and a module of multi-token prediction: 15, 16, 16 and 14, attention in pieces.
+TEST(StepRowTest, DeepSeekOfNeMoOnBlackwell) {
+  const StepRow row = Translated(
+      "dgxc,NVIDIA DGX Cloud benchmarking,NeMo / Megatron-Core,pretrain,GB200,,gb200,128,"
+      "deepseek-v3,,61,7168,18432,128,128,,129280,4096,True,256,8,2048,16,2,4,1,1,32,1,"
+      "DDP + distributed optimizer,1,,1,1024,,BF16,34.17,,v25.05.05: Deepseek V3 BF16 GB200,,");
+  const v1::PlanRunRequest& request = row.requests.front();
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_SELECTIVE);
+  EXPECT_EQ(request.layout().kernels().attention(), v1::KernelChoices::ATTENTION_UNFUSED);
+  EXPECT_TRUE(request.layout().software().has_one_copy_per_node());
+  const auto& layers = request.layout().parallel().layers_per_chunk();
+  EXPECT_EQ(std::vector<int64_t>(layers.begin(), layers.end()),
+            (std::vector<int64_t>{15, 16, 16, 14}));
+  EXPECT_NE(request.model().hugging_face_config().find("\"num_nextn_predict_layers\":1"),
+            std::string::npos);
+}
+
+TEST(StepRecipeTest, EveryRuleNamesItsSource) {
+  for (const StepRecipeRule& rule : StepRecipeRules()) {
+    EXPECT_FALSE(rule.where.empty());
+    StepRecipe recipe;
+    rule.set(recipe);
+  }
 }
 
 TEST(StepRowTest, SaysWhyARowIsLeftOut) {

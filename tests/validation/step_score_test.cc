@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "tests/validation/step_sweeps.h"
 
@@ -61,12 +63,56 @@ TEST(StepSweepsTest, CostOfTheLayoutRankedFirst) {
   EXPECT_NEAR(sweeps[0].cost, 0.3, 1e-12);  // 1.3 on average, over 1.0
 }
 
+// Two frameworks with errors of e^0.2, of two requests each, of which one repeats with a scatter of
+// e^0.1 either way.
+TEST(StepSweepsTest, SpreadOfErrorsHasThreeParts) {
+  std::vector<StepCase> cases = {Case("a", std::exp(0.1), 1), Case("a", std::exp(-0.1), 1),
+                                 Case("b", 2 * std::exp(0.2), 2), Case("b", 3 * std::exp(0.2), 3)};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].row.framework = cases[i].row.family;
+    cases[i].row.requests.emplace_back().mutable_cluster()->set_device_count(
+        static_cast<int64_t>(std::max<size_t>(i, 1)));
+  }
+  const std::vector<StepSweep> sweeps = SweepsOf(cases);
+  ASSERT_EQ(sweeps.size(), 1u);
+  // Errors -0.1, 0.1, -0.2, -0.2 about -0.1: 0, 0.04, 0.01 and 0.01.
+  EXPECT_NEAR(sweeps[0].error_spread, std::sqrt(0.06 / 4), 1e-12);
+  EXPECT_NEAR(sweeps[0].noise, std::sqrt(0.02 / 4), 1e-12);
+  EXPECT_NEAR(sweeps[0].framework_spread, std::sqrt(0.04 / 4), 1e-12);
+  EXPECT_NEAR(sweeps[0].rest_spread, 0, 1e-8);
+}
+
+// Times far apart beside the noise of repeats are put in order, those within it are not.
+TEST(StepSweepsTest, NoiseLimitsTheOrder) {
+  std::vector<StepCase> far;
+  std::vector<StepCase> near;
+  for (int i = 0; i < 8; ++i) {
+    far.push_back(Case("a", std::pow(1.5, i), 1));
+    near.push_back(Case("a", 1 + 0.01 * i, 1));
+    far.back().row.id = near.back().row.id = std::string(1, static_cast<char>('a' + i));
+  }
+  ASSERT_EQ(SweepsOf(far).size(), 1u);
+  EXPECT_NEAR(SweepsOf(far)[0].reachable, 1, 1e-12);
+  ASSERT_EQ(SweepsOf(near).size(), 1u);
+  EXPECT_LT(SweepsOf(near)[0].reachable, 0.9);
+  EXPECT_GT(SweepsOf(near)[0].reachable, 0.4);
+}
+
+TEST(StepPredictionTest, PositionInItsInterval) {
+  const StepPrediction one = {.expected = 2, .low = 1, .high = 8, .centre = 2};
+  EXPECT_NEAR(one.PositionOf(2), 0, 1e-12);
+  EXPECT_NEAR(one.PositionOf(1), -1, 1e-12);
+  EXPECT_NEAR(one.PositionOf(4), 0.5, 1e-12);
+  EXPECT_NEAR(one.PositionOf(0.5), -2, 1e-12);
+}
+
 TEST(StepSweepsTest, OneMeasuredStepOfTheNearestLayout) {
   std::vector<StepCase> cases = {Case("a", 2.0, 1.0), Case("a", 3.0, 2.0), Case("a", 8.0, 2.0)};
   cases[1].row.layout.tensor = 2;
   cases[2].row.layout.tensor = 8;
-  const std::map<const StepCase*, double> generic = {
-      {&cases[0], 1.0}, {&cases[1], 2.0}, {&cases[2], 2.0}};
+  const std::map<const StepCase*, StepPrediction> generic = {{&cases[0], {.expected = 1.0}},
+                                                             {&cases[1], {.expected = 2.0}},
+                                                             {&cases[2], {.expected = 2.0}}};
   const auto near = NearStepsOf(cases, generic);
   EXPECT_NEAR(near.at(&cases[0]), 1.5, 1e-12);  // 1.0 x 3.0 / 2.0
   EXPECT_NEAR(near.at(&cases[1]), 4.0, 1e-12);  // 2.0 x 2.0 / 1.0

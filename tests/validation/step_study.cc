@@ -12,6 +12,7 @@ namespace {
 absl::StatusOr<StepCase> CaseOf(StepRow row, StepAsker& asker) {
   StepCase out;
   SEXTANT_RETURN_IF_ERROR(CloseRecomputation(row));
+  LeaveOpen(row);
   SEXTANT_ASSIGN_OR_RETURN(out.predicted, asker.Ask(row, {}));
   SEXTANT_ASSIGN_OR_RETURN(out.baselines, StepBaselinesOf(row));
   out.row = std::move(row);

@@ -26,6 +26,16 @@ struct StepSweep {
   // the three least.
   bool best_ties = false;
   bool best_of_three = false;
+  // Spearman that a model would reach which knew the mean time of each request, on average, where
+  // rows scatter about it as the source's repeats do.
+  double reachable = 0;
+  // The standard deviation of ln(predicted / measured) in the sweep, and its parts, whose squares
+  // add up: of rows of one request about their mean, of frameworks' means, and the rest, of
+  // requests' means about their framework's.
+  double error_spread = 0;
+  double noise = 0;
+  double framework_spread = 0;
+  double rest_spread = 0;
 };
 
 // Those of four rows or more whose spread exceeds 5 %.
@@ -34,8 +44,8 @@ std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases);
 // The prediction of `generic` for each case, times measured over `generic` of the nearest other
 // case of its model, framework, device and type: that with the smallest sum of |log2| of the ratios
 // of tensor, pipeline, context, expert and data parallel size and micro-batch.
-std::map<const StepCase*, double> NearStepsOf(const std::vector<StepCase>& cases,
-                                              const std::map<const StepCase*, double>& generic);
+std::map<const StepCase*, double> NearStepsOf(
+    const std::vector<StepCase>& cases, const std::map<const StepCase*, StepPrediction>& generic);
 
 }  // namespace sextant
 

@@ -10,33 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tests/validation/step_causes.h"
-#include "tests/validation/step_sweeps.h"
+#include "tests/validation/step_table_parts.h"
 
 namespace sextant {
 namespace {
-
-std::string Share(double share) { return absl::StrFormat("%.1f", 100 * share); }
-std::string Signed(double share) { return absl::StrFormat("%+.1f", 100 * share); }
-std::string Whole(double share) { return absl::StrFormat("%.0f", 100 * share); }
-
-absl::optional<double> InSight(const StepCase& each) { return each.Error(); }
-
-// Of a map of predictions, or of seconds; absent where it lacks the case.
-StepError ErrorIn(const std::map<const StepCase*, StepPrediction>& predictions) {
-  return [&predictions](const StepCase& each) -> absl::optional<double> {
-    const auto found = predictions.find(&each);
-    if (found == predictions.end()) return absl::nullopt;
-    return found->second.ErrorOf(each.row.measured);
-  };
-}
-
-StepError ErrorIn(const std::map<const StepCase*, double>& seconds) {
-  return [&seconds](const StepCase& each) -> absl::optional<double> {
-    const auto found = seconds.find(&each);
-    if (found == seconds.end()) return absl::nullopt;
-    return found->second / each.row.measured - 1;
-  };
-}
 
 absl::optional<double> ConstantMfu(const StepCase& each) {
   if (each.baselines.constant_mfu <= 0) return absl::nullopt;
@@ -58,27 +35,6 @@ std::string Numbers(const StepScore& score) {
 std::string Pair(const StepScore& score) {
   if (score.count == 0) return "";
   return absl::StrCat(Share(score.median), " / ", Share(score.p90));
-}
-
-struct Rows {
-  std::string name;
-  StepGroup group;
-};
-
-std::vector<Rows> RowsOfSummary(const std::vector<StepCase>& cases) {
-  const auto dense = [](const StepCase& each) { return !each.row.experts; };
-  const auto closed = [](const StepCase& each) {
-    return !each.row.experts && each.row.open.empty();
-  };
-  std::vector<Rows> out = {{"dense, nothing open", Where(cases, closed)},
-                           {"dense, all", Where(cases, dense)}};
-  for (const StepClass one :
-       {StepClass::kWide, StepClass::kNarrow, StepClass::kOpen, StepClass::kExperts}) {
-    out.push_back({ClassName(one), Where(cases, [one](const StepCase& each) {
-                     return each.row.step_class() == one;
-                   })});
-  }
-  return out;
 }
 
 std::string ColumnOf(const StepRow& row, const std::string& column) {
@@ -103,32 +59,6 @@ std::string PartsOf(const StepPrediction& predicted) {
   return absl::StrJoin(out, ", ");
 }
 
-// Coverage of a class by the service's own intervals: in sight, and moved to left-out predictions.
-struct Coverage {
-  double in_sight = 0;
-  double left_out = 0;
-};
-
-Coverage CoverageOf(const StepGroup& group, const StepResults& results) {
-  Coverage out;
-  double count = 0;
-  for (const StepCase* each : group) {
-    const auto found = results.folds.left_out.find(each);
-    if (found == results.folds.left_out.end()) continue;
-    ++count;
-    out.in_sight += each->predicted.Covers(each->row.measured) ? 1 : 0;
-    out.left_out += found->second.Covers(each->row.measured) ? 1 : 0;
-  }
-  if (count > 0) out = {out.in_sight / count, out.left_out / count};
-  return out;
-}
-
-void AddBand(const Rows& rows, const StepBand& band, const Coverage& coverage, std::string& out) {
-  absl::StrAppendFormat(&out, "| %s | %d | %d | %+.3f | %+.3f | %s | %s |\n", rows.name, band.rows,
-                        band.families, band.low, band.high, Whole(coverage.in_sight),
-                        Whole(coverage.left_out));
-}
-
 }  // namespace
 
 std::string SummaryTable(const StepResults& results) {
@@ -136,7 +66,7 @@ std::string SummaryTable(const StepResults& results) {
       "| rows | rows | median / p90 % | bias % | within 10 % | within 20 % | one vote a family |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   const StepError error = ErrorIn(results.folds.left_out);
-  for (const Rows& rows : RowsOfSummary(results.rows.cases)) {
+  for (const StepRowsOfLine& rows : LinesOfSummary(results.rows.cases)) {
     absl::StrAppend(&out, "| ", rows.name, " | ", Numbers(ScoreOf(rows.group, error)), " ",
                     Pair(FamilyScoreOf(rows.group, error)), " |\n");
   }
@@ -159,7 +89,7 @@ std::string OtherWaysTable(const StepResults& results) {
     absl::StrAppend(&line, " ---: |");
   }
   absl::StrAppend(&out, "\n", line, "\n");
-  for (const Rows& rows : RowsOfSummary(results.rows.cases)) {
+  for (const StepRowsOfLine& rows : LinesOfSummary(results.rows.cases)) {
     absl::StrAppend(&out, "| ", rows.name, " |");
     for (const auto& [how, error] : kHow) {
       absl::StrAppend(&out, " ", Pair(ScoreOf(rows.group, error)), " |");
@@ -255,59 +185,6 @@ std::string OpenTable(const StepResults& results) {
                     Whole(WeightedQuantile(widths, 0.5)), " | ", Pair(ScoreOf(group, beyond)),
                     " | ", Pair(ScoreOf(group, left_out)), " |\n");
   }
-  return out;
-}
-
-std::string SweepTable(const StepResults& results) {
-  std::string out =
-      "| source, framework | sweeps | rows | Spearman, median | lowest | cost of the first, median "
-      "% | most % | fastest is a tie % | of the first three % |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-  std::map<std::string, std::vector<StepSweep>> by_source;
-  for (StepSweep& sweep : SweepsOf(results.rows.cases)) {
-    by_source["all"].push_back(sweep);
-    by_source[absl::StrCat(sweep.source, ", ", sweep.framework)].push_back(std::move(sweep));
-  }
-  for (const auto& [source, sweeps] : by_source) {
-    std::vector<WeightedValue> ranks;
-    std::vector<WeightedValue> costs;
-    size_t rows = 0;
-    double ties = 0;
-    double of_three = 0;
-    for (const StepSweep& sweep : sweeps) {
-      ties += sweep.best_ties ? 1 : 0;
-      of_three += sweep.best_of_three ? 1 : 0;
-      ranks.push_back({sweep.spearman, 1});
-      costs.push_back({sweep.cost, 1});
-      rows += sweep.rows;
-    }
-    const auto count = static_cast<double>(sweeps.size());
-    absl::StrAppendFormat(&out, "| %s | %d | %d | %.2f | %.2f | %s | %s | %s | %s |\n", source,
-                          sweeps.size(), rows, WeightedQuantile(ranks, 0.5),
-                          WeightedQuantile(ranks, 1e-9), Share(WeightedQuantile(costs, 0.5)),
-                          Share(WeightedQuantile(costs, 1)), Whole(ties / count),
-                          Whole(of_three / count));
-  }
-  return out;
-}
-
-std::string BandTable(const StepResults& results) {
-  std::string out =
-      "| class | rows | families | 10th | 90th | the answers' intervals cover, in sight % | family "
-      "left out % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-  for (const Rows& rows : RowsOfSummary(results.rows.cases)) {
-    AddBand(rows, BandOf(rows.group, ErrorIn(results.folds.left_out)),
-            CoverageOf(rows.group, results), out);
-  }
-  const Rows dense = {"unknown stack, dense", Where(results.rows.cases, [](const StepCase& each) {
-                        return !each.row.experts;
-                      })};
-  const StepBand band = BandOf(dense.group, ErrorIn(results.generic));
-  absl::StrAppendFormat(&out, "| %s | %d | %d | %+.3f | %+.3f | | |\n", dense.name, band.rows,
-                        band.families, band.low, band.high);
-  const StepBand near = BandOf(dense.group, ErrorIn(results.near_step));
-  absl::StrAppendFormat(&out, "| %s, one measured step | %d | %d | %+.3f | %+.3f | | |\n",
-                        dense.name, near.rows, near.families, near.low, near.high);
   return out;
 }
 

@@ -21,6 +21,8 @@ std::string ConstantTable(const StepResults& results);
 std::string FineTuningTable(const std::vector<StepCase>& cases);
 std::string OpenTable(const StepResults& results);
 std::string SweepTable(const StepResults& results);
+// Sweeps whose order is poor, and what spreads their errors.
+std::string LowSweepTable(const StepResults& results);
 std::string BandTable(const StepResults& results);
 // The `count` largest errors of rows with nothing open.
 std::string WorstStepTable(const StepResults& results, size_t count);

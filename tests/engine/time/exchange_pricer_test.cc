@@ -137,5 +137,22 @@ TEST(ExchangePricer, SendsACopyForEachNode) {
   EXPECT_NEAR(each, 32e6 * 7 / (50e9 * kNetworkRateShare), 0.1 * each);
 }
 
+// Eight experts of a token are on 8 (1 - (7/8)^8) = 5.25 of eight ranks.
+TEST(ExchangePricer, SendsACopyForEachRank) {
+  MemoryJob job;
+  job.layout.expert_parallel_size = 8;
+  job.layout.expert_tensor_parallel_size = 1;
+  job.state.sharding.data_parallel_size = 8;
+  const LinkTimes links = LinksOf("dgx-h100");
+  const ExpertsSpec experts = {.expert_count = 256, .experts_per_token = 8};
+  const double copy = 256e6;
+  const CollectiveWork work = {CollectiveKind::kAllToAll, TraceGroup::kExpert, 8 * copy};
+  const CollectiveWork fewer = {CollectiveKind::kAllToAll, TraceGroup::kExpert,
+                                std::round(8 * (1 - std::pow(7.0 / 8, 8)) * copy)};
+  const double once = ExchangePricer(links, job, true).TimeOf(work, &experts).time.value();
+  const double same = ExchangePricer(links, job, false).TimeOf(fewer, &experts).time.value();
+  EXPECT_NEAR(once, same, 1e-6 * same);
+}
+
 }  // namespace
 }  // namespace sextant
