@@ -25,7 +25,7 @@ int64_t DepthOf(const StackSpec& stack) {
   return out;
 }
 
-// Of the first kind of layer that has attention; null: none has.
+// The attention of the first kind of layer that has one; null: none has.
 const AttentionSpec* AttentionOf(const ArchitectureSpec& spec) {
   for (const LayerSpec& layer : spec.layer_kinds) {
     if (layer.attention.has_value()) return &*layer.attention;

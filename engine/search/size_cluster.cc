@@ -68,7 +68,7 @@ class Sizer {
   }
 
   // The devices whose peak alone, without any loss, is fast enough; without a layout also those
-  // whose memory holds all that is counted (FitOf()). Under a layout gradients may be let go and
+  // whose memory holds all that is counted (FitOf()). Under a layout gradients may be freed and
   // state offloaded, so that no such bound holds.
   absl::Status FindLeast() {
     RunSpec alone = run_;
@@ -95,7 +95,7 @@ class Sizer {
     return absl::OkStatus();
   }
 
-  // Whether `devices` reach `goal`; those below `least` don't and are not tried.
+  // True where `devices` reach `goal`; those below `least` don't and are not tried.
   absl::StatusOr<bool> Reaches(int64_t devices, Goal goal) {
     if (devices < out_.least || devices > max_devices_) return false;
     if (out_.tried.count(devices) == 0) {
@@ -199,7 +199,7 @@ class Sizer {
     return absl::OkStatus();
   }
 
-  // What the largest number below `devices` misses that has a layout.
+  // The limit that the largest number below `devices` with a layout misses.
   SizeLimit LimitBelow(int64_t devices) const {
     SizeLimit out = SizeLimit::kNone;
     for (auto below = out_.tried.lower_bound(devices); below != out_.tried.begin();) {
@@ -220,8 +220,8 @@ class Sizer {
 
 }  // namespace
 
-absl::StatusOr<ClusterSize> SizeCluster(const RunSpec& run, int64_t max_devices,
-                                        FieldViolations found, CallWork& work) {
+absl::StatusOr<ClusterSize> FindFewestDevices(const RunSpec& run, int64_t max_devices,
+                                              FieldViolations found, CallWork& work) {
   found.Require("", "max_device_count", max_devices, 1, kMaxDevices);
   const auto named = static_cast<int64_t>(run.cluster.device.named_count());
   if (max_devices >= 1 && max_devices < named) {

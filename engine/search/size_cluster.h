@@ -26,7 +26,7 @@ struct ClusterSize {
   SizeLimit limit = SizeLimit::kNone;      // what fewer miss, of numbers with a layout; else these
   std::map<int64_t, SizedRun> tried = {};  // by number of devices
 
-  // Of device_count.
+  // The run on device_count devices.
   const SizedRun& sized() const { return tried.at(device_count); }
 };
 
@@ -42,8 +42,8 @@ struct ClusterSize {
 //
 // Pure. Errors: those of PlanRun() and SearchLayouts(); kInvalidArgument where max_devices is out
 // of range.
-absl::StatusOr<ClusterSize> SizeCluster(const RunSpec& run, int64_t max_devices,
-                                        FieldViolations found, CallWork& work);
+absl::StatusOr<ClusterSize> FindFewestDevices(const RunSpec& run, int64_t max_devices,
+                                              FieldViolations found, CallWork& work);
 
 }  // namespace sextant
 

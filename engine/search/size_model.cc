@@ -114,7 +114,7 @@ class Sizer {
     return out;
   }
 
-  // Whether the model of a rung meets the limits; false beyond the ladder.
+  // True where the model of a rung meets the limits; false beyond the ladder.
   absl::StatusOr<bool> Reaches(int64_t index, const ModelLadder& ladder) {
     if (index >= ladder.size()) return false;
     const auto known = tried_.find(index);
@@ -196,8 +196,9 @@ void CheckModelToSize(const ModelSpec& model, FieldViolations& violations) {
 
 }  // namespace
 
-absl::StatusOr<ModelSize> SizeModel(const RunSpec& run, absl::optional<double> tokens_per_parameter,
-                                    FieldViolations found, CallWork& work) {
+absl::StatusOr<ModelSize> FindLargestModel(const RunSpec& run,
+                                           absl::optional<double> tokens_per_parameter,
+                                           FieldViolations found, CallWork& work) {
   CheckTokens(run, tokens_per_parameter, found);
   CheckModelToSize(run.model, found);
   CheckSizedLayout(run, found);

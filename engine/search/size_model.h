@@ -30,7 +30,7 @@ struct ModelSize {
   bool met = false;
   SizedModel model = {};  // the largest that meets the limits, else the nearest miss
   absl::optional<ArchitectureSpec> shape = {};  // absent: a bare number of parameters
-  // What the next larger model misses that has a layout; where not met, what this one misses.
+  // Missed by the next larger model that has a layout; where not met, by this one.
   SizeLimit limit = SizeLimit::kNone;
   std::vector<SizedModel> tried = {};  // ascending; empty for a bare number
 };
@@ -46,8 +46,9 @@ struct ModelSize {
 //
 // Pure. Errors: those of PlanRun() and SearchLayouts(); kInvalidArgument for a parameter_count, for
 // changes to the model, and for tokens that are given twice or out of range.
-absl::StatusOr<ModelSize> SizeModel(const RunSpec& run, absl::optional<double> tokens_per_parameter,
-                                    FieldViolations found, CallWork& work);
+absl::StatusOr<ModelSize> FindLargestModel(const RunSpec& run,
+                                           absl::optional<double> tokens_per_parameter,
+                                           FieldViolations found, CallWork& work);
 
 }  // namespace sextant
 

@@ -36,7 +36,7 @@ absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations
   return out;
 }
 
-// What a device has to hold over what it can.
+// The memory that a device needs over what it has.
 double MemoryRatio(const Plan& plan) {
   const double usable = static_cast<double>(plan.capacity.usable().value());
   if (!plan.memory_estimate.has_value()) {

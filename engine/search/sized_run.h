@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// What an answer stands on: searched layouts and their predicted time, or, where the run has no
+// The basis of an answer: searched layouts and their predicted time, or, where the run has no
 // layout, model state alone and the textbook estimate.
 enum class SizeBasis { kLayouts, kStateAlone };
 

@@ -46,14 +46,14 @@ RunSpec WithLayout() {
 
 ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost) {
   CallWork work;
-  auto size = SizeCluster(run, most, {}, work);
+  auto size = FindFewestDevices(run, most, {}, work);
   EXPECT_TRUE(size.ok()) << size.status();
   return size.ok() ? *std::move(size) : ClusterSize();
 }
 
 absl::Status ErrorOf(const RunSpec& run, int64_t most = kMost) {
   CallWork work;
-  return SizeCluster(run, most, {}, work).status();
+  return FindFewestDevices(run, most, {}, work).status();
 }
 
 TEST(SizeCluster, AnswersTheTextbookBackwards) {
@@ -194,7 +194,7 @@ TEST(SizeCluster, ReportsWhatIsWrong) {
 TEST(SizeCluster, EndsWithItsCall) {
   const auto stop = [] { return absl::CancelledError("left"); };
   CallWork work(stop);
-  EXPECT_EQ(SizeCluster(WithLayout(), kMost, {}, work).status().code(),
+  EXPECT_EQ(FindFewestDevices(WithLayout(), kMost, {}, work).status().code(),
             absl::StatusCode::kCancelled);
 }
 

@@ -44,14 +44,14 @@ RunSpec Family() {
 
 ModelSize SizeOf(const RunSpec& run, absl::optional<double> ratio = {}) {
   CallWork work;
-  auto size = SizeModel(run, ratio, {}, work);
+  auto size = FindLargestModel(run, ratio, {}, work);
   EXPECT_TRUE(size.ok()) << size.status();
   return size.ok() ? *std::move(size) : ModelSize();
 }
 
 std::string ErrorOf(const RunSpec& run, absl::optional<double> ratio = {}) {
   CallWork work;
-  return std::string(SizeModel(run, ratio, {}, work).status().message());
+  return std::string(FindLargestModel(run, ratio, {}, work).status().message());
 }
 
 // 8 x 80e9 bytes at 16 bytes a parameter (2 + 2 + 12, Rajbhandari et al. 2020 section 3.1).
@@ -177,7 +177,7 @@ TEST(SizeModel, EndsWithItsCall) {
   const auto stop = [] { return absl::CancelledError("left"); };
   for (const RunSpec& run : {Bare(8), Family()}) {
     CallWork work(stop);
-    EXPECT_EQ(SizeModel(run, {}, {}, work).status().code(), absl::StatusCode::kCancelled);
+    EXPECT_EQ(FindLargestModel(run, {}, {}, work).status().code(), absl::StatusCode::kCancelled);
   }
 }
 
