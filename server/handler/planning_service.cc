@@ -1,90 +1,53 @@
 #include "server/handler/planning_service.h"
 
-#include <string>
 #include <utility>
 
 #include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/rates.h"
-#include "engine/run/plan.h"
-#include "engine/search/layout_search.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
-#include "server/convert/layout_search.h"
-#include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "server/handler/batch_plan_answer.h"
+#include "server/handler/plan_answer.h"
+#include "server/handler/size_cluster_answer.h"
+#include "server/handler/size_model_answer.h"
 
 namespace sextant::server {
 namespace {
 
-void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
-  if (!model.hugging_face_config.has_value()) return;
-  for (const std::string& name : model.hugging_face_config->ignored_fields) {
-    out->add_ignored_config_fields(name);
-  }
-}
-
 bool Searches(const v1::PlanRunRequest& request) {
   return request.options().search() > v1::LAYOUT_SEARCH_NONE;
 }
-
-// Counts a plan as in flight while it lives, on any thread.
-class InFlight {
- public:
-  explicit InFlight(prometheus::Gauge& plans) : plans_(plans) { plans_.Increment(); }
-  ~InFlight() { plans_.Decrement(); }
-  InFlight(const InFlight&) = delete;
-  InFlight& operator=(const InFlight&) = delete;
-
- private:
-  prometheus::Gauge& plans_;
-};
 
 }  // namespace
 
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : metrics_(metrics),
       options_(std::move(options)),
-      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level) {}
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level),
+      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.log_level),
+      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.log_level),
+      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.log_level) {}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      const grpc::CallbackServerContext& context,
                                      v1::PlanRunResponse* response) {
-  const InFlight in_flight(metrics_.plans_in_flight());
-  FieldViolations violations;
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
-  const RunSpec run = RunSpecFrom(
-      request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
+  FieldViolations violations;
+  const RunSpec run = RunSpecFrom(request, SourcesOf(*host), violations);
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
-  if (run.options.search != SearchExtent::kNone) {
-    return AnswerSearch(request, run, std::move(violations), work, response);
-  }
-  SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
-  metrics_.layouts_considered().Increment();
-  PlanTo(run, std::move(plan), response);
+  SEXTANT_ASSIGN_OR_RETURN(
+      *response->mutable_rates_fingerprint(),
+      AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,
+                 metrics_, response->mutable_plan()));
   return absl::OkStatus();
 }
 
-absl::Status PlanningService::AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
-                                           FieldViolations violations, CallWork& work,
-                                           v1::PlanRunResponse* response) {
-  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome found,
-                           SearchLayouts(run, {}, std::move(violations), work));
-  SEXTANT_ASSIGN_OR_RETURN(SearchedPlan best, PlanBest(run, std::move(found), work));
-  metrics_.layouts_considered().Increment(static_cast<double>(best.outcome.considered));
-  PlanTo(*best.run, std::move(best.plan), response);
-  LayoutSearchTo(best.outcome, request, run.options.full,
-                 response->mutable_plan()->mutable_search());
-  return absl::OkStatus();
-}
-
-void PlanningService::PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response) {
-  response->set_rates_fingerprint(RatesFingerprint(plan.rates));
-  metrics_.verdict(plan.verdict()).Increment();
-  server::PlanTo(std::move(plan), run.options.full, response->mutable_plan());
-  if (run.options.full) IgnoredFieldsTo(run.model, response->mutable_plan());
+DeviceSources PlanningService::SourcesOf(const CalibrationSnapshot& host) const {
+  return {.supplied = *options_.supplied, .host = host, .now = options_.now()};
 }
 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
@@ -101,6 +64,44 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
         return Answer(in, *context, out);
       });
+}
+
+template <typename Request, typename Response>
+grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(UnaryCall call,
+                                                          grpc::CallbackServerContext* context,
+                                                          LongAnswer<Request, Response>* answer) {
+  return AnswerAfter<Request, Response>(
+      std::move(call),
+      [this, context](const Request&, auto then) {
+        PostCall(context, *options_.workers, std::move(then));
+      },
+      [this, context, answer](const Request& in, Response* out) {
+        const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
+        const auto end = [context] { return EndOf(*context); };
+        CallWork work(end);
+        return answer(in, SourcesOf(*host), work, metrics_, out);
+      });
+}
+
+grpc::ServerUnaryReactor* PlanningService::BatchPlanRuns(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return AnswerOnWorker(UnaryCall(batch_plan_runs_, context, request, response), context,
+                        AnswerBatch);
+}
+
+grpc::ServerUnaryReactor* PlanningService::SizeCluster(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return AnswerOnWorker(UnaryCall(size_cluster_, context, request, response), context,
+                        AnswerSizeCluster);
+}
+
+grpc::ServerUnaryReactor* PlanningService::SizeModel(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  return AnswerOnWorker(UnaryCall(size_model_, context, request, response), context,
+                        AnswerSizeModel);
 }
 
 }  // namespace sextant::server
