@@ -196,32 +196,16 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
-// Looks for a layout where flags and files give a global batch and nothing of how devices share the
-// run; always for `sextant search`.
-void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
-  const v1::RunLayout& layout = request->layout();
-  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
-                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
-  v1::PlanOptions& options = *request->mutable_options();
-  const bool open = !laid_out && layout.has_global_batch_size() && !request->has_measured_step();
-  if (options.search() != v1::LAYOUT_SEARCH_UNSPECIFIED || !(open || always)) return;
-  options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-}
-
-// A run with a deadline starts now, unless the request says when.
-void StartNow(absl::Time now, v1::PlanRunRequest* request) {
-  if (!request->economics().has_deadline() || request->economics().has_start_time()) return;
-  *request->mutable_economics()->mutable_start_time() =
-      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
-}
-
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) {
     ShowAll(&request);
-    SearchUnlessLaidOut(flags.layouts, &request);
+    if (flags.layouts && request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
+      request.mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+    }
+    SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, &request);
     StartNow(streams.now(), &request);
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
@@ -249,6 +233,21 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
+}
+
+void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request) {
+  const v1::RunLayout& layout = request->layout();
+  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
+                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
+  v1::PlanOptions& options = *request->mutable_options();
+  const bool open = !laid_out && layout.has_global_batch_size() && !request->has_measured_step();
+  if (options.search() == v1::LAYOUT_SEARCH_UNSPECIFIED && open) options.set_search(extent);
+}
+
+void StartNow(absl::Time now, v1::PlanRunRequest* request) {
+  if (!request->economics().has_deadline() || request->economics().has_start_time()) return;
+  *request->mutable_economics()->mutable_start_time() =
+      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
 }
 
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/flags/field_flag.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -47,6 +48,13 @@ void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comma
 // more than kMaxConfigBytes.
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
                               v1::PlanRunRequest* request);
+
+// Looks for a layout, `extent` far, where `request` gives a global batch and nothing of how devices
+// share the run.
+void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request);
+
+// A run with a deadline starts at `now`, unless the request says when.
+void StartNow(absl::Time now, v1::PlanRunRequest* request);
 
 }  // namespace sextant::client
 

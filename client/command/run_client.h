@@ -20,6 +20,9 @@ using AddsCommand = void(CLI::App* app, CommandLine* line);
 
 AddsCommand AddPlan;
 AddsCommand AddSearch;
+AddsCommand AddCompare;
+AddsCommand AddSizeCluster;
+AddsCommand AddSizeModel;
 AddsCommand AddMemory;
 AddsCommand AddCount;
 AddsCommand AddAccelerators;
@@ -39,9 +42,10 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,  AddSearch,      AddMemory, AddCount,    AddAccelerators, AddDevices,
-    AddProbe, AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation,
-    AddGraph, AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
+    AddPlan,     AddSearch,       AddCompare,   AddSizeCluster, AddSizeModel,   AddMemory,
+    AddCount,    AddAccelerators, AddDevices,   AddProbe,       AddCalibration, AddRates,
+    AddNodes,    AddLinks,        AddOperation, AddGraph,       AddTensor,      AddTokens,
+    AddDataType, AddVersion,      AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -68,10 +68,12 @@ TEST(BashCompletion, IsBash) {
 
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
-  EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
-                            "calibration", "rates", "nodes", "links", "op", "graph", "tensor",
-                            "tokens", "dtype", "version", "completion", "--address"}));
+  EXPECT_THAT(
+      BashOffers({"sextant", ""}),
+      IsSupersetOf({"plan",         "compare",    "size-cluster", "size-model",  "memory", "count",
+                    "accelerators", "devices",    "probe",        "calibration", "rates",  "nodes",
+                    "links",        "op",         "graph",        "tensor",      "tokens", "dtype",
+                    "version",      "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -211,9 +213,11 @@ TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
   EXPECT_THAT(
       zsh,
-      HasSubstr("\"plan\"|\"search\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
-                "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
-                "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+      HasSubstr(
+          "\"plan\"|\"search\"|\"compare\"|\"size-cluster\"|\"size-model\"|\"memory\"|\"count\"|"
+          "\"accelerators\"|\"devices\"|\"probe\"|"
+          "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
+          "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -32,6 +32,14 @@ using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&,
 using PlanHandler = Handler<v1::PlanRunRequest, v1::PlanRunResponse>;
 using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>;
 
+// The calls of PlanningService; without a handler a method answers UNIMPLEMENTED.
+struct PlanningHandlers {
+  PlanHandler plan_run = {};
+  Handler<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse> batch_plan_runs = {};
+  Handler<v1::SizeClusterRequest, v1::SizeClusterResponse> size_cluster = {};
+  Handler<v1::SizeModelRequest, v1::SizeModelResponse> size_model = {};
+};
+
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
 struct HardwareHandlers {
   ListHandler list_accelerators = {};
@@ -62,7 +70,11 @@ class FakeServer {
   explicit FakeServer(AccountingHandlers accounting)
       : FakeServer(nullptr, HardwareHandlers{}, std::move(accounting)) {}
   FakeServer(PlanHandler plan, HardwareHandlers hardware, AccountingHandlers accounting = {})
-      : planning_(std::move(plan)),
+      : FakeServer(PlanningHandlers{.plan_run = std::move(plan)}, std::move(hardware),
+                   std::move(accounting)) {}
+  explicit FakeServer(PlanningHandlers planning, HardwareHandlers hardware = {},
+                      AccountingHandlers accounting = {})
+      : planning_(std::move(planning)),
         hardware_(std::move(hardware)),
         accounting_(std::move(accounting)) {
     grpc::ServerBuilder builder;
@@ -88,14 +100,27 @@ class FakeServer {
 
   class Planning final : public v1::PlanningService::Service {
    public:
-    explicit Planning(PlanHandler handler) : handler_(std::move(handler)) {}
+    explicit Planning(PlanningHandlers handlers) : handlers_(std::move(handlers)) {}
     grpc::Status PlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
                          v1::PlanRunResponse* response) override {
-      return Answer(handler_, context, request, response);
+      return Answer(handlers_.plan_run, context, request, response);
+    }
+    grpc::Status BatchPlanRuns(grpc::ServerContext* context,
+                               const v1::BatchPlanRunsRequest* request,
+                               v1::BatchPlanRunsResponse* response) override {
+      return Answer(handlers_.batch_plan_runs, context, request, response);
+    }
+    grpc::Status SizeCluster(grpc::ServerContext* context, const v1::SizeClusterRequest* request,
+                             v1::SizeClusterResponse* response) override {
+      return Answer(handlers_.size_cluster, context, request, response);
+    }
+    grpc::Status SizeModel(grpc::ServerContext* context, const v1::SizeModelRequest* request,
+                           v1::SizeModelResponse* response) override {
+      return Answer(handlers_.size_model, context, request, response);
     }
 
    private:
-    PlanHandler handler_;
+    PlanningHandlers handlers_;
   };
 
   class Hardware final : public v1::HardwareService::Service {
