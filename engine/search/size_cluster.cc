@@ -161,13 +161,13 @@ class Sizer {
     return absl::OkStatus();
   }
 
-  // No power of two is enough: larger ones may divide the batch no more, where what lies between
-  // two still does.
+  // No power of two is enough: larger ones may divide the batch no more, where a number between two
+  // still does.
   absl::Status HalfWay(int64_t most) {
     for (int64_t servers = 3; servers <= most; servers *= 2) {
       SEXTANT_ASSIGN_OR_RETURN(const bool enough,
                                Reaches(servers * out_.server_devices, IsLargeEnough));
-      if (enough) return absl::OkStatus();
+      if (enough) return Bisect(servers, most);
     }
     return absl::OkStatus();
   }

@@ -35,8 +35,8 @@ struct ClusterSize {
 // this sense (docs/sizing.md):
 //   - no number below `least` can be enough, and
 //   - of the numbers from `least` on, those that were tried below device_count are not: among them
-//     the next smaller one, the largest power of two servers below it, and its three neighbours
-//     below.
+//     the next smaller one, the largest power of two servers below it, and the three below the
+//     next smaller one.
 // A number in between may still be enough where the time does not fall with the number of devices.
 // At most 80 numbers are tried, each with at most kBoundedEvaluations layouts.
 //

@@ -135,6 +135,26 @@ TEST(SizeCluster, AsManyAsItsDefinitionSays) {
   }
 }
 
+// 24 sequences divide among 1, 2, 4, 8 and 24 data parallel ranks, and no other ranks are allowed:
+// of the servers 3, which lie between two powers of two.
+TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
+  RunSpec run = WithLayout();
+  run.model.preset = "pythia-1b";
+  run.training.sequence_length = 2048;
+  run.layout->global_batch_size = 24;
+  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->context_parallel_size = 1;
+  ClusterSize size = SizeOf(run, 8);
+  ASSERT_EQ(size.tried.count(8), 1u);
+  // Faster than eight devices, slower than twice as many.
+  run.economics.seconds_to_deadline = 0.6 * size.tried.at(8).elapsed->value();
+  size = SizeOf(run, 1000);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 24);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+  EXPECT_EQ(size.tried.at(16).misses, SizeLimit::kLayout);
+}
+
 // On few devices every number can be planned by itself.
 TEST(SizeCluster, IsWhatPlansOfEachNumberSay) {
   RunSpec run = WithLayout();
