@@ -19,17 +19,19 @@ bool IsAllowed(const v1::PlannedRun& run) {
                             run.plan().verdict() == v1::VERDICT_STATE_FITS);
 }
 
+constexpr double kGib = 1 << 30;
+
 const char* ShortVerdict(const v1::PlannedRun& run) {
   if (!run.has_plan()) return "refused";
   switch (run.plan().verdict()) {
     case v1::VERDICT_FITS:
-      return "fits";
+      return "yes";
     case v1::VERDICT_TIGHT:
       return "tight";
     case v1::VERDICT_STATE_FITS:
-      return "state fits";
+      return "state";
     case v1::VERDICT_DOES_NOT_FIT:
-      return "too large";
+      return "no";
     default:
       return kNoValue;
   }
@@ -53,8 +55,10 @@ std::vector<Column> Columns() {
   };
   using Estimate = v1::TimeEstimate;
   return {
-      {"memory",
-       [](const v1::PlannedRun& run) { return Gib(run.plan().memory().peak_bytes().expected()); }},
+      {"GiB",
+       [](const v1::PlannedRun& run) {
+         return absl::StrFormat("%.2f", run.plan().memory().peak_bytes().expected() / kGib);
+       }},
       {"step",
        [](const v1::PlannedRun& run) {
          const v1::Plan& plan = run.plan();
@@ -63,12 +67,12 @@ std::vector<Column> Columns() {
        }},
       {"days",
        estimate([](const Estimate& e) { return DaysText(e.elapsed_seconds().expected()); })},
-      {"device-hours", estimate([](const Estimate& e) { return Grouped(e.device_hours(), 0); })},
+      {"dev-hours", estimate([](const Estimate& e) { return ShortNumber(e.device_hours()); })},
       {"USD", estimate([](const Estimate& e) {
-         return e.has_cost_usd() ? Grouped(e.cost_usd(), 0) : std::string();
+         return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string();
        })},
-      {"MFU %", estimate([](const Estimate& e) {
-         return e.has_mfu() ? absl::StrFormat("%.1f", 100 * e.mfu()) : std::string();
+      {"MFU", estimate([](const Estimate& e) {
+         return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
        })},
   };
 }
@@ -115,7 +119,7 @@ struct Marks {
   int cheapest = -1;  // by device-hours where runs have no price
 
   std::string Of(int index) const {
-    return absl::StrCat(index == fastest ? ">" : "", index == cheapest ? "$" : "");
+    return absl::StrCat(index == fastest ? ">" : "", index == cheapest ? "*" : "");
   }
 };
 
@@ -137,7 +141,7 @@ std::string RunsTable(const Comparison& comparison, const v1::BatchPlanRunsRespo
   Table table(0, std::move(aligned));
   std::vector<std::string> head = {""};
   head.insert(head.end(), comparison.flags.begin(), comparison.flags.end());
-  head.emplace_back("verdict");
+  head.emplace_back("fits");
   for (const Column& column : columns) head.emplace_back(column.title);
   table.AddRow(std::move(head));
   for (int i = 0; i < response.runs_size(); ++i) {
@@ -189,7 +193,7 @@ std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsRespo
   if (marks.fastest < 0) return "none of these runs fits\n";
   const char* cheap = IsPriced(response) ? "the cheapest" : "the fewest device-hours";
   return Wrap("",
-              absl::StrCat("> the fastest that fits: ", NameOf(comparison, marks.fastest), "; $ ",
+              absl::StrCat("> the fastest that fits: ", NameOf(comparison, marks.fastest), "; * ",
                            cheap, ": ", NameOf(comparison, marks.cheapest)),
               2);
 }

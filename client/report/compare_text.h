@@ -9,7 +9,7 @@
 
 namespace sextant::client {
 
-// What differs between runs.
+// The flags in which runs differ.
 struct Comparison {
   std::vector<std::string> flags;                // "accelerator", "tp"
   std::vector<std::vector<std::string>> values;  // of each run, one a flag

@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,15 @@ const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan) {
 std::string DaysText(double seconds) {
   const double days = seconds / 86400;
   return days < 1000 ? absl::StrFormat("%.4g", days) : Grouped(days, 0);
+}
+
+std::string ShortNumber(double value) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [unit, name] : kUnits) {
+    // A value that rounds up to the unit has it, too.
+    if (value >= 0.99995 * unit) return absl::StrFormat("%.4g%s", value / unit, name);
+  }
+  return absl::StrFormat("%.4g", value);
 }
 
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words) {

@@ -1,4 +1,4 @@
-// What reports of several plans share.
+// Parts that reports of several plans share.
 #ifndef SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_
 #define SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_
 
@@ -16,6 +16,9 @@ const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan);
 
 // "89.93", "12,345".
 std::string DaysText(double seconds);
+
+// "950", "12.35k", "4.118M", "1.2e+13": four digits, in as few columns as a table has.
+std::string ShortNumber(double value);
 
 // Why a part of an answer has no plan: its fields in the user's words, or else its message.
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words);

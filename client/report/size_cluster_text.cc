@@ -35,10 +35,11 @@ void AddCluster(const v1::SizedCluster& cluster, Table& table) {
   cells.push_back(Grouped(cluster.device_count()));
   cells.push_back(Grouped(cluster.server_count()));
   figure([](const auto& e) { return DaysText(e.elapsed_seconds().expected()); });
-  figure([](const auto& e) { return Grouped(e.device_hours(), 0); });
-  figure([](const auto& e) { return e.has_cost_usd() ? Grouped(e.cost_usd(), 0) : std::string(); });
+  figure([](const auto& e) { return ShortNumber(e.device_hours()); });
+  figure(
+      [](const auto& e) { return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string(); });
   figure([](const auto& e) {
-    return e.has_mfu() ? absl::StrFormat("%.1f", 100 * e.mfu()) : std::string();
+    return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
   });
   cells.emplace_back(SizeLimitWords(cluster.limit()));
   table.AddRow(std::move(cells));
@@ -47,8 +48,7 @@ void AddCluster(const v1::SizedCluster& cluster, Table& table) {
 std::string ClusterTable(const v1::SizeClusterResponse& response) {
   using enum Align;
   Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
-  table.AddRow(
-      {"product", "devices", "servers", "days", "device-hours", "USD", "MFU %", "fewer miss"});
+  table.AddRow({"product", "devices", "servers", "days", "dev-hours", "USD", "MFU", "fewer miss"});
   for (const v1::SizedCluster& cluster : response.clusters()) AddCluster(cluster, table);
   return table.Text();
 }
@@ -95,8 +95,9 @@ std::string ClusterLine(const v1::SizedCluster& cluster, FieldWords words) {
   }
   if (cluster.basis() == v1::SIZE_BASIS_LAYOUTS && !cluster.network_known()) {
     out += Wrap(first,
-                "no network between servers is known, so that one server is the most: give "
-                "--network, or a server that has one",
+                absl::StrCat("no link beyond ", Counted(cluster.server_device_count(), "device"),
+                             " is known, so that this is the most: give --network, or a server "
+                             "that has one (sextant nodes)"),
                 4);
   }
   return out;

@@ -9,13 +9,13 @@
 
 namespace sextant::client {
 
-// What was asked for, a line a product, the layout of each, and why others have none. `words` are
+// The question, a line a product, the layout of each, and why others have none. `words` are
 // the user's for fields of `request`.
 std::string SizeClusterText(const v1::SizeClusterRequest& request,
                             const v1::SizeClusterResponse& response, FieldWords words);
 
-// What a number of devices, or a model, misses: "memory", "deadline", ..., "-" for nothing in a
-// table, "does not fit", "deadline missed", ... in a sentence.
+// The limit that a number of devices, or a model, misses: "memory", "deadline", ..., "-" for
+// nothing in a table, "does not fit", "deadline missed", ... in a sentence.
 const char* SizeLimitWords(v1::SizeLimit limit);
 const char* SizeMissWords(v1::SizeLimit limit);
 
@@ -23,7 +23,7 @@ const char* SizeMissWords(v1::SizeLimit limit);
 // the longest time, 0 for none.
 std::string GoalWords(const v1::PlanRunRequest& run, double max_seconds);
 
-// What an answer of that basis stands on, as a sentence.
+// The basis as a sentence.
 const char* SizeBasisWords(v1::SizeBasis basis);
 
 }  // namespace sextant::client

@@ -1,5 +1,6 @@
 #include "client/report/size_model_text.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -62,21 +63,33 @@ std::string TimeWords(const v1::SizeModelResponse& response) {
   return out;
 }
 
+// The index of the answer among the models that were tried.
+int ChosenOf(const v1::SizeModelResponse& response) {
+  for (int i = 0; i < response.tried_size(); ++i) {
+    if (response.tried(i).parameter_count() == response.parameter_count()) return i;
+  }
+  return 0;
+}
+
+// The models next to the answer.
 std::string TriedTable(const v1::SizeModelResponse& response) {
   if (response.tried().empty()) return "";
+  constexpr int kSmaller = 2;
+  constexpr int kLarger = 6;
   using enum Align;
   Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kLeft});
   table.AddRow({"", "parameters", "layers", "width", "days", "USD", "misses"});
-  for (const v1::TriedModel& tried : response.tried()) {
-    if (tried.parameter_count() == 0) continue;
-    const bool chosen = tried.parameter_count() == response.parameter_count();
-    table.AddRow({chosen ? ">" : "", Grouped(tried.parameter_count()), Grouped(tried.layer_count()),
-                  Grouped(tried.hidden_size()),
+  const int chosen = ChosenOf(response);
+  const int end = std::min(response.tried_size(), chosen + 1 + kLarger);
+  for (int i = std::max(0, chosen - kSmaller); i < end; ++i) {
+    const v1::TriedModel& tried = response.tried(i);
+    table.AddRow({i == chosen ? ">" : "", Grouped(tried.parameter_count()),
+                  Grouped(tried.layer_count()), Grouped(tried.hidden_size()),
                   tried.has_elapsed_seconds() ? DaysText(tried.elapsed_seconds()) : kNoValue,
-                  tried.has_cost_usd() ? Grouped(tried.cost_usd(), 0) : kNoValue,
+                  tried.has_cost_usd() ? ShortNumber(tried.cost_usd()) : kNoValue,
                   SizeLimitWords(tried.misses())});
   }
-  return absl::StrCat("\nModels tried\n", table.Text());
+  return absl::StrCat("\nNext to it\n", table.Text());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace sextant::client {
 
-// What was asked for, the model, its plan and what keeps it from being larger.
+// The question, the model, its plan and the limit that keeps it from being larger.
 std::string SizeModelText(const v1::SizeModelRequest& request,
                           const v1::SizeModelResponse& response);
 

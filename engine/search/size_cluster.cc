@@ -42,17 +42,17 @@ class Sizer {
   }
   static bool Meets(const SizedRun& run) { return run.misses == SizeLimit::kNone; }
 
-  // Checks the run's fields, and finds out what its servers are and whether they have a network.
+  // Checks the run's fields, and finds out what its servers are and whether they have a network:
+  // without one, a step on several has no time.
   absl::Status FindServer(FieldViolations found) {
     run_.cluster.device_count = std::max<int64_t>(1, named_);
     run_.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
     SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found)));
-    if (one.node == nullptr) return absl::OkStatus();
-    out_.server_devices = one.node->device_count;
     ClusterSpec& cluster = run_.cluster;
     const bool asked = !cluster.network.name.empty() || cluster.network.bytes_per_second != 0;
-    if (cluster.node_type.empty() && !asked && one.node->network_rate) {
+    if (one.node != nullptr) out_.server_devices = one.node->device_count;
+    if (cluster.node_type.empty() && !asked && one.node != nullptr && one.node->network_rate) {
       cluster.node_type = one.node->name;
     }
     if (out_.basis == SizeBasis::kStateAlone) {

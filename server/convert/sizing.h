@@ -1,4 +1,4 @@
-// What the messages of SizeCluster and SizeModel share.
+// Parts that the messages of SizeCluster and SizeModel share.
 #ifndef SEXTANT_SERVER_CONVERT_SIZING_H_
 #define SEXTANT_SERVER_CONVERT_SIZING_H_
 

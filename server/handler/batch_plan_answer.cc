@@ -14,8 +14,8 @@
 namespace sextant::server {
 namespace {
 
-// Of CallWork, for each run: its translation and resolution, about 0.1 ms. Large enough that each
-// run asks whether somebody still waits.
+// Steps of CallWork for each run: its translation and resolution, about 0.1 ms. Large enough that
+// each run asks whether somebody still waits.
 constexpr int64_t kStepsARun = 10'000;
 
 absl::Status CheckCount(int count) {

@@ -124,13 +124,13 @@ TEST(CompareText, MarksTheFastestAndTheCheapestThatFit) {
   *response.add_runs() =
       Refused("runs[4].layout.parallel.tensor_parallel_size", "must divide the heads");
   EXPECT_EQ(CompareText(comparison, response),
-            "   tp  verdict       memory  days  device-hours  USD  MFU %\n"
-            "   1   too large  60.00 GiB     1         1,234   10   45.1\n"
-            "$  2   fits       60.00 GiB    20         1,234  100   45.1\n"
-            ">  4   fits       60.00 GiB    10         1,234  200   45.1\n"
-            "   8   tight      60.00 GiB     1         1,234   10   45.1\n"
-            "   3   refused            -     -             -    -      -\n"
-            "> the fastest that fits: tp=4; $ the cheapest: tp=2\n"
+            "   tp  fits       GiB  days  dev-hours  USD     MFU\n"
+            "   1   no       60.00     1     1.234k   10  45.1 %\n"
+            "*  2   yes      60.00    20     1.234k  100  45.1 %\n"
+            ">  4   yes      60.00    10     1.234k  200  45.1 %\n"
+            "   8   tight    60.00     1     1.234k   10  45.1 %\n"
+            "   3   refused      -     -          -    -       -\n"
+            "> the fastest that fits: tp=4; * the cheapest: tp=2\n"
             "refused tp=3: --tp must divide the heads\n");
 }
 

@@ -13,7 +13,8 @@ from sextantd import ROOT, Server
 
 # Each page, and how many commands it shows at least.
 PAGES = {"README.md": 6, "docs/plan.md": 9, "docs/accelerators.md": 1,
-         "docs/step_time.md": 5, "docs/whole_run.md": 1, "docs/search.md": 4}
+         "docs/step_time.md": 5, "docs/whole_run.md": 1, "docs/search.md": 4,
+         "docs/sizing.md": 5}
 
 
 def renewed(text, server):

@@ -228,7 +228,7 @@ TEST(SizeModelService, RefusesByField) {
                                       HasSubstr("tokens_per_parameter: must be a number")));
 }
 
-// What ArchitectureTo() writes, ArchitectureFrom() reads.
+// ArchitectureFrom() reads all that ArchitectureTo() writes.
 TEST(ArchitectureTo, KeepsEveryPreset) {
   for (const ModelPreset& preset : ModelPresets()) {
     v1::Architecture wire;

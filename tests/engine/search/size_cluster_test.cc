@@ -155,6 +155,25 @@ TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
   EXPECT_EQ(size.tried.at(16).misses, SizeLimit::kLayout);
 }
 
+TEST(SizeCluster, StaysWithinWhatIsLinked) {
+  RunSpec run = WithLayout();
+  // Its servers come with any network, and none is given.
+  run.cluster.device.accelerator = "l4";
+  ClusterSize size = SizeOf(run);
+  EXPECT_FALSE(size.network_known);
+  EXPECT_LE(size.tried.rbegin()->first, size.server_devices);
+  run.cluster.network.bytes_per_second = 25e9;
+  EXPECT_TRUE(SizeOf(run).network_known);
+  // No server of it is known, and so no link either.
+  run.cluster.network = {};
+  run.cluster.device.accelerator = "rtx-4090";
+  size = SizeOf(run);
+  EXPECT_FALSE(size.network_known);
+  EXPECT_EQ(size.device_count, 1);
+  EXPECT_EQ(size.limit, SizeLimit::kMemory);
+  EXPECT_EQ(size.tried.size(), 1u);
+}
+
 // On few devices every number can be planned by itself.
 TEST(SizeCluster, IsWhatPlansOfEachNumberSay) {
   RunSpec run = WithLayout();
