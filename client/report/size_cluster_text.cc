@@ -135,9 +135,11 @@ const char* SizeMissWords(v1::SizeLimit limit) {
   }
 }
 
-std::string GoalWords(const v1::PlanRunRequest& run, double max_seconds) {
+std::string GoalWords(const v1::PlanRunRequest& run,
+                      const google::protobuf::Duration& max_duration) {
   std::string out;
-  if (max_seconds > 0) absl::StrAppend(&out, ", within ", Duration(max_seconds));
+  const double seconds = static_cast<double>(max_duration.seconds()) + 1e-9 * max_duration.nanos();
+  if (seconds > 0) absl::StrAppend(&out, ", within ", Duration(seconds));
   if (run.economics().has_deadline()) {
     absl::StrAppend(&out, ", until ",
                     google::protobuf::util::TimeUtil::ToString(run.economics().deadline()));
@@ -165,13 +167,10 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
     if (!cluster.has_status()) basis = cluster.basis();
     lines += ClusterLine(cluster, words);
   }
-  const double seconds = request.has_max_duration()
-                             ? static_cast<double>(request.max_duration().seconds()) +
-                                   1e-9 * static_cast<double>(request.max_duration().nanos())
-                             : 0;
-  const std::string head = absl::StrCat(
-      "The fewest devices that fit", GoalWords(request.run(), seconds), model.empty() ? "" : ": ",
-      model, ", ", Counted(request.run().training().token_count(), "token"));
+  const std::string head =
+      absl::StrCat("The fewest devices that fit", GoalWords(request.run(), request.max_duration()),
+                   model.empty() ? "" : ": ", model, ", ",
+                   Counted(request.run().training().token_count(), "token"));
   return absl::StrCat(
       Wrap("", head, 2), ClusterTable(response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2));

@@ -2,10 +2,12 @@
 #ifndef SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
 
+#include <google/protobuf/duration.pb.h>
+
 #include <string>
 
 #include "client/report/rates_text.h"
-#include "sextant/v1/size_cluster.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 
@@ -19,9 +21,9 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
 const char* SizeLimitWords(v1::SizeLimit limit);
 const char* SizeMissWords(v1::SizeLimit limit);
 
-// ", within 90.00 days, for 1,000,000 USD": the limits of a run of which `max_seconds` is
-// the longest time, 0 for none.
-std::string GoalWords(const v1::PlanRunRequest& run, double max_seconds);
+// ", within 90.00 days, for 1,000,000 USD": the limits of a run; a `max_duration` of 0 is none.
+std::string GoalWords(const v1::PlanRunRequest& run,
+                      const google::protobuf::Duration& max_duration);
 
 // The basis as a sentence.
 const char* SizeBasisWords(v1::SizeBasis basis);

@@ -96,10 +96,6 @@ std::string TriedTable(const v1::SizeModelResponse& response) {
 
 std::string SizeModelText(const v1::SizeModelRequest& request,
                           const v1::SizeModelResponse& response) {
-  const double seconds = request.has_max_duration()
-                             ? static_cast<double>(request.max_duration().seconds()) +
-                                   1e-9 * static_cast<double>(request.max_duration().nanos())
-                             : 0;
   const v1::Plan& plan = response.plan();
   const std::string devices =
       response.has_plan() ? absl::StrCat(" on ", Grouped(plan.device_count()), " x ", plan.device())
@@ -107,7 +103,7 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
   std::string out = Wrap(
       "",
       absl::StrCat(response.met() ? "The largest model that fits" : "No model was found that fits",
-                   GoalWords(request.run(), seconds), devices, ": ",
+                   GoalWords(request.run(), request.max_duration()), devices, ": ",
                    response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
                    " parameters, ", Grouped(response.token_count()), " tokens"),
       2);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sextant/v1/size_model.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 

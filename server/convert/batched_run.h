@@ -5,7 +5,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
 #include "server/convert/device_selector.h"
-#include "sextant/v1/plan_run.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
 

@@ -52,6 +52,14 @@ std::string SizeRequestField(absl::string_view field) {
   return own ? std::string(field) : FieldPath("run", field);
 }
 
+absl::Status InSizeRequest(const absl::Status& status) {
+  FieldViolations out;
+  for (const FieldViolation& violation : FieldViolationsOf(status)) {
+    out.Add(SizeRequestField(violation.field), violation.description);
+  }
+  return out.empty() ? status : out.ToStatus();
+}
+
 std::string SizedPlanTo(const SizedRun& sized, const v1::PlanRunRequest& request, v1::Plan* out) {
   if (sized.plan == nullptr) return "";
   const SearchedPlan& planned = *sized.plan;

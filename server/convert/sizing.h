@@ -6,13 +6,14 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
 #include "engine/search/sized_run.h"
 #include "server/convert/device_selector.h"
 #include "sextant/v1/plan.pb.h"
-#include "sextant/v1/plan_run.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 #include "sextant/v1/sizing.pb.h"
 
 namespace sextant::server {
@@ -28,6 +29,9 @@ RunSpec SizedRunFrom(const v1::PlanRunRequest& run, const google::protobuf::Dura
 // The path of a violation's field in a request of size: fields of PlanRunRequest are below "run",
 // those of the request itself stand by themselves.
 std::string SizeRequestField(absl::string_view field);
+
+// `status` with the fields of its violations by SizeRequestField(). Unchanged where it has none.
+absl::Status InSizeRequest(const absl::Status& status);
 
 // Fills in the plan of `sized`, if it has one, of which `request` was asked. Returns the
 // fingerprint of its rates.

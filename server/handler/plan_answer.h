@@ -11,7 +11,7 @@
 #include "engine/run/run_spec.h"
 #include "server/metrics/metrics.h"
 #include "sextant/v1/plan.pb.h"
-#include "sextant/v1/plan_run.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
 

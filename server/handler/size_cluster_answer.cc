@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
@@ -52,17 +51,14 @@ absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
   return violations.ToStatus();
 }
 
-// `status` with the fields of the request for those of the run; `product` is the index of the one
-// that it is about.
-absl::Status InRequest(const absl::Status& status, absl::optional<int> product) {
+// InSizeRequest(), of the product at index `product`, whose own fields the run has.
+absl::Status InProduct(const absl::Status& status, int product) {
   FieldViolations out;
-  for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    std::string field = SizeRequestField(violation.field);
-    if (product.has_value()) {
-      const std::string path = absl::StrCat("products[", *product, "].");
-      if (field == "run.cluster.device.accelerator") field = absl::StrCat(path, "accelerator");
-      if (field == "run.cluster.node_type") field = absl::StrCat(path, "node_type");
-    }
+  const std::string path = absl::StrCat("products[", product, "].");
+  for (const FieldViolation& violation : FieldViolationsOf(InSizeRequest(status))) {
+    std::string field = violation.field;
+    if (field == "run.cluster.device.accelerator") field = absl::StrCat(path, "accelerator");
+    if (field == "run.cluster.node_type") field = absl::StrCat(path, "node_type");
     out.Add(field, violation.description);
   }
   return out.empty() ? status : out.ToStatus();
@@ -125,7 +121,7 @@ absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const Devi
     const v1::PlanRunRequest run = RunOf(request, i);
     v1::SizedCluster& cluster = *out->add_clusters();
     absl::Status status = AnswerProduct(request, run, sources, work, &cluster);
-    status = InRequest(status, listed ? absl::optional<int>(i) : absl::nullopt);
+    status = listed ? InProduct(status, i) : InSizeRequest(status);
     if (!listed) SEXTANT_RETURN_IF_ERROR(status);
     SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the product's
     if (!status.ok()) {

@@ -34,15 +34,6 @@ void ModelTo(const ModelSize& size, const v1::PlanRunRequest& run, v1::SizeModel
   }
 }
 
-// `status` with the fields of the request for those of the run.
-absl::Status InRequest(const absl::Status& status) {
-  FieldViolations out;
-  for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    out.Add(SizeRequestField(violation.field), violation.description);
-  }
-  return out.empty() ? status : out.ToStatus();
-}
-
 }  // namespace
 
 absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceSources& sources,
@@ -55,7 +46,7 @@ absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceSo
   absl::optional<double> ratio;
   if (request.has_tokens_per_parameter()) ratio = request.tokens_per_parameter();
   const absl::StatusOr<ModelSize> size = FindLargestModel(run, ratio, std::move(violations), work);
-  if (!size.ok()) return InRequest(size.status());
+  if (!size.ok()) return InSizeRequest(size.status());
   ModelTo(*size, request.run(), out);
   for (const SizedModel& model : size->tried) {
     metrics.layouts_considered().Increment(static_cast<double>(model.sized.layout_count));

@@ -6,7 +6,7 @@
 #include "engine/base/call_work.h"
 #include "server/convert/device_selector.h"
 #include "server/metrics/metrics.h"
-#include "sextant/v1/size_model.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
 
