@@ -1,6 +1,7 @@
 #include "engine/search/size_cluster.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 
 // Numbers of servers that are tried below the fewest found, and above where those cost too much.
 constexpr int64_t kNeighbours = 3;
+// Numbers after which those that divide the batch are no longer tried.
+constexpr size_t kMaxGalloped = 45;
 // Numbers after which those next to the fewest found are no longer tried.
 constexpr size_t kMaxTried = 70;
 
@@ -112,9 +115,10 @@ class Sizer {
 
   absl::Status Search() {
     const int64_t most = max_devices_ / out_.server_devices;  // servers
-    SEXTANT_ASSIGN_OR_RETURN(const int64_t enough, Gallop(most));
+    SEXTANT_ASSIGN_OR_RETURN(int64_t enough, Gallop(most));
+    SEXTANT_ASSIGN_OR_RETURN(enough, TryDivisors(enough, most));
     if (enough > 1) return Bisect(enough, most);
-    return enough == 1 || most == 0 ? WithinServer() : HalfWay(most);
+    return enough == 1 || most == 0 ? WithinServer() : absl::OkStatus();
   }
 
   // The first power of two servers, or `most`, that is large enough; 0: none is.
@@ -161,15 +165,31 @@ class Sizer {
     return absl::OkStatus();
   }
 
-  // No power of two is enough: larger ones may divide the batch no more, where a number between two
-  // still does.
-  absl::Status HalfWay(int64_t most) {
-    for (int64_t servers = 3; servers <= most; servers *= 2) {
-      SEXTANT_ASSIGN_OR_RETURN(const bool enough,
-                               Reaches(servers * out_.server_devices, IsLargeEnough));
-      if (enough) return Bisect(servers, most);
+  // Where a power of two below `enough` has no layout, mostly because the batch does not divide
+  // among its ranks: the first number of servers that is enough of those that divide the batch or
+  // lie half-way between two powers, above the last that has a layout and is too few. `enough`, of
+  // which 0 is none, where there is no such number.
+  absl::StatusOr<int64_t> TryDivisors(int64_t enough, int64_t most) {
+    int64_t low = 0;
+    bool skipped = false;
+    for (const auto& [devices, sized] : out_.tried) {
+      const int64_t servers = devices / out_.server_devices;
+      if (enough > 0 && servers >= enough) break;
+      skipped = skipped || sized.misses == SizeLimit::kLayout;
+      if (sized.misses != SizeLimit::kLayout) low = servers;
     }
-    return absl::OkStatus();
+    if (!skipped) return enough;
+    const int64_t batch = *run_.layout->global_batch_size;
+    const int64_t end = enough > 0 ? enough : most + 1;
+    for (int64_t servers = low + 1; servers < end && out_.tried.size() < kMaxGalloped; ++servers) {
+      const bool half_way =
+          servers % 3 == 0 && std::has_single_bit(static_cast<uint64_t>(servers) / 3);
+      if (batch % servers != 0 && !half_way) continue;
+      SEXTANT_ASSIGN_OR_RETURN(const bool is,
+                               Reaches(servers * out_.server_devices, IsLargeEnough));
+      if (is) return servers;
+    }
+    return enough;
   }
 
   absl::Status Try(int64_t servers) {

@@ -131,7 +131,8 @@ absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const Devi
         metrics.layouts_considered().Increment(static_cast<double>(tried.layout_count()));
       }
     }
-    cluster.set_accelerator(listed ? request.products(i).accelerator() : cluster.plan().device());
+    cluster.set_accelerator(cluster.has_plan() && !listed ? cluster.plan().device()
+                                                          : run.cluster().device().accelerator());
   }
   return absl::OkStatus();
 }

@@ -174,6 +174,23 @@ TEST(SizeCluster, StaysWithinWhatIsLinked) {
   EXPECT_EQ(size.tried.size(), 1u);
 }
 
+// 1,000 = 2^3 x 5^3 sequences on data parallel ranks alone divide among 1, 5, 25 and 125 servers of
+// eight; 25 take 1 / 25 = 0.04 of the time of one, or more.
+TEST(SizeCluster, TriesNumbersThatDivideTheBatch) {
+  RunSpec run = WithLayout();
+  run.model.preset = "pythia-1b";
+  run.training.sequence_length = 2048;
+  run.layout->global_batch_size = 1000;
+  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->context_parallel_size = 1;
+  const double one = SizeOf(run, 8).tried.at(8).elapsed->value();
+  run.economics.seconds_to_deadline = 0.03 * one;
+  const ClusterSize size = SizeOf(run);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 1000);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+}
+
 // On few devices every number can be planned by itself.
 TEST(SizeCluster, IsWhatPlansOfEachNumberSay) {
   RunSpec run = WithLayout();
