@@ -212,15 +212,6 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
-// Looks for a layout where flags and files leave it open; always for `sextant search`.
-void SearchUnlessLaidOut(bool always, v1::PlanRunRequest* request) {
-  v1::PlanOptions& options = *request->mutable_options();
-  const bool unsaid = options.search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
-  if (LeavesLayoutOpen(*request) || (always && unsaid)) {
-    options.set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-  }
-}
-
 // Fills `*request` and asks the server for its plan.
 grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams,
                  v1::PlanRunRequest* request, v1::PlanRunResponse* response) {
@@ -228,8 +219,11 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   if (status.ok()) status = PrepareEmission(flags.emission, line, request);
   if (!status.ok()) return status;
   ShowAll(request);
-  SearchUnlessLaidOut(flags.layouts, request);
-  if (request->has_economics()) StartNow(streams.now(), request->mutable_economics());
+  if (flags.layouts && request->options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
+    request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  }
+  SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
+  StartNow(streams.now(), request);
   status = Call(line.server, &v1::PlanningService::Stub::PlanRun, *request, response);
   if (status.ok() && !ExitCodeOfVerdict(response->plan().verdict()).has_value()) {
     return Incomplete("verdict that this client knows");
@@ -288,6 +282,14 @@ bool LeavesLayoutOpen(const v1::PlanRunRequest& request) {
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
+}
+
+void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request) {
+  if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(extent);
+}
+
+void StartNow(absl::Time now, v1::PlanRunRequest* request) {
+  if (request->has_economics()) StartNow(now, request->mutable_economics());
 }
 
 void StartNow(absl::Time now, v1::EconomicsSpec* economics) {

@@ -40,6 +40,7 @@ void ShowAll(v1::PlanRunRequest* request);
 
 // A run with a deadline starts at `now`, unless the request says when.
 void StartNow(absl::Time now, v1::EconomicsSpec* economics);
+void StartNow(absl::Time now, v1::PlanRunRequest* request);
 
 // Adds to `command` --request and the launchers' files, and the flag of one field, which has to
 // outlive it as `*flags` does.
@@ -59,6 +60,10 @@ void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comma
 // config.json more than kMaxConfigBytes.
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
                               v1::PlanRunRequest* request);
+
+// Looks for a layout, `extent` far, where `request` gives a global batch and nothing of how devices
+// share the run.
+void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request);
 
 }  // namespace sextant::client
 

@@ -21,6 +21,9 @@ using AddsCommand = void(CLI::App* app, CommandLine* line);
 AddsCommand AddPlan;
 AddsCommand AddSearch;
 AddsCommand AddAllocate;
+AddsCommand AddCompare;
+AddsCommand AddSizeCluster;
+AddsCommand AddSizeModel;
 AddsCommand AddMemory;
 AddsCommand AddCount;
 AddsCommand AddAccelerators;
@@ -40,9 +43,10 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,   AddSearch,      AddAllocate, AddMemory,  AddCount,     AddAccelerators, AddDevices,
-    AddProbe,  AddCalibration, AddRates,    AddNodes,   AddLinks,     AddOperation,    AddGraph,
-    AddTensor, AddTokens,      AddDataType, AddVersion, AddCompletion};
+    AddPlan,   AddSearch,   AddCompare,      AddSizeCluster, AddSizeModel, AddAllocate,
+    AddMemory, AddCount,    AddAccelerators, AddDevices,     AddProbe,     AddCalibration,
+    AddRates,  AddNodes,    AddLinks,        AddOperation,   AddGraph,     AddTensor,
+    AddTokens, AddDataType, AddVersion,      AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -102,6 +102,14 @@ std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status) {
   return out;
 }
 
+absl::Status BelowField(const absl::Status& status, absl::string_view path) {
+  FieldViolations below;
+  for (const FieldViolation& violation : FieldViolationsOf(status)) {
+    below.Add(FieldPath(path, violation.field), violation.description);
+  }
+  return below.empty() ? status : below.ToStatus();
+}
+
 std::string FieldPath(absl::string_view path, absl::string_view name) {
   if (path.empty()) return std::string(name);
   if (name.empty()) return std::string(path);

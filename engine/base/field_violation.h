@@ -63,6 +63,10 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 // The violations that `status` carries; empty if it carries none.
 std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status);
 
+// `status` with the fields of its violations below `path`: "runs[3]" makes "model" "runs[3].model".
+// Unchanged where it carries none.
+absl::Status BelowField(const absl::Status& status, absl::string_view path);
+
 // "path.name", or the nonempty one of the two.
 std::string FieldPath(absl::string_view path, absl::string_view name);
 

@@ -95,8 +95,7 @@ absl::optional<double> RetryDelaySecondsOf(const absl::Status& status) {
   return seconds;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id) {
-  if (status.ok()) return grpc::Status::OK;
+google::rpc::Status ToRpcStatus(const absl::Status& status, absl::string_view trace_id) {
   google::rpc::Status wire;
   // absl and gRPC number their codes alike.
   wire.set_code(static_cast<int>(status.code()));
@@ -117,7 +116,12 @@ grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id
         static_cast<int64_t>(*seconds * 1e9));
     wire.add_details()->PackFrom(retry);
   }
+  return wire;
+}
 
+grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id) {
+  if (status.ok()) return grpc::Status::OK;
+  const google::rpc::Status wire = ToRpcStatus(status, trace_id);
   grpc::Status out;
   const grpc::Status packed = grpc::SetErrorDetails(wire, &out);
   return packed.ok() ? out : packed;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "google/rpc/status.pb.h"
 
 namespace sextant::server {
 
@@ -26,6 +27,9 @@ absl::optional<double> RetryDelaySecondsOf(const absl::Status& status);
 // everything is bounded: message 1 KiB, details 4 KiB, at most 16 violations of either kind named,
 // the rest counted.
 grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id);
+
+// The same of a part of an answer, as a message. `status` is not OK.
+google::rpc::Status ToRpcStatus(const absl::Status& status, absl::string_view trace_id);
 
 }  // namespace sextant::server
 

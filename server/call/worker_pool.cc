@@ -10,7 +10,7 @@
 namespace sextant::server {
 namespace {
 
-// A call on the pool takes a fraction of a second at most.
+// Most calls on the pool take a fraction of a second; questions of size a few.
 constexpr double kRetrySeconds = 1;
 
 int ThreadCount(int asked) {

@@ -8,11 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/call_work.h"
-#include "engine/base/field_violation.h"
-#include "engine/run/plan.h"
-#include "engine/run/run_spec.h"
 #include "server/call/call.h"
 #include "server/call/worker_pool.h"
+#include "server/convert/device_selector.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
@@ -32,9 +30,14 @@ struct PlanningOptions {
   WorkerPool* workers = nullptr;
 };
 
-class PlanningService final : public v1::PlanningService::WithRawCallbackMethod_PlanRun<
-                                  v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
-                                      v1::PlanningService::Service>> {
+using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
+    v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
+        v1::PlanningService::WithRawCallbackMethod_SizeCluster<
+            v1::PlanningService::WithRawCallbackMethod_SizeModel<
+                v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
+                    v1::PlanningService::Service>>>>>;
+
+class PlanningService final : public RawPlanningService {
  public:
   // `metrics` outlives the service.
   PlanningService(Metrics& metrics, PlanningOptions options);
@@ -42,26 +45,41 @@ class PlanningService final : public v1::PlanningService::WithRawCallbackMethod_
   grpc::ServerUnaryReactor* PlanRun(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* BatchPlanRuns(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SizeCluster(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SizeModel(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* AllocateCompute(grpc::CallbackServerContext* context,
                                             const grpc::ByteBuffer* request,
                                             grpc::ByteBuffer* response) override;
 
  private:
+  // Answers a call that plans many runs.
+  template <typename Request, typename Response>
+  using LongAnswer = absl::Status(const Request& request, const DeviceSources& sources,
+                                  CallWork& work, Metrics& metrics, Response* out);
+
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
                       v1::PlanRunResponse* response);
-  // Of a run whose layout is searched for.
-  absl::Status AnswerSearch(const v1::PlanRunRequest& request, const RunSpec& run,
-                            FieldViolations violations, const grpc::CallbackServerContext& context,
-                            v1::PlanRunResponse* response);
-  absl::Status AnswerLayout(const RunSpec& run, FieldViolations violations, CallWork& work,
-                            v1::PlanRunResponse* response);
-  void PlanTo(const RunSpec& run, Plan plan, v1::PlanRunResponse* response);
+  // Answers on a thread of the workers, and stops where the call has ended.
+  template <typename Request, typename Response>
+  grpc::ServerUnaryReactor* AnswerOnWorker(UnaryCall call, grpc::CallbackServerContext* context,
+                                           LongAnswer<Request, Response>* answer);
   absl::Status Allocate(const v1::AllocateComputeRequest& request,
                         v1::AllocateComputeResponse* response);
+  DeviceSources SourcesOf(const CalibrationSnapshot& host) const;
 
   Metrics& metrics_;
   const PlanningOptions options_;
   Method plan_run_;
+  Method batch_plan_runs_;
+  Method size_cluster_;
+  Method size_model_;
   Method allocate_compute_;
 };
 

@@ -24,9 +24,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; write one of plan, search, allocate, memory, count, accelerators, "
-       "devices, "
-       "probe, "
+       "\"plann\" is no command; write one of plan, search, compare, size-cluster, size-model, "
+       "allocate, memory, count, accelerators, devices, probe, "
        "calibration, rates, nodes, links, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},

@@ -68,11 +68,12 @@ TEST(BashCompletion, IsBash) {
 
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
-  EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan",         "search",  "allocate", "memory",      "count",
-                            "accelerators", "devices", "probe",    "calibration", "rates",
-                            "nodes",        "links",   "op",       "graph",       "tensor",
-                            "tokens",       "dtype",   "version",  "completion",  "--address"}));
+  EXPECT_THAT(
+      BashOffers({"sextant", ""}),
+      IsSupersetOf({"plan",  "compare",      "size-cluster", "size-model", "allocate",    "memory",
+                    "count", "accelerators", "devices",      "probe",      "calibration", "rates",
+                    "nodes", "links",        "op",           "graph",      "tensor",      "tokens",
+                    "dtype", "version",      "completion",   "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -214,7 +215,8 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"allocate\"|\"memory\"|\"count\"|"
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"size-cluster\"|\"size-model\"|"
+                             "\"allocate\"|\"memory\"|\"count\"|"
                              "\"accelerators\"|\"devices\"|\"probe\"|"
                              "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
                              "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));

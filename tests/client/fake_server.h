@@ -36,6 +36,9 @@ using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsRes
 struct PlanningHandlers {
   PlanHandler plan_run = {};
   Handler<v1::AllocateComputeRequest, v1::AllocateComputeResponse> allocate_compute = {};
+  Handler<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse> batch_plan_runs = {};
+  Handler<v1::SizeClusterRequest, v1::SizeClusterResponse> size_cluster = {};
+  Handler<v1::SizeModelRequest, v1::SizeModelResponse> size_model = {};
 };
 
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
@@ -67,13 +70,11 @@ class FakeServer {
   explicit FakeServer(HardwareHandlers hardware) : FakeServer(nullptr, std::move(hardware)) {}
   explicit FakeServer(AccountingHandlers accounting)
       : FakeServer(PlanningHandlers{}, HardwareHandlers{}, std::move(accounting)) {}
-  explicit FakeServer(PlanningHandlers planning)
-      : FakeServer(std::move(planning), HardwareHandlers{}) {}
   FakeServer(PlanHandler plan, HardwareHandlers hardware, AccountingHandlers accounting = {})
       : FakeServer(PlanningHandlers{.plan_run = std::move(plan)}, std::move(hardware),
                    std::move(accounting)) {}
-  FakeServer(PlanningHandlers planning, HardwareHandlers hardware,
-             AccountingHandlers accounting = {})
+  explicit FakeServer(PlanningHandlers planning, HardwareHandlers hardware = {},
+                      AccountingHandlers accounting = {})
       : planning_(std::move(planning)),
         hardware_(std::move(hardware)),
         accounting_(std::move(accounting)) {
@@ -109,6 +110,19 @@ class FakeServer {
                                  const v1::AllocateComputeRequest* request,
                                  v1::AllocateComputeResponse* response) override {
       return Answer(handlers_.allocate_compute, context, request, response);
+    }
+    grpc::Status BatchPlanRuns(grpc::ServerContext* context,
+                               const v1::BatchPlanRunsRequest* request,
+                               v1::BatchPlanRunsResponse* response) override {
+      return Answer(handlers_.batch_plan_runs, context, request, response);
+    }
+    grpc::Status SizeCluster(grpc::ServerContext* context, const v1::SizeClusterRequest* request,
+                             v1::SizeClusterResponse* response) override {
+      return Answer(handlers_.size_cluster, context, request, response);
+    }
+    grpc::Status SizeModel(grpc::ServerContext* context, const v1::SizeModelRequest* request,
+                           v1::SizeModelResponse* response) override {
+      return Answer(handlers_.size_model, context, request, response);
     }
 
    private:

@@ -39,6 +39,7 @@ def main():
         methods = curl(server, "--list-methods", f"http://{server.address}")
         assert methods.returncode == 0, methods.stderr
         for method in ("sextant.v1.PlanningService/PlanRun",
+                       "sextant.v1.PlanningService/SizeModel",
                        "sextant.v1.HardwareService/ListAccelerators",
                        "grpc.health.v1.Health/Check"):
             assert method in methods.stdout.splitlines(), methods.stdout

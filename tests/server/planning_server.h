@@ -60,10 +60,18 @@ class PlanningServer {
 
   grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response,
                        double timeout_seconds = 60) const {
+    return Call(&v1::PlanningService::Stub::PlanRun, request, response, timeout_seconds);
+  }
+
+  // Calls `method`, e.g. &v1::PlanningService::Stub::SizeModel.
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContext*,
+                                                                      const Request&, Response*),
+                    const Request& request, Response* response, double timeout_seconds = 60) const {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::milliseconds(static_cast<int>(1000 * timeout_seconds)));
-    return stub_->PlanRun(&context, request, response);
+    return (stub_.get()->*method)(&context, request, response);
   }
 
   grpc::Status AllocateCompute(const v1::AllocateComputeRequest& request,

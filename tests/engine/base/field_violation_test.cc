@@ -102,6 +102,18 @@ TEST(FieldViolations, MentionsWhatIsAtOrBelowAField) {
   EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[0]"));
 }
 
+TEST(FieldViolations, MoveBelowAField) {
+  FieldViolations violations;
+  violations.Add("model", "is required");
+  violations.Add("cluster.device_count", "must be 1");
+  EXPECT_THAT(FieldViolationsOf(BelowField(violations.ToStatus(), "runs[3]")),
+              ::testing::ElementsAre(FieldViolation{"runs[3].model", "is required"},
+                                     FieldViolation{"runs[3].cluster.device_count", "must be 1"}));
+  const absl::Status other = absl::NotFoundError("x");
+  EXPECT_EQ(BelowField(other, "runs[3]"), other);
+  EXPECT_THAT(BelowField(absl::OkStatus(), "runs[3]"), IsOk());
+}
+
 TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {
   absl::Status status = WithMetadata(absl::UnavailableError("x"), "fault", "crashed");
   status = WithMetadata(std::move(status), "signal", "a\nb");

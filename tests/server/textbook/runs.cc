@@ -1,4 +1,4 @@
-// Questions for one call of PlanRun, and for datasheets.
+// Questions for calls about one run, and for datasheets.
 #include <algorithm>
 #include <cmath>
 
@@ -43,8 +43,24 @@ double DaysOf(const json& plan) {
   return NumberAt(plan, "/estimates/1/duration_seconds/expected") / 86400;
 }
 
+// Several runs are planned in a BASIC view alone.
+json Basic(json run) {
+  run["options"].erase("view");
+  return run;
+}
+
+// Asked backwards, too: the devices that take no longer.
 json Days(const TestServer& server, const json& in) {
-  return DaysOf(Plan(server, WithPeak(Run(in["N"], in["D"]), in)));
+  const json run = WithPeak(Run(in["N"], in["D"]), in);
+  const double days = DaysOf(Plan(server, run));
+  json sized = Basic(run);
+  sized["cluster"].erase("device_count");
+  const json fewest =
+      Ask(server, "PlanningService/SizeCluster",
+          {{"run", sized},
+           {"max_duration", absl::StrCat(static_cast<int64_t>(std::ceil(days * 86400)), "s")}});
+  EXPECT_EQ(NumberAt(fewest, "/clusters/0/device_count"), in["gpus"].get<double>());
+  return days;
 }
 
 // In one call, with the models that they buy.
@@ -64,7 +80,12 @@ json LargestModel(const TestServer& server, const json& in) {
   json run = Run(1e9, 1);
   run["cluster"]["device_count"] = in["gpus"];
   run["cluster"]["device_memory_bytes"] = static_cast<int64_t>(in["bytes_per_gpu"].get<double>());
-  return NumberAt(Plan(server, run), "/memory/state/largest_parameter_count");
+  json sized = Basic(run);
+  sized.erase("model");
+  const json model = Ask(server, "PlanningService/SizeModel", {{"run", sized}});
+  const double largest = NumberAt(Plan(server, run), "/memory/state/largest_parameter_count");
+  EXPECT_EQ(NumberAt(model, "/parameter_count"), largest);
+  return largest;
 }
 
 AskedQuestion State(const char* compute) {

@@ -1,0 +1,150 @@
+// `sextant size-cluster`: the fewest devices on which a run fits, and meets a deadline and a
+// budget.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/command/command.h"
+#include "client/command/plan_command.h"
+#include "client/command/run_client.h"
+#include "client/flags/number.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/message_file.h"
+#include "client/report/size_cluster_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "The fewest devices, in powers of two within a server and whole servers beyond, on which a "
+    "run\n"
+    "fits, and that meet --max-duration (or --deadline) and --budget where they are given. With\n"
+    "--gbs each number of devices gets the fastest layout that a bounded search finds; without a\n"
+    "layout state alone is counted, and the time is the textbook's. docs/sizing.md says which\n"
+    "numbers are tried. Other flags are those of sextant plan.\n"
+    "The exit code is 0 where some product has an answer, 1 where none has. Waits 120 s, unless\n"
+    "--timeout says otherwise.\n"
+    "\n"
+    "Examples:\n"
+    "  Of which product, for it to end within 180 days?\n"
+    "    sextant size-cluster llama-3.1-70b --tokens=15T --gbs=1024 --sequence-length=8192 \\\n"
+    "        --framework=megatron-lm --max-duration=180d --products=h100-sxm:2.5,h200-sxm:3.2\n"
+    "  By the textbook, at an MFU of 0.5:\n"
+    "    sextant size-cluster --parameters=70B --tokens=15T --accelerator=h100-sxm --mfu=0.5 \\\n"
+    "        --max-duration=144d\n";
+
+constexpr double kTimeoutSeconds = 120;
+constexpr char kOwn[] = "Size";
+
+constexpr FieldFlag kOwnFlags[] = {
+    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d", kOwn},
+    {"--max-device-count,--max-devices", "max_device_count", "the most devices; default: 65,536",
+     kOwn},
+};
+
+constexpr FieldFlag kProductWords[] = {WordFor("--products", "products")};
+
+struct Flags {
+  PlanRequestFlags plan;
+  v1::SizeClusterRequest request;
+};
+
+bool IsOfARun(const FieldFlag& flag) {
+  const absl::string_view field = flag.field;
+  return field != "options.view" && field != "cluster.device_count" &&
+         !absl::StartsWith(field, "options.include_");
+}
+
+// Reads "h100-sxm@dgx-h100:2.5,h200-sxm".
+absl::Status ReadProducts(const std::string& text, v1::SizeClusterRequest* request) {
+  for (const absl::string_view each : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> priced =
+        absl::StrSplit(each, absl::MaxSplits(':', 1));
+    const std::pair<std::string, std::string> placed =
+        absl::StrSplit(priced.first, absl::MaxSplits('@', 1));
+    v1::ClusterProduct* const product = request->add_products();
+    product->set_accelerator(placed.first);
+    product->set_node_type(placed.second);
+    if (priced.second.empty()) continue;
+    const absl::StatusOr<double> price = ParseNumber(priced.second);
+    if (!price.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", each, "\": ", price.status().message(),
+                       "; write NAME[@SERVER][:USD], e.g. h100-sxm@dgx-h100:2.50"));
+    }
+    product->set_device_hour_price_usd(*price);
+  }
+  return absl::OkStatus();
+}
+
+std::string RequestWords(const std::string& field) {
+  const std::string own = FieldWordsOf({kOwnFlags, kProductWords}, field);
+  return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
+}
+
+grpc::Status Build(const Flags& flags, const Streams& streams, v1::SizeClusterRequest* request) {
+  *request = flags.request;
+  grpc::Status status = BuildPlanRequest(flags.plan, streams, request->mutable_run());
+  if (!status.ok()) return status;
+  StartNow(streams.now(), request->mutable_run());
+  return status;
+}
+
+int ExitCodeFor(const v1::SizeClusterResponse& response) {
+  bool answered = false;
+  for (const v1::SizedCluster& cluster : response.clusters()) {
+    if (cluster.met()) return kExitFits;
+    answered = answered || !cluster.has_status();
+  }
+  return answered ? kExitDoesNotFit : kExitBadRequest;
+}
+
+int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+  v1::SizeClusterRequest request;
+  v1::SizeClusterResponse response;
+  grpc::Status status = Build(flags, streams, &request);
+  if (status.ok()) {
+    status = Call(line.server, &v1::PlanningService::Stub::SizeCluster, request, &response);
+  }
+  if (status.ok() && response.clusters().empty()) status = Incomplete("cluster");
+  if (!status.ok()) {
+    return Fail(status, line, streams,
+                {.field = RequestWords, .description = PlanDescriptionWords});
+  }
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(SizeClusterText(request, response, RequestWords)));
+  return ExitCodeFor(response);
+}
+
+}  // namespace
+
+void AddSizeCluster(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      AddCommand("size-cluster", "Find the fewest devices that a run takes", kHelp, app);
+  AddRequestFile(&flags->plan, command);
+  for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
+  AddTexts(
+      "--products", "NAME[@SERVER][:USD],...: for --accelerator, each with its price",
+      [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
+      ->group(kOwn);
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
+  }
+  command->final_callback([app, flags, line] {
+    if (app->get_option("--timeout")->empty()) line->server.timeout_seconds = kTimeoutSeconds;
+    line->run = [flags](const CommandLine& read, const Streams& streams) {
+      return Run(*flags, read, streams);
+    };
+  });
+}
+
+}  // namespace sextant::client

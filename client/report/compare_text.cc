@@ -1,0 +1,226 @@
+#include "client/report/compare_text.h"
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/flags/plan_flags.h"
+#include "client/report/planned_run.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+bool IsAllowed(const v1::PlannedRun& run) {
+  return run.has_plan() && (run.plan().verdict() == v1::VERDICT_FITS ||
+                            run.plan().verdict() == v1::VERDICT_STATE_FITS);
+}
+
+constexpr double kGib = 1 << 30;
+
+const char* ShortVerdict(const v1::PlannedRun& run) {
+  if (!run.has_plan()) return "refused";
+  switch (run.plan().verdict()) {
+    case v1::VERDICT_FITS:
+      return "yes";
+    case v1::VERDICT_TIGHT:
+      return "tight";
+    case v1::VERDICT_STATE_FITS:
+      return "state";
+    case v1::VERDICT_DOES_NOT_FIT:
+      return "no";
+    default:
+      return kNoValue;
+  }
+}
+
+// A column of figures: its cell of a run with a plan, "" for none.
+struct Column {
+  const char* title;
+  std::function<std::string(const v1::PlannedRun&)> cell;
+};
+
+std::string OfEstimate(const v1::PlannedRun& run,
+                       const std::function<std::string(const v1::TimeEstimate&)>& cell) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
+  return estimate == nullptr ? "" : cell(*estimate);
+}
+
+std::vector<Column> Columns() {
+  const auto estimate = [](auto cell) {
+    return [cell](const v1::PlannedRun& run) { return OfEstimate(run, cell); };
+  };
+  using Estimate = v1::TimeEstimate;
+  return {
+      {"GiB",
+       [](const v1::PlannedRun& run) {
+         return absl::StrFormat("%.2f", run.plan().memory().peak_bytes().expected() / kGib);
+       }},
+      {"step",
+       [](const v1::PlannedRun& run) {
+         const v1::Plan& plan = run.plan();
+         return plan.has_step_time() ? TimeToThreeDigits(plan.step_time().seconds().expected())
+                                     : std::string();
+       }},
+      {"days",
+       estimate([](const Estimate& e) { return DaysText(e.elapsed_seconds().expected()); })},
+      {"dev-hours", estimate([](const Estimate& e) { return ShortNumber(e.device_hours()); })},
+      {"USD", estimate([](const Estimate& e) {
+         return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string();
+       })},
+      {"MFU", estimate([](const Estimate& e) {
+         return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
+       })},
+  };
+}
+
+// The columns that have a value in some run.
+std::vector<Column> UsedColumns(const v1::BatchPlanRunsResponse& response) {
+  std::vector<Column> out;
+  for (Column& column : Columns()) {
+    for (const v1::PlannedRun& run : response.runs()) {
+      if (!run.has_plan() || column.cell(run).empty()) continue;
+      out.push_back(std::move(column));
+      break;
+    }
+  }
+  return out;
+}
+
+// The index of the run of the least of a figure among those that fit; -1 where none has one.
+int LeastOf(const v1::BatchPlanRunsResponse& response,
+            const std::function<double(const v1::TimeEstimate&)>& figure) {
+  int best = -1;
+  double least = 0;
+  for (int i = 0; i < response.runs_size(); ++i) {
+    const v1::TimeEstimate* const estimate = BasisEstimate(response.runs(i).plan());
+    if (!IsAllowed(response.runs(i)) || estimate == nullptr) continue;
+    const double value = figure(*estimate);
+    if (best >= 0 && value >= least) continue;
+    best = i;
+    least = value;
+  }
+  return best;
+}
+
+bool IsPriced(const v1::BatchPlanRunsResponse& response) {
+  for (const v1::PlannedRun& run : response.runs()) {
+    const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
+    if (IsAllowed(run) && estimate != nullptr && !estimate->has_cost_usd()) return false;
+  }
+  return true;
+}
+
+struct Marks {
+  int fastest = -1;
+  int cheapest = -1;  // by device-hours where runs have no price
+
+  std::string Of(int index) const {
+    return absl::StrCat(index == fastest ? ">" : "", index == cheapest ? "*" : "");
+  }
+};
+
+// "accelerator=h100-sxm, tp=4".
+std::string NameOf(const Comparison& comparison, int index) {
+  const std::vector<std::string>& values = comparison.values[static_cast<size_t>(index)];
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < values.size(); ++i) {
+    parts.push_back(absl::StrCat(comparison.flags[i], "=", values[i]));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string RunsTable(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
+                      const Marks& marks) {
+  const std::vector<Column> columns = UsedColumns(response);
+  std::vector<Align> aligned(2 + comparison.flags.size() + columns.size(), Align::kRight);
+  std::fill_n(aligned.begin(), 2 + comparison.flags.size(), Align::kLeft);
+  Table table(0, std::move(aligned));
+  std::vector<std::string> head = {""};
+  head.insert(head.end(), comparison.flags.begin(), comparison.flags.end());
+  head.emplace_back("fits");
+  for (const Column& column : columns) head.emplace_back(column.title);
+  table.AddRow(std::move(head));
+  for (int i = 0; i < response.runs_size(); ++i) {
+    const std::vector<std::string>& values = comparison.values[static_cast<size_t>(i)];
+    std::vector<std::string> cells = {marks.Of(i)};
+    cells.insert(cells.end(), values.begin(), values.end());
+    cells.emplace_back(ShortVerdict(response.runs(i)));
+    for (const Column& column : columns) {
+      std::string cell = response.runs(i).has_plan() ? column.cell(response.runs(i)) : "";
+      cells.push_back(cell.empty() ? kNoValue : std::move(cell));
+    }
+    table.AddRow(std::move(cells));
+  }
+  return table.Text();
+}
+
+// The flag of "runs[3].model".
+std::string FieldOfRun(const std::string& field) {
+  const size_t end = field.find("].");
+  return PlanFieldWords(end == std::string::npos ? field : field.substr(end + 2));
+}
+
+// Each reason once, with the runs that have it.
+std::string RefusalLines(const Comparison& comparison, const v1::BatchPlanRunsResponse& response) {
+  constexpr size_t kMaxNamed = 3;
+  std::map<std::string, std::vector<int>> runs;
+  for (int i = 0; i < response.runs_size(); ++i) {
+    if (response.runs(i).has_status()) {
+      runs[ReasonOf(response.runs(i).status(), FieldOfRun)].push_back(i);
+    }
+  }
+  std::string out;
+  for (const auto& [reason, indices] : runs) {
+    std::vector<std::string> names;
+    for (const int index : indices) {
+      if (names.size() < kMaxNamed) names.push_back(NameOf(comparison, index));
+    }
+    std::string subject = absl::StrJoin(names, "; ");
+    if (indices.size() > kMaxNamed) {
+      absl::StrAppend(&subject, " and ", indices.size() - kMaxNamed, " more");
+    }
+    out += Wrap("refused ", absl::StrCat(subject, ": ", reason), 2);
+  }
+  return out;
+}
+
+std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
+                      const Marks& marks) {
+  if (marks.fastest < 0) return "none of these runs fits\n";
+  const char* cheap = IsPriced(response) ? "the cheapest" : "the fewest device-hours";
+  return Wrap("",
+              absl::StrCat("> the fastest that fits: ", NameOf(comparison, marks.fastest), "; * ",
+                           cheap, ": ", NameOf(comparison, marks.cheapest)),
+              2);
+}
+
+}  // namespace
+
+std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response) {
+  const bool priced = IsPriced(response);
+  const Marks marks = {
+      .fastest = LeastOf(response,
+                         [](const v1::TimeEstimate& e) { return e.elapsed_seconds().expected(); }),
+      .cheapest = LeastOf(response, [priced](const v1::TimeEstimate& e) {
+        return priced ? e.cost_usd() : e.device_hours();
+      })};
+  return absl::StrCat(RunsTable(comparison, response, marks),
+                      MarkWords(comparison, response, marks), RefusalLines(comparison, response));
+}
+
+v1::Verdict BestVerdict(const v1::BatchPlanRunsResponse& response) {
+  constexpr v1::Verdict kBestFirst[] = {v1::VERDICT_FITS, v1::VERDICT_STATE_FITS, v1::VERDICT_TIGHT,
+                                        v1::VERDICT_DOES_NOT_FIT};
+  for (const v1::Verdict verdict : kBestFirst) {
+    for (const v1::PlannedRun& run : response.runs()) {
+      if (run.has_plan() && run.plan().verdict() == verdict) return verdict;
+    }
+  }
+  return v1::VERDICT_UNSPECIFIED;
+}
+
+}  // namespace sextant::client

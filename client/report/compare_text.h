@@ -1,0 +1,28 @@
+// Several plans side by side, for people.
+#ifndef SEXTANT_CLIENT_REPORT_COMPARE_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_COMPARE_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "sextant/v1/batch_plan.pb.h"
+
+namespace sextant::client {
+
+// The flags in which runs differ.
+struct Comparison {
+  std::vector<std::string> flags;                // "accelerator", "tp"
+  std::vector<std::vector<std::string>> values;  // of each run, one a flag
+};
+
+// A line a run: what differs, verdict, memory, time and money; the fastest and the cheapest of
+// those that fit marked. Runs without a plan are listed below with the reason. `response` has a run
+// for each of `comparison.values`.
+std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response);
+
+// The verdict of the best run: FITS where one fits. VERDICT_UNSPECIFIED where none has a plan.
+v1::Verdict BestVerdict(const v1::BatchPlanRunsResponse& response);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_COMPARE_TEXT_H_

@@ -1,0 +1,49 @@
+#include "client/report/planned_run.h"
+
+#include <grpcpp/support/status.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/call_error.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+
+const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan) {
+  for (const v1::TimeEstimate& each : plan.estimates()) {
+    if (each.kind() == plan.whole_run().basis()) return &each;
+  }
+  return nullptr;
+}
+
+std::string DaysText(double seconds) {
+  const double days = seconds / 86400;
+  return days < 1000 ? absl::StrFormat("%.4g", days) : Grouped(days, 0);
+}
+
+std::string ShortNumber(double value) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [unit, name] : kUnits) {
+    // A value that rounds up to the unit has it, too.
+    if (value >= 0.99995 * unit) return absl::StrFormat("%.4g%s", value / unit, name);
+  }
+  return absl::StrFormat("%.4g", value);
+}
+
+std::string ReasonOf(const google::rpc::Status& status, FieldWords words) {
+  const CallError error = CallErrorOf(
+      {static_cast<grpc::StatusCode>(status.code()), status.message(), status.SerializeAsString()});
+  std::vector<std::string> parts;
+  for (const CallError::Violation& violation : error.field_violations) {
+    parts.push_back(
+        absl::StrCat(words(violation.subject), " ", PlanDescriptionWords(violation.description)));
+  }
+  return parts.empty() ? OneLine(error.message) : absl::StrJoin(parts, "; ");
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,28 @@
+// Parts that reports of several plans share.
+#ifndef SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_
+#define SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_
+
+#include <string>
+
+#include "client/report/rates_text.h"
+#include "google/rpc/status.pb.h"
+#include "sextant/v1/plan.pb.h"
+
+namespace sextant::client {
+
+// The estimate that a plan's limits are checked against: predicted, else the textbook's, else what
+// a measured rate gives. Null where there is none.
+const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan);
+
+// "89.93", "12,345".
+std::string DaysText(double seconds);
+
+// "950", "12.35k", "4.118M", "1.2e+13": four digits, in as few columns as a table has.
+std::string ShortNumber(double value);
+
+// Why a part of an answer has no plan: its fields in the user's words, or else its message.
+std::string ReasonOf(const google::rpc::Status& status, FieldWords words);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_

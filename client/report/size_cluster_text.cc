@@ -1,0 +1,179 @@
+#include "client/report/size_cluster_text.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/report/memory_text.h"
+#include "client/report/planned_run.h"
+#include "client/report/search_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+std::string Counted(int64_t count, const char* noun) {
+  return absl::StrCat(Grouped(count), " ", noun, count == 1 ? "" : "s");
+}
+
+void AddCluster(const v1::SizedCluster& cluster, Table& table) {
+  std::vector<std::string> cells = {cluster.accelerator()};
+  if (!cluster.met()) {
+    cells.emplace_back(cluster.has_status() ? "refused" : "none");
+    cells.resize(8, kNoValue);
+    table.AddRow(std::move(cells));
+    return;
+  }
+  const v1::Plan& plan = cluster.plan();
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  const auto figure = [&](auto cell) {
+    const std::string text = estimate == nullptr ? "" : cell(*estimate);
+    cells.push_back(text.empty() ? kNoValue : text);
+  };
+  cells.push_back(Grouped(cluster.device_count()));
+  cells.push_back(Grouped(cluster.server_count()));
+  figure([](const auto& e) { return DaysText(e.elapsed_seconds().expected()); });
+  figure([](const auto& e) { return ShortNumber(e.device_hours()); });
+  figure(
+      [](const auto& e) { return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string(); });
+  figure([](const auto& e) {
+    return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
+  });
+  cells.emplace_back(SizeLimitWords(cluster.limit()));
+  table.AddRow(std::move(cells));
+}
+
+std::string ClusterTable(const v1::SizeClusterResponse& response) {
+  using enum Align;
+  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  table.AddRow({"product", "devices", "servers", "days", "dev-hours", "USD", "MFU", "fewer miss"});
+  for (const v1::SizedCluster& cluster : response.clusters()) AddCluster(cluster, table);
+  return table.Text();
+}
+
+const v1::TriedCount* FindTried(const v1::SizedCluster& cluster) {
+  for (const v1::TriedCount& tried : cluster.tried()) {
+    if (tried.device_count() == cluster.device_count()) return &tried;
+  }
+  return nullptr;
+}
+
+// "nearest of 12 numbers tried: 512 devices, deadline missed, 105.2 days".
+std::string NearestMiss(const v1::SizedCluster& cluster) {
+  std::string out = absl::StrCat("nearest of ", Counted(cluster.tried_size(), "number"),
+                                 " tried: ", Counted(cluster.device_count(), "device"), ", ",
+                                 SizeMissWords(cluster.limit()));
+  const v1::TriedCount* const tried = FindTried(cluster);
+  if (tried != nullptr && tried->has_elapsed_seconds()) {
+    absl::StrAppend(&out, ", ", DaysText(tried->elapsed_seconds()), " days");
+    if (tried->has_cost_usd()) absl::StrAppend(&out, ", ", Grouped(tried->cost_usd(), 0), " USD");
+  } else if (cluster.has_plan()) {
+    absl::StrAppend(&out, ", ", Gib(cluster.plan().memory().peak_bytes().expected()),
+                    " on a device");
+  }
+  if (cluster.least_device_count() > cluster.device_count()) {
+    absl::StrAppend(&out, "; fewer than ", Grouped(cluster.least_device_count()),
+                    " can't be enough");
+  }
+  return out;
+}
+
+std::string ClusterLine(const v1::SizedCluster& cluster, FieldWords words) {
+  const std::string first = absl::StrCat("  ", cluster.accelerator(), "  ");
+  std::string out;
+  if (cluster.has_status()) return Wrap(first, ReasonOf(cluster.status(), words), 4);
+  if (!cluster.met()) out = Wrap(first, NearestMiss(cluster), 4);
+  if (cluster.met() && cluster.plan().has_search()) {
+    const v1::Plan& plan = cluster.plan();
+    out = Wrap(first,
+               absl::StrCat(Gib(plan.memory().peak_bytes().expected()), " on a device, a step of ",
+                            TimeToThreeDigits(plan.step_time().seconds().expected()), ", ",
+                            LayoutFlags(plan.search().chosen())),
+               4);
+  }
+  if (cluster.basis() == v1::SIZE_BASIS_LAYOUTS && !cluster.network_known()) {
+    out += Wrap(first,
+                absl::StrCat("no link beyond ", Counted(cluster.server_device_count(), "device"),
+                             " is known, so that this is the most: give --network, or a server "
+                             "that has one (sextant nodes)"),
+                4);
+  }
+  return out;
+}
+
+}  // namespace
+
+const char* SizeLimitWords(v1::SizeLimit limit) {
+  switch (limit) {
+    case v1::SIZE_LIMIT_LAYOUT:
+      return "layout";
+    case v1::SIZE_LIMIT_MEMORY:
+      return "memory";
+    case v1::SIZE_LIMIT_DEADLINE:
+      return "deadline";
+    case v1::SIZE_LIMIT_BUDGET:
+      return "budget";
+    default:
+      return kNoValue;
+  }
+}
+
+const char* SizeMissWords(v1::SizeLimit limit) {
+  switch (limit) {
+    case v1::SIZE_LIMIT_LAYOUT:
+      return "no layout allowed";
+    case v1::SIZE_LIMIT_MEMORY:
+      return "does not fit";
+    case v1::SIZE_LIMIT_DEADLINE:
+      return "deadline missed";
+    case v1::SIZE_LIMIT_BUDGET:
+      return "budget missed";
+    default:
+      return "";
+  }
+}
+
+std::string GoalWords(const v1::PlanRunRequest& run,
+                      const google::protobuf::Duration& max_duration) {
+  std::string out;
+  const double seconds = static_cast<double>(max_duration.seconds()) + 1e-9 * max_duration.nanos();
+  if (seconds > 0) absl::StrAppend(&out, ", within ", Duration(seconds));
+  if (run.economics().has_deadline()) {
+    absl::StrAppend(&out, ", until ",
+                    google::protobuf::util::TimeUtil::ToString(run.economics().deadline()));
+  }
+  if (run.economics().has_budget_usd()) {
+    absl::StrAppend(&out, ", for ", Grouped(run.economics().budget_usd(), 0), " USD");
+  }
+  return out;
+}
+
+const char* SizeBasisWords(v1::SizeBasis basis) {
+  return basis == v1::SIZE_BASIS_LAYOUTS
+             ? "Each with the fastest layout that a bounded search finds, and its predicted time."
+             : "Model state alone, shared evenly, and the textbook estimate: activations were not "
+               "counted, so that this is a lower limit and no ground to launch on.";
+}
+
+std::string SizeClusterText(const v1::SizeClusterRequest& request,
+                            const v1::SizeClusterResponse& response, FieldWords words) {
+  std::string model;
+  v1::SizeBasis basis = v1::SIZE_BASIS_UNSPECIFIED;
+  std::string lines;
+  for (const v1::SizedCluster& cluster : response.clusters()) {
+    if (model.empty() && cluster.has_plan()) model = ModelWords(cluster.plan());
+    if (!cluster.has_status()) basis = cluster.basis();
+    lines += ClusterLine(cluster, words);
+  }
+  const std::string head =
+      absl::StrCat("The fewest devices that fit", GoalWords(request.run(), request.max_duration()),
+                   model.empty() ? "" : ": ", model, ", ",
+                   Counted(request.run().training().token_count(), "token"));
+  return absl::StrCat(
+      Wrap("", head, 2), ClusterTable(response), lines,
+      basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2));
+}
+
+}  // namespace sextant::client

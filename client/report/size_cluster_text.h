@@ -1,0 +1,33 @@
+// The fewest devices of each product, for people.
+#ifndef SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
+
+#include <google/protobuf/duration.pb.h>
+
+#include <string>
+
+#include "client/report/rates_text.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::client {
+
+// The question, a line a product, the layout of each, and why others have none. `words` are
+// the user's for fields of `request`.
+std::string SizeClusterText(const v1::SizeClusterRequest& request,
+                            const v1::SizeClusterResponse& response, FieldWords words);
+
+// The limit that a number of devices, or a model, misses: "memory", "deadline", ..., "-" for
+// nothing in a table, "does not fit", "deadline missed", ... in a sentence.
+const char* SizeLimitWords(v1::SizeLimit limit);
+const char* SizeMissWords(v1::SizeLimit limit);
+
+// ", within 90.00 days, for 1,000,000 USD": the limits of a run; a `max_duration` of 0 is none.
+std::string GoalWords(const v1::PlanRunRequest& run,
+                      const google::protobuf::Duration& max_duration);
+
+// The basis as a sentence.
+const char* SizeBasisWords(v1::SizeBasis basis);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_

@@ -1,0 +1,123 @@
+#include "client/report/size_model_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/report/amounts.h"
+#include "client/report/planned_run.h"
+#include "client/report/search_text.h"
+#include "client/report/size_cluster_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr size_t kHang = 10;  // below the text after "  memory  "
+
+std::string Line(const char* label, const std::string& text) {
+  return text.empty() ? "" : Wrap(absl::StrFormat("  %-8s", label), text, kHang);
+}
+
+// "heads of 128, 64 of queries and 8 of keys and values" of one kind of layer.
+std::string KindWords(const v1::LayerKind& kind) {
+  std::vector<std::string> parts;
+  if (kind.has_attention()) {
+    const v1::Attention& attention = kind.attention();
+    parts.push_back(absl::StrCat(attention.head_count(), " heads of ",
+                                 attention.query_key_head_size(), " on ",
+                                 attention.key_value_head_count()));
+  }
+  if (kind.has_feed_forward()) {
+    parts.push_back(absl::StrCat("feed-forward ", Grouped(kind.feed_forward().size())));
+  }
+  if (kind.has_experts()) {
+    parts.push_back(absl::StrCat(kind.experts().expert_count(), " experts of ",
+                                 Grouped(kind.experts().expert().size())));
+  }
+  return absl::StrCat(kind.name(), ": ", absl::StrJoin(parts, ", "));
+}
+
+std::string ShapeWords(const v1::SizeModelResponse& response) {
+  if (!response.has_architecture()) return "";
+  std::vector<std::string> parts = {
+      absl::StrCat(Grouped(response.layer_count()), " layers, width ",
+                   Grouped(response.architecture().hidden_size()), " (",
+                   absl::StrFormat("%.4g", response.width_ratio()), " of the model's)")};
+  for (const v1::LayerKind& kind : response.architecture().layer_kinds()) {
+    parts.push_back(KindWords(kind));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string TimeWords(const v1::SizeModelResponse& response) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(response.plan());
+  if (estimate == nullptr) return "";
+  std::string out = absl::StrCat(DaysText(estimate->elapsed_seconds().expected()), " days, ",
+                                 Grouped(estimate->device_hours(), 0), " device-hours");
+  if (estimate->has_cost_usd())
+    absl::StrAppend(&out, ", ", Grouped(estimate->cost_usd(), 0), " USD");
+  if (estimate->has_mfu()) absl::StrAppendFormat(&out, ", %.1f %% MFU", 100 * estimate->mfu());
+  return out;
+}
+
+// The index of the answer among the models that were tried.
+int ChosenOf(const v1::SizeModelResponse& response) {
+  for (int i = 0; i < response.tried_size(); ++i) {
+    if (response.tried(i).parameter_count() == response.parameter_count()) return i;
+  }
+  return 0;
+}
+
+// The models next to the answer.
+std::string TriedTable(const v1::SizeModelResponse& response) {
+  if (response.tried().empty()) return "";
+  constexpr int kSmaller = 2;
+  constexpr int kLarger = 6;
+  using enum Align;
+  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kLeft});
+  table.AddRow({"", "parameters", "layers", "width", "days", "USD", "misses"});
+  const int chosen = ChosenOf(response);
+  const int end = std::min(response.tried_size(), chosen + 1 + kLarger);
+  for (int i = std::max(0, chosen - kSmaller); i < end; ++i) {
+    const v1::TriedModel& tried = response.tried(i);
+    table.AddRow({i == chosen ? ">" : "", Grouped(tried.parameter_count()),
+                  Grouped(tried.layer_count()), Grouped(tried.hidden_size()),
+                  tried.has_elapsed_seconds() ? DaysText(tried.elapsed_seconds()) : kNoValue,
+                  tried.has_cost_usd() ? ShortNumber(tried.cost_usd()) : kNoValue,
+                  SizeLimitWords(tried.misses())});
+  }
+  return absl::StrCat("\nNext to it\n", table.Text());
+}
+
+}  // namespace
+
+std::string SizeModelText(const v1::SizeModelRequest& request,
+                          const v1::SizeModelResponse& response) {
+  const v1::Plan& plan = response.plan();
+  const std::string devices =
+      response.has_plan() ? absl::StrCat(" on ", Grouped(plan.device_count()), " x ", plan.device())
+                          : "";
+  std::string out = Wrap(
+      "",
+      absl::StrCat(response.met() ? "The largest model that fits" : "No model was found that fits",
+                   GoalWords(request.run(), request.max_duration()), devices, ": ",
+                   response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
+                   " parameters, ", Grouped(response.token_count()), " tokens"),
+      2);
+  out += Line("shape", ShapeWords(response));
+  if (plan.has_search()) out += Line("layout", LayoutFlags(plan.search().chosen()));
+  if (response.has_plan()) {
+    out += Line("memory", absl::StrCat(Gib(plan.memory().peak_bytes().expected()), " on a device"));
+  }
+  out += Line("time", TimeWords(response));
+  const std::string miss = SizeMissWords(response.limit());
+  if (!miss.empty()) {
+    out += Line("limit", response.met() ? absl::StrCat("the next larger: ", miss) : miss);
+  }
+  return absl::StrCat(out, Wrap("  ", SizeBasisWords(response.basis()), 2), TriedTable(response));
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,255 @@
+#include "engine/search/size_cluster.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/run/plan.h"
+#include "engine/run/resolve.h"
+
+namespace sextant {
+namespace {
+
+// Numbers of servers that are tried below the fewest found, and above where those cost too much.
+constexpr int64_t kNeighbours = 3;
+// Numbers after which those that divide the batch are no longer tried.
+constexpr size_t kMaxGalloped = 45;
+// Numbers after which those next to the fewest found are no longer tried.
+constexpr size_t kMaxTried = 70;
+
+// Tries numbers of devices of one run, each once.
+class Sizer {
+ public:
+  Sizer(RunSpec run, int64_t max_devices, CallWork& work)
+      : run_(std::move(run)), max_devices_(max_devices), work_(work) {
+    out_.basis = BasisOfRun(run_);
+  }
+
+  absl::StatusOr<ClusterSize> Size(FieldViolations found) {
+    SEXTANT_RETURN_IF_ERROR(FindServer(std::move(found)));
+    SEXTANT_RETURN_IF_ERROR(FindLeast());
+    SEXTANT_RETURN_IF_ERROR(Search());
+    SEXTANT_RETURN_IF_ERROR(Choose());
+    return std::move(out_);
+  }
+
+ private:
+  using Goal = bool (*)(const SizedRun&);
+
+  // Fits, in time: what more devices help with.
+  static bool IsLargeEnough(const SizedRun& run) {
+    return run.misses == SizeLimit::kNone || run.misses == SizeLimit::kBudget;
+  }
+  static bool Meets(const SizedRun& run) { return run.misses == SizeLimit::kNone; }
+
+  // Checks the run's fields, and finds out what its servers are and whether they have a network:
+  // without one, a step on several has no time.
+  absl::Status FindServer(FieldViolations found) {
+    run_.cluster.device_count = std::max<int64_t>(1, named_);
+    run_.options.search =
+        out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
+    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found)));
+    ClusterSpec& cluster = run_.cluster;
+    const bool asked = !cluster.network.name.empty() || cluster.network.bytes_per_second != 0;
+    if (one.node != nullptr) out_.server_devices = one.node->device_count;
+    if (cluster.node_type.empty() && !asked && one.node != nullptr && one.node->network_rate) {
+      cluster.node_type = one.node->name;
+    }
+    if (out_.basis == SizeBasis::kStateAlone) {
+      if (!asked) cluster.node_type = "";  // no exchange is timed
+      return absl::OkStatus();
+    }
+    RunSpec several = run_;
+    several.cluster.device_count = 2 * out_.server_devices;
+    const absl::StatusOr<ResolvedRun> two = Resolve(several, {});
+    out_.network_known = two.ok() && two->network.has_value();
+    if (!out_.network_known) max_devices_ = std::min(max_devices_, out_.server_devices);
+    return absl::OkStatus();
+  }
+
+  // The devices whose peak alone, without any loss, is fast enough; without a layout also those
+  // whose memory holds all that is counted (FitOf()). Under a layout gradients may be freed and
+  // state offloaded, so that no such bound holds.
+  absl::Status FindLeast() {
+    RunSpec alone = run_;
+    alone.layout.reset();
+    alone.measured_step.reset();
+    alone.interruptions = {};
+    alone.options.search = SearchExtent::kNone;
+    alone.options.require_activations = false;
+    alone.economics.seconds_to_deadline.reset();
+    SEXTANT_ASSIGN_OR_RETURN(const Plan plan, PlanRun(alone, {}, work_));
+    out_.least = run_.cluster.device_count;
+    if (out_.basis == SizeBasis::kStateAlone) {
+      memory_least_ = plan.fit.minimum_device_count;
+      out_.least = std::max(out_.least, memory_least_);
+    }
+    const TimeEstimate* const bound = plan.estimate(EstimateKind::kLowerBound);
+    const absl::optional<double> deadline = run_.economics.seconds_to_deadline;
+    if (bound == nullptr || !deadline.has_value()) return absl::OkStatus();
+    const double devices =
+        bound->duration.value() * static_cast<double>(run_.cluster.device_count) / *deadline;
+    // A little fewer: the quotient is rounded.
+    const double least = std::min(std::ceil(devices * (1 - 1e-12)), double{kMaxDevices} + 1);
+    out_.least = std::max(out_.least, static_cast<int64_t>(least));
+    return absl::OkStatus();
+  }
+
+  // True where `devices` reach `goal`; those below `least` don't and are not tried.
+  absl::StatusOr<bool> Reaches(int64_t devices, Goal goal) {
+    if (devices < out_.least || devices > max_devices_) return false;
+    if (out_.tried.count(devices) == 0) {
+      RunSpec run = run_;
+      run.cluster.device_count = devices;
+      // The first run's errors are the request's.
+      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, out_.tried.empty()
+                                                   ? TryRun(std::move(run), {}, work_)
+                                                   : TryCheckedRun(std::move(run), work_));
+      out_.tried.emplace(devices, std::move(sized));
+    }
+    return goal(out_.tried.at(devices));
+  }
+
+  absl::Status Search() {
+    const int64_t most = max_devices_ / out_.server_devices;  // servers
+    SEXTANT_ASSIGN_OR_RETURN(int64_t enough, Gallop(most));
+    SEXTANT_ASSIGN_OR_RETURN(enough, TryDivisors(enough, most));
+    if (enough > 1) return Bisect(enough, most);
+    return enough == 1 || most == 0 ? WithinServer() : absl::OkStatus();
+  }
+
+  // The first power of two servers, or `most`, that is large enough; 0: none is.
+  absl::StatusOr<int64_t> Gallop(int64_t most) {
+    for (int64_t servers = 1; servers <= most; servers *= 2) {
+      SEXTANT_ASSIGN_OR_RETURN(const bool enough,
+                               Reaches(servers * out_.server_devices, IsLargeEnough));
+      if (enough) return servers;
+    }
+    if (most < 1) return 0;
+    SEXTANT_ASSIGN_OR_RETURN(const bool enough, Reaches(most * out_.server_devices, IsLargeEnough));
+    return enough ? most : 0;
+  }
+
+  // `enough` servers are, and the largest power of two below is not: halves the difference until
+  // neighbours differ. Then those next to it.
+  absl::Status Bisect(int64_t enough, int64_t most) {
+    int64_t low = 1;
+    while (2 * low < enough) low *= 2;
+    while (low + 1 < enough) {
+      const int64_t middle = low + (enough - low) / 2;
+      SEXTANT_ASSIGN_OR_RETURN(const bool is, Reaches(middle * out_.server_devices, IsLargeEnough));
+      (is ? enough : low) = middle;
+    }
+    for (int64_t less = enough - 1; less >= std::max<int64_t>(1, enough - 1 - kNeighbours);
+         --less) {
+      if (out_.tried.size() >= kMaxTried) break;
+      SEXTANT_ASSIGN_OR_RETURN(const bool is, Reaches(less * out_.server_devices, IsLargeEnough));
+      if (is) enough = less;
+    }
+    SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(enough * out_.server_devices, Meets));
+    for (int64_t more = 1; !meets && more <= kNeighbours && enough + more <= most; ++more) {
+      SEXTANT_RETURN_IF_ERROR(Try(enough + more));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WithinServer() {
+    int64_t devices = 1;
+    while (2 * devices < out_.server_devices) devices *= 2;
+    for (; devices >= 1; devices /= 2) {
+      SEXTANT_RETURN_IF_ERROR(Reaches(devices, Meets).status());
+    }
+    return absl::OkStatus();
+  }
+
+  // Where a power of two below `enough` has no layout, mostly because the batch does not divide
+  // among its ranks: the first number of servers that is enough of those that divide the batch or
+  // lie half-way between two powers, above the last that has a layout and is too few. `enough`, of
+  // which 0 is none, where there is no such number.
+  absl::StatusOr<int64_t> TryDivisors(int64_t enough, int64_t most) {
+    int64_t low = 0;
+    bool skipped = false;
+    for (const auto& [devices, sized] : out_.tried) {
+      const int64_t servers = devices / out_.server_devices;
+      if (enough > 0 && servers >= enough) break;
+      skipped = skipped || sized.misses == SizeLimit::kLayout;
+      if (sized.misses != SizeLimit::kLayout) low = servers;
+    }
+    if (!skipped) return enough;
+    const int64_t batch = *run_.layout->global_batch_size;
+    const int64_t end = enough > 0 ? enough : most + 1;
+    for (int64_t servers = low + 1; servers < end && out_.tried.size() < kMaxGalloped; ++servers) {
+      const bool half_way =
+          servers % 3 == 0 && std::has_single_bit(static_cast<uint64_t>(servers) / 3);
+      if (batch % servers != 0 && !half_way) continue;
+      SEXTANT_ASSIGN_OR_RETURN(const bool is,
+                               Reaches(servers * out_.server_devices, IsLargeEnough));
+      if (is) return servers;
+    }
+    return enough;
+  }
+
+  absl::Status Try(int64_t servers) {
+    return Reaches(servers * out_.server_devices, Meets).status();
+  }
+
+  // The fewest that meet everything; else the nearest miss, which without any try is the most.
+  absl::Status Choose() {
+    for (const auto& [devices, sized] : out_.tried) {
+      if (!Meets(sized)) continue;
+      out_.met = true;
+      out_.device_count = devices;
+      out_.limit = LimitBelow(devices);
+      return absl::OkStatus();
+    }
+    if (out_.tried.empty()) {
+      RunSpec run = run_;
+      run.cluster.device_count = std::max(max_devices_, run_.cluster.device_count);
+      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, {}, work_));
+      out_.tried.emplace(run.cluster.device_count, std::move(sized));
+    }
+    const auto nearest =
+        std::min_element(out_.tried.begin(), out_.tried.end(),
+                         [](const auto& a, const auto& b) { return IsNearer(a.second, b.second); });
+    out_.device_count = nearest->first;
+    out_.limit = nearest->second.misses;
+    return absl::OkStatus();
+  }
+
+  // The limit that the largest number below `devices` with a layout misses.
+  SizeLimit LimitBelow(int64_t devices) const {
+    SizeLimit out = SizeLimit::kNone;
+    for (auto below = out_.tried.lower_bound(devices); below != out_.tried.begin();) {
+      out = (--below)->second.misses;
+      if (out != SizeLimit::kLayout) return out;
+    }
+    if (out_.least <= std::max<int64_t>(1, named_)) return out;
+    return out_.least == memory_least_ ? SizeLimit::kMemory : SizeLimit::kDeadline;
+  }
+
+  RunSpec run_;
+  int64_t max_devices_;
+  CallWork& work_;
+  const int64_t named_ = static_cast<int64_t>(run_.cluster.device.named_count());
+  int64_t memory_least_ = 1;
+  ClusterSize out_;
+};
+
+}  // namespace
+
+absl::StatusOr<ClusterSize> FindFewestDevices(const RunSpec& run, int64_t max_devices,
+                                              FieldViolations found, CallWork& work) {
+  found.Require("", "max_device_count", max_devices, 1, kMaxDevices);
+  const auto named = static_cast<int64_t>(run.cluster.device.named_count());
+  if (max_devices >= 1 && max_devices < named) {
+    found.Add("max_device_count", absl::StrCat("must be at least ", named,
+                                               ", as many as the devices that the run names"));
+  }
+  CheckSizedLayout(run, found);
+  return Sizer(run, max_devices, work).Size(std::move(found));
+}
+
+}  // namespace sextant

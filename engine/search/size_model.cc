@@ -1,0 +1,211 @@
+#include "engine/search/size_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/model/architecture/check_architecture.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/model_spec.h"
+#include "engine/run/resolve.h"
+#include "engine/search/model_ladder.h"
+
+namespace sextant {
+namespace {
+
+// The limits of ModelSpec.parameter_count and TrainingSpec.token_count.
+constexpr int64_t kMaxParameters = 1'000'000'000'000'000;
+constexpr double kMaxTokens = 1e18;
+// Rungs that are tried above the first that does not meet the limits.
+constexpr int64_t kNeighbours = 3;
+constexpr size_t kMaxRungs = 40;
+
+bool Meets(const SizedRun& run) { return run.misses == SizeLimit::kNone; }
+
+bool IsBare(const ModelSpec& model) {
+  return model.preset.empty() && !model.transformer.has_value() &&
+         !model.hugging_face_config.has_value() && !model.architecture.has_value();
+}
+
+// Tries models of one run.
+class Sizer {
+ public:
+  Sizer(RunSpec run, absl::optional<double> tokens_per_parameter, CallWork& work)
+      : run_(std::move(run)), ratio_(tokens_per_parameter), work_(work) {
+    out_.basis = BasisOfRun(run_);
+  }
+
+  absl::StatusOr<LargestModel> Bare(FieldViolations found) {
+    int64_t most = kMaxParameters;
+    if (ratio_.has_value()) {
+      most = static_cast<int64_t>(
+          std::clamp(kMaxTokens / *ratio_, 1.0, static_cast<double>(kMaxParameters)));
+    }
+    SEXTANT_ASSIGN_OR_RETURN(SizedModel best, TryCount(1, std::move(found), TryRun));
+    if (!Meets(best.sized)) return Missed(std::move(best));
+    int64_t large = most + 1;
+    SizeLimit limit = SizeLimit::kNone;
+    while (best.parameter_count + 1 < large) {
+      const int64_t middle = best.parameter_count + (large - best.parameter_count) / 2;
+      SEXTANT_ASSIGN_OR_RETURN(SizedModel tried, TryCount(middle, {}, TryLarger));
+      if (Meets(tried.sized)) {
+        best = std::move(tried);
+      } else {
+        large = middle;
+        limit = tried.sized.misses;
+      }
+    }
+    out_.met = true;
+    out_.model = std::move(best);
+    out_.limit = limit;
+    return std::move(out_);
+  }
+
+  absl::StatusOr<LargestModel> OfFamily(FieldViolations found) {
+    RunSpec checked = run_;
+    if (ratio_.has_value()) checked.training.token_count = 1;
+    checked.options.search =
+        out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
+    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun resolved, Resolve(checked, std::move(found)));
+    const ModelLadder ladder(*resolved.shape.architecture);
+    int64_t best = -1;
+    int64_t step = 1;
+    while (2 * step <= ladder.size()) step *= 2;
+    for (; step >= 1; step /= 2) {
+      SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(best + step, ladder));
+      if (meets) best += step;
+    }
+    for (int64_t index = best + 1; index <= best + 1 + kNeighbours; ++index) {
+      if (tried_.size() >= kMaxRungs) break;
+      SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(index, ladder));
+      if (meets) best = index;
+    }
+    return Chosen(best, ladder);
+  }
+
+ private:
+  LargestModel Missed(SizedModel nearest) {
+    out_.limit = nearest.sized.misses;
+    out_.model = std::move(nearest);
+    return std::move(out_);
+  }
+
+  int64_t TokensOf(int64_t parameters) const {
+    if (!ratio_.has_value()) return run_.training.token_count;
+    return static_cast<int64_t>(std::ceil(*ratio_ * static_cast<double>(parameters)));
+  }
+
+  using Try = absl::StatusOr<SizedRun>(RunSpec, FieldViolations, CallWork&);
+
+  // After the first try, whose errors are the request's.
+  static absl::StatusOr<SizedRun> TryLarger(RunSpec run, FieldViolations, CallWork& work) {
+    return TryCheckedRun(std::move(run), work);
+  }
+
+  absl::StatusOr<SizedModel> TryCount(int64_t parameters, FieldViolations found, Try& try_run) {
+    RunSpec run = run_;
+    run.model.parameter_count = parameters;
+    run.training.token_count = TokensOf(parameters);
+    SizedModel out = {.parameter_count = parameters, .token_count = run.training.token_count};
+    SEXTANT_ASSIGN_OR_RETURN(out.sized, try_run(std::move(run), std::move(found), work_));
+    return out;
+  }
+
+  // True where the model of a rung meets the limits; false beyond the ladder.
+  absl::StatusOr<bool> Reaches(int64_t index, const ModelLadder& ladder) {
+    if (index >= ladder.size()) return false;
+    const auto known = tried_.find(index);
+    if (known != tried_.end()) return Meets(known->second.sized);
+    SEXTANT_ASSIGN_OR_RETURN(SizedModel tried, TryRung(index, ladder));
+    return Meets(tried_.emplace(index, std::move(tried)).first->second.sized);
+  }
+
+  absl::StatusOr<SizedModel> TryRung(int64_t index, const ModelLadder& ladder) {
+    SizedModel out = {.width_ratio = ladder.width_ratio(index)};
+    ArchitectureSpec shape = ladder.At(index);
+    out.hidden_size = shape.hidden_size;
+    out.layer_count = LayerCountOf(shape);
+    FieldViolations violations;
+    CheckArchitecture(shape, "model", violations);
+    const auto count = violations.empty()
+                           ? CountWeights(WeightsOf(shape), "model")
+                           : absl::StatusOr<ArchitectureCount>(violations.ToStatus());
+    // Beyond the limits of any model, or of any run.
+    out.sized.misses = SizeLimit::kMemory;
+    if (!count.ok()) return out;
+    out.parameter_count = count->all.total;
+    if (ratio_.has_value() && *ratio_ * static_cast<double>(out.parameter_count) > kMaxTokens) {
+      return out;
+    }
+    out.token_count = TokensOf(out.parameter_count);
+    RunSpec run = run_;
+    run.model = {};
+    run.model.architecture = std::move(shape);
+    run.training.token_count = out.token_count;
+    SEXTANT_ASSIGN_OR_RETURN(out.sized, TryCheckedRun(std::move(run), work_));
+    return out;
+  }
+
+  LargestModel Chosen(int64_t best, const ModelLadder& ladder) {
+    out_.met = best >= 0;
+    if (!out_.met) {
+      best = std::min_element(tried_.begin(), tried_.end(), [](const auto& a, const auto& b) {
+               return IsNearer(a.second.sized, b.second.sized);
+             })->first;
+    }
+    out_.model = tried_.at(best);
+    out_.shape = ladder.At(best);
+    for (auto next = tried_.find(best); next != tried_.end(); ++next) {
+      if (out_.met && next->first == best) continue;
+      out_.limit = next->second.sized.misses;
+      if (out_.limit != SizeLimit::kLayout) break;
+    }
+    for (auto& [index, model] : tried_) out_.tried.push_back(std::move(model));
+    return std::move(out_);
+  }
+
+  const RunSpec run_;
+  const absl::optional<double> ratio_;
+  CallWork& work_;
+  std::map<int64_t, SizedModel> tried_;  // by rung
+  LargestModel out_;
+};
+
+void CheckTokens(const RunSpec& run, absl::optional<double> ratio, FieldViolations& violations) {
+  if (!ratio.has_value()) return;
+  violations.RequireRange("", "tokens_per_parameter", *ratio, {1e-3, 1e6});
+  if (run.training.token_count != 0) {
+    violations.Add("tokens_per_parameter",
+                   "and training.token_count say the same: give one of them");
+  }
+}
+
+void CheckModelToSize(const ModelSpec& model, FieldViolations& violations) {
+  if (model.parameter_count.has_value()) {
+    violations.Add("model.parameter_count",
+                   "is what is asked for: leave the model out, or give one whose proportions to "
+                   "keep, e.g. a preset");
+  }
+  if (!IsNone(model.changes)) {
+    violations.Add("model.changes", "have no larger model: leave them out");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
+                                           absl::optional<double> tokens_per_parameter,
+                                           FieldViolations found, CallWork& work) {
+  CheckTokens(run, tokens_per_parameter, found);
+  CheckModelToSize(run.model, found);
+  CheckSizedLayout(run, found);
+  // Such a ratio is reported; another stands in for it, so that the rest is checked.
+  const bool sound = !found.Mentions("tokens_per_parameter");
+  Sizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);
+  return IsBare(run.model) ? sizer.Bare(std::move(found)) : sizer.OfFamily(std::move(found));
+}
+
+}  // namespace sextant

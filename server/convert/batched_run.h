@@ -1,0 +1,19 @@
+// A PlanRunRequest of a call that plans several runs.
+#ifndef SEXTANT_SERVER_CONVERT_BATCHED_RUN_H_
+#define SEXTANT_SERVER_CONVERT_BATCHED_RUN_H_
+
+#include "engine/base/field_violation.h"
+#include "engine/run/run_spec.h"
+#include "server/convert/device_selector.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::server {
+
+// RunSpecFrom(). Appends to `violations`, too, what only PlanRun answers: a FULL view, its parts
+// and an exhaustive search.
+RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
+                       FieldViolations& violations);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_CONVERT_BATCHED_RUN_H_

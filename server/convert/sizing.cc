@@ -1,0 +1,73 @@
+#include "server/convert/sizing.h"
+
+#include <algorithm>
+
+#include "engine/hardware/rates.h"
+#include "server/convert/batched_run.h"
+#include "server/convert/layout_search.h"
+#include "server/convert/message_fields.h"
+#include "server/convert/plan.h"
+
+namespace sextant::server {
+namespace {
+
+constexpr double kMaxDurationSeconds = 1e9;
+
+// Fields of the requests themselves, not of their run.
+constexpr absl::string_view kOwnFields[] = {"max_duration", "max_device_count",
+                                            "tokens_per_parameter"};
+
+static_assert(static_cast<int>(SizeLimit::kBudget) == v1::SIZE_LIMIT_BUDGET);
+static_assert(static_cast<int>(SizeBasis::kStateAlone) + 1 == v1::SIZE_BASIS_STATE_ALONE);
+
+}  // namespace
+
+v1::SizeBasis SizeBasisTo(SizeBasis basis) {
+  return static_cast<v1::SizeBasis>(static_cast<int>(basis) + 1);
+}
+
+v1::SizeLimit SizeLimitTo(SizeLimit limit) {
+  return static_cast<v1::SizeLimit>(static_cast<int>(limit));
+}
+
+RunSpec SizedRunFrom(const v1::PlanRunRequest& run, const google::protobuf::Duration* max_duration,
+                     const DeviceSources& sources, FieldViolations& violations) {
+  RunSpec out = BatchedRunFrom(run, sources, violations);
+  if (max_duration == nullptr) return out;
+  if (run.economics().has_deadline()) {
+    violations.Add("max_duration", "and economics.deadline say the same: give one of them");
+    return out;
+  }
+  const absl::optional<double> seconds = SecondsFrom(*max_duration, "max_duration", violations);
+  if (!seconds.has_value()) return out;
+  violations.RequireRange("", "max_duration", *seconds, {0, kMaxDurationSeconds, true});
+  // One out of range is reported once.
+  if (*seconds > 0) out.economics.seconds_to_deadline = *seconds;
+  return out;
+}
+
+std::string SizeRequestField(absl::string_view field) {
+  const bool own =
+      std::find(std::begin(kOwnFields), std::end(kOwnFields), field) != std::end(kOwnFields);
+  return own ? std::string(field) : FieldPath("run", field);
+}
+
+absl::Status InSizeRequest(const absl::Status& status) {
+  FieldViolations out;
+  for (const FieldViolation& violation : FieldViolationsOf(status)) {
+    out.Add(SizeRequestField(violation.field), violation.description);
+  }
+  return out.empty() ? status : out.ToStatus();
+}
+
+std::string SizedPlanTo(const SizedRun& sized, const v1::PlanRunRequest& request, v1::Plan* out) {
+  if (sized.plan == nullptr) return "";
+  const SearchedPlan& planned = *sized.plan;
+  PlanTo(planned.plan, /*full=*/false, out);
+  if (planned.outcome.considered > 0) {
+    LayoutSearchTo(planned, request, /*full=*/false, out->mutable_search());
+  }
+  return RatesFingerprint(planned.plan.rates);
+}
+
+}  // namespace sextant::server

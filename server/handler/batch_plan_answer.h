@@ -1,0 +1,25 @@
+// The answer to BatchPlanRuns.
+#ifndef SEXTANT_SERVER_HANDLER_BATCH_PLAN_ANSWER_H_
+#define SEXTANT_SERVER_HANDLER_BATCH_PLAN_ANSWER_H_
+
+#include "absl/status/status.h"
+#include "engine/base/call_work.h"
+#include "server/convert/device_selector.h"
+#include "server/metrics/metrics.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::server {
+
+// The most runs of a batch.
+inline constexpr int kMaxBatchedRuns = 256;
+
+// Plans each run of `request`, in order, or says why it has no plan. A run's end costs no others
+// theirs; that of `work` ends the call.
+//
+// Errors: kInvalidArgument "runs" for none and for too many; those of `work`.
+absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceSources& sources,
+                         CallWork& work, Metrics& metrics, v1::BatchPlanRunsResponse* out);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_HANDLER_BATCH_PLAN_ANSWER_H_

@@ -1,0 +1,74 @@
+#include "server/handler/plan_answer.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/rates.h"
+#include "engine/search/layout_search.h"
+#include "server/convert/layout_search.h"
+#include "server/convert/plan.h"
+#include "server/convert/run_spec.h"
+#include "server/handler/search_answer.h"
+
+namespace sextant::server {
+namespace {
+
+void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
+  if (!model.hugging_face_config.has_value()) return;
+  for (const std::string& name : model.hugging_face_config->ignored_fields) {
+    out->add_ignored_config_fields(name);
+  }
+}
+
+std::string Fill(const RunSpec& run, Plan plan, Metrics& metrics, v1::Plan* out) {
+  std::string fingerprint = RatesFingerprint(plan.rates);
+  metrics.verdict(plan.verdict()).Increment();
+  PlanTo(std::move(plan), run.options.full, out);
+  if (run.options.full) IgnoredFieldsTo(run.model, out);
+  return fingerprint;
+}
+
+absl::StatusOr<std::string> AnswerLayout(const RunSpec& run, FieldViolations violations,
+                                         CallWork& work, Metrics& metrics, v1::Plan* out) {
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(run, std::move(violations), work));
+  metrics.layouts_considered().Increment();
+  return Fill(run, std::move(plan), metrics, out);
+}
+
+absl::StatusOr<SearchOutcome> Search(PlanQuestion& question, CallWork& work) {
+  if (question.workers == nullptr) {
+    return SearchLayouts(question.run, {}, std::move(question.violations), work);
+  }
+  return SearchOnWorkers(question.run, std::move(question.violations), *question.workers,
+                         question.end);
+}
+
+absl::StatusOr<std::string> AnswerSearch(PlanQuestion question, CallWork& work, Metrics& metrics,
+                                         v1::Plan* out) {
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome found, Search(question, work));
+  metrics.layouts_considered().Increment(static_cast<double>(found.considered));
+  const bool none =
+      !found.untimed.field.empty() || (found.best.empty() && !found.smallest.has_value());
+  if (none && SearchesByDefault(question.request)) {
+    RunSpec given = question.run;
+    given.options.search = SearchExtent::kNone;
+    return AnswerLayout(given, {}, work, metrics, out);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(SearchedPlan best, PlanBest(question.run, std::move(found), work));
+  std::string fingerprint = Fill(*best.run, std::move(best.plan), metrics, out);
+  LayoutSearchTo(best, question.request, question.run.options.full, out->mutable_search());
+  return fingerprint;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AnswerPlan(PlanQuestion question, CallWork& work, Metrics& metrics,
+                                       v1::Plan* out) {
+  const InFlight in_flight(metrics.plans_in_flight());
+  if (question.run.options.search != SearchExtent::kNone) {
+    return AnswerSearch(std::move(question), work, metrics, out);
+  }
+  return AnswerLayout(question.run, std::move(question.violations), work, metrics, out);
+}
+
+}  // namespace sextant::server

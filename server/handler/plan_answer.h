@@ -1,0 +1,53 @@
+// The plan of one PlanRunRequest, which is a call of its own or a part of one.
+#ifndef SEXTANT_SERVER_HANDLER_PLAN_ANSWER_H_
+#define SEXTANT_SERVER_HANDLER_PLAN_ANSWER_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
+#include "engine/run/plan.h"
+#include "engine/run/run_spec.h"
+#include "server/call/worker_pool.h"
+#include "server/metrics/metrics.h"
+#include "sextant/v1/plan.pb.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::server {
+
+// Counts a plan as in flight while it lives, on any thread.
+class InFlight {
+ public:
+  explicit InFlight(prometheus::Gauge& plans) : plans_(plans) { plans_.Increment(); }
+  ~InFlight() { plans_.Decrement(); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  prometheus::Gauge& plans_;
+};
+
+// A request and what RunSpecFrom() made of it.
+struct PlanQuestion {
+  const v1::PlanRunRequest& request;
+  const RunSpec& run;
+  FieldViolations violations = {};
+  // An exhaustive search uses those that are free, and asks `end`, which outlives the answer, on
+  // all of them; null: it runs here alone.
+  WorkerPool* workers = nullptr;
+  std::function<absl::Status()> end = {};
+};
+
+// Plans a run, with the layout that it asks to search for. Fills `out`, which is empty, and counts
+// the plan. Returns the fingerprint of its rates.
+//
+// Errors: those of sextant::PlanRun() and SearchLayouts().
+absl::StatusOr<std::string> AnswerPlan(PlanQuestion question, CallWork& work, Metrics& metrics,
+                                       v1::Plan* out);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_HANDLER_PLAN_ANSWER_H_

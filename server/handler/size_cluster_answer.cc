@@ -1,0 +1,140 @@
+#include "server/handler/size_cluster_answer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/text.h"
+#include "engine/search/size_cluster.h"
+#include "server/call/status.h"
+#include "server/convert/sizing.h"
+#include "server/handler/plan_answer.h"
+
+namespace sextant::server {
+namespace {
+
+// Checks the list of products, and that the run leaves out what it asks for.
+absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
+  FieldViolations violations;
+  const v1::ClusterSpec& cluster = request.run().cluster();
+  if (cluster.device_count() != 0) {
+    violations.Add("run.cluster.device_count", "is what is asked for: leave it out");
+  }
+  if (request.products_size() > kMaxProducts) {
+    violations.Add("products", absl::StrCat("are ", request.products_size(), ": give at most ",
+                                            kMaxProducts, " in one call"));
+  }
+  if (request.products_size() > 0 && cluster.has_device()) {
+    violations.Add("products", "and run.cluster.device each name devices: give one of them");
+  }
+  if (request.products_size() > 0 && !cluster.node_type().empty()) {
+    violations.Add("run.cluster.node_type", "differs by product: give products[i].node_type");
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < request.products_size() && i < kMaxProducts; ++i) {
+    const std::string field = absl::StrCat("products[", i, "].accelerator");
+    const std::string& name = request.products(i).accelerator();
+    if (name.empty()) {
+      violations.Add(field,
+                     "is required: write a name, e.g. h100-sxm (docs/accelerators.md lists them)");
+    } else if (!names.insert(name).second) {
+      violations.Add(field, "is named twice: name each product once");
+    }
+  }
+  return violations.ToStatus();
+}
+
+// InSizeRequest(), of the product at index `product`, whose own fields the run has.
+absl::Status InProduct(const absl::Status& status, int product) {
+  FieldViolations out;
+  const std::string path = absl::StrCat("products[", product, "].");
+  for (const FieldViolation& violation : FieldViolationsOf(InSizeRequest(status))) {
+    std::string field = violation.field;
+    if (field == "run.cluster.device.accelerator") field = absl::StrCat(path, "accelerator");
+    if (field == "run.cluster.node_type") field = absl::StrCat(path, "node_type");
+    out.Add(field, violation.description);
+  }
+  return out.empty() ? status : out.ToStatus();
+}
+
+// The run of one product.
+v1::PlanRunRequest RunOf(const v1::SizeClusterRequest& request, int product) {
+  v1::PlanRunRequest out = request.run();
+  if (request.products_size() == 0) return out;
+  const v1::ClusterProduct& each = request.products(product);
+  out.mutable_cluster()->mutable_device()->set_accelerator(each.accelerator());
+  out.mutable_cluster()->set_node_type(each.node_type());
+  if (each.has_device_hour_price_usd()) {
+    out.mutable_economics()->set_device_hour_price_usd(each.device_hour_price_usd());
+  }
+  return out;
+}
+
+void ClusterTo(const ClusterSize& size, const v1::PlanRunRequest& run, v1::SizedCluster* out) {
+  out->set_met(size.met);
+  out->set_basis(SizeBasisTo(size.basis));
+  out->set_device_count(size.device_count);
+  out->set_server_device_count(size.server_devices);
+  out->set_server_count(CeilDivide(size.device_count, size.server_devices));
+  out->set_limit(SizeLimitTo(size.limit));
+  out->set_least_device_count(size.least);
+  out->set_network_known(size.network_known);
+  if (size.sized().plan != nullptr) {
+    out->set_rates_fingerprint(SizedPlanTo(size.sized(), run, out->mutable_plan()));
+  }
+  for (const auto& [devices, sized] : size.tried) {
+    v1::TriedCount* const tried = out->add_tried();
+    tried->set_device_count(devices);
+    tried->set_layout_count(sized.layout_count);
+    TriedTo(sized, tried);
+  }
+}
+
+absl::Status AnswerProduct(const v1::SizeClusterRequest& request, const v1::PlanRunRequest& run,
+                           const DeviceSources& sources, CallWork& work, v1::SizedCluster* out) {
+  FieldViolations violations;
+  const RunSpec spec = SizedRunFrom(
+      run, request.has_max_duration() ? &request.max_duration() : nullptr, sources, violations);
+  const int64_t most =
+      request.has_max_device_count() ? request.max_device_count() : kDefaultMaxDevices;
+  SEXTANT_ASSIGN_OR_RETURN(const ClusterSize size,
+                           FindFewestDevices(spec, most, std::move(violations), work));
+  ClusterTo(size, run, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const DeviceSources& sources,
+                               CallWork& work, Metrics& metrics, v1::SizeClusterResponse* out) {
+  SEXTANT_RETURN_IF_ERROR(CheckRequest(request));
+  const bool listed = request.products_size() > 0;
+  for (int i = 0; i < std::max(1, request.products_size()); ++i) {
+    const InFlight in_flight(metrics.plans_in_flight());
+    const v1::PlanRunRequest run = RunOf(request, i);
+    v1::SizedCluster& cluster = *out->add_clusters();
+    absl::Status status = AnswerProduct(request, run, sources, work, &cluster);
+    status = listed ? InProduct(status, i) : InSizeRequest(status);
+    if (!listed) SEXTANT_RETURN_IF_ERROR(status);
+    SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the product's
+    if (!status.ok()) {
+      *cluster.mutable_status() = ToRpcStatus(status, "");
+    } else {
+      for (const v1::TriedCount& tried : cluster.tried()) {
+        metrics.layouts_considered().Increment(static_cast<double>(tried.layout_count()));
+      }
+    }
+    cluster.set_accelerator(cluster.has_plan() && !listed ? cluster.plan().device()
+                                                          : run.cluster().device().accelerator());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sextant::server

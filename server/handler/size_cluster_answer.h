@@ -1,0 +1,26 @@
+// The answer to SizeCluster.
+#ifndef SEXTANT_SERVER_HANDLER_SIZE_CLUSTER_ANSWER_H_
+#define SEXTANT_SERVER_HANDLER_SIZE_CLUSTER_ANSWER_H_
+
+#include "absl/status/status.h"
+#include "engine/base/call_work.h"
+#include "server/convert/device_selector.h"
+#include "server/metrics/metrics.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::server {
+
+// The most products of a request.
+inline constexpr int kMaxProducts = 16;
+
+// Sizes the cluster of each product that `request` lists, or else of its run's devices. A product
+// that can't be planned on costs no others their answers.
+//
+// Errors: kInvalidArgument for the list itself, and, where there is none, for the run; those of
+// `work`.
+absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const DeviceSources& sources,
+                               CallWork& work, Metrics& metrics, v1::SizeClusterResponse* out);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_HANDLER_SIZE_CLUSTER_ANSWER_H_

@@ -1,0 +1,145 @@
+// `sextant compare`: the runs that it asks for, and the table of their plans.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/report/compare_text.h"
+#include "tests/client/fake_server.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Asked = Answering<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse>;
+
+Ran Compare(Asked& asked, std::vector<std::string> args, const std::string& input = "") {
+  const FakeServer server(PlanningHandlers{.batch_plan_runs = asked.handler()});
+  args.insert(args.begin(), {"--address", server.address(), "compare"});
+  return RunWith(args, input);
+}
+
+v1::PlannedRun Planned(v1::Verdict verdict, double days, double usd) {
+  v1::PlannedRun out;
+  out.mutable_plan()->set_verdict(verdict);
+  out.mutable_plan()->mutable_memory()->mutable_peak_bytes()->set_expected(64424509440);
+  out.mutable_plan()->mutable_whole_run()->set_basis(v1::ESTIMATE_KIND_PREDICTED);
+  v1::TimeEstimate* estimate = out.mutable_plan()->add_estimates();
+  estimate->set_kind(v1::ESTIMATE_KIND_PREDICTED);
+  estimate->mutable_elapsed_seconds()->set_expected(days * 86400);
+  estimate->set_device_hours(1234.5);
+  estimate->set_cost_usd(usd);
+  estimate->set_mfu(0.451);
+  return out;
+}
+
+v1::PlannedRun Refused(const std::string& field, const std::string& description) {
+  v1::PlannedRun out;
+  google::rpc::BadRequest bad;
+  auto* violation = bad.add_field_violations();
+  violation->set_field(field);
+  violation->set_description(description);
+  out.mutable_status()->set_code(3);
+  out.mutable_status()->set_message(field);
+  out.mutable_status()->add_details()->PackFrom(bad);
+  return out;
+}
+
+TEST(CompareCommand, AsksForTheCrossProductInOrder) {
+  Asked asked;
+  for (int i = 0; i < 6; ++i) *asked.response.add_runs() = Planned(v1::VERDICT_FITS, i + 1, 1);
+  const Ran ran = Compare(asked, {"llama-3.1-8b", "--tokens=1T", "--gbs=64", "--devices=8",
+                                  "--each=accelerator=h100-sxm,h200-sxm", "--each=tp=1,2,4"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(asked.request.runs_size(), 6);
+  for (int i = 0; i < 6; ++i) {
+    const v1::PlanRunRequest& run = asked.request.runs(i);
+    EXPECT_EQ(run.model().preset(), "llama-3.1-8b");
+    EXPECT_EQ(run.cluster().device().accelerator(), i < 3 ? "h100-sxm" : "h200-sxm");
+    EXPECT_EQ(run.layout().parallel().tensor_parallel_size(), 1 << i % 3);
+    EXPECT_EQ(run.options().search(), v1::LAYOUT_SEARCH_UNSPECIFIED);  // laid out by --tp
+    EXPECT_EQ(run.options().view(), v1::PLAN_VIEW_UNSPECIFIED);
+  }
+}
+
+TEST(CompareCommand, SearchesWhereTheBatchAloneIsGiven) {
+  Asked asked;
+  for (int i = 0; i < 2; ++i) *asked.response.add_runs() = Planned(v1::VERDICT_FITS, 1, 1);
+  Compare(asked, {"llama-3.1-8b", "--gbs=64", "--each=devices=8,16"});
+  ASSERT_EQ(asked.request.runs_size(), 2);
+  EXPECT_EQ(asked.request.runs(1).options().search(), v1::LAYOUT_SEARCH_BOUNDED);
+  EXPECT_EQ(asked.request.runs(1).cluster().device_count(), 16);
+}
+
+TEST(CompareCommand, VariesARequestFromAFile) {
+  Asked asked;
+  for (int i = 0; i < 2; ++i) *asked.response.add_runs() = Planned(v1::VERDICT_FITS, 1, 1);
+  const Ran ran = Compare(asked, {"--request=-", "--each=parameters=7B,70B"},
+                          R"({"model": {"preset": "gpt2"}, "options": {"view": "PLAN_VIEW_FULL",
+                              "include_derivation": true}})");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(asked.request.runs_size(), 2);
+  EXPECT_EQ(asked.request.runs(0).model().parameter_count(), 7'000'000'000);
+  EXPECT_EQ(asked.request.runs(1).model().preset(), "");  // the file's model is replaced
+  EXPECT_FALSE(asked.request.runs(1).options().include_derivation());
+  EXPECT_EQ(asked.request.runs(1).options().view(), v1::PLAN_VIEW_UNSPECIFIED);
+}
+
+TEST(CompareCommand, SaysWhatToWrite) {
+  Asked asked;
+  EXPECT_THAT(Compare(asked, {"gpt2"}).err, HasSubstr("--each=FLAG=VALUE,VALUE... is required"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=speed=1,2"}).err, HasSubstr("is no flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=view=full"}).err, HasSubstr("is no flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp="}).err, HasSubstr("is no flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp=1", "--each=tensor-parallel-size=2"}).err,
+              HasSubstr("is given twice"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp=two"}).err, HasSubstr("--each=tp=two: "));
+  std::string many = "--each=devices=1";
+  for (int i = 2; i <= 257; ++i) absl::StrAppend(&many, ",", i);
+  EXPECT_THAT(Compare(asked, {"gpt2", many}).err, HasSubstr("more than 256 runs"));
+}
+
+TEST(CompareCommand, ExitsByTheBestRun) {
+  Asked asked;
+  *asked.response.add_runs() = Refused("runs[0].model", "is wrong");
+  *asked.response.add_runs() = Planned(v1::VERDICT_DOES_NOT_FIT, 1, 1);
+  EXPECT_EQ(Compare(asked, {"gpt2", "--each=devices=1,2"}).exit_code, kExitDoesNotFit);
+  *asked.response.mutable_runs(1) = Planned(v1::VERDICT_TIGHT, 1, 1);
+  EXPECT_EQ(Compare(asked, {"gpt2", "--each=devices=1,2"}).exit_code, kExitTight);
+  *asked.response.mutable_runs(1) = Refused("runs[1].model", "is wrong");
+  EXPECT_EQ(Compare(asked, {"gpt2", "--each=devices=1,2"}).exit_code, kExitBadRequest);
+  asked.response.mutable_runs()->RemoveLast();
+  EXPECT_EQ(Compare(asked, {"gpt2", "--each=devices=1,2"}).exit_code, kExitInternal);
+}
+
+TEST(CompareText, MarksTheFastestAndTheCheapestThatFit) {
+  const Comparison comparison = {.flags = {"tp"}, .values = {{"1"}, {"2"}, {"4"}, {"8"}, {"3"}}};
+  v1::BatchPlanRunsResponse response;
+  *response.add_runs() = Planned(v1::VERDICT_DOES_NOT_FIT, 1, 10);
+  *response.add_runs() = Planned(v1::VERDICT_FITS, 20, 100);
+  *response.add_runs() = Planned(v1::VERDICT_FITS, 10, 200);
+  *response.add_runs() = Planned(v1::VERDICT_TIGHT, 1, 10);
+  *response.add_runs() =
+      Refused("runs[4].layout.parallel.tensor_parallel_size", "must divide the heads");
+  EXPECT_EQ(CompareText(comparison, response),
+            "   tp  fits       GiB  days  dev-hours  USD     MFU\n"
+            "   1   no       60.00     1     1.234k   10  45.1 %\n"
+            "*  2   yes      60.00    20     1.234k  100  45.1 %\n"
+            ">  4   yes      60.00    10     1.234k  200  45.1 %\n"
+            "   8   tight    60.00     1     1.234k   10  45.1 %\n"
+            "   3   refused      -     -          -    -       -\n"
+            "> the fastest that fits: tp=4; * the cheapest: tp=2\n"
+            "refused tp=3: --tp must divide the heads\n");
+}
+
+TEST(CompareText, SaysThatNothingFits) {
+  const Comparison comparison = {.flags = {"tp"}, .values = {{"1"}}};
+  v1::BatchPlanRunsResponse response;
+  *response.add_runs() = Planned(v1::VERDICT_DOES_NOT_FIT, 1, 10);
+  EXPECT_THAT(CompareText(comparison, response), HasSubstr("none of these runs fits\n"));
+}
+
+}  // namespace
+}  // namespace sextant::client

@@ -1,0 +1,258 @@
+// The fewest devices: the textbook's question asked backwards, and layouts against the plans of
+// each number of devices.
+#include "engine/search/size_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "engine/run/plan.h"
+#include "engine/run/whole_run.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kMost = kDefaultMaxDevices;
+
+// 70e9 parameters on 15e12 tokens: 6 x 70e9 x 15e12 = 6.3e24 FLOP, at 989.5e12 FLOP/s and an MFU of
+// 0.5 3.5371e6 hours of one device; 16 bytes a parameter are 1.12e12 bytes.
+RunSpec Textbook() {
+  RunSpec run;
+  run.model.parameter_count = 70'000'000'000;
+  run.training.token_count = 15'000'000'000'000;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.cluster.peak_flops_per_second = 989.5e12;
+  run.cluster.device_memory_bytes = 80'000'000'000;
+  run.options.assumed_mfu = 0.5;
+  return run;
+}
+
+RunSpec WithLayout() {
+  RunSpec run;
+  run.model.preset = "llama-3.1-8b";
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 8192;
+  run.cluster.device.accelerator = "h100-sxm";
+  run.layout.emplace();
+  run.layout->global_batch_size = 256;
+  run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
+  return run;
+}
+
+ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost) {
+  CallWork work;
+  auto size = FindFewestDevices(run, most, {}, work);
+  EXPECT_TRUE(size.ok()) << size.status();
+  return size.ok() ? *std::move(size) : ClusterSize();
+}
+
+absl::Status ErrorOf(const RunSpec& run, int64_t most = kMost) {
+  CallWork work;
+  return FindFewestDevices(run, most, {}, work).status();
+}
+
+TEST(SizeCluster, AnswersTheTextbookBackwards) {
+  RunSpec run = Textbook();
+  // 1,024 devices take 143.92659 days (the textbook's answer); 8 fewer 145.06.
+  run.economics.seconds_to_deadline = 143.93 * kSecondsPerDay;
+  ClusterSize size = SizeOf(run);
+  EXPECT_EQ(size.basis, SizeBasis::kStateAlone);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 1024);
+  EXPECT_EQ(size.server_devices, 8);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+  EXPECT_NEAR(size.sized().elapsed->value() / kSecondsPerDay, 143.92659381842682, 1e-9);
+  // At the full peak it takes half as many: 511.99.
+  EXPECT_EQ(size.least, 512);
+  // 0.01 days less take one more server: 143.92659 x 1,024 / 143.92 = 1,024.05.
+  run.economics.seconds_to_deadline = 143.92 * kSecondsPerDay;
+  EXPECT_EQ(SizeOf(run).device_count, 1032);
+}
+
+TEST(SizeCluster, HoldsTheState) {
+  RunSpec run = Textbook();
+  ClusterSize size = SizeOf(run);
+  EXPECT_EQ(size.least, 14);  // 1.12e12 / 80e9
+  EXPECT_EQ(size.device_count, 16);
+  EXPECT_EQ(size.limit, SizeLimit::kMemory);
+  run.model.parameter_count = 8'000'000'000;  // 1.28e11 / 80e9 = 1.6
+  EXPECT_EQ(SizeOf(run).device_count, 2);
+  run.model.parameter_count = 5'000'000'000;  // 80e9 bytes, exactly one device
+  size = SizeOf(run);
+  EXPECT_EQ(size.device_count, 1);
+  EXPECT_EQ(size.limit, SizeLimit::kNone);
+  run.model.parameter_count = 5'000'000'001;
+  EXPECT_EQ(SizeOf(run).device_count, 2);
+}
+
+TEST(SizeCluster, KeepsABudget) {
+  RunSpec run = Textbook();
+  run.economics.device_hour_price_usd = 2;  // 7.0743e6 dollars on any number of devices
+  run.economics.budget_usd = 7.08e6;
+  EXPECT_EQ(SizeOf(run).device_count, 16);
+  run.economics.budget_usd = 7.07e6;
+  const ClusterSize size = SizeOf(run);
+  EXPECT_FALSE(size.met);
+  EXPECT_EQ(size.limit, SizeLimit::kBudget);
+  EXPECT_NEAR(size.sized().cost->value(), 7.0743e6, 100);
+}
+
+TEST(SizeCluster, NamesTheNearestMiss) {
+  RunSpec run = Textbook();
+  run.economics.seconds_to_deadline = kSecondsPerDay;
+  const ClusterSize size = SizeOf(run, 1000);
+  EXPECT_FALSE(size.met);
+  EXPECT_EQ(size.device_count, 1000);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+  // Nothing is tried below what the peak allows, and the most is planned all the same.
+  EXPECT_EQ(size.tried.size(), 1u);
+  EXPECT_GT(size.least, 1000);
+  EXPECT_EQ(SizeOf(run, 3).limit, SizeLimit::kMemory);
+}
+
+TEST(SizeCluster, AsManyAsItsDefinitionSays) {
+  RunSpec run = WithLayout();
+  for (const double days : {1e4, 400.0, 40.0, 12.0}) {
+    run.economics.seconds_to_deadline = days * kSecondsPerDay;
+    const ClusterSize size = SizeOf(run);
+    SCOPED_TRACE(days);
+    ASSERT_TRUE(size.met);
+    EXPECT_EQ(size.basis, SizeBasis::kLayouts);
+    EXPECT_LE(size.sized().elapsed->value(), days * kSecondsPerDay);
+    EXPECT_LE(size.tried.size(), 80u);
+    for (const auto& [devices, sized] : size.tried) {
+      EXPECT_GE(devices, size.least);
+      EXPECT_EQ(sized.misses == SizeLimit::kNone && devices < size.device_count, false) << devices;
+    }
+    if (size.device_count <= 8) continue;
+    EXPECT_EQ(size.device_count % 8, 0);
+    EXPECT_TRUE(size.tried.count(size.device_count - 8) > 0 || size.device_count - 8 < size.least);
+  }
+}
+
+// 24 sequences divide among 1, 2, 4, 8 and 24 data parallel ranks, and no other ranks are allowed:
+// of the servers 3, which lie between two powers of two.
+TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
+  RunSpec run = WithLayout();
+  run.model.preset = "pythia-1b";
+  run.training.sequence_length = 2048;
+  run.layout->global_batch_size = 24;
+  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->context_parallel_size = 1;
+  ClusterSize size = SizeOf(run, 8);
+  ASSERT_EQ(size.tried.count(8), 1u);
+  // Faster than eight devices, slower than twice as many.
+  run.economics.seconds_to_deadline = 0.6 * size.tried.at(8).elapsed->value();
+  size = SizeOf(run, 1000);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 24);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+  EXPECT_EQ(size.tried.at(16).misses, SizeLimit::kLayout);
+}
+
+TEST(SizeCluster, StaysWithinWhatIsLinked) {
+  RunSpec run = WithLayout();
+  // Its servers come with any network, and none is given.
+  run.cluster.device.accelerator = "l4";
+  ClusterSize size = SizeOf(run);
+  EXPECT_FALSE(size.network_known);
+  EXPECT_LE(size.tried.rbegin()->first, size.server_devices);
+  run.cluster.network.bytes_per_second = 25e9;
+  EXPECT_TRUE(SizeOf(run).network_known);
+  // No server of it is known, and so no link either.
+  run.cluster.network = {};
+  run.cluster.device.accelerator = "rtx-4090";
+  size = SizeOf(run);
+  EXPECT_FALSE(size.network_known);
+  EXPECT_EQ(size.device_count, 1);
+  EXPECT_EQ(size.limit, SizeLimit::kMemory);
+  EXPECT_EQ(size.tried.size(), 1u);
+}
+
+// 1,000 = 2^3 x 5^3 sequences on data parallel ranks alone divide among 1, 5, 25 and 125 servers of
+// eight; 25 take 1 / 25 = 0.04 of the time of one, or more.
+TEST(SizeCluster, TriesNumbersThatDivideTheBatch) {
+  RunSpec run = WithLayout();
+  run.model.preset = "pythia-1b";
+  run.training.sequence_length = 2048;
+  run.layout->global_batch_size = 1000;
+  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->context_parallel_size = 1;
+  const double one = SizeOf(run, 8).tried.at(8).elapsed->value();
+  run.economics.seconds_to_deadline = 0.03 * one;
+  const ClusterSize size = SizeOf(run);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 1000);
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+}
+
+// On few devices every number can be planned by itself.
+TEST(SizeCluster, IsWhatPlansOfEachNumberSay) {
+  RunSpec run = WithLayout();
+  run.economics.seconds_to_deadline = 100 * kSecondsPerDay;
+  int64_t fewest = 0;
+  for (const int64_t devices : {1, 2, 4, 8, 16, 24, 32}) {
+    RunSpec one = run;
+    one.cluster.device_count = devices;
+    one.cluster.node_type = "dgx-h100";
+    one.options.search = SearchExtent::kBounded;
+    CallWork work;
+    auto found = SearchLayouts(one, {}, {}, work);
+    ASSERT_TRUE(found.ok()) << found.status();
+    if (found->best.empty()) continue;
+    auto best = PlanBest(one, *std::move(found), work);
+    ASSERT_TRUE(best.ok()) << best.status();
+    if (best->plan.verdict() != Verdict::kFits) continue;
+    if (BasisOf(best->plan)->elapsed.value() > *run.economics.seconds_to_deadline) continue;
+    fewest = devices;
+    break;
+  }
+  ASSERT_GT(fewest, 0);
+  EXPECT_EQ(SizeOf(run, 32).device_count, fewest);
+}
+
+TEST(SizeCluster, ReportsWhatIsWrong) {
+  for (const int64_t most : {int64_t{0}, int64_t{-8}, int64_t{1'000'001}}) {
+    EXPECT_THAT(std::string(ErrorOf(Textbook(), most).message()), HasSubstr("max_device_count"));
+  }
+  RunSpec run = Textbook();
+  run.cluster.device.accelerator = "h100-smx";
+  EXPECT_EQ(ErrorOf(run).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("h100-sxm"));
+  for (const double seconds : {0.0, -1.0, std::nan("")}) {
+    run = Textbook();
+    run.economics.seconds_to_deadline = seconds;
+    EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("economics.deadline"));
+  }
+  for (const double budget : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    run = Textbook();
+    run.economics.device_hour_price_usd = 1;
+    run.economics.budget_usd = budget;
+    EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("economics.budget_usd"));
+  }
+  for (const int64_t batch : {0, -1}) {
+    run = WithLayout();
+    run.layout->global_batch_size = batch;
+    EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("layout.global_batch_size: must"));
+  }
+  run = WithLayout();
+  run.layout->global_batch_size.reset();
+  run.training.token_count = 0;
+  EXPECT_THAT(std::string(ErrorOf(run).message()),
+              AllOf(HasSubstr("layout.global_batch_size"), HasSubstr("training.token_count")));
+}
+
+TEST(SizeCluster, EndsWithItsCall) {
+  const auto stop = [] { return absl::CancelledError("left"); };
+  CallWork work(stop);
+  EXPECT_EQ(FindFewestDevices(WithLayout(), kMost, {}, work).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace sextant
