@@ -130,9 +130,9 @@ grpc::Status CheckAxes(const std::vector<Axis>& axes) {
 }
 
 // Adds `run` with all values of the axes from `axis` on; `values` are those of the axes before.
-grpc::Status AddRuns(const std::vector<Axis>& axes, const v1::PlanRunRequest& run, const Streams& streams,
-                     const std::vector<std::string>& values, v1::BatchPlanRunsRequest* batch,
-                     Comparison* comparison) {
+grpc::Status AddRuns(const std::vector<Axis>& axes, const v1::PlanRunRequest& run,
+                     const Streams& streams, const std::vector<std::string>& values,
+                     v1::BatchPlanRunsRequest* batch, Comparison* comparison) {
   if (values.size() == axes.size()) {
     v1::PlanRunRequest* const added = batch->add_runs();
     *added = run;

@@ -197,8 +197,8 @@ void CheckModelToSize(const ModelSpec& model, FieldViolations& violations) {
 }  // namespace
 
 absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
-                                           absl::optional<double> tokens_per_parameter,
-                                           FieldViolations found, CallWork& work) {
+                                              absl::optional<double> tokens_per_parameter,
+                                              FieldViolations found, CallWork& work) {
   CheckTokens(run, tokens_per_parameter, found);
   CheckModelToSize(run.model, found);
   CheckSizedLayout(run, found);

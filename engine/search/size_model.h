@@ -47,8 +47,8 @@ struct LargestModel {
 // Pure. Errors: those of PlanRun() and SearchLayouts(); kInvalidArgument for a parameter_count, for
 // changes to the model, and for tokens that are given twice or out of range.
 absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
-                                           absl::optional<double> tokens_per_parameter,
-                                           FieldViolations found, CallWork& work);
+                                              absl::optional<double> tokens_per_parameter,
+                                              FieldViolations found, CallWork& work);
 
 }  // namespace sextant
 

@@ -45,7 +45,8 @@ absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceSo
                    sources, violations);
   absl::optional<double> ratio;
   if (request.has_tokens_per_parameter()) ratio = request.tokens_per_parameter();
-  const absl::StatusOr<LargestModel> size = FindLargestModel(run, ratio, std::move(violations), work);
+  const absl::StatusOr<LargestModel> size =
+      FindLargestModel(run, ratio, std::move(violations), work);
   if (!size.ok()) return InSizeRequest(size.status());
   ModelTo(*size, request.run(), out);
   for (const SizedModel& model : size->tried) {

@@ -21,8 +21,8 @@ RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
   return run;
 }
 
-// GPT-3 175B on 64 A100s, 64 sequences a step, everything open: without a framework, and with tensor
-// parallel groups of several servers.
+// GPT-3 175B on 64 A100s, 64 sequences a step, everything open: without a framework, and with
+// tensor parallel groups of several servers.
 RunSpec CaseA() {
   RunSpec run = RunOn("gpt3-175b", 64, 64);
   run.training.sequence_length = 2048;

@@ -11,7 +11,6 @@
 #include "engine/model/presets/presets.h"
 #include "google/rpc/error_details.pb.h"
 #include "server/convert/architecture.h"
-#include "server/convert/architecture.h"
 #include "tests/server/planning_server.h"
 
 namespace sextant::server {
