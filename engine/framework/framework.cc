@@ -105,6 +105,8 @@ constexpr FrameworkTraits MegatronLm() {
                         "NVIDIA/Megatron-LM, megatron/core/distributed/fsdp @d98e8a64"};
   out.max_zero_stage_under_pipeline = out.max_zero_stage;
   out.pipeline = {true, kMegatronSchedules};
+  out.recomputes_modules = {
+      true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
   out.fused_loss = {false, kArguments};  // refuses cross_entropy_fusion_impl te
   out.schedules = {kOneForwardOneBackwardSchedule | kInterleavedStages, kMegatronSchedules};
   return out;
@@ -147,6 +149,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.widens_gradients_at_step = {true, kDsZero};
   out.flattens_gradients_at_step = {true, kDsZero};
   out.reserve = {kDeepSpeedShares, kEstimated};
+  out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kParameters, kDsZeroConfig};
   out.max_zero_stage_under_pipeline = {ZeroStage::kOptimizer, kDsPipe};
   out.pipeline = {true, kDsPipe};
@@ -175,6 +178,7 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.autocast = {true, kAutocast};
   out.keeps_stage_buffers = {true, kPipelining};
   out.reserve = {kPytorchShares, kEstimated};
+  out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.max_zero_stage_under_pipeline = {ZeroStage::kParameters, kPipelining};
   out.shards_all_or_nothing = {true, kFullyShard};
@@ -243,6 +247,7 @@ constexpr FrameworkTraits PytorchDdp() {
   out.reduction = {GradientReduction::kEach, kDdp};
   out.reduces_as_computed = {false, kDdp};
   out.gradient_buckets_stay = {true, kDdp};
+  out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kNone, kDdp};
   out.max_zero_stage_under_pipeline = {ZeroStage::kNone, kDdp};
   out.shards_all_or_nothing = {};

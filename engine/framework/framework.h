@@ -121,6 +121,9 @@ struct FrameworkTraits {
   Cited<ZeroStage> max_zero_stage_under_pipeline = {};
   Cited<bool> shards_all_or_nothing = {};  // FSDP: ZeRO stages 1 and 2 don't exist apart from 3
   Cited<bool> pipeline = {};
+  // Norms, latent projections and the activation functions of grouped experts can be recomputed
+  // apart from their layer.
+  Cited<bool> recomputes_modules = {};
   Cited<bool> fused_loss = {};     // a loss whose gradient overwrites the logits
   Cited<unsigned> schedules = {};  // a ScheduleSet
 };

@@ -53,7 +53,8 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
 }
 
 absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const LayoutChoice& choice,
-                                                                       int64_t layer_count) {
+                                                                       int64_t layer_count,
+                                                                       bool times_all) {
   SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
   SEXTANT_RETURN_IF_ERROR(SetModel(choice, layer_count));
   if (!resolved_.memory.has_value() || held_->refused) return absl::nullopt;
@@ -63,7 +64,7 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   LayoutOption out = {.choice = choice, .process = peak->memory.process};
   out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
   out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
-  if (out.verdict == Verdict::kDoesNotFit) return out;
+  if (out.verdict == Verdict::kDoesNotFit && !times_all) return out;
   if (predictor_ == nullptr) return absl::nullopt;
   PrepareStep();
   StepEstimate step = EstimateStep(Step());

@@ -48,9 +48,10 @@ class LayoutEvaluator {
   const MissingField& untimed() const { return untimed_; }
 
   // Absent: the framework or the shape refuses it, or its step can't be predicted. Without a step
-  // where it does not fit. Errors: of `work`.
+  // where it does not fit, unless `times_all`. Errors: of `work`.
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
-                                                        int64_t layer_count);
+                                                        int64_t layer_count,
+                                                        bool times_all = false);
 
   // The step of the layout that was evaluated last, which has one, where all times of `rate` are
   // `slowness` times as long. A measured step has no say in it.

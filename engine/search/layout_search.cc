@@ -68,8 +68,8 @@ void AddSmallest(const LayoutOption& option, absl::optional<LayoutOption>& small
 
 // The choices that are evaluated, in the order of the space; counts the others. Where weights alone
 // exceed every device, `heaviest` is the choice that divides them most.
-std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, SearchOutcome& out,
-                                    absl::optional<LayoutChoice>& heaviest) {
+std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, bool heavy_too,
+                                    SearchOutcome& out, absl::optional<LayoutChoice>& heaviest) {
   std::vector<LayoutChoice> choices;
   const auto parts = [](const LayoutChoice& choice) {
     return std::make_tuple(int64_t{choice.tensor} * choice.pipeline * choice.expert,
@@ -81,7 +81,8 @@ std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, Sear
       return false;
     }
     ++out.considered;
-    if (pruned != nullptr) {
+    const bool kept = pruned == nullptr || (heavy_too && *pruned == Pruned::kWeights);
+    if (!kept) {
       ++out.pruned[static_cast<size_t>(*pruned)];
       const bool heavy = *pruned == Pruned::kWeights;
       if (heavy && (!heaviest.has_value() || parts(*heaviest) < parts(choice))) heaviest = choice;
@@ -185,7 +186,8 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
   if (!out.untimed.field.empty()) return out;
   const bool bounded = run.options.search == SearchExtent::kBounded;
   absl::optional<LayoutChoice> heaviest;
-  const std::vector<LayoutChoice> choices = ChoicesOf(space, bounded, out, heaviest);
+  const std::vector<LayoutChoice> choices =
+      ChoicesOf(space, bounded, shard.times_all, out, heaviest);
   if (shard.index > 0) out = {.exhaustive = out.exhaustive};  // the first shard counts for all
   out.layer_count = space.layer_count;
   const auto count = static_cast<int64_t>(choices.size());
@@ -193,7 +195,7 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
   for (int64_t i = count * shard.index / shard.count; i < end; ++i) {
     SEXTANT_ASSIGN_OR_RETURN(
         const absl::optional<LayoutOption> option,
-        evaluator.Evaluate(choices[static_cast<size_t>(i)], space.layer_count));
+        evaluator.Evaluate(choices[static_cast<size_t>(i)], space.layer_count, shard.times_all));
     if (!option.has_value()) {
       ++out.pruned[static_cast<size_t>(Pruned::kRefused)];
       continue;

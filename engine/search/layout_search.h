@@ -27,6 +27,9 @@ bool IsBetter(const LayoutOption& a, const LayoutOption& b);
 struct SearchShard {
   int64_t index = 0;
   int64_t count = 1;
+  // Also computes the time of layouts that do not fit, and memory and time of those whose weights
+  // alone are too large: the same outcome, without what pruning saves. For benchmarks.
+  bool times_all = false;
 };
 
 // What a search, or a part of one, has found.

@@ -167,7 +167,7 @@ class SpaceBuilder {
     }
   }
 
-  // All sets of parts, then whole layers.
+  // All sets of parts that the framework can recompute alone, then whole layers.
   void FillRecompute() {
     out_.recompute = {{}};
     if (run_.training.recompute_given) return;
@@ -179,9 +179,11 @@ class SpaceBuilder {
         out_.recompute.push_back(choice);
       }
     };
-    with(&RecomputeChoice::norm_outputs);
-    with(&RecomputeChoice::activation_function);
-    if (HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
+    const bool any = !layout_.framework.named;
+    const bool modules = any || traits_.recomputes_modules.value;
+    if (modules) with(&RecomputeChoice::norm_outputs);
+    if (any || (modules && out_.expert_count > 0)) with(&RecomputeChoice::activation_function);
+    if (modules && HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
     if (layout_.kernels.attention == AttentionKernel::kUnfused) {
       with(&RecomputeChoice::attention_core);
     }

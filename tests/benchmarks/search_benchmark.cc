@@ -1,6 +1,10 @@
 // Time of a search for a layout; items are layouts of which memory was computed.
 #include <benchmark/benchmark.h>
 
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "engine/search/layout_search.h"
 
 namespace sextant {
@@ -34,15 +38,26 @@ RunSpec CaseA() {
   return run;
 }
 
-void Search(benchmark::State& state, const RunSpec& run) {
+// `threads` search their part of the space each; `times_all`: without pruning.
+void Search(benchmark::State& state, const RunSpec& run, int threads = 1, bool times_all = false) {
   int64_t layouts = 0;
   int64_t considered = 0;
   for (auto _ : state) {
-    CallWork work;
-    const auto found = SearchLayouts(run, {}, {}, work);
-    considered = found->considered;
-    layouts += found->evaluated + found->pruned[static_cast<size_t>(Pruned::kMemory)] +
-               found->pruned[static_cast<size_t>(Pruned::kRefused)];
+    std::vector<SearchOutcome> parts(static_cast<size_t>(threads));
+    std::vector<std::thread> others;
+    const auto search = [&](int index) {
+      CallWork work;
+      parts[static_cast<size_t>(index)] =
+          *SearchLayouts(run, {.index = index, .count = threads, .times_all = times_all}, {}, work);
+    };
+    for (int i = 1; i < threads; ++i) others.emplace_back(search, i);
+    search(0);
+    for (std::thread& other : others) other.join();
+    for (int i = 1; i < threads; ++i) Merge(std::move(parts[static_cast<size_t>(i)]), parts[0]);
+    const SearchOutcome& found = parts[0];
+    considered = found.considered;
+    layouts += found.evaluated + found.pruned[static_cast<size_t>(Pruned::kMemory)] +
+               found.pruned[static_cast<size_t>(Pruned::kRefused)];
   }
   state.SetItemsProcessed(layouts);
   state.counters["considered"] = static_cast<double>(considered);
@@ -50,6 +65,10 @@ void Search(benchmark::State& state, const RunSpec& run) {
 BENCHMARK_CAPTURE(Search, llama_70b, RunOn("llama-3.1-70b", 64, 128))->Name("Search/llama_70b");
 BENCHMARK_CAPTURE(Search, llama_8b, RunOn("llama-3.1-8b", 64, 128))->Name("Search/llama_8b");
 BENCHMARK_CAPTURE(Search, case_a, CaseA())->Name("Search/case_a");
+BENCHMARK_CAPTURE(Search, case_a_all, CaseA(), 1, true)->Name("Search/case_a_times_all");
+BENCHMARK_CAPTURE(Search, case_a_two, CaseA(), 2, true)
+    ->Name("Search/case_a_times_all_two_threads")
+    ->UseRealTime();
 // A small one, for counting instructions.
 BENCHMARK_CAPTURE(Search, once, RunOn("llama-3.1-8b", 16, 32))->Name("SearchOnce")->Iterations(1);
 

@@ -95,6 +95,7 @@ class Table {
   void Refusals() const {
     Row("highest ZeRO stage", traits_.max_zero_stage);
     Row("highest ZeRO stage under a pipeline", traits_.max_zero_stage_under_pipeline);
+    Row("norms, latents and experts' activations recomputed alone", traits_.recomputes_modules);
     Row("divides weights wherever it divides state", traits_.shards_all_or_nothing);
     Row("pipelines", traits_.pipeline);
     Row("a loss that overwrites the logits", traits_.fused_loss);

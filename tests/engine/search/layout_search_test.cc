@@ -149,6 +149,20 @@ TEST(LayoutSearch, EveryDivisionFindsTheSame) {
   }
 }
 
+TEST(LayoutSearch, PruningChangesNothing) {
+  const RunSpec run = RunOn("llama-3.1-8b", 16, 32, 8192);
+  CallWork work;
+  const auto all = SearchLayouts(run, {.times_all = true}, {}, work);
+  ASSERT_TRUE(all.ok()) << all.status();
+  const SearchOutcome pruned = OutcomeOf(run);
+  EXPECT_EQ(all->considered, pruned.considered);
+  EXPECT_EQ(all->evaluated, pruned.evaluated);
+  EXPECT_TRUE(std::equal(all->best.begin(), all->best.end(), pruned.best.begin(), pruned.best.end(),
+                         AreSame));
+  EXPECT_TRUE(std::equal(all->front.begin(), all->front.end(), pruned.front.begin(),
+                         pruned.front.end(), AreSame));
+}
+
 TEST(LayoutSearch, TheChosenLayoutsPlanIsTheSearchs) {
   for (const char* preset : {"llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"}) {
     RunSpec run = RunOn(preset, 64, 128, 8192);
