@@ -23,6 +23,10 @@ struct Passes {
   double input = 0;
   double weight = 0;
   double backward() const { return input + weight; }
+  Passes Least(const Passes& o) const {
+    return backward() < o.backward() ? Passes{std::min(forward, o.forward), input, weight}
+                                     : Passes{std::min(forward, o.forward), o.input, o.weight};
+  }
   double Sum() const { return forward + input + weight; }
 
   friend bool operator==(const Passes&, const Passes&) = default;
@@ -132,7 +136,8 @@ class Pipeline {
   // Absent where other chunks than the first and the last differ.
   absl::optional<EvenPipeline> AsEven() const {
     const int64_t end = stages_ * chunks_;
-    const Passes body = PassesOf(end > 2 ? 1 : 0);
+    Passes body = PassesOf(end > 2 ? 1 : 0);
+    if (end == 2) body = body.Least(PassesOf(1));
     for (int64_t i = 1; i + 1 < end; ++i) {
       if (PassesOf(i) != body) return absl::nullopt;
     }

@@ -146,6 +146,35 @@ TEST(PipelineTime, IsThatOfAllPassesForEachCount) {
   }
 }
 
+// An embedding and a head: what the first chunk takes beyond the others is at most what the last
+// one does. A formula, equal to the passes run one by one.
+TEST(PipelineTime, OfEndsThatTakeLongerIsAFormula) {
+  RandomJobs jobs(6);
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t stages = jobs.Whole(2, 8);
+    const ChunkTime body = Times(0.1 + jobs.Number(), 0.1 + jobs.Number(), jobs.Number());
+    Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, stages, jobs.Whole(1, 40), body);
+    if (i % 2 == 0) {
+      job.layout.virtual_stage_count = jobs.Whole(2, 5);
+      job.pipeline.micro_batch_count = stages * jobs.Whole(1, 6);
+      job.chunks.assign(static_cast<size_t>(stages * job.layout.virtual_stage_count), body);
+    }
+    const double head = jobs.Number();
+    const double share = jobs.Number();
+    const double other_share = jobs.Number();
+    const auto longer = [&body](double more, double forward) {
+      return Times(body.forward.value() + more * forward,
+                   body.input_gradient.value() + more * (1 - forward),
+                   body.weight_gradient.value());
+    };
+    job.chunks.front() = longer(head * jobs.Number(), share);
+    job.chunks.back() = longer(head, other_share);
+    job.send = i % 3 == 0 ? 0 : 0.1 * jobs.Number();
+    EXPECT_EQ(job.Time().method, PipelineMethod::kFormula) << Text(job);
+    ASSERT_NO_FATAL_FAILURE(ExpectAsRun(job));
+  }
+}
+
 // By hand. The first stage is slower than the last by a 10,000th, and never waits: four forward
 // passes of 1.5 seconds are longer than a micro-batch's way. The last one waits for its first
 // input, and decides until it has caught up after 10,000 micro-batches.
