@@ -110,18 +110,31 @@ void ModelOperations::VisitOutput(absl::FunctionRef<void(const WorkPart&)> visit
   visit(part);
 }
 
-absl::Span<const TimedOperation> ModelOperations::Of(const WorkPart& part) {
-  out_.clear();
+void ModelOperations::ForEach(const WorkPart& part, Visitor visit) {
   traced_.Clear();
   if (traced_.ops.capacity() == 0) {
     traced_.tensors.reserve(kOperations);
     traced_.ops.reserve(kOperations);
     traced_.backward.reserve(kOperations);
-    out_.reserve(kOperations);
   }
   TracePart(part);
-  Price(part);
-  return out_;
+  PassWork work;
+  const bool sends_tokens = job_.layout.expert_parallel_size > 1;
+  for (const TraceOp& op : traced_.ops) {
+    if (op.frozen_elements > 0 && part.layer_kind >= 0) VisitDequantisation(op, visit);
+    VisitTimed(op, pricer_.PassRatioOf(op, sends_tokens), visit);
+    VisitExpertBias(part, op, visit);
+    if (op.gradient_elements == 0) continue;
+    const PassWork added = AccumulationOf(op);
+    work.read_bytes += added.read_bytes;
+    work.written_bytes += added.written_bytes;
+  }
+  if (work.read_bytes + work.written_bytes <= 0) return;
+  VisitTimed({.module = "gradients",
+              .name = "accumulate",
+              .pass = TracePass::kWeightGradient,
+              .work = work},
+             1, visit);
 }
 
 void ModelOperations::TracePart(const WorkPart& part) {
@@ -142,44 +155,26 @@ void ModelOperations::TracePart(const WorkPart& part) {
   }
 }
 
-void ModelOperations::Price(const WorkPart& part) {
-  PassWork work;
-  const bool sends_tokens = job_.layout.expert_parallel_size > 1;
-  for (const TraceOp& op : traced_.ops) {
-    if (op.frozen_elements > 0 && part.layer_kind >= 0) AddDequantisation(part, op);
-    AddTimed(part, op, pricer_.PassRatioOf(op, sends_tokens));
-    AddExpertBias(part, op);
-    if (op.gradient_elements == 0) continue;
-    const PassWork added = AccumulationOf(op);
-    work.read_bytes += added.read_bytes;
-    work.written_bytes += added.written_bytes;
-  }
-  if (work.read_bytes + work.written_bytes <= 0) return;
-  AddTimed(part, {.module = "gradients",
-                  .name = "accumulate",
-                  .pass = TracePass::kWeightGradient,
-                  .work = work});
-}
-
 // A quantised weight becomes one of the compute type before each product: e elements are read in
 // b bits, with their scales, and written in c bytes. Source: Dettmers et al. 2023
 // (arXiv 2305.14314) section 3, equation 5.
-void ModelOperations::AddDequantisation(const WorkPart& part, const TraceOp& product) {
+void ModelOperations::VisitDequantisation(const TraceOp& product, Visitor visit) {
   const FrozenWeightFormat& format = job_.state.frozen;
   if (format.data_type == DataType::kUnspecified) return;
   const double bytes = QuantizedBytesAnElement(format);
-  AddTimed(part, {.module = product.module,
-                  .name = "dequantise",
-                  .pass = product.pass,
-                  .work = PassWork{.read_bytes = product.frozen_elements * bytes,
-                                   .written_bytes = product.frozen_elements * compute_bytes()}});
+  VisitTimed({.module = product.module,
+              .name = "dequantise",
+              .pass = product.pass,
+              .work = PassWork{.read_bytes = product.frozen_elements * bytes,
+                               .written_bytes = product.frozen_elements * compute_bytes()}},
+             1, visit);
 }
 
 // Captured graphs can't add them expert by expert: the host doesn't know their rows.
-void ModelOperations::AddExpertBias(const WorkPart& part, const TraceOp& op) {
+void ModelOperations::VisitExpertBias(const WorkPart& part, const TraceOp& op, Visitor visit) {
   if (!job_.buffers.transformer_engine || in_.captured_graphs) return;
   const auto bias = ExpertBias(op, in_.spec, part.layer_kind, compute_bytes());
-  if (bias.has_value()) AddTimed(part, *bias, pricer_.ratios().memory_pass);
+  if (bias.has_value()) VisitTimed(*bias, pricer_.ratios().memory_pass, visit);
 }
 
 // Layers have many passes of the same size.
@@ -195,12 +190,8 @@ KernelTime ModelOperations::TimeOf(const TraceOp& op) {
 }
 
 // `ratio`: of the time.
-void ModelOperations::AddTimed(const WorkPart& part, const TraceOp& op, double ratio) {
-  out_.push_back({.part = part.part,
-                  .layer_kind = part.layer_kind,
-                  .op = op,
-                  .time = TimeOf(op) * ratio,
-                  .source = pricer_.SourceOf(op)});
+void ModelOperations::VisitTimed(const TraceOp& op, double ratio, Visitor visit) {
+  visit(op, TimeOf(op) * ratio, pricer_.SourceOf(op));
 }
 
 double ModelOperations::compute_bytes() const {
@@ -235,8 +226,7 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
 
 // Norm, clip and optimizer of the parameters that this rank updates, and clearing the gradients
 // that stay. Source: docs/step_time.md, "Once a step".
-absl::Span<const TimedOperation> ModelOperations::StepOf(const StageWeights& weights) {
-  out_.clear();
+void ModelOperations::ForEachOfStep(const StageWeights& weights, Visitor visit) {
   const StateSharding& sharding = job_.state.sharding;
   const StateRanks ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
   double held = 0;
@@ -247,20 +237,19 @@ absl::Span<const TimedOperation> ModelOperations::StepOf(const StageWeights& wei
     held += DividesGradients(sharding) ? trainable / divided : trainable;
     updated += DividesOptimizer(sharding) ? trainable / divided : trainable;
   }
-  if (updated == 0) return out_;
+  if (updated == 0) return;
   const double gradients = updated * gradient_bytes();
-  AddStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true});
-  AddStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients});
-  AddOptimizer(updated);
+  VisitStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true}, visit);
+  VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
+  VisitOptimizer(updated, visit);
   if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
-    AddStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()});
+    VisitStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()}, visit);
   }
-  return out_;
 }
 
 // Reads gradients, reads and writes the master weights and the optimizer's numbers, and writes
 // the weights. In host memory, the host does it.
-void ModelOperations::AddOptimizer(double updated) {
+void ModelOperations::VisitOptimizer(double updated, Visitor visit) {
   const StateSpec& state = job_.state;
   if (state.sharding.offload_optimizer) return;
   const PrecisionPolicy& precision = state.precision;
@@ -269,14 +258,14 @@ void ModelOperations::AddOptimizer(double updated) {
   const double kept = NumbersOf(state.optimizer) *
                           static_cast<double>(StorageBytes(precision.optimizer_data_type)) +
                       (master ? kFp32Bytes : 0);
-  AddStepPass("optimizer",
-              {.read_bytes = updated * (gradient_bytes() + kept + (master ? 0 : weight)),
-               .written_bytes = updated * (kept + weight)});
+  VisitStepPass("optimizer",
+                {.read_bytes = updated * (gradient_bytes() + kept + (master ? 0 : weight)),
+                 .written_bytes = updated * (kept + weight)},
+                visit);
 }
 
-void ModelOperations::AddStepPass(absl::string_view name, const PassWork& work) {
-  AddTimed({.part = ModelPart::kInput},
-           {.module = "step", .name = name, .pass = TracePass::kForward, .work = work});
+void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit) {
+  VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, 1, visit);
 }
 
 }  // namespace sextant

@@ -74,13 +74,14 @@ class ModelOperations {
   // Calls `visit` for the parts of `stage` in the order of the forward pass.
   void ForEachPart(int64_t stage, absl::FunctionRef<void(const WorkPart&)> visit) const;
 
-  // The operations of one of `part`'s layers or modules, for one micro-batch. Valid until the next
-  // call.
-  absl::Span<const TimedOperation> Of(const WorkPart& part);
+  // Calls `visit` for the operations of one of `part`'s layers or modules, in their order, with
+  // their times for one micro-batch and the indices of their sources.
+  using Visitor = absl::FunctionRef<void(const TraceOp& op, const KernelTime& time, size_t source)>;
+  void ForEach(const WorkPart& part, Visitor visit);
 
-  // Once a step: norm, clip and optimizer of those of a stage's parameters that a rank updates.
-  // Valid until the next call.
-  absl::Span<const TimedOperation> StepOf(const StageWeights& weights);
+  // Likewise once a step: norm, clip and optimizer of those of a stage's parameters that a rank
+  // updates.
+  void ForEachOfStep(const StageWeights& weights, Visitor visit);
 
  private:
   struct PricedPass {
@@ -92,16 +93,15 @@ class ModelOperations {
   bool has_decoder() const { return !in_.spec.decoder.layers.empty(); }
   void VisitOutput(absl::FunctionRef<void(const WorkPart&)> visit) const;
   void TracePart(const WorkPart& part);
-  void Price(const WorkPart& part);
-  void AddDequantisation(const WorkPart& part, const TraceOp& product);
-  void AddExpertBias(const WorkPart& part, const TraceOp& op);
+  void VisitDequantisation(const TraceOp& product, Visitor visit);
+  void VisitExpertBias(const WorkPart& part, const TraceOp& op, Visitor visit);
   KernelTime TimeOf(const TraceOp& op);
-  void AddTimed(const WorkPart& part, const TraceOp& op, double ratio = 1);
+  void VisitTimed(const TraceOp& op, double ratio, Visitor visit);
   double compute_bytes() const;
   double gradient_bytes() const;
   PassWork AccumulationOf(const TraceOp& op) const;
-  void AddOptimizer(double updated);
-  void AddStepPass(absl::string_view name, const PassWork& work);
+  void VisitOptimizer(double updated, Visitor visit);
+  void VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit);
 
   const ComputeInput& in_;
   const MemoryJob& job_;
@@ -111,7 +111,6 @@ class ModelOperations {
   Trace traced_;
   std::array<PricedPass, 8> passes_ = {};  // the last ones
   size_t next_pass_ = 0;
-  std::vector<TimedOperation> out_;
 };
 
 }  // namespace sextant

@@ -42,14 +42,21 @@ HostWork HostOf(int64_t launches, Seconds device) {
 StageCompute ComputeOf(const ComputeInput& in, ModelOperations& operations, int64_t stage) {
   StageCompute out = {.first_stage = stage};
   operations.ForEachPart(stage, [&](const WorkPart& part) {
-    for (const TimedOperation& each : operations.Of(part)) {
-      TimedOperation& added = out.operations.emplace_back(each);
-      added.layers = part.count;
-      added.time = each.time * static_cast<double>(part.count);
-    }
+    operations.ForEach(part, [&](const TraceOp& op, const KernelTime& time, size_t source) {
+      out.operations.push_back({.part = part.part,
+                                .layer_kind = part.layer_kind,
+                                .layers = part.count,
+                                .op = op,
+                                .time = time * static_cast<double>(part.count),
+                                .source = source});
+    });
   });
-  const absl::Span<const TimedOperation> step = operations.StepOf(in.model.weights().Stage(stage));
-  out.step_operations = {step.begin(), step.end()};
+  operations.ForEachOfStep(
+      in.model.weights().Stage(stage),
+      [&out](const TraceOp& op, const KernelTime& time, size_t source) {
+        out.step_operations.push_back(
+            {.part = ModelPart::kInput, .op = op, .time = time, .source = source});
+      });
   SumUp(in, out);
   out.host = HostOf(out.host.launches, out.micro_batch.expected);
   return out;

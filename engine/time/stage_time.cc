@@ -40,27 +40,25 @@ const ExpertsSpec* ExpertsOf(const ArchitectureSpec& spec, int layer_kind) {
   return layer.experts.has_value() ? &*layer.experts : nullptr;
 }
 
-// The sum of `operations`, for one of `part`.
-WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part,
-                  absl::Span<const TimedOperation> operations) {
+// The sum of the operations of one of `part`.
+WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part, ModelOperations& operations) {
   WorkSeconds out;
   const ExpertsSpec* const experts = ExpertsOf(in.compute.spec, part.layer_kind);
-  for (const TimedOperation& each : operations) {
-    PassSeconds& pass = PassOf(each.op.pass, out);
-    if (const auto* exchange = std::get_if<CollectiveWork>(&each.op.work)) {
+  operations.ForEach(part, [&](const TraceOp& op, const KernelTime& time, size_t source) {
+    PassSeconds& pass = PassOf(op.pass, out);
+    if (const auto* exchange = std::get_if<CollectiveWork>(&op.work)) {
       LinksOf(exchange->group, pass)
-          .Add(
-              in.exchanges.TimeOf(*exchange, experts).Times(static_cast<double>(each.op.launches)));
-      continue;
+          .Add(in.exchanges.TimeOf(*exchange, experts).Times(static_cast<double>(op.launches)));
+      return;
     }
-    const auto kind = static_cast<size_t>(*KernelKindOf(each.op));
-    const double seconds = each.time.expected.value();
+    const auto kind = static_cast<size_t>(*KernelKindOf(op));
+    const double seconds = time.expected.value();
     pass.kernels[kind] += seconds;
-    if (!in.compute.captured_graphs) out.launches += each.op.launches;
-    if (in.pricer.sources()[each.source].source != RateSource::kDatasheet) continue;
-    out.ends[kind].below += seconds - each.time.low.value();
-    out.ends[kind].above += each.time.high.value() - seconds;
-  }
+    if (!in.compute.captured_graphs) out.launches += op.launches;
+    if (in.pricer.sources()[source].source != RateSource::kDatasheet) return;
+    out.ends[kind].below += seconds - time.low.value();
+    out.ends[kind].above += time.high.value() - seconds;
+  });
   return out;
 }
 
@@ -86,9 +84,9 @@ class StateSums {
         weights_(in.compute.model.weights().Stage(stage)) {}
 
   StateSeconds Sum(ModelOperations& operations) {
-    Seconds step(0);
-    for (const TimedOperation& each : operations.StepOf(weights_)) step = step + each.time.expected;
-    out_.optimizer = step.value();
+    operations.ForEachOfStep(weights_, [this](const TraceOp&, const KernelTime& time, size_t) {
+      out_.optimizer += time.expected.value();
+    });
     CountLayers();
     if (DividesParameters(job_.state.sharding)) {
       AddShards();
@@ -221,18 +219,22 @@ void WorkSeconds::Add(const WorkSeconds& other, double times) {
 
 const WorkSeconds& WorkTable::Of(const WorkPart& part, const StageTimeInput& in,
                                  ModelOperations& operations) {
-  if (!part.is_outside()) {
-    const ActivationPlace place = {
-        .part = part.part, .layer_kind = part.layer_kind, .state = part.state};
+  // Where everything is trained, a module's layer works as the decoder's of its kind.
+  const bool as_decoder =
+      part.kind == WorkPart::Kind::kModuleLayer && in.compute.model.flow() == nullptr;
+  if (as_decoder || !part.is_outside()) {
+    const ActivationPlace place = {.part = as_decoder ? ModelPart::kDecoder : part.part,
+                                   .layer_kind = part.layer_kind,
+                                   .state = part.state};
     if (const WorkSeconds* const known = layers_.Find(place); known != nullptr) return *known;
     WorkSeconds& out = layers_.Add(place);
-    out = SumOf(in, part, operations.Of(part));
+    out = SumOf(in, part, operations);
     return out;
   }
   for (const Outside& each : outside_) {
     if (each.part.kind == part.kind && each.part.part == part.part) return each.seconds;
   }
-  return outside_.emplace_back(Outside{part, SumOf(in, part, operations.Of(part))}).seconds;
+  return outside_.emplace_back(Outside{part, SumOf(in, part, operations)}).seconds;
 }
 
 StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operations, int64_t stage) {
