@@ -52,7 +52,7 @@ inline constexpr size_t kAlternatives = 10;
 // predicted from another's of the same run (docs/accuracy-step-time.md, one measured step).
 inline constexpr double kTieRatio = 0.03;
 // The most layouts of a bounded search that are evaluated, about 0.1 s of one core.
-inline constexpr int64_t kBoundedEvaluations = 2'000;
+inline constexpr int64_t kBoundedEvaluations = 20'000;
 // The most layouts that any search considers.
 inline constexpr int64_t kMaxConsidered = 4'000'000;
 

@@ -89,7 +89,6 @@ TEST(PlanningServiceSearch, IsBoundedByDefaultWhereTheLayoutIsOpen) {
   const v1::PlanRunRequest open = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
   const v1::PlanRunResponse bounded = Answer(Searching(v1::LAYOUT_SEARCH_BOUNDED));
   EXPECT_EQ(Answer(open).SerializeAsString(), bounded.SerializeAsString());
-  EXPECT_FALSE(bounded.plan().search().exhaustive());
   EXPECT_GT(bounded.plan().search().lower_bound_seconds(), 0);
   EXPECT_LT(bounded.plan().search().lower_bound_seconds(),
             bounded.plan().search().chosen().step_seconds().expected());
