@@ -43,7 +43,7 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
   return absl::StrCat(out, ".");
 }
 
-// "none", "norms+activations", "full by 4".
+// "none", "norms+acts", "full by 4".
 std::string RecomputeWords(const v1::LayoutOption& option) {
   const auto& kernels = option.layout().kernels();
   if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
@@ -53,7 +53,7 @@ std::string RecomputeWords(const v1::LayoutOption& option) {
   std::vector<absl::string_view> parts;
   if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) parts.push_back("selective");
   if (kernels.recompute_norm_outputs()) parts.push_back("norms");
-  if (kernels.recompute_activation_function()) parts.push_back("activations");
+  if (kernels.recompute_activation_function()) parts.push_back("acts");
   if (kernels.recompute_latent_up_projections()) parts.push_back("latents");
   return parts.empty() ? "none" : absl::StrJoin(parts, "+");
 }
