@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 
 namespace sextant {
 namespace {
+
+constexpr int64_t kMaxGlobalBatch = 1'000'000'000'000;  // as a layout's
 
 // The run without anything that only its answer needs.
 RunSpec BaseOf(const RunSpec& run) {
@@ -33,6 +37,9 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
     violations.Add("layout.global_batch_size",
                    "is required for options.search: the sequences of a step");
+  } else {
+    violations.RequireRange("layout", "global_batch_size", *run.layout->global_batch_size, 1,
+                            kMaxGlobalBatch);
   }
 }
 
@@ -105,6 +112,73 @@ std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, bool
   first.reserve(most);
   for (const auto& [guess, at] : order) first.push_back(choices[at]);
   return first;
+}
+
+struct GivenSize {
+  absl::string_view field;
+  int64_t size = 1;
+};
+
+// The parallel sizes that `run` gives, whose product has to divide the devices.
+std::vector<GivenSize> GivenSizesOf(const RunSpec& run) {
+  const RunLayout& layout = *run.layout;
+  std::vector<GivenSize> out;
+  const auto add = [&out](bool given, absl::string_view field, int64_t size) {
+    if (given) out.push_back({field, size});
+  };
+  add(layout.given.tensor, "layout.parallel.tensor_parallel_size",
+      layout.parallel.tensor_parallel_size);
+  add(layout.given.pipeline, "layout.parallel.pipeline_parallel_size",
+      layout.parallel.pipeline_parallel_size);
+  add(layout.context_parallel_size.has_value(), "layout.context_parallel_size",
+      layout.context_parallel_size.value_or(1));
+  return out;
+}
+
+// Appends the sizes, or the pairs of them, that the devices are no multiple of.
+void AddConflicts(const RunSpec& run, FieldViolations& violations) {
+  const int64_t devices = run.cluster.device_count;
+  const std::vector<GivenSize> given = GivenSizesOf(run);
+  const auto fits = [devices](int64_t size) { return size >= 1 && devices % size == 0; };
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!fits(given[i].size)) {
+      violations.Add(std::string(given[i].field),
+                     absl::StrCat("is ", given[i].size, ", which the ", devices,
+                                  " of cluster.device_count are no multiple of"));
+      continue;
+    }
+    for (size_t j = i + 1; j < given.size(); ++j) {
+      if (!fits(given[j].size) || fits(given[i].size * given[j].size)) continue;
+      violations.Add(
+          std::string(given[i].field),
+          absl::StrCat("is ", given[i].size, ", and with ", given[j].field, " ", given[j].size,
+                       " takes a multiple of ", given[i].size * given[j].size, " devices, which ",
+                       devices, " are not"));
+    }
+  }
+}
+
+// The error where no layout is left: the fields that contradict each other, or what all others
+// were pruned for.
+absl::Status NoLayout(const RunSpec& run, const PrunedCounts& pruned) {
+  FieldViolations violations;
+  AddConflicts(run, violations);
+  if (!violations.empty()) return violations.ToStatus();
+  const auto count = [&pruned](Pruned reason) { return pruned[static_cast<size_t>(reason)]; };
+  const int64_t batch = count(Pruned::kBatch) + count(Pruned::kRounds);
+  if (batch > 0 && count(Pruned::kRefused) == 0) {
+    return InvalidField("layout.global_batch_size",
+                        absl::StrCat("leaves no layout of ", run.cluster.device_count,
+                                     " devices: no number of data parallel ranks, and of "
+                                     "micro-batches for the stages, divides ",
+                                     *run.layout->global_batch_size));
+  }
+  return InvalidField("layout",
+                      absl::StrCat("leaves no layout: the framework or the model's shape refuses "
+                                   "all ",
+                                   count(Pruned::kRefused),
+                                   " that divide the devices and "
+                                   "the global batch; give fewer of its fields"));
 }
 
 // Rates as slow or fast as they are taken to be, the nearest first.
@@ -225,11 +299,7 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
   const LayoutOption* const chosen = !outcome.best.empty()          ? &outcome.best.front()
                                      : outcome.smallest.has_value() ? &*outcome.smallest
                                                                     : nullptr;
-  if (chosen == nullptr) {
-    return InvalidField("layout",
-                        "leaves no layout: nothing that divides the devices and the global batch "
-                        "is allowed; give fewer of its fields");
-  }
+  if (chosen == nullptr) return NoLayout(run, outcome.pruned);
   auto planned = std::make_unique<RunSpec>(run);
   planned->options.search = SearchExtent::kNone;
   ApplyTo(chosen->choice, outcome.layer_count, *planned);

@@ -141,7 +141,7 @@ TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {
   request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(3);
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("leaves no layout"));
+  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("no multiple of"));
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(-8);
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(1'000'000'000'000);

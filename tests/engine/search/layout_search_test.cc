@@ -228,6 +228,46 @@ TEST(LayoutSearch, SaysWhatItNeeds) {
   EXPECT_TRUE(names("training.sequence_length"));
 }
 
+std::vector<FieldViolation> ErrorsOf(const RunSpec& run) {
+  CallWork work;
+  return FieldViolationsOf(PlanBest(run, OutcomeOf(run), work).status());
+}
+
+// 24 devices: 4 x 4 ranks don't divide them, though each 4 does; 5 doesn't by itself.
+TEST(LayoutSearch, NamesTheFieldsThatContradictEachOther) {
+  RunSpec run = RunOn("llama-3.1-8b", 24, 48, 8192);
+  run.layout->given = {.tensor = true, .pipeline = true};
+  run.layout->parallel.tensor_parallel_size = 4;
+  run.layout->parallel.pipeline_parallel_size = 4;
+  auto errors = ErrorsOf(run);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].field, "layout.parallel.tensor_parallel_size");
+  EXPECT_THAT(errors[0].description,
+              ::testing::HasSubstr("layout.parallel.pipeline_parallel_size 4"));
+  run.layout->parallel.tensor_parallel_size = 5;
+  errors = ErrorsOf(run);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_THAT(errors[0].description, ::testing::HasSubstr("cluster.device_count"));
+  // 24 data parallel ranks of one sequence at least, and 7 sequences.
+  run.layout->parallel = {};
+  run.layout->context_parallel_size = 1;
+  run.layout->global_batch_size = 7;
+  errors = ErrorsOf(run);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].field, "layout.global_batch_size");
+}
+
+TEST(LayoutSearch, NamesABatchOutOfRange) {
+  for (const int64_t batch : {int64_t{0}, int64_t{-4}, INT64_MAX}) {
+    RunSpec run = RunOn("llama-3.1-8b", 8, 8, 8192);
+    run.layout->global_batch_size = batch;
+    CallWork work;
+    const auto errors = FieldViolationsOf(SearchLayouts(run, {}, {}, work).status());
+    ASSERT_EQ(errors.size(), 1u) << batch;
+    EXPECT_EQ(errors[0].field, "layout.global_batch_size");
+  }
+}
+
 TEST(LayoutSearch, SizesOutOfRangeLeaveNoLayout) {
   for (const int64_t size : {int64_t{-8}, int64_t{0}, int64_t{3}, int64_t{1} << 32, INT64_MAX}) {
     RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
