@@ -241,15 +241,23 @@ absl::StatusOr<StagePeak> LayoutEvaluator::Peak() {
   return peak;
 }
 
+size_t LayoutEvaluator::Division() const {
+  const MemoryJob& job = resolved_.memory->job();
+  const StateSharding& sharding = job.state.sharding;
+  if (!DividesParameters(sharding)) return 0;
+  const StateRanks ranks = StateRanksOf(job.layout, sharding, job.batch.context_parallel_size);
+  return (ranks.dense > 1 ? 1 : 0) + (ranks.expert > 1 ? 2 : 0);
+}
+
 // The device whose kernels take longest decides: all others wait for it.
 void LayoutEvaluator::PrepareStep() {
   const MemoryModel& model = *resolved_.memory;
   const absl::Span<const StepPredictor::Device> devices = predictor_->devices();
   exchanges_.emplace(predictor_->ExchangesOf(model.job()));
   const ComputeInput compute = predictor_->ComputeOf(model);
-  times_.resize(2 * devices.size());
+  times_.resize(kDivisions * devices.size());
   held_->seconds.resize(devices.size());
-  const size_t first = DividesParameters(model.job().state.sharding) ? devices.size() : 0;
+  const size_t first = Division() * devices.size();
   slowest_ = first;
   double longest = -1;
   for (size_t i = 0; i < devices.size(); ++i) {

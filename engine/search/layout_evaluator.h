@@ -90,12 +90,17 @@ class LayoutEvaluator {
     friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;
   };
 
+  // Whether the parameters of dense layers and of experts are divided: their gradients are then
+  // reduced, not added up.
+  static constexpr size_t kDivisions = 4;
+  size_t Division() const;
+
   // Of layers with the same micro-batches.
   struct MicroBatches {
     MicroBatches(absl::Span<const int> alike_kinds, size_t devices)
-        : costs(alike_kinds), work(2 * devices, WorkTable(alike_kinds)) {}
+        : costs(alike_kinds), work(kDivisions * devices, WorkTable(alike_kinds)) {}
     LayerCosts costs;
-    std::vector<WorkTable> work;  // by device, without and with divided parameters
+    std::vector<WorkTable> work;  // by division and device
   };
   // Of stages with the same state, in the order of KnownStages::runs.
   struct Holdings {
@@ -152,7 +157,7 @@ class LayoutEvaluator {
   MicroBatchKey micro_batch_key_;
   MicroBatches* selected_ = nullptr;  // of micro_batch_key_
   KnownStages known_;
-  // Of known_, by device, without and with divided parameters; without state.
+  // Of known_, by division and device; without state.
   std::vector<std::vector<StageTime>> times_;
   size_t slowest_ = 0;  // the index of the times_ that decide
   absl::optional<ExchangePricer> exchanges_;

@@ -213,7 +213,10 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
   const BufferSpec& buffers = job_.buffers;
   const double c = compute_bytes();
   const double g = gradient_bytes();
-  if (DividesParameters(job_.state.sharding)) return {};
+  const StateSharding& sharding = job_.state.sharding;
+  const StateRanks ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
+  const auto group = op.module == "experts" ? ShardGroup::kExpert : ShardGroup::kDense;
+  if (DividesParameters(sharding) && ranks.of(group) > 1) return {};
   if (buffers.fused_weight_gradient) {
     return FusedAccumulation({op.gradient_elements, c, g, pricer_.WorkShareOf(op)});
   }

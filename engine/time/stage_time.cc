@@ -249,7 +249,7 @@ StageTime StageWorkOf(const StageTimeInput& in, ModelOperations& operations, Wor
     const auto count = static_cast<double>(part.count);
     (part.is_outside() ? out.outside : out.layers).Add(each, count);
     if (ExpertsOf(in.compute.spec, part.layer_kind) == nullptr) return;
-    out.expert_layer_seconds += each.kernels() * count;
+    out.expert_layers.Add(each, count);
   });
   return out;
 }

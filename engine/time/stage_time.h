@@ -73,7 +73,7 @@ struct StageTime {
   int64_t stage_count = 1;   // stages that are alike
   WorkSeconds layers = {};   // of a micro-batch
   WorkSeconds outside = {};  // of a micro-batch: embedding, head, loss, multi-token prediction
-  double expert_layer_seconds = 0;  // of the kernels of layers with experts, all passes
+  WorkSeconds expert_layers = {};  // of `layers`, those with experts
   StateSeconds state = {};
 
   int64_t launches() const { return layers.launches + outside.launches; }

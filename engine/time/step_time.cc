@@ -12,6 +12,7 @@
 #include "engine/time/pipeline_time.h"
 #include "engine/time/stage_compute.h"
 #include "engine/time/step_interval.h"
+#include "engine/time/step_passes.h"
 
 namespace sextant {
 namespace {
@@ -25,46 +26,18 @@ constexpr double kBackwardShare = 2.0 / 3;
 
 double& At(Parts& parts, StepCause cause) { return parts[static_cast<size_t>(cause)]; }
 
-// Factors on times; 1: as they are.
-struct Slowness {
-  std::array<double, kStepRateCount> of = {1, 1, 1, 1, 1};
-
-  double at(StepRate rate) const { return of[static_cast<size_t>(rate)]; }
+// StepSlowness that sums up exchanges.
+struct Slowness : StepSlowness {
   double operator()(const LinkSeconds& links) const {
     return links.within * at(StepRate::kLink) + links.across * at(StepRate::kNetwork);
   }
 };
 
-// Seconds of the passes of a micro-batch.
-struct Passes {
-  double forward = 0;
-  double input_gradient = 0;
-  double weight_gradient = 0;
-
-  double backward() const { return input_gradient + weight_gradient; }
-  double all() const { return forward + input_gradient + weight_gradient; }
-
-  Passes Plus(const Passes& o) const {
-    return {forward + o.forward, input_gradient + o.input_gradient,
-            weight_gradient + o.weight_gradient};
-  }
-  Passes Least(const Passes& o) const {
-    return {std::min(forward, o.forward), std::min(input_gradient, o.input_gradient),
-            std::min(weight_gradient, o.weight_gradient)};
-  }
-  Passes Less(const Passes& o) const {
-    return {forward - o.forward, input_gradient - o.input_gradient,
-            weight_gradient - o.weight_gradient};
-  }
-
-  friend bool operator==(const Passes&, const Passes&) = default;
-};
-
 // One stage's micro-batch.
 struct StageParts {
   Parts parts = {};
-  Passes layers = {};   // with what host and shards add
-  Passes outside = {};  // the layers
+  StepPasses layers = {};   // with what host and shards add
+  StepPasses outside = {};  // the layers
 
   double all() const { return layers.all() + outside.all(); }
 };
@@ -101,12 +74,12 @@ class Step {
   void SeparateEnds() {
     if (kinds_.size() < 2) return;
     const size_t inner = kinds_.size() > 2 ? 1 : 0;
-    Passes body = kinds_[inner].layers;
+    StepPasses body = kinds_[inner].layers;
     if (kinds_.size() == 2) body = body.Least(kinds_[1].layers);
     for (StageParts* const end : {&kinds_.front(), &kinds_.back()}) {
       const auto index = static_cast<size_t>(end - kinds_.data());
       if (in_.stages[index].state.layer_count != in_.stages[inner].state.layer_count) continue;
-      const Passes beyond = end->layers.Less(body);
+      const StepPasses beyond = end->layers.Less(body);
       if (std::min({beyond.forward, beyond.input_gradient, beyond.weight_gradient}) < 0) continue;
       end->outside = end->outside.Plus(beyond);
       end->layers = body;
@@ -147,12 +120,13 @@ class Step {
     StageParts out;
     out.layers = AddPasses(stage.layers, out);
     out.outside = AddPasses(stage.outside, out);
+    AddExpertHost(stage, out);
     AddShards(stage, out);
     AddHost(stage, out);
     return out;
   }
 
-  Passes AddPasses(const WorkSeconds& work, StageParts& out) const {
+  StepPasses AddPasses(const WorkSeconds& work, StageParts& out) const {
     return {.forward = AddPass(work.forward, out),
             .input_gradient = AddPass(work.input_gradient, out),
             .weight_gradient = AddPass(work.weight_gradient, out)};
@@ -173,21 +147,33 @@ class Step {
     out.layers.input_gradient += backward;
   }
 
-  // The host adds its time for each layer; where its time to start all kernels, or the least time
-  // of layers of experts, is longer than the device's, the device waits.
+  // Where the host's least time of a pass of layers with experts is longer than the device's, the
+  // device waits; what is exchanged meanwhile is hidden.
+  void AddExpertHost(const StageTime& stage, StageParts& out) const {
+    if (stage.launches() == 0) return;
+    const double least = static_cast<double>(stage.state.expert_layers) *
+                         constant(Constant::kExpertLayerHostSeconds) * slow_.at(StepRate::kHost);
+    StageParts experts;
+    const StepPasses device = AddPasses(stage.expert_layers, experts);
+    AddHostTime(std::max(0.0, least * (1 - kBackwardShare) - device.forward),
+                std::max(0.0, least * kBackwardShare - device.backward()), out);
+  }
+
+  // The host adds its time for each layer; where its time to start all kernels is longer than the
+  // device's, the device waits.
   void AddHost(const StageTime& stage, StageParts& out) const {
-    const double launches = static_cast<double>(stage.launches()) * HostCosts::kLaunchSeconds;
-    const double least = static_cast<double>(stage.launches() > 0 ? stage.state.expert_layers : 0) *
-                         constant(Constant::kExpertLayerHostSeconds);
-    const double of_experts = stage.expert_layer_seconds * slow_.at(StepRate::kArithmetic) +
-                              At(out.parts, StepCause::kExpertExchange);
     const double host = slow_.at(StepRate::kHost);
-    const double waits = std::max({0.0, launches * host - out.all(), least * host - of_experts});
-    const double layers = static_cast<double>(stage.state.layer_count) *
-                          constant(Constant::kHostSecondsPerLayer) * host;
-    At(out.parts, StepCause::kHost) += waits + layers;
-    out.layers.forward += (waits + layers) * (1 - kBackwardShare);
-    out.layers.input_gradient += (waits + layers) * kBackwardShare;
+    const double launches = static_cast<double>(stage.launches()) * HostCosts::kLaunchSeconds;
+    const double layers =
+        static_cast<double>(stage.state.layer_count) * constant(Constant::kHostSecondsPerLayer);
+    const double added = std::max(0.0, launches * host - out.all()) + layers * host;
+    AddHostTime(added * (1 - kBackwardShare), added * kBackwardShare, out);
+  }
+
+  static void AddHostTime(double forward, double backward, StageParts& out) {
+    At(out.parts, StepCause::kHost) += forward + backward;
+    out.layers.forward += forward;
+    out.layers.input_gradient += backward;
   }
 
   // Chunks of interleaved stages have equal parts of the stage's layers; what is outside the layers
@@ -197,8 +183,8 @@ class Step {
     const auto of = [&](double layers, double outside) {
       return Seconds(layers / chunks + (has_ends ? outside : 0));
     };
-    const Passes& layers = stage.layers;
-    const Passes& outside = stage.outside;
+    const StepPasses& layers = stage.layers;
+    const StepPasses& outside = stage.outside;
     return {.forward = of(layers.forward, outside.forward),
             .input_gradient = of(layers.input_gradient, outside.input_gradient),
             .weight_gradient = of(layers.weight_gradient, outside.weight_gradient)};
@@ -254,7 +240,7 @@ class Step {
   // last stage.
   absl::optional<EvenPipeline> AsEven() const {
     if (in_.job.pipeline.schedule != PipelineSchedule::kOneForwardOneBackward) return absl::nullopt;
-    const Passes& layers = kinds_.front().layers;
+    const StepPasses& layers = kinds_.front().layers;
     for (size_t i = 1; i < kinds_.size(); ++i) {
       if (kinds_[i].layers != layers) return absl::nullopt;
       if (i + 1 < kinds_.size() && kinds_[i].outside.all() > 0) return absl::nullopt;
@@ -263,7 +249,7 @@ class Step {
     if (stage_count() > 1 && (!runs_alone || in_.stages.back().stage_count > 1)) {
       return absl::nullopt;
     }
-    const auto pair = [](const Passes& passes, double times) {
+    const auto pair = [](const StepPasses& passes, double times) {
       return PassPair{passes.forward * times, passes.backward() * times};
     };
     const auto chunks = static_cast<double>(in_.job.layout.virtual_stage_count);
@@ -375,10 +361,14 @@ StepEstimate EstimateStep(const StepInput& in) {
   return out;
 }
 
+Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness) {
+  return Step(in, {slowness}).Estimate().seconds.expected;
+}
+
 Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness) {
-  Slowness slow;
+  StepSlowness slow;
   slow.of[static_cast<size_t>(rate)] = slowness;
-  return Step(in, slow).Estimate().seconds.expected;
+  return StepSecondsWhere(in, slow);
 }
 
 void AddSensitivities(const StepInput& in, StepEstimate& out) {

@@ -88,6 +88,16 @@ struct StepEstimate {
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
 
+// Factors on the times that each rate decides; 1: as they are.
+struct StepSlowness {
+  std::array<double, kStepRateCount> of = {1, 1, 1, 1, 1};
+
+  double at(StepRate rate) const { return of[static_cast<size_t>(rate)]; }
+};
+
+// The step where all times are `slowness` times as long.
+Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness);
+
 // The step where all times of `rate` are `slowness` times as long.
 Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness);
 

@@ -215,6 +215,29 @@ TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
                     HasSubstr("layout.framework.context_bytes")));
 }
 
+TEST(PlanningServiceLayouts, NamesSizesThatDoNotGoTogether) {
+  const PlanningServer server = WithSample();
+  const auto refusal = [&server](void (*change)(v1::PlanRunRequest&)) {
+    v1::PlanRunRequest request = RunWithLayout();
+    change(request);
+    v1::PlanRunResponse response;
+    const grpc::Status status = server.PlanRun(request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  EXPECT_THAT(refusal([](auto& run) { run.mutable_cluster()->set_device_count(65); }),
+              HasSubstr("cluster.device_count"));
+  EXPECT_THAT(refusal([](auto& run) { run.mutable_cluster()->set_device_count(1'000'000'000); }),
+              HasSubstr("cluster.device_count"));
+  EXPECT_THAT(refusal([](auto& run) {
+                run.mutable_layout()->set_micro_batch_size(3);
+                run.mutable_layout()->set_global_batch_size(64);
+              }),
+              HasSubstr("layout.global_batch_size"));
+  EXPECT_THAT(refusal([](auto& run) { run.mutable_cluster()->set_node_type("hgx-h100"); }),
+              HasSubstr("cluster.network"));
+}
+
 // Plans that may take long occupy no thread of gRPC's.
 TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
   PlanningServer server = WithSample();

@@ -51,7 +51,11 @@ std::vector<RunSpec> Runs() {
   unfused.options.tensor_across_nodes = true;
   RunSpec narrow = With(RunOn("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
   narrow.training.precision.compute_data_type = DataType::kFp8E4m3;
+  // ZeRO stage 3 on one data parallel rank and on several.
+  RunSpec divided = RunOn("llama-2-7b", 16, 64);
+  divided.layout->zero_stage = ZeroStage::kParameters;
   return {With(RunOn("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
+          divided,
           With(RunOn("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
           With(RunOn("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
           With(RunOn("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),

@@ -108,6 +108,15 @@ TEST(StepPlan, ZeroStage3IsNeverFasterThanStage1) {
   }
 }
 
+// One rank has nothing to divide: its gradients are added up as under any other stage.
+TEST(StepPlan, ZeroStage3OfOneRankIsStage1) {
+  RunSpec run = Llama70b();
+  run.cluster.device_count = 32;
+  const double stage_1 = SecondsOf(run);
+  run.layout->zero_stage = ZeroStage::kParameters;
+  EXPECT_NEAR(SecondsOf(run), stage_1, 1e-9 * stage_1);
+}
+
 TEST(StepPlan, RecomputationCostsTime) {
   RunSpec run = Llama70b();
   const double none = SecondsOf(run);
@@ -163,6 +172,18 @@ TEST(StepPlan, RefusesSeveralServersWithoutANetwork) {
   EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"cluster.node_type"}));
   run.cluster.node_type = "dgx-h1000";
   EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{"cluster.node_type"}));
+}
+
+TEST(StepPlan, RefusesSizesThatDoNotGoTogether) {
+  const auto refused = [](void (*change)(RunSpec&), const char* field) {
+    RunSpec run = Llama70b();
+    change(run);
+    EXPECT_THAT(PlanRun(run), NamesFields(std::vector<std::string>{field}));
+  };
+  refused([](RunSpec& run) { run.cluster.device_count = 65; }, "cluster.device_count");
+  refused([](RunSpec& run) { run.cluster.device_count = 1'000'000'000; }, "cluster.device_count");
+  refused([](RunSpec& run) { run.layout->micro_batch_size = 3; }, "layout.global_batch_size");
+  refused([](RunSpec& run) { run.layout->global_batch_size = 129; }, "layout.global_batch_size");
 }
 
 TEST(StepPlan, OpenChoicesWidenTheInterval) {

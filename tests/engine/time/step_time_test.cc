@@ -167,6 +167,24 @@ TEST(StepTime, TheHostAddsWhatTheDeviceWaits) {
   EXPECT_NEAR(eager.Of({stage}).of(StepCause::kHost), 8 * 4e-3, 1e-12);
 }
 
+// 4 layers of 12 ms: 16 forward in place of 12, 32 backward in place of 22. The wait hides shards.
+TEST(StepTime, LayersOfExpertsTakeTheHostsTimeAtLeast) {
+  MemoryJob job = Job();
+  job.state.sharding.zero_stage = ZeroStage::kParameters;
+  StageTime stage = Stage();
+  stage.layers.launches = 1;
+  stage.expert_layers = stage.layers;
+  stage.state.expert_layers = 4;
+  stage.state.gather.within = 50e-3;
+  StepOf of(job);
+  of.Set(StackConstant::kExpertLayerHostSeconds, 12e-3);
+  const StepEstimate step = of.Of({stage});
+  EXPECT_NEAR(step.of(StepCause::kHost), 8 * (4e-3 + 10e-3), 1e-12);
+  const double forward = (50e-3 - 16e-3) + 0.4 * 16e-3;
+  const double backward = (50e-3 - 32e-3) + 0.4 * 32e-3;
+  EXPECT_NEAR(step.of(StepCause::kShardExchange), 8 * (forward + backward), 1e-12);
+}
+
 TEST(StepTime, ScalesWithAllOfItsTimes) {
   const auto scaled = [](double by) {
     StageTime stage = Stage();
