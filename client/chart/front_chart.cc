@@ -18,23 +18,32 @@ namespace {
 
 constexpr double kGibBytes = 1073741824.0;  // 2^30
 
-bool IsOnChart(double value) { return value > 1e-100 && value < 1e100; }
+struct Ends {
+  double low;
+  double high;
+};
 
-// `interval` divided by `unit`, with ends that an axis can show.
-v1::Interval Drawable(const v1::Interval& interval, double unit) {
-  v1::Interval out;
+// No step takes, and no device holds, anything near these.
+constexpr Ends kSeconds = {1e-12, 1e9};
+constexpr Ends kBytes = {1, 1e14};
+
+bool IsWithin(const Ends& ends, double value) { return value >= ends.low && value <= ends.high; }
+
+// `interval` divided by `unit`. Where an end is not within `range` it is the figure itself.
+v1::Interval Drawable(const v1::Interval& interval, const Ends& range, double unit) {
   const double expected = interval.expected();
+  const auto end = [&](double value) { return IsWithin(range, value) ? value : expected; };
+  v1::Interval out;
   out.set_expected(expected / unit);
-  out.set_low(interval.low() > 0 ? std::min(interval.low(), expected) / unit : out.expected());
-  out.set_high(IsOnChart(interval.high()) ? std::max(interval.high(), expected) / unit
-                                          : out.expected());
+  out.set_low(std::min(end(interval.low()), expected) / unit);
+  out.set_high(std::max(end(interval.high()), expected) / unit);
   return out;
 }
 
 FrontPoint PointOf(const v1::LayoutOption& option, const v1::Plan& plan) {
   using google::protobuf::util::MessageDifferencer;
-  return {.seconds = Drawable(option.step_seconds(), 1),
-          .gib = Drawable(option.peak_bytes(), kGibBytes),
+  return {.seconds = Drawable(option.step_seconds(), kSeconds, 1),
+          .gib = Drawable(option.peak_bytes(), kBytes, kGibBytes),
           .tie = option.tie(),
           .chosen = MessageDifferencer::Equals(option, plan.search().chosen()),
           .fit_chance = option.fit_chance(),
@@ -58,11 +67,6 @@ void NamePoints(FrontChart* chart) {
 constexpr double kMinSpan = 0.05;
 constexpr double kMargin = 0.04;  // share of an axis before and after its points
 constexpr double kBeyond = 1.25;  // how far intervals are shown
-
-struct Ends {
-  double low;
-  double high;
-};
 
 // The ends of what is shown of one coordinate.
 template <typename Coordinate>
@@ -215,8 +219,8 @@ FrontChart FrontChartOf(const v1::Plan& plan) {
   chart.usable_gib = static_cast<double>(plan.memory().capacity().usable_bytes()) / kGibBytes;
   chart.tie_ratio = plan.search().tie_ratio();
   for (const v1::LayoutOption& option : plan.search().front()) {
-    if (!IsOnChart(option.step_seconds().expected())) continue;
-    if (!IsOnChart(option.peak_bytes().expected())) continue;
+    if (!IsWithin(kSeconds, option.step_seconds().expected())) continue;
+    if (!IsWithin(kBytes, option.peak_bytes().expected())) continue;
     chart.points.push_back(PointOf(option, plan));
   }
   if (!chart.points.empty()) NamePoints(&chart);
@@ -235,18 +239,19 @@ FrontAxes FrontAxesOf(const FrontChart& chart, FrontExtent extent) {
 
 std::string NamedWords(const FrontChart& chart) {
   if (chart.named == chart.points.size()) return "";
-  return absl::StrCat(chart.named, " of ", chart.points.size(), ", evenly spaced, have a letter; ",
-                      chart.points.size() - chart.named, " are left out");
+  return absl::StrCat(chart.named, " of ", chart.points.size(), ", evenly spaced, have a letter");
 }
 
 std::string FrontSection(const v1::Plan& plan) {
   const FrontChart chart = FrontChartOf(plan);
   if (chart.points.size() < 2) return "";
-  const std::string left_out = NamedWords(chart);
+  const std::string named = NamedWords(chart);
   const std::string words = absl::StrCat(
       "The least memory for a step of each length: layouts that fit and of which no other is both "
       "faster and smaller",
-      left_out.empty() ? "" : absl::StrCat("; ", left_out),
+      named.empty()
+          ? ""
+          : absl::StrCat("; ", named, ", ", chart.points.size() - chart.named, " are left out"),
       ". Usable: ", Gib(chart.usable_gib * kGibBytes),
       FrontAxesOf(chart, FrontExtent::kPoints).shows_usable ? " (the dotted line)." : ".");
   return absl::StrCat("\nTime against memory\n", Wrap("  ", words, 2), FrontDrawing(chart).Text(),

@@ -36,7 +36,7 @@ struct FrontChart {
 };
 
 // Of a front that is long, kMaxNamed points are named, evenly spaced, the first and the last
-// among them. Times and sizes that aren't above 0 are left out.
+// among them. Times and sizes that no run has, such as 0, are left out.
 inline constexpr size_t kMaxNamed = 12;
 FrontChart FrontChartOf(const v1::Plan& plan);
 
@@ -55,7 +55,7 @@ enum class FrontExtent { kPoints, kIntervals };
 // Axes on which all of a chart's points are, of which there is at least one.
 FrontAxes FrontAxesOf(const FrontChart& chart, FrontExtent extent);
 
-// "12 of 28, evenly spaced, have a letter; 16 are left out"; "" where none is.
+// "12 of 28, evenly spaced, have a letter"; "" where all have.
 std::string NamedWords(const FrontChart& chart);
 
 // The chart in text with its title, every line ended. Starts with an empty line; "" where there are

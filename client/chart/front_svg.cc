@@ -15,19 +15,20 @@ namespace sextant::client {
 namespace {
 
 constexpr double kFrontWidth = 900;
-constexpr Box kFrontArea = {84, 96, 876, 436};         // what the axes enclose
+constexpr Box kFrontArea = {92, 96, 876, 436};         // what the axes enclose
 constexpr double kFrontKeys = kFrontArea.bottom + 72;  // the baseline of the legend of marks
 constexpr double kFrontKeyLine = 22;
 constexpr double kFrontList = kFrontKeys + 2 * kFrontKeyLine + 18;  // the baseline of its heading
 constexpr double kFrontListLine = 20;
 constexpr size_t kFrontTitleWidth = 78;  // characters that fit
-constexpr size_t kFrontLayoutWidth = 64;
-constexpr double kFrontColumn[] = {34, 150, 250, 270, 470};  // edges of the list's columns
+constexpr size_t kFrontLayoutWidth = 59;
+constexpr double kFrontColumn[] = {16, 120, 232, 250, 446};  // edges of the list's columns
 
 constexpr SvgStroke kFrontFrame = {"#222222", 1.2, ""};
 constexpr SvgStroke kFrontGrid = {"#e8e8e8", 1, ""};
-constexpr SvgStroke kFrontLine = {"#b0b0b0", 1.4, ""};
+constexpr SvgStroke kFrontLine = {"#009e73", 1.6, ""};
 constexpr SvgStroke kFrontInterval = {"#8a8a8a", 1, ""};
+constexpr SvgStroke kLetterGround = {"#ffffff", 11, ""};
 constexpr SvgStroke kFrontUsable = {"#c00000", 2, "7 4"};
 
 // Dark and light, so that they differ in print, too.
@@ -64,8 +65,8 @@ class FrontPicture {
     DrawTitle();
     DrawAxes();
     DrawUsable();
-    DrawLine();
     for (const FrontPoint& point : chart_.points) DrawIntervals(point);
+    DrawLine();
     for (const FrontPoint& point : chart_.points) DrawPoint(point);
     DrawLetters();
     DrawKeys();
@@ -121,7 +122,7 @@ class FrontPicture {
                .text = unit_ < 1 ? "time of a step (ms)" : "time of a step (s)",
                .size = 13,
                .anchor = SvgAnchor::kMiddle});
-    svg_.Text({.at = {22, (kFrontArea.top + kFrontArea.bottom) / 2},
+    svg_.Text({.at = {20, (kFrontArea.top + kFrontArea.bottom) / 2},
                .text = "memory of the fullest GPU (GiB)",
                .size = 13,
                .anchor = SvgAnchor::kMiddle,
@@ -129,13 +130,17 @@ class FrontPicture {
   }
 
   void DrawUsable() {
+    if (chart_.usable_gib <= 0) return;
     const std::string size = absl::StrCat("usable ", Grouped(chart_.usable_gib, 2), " GiB");
     const double y = Y(chart_.usable_gib);
     if (axes_.shows_usable) svg_.Line({kFrontArea.left, y}, {kFrontArea.right, y}, kFrontUsable);
-    svg_.Text({.at = {kFrontArea.right, axes_.shows_usable ? y - 8 : kFrontArea.top - 8},
-               .text = axes_.shows_usable ? size : absl::StrCat(size, ", above the chart"),
-               .anchor = SvgAnchor::kEnd,
-               .color = kFrontUsable.color});
+    const SvgText label = {
+        .at = {kFrontArea.right, axes_.shows_usable ? y - 8 : kFrontArea.top - 8},
+        .text = axes_.shows_usable ? size : absl::StrCat(size, ", above the chart"),
+        .anchor = SvgAnchor::kEnd,
+        .color = kFrontUsable.color};
+    labels_.Block(BoxOf(label));
+    svg_.Text(label);
   }
 
   // The least memory for a step of each length.
@@ -190,7 +195,10 @@ class FrontPicture {
                                 .bold = true});
         }
       }
-      svg_.Text(labels_.Place(candidates));
+      const SvgText& letter = labels_.Place(candidates);
+      const Box box = BoxOf(letter);  // on white: lines may cross it
+      svg_.Line({box.left, letter.at.y - 4}, {box.right, letter.at.y - 4}, kLetterGround);
+      svg_.Text(letter);
     }
   }
 
@@ -206,6 +214,11 @@ class FrontPicture {
               kTieColor);
     svg_.Mark(SvgMark::kDisc, key(344, 0, "slower"), kSlowerColor);
     svg_.Mark(SvgMark::kSquare, key(454, 0, "chosen: what a plan is of"), kChosenColor);
+    if (chart_.named < chart_.points.size()) {
+      const SvgPoint dot = key(700, 0, "without a letter");
+      svg_.Mark(SvgMark::kDot, {dot.x - 4, dot.y}, kTieColor);
+      svg_.Mark(SvgMark::kDot, {dot.x + 4, dot.y}, kSlowerColor);
+    }
     const SvgPoint interval = key(94, 1, "80 % intervals of time and memory");
     svg_.Line({interval.x - 9, interval.y}, {interval.x + 9, interval.y}, kFrontInterval);
     svg_.Line({interval.x, interval.y - 9}, {interval.x, interval.y + 9}, kFrontInterval);
