@@ -182,7 +182,7 @@ class FrontDrawing {
                         "\n");
   }
 
-  // Of the axis of time, in seconds.
+  // The unit of the axis of time, in seconds.
   double Unit() const { return axes_.seconds.high < 1 ? 1e-3 : 1; }
 
   std::vector<double> Ticks() const {

@@ -35,9 +35,11 @@ struct FrontChart {
   double tie_ratio = 0;
 };
 
-// Of a front that is long, kMaxNamed points are named, evenly spaced, the first and the last
-// among them. Times and sizes that no run has, such as 0, are left out.
+// The most points that have a letter.
 inline constexpr size_t kMaxNamed = 12;
+
+// The front of the plan's search. Letters of a long front are evenly spaced, the first and the last
+// point among those that have one. Times and sizes that no run has, such as 0, are left out.
 FrontChart FrontChartOf(const v1::Plan& plan);
 
 struct FrontAxes {

@@ -202,7 +202,7 @@ class FrontPicture {
     }
   }
 
-  // What marks and lines mean, in two lines.
+  // The meaning of marks and lines, in two lines.
   void DrawKeys() {
     const auto key = [this](double x, int line, const std::string& text) -> SvgPoint {
       const double y = kFrontKeys + kFrontKeyLine * line;

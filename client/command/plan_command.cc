@@ -96,7 +96,7 @@ constexpr char kHelp[] =
 
 constexpr char kSearchHelp[] =
     "The fastest layout that fits, the next nine, and the least memory for a step of each length,\n"
-    "which --svg draws. Flags are those of sextant plan: sizes that they give are kept, the others\n"
+    "which --svg draws. Flags are those of sextant plan: sizes that they give are kept, the rest\n"
     "chosen among those that divide the devices, tensor parallel ranks within a server.\n"
     "docs/search.md has the whole space. The exit code is that of the first layout's plan.\n"
     "\n"
@@ -216,9 +216,7 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
 // Why a search has no front to draw.
 const char* WhyNoFront(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   if (!plan.has_search()) return "nothing was searched for";
-  return request.options().view() == v1::PLAN_VIEW_FULL
-             ? "no layout fits"
-             : "a BASIC view has none: ask for options.view FULL";
+  return request.options().view() == v1::PLAN_VIEW_FULL ? "no layout fits" : "it takes --view=full";
 }
 
 absl::Status DrawFront(const v1::PlanRunRequest& request, const v1::Plan& plan,

@@ -157,6 +157,17 @@ TEST(Search, WithoutALayoutThatFitsIsNoDrawing) {
   }
 }
 
+TEST(Search, DrawsNoBasicView) {
+  v1::PlanRunResponse response = SampleResponse();
+  *response.mutable_plan()->mutable_search() = SampleFront().search();
+  response.mutable_plan()->mutable_search()->clear_front();
+  const FakeServer server(Answers(response));
+  const Ran ran = RunWith({"search", "toy", "--view=basic", "--svg",
+                           testing::TempDir() + "/no_front.svg", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("that fit: it takes --view=full"));
+}
+
 TEST(Plan, PrintsJsonThatReadsBackAsTheResponse) {
   const FakeServer server(Answers(SampleThatDoesNotFit()));
   const Ran ran = RunWith({"plan", "toy", "--output=json", "--address", server.address()});

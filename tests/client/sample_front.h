@@ -13,9 +13,9 @@ namespace sextant::client {
 // (GiB), the first of them chosen. Intervals go from 10 % below to 20 % above.
 v1::Plan PlanWithFront(const std::vector<std::pair<double, double>>& points);
 
-// Of 10, 12 and 20 s in 70, 60 and 30 GiB; the first is the tie. The second is tensor 4 (sequence
-// parallel) x context 2 x pipeline 2 x data 4 with recomputed norms, ZeRO stage 1; the others one
-// tensor parallel rank on 64 data parallel ones.
+// A front of 10, 12 and 20 s in 70, 60 and 30 GiB; the first is the tie. The second is tensor 4
+// (sequence parallel) x context 2 x pipeline 2 x data 4 with recomputed norms, ZeRO stage 1; the
+// others one tensor parallel rank on 64 data parallel ones.
 v1::Plan SampleFront();
 
 }  // namespace sextant::client
