@@ -23,10 +23,10 @@ std::string Pattern(uint8_t dots) {
 
 constexpr double kMaxLinearTicks = 8;
 
-double LinearTickStep(double end) {
-  const double power = std::pow(10.0, std::floor(std::log10(end / kMaxLinearTicks)));
+double LinearTickStep(double span) {
+  const double power = std::pow(10.0, std::floor(std::log10(span / kMaxLinearTicks)));
   for (const double step : {1.0, 2.0, 5.0}) {
-    if (end / (step * power) <= kMaxLinearTicks) return step * power;
+    if (span / (step * power) <= kMaxLinearTicks) return step * power;
   }
   return 10 * power;
 }
@@ -56,12 +56,14 @@ std::string PowerText(int exponent) {
                       kAxisPrefixes[exponent / 3]);
 }
 
-std::vector<double> LinearTicks(double end) {
-  const double step = LinearTickStep(end);
+std::vector<double> LinearAxis::Ticks() const {
+  const double step = LinearTickStep(high - low);
   std::vector<double> ticks;
-  for (int i = 0; i * step <= end; ++i) ticks.push_back(i * step);
+  for (double i = std::ceil(low / step); i * step <= high; ++i) ticks.push_back(i * step);
   return ticks;
 }
+
+std::vector<double> LinearTicks(double end) { return LinearAxis{0, end}.Ticks(); }
 
 BrailleCanvas::BrailleCanvas(int columns, int rows)
     : columns_(columns),

@@ -25,12 +25,23 @@ struct LogAxis {
   std::vector<int> Ticks(int most) const;
 };
 
+// From `low` to `high`, low < high.
+struct LinearAxis {
+  double low = 0;
+  double high = 1;
+
+  // 0 at the low end and 1 at the high end; below 0 or above 1 outside the axis.
+  double Fraction(double value) const { return (value - low) / (high - low); }
+
+  // Multiples of 1, 2 or 5 times a power of ten, at most eight and the one at the low end.
+  std::vector<double> Ticks() const;
+};
+
 // 10^exponent with an SI prefix, "100 T", where there is one; from 0.001 to 1 as a decimal, "0.01";
 // else "1e27".
 std::string PowerText(int exponent);
 
-// Ticks of a linear axis from 0 to `end`, above 0: multiples of 1, 2 or 5 times a power of ten, at
-// most eight and the one at 0.
+// Ticks of a linear axis from 0 to `end`, above 0.
 std::vector<double> LinearTicks(double end);
 
 class BrailleCanvas {

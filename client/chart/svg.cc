@@ -38,6 +38,7 @@ std::string MarkPath(SvgMark mark, const SvgPoint& at) {
   const double s = kMarkSize;
   switch (mark) {
     case SvgMark::kDisc:
+    case SvgMark::kDot:
       break;
     case SvgMark::kSquare:
       return absl::StrFormat("M%.1f %.1fh%.1fv%.1fh%.1fz", at.x - s, at.y - s, 2 * s, 2 * s,
@@ -49,7 +50,7 @@ std::string MarkPath(SvgMark mark, const SvgPoint& at) {
       return absl::StrFormat("M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f", at.x - s, at.y - s, 2 * s,
                              2 * s, -2 * s, -2 * s, 2 * s);
   }
-  const double r = 0.6 * s;
+  const double r = (mark == SvgMark::kDot ? 0.2 : 0.6) * s;
   return absl::StrFormat("M%.1f %.1fa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 %.1f 0z", at.x - r,
                          at.y, r, r, 2 * r, r, r, -2 * r);
 }
@@ -132,9 +133,16 @@ void SvgWriter::Text(const SvgText& text) {
       text.bold ? " font-weight=\"bold\"" : "", turn, XmlEscaped(text.text));
 }
 
-void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color) {
-  absl::StrAppendFormat(&body_, "<path d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"/>\n",
-                        MarkPath(mark, at), mark == SvgMark::kDisc ? color : "none", color);
+void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color,
+                     const std::string& tooltip) {
+  const bool filled = mark == SvgMark::kDisc || mark == SvgMark::kDot;
+  absl::StrAppendFormat(&body_, "<path d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"",
+                        MarkPath(mark, at), filled ? color : "none", color);
+  if (tooltip.empty()) {
+    absl::StrAppend(&body_, "/>\n");
+  } else {
+    absl::StrAppend(&body_, "><title>", XmlEscaped(tooltip), "</title></path>\n");
+  }
 }
 
 void SvgWriter::Whisker(double low, double high, double y, SvgEnd end) {

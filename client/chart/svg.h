@@ -36,7 +36,7 @@ struct SvgText {
 };
 
 // The mark of a point. Marks differ without colour, and of two that overlap both can be seen.
-enum class SvgMark { kDisc, kSquare, kTriangle, kCross };
+enum class SvgMark { kDisc, kSquare, kTriangle, kCross, kDot };
 
 // The hatching of an area, in addition to its colour: hatches differ without colour.
 enum class SvgHatch { kNone, kRising, kFalling, kCrossed, kGrid, kHorizontal, kVertical, kDots };
@@ -63,7 +63,8 @@ class SvgWriter {
   // A rectangle with a thin outline.
   void Rectangle(const SvgArea& area, const SvgFill& fill);
   void Text(const SvgText& text);
-  void Mark(SvgMark mark, const SvgPoint& at, const char* color);
+  // Viewers show `tooltip` where the mouse is over the mark; "" for none.
+  void Mark(SvgMark mark, const SvgPoint& at, const char* color, const std::string& tooltip = "");
   // An interval: a horizontal line from `low`, with a cap, to `high`. It is on white, or hatching
   // would hide it.
   void Whisker(double low, double high, double y, SvgEnd end = SvgEnd::kCap);

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/chart/front_svg.h"
 #include "client/chart/step_svg.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
@@ -94,16 +95,16 @@ constexpr char kHelp[] =
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
 constexpr char kSearchHelp[] =
-    "The fastest layout that fits, and the next nine. Flags are those of sextant plan: sizes that\n"
-    "they give are kept, the others chosen among those that divide the devices, tensor parallel\n"
-    "ranks within a server. docs/search.md has the whole space. The exit code is that of the "
-    "first\n"
-    "layout's plan.\n"
+    "The fastest layout that fits, the next nine, and the least memory for a step of each length,\n"
+    "which --svg draws. Flags are those of sextant plan: sizes that they give are kept, the rest\n"
+    "chosen among those that divide the devices, tensor parallel ranks within a server.\n"
+    "docs/search.md has the whole space. The exit code is that of the first layout's plan.\n"
     "\n"
     "Examples:\n"
-    "  Of all layouts:\n"
+    "  Of all layouts, with a picture of step time against memory:\n"
     "    sextant search llama-3.1-70b --tokens=15T --accelerator=h100-sxm --node-type=dgx-h100 \\\n"
-    "        --devices=64 --gbs=128 --sequence-length=8192 --framework=megatron-lm\n"
+    "        --devices=64 --gbs=128 --sequence-length=8192 --framework=megatron-lm \\\n"
+    "        --svg=layouts.svg\n"
     "  Of those with eight tensor parallel ranks, for a program:\n"
     "    sextant --output=json search llama-3.1-70b --tokens=15T --accelerator=h100-sxm \\\n"
     "        --node-type=dgx-h100 --devices=64 --gbs=128 --sequence-length=8192 --tp=8\n";
@@ -212,6 +213,22 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
   return WriteText(file, StepSvg(request, plan));
 }
 
+// Why a search has no front to draw.
+const char* WhyNoFront(const v1::PlanRunRequest& request, const v1::Plan& plan) {
+  if (!plan.has_search()) return "nothing was searched for";
+  return request.options().view() == v1::PLAN_VIEW_FULL ? "no layout fits" : "it takes --view=full";
+}
+
+absl::Status DrawFront(const v1::PlanRunRequest& request, const v1::Plan& plan,
+                       const std::string& file) {
+  const FrontChart chart = FrontChartOf(plan);
+  if (chart.points.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--svg draws the time and memory of layouts that fit: ", WhyNoFront(request, plan)));
+  }
+  return WriteText(file, FrontSvg(chart));
+}
+
 // Fills `*request` and asks the server for its plan.
 grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams,
                  v1::PlanRunRequest* request, v1::PlanRunResponse* response) {
@@ -235,7 +252,8 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
 absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
                         const v1::Plan& plan, const LauncherFile& emitted) {
   if (!flags.svg_file.empty()) {
-    const absl::Status drawn = DrawStep(request, plan, flags.svg_file);
+    const absl::Status drawn = flags.layouts ? DrawFront(request, plan, flags.svg_file)
+                                             : DrawStep(request, plan, flags.svg_file);
     if (!drawn.ok()) return drawn;
   }
   if (flags.emission.file.empty()) return absl::OkStatus();
@@ -353,6 +371,10 @@ void AddSearch(CLI::App* app, CommandLine* line) {
   CLI::App* command = AddCommand("search", "List the fastest layouts that fit", kSearchHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  command
+      ->add_option("--svg", flags->svg_file,
+                   "draw the front of step time and memory into this file")
+      ->type_name("FILE");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return Run(*flags, read, streams);
   });

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/chart/front_chart.h"
 #include "client/chart/step_chart.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/amounts.h"
@@ -287,7 +288,7 @@ std::string DerivationSection(const v1::Plan& plan) {
 }
 
 std::string LayoutsText(const v1::Plan& plan) {
-  return absl::StrCat(Headline(plan), SearchSection(plan));
+  return absl::StrCat(Headline(plan), SearchSection(plan), FrontSection(plan));
 }
 
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {

@@ -12,7 +12,7 @@ namespace sextant::client {
 // The plan in `response`, headline first; the ages of measured rates are as of `now`.
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now);
 
-// Its headline, and the layouts that a search found.
+// Its headline, and the layouts that a search found, with the front of time and memory.
 std::string LayoutsText(const v1::Plan& plan);
 
 // Sections of the plan. Each starts with an empty line and its title.

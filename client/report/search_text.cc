@@ -1,5 +1,6 @@
 #include "client/report/search_text.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -41,21 +42,6 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
     absl::StrAppend(&out, "; others were not looked at: --search=exhaustive does");
   }
   return absl::StrCat(out, ".");
-}
-
-// "none", "norms+acts", "full by 4".
-std::string RecomputeWords(const v1::LayoutOption& option) {
-  const auto& kernels = option.layout().kernels();
-  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
-    const int64_t layers = kernels.recomputed_layers_per_block();
-    return layers > 1 ? absl::StrCat("full by ", layers) : "full";
-  }
-  std::vector<absl::string_view> parts;
-  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) parts.push_back("selective");
-  if (kernels.recompute_norm_outputs()) parts.push_back("norms");
-  if (kernels.recompute_activation_function()) parts.push_back("acts");
-  if (kernels.recompute_latent_up_projections()) parts.push_back("latents");
-  return parts.empty() ? "none" : absl::StrJoin(parts, "+");
 }
 
 std::string ScheduleWords(const v1::RunLayout& layout) {
@@ -123,6 +109,44 @@ void AddRecomputeFlags(const v1::LayoutOption& option, std::vector<std::string>&
 }
 
 }  // namespace
+
+std::string RecomputeWords(const v1::LayoutOption& option) {
+  const auto& kernels = option.layout().kernels();
+  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
+    const int64_t layers = kernels.recomputed_layers_per_block();
+    return layers > 1 ? absl::StrCat("full by ", layers) : "full";
+  }
+  std::vector<absl::string_view> parts;
+  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) parts.push_back("selective");
+  if (kernels.recompute_norm_outputs()) parts.push_back("norms");
+  if (kernels.recompute_activation_function()) parts.push_back("activations");
+  if (kernels.recompute_latent_up_projections()) parts.push_back("latents");
+  return parts.empty() ? "none" : absl::StrJoin(parts, "+");
+}
+
+std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
+  const v1::RunLayout& layout = option.layout();
+  const v1::ParallelLayout& sizes = layout.parallel();
+  const int64_t tensor = std::max<int64_t>(1, sizes.tensor_parallel_size());
+  const int64_t context = std::max<int64_t>(1, layout.context_parallel_size());
+  const int64_t pipeline = std::max<int64_t>(1, sizes.pipeline_parallel_size());
+  std::vector<std::string> out = {absl::StrCat("tp ", tensor)};
+  const auto add = [&out](absl::string_view name, int64_t size) {
+    if (size > 1) out.push_back(absl::StrCat(name, " ", size));
+  };
+  if (layout.sequence_parallel()) out.push_back("sp");
+  add("cp", context);
+  out.push_back(absl::StrCat("pp ", pipeline));
+  add("vpp", sizes.virtual_stage_count());
+  add("ep", sizes.expert_parallel_size());
+  add("etp", sizes.expert_tensor_parallel_size());
+  // One after the other: their product may overflow.
+  out.push_back(absl::StrCat("dp ", device_count / tensor / context / pipeline));
+  if (ZeroOf(layout) > 0) out.push_back(absl::StrCat("zero ", Sharing(layout)));
+  out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
+  if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
+  return absl::StrJoin(out, " ");
+}
 
 std::string LayoutFlags(const v1::LayoutOption& option) {
   const v1::RunLayout& layout = option.layout();

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_CLIENT_REPORT_SEARCH_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_SEARCH_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "sextant/v1/layout_search.pb.h"
@@ -12,6 +13,13 @@ namespace sextant::client {
 // What was considered, and the best layouts as a table. Starts with an empty line and its title; ""
 // where nothing was searched for.
 std::string SearchSection(const v1::Plan& plan);
+
+// "none", "norms+activations", "full by 4".
+std::string RecomputeWords(const v1::LayoutOption& option);
+
+// "tp 4 sp pp 8 vpp 10 dp 2 zero 1 mbs 1": tensor, pipeline and data parallel size and micro-batch;
+// the rest where it isn't 1 or off, and a schedule other than 1F1B.
+std::string LayoutName(const v1::LayoutOption& option, int64_t device_count);
 
 // "--tp=8 --pp=4 ...": the flags that give what a search chooses.
 std::string LayoutFlags(const v1::LayoutOption& option);

@@ -102,7 +102,8 @@ std::string Table::Line(const std::vector<std::string>& cells,
                     columns_[i] == Align::kLeft ? pad : "");
   }
   if (!wraps || cells.back().empty()) return EndLine(line);
-  if (WidthOf(line) + kMinWrapWidth <= kTextWidth) return Wrap(line, cells.back(), WidthOf(line));
+  const size_t needed = std::min(kMinWrapWidth, widths.back());
+  if (WidthOf(line) + needed <= kTextWidth) return Wrap(line, cells.back(), WidthOf(line));
   const size_t below = indent_ + 4;
   return absl::StrCat(EndLine(line), Wrap(std::string(below, ' '), cells.back(), below));
 }

@@ -33,6 +33,15 @@ TEST(LogAxis, HasFewTicks) {
   }
 }
 
+TEST(LinearAxis, HasTicksBetweenItsEnds) {
+  EXPECT_DOUBLE_EQ((LinearAxis{.low = 10, .high = 30}).Fraction(15), 0.25);
+  EXPECT_THAT((LinearAxis{.low = 9.6, .high = 20.4}).Ticks(), ElementsAre(10, 12, 14, 16, 18, 20));
+  EXPECT_THAT((LinearAxis{.low = 61, .high = 64}).Ticks(),
+              ElementsAre(61, 61.5, 62, 62.5, 63, 63.5, 64));
+  EXPECT_THAT((LinearAxis{.low = 2e9, .high = 6.5e9}).Ticks(),
+              ElementsAre(2e9, 3e9, 4e9, 5e9, 6e9));
+}
+
 TEST(PowerText, HasSiPrefixes) {
   const std::pair<int, const char*> cases[] = {
       {0, "1"},     {1, "10"},     {2, "100"},   {3, "1 k"},    {5, "100 k"}, {6, "1 M"},

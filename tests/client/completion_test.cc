@@ -143,7 +143,7 @@ TEST(BashCompletion, KnowsLayouts) {
   EXPECT_THAT(BashOffers({"sextant", "memory", "--net"}), IsEmpty());
   EXPECT_THAT(BashOffers({"sextant", "memory", "--software"}), IsEmpty());
   const std::string file = ScriptFile("bash");
-  for (const char* command : {"memory", "plan"}) {
+  for (const char* command : {"memory", "plan", "search"}) {
     EXPECT_THAT(BashOffers({"sextant", command, "--svg", file.substr(0, file.size() - 2)}),
                 Contains(file));
   }

@@ -15,6 +15,7 @@
 
 #include "client/io/call.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/sample_front.h"
 #include "tests/client/sample_plan.h"
 
 namespace sextant::client {
@@ -125,6 +126,46 @@ TEST(Plan, WithoutAStepIsNoDrawing) {
     EXPECT_THAT(ran.err, HasSubstr(words));
     EXPECT_FALSE(std::ifstream(file).good());
   }
+}
+
+TEST(Search, DrawsItsFrontIntoAFile) {
+  v1::PlanRunResponse response = SampleResponse();
+  *response.mutable_plan()->mutable_search() = SampleFront().search();
+  const FakeServer server(Answers(response));
+  const std::string file = testing::TempDir() + "/front.svg";
+  const Ran ran = RunWith({"search", "toy", "--svg", file, "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("\nTime against memory\n"));
+  std::ifstream in(file);
+  std::stringstream svg;
+  svg << in.rdbuf();
+  EXPECT_THAT(svg.str(), HasSubstr(">Time against memory: toy, 8 x h100-sxm<"));
+}
+
+TEST(Search, WithoutALayoutThatFitsIsNoDrawing) {
+  v1::PlanRunResponse searched = SampleThatDoesNotFit();
+  searched.mutable_plan()->mutable_search()->mutable_chosen();
+  const std::string file = testing::TempDir() + "/no_front.svg";
+  for (const auto& [answer, words] : {std::pair{searched, "that fit: no layout fits"},
+                                      {SampleResponse(), "that fit: nothing was searched for"}}) {
+    const FakeServer server(Answers(answer));
+    const Ran ran = RunWith({"search", "toy", "--svg", file, "--address", server.address()});
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(words));
+    EXPECT_FALSE(std::ifstream(file).good());
+  }
+}
+
+TEST(Search, DrawsNoBasicView) {
+  v1::PlanRunResponse response = SampleResponse();
+  *response.mutable_plan()->mutable_search() = SampleFront().search();
+  response.mutable_plan()->mutable_search()->clear_front();
+  const FakeServer server(Answers(response));
+  const Ran ran = RunWith({"search", "toy", "--view=basic", "--svg",
+                           testing::TempDir() + "/no_front.svg", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("that fit: it takes --view=full"));
 }
 
 TEST(Plan, PrintsJsonThatReadsBackAsTheResponse) {

@@ -86,6 +86,15 @@ TEST(SearchSection, SaysThatOthersWereNotLookedAt) {
   EXPECT_EQ(SearchSection(v1::Plan()), "");
 }
 
+// 384 devices: 4 x 2 x 3 = 24 share a replica of the first.
+TEST(LayoutName, HasSizesAboveOne) {
+  const v1::Plan plan = Sample();
+  EXPECT_EQ(LayoutName(plan.search().chosen(), 384), "tp 4 sp cp 2 pp 3 dp 16 zero 1 mbs 1 zb-h1");
+  EXPECT_EQ(LayoutName(plan.search().alternatives(0), 384),
+            "tp 1 pp 1 ep 8 dp 384 zero 3 by 8 mbs 4");
+  EXPECT_EQ(LayoutName(v1::LayoutOption(), 0), "tp 1 pp 1 dp 0 mbs 1");
+}
+
 TEST(LayoutFlags, GiveAllThatIsChosen) {
   const v1::Plan plan = Sample();
   EXPECT_EQ(LayoutFlags(plan.search().chosen()),

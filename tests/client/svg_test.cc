@@ -37,6 +37,7 @@ TEST(SvgWriter, WritesWhatItIsGiven) {
             .bold = true});
   svg.Mark(SvgMark::kDisc, {7, 8}, "#0072b2");
   svg.Mark(SvgMark::kSquare, {7, 8}, "#d55e00");
+  svg.Mark(SvgMark::kDot, {7, 8}, "#009e73", "a<b");
   const std::string document = svg.Document();
   EXPECT_THAT(document, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
   EXPECT_THAT(document, HasSubstr("viewBox=\"0 0 800 500\""));
@@ -47,6 +48,8 @@ TEST(SvgWriter, WritesWhatItIsGiven) {
                                   "fill=\"#222222\" font-weight=\"bold\" "
                                   "transform=\"rotate(-90.0 5.0 6.0)\">a&lt;b</text>"));
   EXPECT_THAT(document, HasSubstr("fill=\"#0072b2\""));
+  EXPECT_THAT(document, HasSubstr("fill=\"#009e73\" stroke=\"#009e73\" stroke-width=\"2\">"
+                                  "<title>a&lt;b</title></path>"));
   // A square is hollow, so that a disc in its middle shows.
   EXPECT_THAT(document, HasSubstr("fill=\"none\" stroke=\"#d55e00\""));
   EXPECT_EQ(document.substr(document.size() - 7), "</svg>\n");

@@ -38,6 +38,15 @@ TEST(Table, PutsACrampedColumnBelow) {
   EXPECT_EQ(table.Text(), absl::StrCat(std::string(90, 'k'), "\n    a citation\n"));
 }
 
+// It need not be wide where no cell is.
+TEST(Table, KeepsANarrowColumnInItsRow) {
+  Table table(0, {Align::kLeft, Align::kLeft});
+  table.AddRow({std::string(90, 'k'), "1f1b"});
+  table.AddRow({"a", "dual"});
+  EXPECT_EQ(table.Text(),
+            absl::StrCat(std::string(90, 'k'), "  1f1b\na", std::string(91, ' '), "dual\n"));
+}
+
 TEST(Table, CutsWhatCannotWrap) {
   Table table(0, {Align::kLeft, Align::kRight});
   table.AddRow({std::string(200, 'k'), "1"});
