@@ -14,6 +14,8 @@
 namespace sextant {
 namespace {
 
+// Layouts that one shard takes in a row: they share much, and far ones differ in what they take.
+constexpr size_t kShardBlock = 1024;
 constexpr int64_t kMaxGlobalBatch = 1'000'000'000'000;  // as a layout's
 
 // The run without anything that only its answer needs.
@@ -264,12 +266,10 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
       ChoicesOf(space, bounded, shard.times_all, out, heaviest);
   if (shard.index > 0) out = {.exhaustive = out.exhaustive};  // the first shard counts for all
   out.layer_count = space.layer_count;
-  const auto count = static_cast<int64_t>(choices.size());
-  const int64_t end = count * (shard.index + 1) / shard.count;
-  for (int64_t i = count * shard.index / shard.count; i < end; ++i) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        const absl::optional<LayoutOption> option,
-        evaluator.Evaluate(choices[static_cast<size_t>(i)], space.layer_count, shard.times_all));
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (static_cast<int64_t>(i / kShardBlock) % shard.count != shard.index) continue;
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
+                             evaluator.Evaluate(choices[i], space.layer_count, shard.times_all));
     if (!option.has_value()) {
       ++out.pruned[static_cast<size_t>(Pruned::kRefused)];
       continue;

@@ -34,6 +34,40 @@ v1::PlanRunRequest Request() {
   return request;
 }
 
+// With memory and time of a layout.
+v1::PlanRunRequest LaidOut(const char* preset, int64_t devices, int64_t tensor, int64_t pipeline) {
+  v1::PlanRunRequest request = Request();
+  request.mutable_model()->set_preset(preset);
+  request.mutable_training()->set_sequence_length(8192);
+  request.mutable_cluster()->set_device_count(devices);
+  request.mutable_cluster()->set_node_type("dgx-h100");
+  v1::RunLayout& layout = *request.mutable_layout();
+  layout.set_global_batch_size(devices);
+  layout.mutable_parallel()->set_tensor_parallel_size(tensor);
+  layout.mutable_parallel()->set_pipeline_parallel_size(pipeline);
+  layout.mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_OPTIMIZER);
+  layout.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
+  request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+  return request;
+}
+
+v1::PlanRunRequest LaidOutExperts() {
+  v1::PlanRunRequest request = LaidOut("deepseek-v3", 2048, 1, 16);
+  v1::ParallelLayout& sizes = *request.mutable_layout()->mutable_parallel();
+  sizes.set_expert_parallel_size(64);
+  for (int i = 0; i < 16; ++i) sizes.add_layers_per_chunk(i < 13 ? 4 : 3);
+  return request;
+}
+
+// The layout is searched for, among 20,000.
+v1::PlanRunRequest Open() {
+  v1::PlanRunRequest request = LaidOut("llama-3.1-70b", 512, 1, 1);
+  request.mutable_layout()->clear_parallel();
+  request.mutable_layout()->clear_sharding();
+  request.mutable_options()->clear_search();
+  return request;
+}
+
 v1::PlanRunRequest RequestOnCalibrations() {
   v1::PlanRunRequest request = Request();
   request.mutable_cluster()->clear_device();
@@ -152,8 +186,10 @@ class Child {
   int address_in_ = -1;
 };
 
-// Calibrations make a call so long that fewer of them are as many samples of the clock.
+// Calibrations and searches make a call so long that fewer of them are as many samples of the
+// clock.
 constexpr int kCalibratedCallsShare = 20;
+constexpr int kSearchedCallsShare = 400;
 
 struct Sample {
   double calls_per_second;
@@ -206,9 +242,16 @@ int Main(int rounds, int calls, int in_flight) {
   add("empty", ServeEmpty);
   add("ready answer", ServeReadyAnswer);
   add("PlanRun", ServeSextant);
-  add("calibrations", ServeSextant);
-  contestants.back().request = RequestOnCalibrations();
-  contestants.back().calls = std::max(1, calls / kCalibratedCallsShare);
+  const auto ask = [&](const char* name, v1::PlanRunRequest request, int share) {
+    add(name, ServeSextant);
+    contestants.back().request = std::move(request);
+    contestants.back().calls = std::max(1, calls / share);
+  };
+  ask("70B layout", LaidOut("llama-3.1-70b", 64, 8, 4), 1);
+  ask("405B layout", LaidOut("llama-3.1-405b", 896, 8, 14), 1);
+  ask("V3 layout", LaidOutExperts(), 1);
+  ask("open layout", Open(), kSearchedCallsShare);
+  ask("calibrations", RequestOnCalibrations(), kCalibratedCallsShare);
   for (Contestant& c : contestants) c.address = c.child->ReadAddress();
   for (int round = 0; round <= rounds; ++round) {  // round 0 warms up
     for (Contestant& c : contestants) {
@@ -217,8 +260,9 @@ int Main(int rounds, int calls, int in_flight) {
     }
   }
   std::printf(
-      "median of %d rounds of %d calls (%d with calibrations), %d in flight, loopback TCP\n",
-      rounds, calls, contestants.back().calls, in_flight);
+      "median of %d rounds of %d calls (%d with calibrations, %d of an open layout), %d in flight, "
+      "loopback TCP\n",
+      rounds, calls, contestants.back().calls, std::max(1, calls / kSearchedCallsShare), in_flight);
   std::printf("%-13s %9s %6s %20s %6s\n", "handler", "calls/s", "ratio", "server CPU us/call",
               "ratio");
   const Sample empty = Median(contestants.front().samples);
