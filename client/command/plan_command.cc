@@ -239,7 +239,9 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   if (flags.layouts && request->options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
     request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   }
-  SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
+  // Else the service searches where it can time layouts at all.
+  const bool servers = !request->cluster().node_type().empty() || request->cluster().has_network();
+  if (servers) SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
   StartNow(streams.now(), request);
   status = Call(line.server, &v1::PlanningService::Stub::PlanRun, *request, response);
   if (status.ok() && !ExitCodeOfVerdict(response->plan().verdict()).has_value()) {

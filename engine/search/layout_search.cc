@@ -294,7 +294,8 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {
   if (!outcome.untimed.field.empty()) {
     return InvalidField(outcome.untimed.field,
-                        absl::StrCat("is needed to compare layouts: ", outcome.untimed.why));
+                        absl::StrCat("is needed to compare layouts: ", outcome.untimed.why,
+                                     "; options.search NONE plans the layout as it is"));
   }
   const LayoutOption* const chosen = !outcome.best.empty()          ? &outcome.best.front()
                                      : outcome.smallest.has_value() ? &*outcome.smallest

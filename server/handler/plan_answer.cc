@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/note.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
 #include "engine/search/layout_search.h"
@@ -35,6 +37,23 @@ absl::StatusOr<std::string> AnswerLayout(const RunSpec& run, FieldViolations vio
   return Fill(run, std::move(plan), metrics, out);
 }
 
+// Plans the state of `run` alone, since no layout of it can be timed.
+absl::StatusOr<std::string> AnswerState(const RunSpec& run, const MissingField& untimed,
+                                        CallWork& work, Metrics& metrics, v1::Plan* out) {
+  RunSpec state = run;
+  state.layout.reset();
+  state.options.search = SearchExtent::kNone;
+  state.options.include_ledger = false;
+  state.options.include_operations = false;
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(state, {}, work));
+  plan.notes.push_back(
+      {.kind = NoteKind::kStepNotPredicted,
+       .text = absl::StrCat("No layout was searched for, and state alone is planned: ", untimed.why,
+                            "."),
+       .fields = {untimed.field}});
+  return Fill(state, std::move(plan), metrics, out);
+}
+
 absl::StatusOr<SearchOutcome> Search(PlanQuestion& question, CallWork& work) {
   if (question.workers == nullptr) {
     return SearchLayouts(question.run, {}, std::move(question.violations), work);
@@ -47,12 +66,8 @@ absl::StatusOr<std::string> AnswerSearch(PlanQuestion question, CallWork& work, 
                                          v1::Plan* out) {
   SEXTANT_ASSIGN_OR_RETURN(SearchOutcome found, Search(question, work));
   metrics.layouts_considered().Increment(static_cast<double>(found.considered));
-  const bool none =
-      !found.untimed.field.empty() || (found.best.empty() && !found.smallest.has_value());
-  if (none && SearchesByDefault(question.request)) {
-    RunSpec given = question.run;
-    given.options.search = SearchExtent::kNone;
-    return AnswerLayout(given, {}, work, metrics, out);
+  if (!found.untimed.field.empty() && SearchesByDefault(question.request)) {
+    return AnswerState(question.run, found.untimed, work, metrics, out);
   }
   SEXTANT_ASSIGN_OR_RETURN(SearchedPlan best, PlanBest(question.run, std::move(found), work));
   std::string fingerprint = Fill(*best.run, std::move(best.plan), metrics, out);

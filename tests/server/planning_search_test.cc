@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/server/planning_server.h"
@@ -100,14 +101,21 @@ TEST(PlanningServiceSearch, IsBoundedByDefaultWhereTheLayoutIsOpen) {
   EXPECT_EQ(Refusal(unknown_length).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// Without servers that are known, no step is predicted: the plan is of the layout as it is.
-TEST(PlanningServiceSearch, PlansTheLayoutGivenWhereTheDefaultTimesNone) {
+// Without servers that are known, no step is predicted: the default plans state alone, and says
+// why; a search that was asked for is refused.
+TEST(PlanningServiceSearch, PlansStateAloneWhereTheDefaultCanTimeNothing) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
   request.mutable_cluster()->mutable_device()->set_accelerator("rtx-3090");
   request.mutable_cluster()->clear_node_type();
   const v1::Plan plan = Answer(request).plan();
   EXPECT_FALSE(plan.has_search());
-  EXPECT_TRUE(plan.has_memory());
+  EXPECT_EQ(plan.verdict(), v1::VERDICT_STATE_FITS);
+  EXPECT_TRUE(std::any_of(plan.warnings().begin(), plan.warnings().end(), [](const auto& each) {
+    return each.text().find("No layout was searched for") != std::string::npos;
+  }));
+  request.mutable_options()->set_search(v1::LAYOUT_SEARCH_BOUNDED);
+  EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.node_type"));
 }
 
 TEST(PlanningServiceSearch, TensorGroupsCrossServersWhereAskedFor) {
