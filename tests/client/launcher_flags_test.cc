@@ -106,9 +106,9 @@ TEST(Emit, WritesTheLayoutThatASearchChose) {
   *chosen->mutable_layout() = DenseLaunch().request.layout();
   chosen->mutable_layout()->mutable_parallel()->set_tensor_parallel_size(4);
   chosen->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
-  const Ran ran =
-      server.Run({"plan", "toy", "--tokens=1M", "--accelerator=h100-sxm", "--devices=64",
-                  "--gbs=128", "--sequence-length=4096", "--emit=megatron"});
+  const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--accelerator=h100-sxm",
+                              "--devices=64", "--node-type=dgx-h100", "--gbs=128",
+                              "--sequence-length=4096", "--emit=megatron"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("--tensor-model-parallel-size 4\n"));
   EXPECT_THAT(ran.out, HasSubstr("--recompute-granularity selective\n"));
