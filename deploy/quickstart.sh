@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh clone on a bare Debian bookworm to a measurement and two plans: installs what is
-# needed, builds the programs, starts a server that only this host can reach, has it measure this
-# host's processor, plans on what was measured and on a datasheet, stops it.
+# From a fresh clone on a bare Debian bookworm to a measurement, a plan and a search: installs what
+# is needed, builds the programs, starts a server that only this host can reach, has it measure this
+# host's processor, plans on what was measured, searches for a layout, stops it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -82,9 +82,9 @@ headline "planning GPT-2 small on it, from the measured rates: 1e6 tokens in fp3
 run plan gpt2 --tokens=1e6 --sequence-length=1024 --micro-batch-size=1 --compute-data-type=fp32 \
   --device=host --devices=1
 
-headline "planning Llama 3.1 70B from a datasheet: 15e12 tokens on 1,024 H100s"
-run plan llama-3.1-70b --tokens=15e12 --sequence-length=8192 --tp=8 --pp=4 --accelerator=h100-sxm \
-  --devices=1024
+headline "searching for a layout of Llama 3.1 70B on published rates: 15e12 tokens, 1,024 H100s"
+run search llama-3.1-70b --tokens=15e12 --sequence-length=8192 --gbs=1024 --accelerator=h100-sxm \
+  --node-type=dgx-h100 --devices=1024 --framework=megatron-bridge
 
 headline "done in $SECONDS s; stopping the server"
 cat <<TEXT
@@ -93,6 +93,6 @@ To go on by hand:
   sextantd &                  # gRPC on 127.0.0.1:50051, metrics on 127.0.0.1:9464
   sextant probe               # measures this host; later plans use it
   sextant accelerators        # what it knows from datasheets
-  sextant plan --help         # what it can be asked
+  sextant plan --help         # what it can be asked; search, compare, size-cluster, size-model too
   kill %1                     # stops the server
 TEXT
