@@ -75,46 +75,123 @@ void AddSmallest(const LayoutOption& option, absl::optional<LayoutOption>& small
   if (!smallest.has_value() || key(option) < key(*smallest)) smallest = option;
 }
 
-// The choices that are evaluated, in the order of the space; counts the others. Where weights alone
-// exceed every device, `heaviest` is the choice that divides them most.
-std::vector<LayoutChoice> ChoicesOf(const LayoutSpace& space, bool bounded, bool heavy_too,
-                                    SearchOutcome& out, absl::optional<LayoutChoice>& heaviest) {
-  std::vector<LayoutChoice> choices;
-  const auto parts = [](const LayoutChoice& choice) {
-    return std::make_tuple(int64_t{choice.tensor} * choice.pipeline * choice.expert,
-                           choice.recompute, choice.zero_stage, choice.sequence_parallel);
+// One shard's way through the space. Keeps no list of the layouts, of which there may be millions.
+class ShardSearch {
+ public:
+  ShardSearch(LayoutEvaluator& evaluator, SearchShard shard, CallWork& work)
+      : evaluator_(evaluator), space_(evaluator.space()), shard_(shard), work_(work) {
+    out_.layer_count = space_.layer_count;
+  }
+
+  absl::StatusOr<SearchOutcome> Run(bool bounded) {
+    space_.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
+      if (!Count(choice, pruned)) return out_.considered <= kMaxConsidered && status_.ok();
+      const size_t index = kept_++;
+      if (bounded) {
+        KeepIfAmongFirst({GuessOf(choice, space_), index, choice});
+      } else if (IsMine(index)) {
+        status_ = Evaluate(choice);
+      }
+      return status_.ok();
+    });
+    if (out_.considered > kMaxConsidered) out_.considered = kMaxConsidered;
+    if (bounded) EvaluateFirst();
+    if (kept_ == 0 && heaviest_.has_value() && status_.ok()) status_ = Evaluate(*heaviest_);
+    SEXTANT_RETURN_IF_ERROR(status_);
+    if (shard_.index > 0) {  // the first shard counts for all
+      out_.considered = 0;
+      for (const Pruned reason : {Pruned::kBatch, Pruned::kRounds, Pruned::kWeights}) {
+        out_.pruned[static_cast<size_t>(reason)] = 0;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Guessed {
+    double guess = 0;
+    size_t index = 0;
+    LayoutChoice choice = {};
+
+    bool operator<(const Guessed& o) const {
+      return guess != o.guess ? guess < o.guess : index < o.index;
+    }
   };
-  space.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
-    if (out.considered == kMaxConsidered) {
-      out.exhaustive = false;
-      return false;
+  static constexpr size_t kMost = kBoundedEvaluations;
+
+  bool IsMine(size_t index) const {
+    return static_cast<int64_t>(index / kShardBlock) % shard_.count == shard_.index;
+  }
+
+  // Returns true where the layout is left by counting.
+  bool Count(const LayoutChoice& choice, const Pruned* pruned) {
+    status_ = work_.Spend(1);
+    if (++out_.considered > kMaxConsidered) out_.exhaustive = false;
+    if (!status_.ok() || out_.considered > kMaxConsidered) return false;
+    if (pruned == nullptr || (shard_.times_all && *pruned == Pruned::kWeights)) return true;
+    ++out_.pruned[static_cast<size_t>(*pruned)];
+    if (*pruned == Pruned::kWeights) KeepHeaviest(choice);
+    return false;
+  }
+
+  // Where weights alone exceed every device: the choice that divides them most.
+  void KeepHeaviest(const LayoutChoice& choice) {
+    const auto parts = [](const LayoutChoice& of) {
+      return std::make_tuple(int64_t{of.tensor} * of.pipeline * of.expert, of.recompute,
+                             of.zero_stage, of.sequence_parallel);
+    };
+    if (!heaviest_.has_value() || parts(*heaviest_) < parts(choice)) heaviest_ = choice;
+  }
+
+  void KeepIfAmongFirst(const Guessed& guessed) {
+    first_.push_back(guessed);
+    if (first_.size() == 2 * kMost) DropLast();
+  }
+  void DropLast() {
+    std::nth_element(first_.begin(), first_.begin() + kMost, first_.end());
+    first_.resize(kMost);
+  }
+
+  // Evaluates this shard's part of the layouts that the guess puts first, in the order of the
+  // space.
+  void EvaluateFirst() {
+    if (first_.size() > kMost) DropLast();
+    if (kept_ > kMost) out_.exhaustive = false;
+    std::sort(first_.begin(), first_.end(),
+              [](const Guessed& a, const Guessed& b) { return a.index < b.index; });
+    for (size_t i = 0; i < first_.size() && status_.ok(); ++i) {
+      if (IsMine(i)) status_ = Evaluate(first_[i].choice);
     }
-    ++out.considered;
-    const bool kept = pruned == nullptr || (heavy_too && *pruned == Pruned::kWeights);
-    if (!kept) {
-      ++out.pruned[static_cast<size_t>(*pruned)];
-      const bool heavy = *pruned == Pruned::kWeights;
-      if (heavy && (!heaviest.has_value() || parts(*heaviest) < parts(choice))) heaviest = choice;
-    } else {
-      choices.push_back(choice);
+  }
+
+  absl::Status Evaluate(const LayoutChoice& choice) {
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
+                             evaluator_.Evaluate(choice, space_.layer_count, shard_.times_all));
+    if (!option.has_value()) {
+      ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
+      return absl::OkStatus();
     }
-    return true;
-  });
-  const auto most = static_cast<size_t>(kBoundedEvaluations);
-  if (!bounded || choices.size() <= most) return choices;
-  out.exhaustive = false;
-  std::vector<std::pair<double, size_t>> order;
-  order.reserve(choices.size());
-  for (size_t i = 0; i < choices.size(); ++i) order.emplace_back(GuessOf(choices[i], space), i);
-  std::nth_element(order.begin(), order.begin() + static_cast<ptrdiff_t>(most), order.end());
-  order.resize(most);
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<LayoutChoice> first;
-  first.reserve(most);
-  for (const auto& [guess, at] : order) first.push_back(choices[at]);
-  return first;
-}
+    AddSmallest(*option, out_.smallest);
+    if (option->verdict == Verdict::kDoesNotFit) {
+      if (kept_ > 0) ++out_.pruned[static_cast<size_t>(Pruned::kMemory)];
+      return absl::OkStatus();
+    }
+    ++out_.evaluated;
+    AddToBest(*option, out_.best);
+    AddToFront(*option, out_.front);
+    return absl::OkStatus();
+  }
+
+  LayoutEvaluator& evaluator_;
+  const LayoutSpace& space_;
+  const SearchShard shard_;
+  CallWork& work_;
+  absl::Status status_;
+  size_t kept_ = 0;             // layouts that counting left
+  std::vector<Guessed> first_;  // of a bounded search
+  absl::optional<LayoutChoice> heaviest_;
+  SearchOutcome out_;
+};
 
 struct GivenSize {
   absl::string_view field;
@@ -256,39 +333,13 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
   CheckSearch(run, found);
   LayoutEvaluator evaluator(BaseOf(run), work);
   SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found)));
-  const LayoutSpace& space = evaluator.space();
-  SearchOutcome out;
-  out.untimed = evaluator.untimed();
-  if (!out.untimed.field.empty()) return out;
+  if (!evaluator.untimed().field.empty()) {
+    SearchOutcome out;
+    out.untimed = evaluator.untimed();
+    return out;
+  }
   const bool bounded = run.options.search == SearchExtent::kBounded;
-  absl::optional<LayoutChoice> heaviest;
-  const std::vector<LayoutChoice> choices =
-      ChoicesOf(space, bounded, shard.times_all, out, heaviest);
-  if (shard.index > 0) out = {.exhaustive = out.exhaustive};  // the first shard counts for all
-  out.layer_count = space.layer_count;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    if (static_cast<int64_t>(i / kShardBlock) % shard.count != shard.index) continue;
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                             evaluator.Evaluate(choices[i], space.layer_count, shard.times_all));
-    if (!option.has_value()) {
-      ++out.pruned[static_cast<size_t>(Pruned::kRefused)];
-      continue;
-    }
-    AddSmallest(*option, out.smallest);
-    if (option->verdict == Verdict::kDoesNotFit) {
-      ++out.pruned[static_cast<size_t>(Pruned::kMemory)];
-      continue;
-    }
-    ++out.evaluated;
-    AddToBest(*option, out.best);
-    AddToFront(*option, out.front);
-  }
-  if (choices.empty() && heaviest.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                             evaluator.Evaluate(*heaviest, space.layer_count));
-    if (option.has_value()) AddSmallest(*option, out.smallest);
-  }
-  return out;
+  return ShardSearch(evaluator, shard, work).Run(bounded);
 }
 
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {
