@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 namespace {
@@ -36,6 +37,9 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (!run.training.sequence_length.has_value()) {
     violations.Add("training.sequence_length", "is required for options.search");
   }
+  // Of sizes that leave no layout, these are wrong by themselves.
+  if (run.layout.has_value())
+    CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
     violations.Add("layout.global_batch_size",
                    "is required for options.search: the sequences of a step");

@@ -156,20 +156,6 @@ class LayoutCheck {
               FieldViolations& violations)
       : spec_(spec), layout_(layout), path_(path), violations_(violations) {}
 
-  bool RangesAreSound() {
-    const size_t faults = violations_.all().size();
-    violations_.Require(path_, "tensor_parallel_size", layout_.tensor_parallel_size, 1,
-                        kMaxTensorParallelSize);
-    violations_.Require(path_, "pipeline_parallel_size", layout_.pipeline_parallel_size, 1,
-                        kMaxPipelineParallelSize);
-    violations_.Require(path_, "virtual_stage_count", layout_.virtual_stage_count, 1, kMaxChunks);
-    violations_.Require(path_, "expert_parallel_size", layout_.expert_parallel_size, 1,
-                        kMaxExpertParallelSize);
-    violations_.RequireRange(path_, "expert_tensor_parallel_size",
-                             layout_.expert_tensor_parallel_size, 0, kMaxTensorParallelSize);
-    return violations_.all().size() == faults;
-  }
-
   // If accepted, it would be ignored: each rank holds one or more whole heads.
   void CheckSplitHeads() {
     if (!layout_.split_key_value_heads) return;
@@ -316,10 +302,25 @@ class LayoutCheck {
 
 }  // namespace
 
+bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
+                       FieldViolations& violations) {
+  const size_t faults = violations.all().size();
+  violations.Require(path, "tensor_parallel_size", layout.tensor_parallel_size, 1,
+                     kMaxTensorParallelSize);
+  violations.Require(path, "pipeline_parallel_size", layout.pipeline_parallel_size, 1,
+                     kMaxPipelineParallelSize);
+  violations.Require(path, "virtual_stage_count", layout.virtual_stage_count, 1, kMaxChunks);
+  violations.Require(path, "expert_parallel_size", layout.expert_parallel_size, 1,
+                     kMaxExpertParallelSize);
+  violations.RequireRange(path, "expert_tensor_parallel_size", layout.expert_tensor_parallel_size,
+                          0, kMaxTensorParallelSize);
+  return violations.all().size() == faults;
+}
+
 void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,
                  FieldViolations& violations) {
+  if (!CheckLayoutRanges(layout, path, violations)) return;
   LayoutCheck check(spec, layout, path, violations);
-  if (!check.RangesAreSound()) return;
   check.CheckTensors();
   check.CheckSplitHeads();
   check.CheckExperts();

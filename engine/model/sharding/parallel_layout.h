@@ -44,6 +44,10 @@ inline int64_t ExpertTensorParallelSize(const ParallelLayout& layout) {
                                                  : layout.expert_tensor_parallel_size;
 }
 
+// Appends to `violations` the sizes of `layout` that are out of range; true: none is.
+bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
+                       FieldViolations& violations);
+
 // Appends to `violations` all errors of `layout` for `spec`, which has passed CheckArchitecture(),
 // under paths that start with `path` (e.g. "layout"): sizes out of range, layers that don't divide
 // into chunks, and a parallel size that doesn't divide its axis, with the nearest smaller one that

@@ -269,7 +269,7 @@ TEST(LayoutSearch, NamesABatchOutOfRange) {
   }
 }
 
-TEST(LayoutSearch, SizesOutOfRangeLeaveNoLayout) {
+TEST(LayoutSearch, SizesOutOfRangeAreRefusedAndThoseThatDivideNothingLeaveNoLayout) {
   for (const int64_t size : {int64_t{-8}, int64_t{0}, int64_t{3}, int64_t{1} << 32, INT64_MAX}) {
     RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
     run.layout->given = {.tensor = true, .pipeline = true, .expert = true};
@@ -280,7 +280,14 @@ TEST(LayoutSearch, SizesOutOfRangeLeaveNoLayout) {
     run.layout->micro_batch_size = size;
     CallWork work;
     const auto found = SearchLayouts(run, {}, {}, work);
-    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found.ok(), size == 3) << found.status();
+    if (!found.ok()) {
+      for (const char* name : {"tensor", "pipeline", "expert"}) {
+        const std::string field = absl::StrCat("layout.parallel.", name, "_parallel_size: ");
+        EXPECT_THAT(found.status().message(), ::testing::HasSubstr(field));
+      }
+      continue;
+    }
     EXPECT_EQ(found->evaluated, 0) << size;
     EXPECT_FALSE(PlanBest(run, *found, work).ok());
   }
