@@ -53,6 +53,16 @@ void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run) {
   command->final_callback([line, run] { line->run = run; });
 }
 
+void OnceReadOfManyRuns(CLI::App* command, CommandLine* line, const RunCommand& run) {
+  constexpr double kTimeoutSeconds = 120;
+  command->final_callback([command, line, run] {
+    if (command->get_parent()->get_option("--timeout")->empty()) {
+      line->server.timeout_seconds = kTimeoutSeconds;
+    }
+    line->run = run;
+  });
+}
+
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
          const FailureWords& words) {
   CallError error = CallErrorOf(status);

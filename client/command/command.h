@@ -51,6 +51,9 @@ struct CommandLine {
 // CommandLine::run. OnceRead() adds such a callback where nothing is left to check.
 CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app);
 void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run);
+// OnceRead() of a command whose answer takes many plans: waits 120 s for it, unless --timeout is
+// given.
+void OnceReadOfManyRuns(CLI::App* command, CommandLine* line, const RunCommand& run);
 
 // Returns the command line's words for a field of the request, by its path, or for a text that
 // names fields; the input where there are none.

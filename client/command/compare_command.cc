@@ -44,7 +44,6 @@ constexpr char kHelp[] =
     "        --accelerator=h100-sxm --node-type=dgx-h100 --each=tp=1,2,4,8 --each=zero=1,3\n";
 
 constexpr size_t kMaxRuns = 256;
-constexpr double kTimeoutSeconds = 120;
 
 // A flag and the values to plan with.
 struct Axis {
@@ -203,11 +202,8 @@ void AddCompare(CLI::App* app, CommandLine* line) {
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsCompared(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
-  command->final_callback([app, flags, line] {
-    if (app->get_option("--timeout")->empty()) line->server.timeout_seconds = kTimeoutSeconds;
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return Run(*flags, read, streams);
-    };
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
   });
 }
 

@@ -41,7 +41,6 @@ constexpr char kHelp[] =
     "    sextant size-cluster --parameters=70B --tokens=15T --accelerator=h100-sxm --mfu=0.5 \\\n"
     "        --max-duration=144d\n";
 
-constexpr double kTimeoutSeconds = 120;
 constexpr char kOwn[] = "Size";
 
 constexpr FieldFlag kOwnFlags[] = {
@@ -139,11 +138,8 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
-  command->final_callback([app, flags, line] {
-    if (app->get_option("--timeout")->empty()) line->server.timeout_seconds = kTimeoutSeconds;
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return Run(*flags, read, streams);
-    };
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
   });
 }
 

@@ -36,7 +36,6 @@ constexpr char kHelp[] =
     "        --accelerator=h100-sxm --node-type=dgx-h100 --devices=512 --gbs=1024 \\\n"
     "        --sequence-length=8192 --framework=megatron-lm\n";
 
-constexpr double kTimeoutSeconds = 120;
 constexpr char kOwn[] = "Size";
 
 constexpr FieldFlag kOwnFlags[] = {
@@ -89,11 +88,8 @@ void AddSizeModel(CLI::App* app, CommandLine* line) {
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
-  command->final_callback([app, flags, line] {
-    if (app->get_option("--timeout")->empty()) line->server.timeout_seconds = kTimeoutSeconds;
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return Run(*flags, read, streams);
-    };
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/planned_run.h"
 #include "client/report/size_cluster_text.h"
@@ -211,6 +213,23 @@ TEST(SizeModelCommand, FillsItsRequest) {
   EXPECT_EQ(RunCommandOf(server, {"size-model"}).exit_code, kExitDoesNotFit);
   asked.status = FieldInvalid("run.training.token_count", "is required");
   EXPECT_THAT(RunCommandOf(server, {"size-model"}).err, HasSubstr("--tokens: is required"));
+}
+
+// Far from the 10 s of a call that plans one run.
+TEST(SizeModelCommand, WaitsLongerUnlessToldHowLong) {
+  absl::Duration left;
+  const FakeServer server(
+      PlanningHandlers{.size_model = [&](grpc::ServerContext* context, const v1::SizeModelRequest&,
+                                         v1::SizeModelResponse* response) {
+        left = absl::FromChrono(context->deadline()) - absl::Now();
+        *response = SampleModel();
+        return grpc::Status::OK;
+      }});
+  EXPECT_EQ(RunCommandOf(server, {"size-model"}).exit_code, 0);
+  EXPECT_GT(left, absl::Seconds(60));
+  EXPECT_LE(left, absl::Seconds(121));
+  EXPECT_EQ(RunCommandOf(server, {"size-model", "--timeout=1000"}).exit_code, 0);
+  EXPECT_GT(left, absl::Seconds(500));
 }
 
 TEST(SizeModelText, SaysTheShapeAndWhatIsNext) {
