@@ -3,6 +3,8 @@
 // The Debian package has a library too; the headers alone need none at run time.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// The parser of release 3.3 asserts what it then reports as an error of the text ("[=]").
+#define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
 
 #include <cmath>

@@ -194,7 +194,9 @@ class JobBuilder {
 
   void FillPipeline() {
     job_.pipeline.schedule = layout_.schedule;
-    job_.pipeline.micro_batch_count = kMicroBatchesAStage * job_.layout.pipeline_parallel_size;
+    const int64_t stages = job_.layout.pipeline_parallel_size;
+    if (stages < 1 || stages > kMaxPipelineParallelSize) return;  // reported by MemoryModel::Of()
+    job_.pipeline.micro_batch_count = kMicroBatchesAStage * stages;
     if (!layout_.global_batch_size.has_value() || !data_size_known_) return;
     if (micro_batch_size() < 1) return;
     const CheckedInt unit = CheckedInt(micro_batch_size()) * data_size_;
