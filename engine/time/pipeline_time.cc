@@ -5,6 +5,7 @@
 #include "absl/types/optional.h"
 #include "engine/memory/schedule/in_flight.h"
 #include "engine/time/pipeline_formula.h"
+#include "engine/time/pipeline_interleaved.h"
 #include "engine/time/pipeline_rounds.h"
 #include "engine/time/pipeline_simulation.h"
 
@@ -171,11 +172,11 @@ class Pipeline {
   }
 
   absl::optional<Outcome> Simulated(double send) {
-    const bool one_chunk = chunks_ == 1;
-    if (one_chunk && in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
-      const absl::optional<double> total = OneForwardOneBackwardSeconds(in_, send);
-      if (!total.has_value()) return absl::nullopt;
-      return Outcome{*total, *total, PipelineMethod::kSimulation};
+    if (in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
+      const absl::optional<double> total =
+          chunks_ == 1 ? OneForwardOneBackwardSeconds(in_, send) : InterleavedSeconds(in_, send);
+      if (total.has_value()) return Outcome{*total, *total, PipelineMethod::kSimulation};
+      if (chunks_ == 1) return absl::nullopt;
     }
     const absl::optional<SimulatedSeconds> out = SimulatePipeline(in_, send, orders_);
     if (!out.has_value()) return absl::nullopt;

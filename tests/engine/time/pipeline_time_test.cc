@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/time/pipeline_interleaved.h"
+#include "engine/time/pipeline_simulation.h"
 #include "tests/engine/time/timed_pipeline.h"
 
 namespace sextant {
@@ -130,6 +132,23 @@ TEST(PipelineTime, IsThatOfAllPassesRunOneByOne) {
 TEST(PipelineTime, IsThatOfAllPassesOfLongSteps) {
   RandomJobs jobs(2);
   for (int i = 0; i < 300; ++i) ASSERT_NO_FATAL_FAILURE(ExpectAsRun(jobs.Next(600)));
+}
+
+// Interleaved stages, tick by tick: to the last digit what the simulation of the orders gives,
+// which leaves nothing out of so few micro-batches.
+TEST(PipelineTime, TicksOfInterleavedStagesAreTheSimulations) {
+  RandomJobs jobs(7);
+  for (int i = 0; i < 2000;) {
+    const Job job = jobs.Next(12);
+    if (job.layout.virtual_stage_count == 1 || job.layout.pipeline_parallel_size == 1) continue;
+    ++i;
+    PipelineOrders orders;
+    const auto simulated = SimulatePipeline(job.Input(), job.send, orders);
+    const auto ticks = InterleavedSeconds(job.Input(), job.send);
+    ASSERT_TRUE(simulated.has_value() && ticks.has_value()) << Text(job);
+    ASSERT_EQ(*ticks, simulated->total) << Text(job);
+    ASSERT_EQ(*ticks, simulated->longest_stage) << Text(job);
+  }
 }
 
 // With 100 and 101 micro-batches alike, uneven stages, each schedule.

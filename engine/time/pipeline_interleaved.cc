@@ -1,0 +1,97 @@
+#include "engine/time/pipeline_interleaved.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+
+namespace sextant {
+namespace {
+
+// About 100 us.
+constexpr int64_t kMaxPasses = 20'000;
+
+// Passes in one direction: each chunk in turn runs as many micro-batches as there are stages.
+struct Turns {
+  int64_t chunk = 0;
+  int64_t left = 0;  // of the chunk's turn
+};
+
+struct StageTicks {
+  double forward = 0;  // end of the last forward pass
+  double end = 0;      // of the last pass
+  Turns forwards = {};
+  Turns backwards = {};
+};
+
+class Ticks {
+ public:
+  Ticks(const PipelineInput& in, double send)
+      : chunks_(in.chunks),
+        send_(send),
+        chunk_count_(in.layout.virtual_stage_count),
+        passes_(in.pipeline.micro_batch_count * chunk_count_),
+        stages_(static_cast<size_t>(in.layout.pipeline_parallel_size),
+                StageTicks{.forwards = {0, in.layout.pipeline_parallel_size},
+                           .backwards = {chunk_count_ - 1, in.layout.pipeline_parallel_size}}),
+        warm_up_(2 * (stage_count() - 1) + (chunk_count_ - 1) * stage_count()) {}
+
+  absl::optional<double> Run() {
+    if (2 * passes_ * stage_count() > kMaxPasses) return absl::nullopt;
+    for (int64_t tick = 0; tick < passes_ + warm_up_; ++tick) RunTick(tick);
+    return stages_.front().end;
+  }
+
+ private:
+  int64_t stage_count() const { return static_cast<int64_t>(stages_.size()); }
+  bool IsPass(int64_t index) const { return index >= 0 && index < passes_; }
+
+  const ChunkTime& Take(int64_t stage, int64_t step, Turns& turns) const {
+    const ChunkTime& out = chunks_[static_cast<size_t>(stage * chunk_count_ + turns.chunk)];
+    if (--turns.left > 0) return out;
+    turns.left = stage_count();
+    turns.chunk += step;
+    if (turns.chunk == chunk_count_) turns.chunk = 0;
+    if (turns.chunk < 0) turns.chunk = chunk_count_ - 1;
+    return out;
+  }
+
+  void RunTick(int64_t tick) {
+    // Of the tick before.
+    double forward = stages_.back().forward;
+    const double first_end = stages_.front().end;
+    for (int64_t i = 0; i < stage_count(); ++i) {
+      StageTicks& stage = stages_[static_cast<size_t>(i)];
+      const double own = stage.forward;
+      if (IsPass(tick - i)) {
+        if (i > 0 || stage.forwards.chunk > 0) stage.end = std::max(stage.end, forward + send_);
+        stage.end += Take(i, 1, stage.forwards).forward.value();
+        stage.forward = stage.end;
+      }
+      if (IsPass(tick - warm_up_ + i)) {
+        const bool last = i + 1 == stage_count();
+        const double after = last ? first_end : stages_[static_cast<size_t>(i + 1)].end;
+        const bool waits = !last || stage.backwards.chunk + 1 < chunk_count_;
+        if (waits) stage.end = std::max(stage.end, after + send_);
+        const ChunkTime& time = Take(i, -1, stage.backwards);
+        stage.end += time.input_gradient.value() + time.weight_gradient.value();
+      }
+      forward = own;
+    }
+  }
+
+  const absl::Span<const ChunkTime> chunks_;
+  const double send_;
+  const int64_t chunk_count_;
+  const int64_t passes_;  // of a stage, in each direction
+  absl::InlinedVector<StageTicks, 16> stages_;
+  const int64_t warm_up_;
+};
+
+}  // namespace
+
+absl::optional<double> InterleavedSeconds(const PipelineInput& in, double send) {
+  return Ticks(in, send).Run();
+}
+
+}  // namespace sextant
