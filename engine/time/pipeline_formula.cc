@@ -24,7 +24,8 @@ double OfWholeStages(const EvenPipeline& of, double send) {
 
 // Interleaved stages take p micro-batches through each chunk in turn, just as long as one takes
 // through all stages. So each send on the way through all chunks and back adds to the step, or what
-// the first chunk adds to p - 1 other micro-batches where that is longer.
+// the first chunk adds to p - 1 other micro-batches where that is longer. A first stage that takes
+// longer than the last one falls behind it with each micro-batch, which two passes to spare hide.
 double OfChunks(const EvenPipeline& of, double send) {
   const auto p = static_cast<double>(of.stage_count);
   const double sends = p * static_cast<double>(of.chunk_count - 1) - 1;
@@ -37,12 +38,16 @@ double OfChunks(const EvenPipeline& of, double send) {
 
 absl::optional<double> EvenPipelineSeconds(const EvenPipeline& of, double send) {
   if (of.stage_count == 1) return static_cast<double>(of.micro_batch_count) * of.last_stage();
-  if (std::min({of.first.forward, of.first.backward, of.last.forward, of.last.backward}) < 0 ||
-      of.first.all() > of.last.all()) {
+  if (std::min({of.first.forward, of.first.backward, of.last.forward, of.last.backward}) < 0) {
     return absl::nullopt;
   }
-  if (of.chunk_count == 1) return OfWholeStages(of, send);
-  if (send > std::min(of.chunk.forward, of.chunk.backward)) return absl::nullopt;
+  const double behind = std::max(0.0, of.first.all() - of.last.all());
+  if (of.chunk_count == 1) {
+    if (behind > 0) return absl::nullopt;
+    return OfWholeStages(of, send);
+  }
+  const double to_spare = 2 * (std::min(of.chunk.forward, of.chunk.backward) - send);
+  if (behind * static_cast<double>(of.micro_batch_count) > to_spare) return absl::nullopt;
   return OfChunks(of, send);
 }
 

@@ -31,10 +31,11 @@ struct EvenPipeline {
   }
 };
 
-// The step, whose sends take `send` seconds one way. Absent where the first chunk takes longer
-// than the last one, or one of both less than the others, or sends of interleaved stages longer
-// than a pass of a chunk: the last stage then does not decide. docs/step_time.md, "Pipelines", has
-// the formula; tests compare it with passes that are run one by one.
+// The step, whose sends take `send` seconds one way. Absent where the last stage does not decide:
+// one of the ends takes less than the other chunks; or the first chunk longer than the last one, of
+// interleaved stages by more than all micro-batches have to spare; or sends of interleaved stages
+// longer than a pass of a chunk. docs/step_time.md, "Pipelines", has the formula; tests compare it
+// with passes that are run one by one.
 absl::optional<double> EvenPipelineSeconds(const EvenPipeline& of, double send);
 
 }  // namespace sextant
