@@ -67,7 +67,7 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   if (out.verdict == Verdict::kDoesNotFit && !times_all) return out;
   if (predictor_ == nullptr) return absl::nullopt;
   PrepareStep();
-  StepEstimate step = EstimateStep(Step());
+  StepEstimate step = EstimateStep(Step(), steps_[slowest_]);
   if (run_.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate(step));
   out.step = step.seconds;
   return out;
@@ -206,6 +206,7 @@ void LayoutEvaluator::SelectMicroBatches(const MicroBatchKey& key) {
   known_.costs = &selected_->costs;
   known_.has_chunks = false;
   times_.clear();
+  steps_.clear();
 }
 
 LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchKey& key) {
@@ -256,6 +257,7 @@ void LayoutEvaluator::PrepareStep() {
   exchanges_.emplace(predictor_->ExchangesOf(model.job()));
   const ComputeInput compute = predictor_->ComputeOf(model);
   times_.resize(kDivisions * devices.size());
+  steps_.resize(times_.size());
   held_->seconds.resize(devices.size());
   const size_t first = Division() * devices.size();
   slowest_ = first;

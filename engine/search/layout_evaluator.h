@@ -159,7 +159,8 @@ class LayoutEvaluator {
   KnownStages known_;
   // Of known_, by division and device; without state.
   std::vector<std::vector<StageTime>> times_;
-  size_t slowest_ = 0;  // the index of the times_ that decide
+  std::vector<KnownStep> steps_;  // of times_
+  size_t slowest_ = 0;            // the index of the times_ that decide
   absl::optional<ExchangePricer> exchanges_;
   std::vector<Holdings> holdings_;  // of stages that are divided like known_
   Holdings* held_ = nullptr;

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/types/optional.h"
 #include "engine/memory/state/state_rules.h"
-#include "engine/time/pipeline_formula.h"
-#include "engine/time/pipeline_time.h"
 #include "engine/time/stage_compute.h"
 #include "engine/time/step_interval.h"
-#include "engine/time/step_passes.h"
+#include "engine/time/step_pipeline.h"
 
 namespace sextant {
 namespace {
@@ -33,29 +29,28 @@ struct Slowness : StepSlowness {
   }
 };
 
-// One stage's micro-batch.
-struct StageParts {
-  Parts parts = {};
-  StepPasses layers = {};   // with what host and shards add
-  StepPasses outside = {};  // the layers
-
-  double all() const { return layers.all() + outside.all(); }
-};
-
 // A step at one slowness of each rate.
 class Step {
  public:
-  Step(const StepInput& in, const Slowness& slow) : in_(in), slow_(slow) {
-    for (const StageTime& stage : in.stages) {
-      kind_of_.insert(kind_of_.end(), static_cast<size_t>(stage.stage_count),
-                      static_cast<uint32_t>(kinds_.size()));
-      kinds_.push_back(PartsOf(stage));
-    }
-    SeparateEnds();
-  }
+  Step(const StepInput& in, const Slowness& slow, KnownStep& known)
+      : in_(in), slow_(slow), known_(known) {}
 
   StepEstimate Estimate() {
-    AddPipeline();
+    if (known_.work.empty()) {
+      for (const StageTime& stage : in_.stages) known_.work.push_back(WorkOf(stage));
+    }
+    const bool shares = !DividesParameters(in_.job.state.sharding);
+    if (!shares || known_.stages.empty()) {
+      FillStages();
+      AddPipeline();
+      if (shares) {
+        known_.stages = kinds_;
+        known_.pipeline = out_;
+      }
+    } else {
+      kinds_ = known_.stages;
+      out_ = known_.pipeline;
+    }
     AddOnceAStep();
     AddScale();
     double sum = 0;
@@ -69,6 +64,15 @@ class Step {
   double constant(Constant constant) const { return in_.software.of(constant); }
   double& part(StepCause cause) { return At(out_.parts, cause); }
 
+  void FillStages() {
+    kinds_ = known_.work;
+    for (size_t i = 0; i < kinds_.size(); ++i) {
+      AddShards(in_.stages[i], kinds_[i]);
+      AddHost(in_.stages[i], kinds_[i]);
+    }
+    SeparateEnds();
+  }
+
   // What the first and the last stage take beyond the others for the same layers is outside of the
   // layers: host and shards of the embedding and the head.
   void SeparateEnds() {
@@ -76,7 +80,7 @@ class Step {
     const size_t inner = kinds_.size() > 2 ? 1 : 0;
     StepPasses body = kinds_[inner].layers;
     if (kinds_.size() == 2) body = body.Least(kinds_[1].layers);
-    for (StageParts* const end : {&kinds_.front(), &kinds_.back()}) {
+    for (StageSeconds* const end : {&kinds_.front(), &kinds_.back()}) {
       const auto index = static_cast<size_t>(end - kinds_.data());
       if (in_.stages[index].state.layer_count != in_.stages[inner].state.layer_count) continue;
       const StepPasses beyond = end->layers.Less(body);
@@ -88,7 +92,7 @@ class Step {
 
   // Exchanges of tensor parallel ranks and of experts add the stack's share of their time, rings
   // what attention does not hide.
-  double AddPass(const PassSeconds& pass, StageParts& out) const {
+  double AddPass(const PassSeconds& pass, StageSeconds& out) const {
     const double arithmetic = slow_.at(StepRate::kArithmetic);
     const double attention = pass.of(KernelKind::kAttention) * arithmetic;
     const std::array<std::pair<StepCause, double>, 7> added = {
@@ -116,23 +120,21 @@ class Step {
            constant(Constant::kOverlapContention) * std::min(exchange, passes);
   }
 
-  StageParts PartsOf(const StageTime& stage) const {
-    StageParts out;
+  StageSeconds WorkOf(const StageTime& stage) const {
+    StageSeconds out;
     out.layers = AddPasses(stage.layers, out);
     out.outside = AddPasses(stage.outside, out);
     AddExpertHost(stage, out);
-    AddShards(stage, out);
-    AddHost(stage, out);
     return out;
   }
 
-  StepPasses AddPasses(const WorkSeconds& work, StageParts& out) const {
+  StepPasses AddPasses(const WorkSeconds& work, StageSeconds& out) const {
     return {.forward = AddPass(work.forward, out),
             .input_gradient = AddPass(work.input_gradient, out),
             .weight_gradient = AddPass(work.weight_gradient, out)};
   }
 
-  void AddShards(const StageTime& stage, StageParts& out) const {
+  void AddShards(const StageTime& stage, StageSeconds& out) const {
     const StateSharding& sharding = in_.job.state.sharding;
     const double gather = slow_(stage.state.gather);
     const auto count = static_cast<double>(in_.job.pipeline.micro_batch_count);
@@ -149,11 +151,11 @@ class Step {
 
   // Where the host's least time of a pass of layers with experts is longer than the device's, the
   // device waits; what is exchanged meanwhile is hidden.
-  void AddExpertHost(const StageTime& stage, StageParts& out) const {
+  void AddExpertHost(const StageTime& stage, StageSeconds& out) const {
     if (stage.launches() == 0) return;
     const double least = static_cast<double>(stage.state.expert_layers) *
                          constant(Constant::kExpertLayerHostSeconds) * slow_.at(StepRate::kHost);
-    StageParts experts;
+    StageSeconds experts;
     const StepPasses device = AddPasses(stage.expert_layers, experts);
     AddHostTime(std::max(0.0, least * (1 - kBackwardShare) - device.forward),
                 std::max(0.0, least * kBackwardShare - device.backward()), out);
@@ -161,7 +163,7 @@ class Step {
 
   // The host adds its time for each layer; where its time to start all kernels is longer than the
   // device's, the device waits.
-  void AddHost(const StageTime& stage, StageParts& out) const {
+  void AddHost(const StageTime& stage, StageSeconds& out) const {
     const double host = slow_.at(StepRate::kHost);
     const double launches = static_cast<double>(stage.launches()) * HostCosts::kLaunchSeconds;
     const double layers =
@@ -170,103 +172,22 @@ class Step {
     AddHostTime(added * (1 - kBackwardShare), added * kBackwardShare, out);
   }
 
-  static void AddHostTime(double forward, double backward, StageParts& out) {
+  static void AddHostTime(double forward, double backward, StageSeconds& out) {
     At(out.parts, StepCause::kHost) += forward + backward;
     out.layers.forward += forward;
     out.layers.input_gradient += backward;
   }
 
-  // Chunks of interleaved stages have equal parts of the stage's layers; what is outside the layers
-  // is in the first chunk of the first stages, and in the last one of the last stage.
-  ChunkTime ChunkOf(const StageParts& stage, size_t chunk, bool ends_last, double chunks) const {
-    const bool has_ends = ends_last ? static_cast<double>(chunk + 1) == chunks : chunk == 0;
-    const auto of = [&](double layers, double outside) {
-      return Seconds(layers / chunks + (has_ends ? outside : 0));
-    };
-    const StepPasses& layers = stage.layers;
-    const StepPasses& outside = stage.outside;
-    return {.forward = of(layers.forward, outside.forward),
-            .input_gradient = of(layers.input_gradient, outside.input_gradient),
-            .weight_gradient = of(layers.weight_gradient, outside.weight_gradient)};
-  }
-
-  bool has_two_ends() const { return in_.job.pipeline.schedule == PipelineSchedule::kDualPipe; }
-  size_t stage_count() const { return kind_of_.size(); }
-  const StageParts& PartsAt(size_t stage) const { return kinds_[kind_of_[stage]]; }
-  const StageTime& TimeAt(size_t stage) const { return in_.stages[kind_of_[stage]]; }
-  // The stage whose layers the devices of `stage` hold, too, where micro-batches enter at both
-  // ends.
-  size_t OppositeOf(size_t stage) const {
-    return has_two_ends() ? stage_count() - 1 - stage : stage;
-  }
+  size_t OppositeOf(size_t kind) const { return sextant::OppositeOf(in_, kind); }
 
   // Source: docs/step_time.md, "Pipelines".
   void AddPipeline() {
-    const PipelineSum time = PipelineOf(SendSeconds());
+    const StepPipelineSeconds time = PipelineOf(in_, kinds_, SendSeconds());
     AddSlowest();
     const double waits = std::max(0.0, time.total - PartsSum());
     part(StepCause::kPipelineExchange) = std::min(waits, time.sends);
     part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
     if (time.total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / time.total;
-  }
-
-  struct PipelineSum {
-    double total = 0;
-    double sends = 0;  // of the total
-  };
-
-  PipelineSum PipelineOf(double send) const {
-    if (const absl::optional<EvenPipeline> even = AsEven(); even.has_value()) {
-      const absl::optional<double> total = EvenPipelineSeconds(*even, send);
-      if (total.has_value()) return {*total, *total - EvenPipelineSeconds(*even, 0).value_or(0)};
-    }
-    const ParallelLayout& layout = in_.job.layout;
-    const auto chunk_count = static_cast<size_t>(layout.virtual_stage_count);
-    std::vector<ChunkTime> chunks;
-    for (size_t i = 0; i < stage_count(); ++i) {
-      const bool last = i + 1 == stage_count();
-      for (size_t c = 0; c < chunk_count; ++c) {
-        chunks.push_back(ChunkOf(PartsAt(i), c, last, static_cast<double>(chunk_count)));
-      }
-      if (has_two_ends()) chunks.push_back(ChunkOf(PartsAt(OppositeOf(i)), 0, false, 1));
-    }
-    const PipelineTime time = TimeOfPipeline(
-        {.pipeline = in_.job.pipeline, .layout = layout, .chunks = chunks, .send = Seconds(send)});
-    const Seconds total = OptimizerWaits() ? time.total : time.longest_stage;
-    return {total.value(), time.sends.value()};
-  }
-
-  // 1F1B whose stages have the same layers, and nothing outside of them but on the first and the
-  // last stage.
-  absl::optional<EvenPipeline> AsEven() const {
-    if (in_.job.pipeline.schedule != PipelineSchedule::kOneForwardOneBackward) return absl::nullopt;
-    const StepPasses& layers = kinds_.front().layers;
-    for (size_t i = 1; i < kinds_.size(); ++i) {
-      if (kinds_[i].layers != layers) return absl::nullopt;
-      if (i + 1 < kinds_.size() && kinds_[i].outside.all() > 0) return absl::nullopt;
-    }
-    const bool runs_alone = in_.stages.front().stage_count == 1;
-    if (stage_count() > 1 && (!runs_alone || in_.stages.back().stage_count > 1)) {
-      return absl::nullopt;
-    }
-    const auto pair = [](const StepPasses& passes, double times) {
-      return PassPair{passes.forward * times, passes.backward() * times};
-    };
-    const auto chunks = static_cast<double>(in_.job.layout.virtual_stage_count);
-    return EvenPipeline{.stage_count = static_cast<int64_t>(stage_count()),
-                        .chunk_count = in_.job.layout.virtual_stage_count,
-                        .micro_batch_count = in_.job.pipeline.micro_batch_count,
-                        .chunk = pair(layers, 1 / chunks),
-                        .first = pair(kinds_.front().outside, 1),
-                        .last = stage_count() > 1 ? pair(kinds_.back().outside, 1) : PassPair()};
-  }
-
-  // Zero-bubble schedules let a stage begin its next step before the others end: Qi et al. 2023
-  // (arXiv 2401.10241) section 4.
-  bool OptimizerWaits() const {
-    const PipelineSchedule schedule = in_.job.pipeline.schedule;
-    return schedule != PipelineSchedule::kZeroBubbleH1 &&
-           schedule != PipelineSchedule::kZeroBubbleH2;
   }
 
   double PartsSum() const {
@@ -278,16 +199,16 @@ class Step {
   // The stage that works longest sets the parts. Where micro-batches enter at both ends, half of
   // them meet the opposite stage's layers.
   void AddSlowest() {
-    const auto work = [this](size_t i) { return PartsAt(i).all() + PartsAt(OppositeOf(i)).all(); };
+    const auto work = [this](size_t i) { return kinds_[i].all() + kinds_[OppositeOf(i)].all(); };
     size_t slowest = 0;
-    for (size_t i = 1; i < stage_count(); ++i) {
+    for (size_t i = 1; i < kinds_.size(); ++i) {
       if (work(i) > work(slowest)) slowest = i;
     }
-    out_.slowest_stage = static_cast<int64_t>(slowest);
+    out_.slowest_stage = in_.stages[slowest].first_stage;
     const double half = static_cast<double>(in_.job.pipeline.micro_batch_count) / 2;
-    const Parts& opposite = PartsAt(OppositeOf(slowest)).parts;
+    const Parts& opposite = kinds_[OppositeOf(slowest)].parts;
     for (size_t i = 0; i < kStepCauseCount; ++i) {
-      out_.parts[i] = (PartsAt(slowest).parts[i] + opposite[i]) * half;
+      out_.parts[i] = (kinds_[slowest].parts[i] + opposite[i]) * half;
     }
   }
 
@@ -310,15 +231,15 @@ class Step {
         in_.job.pipeline.micro_batch_count, in_.job.layout.pipeline_parallel_size));
     double exchange = 0;
     double optimizer = 0;
-    for (size_t i = 0; i < stage_count(); ++i) {
-      double all = slow_(TimeAt(i).state.data);
-      double update = TimeAt(i).state.optimizer;
-      if (has_two_ends()) {
-        all += slow_(TimeAt(OppositeOf(i)).state.data);
-        update += TimeAt(OppositeOf(i)).state.optimizer;
+    for (size_t i = 0; i < kinds_.size(); ++i) {
+      double all = slow_(in_.stages[i].state.data);
+      double update = in_.stages[i].state.optimizer;
+      if (in_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
+        all += slow_(in_.stages[OppositeOf(i)].state.data);
+        update += in_.stages[OppositeOf(i)].state.optimizer;
       }
       const double hidden =
-          constant(Constant::kDataExchangeOverlap) * std::min(all, PartsAt(i).all() * in_flight);
+          constant(Constant::kDataExchangeOverlap) * std::min(all, kinds_[i].all() * in_flight);
       exchange = std::max(exchange, all - hidden);
       optimizer = std::max(optimizer, update);
     }
@@ -339,8 +260,8 @@ class Step {
 
   const StepInput& in_;
   const Slowness slow_;
-  absl::InlinedVector<StageParts, 4> kinds_;   // in the order of StepInput::stages
-  absl::InlinedVector<uint32_t, 64> kind_of_;  // each stage's index into it
+  KnownStep& known_;
+  absl::InlinedVector<StageSeconds, 4> kinds_;  // in the order of StepInput::stages
   StepEstimate out_;
 };
 
@@ -356,13 +277,19 @@ absl::string_view StepCauseName(StepCause cause) {
 }
 
 StepEstimate EstimateStep(const StepInput& in) {
-  StepEstimate out = Step(in, {}).Estimate();
+  KnownStep known;
+  return EstimateStep(in, known);
+}
+
+StepEstimate EstimateStep(const StepInput& in, KnownStep& known) {
+  StepEstimate out = Step(in, {}, known).Estimate();
   out.seconds = StepInterval(in, out);
   return out;
 }
 
 Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness) {
-  return Step(in, {slowness}).Estimate().seconds.expected;
+  KnownStep known;
+  return Step(in, {slowness}, known).Estimate().seconds.expected;
 }
 
 Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness) {

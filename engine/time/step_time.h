@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
@@ -15,6 +16,7 @@
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/time/operation_pricer.h"
 #include "engine/time/stage_time.h"
+#include "engine/time/step_passes.h"
 
 namespace sextant {
 
@@ -80,6 +82,23 @@ struct StepEstimate {
   double of(StepCause cause) const { return parts[static_cast<size_t>(cause)]; }
 };
 
+// One stage's micro-batch.
+struct StageSeconds {
+  std::array<double, kStepCauseCount> parts = {};  // seconds
+  StepPasses layers = {};                          // with what host and shards add
+  StepPasses outside = {};                         // the layers
+
+  double all() const { return layers.all() + outside.all(); }
+};
+
+// What steps share whose stages differ in nothing but StageTime::state.
+struct KnownStep {
+  absl::InlinedVector<StageSeconds, 4> work = {};  // without shards and host; empty: not known
+  // Of a layout that divides no weights: its passes exchange nothing of the state.
+  absl::InlinedVector<StageSeconds, 4> stages = {};  // empty: not known
+  StepEstimate pipeline = {};                        // without what happens once a step
+};
+
 // The step, without sensitivities.
 //
 //   stage      F + B + host + exchanges that nothing hides, of one micro-batch
@@ -87,6 +106,8 @@ struct StepEstimate {
 //   step       (pipeline + data exchange that no pass hides + optimizer + broadcast)
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
+// The same, with what is known; fills in what is not.
+StepEstimate EstimateStep(const StepInput& in, KnownStep& known);
 
 // Factors on the times that each rate decides; 1: as they are.
 struct StepSlowness {

@@ -1,0 +1,28 @@
+// The stages of a step as a pipeline. docs/step_time.md, "Pipelines".
+#ifndef SEXTANT_ENGINE_TIME_STEP_PIPELINE_H_
+#define SEXTANT_ENGINE_TIME_STEP_PIPELINE_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+#include "engine/time/step_time.h"
+
+namespace sextant {
+
+struct StepPipelineSeconds {
+  double total = 0;  // what the optimizer waits for
+  double sends = 0;  // of the total
+};
+
+// `seconds`: of StepInput::stages; `send`: one way.
+StepPipelineSeconds PipelineOf(const StepInput& in, absl::Span<const StageSeconds> seconds,
+                               double send);
+
+// The index of the stages whose layers the devices of `kind`, an index of StepInput::stages, hold
+// too, where micro-batches enter at both ends: stages that are alike have opposites that are. Else
+// `kind`.
+size_t OppositeOf(const StepInput& in, size_t kind);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_STEP_PIPELINE_H_
