@@ -39,12 +39,8 @@ void CheckJob(const MemoryJob& job, const ArchitectureSpec& spec, const Parallel
 bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
   if (stage < 2 || stage > placement.stage_count() - 2) return false;
   for (int64_t chunk = 0; chunk < placement.chunk_count(); ++chunk) {
-    const absl::Span<const LayerPiece> here = placement.PiecesOf(stage, chunk);
-    const absl::Span<const LayerPiece> before = placement.PiecesOf(stage - 1, chunk);
-    const bool same =
-        std::equal(here.begin(), here.end(), before.begin(), before.end(),
-                   [](const LayerPiece& a, const LayerPiece& b) { return IsAlike(a, b); });
-    if (!same) return false;
+    if (!IsAlike(placement.PiecesOf(stage, chunk), placement.PiecesOf(stage - 1, chunk)))
+      return false;
   }
   return true;
 }
@@ -204,8 +200,7 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
       run.weights.clear();  // other micro-batches, and another number of them
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
-    ledger.Finish(run.first_stage, content);
-    if (run.weights != content.weights) {
+    if (ledger.Finish(run.first_stage, content) && !MoveWeights(content.weights, run)) {
       SEXTANT_RETURN_IF_ERROR(
           FullestOfRun(run.first_stage, content.weights, run.fullest_stage, run.peak));
       run.weights = content.weights;
@@ -220,6 +215,23 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
   known.has_holdings = known.has_chunks = true;
   SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
   return out;
+}
+
+bool MemoryModel::MoveWeights(absl::Span<const ChunkBytes> weights, KnownStages::Run& run) const {
+  const bool whole_passes = job_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward ||
+                            job_.pipeline.schedule == PipelineSchedule::kGPipe;
+  if (run.weights.empty() || !whole_passes) return false;
+  const Bytes more = weights[0].backward_work - run.weights[0].backward_work;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    ChunkBytes moved = run.weights[i];
+    moved.backward_work = moved.backward_work + more;
+    if (weights[i] != moved) return false;
+  }
+  const CheckedInt size = CheckedInt(run.peak.size.value()) + more.value();
+  if (!size.ok()) return false;
+  run.peak.size = Bytes(size.value());
+  for (ChunkBytes& each : run.weights) each.backward_work = each.backward_work + more;
+  return true;
 }
 
 absl::Status MemoryModel::FullestOfRun(int64_t first, absl::Span<const ChunkBytes> weights,

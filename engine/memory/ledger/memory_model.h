@@ -110,6 +110,9 @@ class MemoryModel {
               std::shared_ptr<const GradientFlow> flow);
 
   LedgerContext ContextOf(CallWork& work) const;
+  // True where the weights of `run` differ from `weights` by one amount of work in all chunks,
+  // which moves the peak by as much: done.
+  bool MoveWeights(absl::Span<const ChunkBytes> weights, KnownStages::Run& run) const;
   // Finds the stage with the most in flight, of `first` and the identical stages after it, whose
   // chunks weigh `weights`.
   absl::Status FullestOfRun(int64_t first, absl::Span<const ChunkBytes> weights, int64_t& stage,

@@ -163,16 +163,21 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
 
 absl::Status StageLedger::FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const {
   out.chunks.clear();
+  out.weights.clear();
   for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
   }
   return absl::OkStatus();
 }
 
-void StageLedger::Finish(int64_t stage, StageContent& out) const {
+bool StageLedger::Finish(int64_t stage, StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
+  std::array<Bytes, kStageMomentCount> beside;
+  for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
+  if (!out.weights.empty() && out.beside == beside) return false;
+  out.beside = beside;
   out.weights.clear();
   for (size_t i = 0; i < out.chunks.size(); ++i) {
     ChunkMemory& chunk = out.chunks[i];
@@ -181,6 +186,15 @@ void StageLedger::Finish(int64_t stage, StageContent& out) const {
                            .awaiting_weight_gradient = chunk.awaiting.total(),
                            .backward_work = chunk.worst.net});
   }
+  return true;
+}
+
+// The first chunks have an embedding.
+bool StageLedger::IsAsBefore(const ChunkMemory& chunk) const {
+  const auto [stage, index] = chunk.where;
+  if (index < 2 || chunk.last || context_.flow != nullptr) return false;
+  const LayerPlacement& placement = context_.weights.placement();
+  return IsAlike(placement.PiecesOf(stage, index), placement.PiecesOf(stage, index - 1));
 }
 
 absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
@@ -192,6 +206,16 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   ChunkMemory chunk;
   chunk.where = {.stage = StageOfChunk(of.stage, of.chunk), .chunk = dual ? 0 : of.chunk};
   chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
+  const auto pieces =
+      static_cast<int64_t>(placement.PiecesOf(chunk.where.stage, chunk.where.chunk).size());
+  if (IsAsBefore(chunk)) {
+    const StageChunk where = chunk.where;
+    chunk = out.chunks.back();
+    chunk.where = where;
+    chunk.works_as_before = true;
+    out.chunks.push_back(chunk);
+    return context_.work.Spend(kStepsAChunk + pieces);
+  }
   SEXTANT_ASSIGN_OR_RETURN(chunk.parts,
                            ChunkActivations(activations_, placement, chunk.where, costs.walks()));
   if (SplitsBackward(context_.job.pipeline.schedule)) {
@@ -199,8 +223,6 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
         chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
   }
   SEXTANT_RETURN_IF_ERROR(AddTransients(chunk, costs, out));
-  const auto pieces =
-      static_cast<int64_t>(placement.PiecesOf(chunk.where.stage, chunk.where.chunk).size());
   out.chunks.push_back(chunk);
   return context_.work.Spend(kStepsAChunk + pieces + kStepsALayer * (costs.computed() - computed));
 }
@@ -294,7 +316,7 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
     const auto moment = static_cast<StagePhase>(i);
     const MomentBytes bytes = BytesAt(chunk, moment);
     if (!bytes.happens) continue;
-    const Bytes net = bytes.added - bytes.freed + BesideAt(moment, content);
+    const Bytes net = bytes.added - bytes.freed + content.beside[static_cast<size_t>(i)];
     if (worst.happens && net <= worst.net) continue;
     worst = {.moment = moment, .net = net, .happens = true};
   }

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
 
+#include <array>
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
@@ -65,7 +66,8 @@ struct StageHoldings {
 struct StageContent {
   StageHoldings held;
   absl::InlinedVector<ChunkMemory, 8> chunks;
-  absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
+  absl::InlinedVector<ChunkBytes, 8> weights;        // of `chunks`; empty: not known
+  std::array<Bytes, kStageMomentCount> beside = {};  // StageLedger::BesideAt() of `weights`
 };
 
 class StageLedger {
@@ -83,7 +85,8 @@ class StageLedger {
   // on the same stages, equal chunks but for ChunkMemory::worst, which it sets, too.
   absl::Status FillHoldings(int64_t stage, StageHoldings& out) const;
   absl::Status FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const;
-  void Finish(int64_t stage, StageContent& out) const;
+  // Returns true where the chunks' weights are new.
+  bool Finish(int64_t stage, StageContent& out) const;
 
   // The memory of a stage with `content` at `peak`, which is InFlight::Peak() of its chunks'
   // weights. For stages with the same content, more in flight means a larger total, unless the
@@ -101,6 +104,8 @@ class StageLedger {
   // Counts the tensors that FillState() visits.
   absl::Status SpendOnState(int64_t stage) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
+  // True where a chunk has the layers of the stage's previous one, and neither an end of the model.
+  bool IsAsBefore(const ChunkMemory& chunk) const;
   absl::Status AddTransients(ChunkMemory& chunk, LayerCosts& costs,
                              const StageContent& content) const;
   void AddBuckets(int64_t stage, StageHoldings& out) const;

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_MODEL_SHARDING_LAYER_PLACEMENT_H_
 #define SEXTANT_ENGINE_MODEL_SHARDING_LAYER_PLACEMENT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct LayerPiece {
 inline bool IsAlike(const LayerPiece& a, const LayerPiece& b) {
   return a.layers.count == b.layers.count && a.layer_kind == b.layer_kind && a.part == b.part &&
          a.frozen == b.frozen;
+}
+inline bool IsAlike(absl::Span<const LayerPiece> a, absl::Span<const LayerPiece> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const LayerPiece& x, const LayerPiece& y) { return IsAlike(x, y); });
 }
 
 // The layers of one kind on a stage; `part` is kEncoder or kDecoder.
