@@ -209,14 +209,24 @@ void LayoutEvaluator::SelectMicroBatches(const MicroBatchKey& key) {
   steps_.clear();
 }
 
+// Layers do the same work in recomputed blocks of any number.
 LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchKey& key) {
   if (micro_batches_.size() >= kMaxKept) micro_batches_.clear();
-  std::unique_ptr<MicroBatches>& out = micro_batches_[key];
-  if (out == nullptr) {
-    out = std::make_unique<MicroBatches>(resolved_.memory->weights().model().alike_kinds(),
-                                         predictor_ == nullptr ? 0 : predictor_->devices().size());
+  if (const auto known = micro_batches_.find(key); known != micro_batches_.end()) {
+    return *known->second;
   }
-  return *out;
+  const absl::Span<const int> alike_kinds = resolved_.memory->weights().model().alike_kinds();
+  auto out = std::make_unique<MicroBatches>(alike_kinds);
+  MicroBatchKey alone = key;
+  alone.recompute.layers_per_block = 1;
+  if (alone == key) {
+    const size_t devices = predictor_ == nullptr ? 0 : predictor_->devices().size();
+    out->work =
+        std::make_shared<std::vector<WorkTable>>(kDivisions * devices, WorkTable(alike_kinds));
+  } else {
+    out->work = MicroBatchesOf(alone).work;
+  }
+  return *(micro_batches_[key] = std::move(out));
 }
 
 LayoutEvaluator::Holdings& LayoutEvaluator::HoldingsOf(const HoldingsKey& key) {
@@ -305,7 +315,7 @@ void LayoutEvaluator::FillTimes(size_t device, size_t table, const StageTimeInpu
         const int64_t first = known_.runs[i].first_stage;
         const int64_t next = i + 1 < known_.runs.size() ? known_.runs[i + 1].first_stage
                                                         : in.compute.model.stage_count();
-        times.push_back(StageWorkOf(in, operations, selected_->work[table], first));
+        times.push_back(StageWorkOf(in, operations, (*selected_->work)[table], first));
         times.back().stage_count = next - first;
       }
     }

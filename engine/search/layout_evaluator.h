@@ -97,10 +97,9 @@ class LayoutEvaluator {
 
   // Of layers with the same micro-batches.
   struct MicroBatches {
-    MicroBatches(absl::Span<const int> alike_kinds, size_t devices)
-        : costs(alike_kinds), work(kDivisions * devices, WorkTable(alike_kinds)) {}
+    explicit MicroBatches(absl::Span<const int> alike_kinds) : costs(alike_kinds) {}
     LayerCosts costs;
-    std::vector<WorkTable> work;  // by division and device
+    std::shared_ptr<std::vector<WorkTable>> work;  // by division and device
   };
   // Of stages with the same state, in the order of KnownStages::runs.
   struct Holdings {

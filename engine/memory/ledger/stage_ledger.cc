@@ -190,11 +190,11 @@ bool StageLedger::Finish(int64_t stage, StageContent& out) const {
 }
 
 // The first chunks have an embedding.
-bool StageLedger::IsAsBefore(const ChunkMemory& chunk) const {
-  const auto [stage, index] = chunk.where;
-  if (index < 2 || chunk.last || context_.flow != nullptr) return false;
+bool StageLedger::IsAsBefore(const StageChunk& of) const {
+  if (of.chunk < 2 || context_.flow != nullptr) return false;
   const LayerPlacement& placement = context_.weights.placement();
-  return IsAlike(placement.PiecesOf(stage, index), placement.PiecesOf(stage, index - 1));
+  return IsAlike(placement.PiecesOf(of.stage, of.chunk),
+                 placement.PiecesOf(of.stage, of.chunk - 1));
 }
 
 absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
@@ -202,20 +202,18 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   const LayerPlacement& placement = context_.weights.placement();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool last_chunk = dual || of.chunk == context_.in_flight.chunk_count() - 1;
-  const int64_t computed = costs.computed();
-  ChunkMemory chunk;
-  chunk.where = {.stage = StageOfChunk(of.stage, of.chunk), .chunk = dual ? 0 : of.chunk};
-  chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
-  const auto pieces =
-      static_cast<int64_t>(placement.PiecesOf(chunk.where.stage, chunk.where.chunk).size());
-  if (IsAsBefore(chunk)) {
-    const StageChunk where = chunk.where;
-    chunk = out.chunks.back();
+  const StageChunk where = {.stage = StageOfChunk(of.stage, of.chunk),
+                            .chunk = dual ? 0 : of.chunk};
+  const auto pieces = static_cast<int64_t>(placement.PiecesOf(where.stage, where.chunk).size());
+  const bool last = last_chunk && where.stage == context_.weights.stage_count() - 1;
+  if (!last && IsAsBefore(where)) {
+    ChunkMemory& chunk = out.chunks.emplace_back(ChunkMemory(out.chunks.back()));
     chunk.where = where;
     chunk.works_as_before = true;
-    out.chunks.push_back(chunk);
     return context_.work.Spend(kStepsAChunk + pieces);
   }
+  const int64_t computed = costs.computed();
+  ChunkMemory chunk = {.where = where, .last = last};
   SEXTANT_ASSIGN_OR_RETURN(chunk.parts,
                            ChunkActivations(activations_, placement, chunk.where, costs.walks()));
   if (SplitsBackward(context_.job.pipeline.schedule)) {

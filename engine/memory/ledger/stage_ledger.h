@@ -104,8 +104,9 @@ class StageLedger {
   // Counts the tensors that FillState() visits.
   absl::Status SpendOnState(int64_t stage) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
-  // True where a chunk has the layers of the stage's previous one, and neither an end of the model.
-  bool IsAsBefore(const ChunkMemory& chunk) const;
+  // True where a chunk, not the model's last, has the layers of the stage's previous one, and
+  // neither has an embedding.
+  bool IsAsBefore(const StageChunk& of) const;
   absl::Status AddTransients(ChunkMemory& chunk, LayerCosts& costs,
                              const StageContent& content) const;
   void AddBuckets(int64_t stage, StageHoldings& out) const;
