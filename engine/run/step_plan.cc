@@ -78,7 +78,8 @@ class StepPlanner {
                                                         const ExchangePricer& exchanges) {
     const ComputeInput compute = predictor_->ComputeOf(*resolved_.memory);
     const StageTimeInput input = predictor_->StagesOf(compute, device, exchanges);
-    ModelOperations operations(compute, device.pricer);
+    PricedOperations priced(device.pricer);
+    ModelOperations operations(compute, priced);
     DeviceStages out = {.uuid = device.uuid()};
     SEXTANT_RETURN_IF_ERROR(AppendStageTimes(input, operations, work_, out.times));
     const auto slowest = std::max_element(

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kStepsALayout = 20;  // of CallWork, in addition to those that are counted inside
 // The most settings of micro-batches that are kept, of about 10 KB each.
 constexpr size_t kMaxKept = 4096;
+constexpr size_t kPricedSlots = 4096;  // of about 130 bytes
 
 int64_t VocabularyOf(const ArchitectureSpec* padded) {
   return padded == nullptr ? 0 : padded->embedding.padded_vocabulary_size;
@@ -48,6 +49,10 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
     untimed_ = {"options.search",
                 "times of matrix products, attention or memory passes are unknown on the device in "
                 "the run's types: give a layout"};
+    return absl::OkStatus();
+  }
+  for (const StepPredictor::Device& device : predictor_->devices()) {
+    priced_.emplace_back(device.pricer, kPricedSlots);
   }
   return absl::OkStatus();
 }
@@ -309,7 +314,7 @@ void LayoutEvaluator::FillTimes(size_t device, size_t table, const StageTimeInpu
   std::vector<StageTime>& times = times_[table];
   std::vector<StateSeconds>& seconds = held_->seconds[device];
   if (times.empty() || seconds.empty()) {
-    ModelOperations operations(in.compute, in.pricer);
+    ModelOperations operations(in.compute, priced_[device]);
     if (times.empty()) {
       for (size_t i = 0; i < known_.runs.size(); ++i) {
         const int64_t first = known_.runs[i].first_stage;

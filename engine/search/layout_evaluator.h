@@ -19,6 +19,7 @@
 #include "engine/run/run_spec.h"
 #include "engine/run/step_predictor.h"
 #include "engine/search/layout_space.h"
+#include "engine/time/priced_operations.h"
 
 namespace sextant {
 
@@ -149,6 +150,7 @@ class LayoutEvaluator {
   const absl::optional<bool> given_reshard_;
   std::vector<Base> bases_;
   std::unique_ptr<const StepPredictor> predictor_;  // null: steps can't be predicted
+  std::vector<PricedOperations> priced_;            // by device
   std::vector<std::pair<RecomputePolicy, MeasuredRatio>> measured_;  // by the run's policy
 
   absl::flat_hash_map<MicroBatchKey, std::unique_ptr<MicroBatches>> micro_batches_;

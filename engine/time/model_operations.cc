@@ -56,11 +56,12 @@ PassWork FusedAccumulation(const Accumulation& of) {
           .written_bytes = elements * std::max(of.kept - of.computed, 0.0)};
 }
 
-ModelOperations::ModelOperations(const ComputeInput& in, const OperationPricer& pricer)
+ModelOperations::ModelOperations(const ComputeInput& in, PricedOperations& priced)
     : in_(in),
       job_(in.model.job()),
       weights_(in.model.weights()),
-      pricer_(pricer),
+      priced_(priced),
+      pricer_(priced.pricer()),
       trace_{.spec = in.spec,
              .layout = job_.layout,
              .batch = job_.batch,
@@ -177,21 +178,9 @@ void ModelOperations::VisitExpertBias(const WorkPart& part, const TraceOp& op, V
   if (bias.has_value()) VisitTimed(*bias, pricer_.ratios().memory_pass, visit);
 }
 
-// Layers have many passes of the same size.
-KernelTime ModelOperations::TimeOf(const TraceOp& op) {
-  const auto* pass = std::get_if<PassWork>(&op.work);
-  if (pass == nullptr) return pricer_.TimeOf(op);
-  for (const PricedPass& priced : passes_) {
-    if (priced.work == *pass) return priced.time;
-  }
-  PricedPass& next = passes_[next_pass_++ % passes_.size()];
-  next = {*pass, pricer_.TimeOf(op)};
-  return next.time;
-}
-
 // `ratio`: of the time.
 void ModelOperations::VisitTimed(const TraceOp& op, double ratio, Visitor visit) {
-  visit(op, TimeOf(op) * ratio, pricer_.SourceOf(op));
+  visit(op, priced_.TimeOf(op) * ratio, pricer_.SourceOf(op));
 }
 
 double ModelOperations::compute_bytes() const {

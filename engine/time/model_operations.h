@@ -4,7 +4,6 @@
 #ifndef SEXTANT_ENGINE_TIME_MODEL_OPERATIONS_H_
 #define SEXTANT_ENGINE_TIME_MODEL_OPERATIONS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "engine/model/trace/trace.h"
 #include "engine/model/trace/trace_builder.h"
 #include "engine/time/operation_pricer.h"
+#include "engine/time/priced_operations.h"
 
 namespace sextant {
 
@@ -68,8 +68,8 @@ struct WorkPart {
 
 class ModelOperations {
  public:
-  // `in` and `pricer` outlive this.
-  ModelOperations(const ComputeInput& in, const OperationPricer& pricer);
+  // `in` and `priced` outlive this.
+  ModelOperations(const ComputeInput& in, PricedOperations& priced);
 
   // Calls `visit` for the parts of `stage` in the order of the forward pass.
   void ForEachPart(int64_t stage, absl::FunctionRef<void(const WorkPart&)> visit) const;
@@ -84,18 +84,12 @@ class ModelOperations {
   void ForEachOfStep(const StageWeights& weights, Visitor visit);
 
  private:
-  struct PricedPass {
-    PassWork work = {};
-    KernelTime time = {};
-  };
-
   bool has_encoder() const { return !in_.spec.encoder.layers.empty(); }
   bool has_decoder() const { return !in_.spec.decoder.layers.empty(); }
   void VisitOutput(absl::FunctionRef<void(const WorkPart&)> visit) const;
   void TracePart(const WorkPart& part);
   void VisitDequantisation(const TraceOp& product, Visitor visit);
   void VisitExpertBias(const WorkPart& part, const TraceOp& op, Visitor visit);
-  KernelTime TimeOf(const TraceOp& op);
   void VisitTimed(const TraceOp& op, double ratio, Visitor visit);
   double compute_bytes() const;
   double gradient_bytes() const;
@@ -106,11 +100,10 @@ class ModelOperations {
   const ComputeInput& in_;
   const MemoryJob& job_;
   const ShardedWeights& weights_;
+  PricedOperations& priced_;
   const OperationPricer& pricer_;
   const TraceContext trace_;
   Trace traced_;
-  std::array<PricedPass, 8> passes_ = {};  // the last ones
-  size_t next_pass_ = 0;
 };
 
 }  // namespace sextant

@@ -38,7 +38,8 @@ void Stage(benchmark::State& state, const Case& which) {
                                           {.narrow = which.narrow});
   const ComputeInput in = {.spec = spec, .model = *model, .types = {.narrow = which.narrow}};
   for (auto _ : state) {
-    ModelOperations operations(in, **pricer);
+    PricedOperations priced(**pricer);
+    ModelOperations operations(in, priced);
     benchmark::DoNotOptimize(ComputeOf(in, operations, 1));
   }
 }

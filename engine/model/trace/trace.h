@@ -31,6 +31,8 @@ struct MatmulWork {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+
+  friend bool operator==(const MatmulWork&, const MatmulWork&) = default;
 };
 
 // Products [rows, k] by [k, n] of `experts` experts, each with its own matrix.
@@ -39,6 +41,8 @@ struct GroupedMatmulWork {
   double rows_per_expert = 0;
   int64_t n = 0;
   int64_t k = 0;
+
+  friend bool operator==(const GroupedMatmulWork&, const GroupedMatmulWork&) = default;
 };
 
 // Attention in one kernel, or in `TraceOp::launches` kernels of equal size.
@@ -52,6 +56,8 @@ struct AttentionWork {
   int64_t value_head_size = 0;
   bool causal = false;  // queries are the last of the keys
   int64_t window = 0;   // 0: none
+
+  friend bool operator==(const AttentionWork&, const AttentionWork&) = default;
 };
 
 // One pass over memory.
@@ -72,6 +78,8 @@ struct CollectiveWork {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   TraceGroup group = TraceGroup::kTensor;
   double bytes = 0;
+
+  friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 
 using TraceWork =

@@ -137,7 +137,8 @@ class StepInputs {
     exchanges_.emplace(predictor_->ExchangesOf(job));
     const ComputeInput compute = predictor_->ComputeOf(*resolved_.memory);
     const StepPredictor::Device& device = predictor_->devices().front();
-    ModelOperations operations(compute, device.pricer);
+    PricedOperations priced(device.pricer);
+    ModelOperations operations(compute, priced);
     CallWork work;
     EXPECT_THAT(AppendStageTimes(predictor_->StagesOf(compute, device, *exchanges_), operations,
                                  work, stages_),
