@@ -38,39 +38,71 @@ RunSpec CaseA() {
   return run;
 }
 
+// Case A with each attention kernel and each loss that a request can give.
+std::vector<RunSpec> CaseAOfAllKernels() {
+  std::vector<RunSpec> out;
+  for (const AttentionKernel attention : {AttentionKernel::kUnfused, AttentionKernel::kFlash}) {
+    for (const LossKind loss : {LossKind::kPlain, LossKind::kVocabularyParallel, LossKind::kFused,
+                                LossKind::kVocabularyParallelCompiled}) {
+      RunSpec& run = out.emplace_back(CaseA());
+      run.layout->kernels.attention = attention;
+      run.layout->loss = loss;
+    }
+  }
+  return out;
+}
+
 // `threads` search their part of the space each; `times_all`: without pruning.
-void Search(benchmark::State& state, const RunSpec& run, int threads = 1, bool times_all = false) {
+SearchOutcome Found(const RunSpec& run, int threads, bool times_all) {
+  std::vector<SearchOutcome> parts(static_cast<size_t>(threads));
+  std::vector<std::thread> others;
+  const auto search = [&](int index) {
+    CallWork work;
+    parts[static_cast<size_t>(index)] =
+        *SearchLayouts(run, {.index = index, .count = threads, .times_all = times_all}, {}, work);
+  };
+  for (int i = 1; i < threads; ++i) others.emplace_back(search, i);
+  search(0);
+  for (std::thread& other : others) other.join();
+  for (int i = 1; i < threads; ++i) Merge(std::move(parts[static_cast<size_t>(i)]), parts[0]);
+  return std::move(parts[0]);
+}
+
+// Legal layouts: those whose micro-batches divide the batch.
+void Search(benchmark::State& state, const std::vector<RunSpec>& runs, int threads = 1,
+            bool times_all = false) {
   int64_t layouts = 0;
   int64_t considered = 0;
+  int64_t legal = 0;
   for (auto _ : state) {
-    std::vector<SearchOutcome> parts(static_cast<size_t>(threads));
-    std::vector<std::thread> others;
-    const auto search = [&](int index) {
-      CallWork work;
-      parts[static_cast<size_t>(index)] =
-          *SearchLayouts(run, {.index = index, .count = threads, .times_all = times_all}, {}, work);
-    };
-    for (int i = 1; i < threads; ++i) others.emplace_back(search, i);
-    search(0);
-    for (std::thread& other : others) other.join();
-    for (int i = 1; i < threads; ++i) Merge(std::move(parts[static_cast<size_t>(i)]), parts[0]);
-    const SearchOutcome& found = parts[0];
-    considered = found.considered;
-    layouts += found.evaluated + found.pruned[static_cast<size_t>(Pruned::kMemory)] +
-               found.pruned[static_cast<size_t>(Pruned::kRefused)];
+    for (const RunSpec& run : runs) {
+      const SearchOutcome found = Found(run, threads, times_all);
+      const auto pruned = [&found](Pruned why) { return found.pruned[static_cast<size_t>(why)]; };
+      considered += found.considered;
+      legal += found.considered - pruned(Pruned::kBatch) - pruned(Pruned::kRounds);
+      layouts += found.evaluated + pruned(Pruned::kMemory) + pruned(Pruned::kRefused);
+    }
   }
   state.SetItemsProcessed(layouts);
-  state.counters["considered"] = static_cast<double>(considered);
+  using Counter = benchmark::Counter;
+  const auto each = [](int64_t count) {
+    return Counter(static_cast<double>(count), Counter::kAvgIterations);
+  };
+  state.counters["considered"] = each(considered);
+  state.counters["legal"] = each(legal);
 }
-BENCHMARK_CAPTURE(Search, llama_70b, RunOn("llama-3.1-70b", 64, 128))->Name("Search/llama_70b");
-BENCHMARK_CAPTURE(Search, llama_8b, RunOn("llama-3.1-8b", 64, 128))->Name("Search/llama_8b");
-BENCHMARK_CAPTURE(Search, case_a, CaseA())->Name("Search/case_a");
-BENCHMARK_CAPTURE(Search, case_a_all, CaseA(), 1, true)->Name("Search/case_a_times_all");
-BENCHMARK_CAPTURE(Search, case_a_two, CaseA(), 2, true)
+BENCHMARK_CAPTURE(Search, llama_70b, {RunOn("llama-3.1-70b", 64, 128)})->Name("Search/llama_70b");
+BENCHMARK_CAPTURE(Search, llama_8b, {RunOn("llama-3.1-8b", 64, 128)})->Name("Search/llama_8b");
+BENCHMARK_CAPTURE(Search, case_a, {CaseA()})->Name("Search/case_a");
+BENCHMARK_CAPTURE(Search, case_a_all, {CaseA()}, 1, true)->Name("Search/case_a_times_all");
+BENCHMARK_CAPTURE(Search, case_a_two, {CaseA()}, 2, true)
     ->Name("Search/case_a_times_all_two_threads")
     ->UseRealTime();
+BENCHMARK_CAPTURE(Search, case_a_kernels, CaseAOfAllKernels())->Name("Search/case_a_kernels");
+BENCHMARK_CAPTURE(Search, case_a_kernels_all, CaseAOfAllKernels(), 1, true)
+    ->Name("Search/case_a_kernels_times_all");
 // A small one, for counting instructions.
-BENCHMARK_CAPTURE(Search, once, RunOn("llama-3.1-8b", 16, 32))->Name("SearchOnce")->Iterations(1);
+BENCHMARK_CAPTURE(Search, once, {RunOn("llama-3.1-8b", 16, 32)})->Name("SearchOnce")->Iterations(1);
 
 }  // namespace
 }  // namespace sextant
