@@ -61,6 +61,7 @@ std::string UsualName(const google::protobuf::EnumDescriptor& type, const std::s
   constexpr const char* kSchedules[][2] = {{"1f1b", "one-forward-one-backward"},
                                            {"zb-h1", "zero-bubble-h1"},
                                            {"zb-h2", "zero-bubble-h2"}};
+  constexpr const char* kContextKinds[][2] = {{"p2p", "ring"}, {"a2a", "all-to-all"}};
   constexpr const char* kZeroStages[][2] = {
       {"0", "none"}, {"1", "optimizer"}, {"2", "gradients"}, {"3", "parameters"}};
   const auto find = [&text](const auto& pairs) -> std::string {
@@ -70,6 +71,7 @@ std::string UsualName(const google::protobuf::EnumDescriptor& type, const std::s
     return text;
   };
   if (&type == v1::PipelineSchedule_descriptor()) return find(kSchedules);
+  if (&type == v1::ContextParallelKind_descriptor()) return find(kContextKinds);
   return &type == v1::ZeroStage_descriptor() ? find(kZeroStages) : text;
 }
 

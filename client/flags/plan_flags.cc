@@ -165,6 +165,8 @@ constexpr FieldFlag kPlanFlags[] = {
      "--tp above the heads of keys: part them, don't copy", kLayout},
     {"--context-parallel-size,--cp", "layout.context_parallel_size",
      "ranks that share each sequence", kLayout},
+    {"--context-parallel-kind,--cp-comm", "layout.context_parallel_kind",
+     "what they exchange: keys and values, or heads", kLayout},
     {"--sequence-parallel,--sp", "layout.sequence_parallel",
      "cut norms and residuals too; default: with --tp", kLayout},
     {"--micro-batch-size,--mbs", "layout.micro_batch_size", "sequences of a micro-batch", kLayout},

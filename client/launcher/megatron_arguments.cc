@@ -55,6 +55,7 @@ constexpr MegatronOption kOptions[] = {
     {"--tensor-model-parallel-size"},
     {"--sequence-parallel", kFlag},
     {"--context-parallel-size"},
+    {"--cp-comm-type", kSome},
     {"--pipeline-model-parallel-size"},
     {"--num-virtual-stages-per-pipeline-rank"},
     {"--num-layers-per-virtual-pipeline-stage"},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -138,6 +139,20 @@ void ReadSharding(MegatronArguments* arguments, LauncherRead* read) {
   read->state_copies = arguments->Count("--num-distributed-optimizer-instances").value_or(0);
 }
 
+// One type for all layers, or one of each layer.
+void ReadContextKind(MegatronArguments* arguments, v1::RunLayout* out) {
+  constexpr char kType[] = "--cp-comm-type";
+  const std::vector<std::string> types = arguments->Texts(kType);
+  if (types.empty()) return;
+  const std::string& type = types.front();
+  const bool known = type == "p2p" || type == "a2a";
+  if (!known || std::any_of(types.begin(), types.end(), [&](auto& each) { return each != type; })) {
+    return arguments->Refuse(kType, "write p2p or a2a, one for all layers");
+  }
+  out->set_context_parallel_kind(type == "p2p" ? v1::CONTEXT_PARALLEL_KIND_RING
+                                               : v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+}
+
 void ReadLayout(MegatronArguments* arguments, LauncherRead* read) {
   v1::PlanRunRequest* request = &read->request;
   v1::RunLayout* out = request->mutable_layout();
@@ -149,6 +164,7 @@ void ReadLayout(MegatronArguments* arguments, LauncherRead* read) {
   if (const auto size = arguments->Count("--context-parallel-size")) {
     out->set_context_parallel_size(*size);
   }
+  ReadContextKind(arguments, out);
   if (const auto size = arguments->Count("--expert-model-parallel-size")) {
     parallel->set_expert_parallel_size(*size);
   }

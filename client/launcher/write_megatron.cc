@@ -26,6 +26,7 @@ constexpr Expressible kExpressible[] = {
     {"layout.parallel.expert_parallel_size"},
     {"layout.parallel.expert_tensor_parallel_size"},
     {"layout.context_parallel_size"},
+    {"layout.context_parallel_kind"},
     {"layout.sequence_parallel"},
     {"layout.micro_batch_size"},
     {"layout.global_batch_size"},
@@ -198,6 +199,10 @@ void WriteLayout(const LaunchedRun& run, MegatronText* out, Refusals* refusals) 
   out->Add("--tensor-model-parallel-size", sizes.tensor);
   if (sizes.sequence_parallel) out->Flag("--sequence-parallel");
   out->Add("--context-parallel-size", sizes.context);
+  const v1::ContextParallelKind kind = run.request.layout().context_parallel_kind();
+  if (sizes.context > 1 && kind != v1::CONTEXT_PARALLEL_KIND_UNSPECIFIED) {
+    out->Add("--cp-comm-type", kind == v1::CONTEXT_PARALLEL_KIND_RING ? "p2p" : "a2a");
+  }
   WritePipeline(run, out);
   out->Add("--expert-model-parallel-size", sizes.expert);
   if (parallel.has_expert_tensor_parallel_size()) {

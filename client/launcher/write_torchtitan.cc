@@ -24,6 +24,7 @@ constexpr Expressible kExpressible[] = {
     {"layout.parallel.expert_parallel_size"},
     {"layout.parallel.expert_tensor_parallel_size"},
     {"layout.context_parallel_size"},
+    {"layout.context_parallel_kind", "ring"},
     {"layout.sequence_parallel"},
     {"layout.micro_batch_size"},
     {"layout.global_batch_size"},

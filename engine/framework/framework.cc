@@ -42,6 +42,15 @@ constexpr char kAccelerateFsdp[] =
     "huggingface/accelerate, src/accelerate/utils/dataclasses.py @16cb6eb8";
 constexpr char kCausalLoss[] =
     "huggingface/transformers, src/transformers/loss/loss_utils.py @0114da07";
+constexpr char kTeContext[] =
+    "NVIDIA/TransformerEngine, "
+    "transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py @015d2257";
+constexpr char kDsSequence[] =
+    "deepspeedai/DeepSpeed, deepspeed/sequence/layer.py @25493c74; "
+    "deepspeed/runtime/sequence_parallel/ulysses_sp.py @016d2f70";
+constexpr char kTorchRing[] =
+    "pytorch/pytorch, torch/distributed/tensor/experimental/_attention.py "
+    "(_templated_ring_attention)";
 constexpr char kModels[] = "the framework has no such option";
 constexpr char kEstimated[] = "docs/accuracy_memory.md, \"Intervals\"";
 
@@ -91,6 +100,7 @@ constexpr FrameworkTraits MegatronLm() {
   out.fuses_gated_experts = {
       true, "NVIDIA/Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py @d98e8a64"};
   out.reshards_under_pipeline = {true, kArguments};
+  out.context_parallel_kind = {ContextParallelKind::kRing, kArguments};  // cp_comm_type p2p
   out.gradient_lifetime = {GradientLifetime::kAlways, kGradBuffer};
   out.fused_weight_gradient = {true, kMegatronLayers};
   out.reduction = {GradientReduction::kEach, kGradBuffer};
@@ -109,6 +119,7 @@ constexpr FrameworkTraits MegatronLm() {
       true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
   out.fused_loss = {false, kArguments};  // refuses cross_entropy_fusion_impl te
   out.schedules = {kOneForwardOneBackwardSchedule | kInterleavedStages, kMegatronSchedules};
+  out.exchanges_equal_heads_alone = {true, kTeContext};
   return out;
 }
 
@@ -140,6 +151,7 @@ constexpr FrameworkTraits DeepSpeed() {
                            "(query_key_value) @8387ae17"};
   out.fuses_gated_experts = {true, kModels};
   out.reshards_under_pipeline = {true, kDsPipe};
+  out.context_parallel_kind = {ContextParallelKind::kAllToAll, kDsSequence};
   out.gradient_lifetime = {GradientLifetime::kAlways, kDsZero};
   out.reduction = {GradientReduction::kEach, kDsEngine};
   out.reduce_bucket_elements = {kDeepSpeedBucket, kDsZeroConfig};
@@ -156,6 +168,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.fused_loss = {false, kMegatronDeepSpeed};
   out.schedules = {kOneForwardOneBackwardSchedule,
                    "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/schedule.py @edaa7221"};
+  out.one_context_parallel_kind = {true, kDsSequence};
   return out;
 }
 
@@ -172,6 +185,7 @@ constexpr FrameworkTraits PytorchFsdp() {
       false, "huggingface/transformers, src/transformers/models/llama/modeling_llama.py @0114da07"};
   out.fuses_gated_experts = {true, kModels};
   out.reshards_under_pipeline = {false, kTitanFsdp};
+  out.context_parallel_kind = {ContextParallelKind::kRing, kTorchRing};
   out.gradient_lifetime = {GradientLifetime::kFromBackward, kFullyShard};
   out.reduction = {GradientReduction::kLastUnderPipeline, kPipelining};
   out.reduces_as_computed = {true, kFullyShard};
@@ -199,6 +213,7 @@ constexpr FrameworkTraits Torchtitan() {
   out.loss.source = kTitanLoss;
   out.fused_projections.source = kTitanModels;
   out.reduces_as_computed = {false, kTitanConfig};
+  out.one_context_parallel_kind = {true, kTorchRing};  // cp_rotate_method is of its ring
   return out;
 }
 

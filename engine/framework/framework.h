@@ -86,6 +86,7 @@ struct FrameworkTraits {
   Cited<bool> fuses_gated_experts = {};  // one kernel computes and scales gated activations
   Cited<bool> reshards_under_pipeline =
       {};  // weights gathered for a micro-batch are freed after it
+  Cited<ContextParallelKind> context_parallel_kind = {};
 
   // Gradients.
   Cited<GradientLifetime> gradient_lifetime = {};
@@ -126,6 +127,11 @@ struct FrameworkTraits {
   Cited<bool> recomputes_modules = {};
   Cited<bool> fused_loss = {};     // a loss whose gradient overwrites the logits
   Cited<unsigned> schedules = {};  // a ScheduleSet
+  // Context parallelism is of the default kind alone.
+  Cited<bool> one_context_parallel_kind = {};
+  // Ranks that exchange heads need as many key and value heads each, none of them a copy, and
+  // queries as wide as values.
+  Cited<bool> exchanges_equal_heads_alone = {};
 };
 
 // In the order of Framework.

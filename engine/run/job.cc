@@ -83,7 +83,9 @@ class JobBuilder {
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
-    if (layout_.framework.named) CheckRefusals(traits_, job_, violations_);
+    if (layout_.framework.named) {
+      CheckRefusals(traits_, context_.spec, job_, violations_);
+    }
     return std::move(job_);
   }
 
@@ -141,6 +143,9 @@ class JobBuilder {
     batch.sequence_parallel =
         layout_.sequence_parallel.value_or(job_.layout.tensor_parallel_size > 1);
     batch.context_parallel_size = context_size();
+    batch.context_parallel_kind =
+        layout_.context_parallel_kind.value_or(traits_.context_parallel_kind.value);
+    batch.exchanges_output_again = layout_.framework.has_transformer_engine();
     // Types below 16 bits are for matrix products only; everything else is computed in bf16.
     const DataType compute = context_.precision.compute_data_type;
     const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;

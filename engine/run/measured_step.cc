@@ -110,7 +110,8 @@ StepCalibration MeasuredRatio::For(const RunSpec& run, const MemoryJob& job) con
   StepCalibration out = {
       .ratio = ratio_, .predicted = predicted_, .distance = DistanceOf(job, job_)};
   out.applied = out.distance <= kNearLayout && run.training.recompute == recompute_ &&
-                job.batch.attention == job_.batch.attention;
+                job.batch.attention == job_.batch.attention &&
+                ExchangesHeads(job.batch) == ExchangesHeads(job_.batch);
   return out;
 }
 

@@ -106,6 +106,7 @@ struct GivenSizes {
 struct RunLayout {
   ParallelLayout parallel = {};
   absl::optional<int64_t> context_parallel_size = {};
+  absl::optional<ContextParallelKind> context_parallel_kind = {};
   absl::optional<bool> sequence_parallel = {};
   absl::optional<int64_t> micro_batch_size = {};
   absl::optional<int64_t> global_batch_size = {};  // sequences

@@ -122,7 +122,8 @@ ExchangeTime ExchangePricer::TimeOf(const CollectiveWork& work, const ExpertsSpe
     return TimeOf(CollectiveOp::kSendReceive, work.bytes, group)
         .Times(static_cast<double>(group.size - 1));
   }
-  if (work.kind == CollectiveKind::kAllToAll && one_copy_per_node_ && experts != nullptr) {
+  const bool tokens = work.kind == CollectiveKind::kAllToAll && work.group == TraceGroup::kExpert;
+  if (tokens && one_copy_per_node_ && experts != nullptr) {
     return group.size == 1 ? ExchangeTime() : OneCopy(work.bytes, group, *experts);
   }
   return TimeOf(OpOf(work.kind), work.bytes, group);

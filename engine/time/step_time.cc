@@ -91,10 +91,11 @@ class Step {
   }
 
   // Exchanges of tensor parallel ranks and of experts add the stack's share of their time, rings
-  // what attention does not hide.
+  // what attention does not hide, exchanges of heads all: attention waits for them.
   double AddPass(const PassSeconds& pass, StageSeconds& out) const {
     const double arithmetic = slow_.at(StepRate::kArithmetic);
     const double attention = pass.of(KernelKind::kAttention) * arithmetic;
+    const double hidden = ExchangesHeads(in_.job.batch) ? 0 : attention;
     const std::array<std::pair<StepCause, double>, 7> added = {
         {{StepCause::kMatmul, pass.of(KernelKind::kMatmul) * arithmetic},
          {StepCause::kExperts, pass.of(KernelKind::kGroupedMatmul) * arithmetic},
@@ -103,7 +104,7 @@ class Step {
           pass.of(KernelKind::kMemoryPass) * slow_.at(StepRate::kMemoryBandwidth)},
          {StepCause::kTensorExchange,
           slow_(pass.tensor) * constant(Constant::kTensorExchangeExposure)},
-         {StepCause::kContextExchange, std::max(0.0, slow_(pass.context) - attention)},
+         {StepCause::kContextExchange, std::max(0.0, slow_(pass.context) - hidden)},
          {StepCause::kExpertExchange,
           slow_(pass.expert) * constant(Constant::kExpertExchangeExposure)}}};
     double sum = 0;

@@ -56,6 +56,7 @@ constexpr bool Ends(Engine last, int wire_values) {
 }
 
 static_assert(Ends(PipelineSchedule::kDualPipe, v1::PipelineSchedule_ARRAYSIZE));
+static_assert(Ends(ContextParallelKind::kAllToAll, v1::ContextParallelKind_ARRAYSIZE));
 static_assert(Ends(ZeroStage::kParameters, v1::ZeroStage_ARRAYSIZE));
 static_assert(Ends(WeightScaling::kMx, v1::WeightStorage::Scaling_ARRAYSIZE));
 static_assert(Ends(AttentionKernel::kUnfused, v1::KernelChoices::Attention_ARRAYSIZE));
@@ -132,6 +133,13 @@ PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_vi
                                       FieldViolations& violations) {
   return Following<PipelineSchedule>(wire, v1::PipelineSchedule_IsValid(wire), field, violations)
       .value_or(PipelineSchedule::kOneForwardOneBackward);
+}
+
+absl::optional<ContextParallelKind> ContextParallelKindFrom(v1::ContextParallelKind wire,
+                                                            absl::string_view field,
+                                                            FieldViolations& violations) {
+  return Following<ContextParallelKind>(wire, v1::ContextParallelKind_IsValid(wire), field,
+                                        violations);
 }
 
 absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,

@@ -55,6 +55,9 @@ RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view 
 PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_view field,
                                       FieldViolations& violations);
 // Absent: unspecified.
+absl::optional<ContextParallelKind> ContextParallelKindFrom(v1::ContextParallelKind wire,
+                                                            absl::string_view field,
+                                                            FieldViolations& violations);
 absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,
                                         FieldViolations& violations);
 WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_view field,

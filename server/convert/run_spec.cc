@@ -213,6 +213,8 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   RunLayout out;
   out.parallel = ParallelLayoutFrom(m.parallel(), FieldPath(path, "parallel"), violations);
   if (m.has_context_parallel_size()) out.context_parallel_size = m.context_parallel_size();
+  out.context_parallel_kind = ContextParallelKindFrom(
+      m.context_parallel_kind(), FieldPath(path, "context_parallel_kind"), violations);
   if (m.has_sequence_parallel()) out.sequence_parallel = m.sequence_parallel();
   if (m.has_micro_batch_size()) out.micro_batch_size = m.micro_batch_size();
   if (m.has_global_batch_size()) out.global_batch_size = m.global_batch_size();

@@ -118,6 +118,9 @@ TEST(Deepspeed, RefusesWhatItHasNoSettingFor) {
        "--shard-group-size: it takes --zero=3"},
       {R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8"}}})",
        "--compute-data-type=fp8: it takes fp32 or fp16 or bf16"},
+      {R"({"layout": {"context_parallel_size": 2,
+                      "context_parallel_kind": "CONTEXT_PARALLEL_KIND_RING"}})",
+       "--cp-comm=ring: it takes all-to-all alone"},
       {R"({"layout": {"kernels": {"recompute_norm_outputs": true}}})",
        "--recompute-norm-outputs=true"},
   };

@@ -92,6 +92,16 @@ TEST(ReadMegatron, KnowsEveryWayToCutAPipeline) {
               ElementsAre(3, 4, 4, 4, 4, 4, 4, 3));
 }
 
+TEST(ReadMegatron, ReadsWhatContextParallelRanksExchange) {
+  const auto kind = [](const std::string& text) {
+    return Read("--context-parallel-size 4 " + text).request.layout().context_parallel_kind();
+  };
+  EXPECT_EQ(kind(""), v1::CONTEXT_PARALLEL_KIND_UNSPECIFIED);
+  EXPECT_EQ(kind("--cp-comm-type p2p"), v1::CONTEXT_PARALLEL_KIND_RING);
+  EXPECT_EQ(kind("--cp-comm-type a2a"), v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+  EXPECT_EQ(kind("--cp-comm-type a2a a2a a2a"), v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+}
+
 TEST(ReadMegatron, LeavesTheModelWhereAFlagGivesOne) {
   EXPECT_FALSE(Read("--num-layers 32 --hidden-size 64", false).request.model().has_architecture());
 }
@@ -117,6 +127,9 @@ TEST(ReadMegatron, SaysWhatToWriteInstead) {
       {"--micro-batch-size 99999999999999999999", "write a whole number from 1 on"},
       {"--micro-batch-size 1.5", "write a whole number from 1 on"},
       {"--attention-dropout nan", "--attention-dropout=nan: write a number"},
+      {"--cp-comm-type a2a+p2p", "--cp-comm-type=a2a+p2p: write p2p or a2a, one for all layers"},
+      {"--cp-comm-type allgather", "write p2p or a2a"},
+      {"--cp-comm-type p2p a2a", "write p2p or a2a"},
       {"--hidden-size 64", "--num-layers=: a model takes it"},
       {"--num-layers 2 --hidden-size 64", "--num-attention-heads=: a model takes it"},
       {"--num-layers 9999999 --hidden-size 64", "write at most 65536 layers"},

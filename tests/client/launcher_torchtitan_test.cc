@@ -122,6 +122,8 @@ TEST(Torchtitan, RefusesWhatItHasNoSettingFor) {
        "--zero=gradients: it takes none or parameters"},
       {R"({"layout": {"schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1"}})",
        "--schedule=zero-bubble-h1"},
+      {R"({"layout": {"context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL"}})",
+       "--cp-comm=all-to-all: it takes ring alone"},
       {R"({"training": {"recompute": "RECOMPUTE_POLICY_SELECTIVE"}})", "--recompute=selective"},
       {R"({"layout": {"kernels": {"attention": "ATTENTION_UNFUSED"}}})", "--attention=unfused"},
       {R"({"layout": {"parallel": {"tensor_parallel_size": 2}, "sequence_parallel": false}})",

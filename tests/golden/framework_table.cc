@@ -28,6 +28,10 @@ std::string TextOf(LossKind value) {
   return std::string(kNames[static_cast<size_t>(value)]);
 }
 
+std::string TextOf(ContextParallelKind value) {
+  return value == ContextParallelKind::kAllToAll ? "all-to-all" : "ring";
+}
+
 std::string TextOf(GradientLifetime value) {
   return value == GradientLifetime::kAlways ? "always" : "from the backward pass";
 }
@@ -72,6 +76,7 @@ class Table {
     Row("one product of query, key and value; of gate and up", traits_.fused_projections);
     Row("gated experts in one kernel", traits_.fuses_gated_experts);
     Row("weights freed after a pipeline's forward pass", traits_.reshards_under_pipeline);
+    Row("context parallel ranks attend by", traits_.context_parallel_kind);
   }
 
   void Memory() const {
@@ -100,6 +105,8 @@ class Table {
     Row("pipelines", traits_.pipeline);
     Row("a loss that overwrites the logits", traits_.fused_loss);
     Row("schedules", traits_.schedules);
+    Row("one kind of context parallelism", traits_.one_context_parallel_kind);
+    Row("exchanges equal heads alone", traits_.exchanges_equal_heads_alone);
   }
 
  private:

@@ -29,7 +29,8 @@ constexpr char kEveryField[] = R"json({
   "parallel": {"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "virtual_stage_count": 4,
     "layers_per_chunk": [5, 6], "expert_parallel_size": 7, "expert_tensor_parallel_size": 8,
     "split_key_value_heads": true},
-  "context_parallel_size": 9, "sequence_parallel": false, "micro_batch_size": 10,
+  "context_parallel_size": 9, "context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL",
+  "sequence_parallel": false, "micro_batch_size": 10,
   "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
     "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
@@ -77,6 +78,7 @@ TEST_F(EveryField, OfTheLayoutItselfArrives) {
   EXPECT_EQ(layout_.parallel.expert_tensor_parallel_size, 8);
   EXPECT_TRUE(layout_.parallel.split_key_value_heads);
   EXPECT_EQ(layout_.context_parallel_size, 9);
+  EXPECT_EQ(layout_.context_parallel_kind, ContextParallelKind::kAllToAll);
   EXPECT_EQ(layout_.sequence_parallel, false);
   EXPECT_EQ(layout_.micro_batch_size, 10);
   EXPECT_EQ(layout_.global_batch_size, 11);
@@ -149,7 +151,7 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
 
 // Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 12);
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 13);
   EXPECT_EQ(v1::BatchPhase::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 17);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
@@ -166,6 +168,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_EQ(layout.parallel.tensor_parallel_size, 1);
   EXPECT_EQ(layout.parallel.expert_tensor_parallel_size, 0);
   EXPECT_FALSE(layout.context_parallel_size.has_value());
+  EXPECT_FALSE(layout.context_parallel_kind.has_value());
   EXPECT_FALSE(layout.sequence_parallel.has_value());
   EXPECT_FALSE(layout.micro_batch_size.has_value());
   EXPECT_FALSE(layout.global_batch_size.has_value());

@@ -174,6 +174,13 @@ TEST(HostileValues, OfPlanRun) {
   TryAll<v1::PlanRunRequest, v1::PlanRunResponse>(&v1::PlanningService::Stub::PlanRun, SmallRun());
 }
 
+TEST(HostileValues, OfHeadsThatAreExchanged) {
+  v1::PlanRunRequest run = SmallRun();
+  run.mutable_layout()->set_context_parallel_size(2);
+  run.mutable_layout()->set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+  TryAll<v1::PlanRunRequest, v1::PlanRunResponse>(&v1::PlanningService::Stub::PlanRun, run);
+}
+
 TEST(HostileValues, OfASearch) {
   v1::PlanRunRequest run = SmallRun();
   run.mutable_layout()->clear_micro_batch_size();

@@ -42,6 +42,36 @@ void ExpectAddsUp(const v1::StageMemory& stage) {
   EXPECT_EQ(stage.process_bytes().expected(), stage.total_bytes());
 }
 
+// Queries, keys, values and output to and fro; Transformer Engine's output once more. Of 8 heads of
+// keys and values on 4 tensor parallel ranks each of 2 context parallel ranks has one: 2,048 tokens
+// of 8 and of 2 heads of 128 are sent.
+TEST(PlanningServiceLayouts, ContextParallelRanksExchangeHeads) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_layout()->set_context_parallel_size(2);
+  request.mutable_layout()->set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+  request.mutable_options()->set_include_operations(true);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  int exchanges = 0;
+  for (const v1::TimedOperation& op : response.plan().compute().stages(1).operations()) {
+    if (!op.has_collective() || op.collective().group() != v1::CollectiveExtent::GROUP_CONTEXT) {
+      continue;
+    }
+    ++exchanges;
+    EXPECT_EQ(op.collective().kind(), v1::CollectiveExtent::KIND_ALL_TO_ALL);
+    const bool keys = op.name() == "exchange_key" || op.name() == "exchange_value";
+    EXPECT_EQ(op.collective().size_bytes(), 2.0 * 2048 * (keys ? 2 : 8) * 128) << op.name();
+  }
+  EXPECT_EQ(exchanges, 4 + 4 + 1);
+  request.mutable_layout()->set_context_parallel_kind(static_cast<v1::ContextParallelKind>(7));
+  EXPECT_EQ(server.PlanRun(request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.mutable_layout()->set_context_parallel_size(1);
+  request.mutable_layout()->set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+  EXPECT_TRUE(server.PlanRun(request, &response).ok());
+}
+
 TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = RunWithLayout();

@@ -76,13 +76,13 @@ class AttentionRows {
     row.shape = "b s g d";
     row.width = attention_.query_key_head_size;
     row.kept_for = "gradient of queries";
-    if (ReadsOperand(ActivationSite::kQuery)) AddKeys(row);
+    if (ReadsOperand(ActivationSite::kQuery)) AddKeys(row, core_key_heads());
     row.name = "value";
     row.shape = "b s g v";
     row.width = attention_.value_head_size;
     row.step = flash() ? BackwardStep::kCore : BackwardStep::kValues;
     row.kept_for = "gradient of scores";
-    if (ReadsOperand(ActivationSite::kScores)) AddKeys(row);
+    if (ReadsOperand(ActivationSite::kScores)) AddKeys(row, core_key_heads());
   }
 
   void AddCore() {
@@ -99,7 +99,9 @@ class AttentionRows {
                 .kept_for = "computing scores again in the fused backward",
                 .source = source::kFlash});
       // Where the next matrix reads the same tensor, one tensor serves both.
-      const bool copied = out_.batch().attention_output_copied && out_.batch().sequence_count > 1;
+      const bool copied =
+          (out_.batch().attention_output_copied && out_.batch().sequence_count > 1) ||
+          (ExchangesHeads(out_.batch()) && !ExchangesOutputAgain(out_.batch()));
       const bool shared = !copied && out_.KeepsAsComputed(SiteIn(cross_, ActivationSite::kHeads));
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
@@ -134,6 +136,12 @@ class AttentionRows {
   bool flash() const { return out_.batch().attention == AttentionKernel::kFlash; }
   bool core_again() const {
     return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
+  }
+  // Heads of the keys and values that are kept for the core. Where its operands are exchanged once
+  // more, those before the exchange are.
+  int64_t core_key_heads() const {
+    if (core_again() && ExchangesOutputAgain(out_.batch())) return key_heads_;
+    return AttendedKeyHeads(attention_, out_.context().layout, out_.batch());
   }
   bool Needs(ActivationSite activation) const { return out_.Needs(SiteIn(cross_, activation)); }
   // A fused core saves all of its operands if any gradient is needed.
@@ -197,9 +205,10 @@ class AttentionRows {
   }
 
   // `row.width` is that of one head.
-  void AddKeys(ActivationRow row) {
+  void AddKeys(const ActivationRow& row) { AddKeys(row, key_heads_); }
+  void AddKeys(ActivationRow row, int64_t heads) {
     row.cut = Cut::kTensor;
-    row.width = row.width * key_heads_;
+    row.width = row.width * heads;
     if (!cross_) return out_.Add(row);
     row.width = row.width * TokensOf(out_.context(), ModelPart::kEncoder);
     out_.AddWhole(row);

@@ -1,7 +1,9 @@
 #include "engine/memory/ledger/framework_spec.h"
 
+#include <algorithm>
 #include <type_traits>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "engine/memory/fit.h"
 
@@ -51,6 +53,46 @@ void RequireIfGiven(const absl::optional<T>& value, absl::string_view name, T mo
     violations.RequireRange(path, name, *value, {.low = 0, .high = most});
   } else {
     violations.RequireRange(path, name, *value, 0, most);
+  }
+}
+
+// False where some attention's queries are wider than its values, or its key and value heads are
+// too few for each of the ranks that exchange heads.
+bool HasEqualHeads(const ArchitectureSpec& spec, const MemoryJob& job) {
+  const int64_t ranks = job.layout.tensor_parallel_size;
+  const auto equal = [&](const absl::optional<AttentionSpec>& attention) {
+    if (!attention.has_value()) return true;
+    const int64_t key_heads = attention->key_value_head_count;
+    return attention->query_key_head_size == attention->value_head_size && key_heads % ranks == 0 &&
+           key_heads / ranks % job.batch.context_parallel_size == 0;
+  };
+  return std::all_of(spec.layer_kinds.begin(), spec.layer_kinds.end(), [&](const LayerSpec& layer) {
+    return equal(layer.attention) && equal(layer.cross_attention);
+  });
+}
+
+using Refuse = absl::FunctionRef<void(absl::string_view field, absl::string_view why,
+                                      absl::string_view source)>;
+
+void CheckContextParallelism(const FrameworkTraits& traits, const ArchitectureSpec& spec,
+                             const MemoryJob& job, Refuse refuse) {
+  constexpr char kField[] = "layout.context_parallel_kind";
+  const auto& usual = traits.context_parallel_kind;
+  if (job.batch.context_parallel_size <= 1) return;
+  if (traits.one_context_parallel_kind.value && job.batch.context_parallel_kind != usual.value) {
+    const bool ring = usual.value == ContextParallelKind::kRing;
+    refuse(kField,
+           absl::StrCat("whose context parallel ranks ",
+                        ring ? "pass keys and values in a ring" : "exchange heads",
+                        ": leave it out, or choose another layout.framework.kind"),
+           traits.one_context_parallel_kind.source);
+  } else if (ExchangesHeads(job.batch) && traits.exchanges_equal_heads_alone.value &&
+             job.layout.tensor_parallel_size >= 1 && !HasEqualHeads(spec, job)) {
+    refuse(kField,
+           "whose ranks exchange heads only where queries, keys and values are of one width and "
+           "tensor x context parallel size divides the key and value heads: write "
+           "CONTEXT_PARALLEL_KIND_RING, or a smaller layout.context_parallel_size",
+           traits.exchanges_equal_heads_alone.source);
   }
 }
 
@@ -137,14 +179,15 @@ ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {
   return out;
 }
 
-void CheckRefusals(const FrameworkTraits& traits, const MemoryJob& job,
-                   FieldViolations& violations) {
+void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
+                   const MemoryJob& job, FieldViolations& violations) {
   const bool pipeline = job.layout.pipeline_parallel_size > 1;
   const ZeroStage stage = job.state.sharding.zero_stage;
   const auto refuse = [&](absl::string_view field, absl::string_view why,
                           absl::string_view source) {
     violations.Add(field, absl::StrCat("is not in ", traits.title, ", ", why, " (", source, ")"));
   };
+  CheckContextParallelism(traits, spec, job, refuse);
   const auto& most = pipeline ? traits.max_zero_stage_under_pipeline : traits.max_zero_stage;
   if (stage > most.value) {
     refuse("layout.sharding.zero_stage",

@@ -12,6 +12,7 @@
 #include "engine/framework/workspace.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/training_policy.h"
+#include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
 
@@ -62,10 +63,10 @@ struct ReserveUse {
 // The estimated reserves of a rank.
 ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use);
 
-// Appends to `violations` what the framework of `job` refuses. Its fields are a request's, under
-// "layout".
-void CheckRefusals(const FrameworkTraits& traits, const MemoryJob& job,
-                   FieldViolations& violations);
+// Appends to `violations` what the framework of `job`, of a model of `spec`, refuses. Its fields
+// are a request's, under "layout".
+void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
+                   const MemoryJob& job, FieldViolations& violations);
 
 // Appends the errors of `framework`, whose path is `path`, to `violations`.
 void CheckFramework(const FrameworkSpec& framework, absl::string_view path,

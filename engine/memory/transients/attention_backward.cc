@@ -17,6 +17,7 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
   const int64_t key_heads = std::max<int64_t>(attention.key_value_head_count / ranks, 1);
   const int64_t keys = cross ? sizes_.encoder_tokens : sizes_.tokens;
   const int64_t length = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place_.part);
+  const int64_t core_heads = AttendedKeyHeads(attention, a.layout, a.batch);
   const CheckedInt d = attention.query_key_head_size;
   const CheckedInt v = attention.value_head_size;
   const CheckedInt hidden = sizes_.hidden;
@@ -27,7 +28,8 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
           .key = d * key_heads * keys,
           .value = v * key_heads * keys,
           .output = v * heads * sizes_.tokens,
-          .expanded = key_heads < heads ? (d + v) * heads * keys : CheckedInt(0),
+          .core_keys = (d + v) * core_heads * keys,
+          .expanded = core_heads < heads ? (d + v) * heads * keys : CheckedInt(0),
           .scores = CheckedInt(heads) * sizes_.tokens * length,
           .projections = hidden * (d * heads + (d + v) * key_heads),
           .output_weights = hidden * v * heads};
@@ -43,11 +45,13 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   MakeWeightGradient({.shape = "h a v",
                       .elements = core.output_weights,
                       .reads = core.cross ? ActivationSite::kCrossHeads : ActivationSite::kHeads});
+  WalkExchangeBefore(core);
   if (context_.activations.batch.attention == AttentionKernel::kFlash) {
     WalkFusedCore(core);
   } else {
     WalkUnfusedCore(core);
   }
+  WalkExchangeAfter(core);
   if (attention.query_key_norm != QueryKeyNorm::kNone) {
     Start(branch, Step::kHeadNorms);
     Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
@@ -72,7 +76,8 @@ void LayerBackward::WalkFusedCore(const Operands& core) {
   Start(core.branch, Step::kCore);
   Make("heads_gradient", "b s a v", core.output, "read by the core");
   Make("query_gradient", "b s a d", core.query, "made by the core");
-  Make("key_value_gradients", "b s g d+v", core.key + core.value, "made by the core");
+  Make("key_value_gradients", "b s g d+v", core.core_keys, "made by the core");
+  MakeExchanged(core);
   Make("expanded_key_value_gradients", "b s a d+v", core.expanded, "before heads are summed");
   out_->Make({.name = "query_gradient_sum",
               .shape = "b s a d",
@@ -103,6 +108,49 @@ void LayerBackward::WalkUnfusedCore(const Operands& core) {
   Make("score_gradient", "b a s s", core.scores, "read by the product");
   Make("query_gradient", "b s a d", core.query, "made by it");
   Make("key_gradient", "b s g d", core.key, "made by it");
+}
+
+// DeepSpeed's exchange is an operation of its own. Source: deepspeedai/DeepSpeed,
+// deepspeed/sequence/layer.py @25493c74, single_all_to_all(): its input, a copy in the order that
+// is sent, and what is received.
+void LayerBackward::WalkExchangeBefore(const Operands& core) {
+  const MicroBatchSpec& batch = context_.activations.batch;
+  if (!ExchangesHeads(batch)) return;
+  const bool flash = batch.attention == AttentionKernel::kFlash;
+  Start(core.branch, flash ? Step::kCore : Step::kValues);
+  Make("heads_gradient", "b s a v", core.output, "made by output");
+  Make("exchanged_heads_gradient", "b s a v", core.output * 2, "sent and received");
+  if (!ExchangesOutputAgain(batch)) return;
+  Make("exchanged_heads", "b s a v", core.output * 2, "sent and received");
+}
+
+// Transformer Engine's core and its exchanges are one operation, which holds what it was given and
+// what it made until it ends. Source: NVIDIA/TransformerEngine,
+// transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py @015d2257,
+// AttnFuncWithCPAndQKVOA2A.backward().
+void LayerBackward::MakeExchanged(const Operands& core) {
+  const MicroBatchSpec& batch = context_.activations.batch;
+  if (!ExchangesOutputAgain(batch)) return;
+  Make("own_heads_gradient", "b s a v", core.output, "before its exchange");
+  Make("exchanged_heads", "b s a v", core.output, "read by the core");
+  if (batch.recomputation.policy != RecomputePolicy::kSelective) return;
+  Make("exchanged_operands", "b s a d+g(d+v)", core.query + core.core_keys, "exchanged again");
+}
+
+void LayerBackward::WalkExchangeAfter(const Operands& core) {
+  const MicroBatchSpec& batch = context_.activations.batch;
+  if (!ExchangesHeads(batch)) return;
+  const CheckedInt gradients = core.query + core.core_keys;
+  if (ExchangesOutputAgain(batch)) {
+    Start(core.branch, Step::kCore);
+    Make("heads_gradient", "b s a v", core.output, "read by the core");
+    MakeExchanged(core);
+    Make("exchanged_gradients", "b s a d+g(d+v)", gradients * 3, "made, sent and received");
+    return;
+  }
+  Start(core.branch, Step::kHeadNorms);
+  Make("query_key_value_gradients", "b s a d+g(d+v)", gradients, "made by the core");
+  Make("exchanged_gradient", "b s a d", core.query * 2, "sent and received");
 }
 
 // Latents are whole on every rank: only sequence parallelism divides their tokens.

@@ -110,7 +110,9 @@ class LayerBackward {
     CheckedInt query = 0;
     CheckedInt key = 0;
     CheckedInt value = 0;
-    CheckedInt output = 0;    // the heads' output
+    CheckedInt output = 0;  // the heads' output
+    // Keys and values as the core reads them: more where ranks that exchange heads copy some.
+    CheckedInt core_keys = 0;
     CheckedInt expanded = 0;  // keys and values repeated for each query head; 0: not repeated
     CheckedInt scores = 0;
     CheckedInt projections = 0;  // weights of query, key and value
@@ -123,6 +125,11 @@ class LayerBackward {
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
   void WalkFusedCore(const Operands& core);
   void WalkUnfusedCore(const Operands& core);
+  // Where context parallel ranks exchange heads: the output's gradient to the core, what stays
+  // during the core, and its gradients back.
+  void WalkExchangeBefore(const Operands& core);
+  void MakeExchanged(const Operands& core);
+  void WalkExchangeAfter(const Operands& core);
   void WalkLatents(const AttentionSpec& attention, const Operands& core);
   Operands OperandsOf(const AttentionSpec& attention, bool cross) const;
 

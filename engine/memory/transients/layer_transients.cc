@@ -32,6 +32,29 @@ CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& plac
          TokensOf(a, place.part) * keys;
 }
 
+// The operands of a branch's attention that context parallel ranks exchange, as they are made, and
+// the copies of them that are sent: one at a time where each exchange is an operation of its own,
+// all of them where attention is one with its exchanges, with the one that is being received.
+// Source: docs/memory_transients.md, "Exchanges of heads".
+CheckedInt ExchangedOf(const TransientContext& context, const ActivationPlace& place,
+                       size_t branch) {
+  const ActivationContext& a = context.activations;
+  const LayerSpec& layer = LayerAt(context, place);
+  const bool cross = branch == 1;
+  const auto& attention = cross ? layer.cross_attention : layer.attention;
+  if (branch == 0 || !attention.has_value() || !ExchangesHeads(a.batch)) return 0;
+  const int64_t ranks = a.layout.tensor_parallel_size;
+  const int64_t key_heads = std::max<int64_t>(attention->key_value_head_count / ranks, 1);
+  const CheckedInt query = CheckedInt(attention->head_count / ranks) *
+                           attention->query_key_head_size * TokensOf(a, place.part);
+  const CheckedInt keys =
+      (CheckedInt(attention->query_key_head_size) + attention->value_head_size) *
+      TokensOf(a, cross ? ModelPart::kEncoder : place.part);
+  const CheckedInt own = query + keys * key_heads;
+  if (!ExchangesOutputAgain(a.batch)) return own + query;
+  return own + query + keys * AttendedKeyHeads(*attention, a.layout, a.batch) + query;
+}
+
 // A layer's hidden elements on this GPU: of all its tokens, and of those divided by sequence
 // parallelism.
 struct ForwardSizes {
@@ -47,8 +70,27 @@ ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPla
   return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};
 }
 
+// The elements that a branch's forward pass has beyond those it keeps: at its start or its end, or
+// while its heads are exchanged, whichever is more.
+struct ForwardEnds {
+  CheckedInt elements = 0;
+  CheckedInt exchanged = 0;  // of the exchange; 0: there are more at the ends
+};
+
+ForwardEnds ForwardEndsOf(const TransientContext& context, const ActivationPlace& place,
+                          size_t branch) {
+  const ForwardSizes sizes = ForwardSizesOf(context, place);
+  const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
+  const CheckedInt exchanged = ExchangedOf(context, place, branch);
+  const CheckedInt exchange = sizes.cut + exchanged;
+  if (!ends.ok() || !exchange.ok() || exchanged.value() == 0) return {ends + exchange * 0};
+  if (exchange.value() <= ends.value()) return {ends};
+  return {exchange, exchanged};
+}
+
 // The residual and the branch's output. Under sequence parallelism also either the gathered input
-// or, of the same size, the output before it is summed and scattered.
+// or, of the same size, the output before it is summed and scattered. While heads are exchanged:
+// the residual and what the exchange holds.
 void AddForwardEnds(const TransientContext& context, const ActivationPlace& place, size_t branch,
                     TransientList& out) {
   const auto [whole, cut] = ForwardSizesOf(context, place);
@@ -57,6 +99,13 @@ void AddForwardEnds(const TransientContext& context, const ActivationPlace& plac
             .module = "layer",
             .alive = "in the forward pass of a layer"});
   out.Add({.name = "residual", .shape = "b s h", .elements = cut, .why = "the branch adds to it"});
+  const CheckedInt exchanged = ForwardEndsOf(context, place, branch).exchanged;
+  if (!exchanged.ok() || exchanged.value() > 0) {
+    return out.Add({.name = "exchanged_heads",
+                    .shape = "b s a d+g(d+v)",
+                    .elements = exchanged,
+                    .why = "queries, keys and values of own tokens, and copies that are sent"});
+  }
   out.Add({.name = "branch_output", .shape = "b s h", .elements = cut, .why = "added to it"});
   out.Add({.name = "gathered_input",
            .shape = "b s h",
@@ -79,12 +128,11 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
   for (size_t i = 0; steps.any_again && i < steps.again.size(); ++i) {
     again[ForwardBranchOf(i)] += steps.again[i];
   }
-  const ForwardSizes sizes = ForwardSizesOf(context, place);
   if (!steps.all.ok()) return {.bytes = steps.all};
   ForwardBranch best;
   for (size_t branch = 0; branch < again.size(); ++branch) {
-    const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
-    const CheckedInt bytes = ends * ComputeBytesOf(context.activations.batch) + again[branch];
+    const CheckedInt elements = ForwardEndsOf(context, place, branch).elements;
+    const CheckedInt bytes = elements * ComputeBytesOf(context.activations.batch) + again[branch];
     if (branch > 0 && bytes.ok() && bytes.value() <= best.bytes.value()) continue;
     best = {branch, bytes};
   }

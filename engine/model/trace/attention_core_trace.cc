@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/model/flops/attended_length.h"
+#include "engine/model/trace/head_exchange_trace.h"
 
 namespace sextant {
 namespace {
@@ -16,17 +17,29 @@ using Element = TraceElement;
 class AttentionCore {
  public:
   explicit AttentionCore(const AttentionCoreTrace& core)
-      : core_(core), spec_(core.attention), out_(core.parts.out) {}
+      : core_(core), spec_(core.attention), out_(core.parts.out), exchange_(core) {}
 
   void Add() {
-    if (out_.batch().attention == AttentionKernel::kFlash) return AddFusedCore();
-    AddUnfusedCore();
+    exchange_.AddInputs();
+    if (out_.batch().attention == AttentionKernel::kFlash) {
+      AddFusedCore();
+    } else {
+      AddUnfusedCore();
+    }
+    exchange_.AddOutput();
   }
 
  private:
   bool Needs(Site site) const { return core_.parts.Needs(SiteIn(core_.cross, site)); }
-  int64_t KeyTokens() const {
-    return out_.batch().sequence_count * core_.key_length / out_.batch().context_parallel_size;
+  // Context parallel ranks that each have a part of the heads, or of the tokens.
+  int64_t head_ranks() const {
+    return ExchangesHeads(out_.batch()) ? out_.batch().context_parallel_size : 1;
+  }
+  int64_t token_ranks() const { return out_.batch().context_parallel_size / head_ranks(); }
+  // Of one kernel.
+  int64_t heads() const { return core_.heads / head_ranks(); }
+  int64_t key_value_heads() const {
+    return AttendedKeyHeads(spec_, out_.context().layout, out_.batch()) / head_ranks();
   }
 
   // Pairs of a query and a key that the mask shows, on this GPU, of one head.
@@ -51,8 +64,8 @@ class AttentionCore {
     return {.batch = batch,
             .queries = queries,
             .keys = keys,
-            .heads = core_.heads,
-            .key_value_heads = core_.key_value_heads,
+            .heads = heads(),
+            .key_value_heads = key_value_heads(),
             .query_key_head_size = spec_.query_key_head_size,
             .value_head_size = spec_.value_head_size};
   }
@@ -63,7 +76,7 @@ class AttentionCore {
   template <typename AddBlock>
   void ForEachBlock(const AddBlock& add) const {
     const int64_t sequences = out_.batch().sequence_count;
-    const int64_t ranks = out_.batch().context_parallel_size;
+    const int64_t ranks = token_ranks();
     const int64_t own = out_.length() / ranks;
     const bool causal = spec_.mask == AttentionMask::kCausal && !core_.cross;
     AttentionWork block = Block(sequences, own, core_.key_length / ranks);
@@ -130,8 +143,8 @@ class AttentionCore {
   }
 
   void AddRing(TracePass pass, double tensors) {
-    if (core_.cross) return;
-    const double bytes = static_cast<double>(KeyTokens() * core_.key_value_heads) *
+    if (token_ranks() == 1) return;
+    const double bytes = static_cast<double>(core_.key_tokens * core_.key_value_heads) *
                          static_cast<double>(spec_.query_key_head_size + spec_.value_head_size) *
                          tensors * static_cast<double>(out_.element_bytes(Element::kCompute));
     out_.Collective(pass, "ring", {CollectiveKind::kRing, TraceGroup::kContext, bytes});
@@ -149,30 +162,40 @@ class AttentionCore {
   // Source: Dao et al. 2022 (arXiv 2205.14135) section 3.1: the backward pass reads the output and
   // one number for each row of scores.
   void AddFusedCore() {
-    const TraceOperands operands = {{core_.query}, {core_.key}, {core_.value}};
+    const uint8_t query = exchange_.query();
+    const uint8_t key = exchange_.key();
+    const uint8_t value = exchange_.value();
+    const TraceOperands operands = {{query}, {key}, {value}};
     uint8_t statistics = out_.Make(TokenRows::kAll, core_.heads, Element::kFp32);
     AddRing(TracePass::kForward, 1);
     AddCore(TracePass::kForward, ScoreFlops() + ValueFlops(), operands,
-            {{core_.output}, {statistics}});
+            {{exchange_.output()}, {statistics}});
     if (!Needs(Site::kHeads)) return;
-    uint8_t output = core_.output;
+    uint8_t output = exchange_.output();
+    uint8_t kept = core_.output;
     if (core_again()) {
-      output = out_.Make(TokenRows::kAll, core_.heads * spec_.value_head_size);
+      output = MakeOutput();
       statistics = out_.Make(TokenRows::kAll, core_.heads, Element::kFp32);
     }
+    const bool forth = ExchangesOutputAgain(out_.batch());
+    const uint8_t read = forth ? MakeOutput() : output;
+    if (forth && core_again()) kept = MakeOutput();
     AddRing(TracePass::kInputGradient, 2);
-    AddCore(
-        TracePass::kInputGradient, GradientFlops(),
-        {{core_.query}, {core_.key}, {core_.value}, {output}, {statistics}, {core_.output, true}},
-        {{core_.query, true}, {core_.key, true}, {core_.value, true}});
-    if (core_again()) {
-      out_.AddInOrder([&] {
+    AddCore(TracePass::kInputGradient, GradientFlops(),
+            {{query}, {key}, {value}, {read}, {statistics}, {exchange_.output(), true}},
+            {{query, true}, {key, true}, {value, true}});
+    out_.AddInOrder([&] {
+      if (core_again()) {
+        if (forth) exchange_.AddInputsAgain();
         AddRing(TracePass::kRecompute, 1);
         AddCore(TracePass::kRecompute, ScoreFlops() + ValueFlops(), operands,
                 {{output}, {statistics}});
-      });
-    }
+        if (forth) exchange_.AddOutputBack(output, kept);
+      }
+      if (forth) exchange_.AddOutputForth(kept, read);
+    });
   }
+  uint8_t MakeOutput() { return out_.Make(TokenRows::kAll, core_.heads * spec_.value_head_size); }
 
   struct CoreProduct {
     absl::string_view name;
@@ -185,11 +208,10 @@ class AttentionCore {
   void AddCoreProduct(TracePass pass, const CoreProduct& product, bool transposed = false) {
     const MicroBatchSpec& batch = out_.batch();
     // The queries of a group read the same keys: they are stacked.
-    MatmulWork work = {
-        .batch = batch.sequence_count * core_.key_value_heads,
-        .m = out_.length() / batch.context_parallel_size * (core_.heads / core_.key_value_heads),
-        .n = product.n,
-        .k = product.k};
+    MatmulWork work = {.batch = batch.sequence_count * key_value_heads(),
+                       .m = out_.length() / token_ranks() * (heads() / key_value_heads()),
+                       .n = product.n,
+                       .k = product.k};
     if (transposed) std::swap(work.m, work.k);
     TraceOp& op = out_.Add(pass, product.name);
     op.work = work;
@@ -217,15 +239,16 @@ class AttentionCore {
                             .n = core_.key_length,
                             .k = spec_.query_key_head_size,
                             .model_flops = ScoreFlops(),
-                            .reads = {{core_.query}, {core_.key}}});
+                            .reads = {{exchange_.query()}, {exchange_.key()}}});
       out_.RowPass(pass, "softmax", {{softmax}}, {{softmax}}).reads = {};
       if (dropout) out_.Pass(pass, "softmax_dropout", {{softmax}}, {{dropped}, {mask}});
-      AddCoreProduct(pass, {.name = "values",
-                            .n = spec_.value_head_size,
-                            .k = core_.key_length,
-                            .model_flops = ValueFlops(),
-                            .reads = {{dropped}, {core_.value}},
-                            .writes = again ? TraceOperands() : TraceOperands{{core_.output}}});
+      AddCoreProduct(pass,
+                     {.name = "values",
+                      .n = spec_.value_head_size,
+                      .k = core_.key_length,
+                      .model_flops = ValueFlops(),
+                      .reads = {{dropped}, {exchange_.value()}},
+                      .writes = again ? TraceOperands() : TraceOperands{{exchange_.output()}}});
     };
     forward(TracePass::kForward);
     AddUnfusedBackward({softmax, mask, dropped});
@@ -241,10 +264,10 @@ class AttentionCore {
   // dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q. Listed in reverse.
   void AddUnfusedBackward(const Scores& scores) {
     const TracePass pass = TracePass::kInputGradient;
-    if (Needs(Site::kKey)) AddScoreGradient("key_gradient", scores, core_.query, core_.key, true);
-    if (Needs(Site::kQuery)) {
-      AddScoreGradient("query_gradient", scores, core_.key, core_.query, false);
-    }
+    const uint8_t query = exchange_.query();
+    const uint8_t key = exchange_.key();
+    if (Needs(Site::kKey)) AddScoreGradient("key_gradient", scores, query, key, true);
+    if (Needs(Site::kQuery)) AddScoreGradient("query_gradient", scores, key, query, false);
     if (Needs(Site::kScores)) {
       out_.RowPass(pass, "softmax", {{scores.softmax}, {scores.softmax, true}},
                    {{scores.softmax, true}});
@@ -256,7 +279,7 @@ class AttentionCore {
                             .n = core_.key_length,
                             .k = spec_.value_head_size,
                             .model_flops = ValueFlops(),
-                            .reads = {{core_.value}, {core_.output, true}},
+                            .reads = {{exchange_.value()}, {exchange_.output(), true}},
                             .writes = {{scores.dropped, true}}});
     }
     if (!Needs(Site::kValue)) return;
@@ -265,8 +288,8 @@ class AttentionCore {
                     .n = spec_.value_head_size,
                     .k = core_.key_length,
                     .model_flops = ValueFlops(),
-                    .reads = {{scores.dropped}, {core_.output, true}},
-                    .writes = {{core_.value, true}}},
+                    .reads = {{scores.dropped}, {exchange_.output(), true}},
+                    .writes = {{exchange_.value(), true}}},
                    true);
   }
 
@@ -286,6 +309,7 @@ class AttentionCore {
   const AttentionCoreTrace& core_;
   const AttentionSpec& spec_;
   TraceBuilder& out_;
+  HeadExchange exchange_;
 };
 
 }  // namespace

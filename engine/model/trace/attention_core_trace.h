@@ -18,13 +18,15 @@ struct AttentionCoreTrace {
   int64_t heads = 1;
   int64_t key_value_heads = 1;
   int64_t key_length = 0;  // of a sequence, on all ranks
+  int64_t key_tokens = 0;  // of the micro-batch, on this GPU
   uint8_t query = 0;
   uint8_t key = 0;
   uint8_t value = 0;
   uint8_t output = 0;
 };
 
-// Adds the core, fused or not, its recomputation, and the ring of context parallelism.
+// Adds the core, fused or not, its recomputation, and the ring or the exchanges of heads of context
+// parallelism.
 void AddAttentionCore(const AttentionCoreTrace& core);
 
 }  // namespace sextant

@@ -48,6 +48,7 @@ class AttentionTrace {
                       .heads = heads_,
                       .key_value_heads = key_heads_,
                       .key_length = key_length_,
+                      .key_tokens = key_tokens(),
                       .query = query_,
                       .key = key_,
                       .value = value_,

@@ -110,6 +110,22 @@ class MicroBatchCheck {
     Add("attention_output_copied", "is of fused attention: leave it out");
   }
 
+  // Each rank gets as many query heads, and as many key and value heads or a copy of one.
+  // Source: deepspeedai/DeepSpeed, deepspeed/runtime/sequence_parallel/ulysses_sp.py @016d2f70.
+  void CheckHeads() {
+    if (!ExchangesHeads(batch_)) return;
+    if (batch_.recomputation.latent_up_projections) {
+      violations_.Add(FieldPath(FieldPath(path_, "recomputation"), "latent_up_projections"),
+                      "saves nothing where context parallel ranks exchange heads, which are kept: "
+                      "leave it out, or choose a ring");
+    }
+    for (const LayerSpec& layer : spec_.layer_kinds) {
+      for (const auto* const attention : {&layer.attention, &layer.cross_attention}) {
+        if (attention->has_value() && !CheckHeads(**attention)) return;
+      }
+    }
+  }
+
   void CheckAdapters() {
     if (!batch_.adapter_dropout || spec_.adapters.has_value()) return;
     Add("adapter_dropout", "is of adapters: leave it out");
@@ -130,6 +146,28 @@ class MicroBatchCheck {
  private:
   void Add(absl::string_view name, absl::string_view description) {
     violations_.Add(FieldPath(path_, name), description);
+  }
+
+  // False: an error was added.
+  bool CheckHeads(const AttentionSpec& attention) {
+    const int64_t tensor = layout_.tensor_parallel_size;
+    const int64_t heads = attention.head_count / tensor;
+    if (heads < 1) return true;  // reported elsewhere, against tensor_parallel_size
+    const int64_t key_heads = std::max<int64_t>(attention.key_value_head_count / tensor, 1);
+    const auto fits = [=](int64_t size) {
+      return heads % size == 0 && (key_heads % size == 0 || size % key_heads == 0);
+    };
+    const int64_t context = batch_.context_parallel_size;
+    if (fits(context)) return true;
+    int64_t fitting = std::min(context, heads);
+    while (!fits(fitting)) --fitting;
+    Add("context_parallel_size",
+        absl::StrCat("must divide the ", heads,
+                     " query heads and divide, or be a multiple of, the ", key_heads,
+                     " key and value heads of a tensor parallel rank, since ranks "
+                     "exchange heads, which ",
+                     context, " does not: write ", fitting, ", or choose a ring"));
+    return false;
   }
 
   // All ranks that share a sequence hold equal parts of it.
@@ -164,6 +202,13 @@ class MicroBatchCheck {
 
 }  // namespace
 
+int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& layout,
+                         const MicroBatchSpec& batch) {
+  const int64_t own =
+      std::max<int64_t>(attention.key_value_head_count / layout.tensor_parallel_size, 1);
+  return ExchangesHeads(batch) ? std::max(own, batch.context_parallel_size) : own;
+}
+
 // Each group of tensor parallel ranks that together hold all experts brings its own tokens:
 //   k s/c x_t/t slots per GPU and sequence, times the load factor
 // where x_t ranks share an expert and see the same slots. Rounded up per sequence.
@@ -192,6 +237,7 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
   check.CheckRecomputation();
   check.CheckLoss();
   check.CheckAttention();
+  check.CheckHeads();
   check.CheckAdapters();
   check.CheckExperts();
 }

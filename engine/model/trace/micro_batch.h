@@ -43,6 +43,12 @@ struct MicroBatchSpec {
   int64_t encoder_sequence_length = 0;  // of models with an encoder and a decoder
   bool sequence_parallel = false;  // norms and residuals are divided among tensor parallel ranks
   int64_t context_parallel_size = 1;
+  ContextParallelKind context_parallel_kind = ContextParallelKind::kRing;
+  // For kAllToAll. True (Transformer Engine): attention and its exchanges are one operation, which
+  // keeps the output as the next matrix reads it, exchanges it again in the backward pass, and puts
+  // tokens in order after each exchange. False (DeepSpeed): each exchange is a separate operation,
+  // and the output is kept before and after it.
+  bool exchanges_output_again = false;
   DataType compute_data_type = DataType::kBf16;
   // The type of tensors kept only as inputs of weight matrices: fp8 recipes keep them narrower.
   DataType matmul_input_data_type = DataType::kUnspecified;  // compute_data_type
@@ -67,6 +73,24 @@ struct MicroBatchSpec {
   // busiest GPU, or a capacity factor.
   double expert_load_factor = 1;
 };
+
+// True where context parallel ranks exchange heads.
+inline bool ExchangesHeads(const MicroBatchSpec& batch) {
+  return batch.context_parallel_kind == ContextParallelKind::kAllToAll &&
+         batch.context_parallel_size > 1;
+}
+
+// True where the exchanged output of fused attention is exchanged once more for the backward pass.
+inline bool ExchangesOutputAgain(const MicroBatchSpec& batch) {
+  return ExchangesHeads(batch) && batch.exchanges_output_again &&
+         batch.attention == AttentionKernel::kFlash;
+}
+
+// Key and value heads of a tensor parallel rank as its core attends to them: where ranks exchange
+// heads, those of all of them, each of which has one or more.
+// Source: docs/step_time.md, "Context parallelism".
+int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& layout,
+                         const MicroBatchSpec& batch);
 
 // Appends to `violations` all errors of `batch` for `spec` and `layout`, which have passed
 // CheckArchitecture() and CheckLayout(), under paths that start with `path`.

@@ -23,6 +23,16 @@ enum class LossKind {
   kVocabularyParallelCompiled,
 };
 
+// How context parallel ranks, which hold parts of each sequence, compute attention.
+enum class ContextParallelKind {
+  // Keys and values pass from rank to rank, and each rank attends with its own queries.
+  // Source: Liu et al. 2023 (arXiv 2310.01889).
+  kRing,
+  // Ranks exchange parts of sequences for parts of heads, attend over whole sequences and exchange
+  // the output back. Source: Jacobs et al. 2023 (arXiv 2309.14509) section 3.
+  kAllToAll,
+};
+
 // The time during which gradients have memory.
 enum class GradientLifetime {
   kAlways,        // buffers made once (Megatron-LM, DeepSpeed)

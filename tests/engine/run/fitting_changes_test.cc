@@ -113,6 +113,7 @@ JobChoice ChoiceOf(const RandomJob& random, uint32_t seed) {
   JobChoice out;
   out.layout.parallel = job.layout;
   out.layout.context_parallel_size = job.batch.context_parallel_size;
+  out.layout.context_parallel_kind = ContextParallelKind::kRing;  // heads are any number
   out.layout.sequence_parallel = job.batch.sequence_parallel;
   out.layout.micro_batch_size = 2 * job.batch.sequence_count;
   out.layout.schedule = job.pipeline.schedule;

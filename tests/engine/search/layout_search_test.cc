@@ -124,6 +124,27 @@ TEST(LayoutSearch, FindsWhatBruteForceFinds) {
   }
 }
 
+// 32 query heads, 8 of keys and values: DeepSpeed copies these, Megatron-LM does not.
+TEST(LayoutSearch, ExchangesHeadsThatDivide) {
+  for (const Framework framework : {Framework::kDeepSpeed, Framework::kMegatronLm}) {
+    RunSpec run = RunOn("llama-3.1-8b", 64, 64, 65536);
+    run.layout->framework = {.kind = framework, .named = true};
+    run.layout->context_parallel_kind = ContextParallelKind::kAllToAll;
+    run.layout->given.tensor = run.layout->given.pipeline = true;
+    run.layout->parallel.tensor_parallel_size = 2;
+    run.layout->micro_batch_size = 1;
+    const SearchOutcome found = OutcomeOf(run);
+    ASSERT_FALSE(found.best.empty());
+    ExpectBruteForce(run, 1);
+    const int64_t most = framework == Framework::kDeepSpeed ? 16 : 4;
+    for (const LayoutOption& option : found.best) EXPECT_LE(option.choice.context, most);
+    for (const int64_t size : {4, 8, 16, 32}) {
+      run.layout->context_parallel_size = size;
+      EXPECT_EQ(OutcomeOf(run).best.empty(), size > most) << size;
+    }
+  }
+}
+
 bool AreSame(const LayoutOption& a, const LayoutOption& b) {
   return a.choice == b.choice && a.step.expected == b.step.expected &&
          a.process.expected == b.process.expected;

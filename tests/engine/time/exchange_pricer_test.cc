@@ -137,6 +137,19 @@ TEST(ExchangePricer, SendsACopyForEachNode) {
   EXPECT_NEAR(each, 32e6 * 7 / (50e9 * kNetworkRateShare), 0.1 * each);
 }
 
+// Heads are no tokens: a layer with experts exchanges them as any other.
+TEST(ExchangePricer, HeadsAreNotSentOnceANode) {
+  MemoryJob job;
+  job.layout.expert_parallel_size = 16;
+  job.layout.expert_tensor_parallel_size = 1;
+  job.batch.context_parallel_size = 16;
+  const LinkTimes links = LinksOf("dgx-h100");
+  const ExpertsSpec experts = {.expert_count = 256, .experts_per_token = 8};
+  const CollectiveWork work = {CollectiveKind::kAllToAll, TraceGroup::kContext, 64e6};
+  EXPECT_EQ(ExchangePricer(links, job, true).TimeOf(work, &experts).time.value(),
+            ExchangePricer(links, job, false).TimeOf(work, nullptr).time.value());
+}
+
 // Eight experts of a token are on 8 (1 - (7/8)^8) = 5.25 of eight ranks.
 TEST(ExchangePricer, SendsACopyForEachRank) {
   MemoryJob job;

@@ -34,6 +34,42 @@ TEST(AttentionActivations, OfGroupedHeads) {
   EXPECT_EQ(LayerBytes(c), 30 * (8 * 64 + 4 * 128 + 4 * 32 + 4 * 8 + 6 * 96));
 }
 
+// Ranks that exchange heads keep as much of queries, keys and values, whose tokens are all and
+// whose heads are a part; the output twice, before and after its exchange, unless it is exchanged
+// again.
+TEST(AttentionActivations, OfExchangedHeads) {
+  ActivationCase c = Grouped();
+  c.batch.context_parallel_size = 2;
+  c.batch.sequence_length = 20;
+  const int64_t ring = LayerBytes(c);
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  EXPECT_EQ(RowBytes(c, "attention", "query"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "key"), 30 * 2 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "softmax_statistics"), 30 * 8 * 4);
+  EXPECT_EQ(RowBytes(c, "attention", "heads"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "output_input"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(LayerBytes(c), ring + 30 * 8 * 16 * 2);
+  c.batch.exchanges_output_again = true;
+  EXPECT_EQ(LayerBytes(c), ring);
+}
+
+// Each of 4 ranks has one head of keys and values: copies of 2.
+TEST(AttentionActivations, OfExchangedCopiesOfKeyHeads) {
+  ActivationCase c = Grouped();
+  c.batch.context_parallel_size = 4;
+  c.batch.sequence_length = 40;
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  EXPECT_EQ(RowBytes(c, "attention", "key"), 30 * 4 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "value"), 30 * 4 * 16 * 2);
+  // Computed again: with its exchange from the heads as they were made, or after it.
+  c.batch.recomputation.policy = RecomputePolicy::kSelective;
+  EXPECT_EQ(RowBytes(c, "attention", "key"), 30 * 4 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "heads"), -1);
+  EXPECT_EQ(RowBytes(c, "attention", "output_input"), 30 * 8 * 16 * 2);
+  c.batch.exchanges_output_again = true;
+  EXPECT_EQ(RowBytes(c, "attention", "key"), 30 * 2 * 16 * 2);
+}
+
 // With 2 key heads, each of 4 ranks holds a whole one, not half of one.
 TEST(AttentionActivations, OfFewerKeyHeadsThanRanks) {
   ActivationCase c = Grouped();

@@ -68,6 +68,61 @@ TEST(MicroBatch, TokensDivideByThoseWhoShareThem) {
   EXPECT_THAT(Check(c).message(), HasSubstr("(8 x 4)"));
 }
 
+// 4 query heads and 2 of keys and values.
+TEST(MicroBatch, ExchangedHeadsDivide) {
+  ActivationCase c = Sound();
+  c.batch.sequence_length = 48;
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  for (const int64_t size : {1, 2, 4}) {
+    c.batch.context_parallel_size = size;
+    EXPECT_THAT(Check(c), IsOk()) << size;
+  }
+  for (const int64_t size : {3, 6, 8}) {
+    c.batch.context_parallel_size = size;
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.context_parallel_size"))) << size;
+    EXPECT_THAT(Check(c).message(), HasSubstr(size == 3 ? "write 2" : "write 4")) << size;
+  }
+  c.layout.tensor_parallel_size = 2;
+  c.batch.context_parallel_size = 4;
+  EXPECT_THAT(Check(c).message(), HasSubstr("the 2 query heads"));
+  c.batch.context_parallel_kind = ContextParallelKind::kRing;
+  EXPECT_THAT(Check(c), IsOk());
+  // 6 heads, 4 of keys and values: neither divides the other.
+  c = Sound();
+  c.spec.layer_kinds[0].attention->head_count = 12;
+  c.spec.layer_kinds[0].attention->key_value_head_count = 4;
+  c.batch.sequence_length = 48;
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  c.batch.context_parallel_size = 6;
+  EXPECT_THAT(Check(c).message(), HasSubstr("write 4"));
+}
+
+TEST(MicroBatch, HostileSizesOfExchangesAreReported) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  ActivationCase c = Sound();
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  for (const int64_t size : {-kMost - 1, int64_t{-1}, int64_t{0}, int64_t{65'537}, kMost}) {
+    c.batch.context_parallel_size = size;
+    EXPECT_THAT(Check(c).message(), HasSubstr("context_parallel_size")) << size;
+  }
+  c.batch.context_parallel_size = 2;
+  c.layout.tensor_parallel_size = 65'536;  // more than heads
+  EXPECT_THAT(Check(c), IsOk());           // CheckLayout()'s to report
+}
+
+TEST(MicroBatch, LatentsOfExchangedHeadsAreKept) {
+  ActivationCase c = Sound();
+  AttentionSpec& attention = *c.spec.layer_kinds[0].attention;
+  attention.key_value_head_count = 4;
+  attention.latent = LatentSpec{.key_value_rank = 4, .rotary_size = 1};
+  c.batch.recomputation.latent_up_projections = true;
+  c.batch.context_parallel_size = 2;
+  EXPECT_THAT(Check(c), IsOk());
+  c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  EXPECT_THAT(Check(c),
+              NamesFields(ElementsAre("micro_batch.recomputation.latent_up_projections")));
+}
+
 TEST(MicroBatch, LengthsEndWithThePositions) {
   ActivationCase c = Sound();
   c.spec.decoder.learned_position_count = 15;

@@ -46,6 +46,42 @@ TEST(LayerBackward, OfAttentionsCore) {
   EXPECT_EQ(c.Added(kLayer), kH + 2 * kH + kH / 2 + 2 * kH + 2 * kH + 10 * 4 * 4);
 }
 
+// 2 ranks of 10 tokens each. The core as above, when output's input, a tensor of its own, is gone.
+// The exchange of dO has three of them, that of dQ, dK and dV two more than these: both less.
+TEST(LayerBackward, OfExchangedHeads) {
+  TransientCase c = Wide();
+  c.base.spec.layer_kinds[0].feed_forward.reset();
+  c.base.spec.layer_kinds[0].norms.before_feed_forward = false;
+  c.base.batch.context_parallel_size = 2;
+  c.base.batch.sequence_length = 20;
+  c.base.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  EXPECT_EQ(c.Added(kLayer), kH + 4 * kH + 2 * kH + 10 * 4 * 4);
+  EXPECT_EQ(c.Freed(kLayer), kH);
+  // Forward: queries, keys and values of own tokens, and a copy that is sent.
+  EXPECT_EQ(c.ByName(kForward), (std::map<std::string, int64_t>{
+                                    {"layer.residual", kH}, {"layer.exchanged_heads", 4 * kH}}));
+  // One key head for 4, copied for 2 ranks: dK and dV half each, and once more for each query head.
+  c.base.spec.layer_kinds[0].attention = Heads(4, 1, 16);
+  EXPECT_EQ(c.Added(kLayer), kH + 2 * kH + kH + 2 * kH + 2 * kH + 10 * 4 * 4);
+  EXPECT_EQ(c.ByName(kForward)["layer.exchanged_heads"], kH + kH / 2 + kH);
+}
+
+// One operation of core and exchanges: at its end dO before and after its exchange, the output
+// exchanged again, and dQ, dK and dV made, sent and received.
+TEST(LayerBackward, OfHeadsExchangedByTransformerEngine) {
+  TransientCase c = Wide();
+  c.base.spec.layer_kinds[0].feed_forward.reset();
+  c.base.spec.layer_kinds[0].norms.before_feed_forward = false;
+  c.base.batch.context_parallel_size = 2;
+  c.base.batch.sequence_length = 20;
+  c.base.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  c.base.batch.exchanges_output_again = true;
+  EXPECT_EQ(c.Added(kLayer), kH + 3 * kH + 9 * kH);
+  EXPECT_EQ(c.Freed(kLayer), 0);
+  // Forward: queries, keys and values twice, and one that is received.
+  EXPECT_EQ(c.ByName(kForward)["layer.exchanged_heads"], 7 * kH);
+}
+
 TEST(LayerBackward, OfUnfusedAttention) {
   TransientCase c = Wide();
   c.base.spec.layer_kinds[0].feed_forward.reset();

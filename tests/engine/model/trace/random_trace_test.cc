@@ -17,6 +17,16 @@ namespace {
 
 constexpr uint32_t kJobs = 500;
 
+// With `again`: as Transformer Engine exchanges heads. False where the model's heads don't divide.
+bool ExchangeHeads(bool again, RandomJob& drawn) {
+  MicroBatchSpec& batch = drawn.job.batch;
+  batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+  batch.exchanges_output_again = again;
+  FieldViolations violations;
+  CheckMicroBatch(batch, drawn.spec, drawn.job.layout, "batch", violations);
+  return violations.all().empty() && batch.context_parallel_size > 1;
+}
+
 // FLOPs by place, with one entry for scores and values, which fused attention computes as one.
 using FlopsByPlace = std::map<std::string, std::array<double, 4>>;
 
@@ -65,33 +75,46 @@ FlopsByPlace Traced(const TracedModel& model, double ranks) {
   return out;
 }
 
-TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
-  for (uint32_t seed = 0; seed < kJobs; ++seed) {
-    RandomJob drawn = DrawJob(seed);
-    MicroBatchSpec& batch = drawn.job.batch;
-    batch.attention = AttentionKernel::kFlash;
-    const GradientFlow flow(drawn.spec);
-    const TraceContext context = {.spec = drawn.spec,
-                                  .layout = drawn.job.layout,
-                                  .batch = batch,
-                                  .flow = &flow,
-                                  .fused_projections = seed % 2 == 0};
-    const auto ranks =
-        static_cast<double>(drawn.job.layout.tensor_parallel_size * batch.context_parallel_size);
-    const FlopsByPlace counted = Counted(drawn.spec, batch);
-    const FlopsByPlace traced = Traced(TracedModel(context), ranks);
-    for (const auto& [place, sums] : counted) {
-      const auto found = traced.find(place);
-      ASSERT_NE(found, traced.end()) << "seed " << seed << " " << place;
-      for (size_t pass = 0; pass < sums.size(); ++pass) {
-        EXPECT_NEAR(found->second[pass], sums[pass], 1e-9 * sums[0])
-            << "seed " << seed << " " << place << " "
-            << TracePassName(static_cast<TracePass>(pass));
-      }
+void ExpectCountedFlops(const RandomJob& drawn, uint32_t seed) {
+  MicroBatchSpec batch = drawn.job.batch;
+  batch.attention = AttentionKernel::kFlash;
+  const GradientFlow flow(drawn.spec);
+  const TraceContext context = {.spec = drawn.spec,
+                                .layout = drawn.job.layout,
+                                .batch = batch,
+                                .flow = &flow,
+                                .fused_projections = seed % 2 == 0};
+  const auto ranks =
+      static_cast<double>(drawn.job.layout.tensor_parallel_size * batch.context_parallel_size);
+  const FlopsByPlace counted = Counted(drawn.spec, batch);
+  const FlopsByPlace traced = Traced(TracedModel(context), ranks);
+  for (const auto& [place, sums] : counted) {
+    const auto found = traced.find(place);
+    ASSERT_NE(found, traced.end()) << "seed " << seed << " " << place;
+    for (size_t pass = 0; pass < sums.size(); ++pass) {
+      EXPECT_NEAR(found->second[pass], sums[pass], 1e-9 * sums[0])
+          << "seed " << seed << " " << place << " " << TracePassName(static_cast<TracePass>(pass));
     }
-    EXPECT_EQ(traced.size(), counted.size()) << "seed " << seed;
-    if (HasFailure()) return;
   }
+  EXPECT_EQ(traced.size(), counted.size()) << "seed " << seed;
+}
+
+TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    ExpectCountedFlops(DrawJob(seed), seed);
+  }
+}
+
+// Ranks that exchange heads compute as much together as one does.
+TEST(RandomTraceTest, FlopsAreTheCountsWhereHeadsAreExchanged) {
+  int64_t jobs = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    if (!ExchangeHeads(seed % 3 == 0, drawn)) continue;
+    ExpectCountedFlops(drawn, seed);
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 100);
 }
 
 // The layers' kept bytes by the trace are those of the ledger. Returns the number of layers.
@@ -135,6 +158,21 @@ TEST(RandomTraceTest, KeptTensorsAreTheLedgers) {
   EXPECT_GT(layers, 1000);
 }
 
+TEST(RandomTraceTest, KeptTensorsAreTheLedgersWhereHeadsAreExchanged) {
+  int64_t layers = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    for (const bool again : {false, true}) {
+      RandomJob drawn = DrawJob(seed);
+      if (!ExchangeHeads(again, drawn)) continue;
+      const GradientFlow flow(drawn.spec);
+      layers += CompareKept(
+          {.spec = drawn.spec, .layout = drawn.job.layout, .batch = drawn.job.batch, .flow = &flow},
+          absl::StrCat("seed ", seed, " again ", again));
+    }
+  }
+  EXPECT_GT(layers, 500);
+}
+
 // Each switch of a micro-batch: kernels that keep more or less, and what is computed again.
 TEST(PresetTraceTest, KeptTensorsAreTheLedgersUnderEachSwitch) {
   for (const char* preset : {"llama-3.1-8b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3"}) {
@@ -153,6 +191,11 @@ TEST(PresetTraceTest, KeptTensorsAreTheLedgersUnderEachSwitch) {
       if (bit(6)) batch.expert_scaling = ExpertScaling::kAfterDown;
       if (bit(7)) batch.recomputation.policy = RecomputePolicy::kSelective;
       batch.dropout = bit(8);
+      if (bits % 5 > 2 && !batch.recomputation.latent_up_projections) {
+        batch.context_parallel_size = bits % 7 == 0 ? 32 : 4;
+        batch.context_parallel_kind = ContextParallelKind::kAllToAll;
+        batch.exchanges_output_again = bits % 5 == 4;
+      }
       const TraceContext context = {.spec = spec,
                                     .layout = {},
                                     .batch = batch,
