@@ -34,8 +34,10 @@ enum class StepCause {
   kDataExchange,
   kOptimizer,
   kScale,
+  kHostCopy,
+  kHostOptimizer,
 };
-inline constexpr size_t kStepCauseCount = 14;
+inline constexpr size_t kStepCauseCount = 16;
 
 // "matmul", "tensor_exchange", ...
 absl::string_view StepCauseName(StepCause cause);
@@ -84,7 +86,8 @@ struct StepEstimate {
 //
 //   stage      F + B + host + exchanges that nothing hides, of one micro-batch
 //   pipeline   TimeOfPipeline() of all stages' chunks
-//   step       (pipeline + data exchange that no pass hides + optimizer + broadcast)
+//   step       (pipeline + data exchange that no pass hides + optimizer + broadcast + what state in
+//              host memory adds)
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
 
