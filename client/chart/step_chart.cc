@@ -45,6 +45,10 @@ std::string CauseWords(v1::StepCause cause) {
       return "optimizer step";
     case v1::STEP_CAUSE_SCALE:
       return "stragglers and jitter";
+    case v1::STEP_CAUSE_HOST_COPY:
+      return "copies to and from the host";
+    case v1::STEP_CAUSE_HOST_OPTIMIZER:
+      return "optimizer step on the host";
     default:  // attention, pipeline bubble
       return SpacedName(EnumName(cause));
   }

@@ -54,6 +54,8 @@ constexpr std::array<SvgFill, v1::StepCause_ARRAYSIZE> kCauseFills = {{
     {"#e0b3cb", SvgHatch::kVertical},
     {"#d0d0d0", SvgHatch::kNone},
     {"#ffffff", SvgHatch::kGrid},
+    {"#d0d0d0", SvgHatch::kRising},
+    {"#e0b3cb", SvgHatch::kFalling},
 }};
 
 const SvgFill& FillOf(v1::StepCause cause) {

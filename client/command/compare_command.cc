@@ -197,7 +197,7 @@ void AddCompare(CLI::App* app, CommandLine* line) {
       AddCommand("compare", "Plan several runs that differ in some flags", kHelp, app);
   AddRequestFile(&flags->plan, command);
   AddTexts(
-      "--each", "plan with each of these values: FLAG=VALUE,VALUE...; repeatable",
+      "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
       [flags](const std::string& text) { return ReadAxis(text, &flags->axes); }, command);
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsCompared(flag)) AddPlanFlag(flag, &flags->plan, command);

@@ -132,7 +132,7 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
   AddTexts(
-      "--products", "NAME[@SERVER][:USD],...: for --accelerator, each with its price",
+      "--products", "NAME[@SERVER][:USD],... for --accelerator; USD an hour",
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
       ->group(kOwn);
   for (const FieldFlag& flag : PlanFlags()) {

@@ -90,6 +90,10 @@ constexpr FieldFlag kPlanFlags[] = {
      kDevices},
     {"--network-bytes-per-second", "cluster.network.bytes_per_second",
      "line rate of one device, for a network's name, e.g. 25e9", kDevices},
+    {"--host-link-bytes-per-second", "cluster.host_link_bytes_per_second",
+     "line rate of a device's link to its host, e.g. 63e9", kDevices},
+    {"--host-memory-bytes-per-second", "cluster.host_memory_bytes_per_second",
+     "line rate of a server's memory, e.g. 614e9: offloading", kDevices},
 
     {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source",
      "the worst source allowed for matrix multiplication", kRates},

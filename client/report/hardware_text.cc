@@ -150,6 +150,7 @@ std::string SourcesOf(const v1::NodeType& node) {
   table.AddRow({"devices", Grouped(node.device_count()), node.device_count_citation()});
   AddRate("link", node.has_link(), node.link(), &table);
   AddRate("host", node.has_host(), node.host(), &table);
+  AddRate("host memory", node.has_host_memory(), node.host_memory(), &table);
   AddRate("network", node.has_network(), node.network(), &table);
   return absl::StrCat(Wrap(absl::StrCat(node.name(), ": "), about, 4), table.Text(),
                       node.notes().empty() ? "" : Wrap("  note: ", node.notes(), 8));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/chart/step_chart.h"
@@ -63,9 +64,16 @@ int ZeroOf(const v1::RunLayout& layout) {
   return static_cast<int>(layout.sharding().zero_stage()) - v1::ZERO_STAGE_NONE;
 }
 
+bool IsOffloaded(const v1::LayoutOption& option) {
+  return option.layout().sharding().offload_optimizer();
+}
+
 std::string Sharing(const v1::RunLayout& layout) {
   const int64_t group = layout.sharding().shard_group_size();
-  return absl::StrCat(ZeroOf(layout), group > 0 ? absl::StrCat(" by ", group) : "");
+  return absl::StrCat(ZeroOf(layout), group > 0 ? absl::StrCat(" by ", group) : "",
+                      layout.sharding().offload_parameters()  ? " off+w"
+                      : layout.sharding().offload_optimizer() ? " off"
+                                                              : "");
 }
 
 void AddOption(const v1::LayoutOption& option, Table& table) {
@@ -142,7 +150,9 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   add("etp", sizes.expert_tensor_parallel_size());
   // One after the other: their product may overflow.
   out.push_back(absl::StrCat("dp ", device_count / tensor / context / pipeline));
-  if (ZeroOf(layout) > 0) out.push_back(absl::StrCat("zero ", Sharing(layout)));
+  if (ZeroOf(layout) > 0 || IsOffloaded(option)) {
+    out.push_back(absl::StrCat("zero ", Sharing(layout)));
+  }
   out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
   if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
   return absl::StrJoin(out, " ");
@@ -170,6 +180,8 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   if (layout.sharding().has_reshard_after_forward()) {
     add("--reshard-after-forward", layout.sharding().reshard_after_forward() ? "true" : "false");
   }
+  if (layout.sharding().offload_optimizer()) add("--offload-optimizer", "true");
+  if (layout.sharding().offload_parameters()) add("--offload-parameters", "true");
   add("--mbs", layout.micro_batch_size());
   AddRecomputeFlags(option, out);
   if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
@@ -203,13 +215,19 @@ std::string BoundWords(const v1::LayoutSearchResult& search) {
 std::string SearchSection(const v1::Plan& plan) {
   if (!plan.has_search()) return "";
   const v1::LayoutSearchResult& search = plan.search();
+  const bool offloads =
+      IsOffloaded(search.chosen()) || absl::c_any_of(search.alternatives(), IsOffloaded);
+  const std::string away = offloads
+                               ? " off: the optimizer's state is in host memory; off+w: shards of "
+                                 "weights, too."
+                               : "";
   const std::string ties =
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest, which is as near as the times of two layouts can be told "
                    "apart (docs/search.md). The plan is of the first.");
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
-                      OptionTable(search), Wrap("  ", ties, 2),
+                      OptionTable(search), Wrap("  ", absl::StrCat(ties, away), 2),
                       search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }
 

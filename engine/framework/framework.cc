@@ -12,6 +12,8 @@ constexpr char kMegatronSchedules[] =
     "NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py @d98e8a64";
 constexpr char kMixedPrecision[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/training/mixed_precision.py @067f987d";
+constexpr char kHybridOptimizer[] =
+    "NVIDIA/Megatron-LM, megatron/core/optimizer/cpu_offloading/hybrid_optimizer.py @0d41ecd8";
 constexpr char kGptProvider[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/models/gpt_provider.py @067f987d";
 constexpr char kDsEngine[] = "deepspeedai/DeepSpeed, deepspeed/runtime/engine.py @edaa7221";
@@ -24,6 +26,12 @@ constexpr char kDsPipe[] = "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/engine
 constexpr char kMegatronDeepSpeed[] =
     "bigscience-workshop/Megatron-DeepSpeed, megatron/mpu/cross_entropy.py @8387ae17";
 constexpr char kFullyShard[] = "pytorch/pytorch, torch/distributed/fsdp/_fully_shard";
+constexpr char kForeachReduce[] =
+    "pytorch/pytorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce() "
+    "@010ae4a8";
+constexpr char kOffloadPolicy[] =
+    "pytorch/pytorch, torch/distributed/fsdp/_fully_shard, CPUOffloadPolicy: parameters, gradients "
+    "and optimizer state together";
 constexpr char kPipelining[] = "pytorch/pytorch, torch/distributed/pipelining/stage.py @01386103";
 constexpr char kDdp[] = "pytorch/pytorch, torch/nn/parallel/distributed.py @0028a164";
 constexpr char kAutocast[] = "pytorch/pytorch, aten/src/ATen/autocast_mode.cpp";
@@ -109,6 +117,8 @@ constexpr FrameworkTraits MegatronLm() {
   out.gather_bucket_elements = {0, kGradBuffer};
   out.widens_gradients_at_step = {
       true, "NVIDIA/Megatron-LM, megatron/core/optimizer/optimizer.py @d98e8a64"};
+  out.gradient_offload = {GradientOffload::kAtStep, kHybridOptimizer};
+  out.offloads = {kOffloadsOptimizer, kHybridOptimizer};
   out.global_buffer = {true, kMegatronLayers};
   out.reserve = {kMegatronShares, kEstimated};
   out.max_zero_stage = {ZeroStage::kParameters,
@@ -160,6 +170,8 @@ constexpr FrameworkTraits DeepSpeed() {
   out.computed_gradients_stay = {true, kDsBf16};
   out.widens_gradients_at_step = {true, kDsZero};
   out.flattens_gradients_at_step = {true, kDsZero};
+  out.gradient_offload = {GradientOffload::kAddedOnDevice, kDsZero};
+  out.offloads = {kOffloadsOptimizer | kOffloadsAll, kDsZeroConfig};
   out.reserve = {kDeepSpeedShares, kEstimated};
   out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kParameters, kDsZeroConfig};
@@ -189,6 +201,8 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.gradient_lifetime = {GradientLifetime::kFromBackward, kFullyShard};
   out.reduction = {GradientReduction::kLastUnderPipeline, kPipelining};
   out.reduces_as_computed = {true, kFullyShard};
+  out.gradient_offload = {GradientOffload::kAddedOnHost, kForeachReduce};
+  out.offloads = {kOffloadsAll, kOffloadPolicy};
   out.autocast = {true, kAutocast};
   out.keeps_stage_buffers = {true, kPipelining};
   out.reserve = {kPytorchShares, kEstimated};
@@ -262,6 +276,7 @@ constexpr FrameworkTraits PytorchDdp() {
   out.reduction = {GradientReduction::kEach, kDdp};
   out.reduces_as_computed = {false, kDdp};
   out.gradient_buckets_stay = {true, kDdp};
+  out.offloads = {0, kModels};
   out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kNone, kDdp};
   out.max_zero_stage_under_pipeline = {ZeroStage::kNone, kDdp};

@@ -44,6 +44,20 @@ enum class GradientReduction {
   kLast,               // after the last
 };
 
+// The way of gradients to an optimizer in host memory.
+enum class GradientOffload {
+  kAtStep,         // once a step: they add up on the device
+  kAddedOnDevice,  // after each micro-batch; those of earlier ones come back to be added, and
+                   // return
+  kAddedOnHost,    // after each micro-batch; the host adds them, and from the second on all wait
+};
+
+// Bits of FrameworkTraits::offloads: what a search may move to host memory.
+enum OffloadSet : unsigned {
+  kOffloadsOptimizer = 1,  // gradients, master weights and optimizer state
+  kOffloadsAll = 2,        // and shards of weights
+};
+
 // An amount relative to another. low <= expected <= high.
 struct ShareInterval {
   double low = 0;
@@ -109,6 +123,10 @@ struct FrameworkTraits {
   // True where the optimizer step works on flat copies of a rank's whole share, which no cached
   // block of the allocator is large enough for.
   Cited<bool> flattens_gradients_at_step = {};
+
+  // Offloading.
+  Cited<GradientOffload> gradient_offload = {};
+  Cited<unsigned> offloads = {};  // an OffloadSet
 
   // Buffers and copies.
   Cited<bool> autocast = {};             // wide weights are cast to the compute type on use

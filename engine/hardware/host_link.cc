@@ -14,6 +14,7 @@ namespace sextant {
 namespace {
 
 constexpr char kPinned[] = "host_copy_bytes_per_second";
+constexpr char kUpdate[] = "host_update_bytes_per_second";
 constexpr char kPageable[] = "pageable_host_copy_bytes_per_second";
 
 absl::optional<BytesPerSecond> MeasuredLink(const HostLinkQuery& query, bool pageable,
@@ -59,46 +60,78 @@ const NodeType* SlowestNodeOf(const Accelerator& accelerator) {
   return out;
 }
 
-double Published(double line_rate, std::string link, absl::string_view device,
-                 std::vector<Rate>& used) {
-  const double rate = line_rate * HostCopyShare::kExpected;
+// A line rate, and whose it is.
+struct LineRate {
+  double bytes_per_second = 0;
+  RateSource source = RateSource::kDatasheet;
+  std::string name = {};
+};
+
+BytesPerSecond Published(LineRate line, absl::string_view device, std::vector<Rate>& used) {
+  const double rate = line.bytes_per_second * HostCopyShare::kExpected;
   used.push_back({.quantity = kPinned,
                   .value = rate,
                   .unit = "byte/s",
-                  .source = RateSource::kDatasheet,
+                  .source = line.source,
                   .citation = absl::StrFormat(
-                      "%s; published share of it %.2f, %.2f to %.2f (docs/links.md)", link,
+                      "%s; published share of it %.2f, %.2f to %.2f (docs/links.md)", line.name,
                       HostCopyShare::kExpected, HostCopyShare::kLow, HostCopyShare::kHigh),
                   .device = device});
-  return rate;
+  return BytesPerSecond(rate);
 }
 
 }  // namespace
 
 absl::optional<BytesPerSecond> PinnedHostLink(const HostLinkQuery& query, std::vector<Rate>& used) {
-  const auto measured = MeasuredLink(query, /*pageable=*/false, used);
-  if (measured.has_value()) return measured;
   const Accelerator* const product = query.accelerator;
   const absl::string_view device = product != nullptr ? product->name : "";
+  if (query.link_line_rate.has_value()) {
+    return Published({*query.link_line_rate, RateSource::kRequest, "the request's line rate"},
+                     device, used);
+  }
+  const auto measured = MeasuredLink(query, /*pageable=*/false, used);
+  if (measured.has_value()) return measured;
   const NodeType* node = query.node;
   if (node == nullptr && product != nullptr) node = SlowestNodeOf(*product);
   if (node != nullptr && node->host_rate) {
-    return BytesPerSecond(
-        Published(node->host_rate.value,
-                  absl::StrCat("host link of a ", node->name, ": ", SourceOf(node->host_rate)),
-                  device, used));
+    std::string name = absl::StrCat("host link of a ", node->name, ": ", SourceOf(node->host_rate));
+    return Published({node->host_rate.value, RateSource::kDatasheet, std::move(name)}, device,
+                     used);
   }
   if (node != nullptr || product == nullptr) return absl::nullopt;
   const absl::optional<double> pcie = PcieRate(product->pcie_generation);
   if (!pcie.has_value()) return absl::nullopt;
-  return BytesPerSecond(Published(
-      *pcie, absl::StrFormat("PCIe %.0f x16 of the datasheet", product->pcie_generation.value),
-      device, used));
+  std::string name =
+      absl::StrFormat("PCIe %.0f x16 of the datasheet", product->pcie_generation.value);
+  return Published({*pcie, RateSource::kDatasheet, std::move(name)}, device, used);
 }
 
 absl::optional<BytesPerSecond> PageableHostLink(const HostLinkQuery& query,
                                                 std::vector<Rate>& used) {
   return MeasuredLink(query, /*pageable=*/true, used);
+}
+
+absl::optional<BytesPerSecond> HostUpdateRate(const HostLinkQuery& query, std::vector<Rate>& used) {
+  LineRate line;
+  if (query.memory_line_rate.has_value()) {
+    line = {*query.memory_line_rate, RateSource::kRequest, "the request's line rate"};
+  } else if (query.node != nullptr && query.node->host_memory_rate) {
+    const LinkDatum& memory = query.node->host_memory_rate;
+    line = {memory.value, RateSource::kDatasheet,
+            absl::StrCat("host memory of a ", query.node->name, ": ", SourceOf(memory))};
+  } else {
+    return absl::nullopt;
+  }
+  const double rate = line.bytes_per_second * kHostUpdateShare;
+  used.push_back({.quantity = kUpdate,
+                  .value = rate,
+                  .unit = "byte/s",
+                  .source = line.source,
+                  .citation = absl::StrFormat("%s; share of it that CPU-Adam reaches %.2f, of one "
+                                              "server (docs/step_time.md)",
+                                              line.name, kHostUpdateShare),
+                  .device = query.accelerator != nullptr ? query.accelerator->name : ""});
+  return BytesPerSecond(rate);
 }
 
 }  // namespace sextant

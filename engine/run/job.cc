@@ -194,6 +194,7 @@ class JobBuilder {
     state.fp8_weight_copies = layout_.fp8_weight_copies;
     state.live_elements = traits_.live_elements.value;
     state.reduces_as_computed = traits_.reduces_as_computed.value;
+    if (layout_.framework.named) state.gradient_offload = traits_.gradient_offload.value;
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
   }
 

@@ -111,7 +111,9 @@ StepCalibration MeasuredRatio::For(const RunSpec& run, const MemoryJob& job) con
       .ratio = ratio_, .predicted = predicted_, .distance = DistanceOf(job, job_)};
   out.applied = out.distance <= kNearLayout && run.training.recompute == recompute_ &&
                 job.batch.attention == job_.batch.attention &&
-                ExchangesHeads(job.batch) == ExchangesHeads(job_.batch);
+                ExchangesHeads(job.batch) == ExchangesHeads(job_.batch) &&
+                job.state.sharding.offload_optimizer == job_.state.sharding.offload_optimizer &&
+                job.state.sharding.offload_parameters == job_.state.sharding.offload_parameters;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/hardware/rates.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets/presets.h"
+#include "engine/run/host_rates.h"
 #include "engine/run/job.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/run_spec.h"
@@ -373,6 +374,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
   }
   ResolveDevices(run, named.accelerator, out, violations);
   ResolveNodes(run, out, violations);
+  ResolveHostRates(run, out);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(named.unknown, violations));
   SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;

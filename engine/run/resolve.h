@@ -23,6 +23,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
+#include "engine/time/offload_time.h"
 
 namespace sextant {
 
@@ -49,7 +50,9 @@ struct ResolvedRun {
   bool measured_power = false;              // that it was measured
   const NodeType* node = nullptr;           // null: none of the product is known
   absl::optional<Network> network = {};     // absent: not given, and the node type says none
-  std::vector<Rate> rates;                  // the figures above, with their sources
+  // Of the host: looked up where the layout offloads, or a search may. 0: not known.
+  HostRates host = {};
+  std::vector<Rate> rates;  // the figures above, with their sources
 
   // The shape whose memory is counted under a layout.
   const ArchitectureSpec& counted_shape() const {

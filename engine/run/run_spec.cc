@@ -53,6 +53,14 @@ void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
     violations.RequireRange("cluster", "device_memory_bytes", *cluster.device_memory_bytes, 1,
                             kMaxDeviceMemoryBytes);
   }
+  const auto line_rate = [&](absl::string_view field, absl::optional<double> value, double most) {
+    if (value.has_value()) {
+      violations.RequireRange("cluster", field, *value, {kMinHostLineRate, most});
+    }
+  };
+  line_rate("host_link_bytes_per_second", cluster.host_link_bytes_per_second, kMaxHostLinkRate);
+  line_rate("host_memory_bytes_per_second", cluster.host_memory_bytes_per_second,
+            kMaxHostMemoryRate);
   if (cluster.reserved_memory_bytes.has_value()) {
     violations.RequireRange("cluster", "reserved_memory_bytes", *cluster.reserved_memory_bytes, 0,
                             kMaxDeviceMemoryBytes);

@@ -42,6 +42,11 @@ struct TrainingSpec {
 // The most devices of a run.
 inline constexpr int64_t kMaxDevices = 1'000'000;
 
+// Line rates of a host, far beyond any server.
+inline constexpr double kMinHostLineRate = 1e6;
+inline constexpr double kMaxHostLinkRate = 1e13;
+inline constexpr double kMaxHostMemoryRate = 1e15;
+
 struct ClusterSpec {
   DeviceSelection device = {};
   int64_t device_count = 0;
@@ -50,6 +55,9 @@ struct ClusterSpec {
   absl::optional<int64_t> reserved_memory_bytes = {};
   absl::string_view node_type = "";  // empty: the first of the product's
   NetworkRequest network = {};
+  // Line rates: of one device's link to its host in one direction, and of one server's host memory.
+  absl::optional<double> host_link_bytes_per_second = {};
+  absl::optional<double> host_memory_bytes_per_second = {};
 };
 
 struct EconomicsSpec {

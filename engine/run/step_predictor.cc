@@ -72,6 +72,24 @@ MissingField MissingForStep(const RunSpec& run, const ResolvedRun& resolved) {
                          ": give cluster.network, or the cluster.node_type of servers that are "
                          "sold with one")};
   }
+  return run.layout->sharding.offload_optimizer ? MissingForOffload(resolved) : MissingField();
+}
+
+MissingField MissingForOffload(const ResolvedRun& resolved) {
+  constexpr absl::string_view kOr =
+      ", or the cluster.node_type of servers of which it is known, for the time of offloaded state";
+  if (resolved.host.link.value() <= 0) {
+    return {"cluster.host_link_bytes_per_second",
+            absl::StrCat("the devices' link to their host is not known: give "
+                         "cluster.host_link_bytes_per_second",
+                         kOr)};
+  }
+  if (resolved.host.update.value() <= 0) {
+    return {"cluster.host_memory_bytes_per_second",
+            absl::StrCat("the rate of the host's memory is not known: give "
+                         "cluster.host_memory_bytes_per_second",
+                         kOr)};
+  }
   return {};
 }
 
@@ -139,7 +157,8 @@ StageTimeInput StepPredictor::StagesOf(const ComputeInput& compute, const Device
   return {.compute = compute,
           .pricer = device.pricer,
           .exchanges = exchanges,
-          .all_reduces_gradients = software_.stack->all_reduces_gradients.value};
+          .all_reduces_gradients = software_.stack->all_reduces_gradients.value,
+          .host = resolved_.host};
 }
 
 StepInput StepPredictor::StepOf(const MemoryJob& job, const ExchangePricer& exchanges,

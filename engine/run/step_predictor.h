@@ -30,6 +30,8 @@ struct MissingField {
   std::string why = {};
 };
 MissingField MissingForStep(const RunSpec& run, const ResolvedRun& resolved);
+// Likewise of a step that offloads: a rate of the host.
+MissingField MissingForOffload(const ResolvedRun& resolved);
 
 class StepPredictor {
  public:

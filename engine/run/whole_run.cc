@@ -9,8 +9,8 @@
 #include "engine/base/chance.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/host_link.h"
 #include "engine/memory/state/state_rules.h"
+#include "engine/run/host_rates.h"
 #include "engine/run/plan.h"
 #include "engine/tensor/storage.h"
 #include "engine/time/exchange_pricer.h"
@@ -174,12 +174,13 @@ absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole)
   const int64_t tokens = job.pipeline.micro_batch_count * job.batch.sequence_count *
                          job.batch.sequence_length / job.batch.context_parallel_size;
   out.device_step.emplace(tokens * kIdBytesOnDevice);
-  const absl::optional<BytesPerSecond> link =
-      PinnedHostLink({.models = run.cluster.device.models(),
-                      .measured_by = run.cluster.device.source(),
-                      .accelerator = resolved.accelerator,
-                      .node = resolved.node},
-                     resolved.rates);
+  // Where the run offloads, its rates have the link already.
+  absl::optional<BytesPerSecond> link;
+  if (resolved.host.link.value() > 0) {
+    link = resolved.host.link;
+  } else {
+    link = HostLinkOf(run, resolved, resolved.rates);
+  }
   if (!link.has_value()) return absl::OkStatus();
   out.device_copy.emplace(static_cast<double>(out.device_step->value()) / link->value());
   return absl::OkStatus();

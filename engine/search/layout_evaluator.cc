@@ -26,9 +26,10 @@ LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
       work_(work),
       given_recompute_(run_.training.recompute),
       given_parts_(run_.layout->kernels.recomputation),
-      given_reshard_(run_.layout->reshard_after_forward) {}
+      given_reshard_(run_.layout->reshard_after_forward),
+      given_sharding_(run_.layout->sharding) {}
 
-absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
+absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
   SEXTANT_ASSIGN_OR_RETURN(resolved_, Resolve(run_, std::move(found)));
   const int64_t node = resolved_.node != nullptr ? resolved_.node->device_count : 1;
   space_ = SpaceOf(
@@ -37,7 +38,8 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found) {
              .weight_bytes_each = StorageBytes(resolved_.precision.weight_data_type),
              .node_devices = std::max<int64_t>(
                  node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
-             .usable = resolved_.capacity.usable()});
+             .usable = resolved_.capacity.usable(),
+             .offloads = offloads});
   untimed_ = MissingForStep(run_, resolved_);
   if (!untimed_.field.empty()) return absl::OkStatus();
   // The layouts that are evaluated give both.
@@ -83,7 +85,14 @@ bool LayoutEvaluator::IsOfModel(const LayoutChoice& choice) const {
   divided.zero_stage = choice_.zero_stage;
   divided.shard_group = choice_.shard_group;
   divided.stays_gathered = choice_.stays_gathered;
+  divided.offload = choice_.offload;
   return resolved_.memory.has_value() && divided == choice_;
+}
+
+// The division of state as the run gives it.
+void LayoutEvaluator::ResetState() {
+  run_.layout->reshard_after_forward = given_reshard_;
+  run_.layout->sharding = given_sharding_;
 }
 
 // The memory of `choice`, or none where it is refused. Layouts that only divide state otherwise are
@@ -96,10 +105,8 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
         [key = HoldingsKeyOf(choice)](const Holdings& each) { return each.key == key; });
     if (known != holdings_.end()) {
       held_ = &*known;
-      run_.layout->zero_stage = choice.zero_stage;
-      run_.layout->sharding.shard_group_size = choice.shard_group;
-      run_.layout->reshard_after_forward = given_reshard_;
-      if (choice.stays_gathered) run_.layout->reshard_after_forward = false;
+      ResetState();
+      ApplyState(choice, *run_.layout);
       const MemoryJob& job = resolved_.memory->job();
       if (!held_->refused) {
         resolved_.memory->SetSharding(
@@ -111,7 +118,7 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
   }
   run_.training.recompute = given_recompute_;
   run_.layout->kernels.recomputation = given_parts_;
-  run_.layout->reshard_after_forward = given_reshard_;
+  ResetState();
   ApplyTo(choice, layer_count, run_);
   absl::optional<MemoryModel> before = std::move(resolved_.memory);
   SEXTANT_RETURN_IF_ERROR(MakeModel());
@@ -162,6 +169,7 @@ LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& 
   return {.zero_stage = choice.zero_stage,
           .shard_group = choice.shard_group,
           .stays_gathered = choice.stays_gathered,
+          .offload = choice.offload,
           .recomputed_block = job.batch.recomputation.policy == RecomputePolicy::kFull
                                   ? choice.recompute.layers_per_block
                                   : 0,

@@ -41,12 +41,15 @@ class LayoutEvaluator {
   LayoutEvaluator(const LayoutEvaluator&) = delete;
   LayoutEvaluator& operator=(const LayoutEvaluator&) = delete;
 
-  // To be called first. `found`: see PlanRun(). Errors: those of Resolve() and PlanStep().
-  absl::Status Prepare(FieldViolations found);
+  // To be called first. `found`: see PlanRun(). `offloads`: the space is that of layouts that keep
+  // state in host memory. Errors: those of Resolve() and PlanStep().
+  absl::Status Prepare(FieldViolations found, bool offloads = false);
 
   const LayoutSpace& space() const { return space_; }
   // Why no step can be predicted; empty: steps can be.
   const MissingField& untimed() const { return untimed_; }
+  // Why no step that offloads can be predicted.
+  MissingField untimed_offload() const { return MissingForOffload(resolved_); }
 
   // Absent: the framework or the shape refuses it, or its step can't be predicted. Without a step
   // where it does not fit, unless `times_all`. Errors: of `work`.
@@ -85,6 +88,7 @@ class LayoutEvaluator {
     ZeroStage zero_stage = ZeroStage::kNone;
     int32_t shard_group = 0;
     bool stays_gathered = false;
+    Offload offload = Offload::kNone;
     int32_t recomputed_block = 0;  // layers; 0: not whole layers
     bool single = false;           // one micro-batch a step
 
@@ -126,6 +130,7 @@ class LayoutEvaluator {
   // The division of state aside, `choice` is the layout of the last model.
   bool IsOfModel(const LayoutChoice& choice) const;
   absl::Status SetModel(const LayoutChoice& choice, int64_t layer_count);
+  void ResetState();
   absl::Status MakeModel();
   Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded);
   HoldingsKey HoldingsKeyOf(const LayoutChoice& choice) const;
@@ -148,6 +153,7 @@ class LayoutEvaluator {
   const RecomputePolicy given_recompute_;
   const Recomputation given_parts_;
   const absl::optional<bool> given_reshard_;
+  const StateSharding given_sharding_;
   std::vector<Base> bases_;
   std::unique_ptr<const StepPredictor> predictor_;  // null: steps can't be predicted
   std::vector<PricedOperations> priced_;            // by device

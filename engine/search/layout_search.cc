@@ -85,6 +85,7 @@ class ShardSearch {
   ShardSearch(LayoutEvaluator& evaluator, SearchShard shard, CallWork& work)
       : evaluator_(evaluator), space_(evaluator.space()), shard_(shard), work_(work) {
     out_.layer_count = space_.layer_count;
+    out_.untimed_offload = evaluator.untimed_offload();
   }
 
   absl::StatusOr<SearchOutcome> Run(bool bounded) {
@@ -310,6 +311,17 @@ absl::Status AddSensitivities(const RunSpec& run, CallWork& work, SearchedPlan& 
   return absl::OkStatus();
 }
 
+// Says why no layout that offloads was searched for, where nothing else fits.
+void AddOffloadNote(const SearchOutcome& outcome, Plan& plan) {
+  const MissingField& missing = outcome.untimed_offload;
+  if (missing.field.empty()) return;
+  plan.notes.push_back(
+      {.kind = NoteKind::kHostLinkUnknown,
+       .text = absl::StrCat(
+           "Layouts that keep state in host memory were not looked at: ", missing.why, "."),
+       .fields = {missing.field}});
+}
+
 }  // namespace
 
 bool IsBetter(const LayoutOption& a, const LayoutOption& b) {
@@ -327,16 +339,23 @@ void Merge(SearchOutcome from, SearchOutcome& to) {
   to.layer_count = from.layer_count;
   to.exhaustive = to.exhaustive && from.exhaustive;
   to.untimed = std::move(from.untimed);
+  to.untimed_offload = std::move(from.untimed_offload);
   for (const LayoutOption& option : from.best) AddToBest(option, to.best);
   for (const LayoutOption& option : from.front) AddToFront(option, to.front);
   if (from.smallest.has_value()) AddSmallest(*from.smallest, to.smallest);
+}
+
+bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome) {
+  const bool fits = !outcome.best.empty() && outcome.best.front().verdict == Verdict::kFits;
+  return !fits && outcome.untimed.field.empty() && outcome.untimed_offload.field.empty() &&
+         MayOffload(run);
 }
 
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
                                             FieldViolations found, CallWork& work) {
   CheckSearch(run, found);
   LayoutEvaluator evaluator(BaseOf(run), work);
-  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found)));
+  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found), shard.offloads));
   if (!evaluator.untimed().field.empty()) {
     SearchOutcome out;
     out.untimed = evaluator.untimed();
@@ -360,6 +379,7 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
   planned->options.search = SearchExtent::kNone;
   ApplyTo(chosen->choice, outcome.layer_count, *planned);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work));
+  if (plan.verdict() != Verdict::kFits && MayOffload(run)) AddOffloadNote(outcome, plan);
   SearchedPlan out = {
       .run = std::move(planned), .plan = std::move(plan), .outcome = std::move(outcome)};
   const TimeEstimate* const least = out.plan.estimate(EstimateKind::kLowerBound);

@@ -30,6 +30,7 @@ struct SearchShard {
   // Also computes the time of layouts that do not fit, and memory and time of those whose weights
   // alone are too large: the same outcome, without what pruning saves. For benchmarks.
   bool times_all = false;
+  bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
 };
 
 // What a search, or a part of one, has found.
@@ -39,6 +40,7 @@ struct SearchOutcome {
   int64_t evaluated = 0;                 // memory and time were both computed
   int64_t layer_count = 0;               // of the model
   MissingField untimed = {};             // why no layout was looked at: no step can be predicted
+  MissingField untimed_offload = {};     // likewise of layouts that offload
   bool exhaustive = true;                // nothing that was considered was left out
   std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
   std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
@@ -66,6 +68,11 @@ void Merge(SearchOutcome from, SearchOutcome& to);
 // length or a global batch.
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
                                             FieldViolations found, CallWork& work);
+
+// True where nothing fits in `outcome`, the merged shards of `run`, and layouts that keep state in
+// host memory may: their shards (SearchShard::offloads) are then to be merged, too. They are slower
+// than the same without, so that usual searches need not look at them.
+bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome);
 
 // A rate on which the choice depends.
 struct ChoiceSensitivity {

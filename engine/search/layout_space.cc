@@ -60,16 +60,25 @@ bool HasLatentAttention(const ArchitectureSpec& spec) {
   });
 }
 
-// The stages of ZeRO that the framework tells apart in time or memory.
-std::vector<ZeroStage> StagesOf(const FrameworkSpec& framework) {
+// What `framework` may move to host memory, an OffloadSet.
+unsigned OffloadsOf(const FrameworkSpec& framework) {
+  if (!framework.named) return kOffloadsOptimizer | kOffloadsAll;
+  return framework.traits().offloads.value;
+}
+
+// The stages of ZeRO that the framework tells apart in time or memory. `weights`: also that which
+// divides them, if there is one.
+std::vector<ZeroStage> StagesOf(const FrameworkSpec& framework, bool weights) {
   const FrameworkTraits& traits = framework.traits();
+  if (weights && traits.shards_all_or_nothing.value) return {traits.max_zero_stage.value};
   std::vector<ZeroStage> out = {ZeroStage::kNone};
   if (traits.shards_all_or_nothing.value) {
     out = {traits.zero_stage.value};
   } else if (traits.max_zero_stage.value >= ZeroStage::kOptimizer) {
     out.push_back(ZeroStage::kOptimizer);
     if (!framework.named) out.push_back(ZeroStage::kGradients);
-    const bool more = !framework.named || traits.zero_stage.value >= ZeroStage::kParameters;
+    const bool more =
+        weights || !framework.named || traits.zero_stage.value >= ZeroStage::kParameters;
     if (more && traits.max_zero_stage.value >= ZeroStage::kParameters) {
       out.push_back(ZeroStage::kParameters);
     }
@@ -147,8 +156,10 @@ class SpaceBuilder {
   }
 
   void FillChoices() {
+    FillOffload();
+    const bool weights = !out_.offload.empty() && out_.offload.back() == Offload::kAll;
     out_.zero_stage = layout_.zero_stage.has_value() ? std::vector<ZeroStage>{*layout_.zero_stage}
-                                                     : StagesOf(layout_.framework);
+                                                     : StagesOf(layout_.framework, weights);
     out_.stays_gathered = {false};
     if (!layout_.reshard_after_forward.has_value()) out_.stays_gathered.push_back(true);
     FillRecompute();
@@ -165,6 +176,16 @@ class SpaceBuilder {
     if ((schedules & kDualPipeSchedule) != 0) {
       out_.schedule.push_back(PipelineSchedule::kDualPipe);
     }
+  }
+
+  void FillOffload() {
+    if (!context_.offloads) {
+      out_.offload = {Offload::kNone};
+      return;
+    }
+    const unsigned offloads = OffloadsOf(layout_.framework);
+    if ((offloads & kOffloadsOptimizer) != 0) out_.offload.push_back(Offload::kOptimizer);
+    if ((offloads & kOffloadsAll) != 0) out_.offload.push_back(Offload::kAll);
   }
 
   // All sets of parts that the framework can recompute alone, then whole layers.
@@ -199,135 +220,6 @@ class SpaceBuilder {
   LayoutSpace out_;
 };
 
-// The loops of LayoutSpace::ForEach(), a group of dimensions each. A function returns false once
-// the visitor has ended them.
-class Enumeration {
- public:
-  Enumeration(const LayoutSpace& space, LayoutSpace::Visitor visit)
-      : space_(space), visit_(visit) {}
-
-  void Run() {
-    for (const int32_t tensor : space_.tensor) {
-      for (const int32_t context : space_.context) {
-        for (const int32_t pipeline : space_.pipeline) {
-          const int64_t model = int64_t{pipeline} * tensor * context;
-          if (space_.device_count % model != 0) continue;
-          choice_ = {.tensor = tensor, .pipeline = pipeline, .context = context};
-          data_ = space_.device_count / model;
-          if (!Experts()) return;
-        }
-      }
-    }
-  }
-
- private:
-  bool Experts() {
-    const int64_t holders = data_ * choice_.context * choice_.tensor;
-    for (const int32_t expert : space_.expert) {
-      for (const int32_t expert_tensor : space_.expert_tensor) {
-        choice_.expert = expert;
-        choice_.expert_tensor = expert_tensor;
-        const int64_t each = expert_tensor == 0 ? choice_.tensor : expert_tensor;
-        if (holders % (expert * each) != 0) continue;
-        if (expert_tensor == choice_.tensor && space_.expert_tensor.size() > 1) continue;  // as 0
-        if (!Stages()) return false;
-      }
-    }
-    return true;
-  }
-
-  bool Stages() {
-    for (const PipelineSchedule schedule : space_.schedule) {
-      if (choice_.pipeline == 1 && schedule != space_.schedule.front()) continue;
-      for (const int32_t virtual_stages : space_.virtual_stages) {
-        if (!DividesLayers(virtual_stages, schedule)) continue;
-        choice_.schedule = schedule;
-        choice_.virtual_stages = virtual_stages;
-        if (!MicroBatches()) return false;
-      }
-    }
-    return true;
-  }
-
-  bool DividesLayers(int64_t virtual_stages, PipelineSchedule schedule) const {
-    if (virtual_stages == 1 || space_.virtual_stages.size() == 1) return true;
-    return choice_.pipeline > 1 && schedule == PipelineSchedule::kOneForwardOneBackward &&
-           space_.layer_count % (virtual_stages * choice_.pipeline) == 0;
-  }
-
-  bool MicroBatches() {
-    const int64_t chunks = int64_t{choice_.pipeline} * choice_.virtual_stages;
-    const int64_t layers = (space_.layer_count + chunks - 1) / chunks;
-    for (const int32_t micro_batch : space_.micro_batch) {
-      for (const RecomputeChoice& recompute : space_.recompute) {
-        if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
-        for (const bool sequence_parallel : space_.sequence_parallel) {
-          if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
-            continue;
-          choice_.micro_batch = micro_batch;
-          choice_.recompute = recompute;
-          choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
-          if (!State()) return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  bool State() {
-    for (const ZeroStage stage : space_.zero_stage) {
-      if (space_.zero_stage.size() > 1) {
-        if (choice_.pipeline > 1 && stage > space_.most_under_pipeline) continue;
-        if (data_ == 1 && stage != space_.zero_stage.front()) continue;
-      }
-      for (const int32_t group : space_.shard_group) {
-        if (space_.shard_group.size() > 1 && group != 0 && !Groups(stage, group)) continue;
-        for (const bool stays : space_.stays_gathered) {
-          if (stays && stage != ZeroStage::kParameters) continue;
-          choice_.zero_stage = stage;
-          choice_.shard_group = group;
-          choice_.stays_gathered = stays;
-          if (!Visit()) return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  // Only where the group is a part of the ranks. The groups of frameworks (HSDP) are of stage 3.
-  bool Groups(ZeroStage stage, int64_t group) const {
-    if (choice_.expert > 1 || data_ % group != 0 || data_ <= group) return false;
-    if (space_.any_groups) return stage != ZeroStage::kNone;
-    return stage == ZeroStage::kParameters && choice_.tensor == 1 && choice_.context == 1 &&
-           choice_.pipeline == 1;
-  }
-
-  bool Visit() {
-    Pruned reason = Pruned::kBatch;
-    return visit_(choice_, FindReason(reason) ? &reason : nullptr);
-  }
-
-  bool FindReason(Pruned& out) const {
-    const int64_t unit = data_ * choice_.micro_batch;
-    out = Pruned::kBatch;
-    if (space_.batch % unit != 0) return true;
-    out = Pruned::kRounds;
-    const int64_t count = space_.batch / unit;
-    const bool dual = choice_.schedule == PipelineSchedule::kDualPipe;
-    if (dual && (count % 2 != 0 || count < 2 * choice_.pipeline)) return true;
-    if (choice_.virtual_stages > 1 && count % choice_.pipeline != 0) return true;
-    out = Pruned::kWeights;
-    const double parts = static_cast<double>(choice_.tensor) * choice_.pipeline * choice_.expert;
-    return choice_.zero_stage != ZeroStage::kParameters &&
-           space_.weight_bytes / parts > space_.usable_bytes;
-  }
-
-  const LayoutSpace& space_;
-  LayoutSpace::Visitor visit_;
-  LayoutChoice choice_;
-  int64_t data_ = 1;
-};
-
 }  // namespace
 
 absl::string_view PrunedName(Pruned reason) {
@@ -335,7 +227,12 @@ absl::string_view PrunedName(Pruned reason) {
   return kNames[static_cast<size_t>(reason)];
 }
 
-void LayoutSpace::ForEach(Visitor visit) const { Enumeration(*this, visit).Run(); }
+bool MayOffload(const RunSpec& run) {
+  if (!run.layout.has_value()) return true;
+  const StateSharding& given = run.layout->sharding;
+  return !given.offload_optimizer && !given.offload_parameters &&
+         OffloadsOf(run.layout->framework) != 0;
+}
 
 LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context) {
   return SpaceBuilder(run, context).Build();
@@ -354,6 +251,15 @@ void ApplyTo(const RecomputeChoice& choice, RunSpec& run) {
   parts.latent_up_projections |= choice.latent_projections;
 }
 
+void ApplyState(const LayoutChoice& choice, RunLayout& layout) {
+  layout.zero_stage = choice.zero_stage;
+  layout.sharding.shard_group_size = choice.shard_group;
+  if (choice.stays_gathered) layout.reshard_after_forward = false;
+  if (choice.offload == Offload::kNone) return;
+  layout.sharding.offload_optimizer = true;
+  layout.sharding.offload_parameters = choice.offload == Offload::kAll;
+}
+
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   RunLayout& layout = *run.layout;
   ParallelLayout& sizes = layout.parallel;
@@ -366,11 +272,9 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   layout.micro_batch_size = choice.micro_batch;
   layout.sequence_parallel = choice.sequence_parallel;
   layout.schedule = choice.schedule;
-  layout.zero_stage = choice.zero_stage;
-  layout.sharding.shard_group_size = choice.shard_group;
+  ApplyState(choice, layout);
   layout.interleaving_given = true;
   run.training.recompute_given = true;
-  if (choice.stays_gathered) layout.reshard_after_forward = false;
   ApplyTo(choice.recompute, run);
   if (layout.given.layers_per_chunk) return;
   sizes.layers_per_chunk.clear();

@@ -33,6 +33,13 @@ struct RecomputeChoice {
   }
 };
 
+// State that a layout keeps in host memory, beyond what the run says.
+enum class Offload {
+  kNone,
+  kOptimizer,  // gradients, master weights and the optimizer's numbers
+  kAll,        // and ZeRO stage 3's shards of weights
+};
+
 // One layout of a space.
 struct LayoutChoice {
   int32_t tensor = 1;
@@ -48,6 +55,7 @@ struct LayoutChoice {
   RecomputeChoice recompute = {};
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   bool sequence_parallel = false;
+  Offload offload = Offload::kNone;
 
   friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
 };
@@ -92,6 +100,7 @@ struct LayoutSpace {
   std::vector<RecomputeChoice> recompute = {};
   std::vector<PipelineSchedule> schedule = {};
   std::vector<bool> sequence_parallel = {};
+  std::vector<Offload> offload = {};
 
   // Calls `visit` with every layout whose sizes divide the devices, in one order, and whether
   // counting alone prunes it. Ends where `visit` returns false. A dimension that means nothing for
@@ -108,13 +117,20 @@ struct SpaceContext {
   int64_t weight_bytes_each = 2;
   int64_t node_devices = 1;
   Bytes usable = Bytes(0);
+  bool offloads = false;  // the layouts that keep state in host memory; else those that don't
 };
+
+// False where the framework has no such layouts, or the run says itself what it offloads.
+bool MayOffload(const RunSpec& run);
 
 // The space of `run`, which has a layout with a global batch, and a sequence length.
 LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context);
 
 // Adds `choice` to what `run`, which has a layout, computes again.
 void ApplyTo(const RecomputeChoice& choice, RunSpec& run);
+
+// Writes the division of state of `choice` to `layout`.
+void ApplyState(const LayoutChoice& choice, RunLayout& layout);
 
 // Writes `choice` to the layout of `run`. Layers that don't divide into stages are dealt out one by
 // one from the second stage on: the first holds the most activations, the last the head.

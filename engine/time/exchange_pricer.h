@@ -63,8 +63,9 @@ class ExchangePricer {
   ExchangePricer(const LinkTimes& links, const MemoryJob& job, bool one_copy_per_node);
 
   const LayoutRanks& ranks() const { return ranks_; }
-  // Nodes of the job.
+  // Nodes of the job, and its devices in each.
   int64_t node_count() const { return node_count_; }
+  int64_t node_devices() const { return node_devices_; }
 
   // One launch of a collective of a trace. `experts` are those of an all-to-all; else null.
   ExchangeTime TimeOf(const CollectiveWork& work, const ExpertsSpec* experts) const;

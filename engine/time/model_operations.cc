@@ -9,11 +9,11 @@
 #include "engine/model/trace/end_trace.h"
 #include "engine/model/trace/layer_trace.h"
 #include "engine/time/expert_bias.h"
+#include "engine/time/optimizer_pass.h"
 
 namespace sextant {
 namespace {
 
-constexpr double kFp32Bytes = 4;
 constexpr double kHidden = 0.4;
 // The operations of a usual layer; more are allocated as they come.
 constexpr size_t kOperations = 64;
@@ -29,23 +29,6 @@ TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part)
   const auto from = static_cast<size_t>(first - tensors.begin());
   const auto size = static_cast<size_t>(end - first);
   return {tensors.subspan(from, size), weights.shards().subspan(from, size), part.state.frozen};
-}
-
-// Numbers of the optimizer a parameter; of Adafactor its rows and columns, which are few.
-static double NumbersOf(const OptimizerSpec& optimizer) {
-  switch (optimizer.kind) {
-    case OptimizerKind::kSgd:
-      return 0;
-    case OptimizerKind::kAdafactor:
-      return optimizer.adafactor_momentum ? 1 : 0;
-    case OptimizerKind::kAdam:
-    case OptimizerKind::kAdamw:
-      return 2;
-    case OptimizerKind::kAdam8bit:
-      return 0.5;  // two bytes, in numbers of four
-    default:
-      return 1;
-  }
 }
 
 }  // namespace
@@ -219,41 +202,21 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
 // Norm, clip and optimizer of the parameters that this rank updates, and clearing the gradients
 // that stay. Source: docs/step_time.md, "Once a step".
 void ModelOperations::ForEachOfStep(const StageWeights& weights, Visitor visit) {
-  const StateSharding& sharding = job_.state.sharding;
-  const StateRanks ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
-  double held = 0;
-  double updated = 0;
-  for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
-    const auto trainable = static_cast<double>(weights.of(group).trainable);
-    const auto divided = static_cast<double>(ranks.of(group));
-    held += DividesGradients(sharding) ? trainable / divided : trainable;
-    updated += DividesOptimizer(sharding) ? trainable / divided : trainable;
-  }
+  const auto [held, updated] = RankParametersOf(job_, weights);
   if (updated == 0) return;
   const double gradients = updated * gradient_bytes();
-  VisitStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true}, visit);
+  const bool offloaded = job_.state.sharding.offload_optimizer;
+  const GradientOffload way = offloaded ? job_.state.gradient_offload : GradientOffload::kAtStep;
+  if (way != GradientOffload::kAddedOnHost) {
+    VisitStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true}, visit);
+  }
+  if (way != GradientOffload::kAtStep) return;
   VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
-  VisitOptimizer(updated, visit);
+  // In host memory, the host does it: offload_time.h.
+  if (!offloaded) VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit);
   if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
     VisitStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()}, visit);
   }
-}
-
-// Reads gradients, reads and writes the master weights and the optimizer's numbers, and writes
-// the weights. In host memory, the host does it.
-void ModelOperations::VisitOptimizer(double updated, Visitor visit) {
-  const StateSpec& state = job_.state;
-  if (state.sharding.offload_optimizer) return;
-  const PrecisionPolicy& precision = state.precision;
-  const bool master = precision.master_weights.value_or(true);
-  const auto weight = static_cast<double>(StorageBytes(precision.weight_data_type));
-  const double kept = NumbersOf(state.optimizer) *
-                          static_cast<double>(StorageBytes(precision.optimizer_data_type)) +
-                      (master ? kFp32Bytes : 0);
-  VisitStepPass("optimizer",
-                {.read_bytes = updated * (gradient_bytes() + kept + (master ? 0 : weight)),
-                 .written_bytes = updated * (kept + weight)},
-                visit);
 }
 
 void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit) {

@@ -94,7 +94,6 @@ class ModelOperations {
   double compute_bytes() const;
   double gradient_bytes() const;
   PassWork AccumulationOf(const TraceOp& op) const;
-  void VisitOptimizer(double updated, Visitor visit);
   void VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit);
 
   const ComputeInput& in_;

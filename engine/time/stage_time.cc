@@ -93,6 +93,7 @@ class StateSums {
     } else {
       AddReplicas();
     }
+    AddOffload();
     return out_;
   }
 
@@ -129,10 +130,8 @@ class StateSums {
     return job_.state.reduces_as_computed ? std::min(kept, compute_bytes()) : kept;
   }
 
-  // Bytes of the parameters of `group` as they are gathered: in the compute type where that is
-  // narrower, and quantised where nothing trains them.
-  double GatheredBytes(ShardGroup group) const {
-    const double each = std::min(weight_bytes(), compute_bytes());
+  // Bytes of the parameters of `group` of `each` bytes, quantised ones as they are stored.
+  double BytesOf(ShardGroup group, double each) const {
     const double all = static_cast<double>(weights_.of(group).total) * each;
     const FrozenWeightFormat& format = job_.state.frozen;
     if (format.data_type == DataType::kUnspecified) return all;
@@ -152,9 +151,11 @@ class StateSums {
   // pytorch/pytorch, torch/distributed/fsdp/_fully_shard.
   void AddShards() {
     const auto units = static_cast<double>(out_.layer_count + 1);
+    // Weights are gathered in the compute type where that is narrower.
+    const double each = std::min(weight_bytes(), compute_bytes());
     for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
       const Groups among = GroupsOf(group);
-      const double held = GatheredBytes(group);
+      const double held = BytesOf(group, each);
       const double gradients = static_cast<double>(weights_.of(group).trainable) * gradient_bytes();
       out_.gather.Add(
           in_.exchanges.TimeOf(CollectiveOp::kAllGather, held / units, among.shard).Times(units));
@@ -187,6 +188,19 @@ class StateSums {
       out_.data.Add(
           in_.exchanges.TimeOf(CollectiveOp::kAllGather, parameters * weight_bytes(), among.shard));
     }
+  }
+
+  void AddOffload() {
+    if (!job_.state.sharding.offload_optimizer) return;
+    double shard = 0;
+    for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
+      shard += BytesOf(group, weight_bytes()) / static_cast<double>(GroupsOf(group).shard.size);
+    }
+    out_.offload = OffloadSecondsOf({.job = job_,
+                                     .weights = weights_,
+                                     .shard_bytes = shard,
+                                     .node_ranks = in_.exchanges.node_devices(),
+                                     .rates = in_.host});
   }
 
   const StageTimeInput& in_;

@@ -13,6 +13,7 @@
 #include "engine/memory/activations/layer_table.h"
 #include "engine/time/exchange_pricer.h"
 #include "engine/time/model_operations.h"
+#include "engine/time/offload_time.h"
 #include "engine/time/operation_pricer.h"
 
 namespace sextant {
@@ -66,6 +67,7 @@ struct StateSeconds {
   LinkSeconds reduce = {};
   LinkSeconds data = {};  // of a step: gradients and weights among data parallel ranks
   double optimizer = 0;   // of a step
+  OffloadSeconds offload = {};
 };
 
 struct StageTime {
@@ -85,6 +87,7 @@ struct StageTimeInput {
   const OperationPricer& pricer;
   const ExchangePricer& exchanges;
   bool all_reduces_gradients = false;  // SoftwareStack
+  HostRates host = {};                 // of a job that offloads
 };
 
 // Caches the times of a job's layers and ends across stages; and across jobs that trace them alike.

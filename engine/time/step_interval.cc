@@ -28,6 +28,8 @@ constexpr std::array<double, kStepCauseCount> kDoubts = {
     0.5,   // data_exchange
     0.5,   // optimizer
     0.6,   // scale
+    0.5,   // host_copy
+    0.5,   // host_optimizer
 };
 constexpr double kDoubtOfAll = 0.03;
 
@@ -63,6 +65,16 @@ const StageTime& StageAt(absl::Span<const StageTime> stages, int64_t stage) {
 }
 
 }  // namespace
+
+absl::string_view StepCauseName(StepCause cause) {
+  constexpr absl::string_view kNames[] = {
+      "matmul",           "experts",         "attention",      "memory_pass", "tensor_exchange",
+      "context_exchange", "expert_exchange", "shard_exchange", "host",        "pipeline_exchange",
+      "pipeline_bubble",  "data_exchange",   "optimizer",      "scale",       "host_copy",
+      "host_optimizer"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStepCauseCount);
+  return kNames[static_cast<size_t>(cause)];
+}
 
 SecondsInterval StepInterval(const StepInput& in, const StepEstimate& out) {
   const StageTime& stage = StageAt(in.stages, out.slowest_stage);

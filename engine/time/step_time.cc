@@ -39,7 +39,8 @@ class Step {
     if (known_.work.empty()) {
       for (const StageTime& stage : in_.stages) known_.work.push_back(WorkOf(stage));
     }
-    const bool shares = !DividesParameters(in_.job.state.sharding);
+    const StateSharding& sharding = in_.job.state.sharding;
+    const bool shares = !DividesParameters(sharding) && !sharding.offload_optimizer;
     if (!shares || known_.stages.empty()) {
       FillStages();
       AddPipeline();
@@ -144,10 +145,20 @@ class Step {
     const double passes = out.layers.forward + out.outside.forward;
     const double forward = Exposed(gather, passes);
     const double again = sharding.reshard_after_forward ? gather : 0;
-    const double backward = Exposed(again + reduce, out.all() - passes);
+    const double backward_passes = out.all() - passes;
+    const double backward = Exposed(again + reduce, backward_passes);
     At(out.parts, StepCause::kShardExchange) += forward + backward;
-    out.layers.forward += forward;
-    out.layers.input_gradient += backward;
+    const OffloadExposed offload = ExposedOf(stage.state.offload, in_.job,
+                                             {.forward = passes,
+                                              .backward = backward_passes,
+                                              .forward_exchange = gather,
+                                              .backward_exchange = again + reduce,
+                                              .gathers_again = sharding.reshard_after_forward},
+                                             slow_.at(StepRate::kHost));
+    At(out.parts, StepCause::kHostCopy) += offload.copies();
+    At(out.parts, StepCause::kHostOptimizer) += offload.addition;
+    out.layers.forward += forward + offload.forward;
+    out.layers.input_gradient += backward + offload.backward + offload.addition;
   }
 
   // Where the host's least time of a pass of layers with experts is longer than the device's, the
@@ -232,17 +243,23 @@ class Step {
         in_.job.pipeline.micro_batch_count, in_.job.layout.pipeline_parallel_size));
     double exchange = 0;
     double optimizer = 0;
+    OffloadSeconds offload;
     for (size_t i = 0; i < kinds_.size(); ++i) {
       double all = slow_(in_.stages[i].state.data);
       double update = in_.stages[i].state.optimizer;
+      OffloadSeconds away = in_.stages[i].state.offload;
       if (in_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
-        all += slow_(in_.stages[OppositeOf(i)].state.data);
-        update += in_.stages[OppositeOf(i)].state.optimizer;
+        const StateSeconds& other = in_.stages[OppositeOf(i)].state;
+        all += slow_(other.data);
+        update += other.optimizer;
+        away.copies += other.offload.copies;
+        away.update += other.offload.update;
       }
       const double hidden =
           constant(Constant::kDataExchangeOverlap) * std::min(all, kinds_[i].all() * in_flight);
       exchange = std::max(exchange, all - hidden);
       optimizer = std::max(optimizer, update);
+      if (away.copies + away.update > offload.copies + offload.update) offload = away;
     }
     part(StepCause::kDataExchange) =
         exchange + constant(Constant::kBroadcastSecondsPerRank) *
@@ -250,6 +267,8 @@ class Step {
                        (DividesOptimizer(in_.job.state.sharding) ? 1 : 0) *
                        slow_.at(StepRate::kNetwork);
     part(StepCause::kOptimizer) = optimizer * slow_.at(StepRate::kMemoryBandwidth);
+    part(StepCause::kHostCopy) += offload.copies * slow_.at(StepRate::kHost);
+    part(StepCause::kHostOptimizer) += offload.update * slow_.at(StepRate::kHost);
   }
 
   void AddScale() {
@@ -267,15 +286,6 @@ class Step {
 };
 
 }  // namespace
-
-absl::string_view StepCauseName(StepCause cause) {
-  constexpr absl::string_view kNames[] = {
-      "matmul",           "experts",         "attention",      "memory_pass", "tensor_exchange",
-      "context_exchange", "expert_exchange", "shard_exchange", "host",        "pipeline_exchange",
-      "pipeline_bubble",  "data_exchange",   "optimizer",      "scale"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStepCauseCount);
-  return kNames[static_cast<size_t>(cause)];
-}
 
 StepEstimate EstimateStep(const StepInput& in) {
   KnownStep known;

@@ -36,8 +36,10 @@ enum class StepCause {
   kDataExchange,
   kOptimizer,
   kScale,
+  kHostCopy,
+  kHostOptimizer,
 };
-inline constexpr size_t kStepCauseCount = 14;
+inline constexpr size_t kStepCauseCount = 16;
 
 // "matmul", "tensor_exchange", ...
 absl::string_view StepCauseName(StepCause cause);
@@ -94,7 +96,8 @@ struct StageSeconds {
 // What steps share whose stages differ in nothing but StageTime::state.
 struct KnownStep {
   absl::InlinedVector<StageSeconds, 4> work = {};  // without shards and host; empty: not known
-  // Of a layout that divides no weights: its passes exchange nothing of the state.
+  // Of a layout that divides no weights and offloads nothing: its passes exchange nothing of the
+  // state.
   absl::InlinedVector<StageSeconds, 4> stages = {};  // empty: not known
   StepEstimate pipeline = {};                        // without what happens once a step
 };
@@ -103,7 +106,8 @@ struct KnownStep {
 //
 //   stage      F + B + host + exchanges that nothing hides, of one micro-batch
 //   pipeline   TimeOfPipeline() of all stages' chunks
-//   step       (pipeline + data exchange that no pass hides + optimizer + broadcast)
+//   step       (pipeline + data exchange that no pass hides + optimizer + broadcast + what state in
+//              host memory adds)
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
 // The same, with what is known; fills in what is not.

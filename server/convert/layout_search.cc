@@ -53,6 +53,8 @@ class Options {
       layout.mutable_sharding()->set_shard_group_size(choice.shard_group);
     }
     if (choice.stays_gathered) layout.mutable_sharding()->set_reshard_after_forward(false);
+    if (choice.offload != Offload::kNone) layout.mutable_sharding()->set_offload_optimizer(true);
+    if (choice.offload == Offload::kAll) layout.mutable_sharding()->set_offload_parameters(true);
     RecomputeTo(choice.recompute, out);
   }
 

@@ -37,6 +37,7 @@ void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
   out->set_link_name(Text(node.link));
   LinkRateTo(node.link_rate, out->mutable_link());
   if (node.host_rate) LinkRateTo(node.host_rate, out->mutable_host());
+  if (node.host_memory_rate) LinkRateTo(node.host_memory_rate, out->mutable_host_memory());
   if (node.network_rate) LinkRateTo(node.network_rate, out->mutable_network());
   out->set_switch_reduces(node.switch_reduces);
   out->set_notes(Text(node.notes));

@@ -177,6 +177,12 @@ ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
   if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
   if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
   if (m.has_reserved_memory_bytes()) out.reserved_memory_bytes = m.reserved_memory_bytes();
+  if (m.has_host_link_bytes_per_second()) {
+    out.host_link_bytes_per_second = m.host_link_bytes_per_second();
+  }
+  if (m.has_host_memory_bytes_per_second()) {
+    out.host_memory_bytes_per_second = m.host_memory_bytes_per_second();
+  }
   out.node_type = m.node_type();
   out.network = {.name = m.network().name(), .bytes_per_second = m.network().bytes_per_second()};
   return out;

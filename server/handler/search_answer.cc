@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/call_work.h"
+#include "engine/base/status_macros.h"
 
 namespace sextant::server {
 namespace {
@@ -15,16 +16,15 @@ namespace {
 // The shards of a search, taken one by one by the threads that work on it.
 class SharedSearch {
  public:
-  SharedSearch(const RunSpec& run, const FieldViolations& found, int64_t shards,
+  SharedSearch(const RunSpec& run, const FieldViolations& found, SearchShard of,
                absl::FunctionRef<absl::Status()> end)
-      : run_(run), found_(found), count_(shards), end_(end) {}
+      : run_(run), found_(found), of_(of), count_(of.count), end_(end) {}
 
   // Searches shards until none is left. Once all are taken, touches nothing but this.
   void Work() {
     for (int64_t index = Take(); index < count_; index = Take()) {
       CallWork work(end_);
-      absl::StatusOr<SearchOutcome> part =
-          SearchLayouts(run_, {.index = index, .count = count_}, found_, work);
+      absl::StatusOr<SearchOutcome> part = SearchLayouts(run_, ShardAt(index), found_, work);
       const std::lock_guard lock(mutex_);
       if (!part.ok()) {
         next_ = count_;  // the others would end alike
@@ -45,6 +45,12 @@ class SharedSearch {
   }
 
  private:
+  SearchShard ShardAt(int64_t index) const {
+    SearchShard out = of_;
+    out.index = index;
+    return out;
+  }
+
   int64_t Take() {
     const std::lock_guard lock(mutex_);
     if (next_ >= count_) return count_;
@@ -54,6 +60,7 @@ class SharedSearch {
 
   const RunSpec& run_;
   const FieldViolations& found_;
+  const SearchShard of_;
   const int64_t count_;
   const absl::FunctionRef<absl::Status()> end_;
   std::mutex mutex_;
@@ -64,6 +71,20 @@ class SharedSearch {
   SearchOutcome outcome_;
 };
 
+// All shards of one space, of which `of` is the first.
+absl::StatusOr<SearchOutcome> SearchShards(const RunSpec& run, const FieldViolations& found,
+                                           SearchShard of, WorkerPool& workers,
+                                           absl::FunctionRef<absl::Status()> end) {
+  const auto search = std::make_shared<SharedSearch>(run, found, of, end);
+  for (int64_t i = 1; i < of.count; ++i) {
+    workers.Post([search](const absl::Status& status) {
+      if (status.ok()) search->Work();
+    });
+  }
+  search->Work();
+  return search->Finish();
+}
+
 }  // namespace
 
 absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolations found,
@@ -71,15 +92,13 @@ absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolation
                                               absl::FunctionRef<absl::Status()> end) {
   // A bounded search takes less time than its parts would take to begin.
   const bool alone = run.options.search != SearchExtent::kExhaustive || !found.empty();
-  const int64_t shards = alone ? 1 : std::max<int64_t>(workers.thread_count(), 1);
-  const auto search = std::make_shared<SharedSearch>(run, found, shards, end);
-  for (int64_t i = 1; i < shards; ++i) {
-    workers.Post([search](const absl::Status& status) {
-      if (status.ok()) search->Work();
-    });
-  }
-  search->Work();
-  return search->Finish();
+  SearchShard shard = {.count = alone ? 1 : std::max<int64_t>(workers.thread_count(), 1)};
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome out, SearchShards(run, found, shard, workers, end));
+  if (!HasToOffload(run, out)) return out;
+  shard.offloads = true;
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome away, SearchShards(run, found, shard, workers, end));
+  Merge(std::move(away), out);
+  return out;
 }
 
 }  // namespace sextant::server

@@ -106,5 +106,22 @@ TEST(LayoutFlags, GiveAllThatIsChosen) {
             "--recompute=full");
 }
 
+// What is in host memory is in the name, the flags and a legend.
+TEST(SearchSection, SaysWhatIsOffloaded) {
+  v1::Plan plan = Sample();
+  EXPECT_THAT(SearchSection(plan), Not(HasSubstr("host memory")));
+  v1::LayoutOption& chosen = *plan.mutable_search()->mutable_chosen();
+  chosen.mutable_layout()->mutable_sharding()->set_offload_optimizer(true);
+  EXPECT_THAT(LayoutName(chosen, 24), HasSubstr("zero 1 off"));
+  EXPECT_THAT(LayoutFlags(chosen), HasSubstr("--zero=1 --offload-optimizer=true --mbs"));
+  EXPECT_THAT(SearchSection(plan), HasSubstr("1 off"));
+  v1::LayoutOption& other = *plan.mutable_search()->mutable_alternatives(0);
+  other.mutable_layout()->mutable_sharding()->set_offload_optimizer(true);
+  other.mutable_layout()->mutable_sharding()->set_offload_parameters(true);
+  EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
+  EXPECT_THAT(LayoutFlags(other),
+              HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
 }  // namespace
 }  // namespace sextant::client

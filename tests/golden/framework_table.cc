@@ -13,6 +13,7 @@ namespace sextant {
 namespace {
 
 std::string TextOf(bool value) { return value ? "yes" : "no"; }
+std::string TextOf(const std::string& value) { return value; }
 std::string TextOf(int64_t value) { return absl::StrCat(value); }
 
 std::string TextOf(StateType value) {
@@ -49,6 +50,17 @@ std::string TextOf(unsigned schedules) {
     if ((schedules >> i & 1) != 0) absl::StrAppend(&out, out.empty() ? "" : " ", kNames[i]);
   }
   return out;
+}
+
+std::string TextOf(GradientOffload value) {
+  constexpr absl::string_view kNames[] = {"once a step", "each, added up on the device",
+                                          "each, added up on the host"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
+std::string OffloadsText(unsigned set) {
+  constexpr absl::string_view kNames[] = {"nothing", "optimizer", "all", "optimizer; all"};
+  return std::string(kNames[set]);
 }
 
 std::string Quoted(absl::string_view text) {
@@ -91,6 +103,7 @@ class Table {
     Row("computed gradients stay next to wider ones", traits_.computed_gradients_stay);
     Row("optimizer step widens gradients", traits_.widens_gradients_at_step);
     Row("optimizer step flattens gradients", traits_.flattens_gradients_at_step);
+    Row("offloaded gradients go to the host", traits_.gradient_offload);
     Row("wide weights cast on use", traits_.autocast);
     Row("global buffer", traits_.global_buffer);
     Row("returned logits copied to fp32", traits_.wide_outputs);
@@ -107,6 +120,8 @@ class Table {
     Row("schedules", traits_.schedules);
     Row("one kind of context parallelism", traits_.one_context_parallel_kind);
     Row("exchanges equal heads alone", traits_.exchanges_equal_heads_alone);
+    Row("a search may offload",
+        Cited<std::string>{OffloadsText(traits_.offloads.value), traits_.offloads.source});
   }
 
  private:

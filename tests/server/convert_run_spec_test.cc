@@ -52,12 +52,12 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "encoder_sequence_length": 24, "recompute": "RECOMPUTE_POLICY_SELECTIVE",
       "precision": {"compute_data_type": "DATA_TYPE_FP8", "weight_data_type": "DATA_TYPE_FP16",
         "gradient_data_type": "DATA_TYPE_FP32", "master_weights": false,
-        "optimizer_data_type": "DATA_TYPE_BF16"},
-      "optimizer": {"kind": "KIND_ADAFACTOR", "adafactor_momentum": true,
-        "quantization_block_size": 13}},
+        "optimizer_data_type": "DATA_TYPE_BF16"}, "optimizer": {"kind": "KIND_ADAFACTOR",
+        "adafactor_momentum": true, "quantization_block_size": 13}},
     "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
-      "device_memory_bytes": 16, "reserved_memory_bytes": 17,
-      "node_type": "n", "network": {"name": "w", "bytes_per_second": 33}},
+      "device_memory_bytes": 16, "reserved_memory_bytes": 17, "node_type": "n",
+      "network": {"name": "w", "bytes_per_second": 33}, "host_link_bytes_per_second": 34,
+      "host_memory_bytes_per_second": 35},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21, "budget_usd": 34,
       "start_time": "2027-01-01T00:00:00.5Z", "deadline": "2027-01-02T00:00:01.25Z"},
@@ -145,6 +145,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.cluster.node_type, "n");
   EXPECT_EQ(run.cluster.network.name, "w");
   EXPECT_EQ(run.cluster.network.bytes_per_second, 33);
+  EXPECT_EQ(run.cluster.host_link_bytes_per_second, 34);
+  EXPECT_EQ(run.cluster.host_memory_bytes_per_second, 35);
   EXPECT_EQ(run.economics.device_hour_price_usd, 18);
   EXPECT_EQ(run.economics.device_power_watts, 19);
   EXPECT_EQ(run.economics.host_power_watts_per_device, 20);
@@ -194,7 +196,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
+  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 11);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);

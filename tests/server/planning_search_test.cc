@@ -138,6 +138,49 @@ TEST(PlanningServiceSearch, NamesTheRatesThatTheChoiceDependsOn) {
   }
 }
 
+// 8B parameters on one device: only with the optimizer's state in host memory.
+TEST(PlanningServiceSearch, OffloadsWhereNothingElseFits) {
+  for (const v1::LayoutSearch search : {v1::LAYOUT_SEARCH_BOUNDED, v1::LAYOUT_SEARCH_EXHAUSTIVE}) {
+    v1::PlanRunRequest request = Searching(search);
+    request.mutable_cluster()->set_device_count(1);
+    v1::PlanRunResponse searched = Answer(request);
+    EXPECT_EQ(searched.plan().verdict(), v1::VERDICT_FITS);
+    const v1::LayoutOption chosen = searched.plan().search().chosen();
+    EXPECT_TRUE(chosen.layout().sharding().offload_optimizer());
+    EXPECT_FALSE(chosen.layout().sharding().offload_parameters());  // not Megatron's
+    *request.mutable_layout() = chosen.layout();
+    request.mutable_training()->set_recompute(chosen.recompute());
+    request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+    searched.mutable_plan()->clear_search();
+    EXPECT_EQ(Answer(request).SerializeAsString(), searched.SerializeAsString());
+  }
+}
+
+TEST(PlanningServiceSearch, SaysWhichRateOfTheHostIsMissing) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
+  request.mutable_cluster()->set_device_count(1);
+  request.mutable_cluster()->set_node_type("hgx-h100");
+  const v1::Plan plan = Answer(request).plan();
+  EXPECT_EQ(plan.verdict(), v1::VERDICT_DOES_NOT_FIT);
+  EXPECT_TRUE(std::any_of(plan.warnings().begin(), plan.warnings().end(), [](const auto& each) {
+    return each.kind() == v1::NOTE_KIND_HOST_LINK_UNKNOWN && each.fields_size() == 1 &&
+           each.fields(0) == "cluster.host_memory_bytes_per_second";
+  }));
+  request.mutable_cluster()->set_host_memory_bytes_per_second(600e9);
+  const v1::Plan offloaded = Answer(request).plan();
+  EXPECT_EQ(offloaded.verdict(), v1::VERDICT_FITS);
+  double seconds = 0;
+  for (const v1::StepPart& part : offloaded.step_time().parts()) {
+    if (part.cause() == v1::STEP_CAUSE_HOST_OPTIMIZER) seconds = part.seconds();
+  }
+  EXPECT_NEAR(seconds, 8'030'261'248.0 * 30 / 300e9, 1e-9);
+  request.mutable_cluster()->set_host_memory_bytes_per_second(-1);
+  request.mutable_cluster()->set_host_link_bytes_per_second(1e14);
+  EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.host_memory_bytes_per_second"));
+  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.host_link_bytes_per_second"));
+}
+
 TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
   request.clear_layout();

@@ -23,6 +23,21 @@ constexpr double kGigabitRate = 1e9 / 8;
 constexpr double kPcie4 = 31.5 * kGiga;
 constexpr double kPcie5 = 63 * kGiga;
 
+// Memory of a server's processors: sockets x channels x transfers a second x 8 bytes.
+constexpr double MemoryRate(int sockets, int channels, double transfers) {
+  return sockets * channels * transfers * 8;
+}
+constexpr char kDgxA100Memory[] =
+    "2 x EPYC 7742 (microway.com, DGX A100 review), 8 channels of DDR4-3200 each (AMD's datasheet, "
+    "from memory)";
+constexpr char kDgxH100Memory[] =
+    "2 x Xeon 8480C (docs.nvidia.com, DGX user guide, from memory), 8 channels of DDR5-4800 each; "
+    "with two modules a channel 4400 (ai-hpc.org, STREAM guide)";
+constexpr char kDgxB200Memory[] =
+    "2 x Xeon 8570, 8 channels of DDR5-5600 each (Intel's datasheet, from memory)";
+constexpr char kGraceMemory[] =
+    "36 Grace, 512 GB/s of LPDDR5X each (NVIDIA's datasheet, from memory)";
+
 constexpr absl::string_view kA100[] = {"a100-sxm-40", "a100-sxm-80"};
 constexpr absl::string_view kH100[] = {"h100-sxm"};
 constexpr absl::string_view kH800[] = {"h800-sxm"};
@@ -48,6 +63,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
       .device_count = 8, .device_count_source = kDgxA100Cards,
       .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie4),
+      .host_memory_rate = Read(MemoryRate(2, 8, 3200e6), kDgxA100Memory),
       .network_rate = Read(200 * kGigabitRate, kDgxA100Cards)},
     {.name = "hgx-a100", .product_name = "NVIDIA HGX A100 8-GPU", .accelerators = kA100,
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
@@ -58,6 +74,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kBasePod),
+      .host_memory_rate = Read(MemoryRate(2, 8, 4800e6), kDgxH100Memory),
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-h100", .product_name = "NVIDIA HGX H100 8-GPU", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -73,6 +90,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfH200),
+      .host_memory_rate = Read(MemoryRate(2, 8, 4800e6), kDgxH100Memory),
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-h200", .product_name = "NVIDIA HGX H200 8-GPU", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -83,6 +101,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
+      .host_memory_rate = Read(MemoryRate(2, 8, 5600e6), kDgxB200Memory),
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-b200", .product_name = "NVIDIA HGX B200 8-GPU", .accelerators = kB200,
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
@@ -98,13 +117,17 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "gb200", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb200Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recalled(400 * kGigabitRate),
+      .link_rate = Read(900 * kGiga, kNetworkTable),
+      .host_memory_rate = Read(36 * 512 * kGiga, kGraceMemory),
+      .network_rate = Recalled(400 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "gb300-nvl72", .product_name = "NVIDIA GB300 NVL72", .accelerators = kGb300,
       .collectives = "gb300", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb300Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recalled(800 * kGigabitRate),
+      .link_rate = Read(900 * kGiga, kNetworkTable),
+      .host_memory_rate = Read(36 * 512 * kGiga, kGraceMemory),
+      .network_rate = Recalled(800 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,
       .collectives = "l40s", .link = "PCIe 4 x16",

@@ -24,7 +24,7 @@ struct LinkDatum {
 // "docs.nvidia.com, ...", or text saying that it is from memory.
 std::string SourceOf(const LinkDatum& figure);
 
-// Rates are bytes per second of one device in one direction.
+// Rates are bytes per second of one device in one direction, but for host_memory_rate.
 struct NodeType {
   absl::string_view name;                                 // the catalogue's key, "dgx-h100"
   absl::string_view product_name;                         // "NVIDIA DGX H100"
@@ -35,7 +35,10 @@ struct NodeType {
   int64_t device_count = 0;            // joined by `link`
   absl::string_view device_count_source = "";
   LinkDatum link_rate = {};
-  LinkDatum host_rate = {};     // to the host's memory
+  LinkDatum host_rate = {};  // to the host's memory
+  // Of the host's memory, for all devices of the node together: reads and writes at the line rate.
+  // Absent: sold with any processors.
+  LinkDatum host_memory_rate = {};
   LinkDatum network_rate = {};  // absent: sold with any network
   absl::string_view notes = "";
 };

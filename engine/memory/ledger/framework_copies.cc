@@ -184,7 +184,7 @@ Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StagePha
 bool KeepsComputedGradients(const MemoryJob& job) {
   const StateSharding& sharding = job.state.sharding;
   return job.buffers.computed_gradients_stay && !DividesGradients(sharding) &&
-         !sharding.offload_optimizer &&
+         !OffloadsGradients(job.state) &&
          StorageBytes(ReducedType(job)) > StorageBytes(ComputedType(job));
 }
 

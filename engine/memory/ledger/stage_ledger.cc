@@ -125,8 +125,8 @@ absl::Status StageLedger::SpendOnState(int64_t stage) const {
     tensors += static_cast<int64_t>(run.end - run.first);
   });
   if (!context_.state_rules.only_numbers) tensors *= kStepsATensor;
-  const StateSharding& sharding = context_.job.state.sharding;
-  if (!DividesParameters(sharding) && !sharding.offload_optimizer) {
+  const StateSpec& state = context_.job.state;
+  if (!DividesParameters(state.sharding) && !OffloadsGradients(state)) {
     return context_.work.Spend(tensors);
   }
   const LayerPlacement& placement = context_.weights.placement();

@@ -144,8 +144,9 @@ class Units {
   void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
     const bool shared = ranks_.of(shard.group) > 1;
     const StateSharding& s = state_.sharding;
-    const Gathers gathers = {.weights = DividesParameters(s) && (shared || s.offload_parameters),
-                             .gradients = (DividesParameters(s) && shared) || s.offload_optimizer};
+    const Gathers gathers = {
+        .weights = DividesParameters(s) && (shared || s.offload_parameters),
+        .gradients = (DividesParameters(s) && shared) || OffloadsGradients(state_)};
     if (tensor.part == ModelPart::kMultiTokenPrediction) {
       AddTensor(tensor, shard, layers.not_frozen > 0, gathers, UnitOf(tensor.part, -1).trained);
     } else if (tensor.layer_kind < 0) {

@@ -78,7 +78,7 @@ class StageSum {
         const Numbers& of = numbers_[scope == BufferScope::kHiddenMatrices ? 0 : 1];
         numbers += IsDivided(rule) ? of.divided : of.whole;
       }
-      list_.AddSum(rule, numbers, sharding_.offload_optimizer);
+      list_.AddSum(rule, numbers, IsOffloaded(rule));
     }
   }
 
@@ -95,6 +95,12 @@ class StageSum {
   bool IsDivided(const TermRule& rule) const {
     return rule.kind == LedgerKind::kGradient ? DividesGradients(sharding_)
                                               : DividesOptimizer(sharding_);
+  }
+
+  // Of the terms of what is trained.
+  bool IsOffloaded(const TermRule& rule) const {
+    return rule.kind == LedgerKind::kGradient ? OffloadsGradients(state_)
+                                              : sharding_.offload_optimizer;
   }
 
   // The elements of ShareOf().
@@ -151,11 +157,11 @@ class StageSum {
     for (const TermRule& rule : rules_.trained) {
       if (!InScope(rule.scope, tensor)) continue;
       if (!IsPlain(rule)) {
-        list_.Add(rule, BufferShare(rule, tensor, shard, layers), sharding_.offload_optimizer);
+        list_.Add(rule, BufferShare(rule, tensor, shard, layers), IsOffloaded(rule));
       } else if (list_.has_rows()) {
         const StateAmount amount = {.elements = shard.elements(), .layers = layers};
         list_.AddRow(rule, IsDivided(rule) ? ShareOf(amount, ranks_here_) : amount,
-                     sharding_.offload_optimizer);
+                     IsOffloaded(rule));
       }
     }
   }
@@ -231,7 +237,7 @@ absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const 
       AddDequantized(context.state.precision, sum.largest_quantized(), list);
   GatheredSizes gathered;
   const StateSharding& s = context.state.sharding;
-  if (DividesParameters(s) || s.offload_optimizer) {
+  if (DividesParameters(s) || OffloadsGradients(context.state)) {
     gathered = GatheredSizesOf(context, rules.ranks, stage, list);
   }
   const auto bytes = [&list](LedgerKind kind) { return Bytes(list.of(kind)); };

@@ -38,6 +38,11 @@ inline bool DividesGradients(const StateSharding& s) {
   return s.zero_stage == ZeroStage::kGradients || s.zero_stage == ZeroStage::kParameters;
 }
 
+// True where a rank's gradients are kept in host memory.
+inline bool OffloadsGradients(const StateSpec& s) {
+  return s.sharding.offload_optimizer && s.gradient_offload != GradientOffload::kAtStep;
+}
+
 inline bool DividesParameters(const StateSharding& s) {
   return s.zero_stage == ZeroStage::kParameters;
 }

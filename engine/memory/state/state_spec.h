@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/framework.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
@@ -21,7 +22,7 @@ struct StateSharding {
   int64_t shard_group_size = 0;
   bool reshard_after_forward = true;  // stage 3; false: they stay until the backward pass
   int64_t prefetched_unit_count = 1;  // stage 3: units gathered ahead of the current one
-  bool offload_optimizer = false;     // buffers and master weights are in host memory
+  bool offload_optimizer = false;     // its state is in host memory; see gradient_offload
   bool offload_parameters = false;    // stage 3: weight shards are in host memory
 };
 
@@ -52,6 +53,8 @@ struct StateSpec {
   int64_t fp8_weight_copies = 0;
   // Stage 3: elements of gathered weights that stay whole, if that is more than the units in work.
   int64_t live_elements = 0;
+  // Of an offloaded optimizer. kAtStep: gradients stay on the device until then.
+  GradientOffload gradient_offload = GradientOffload::kAddedOnDevice;
   // True where a unit's gradients travel in the compute type, if theirs is wider.
   bool reduces_as_computed = false;
   // True where a unit's gradients are copied to a buffer that they are reduced from (FSDP).

@@ -76,6 +76,12 @@ RunSpec CaseA() {
   return run;
 }
 
+// A search looks up the host's rates, which layouts may need.
+RunSpec Searched(RunSpec run) {
+  run.options.search = SearchExtent::kExhaustive;
+  return run;
+}
+
 // Fits, or may, unless `all` are timed.
 bool IsTimed(const absl::StatusOr<Plan>& plan, bool all) {
   return plan.ok() && plan->step.has_value() && (all || plan->verdict() != Verdict::kDoesNotFit);
@@ -83,8 +89,8 @@ bool IsTimed(const absl::StatusOr<Plan>& plan, bool all) {
 
 class Comparison {
  public:
-  explicit Comparison(const RunSpec& run) : run_(run), evaluator_(run, work_) {
-    EXPECT_TRUE(evaluator_.Prepare({}).ok());
+  Comparison(const RunSpec& run, bool offloads) : run_(run), evaluator_(Searched(run), work_) {
+    EXPECT_TRUE(evaluator_.Prepare({}, offloads).ok());
   }
 
   // Every layout that counting leaves.
@@ -109,11 +115,12 @@ class Comparison {
                        (times_all || (*option)->verdict != Verdict::kDoesNotFit);
     EXPECT_EQ(timed, IsTimed(plan, times_all)) << plan.status();
     if (!timed || !IsTimed(plan, times_all)) return false;
-    SCOPED_TRACE(absl::StrCat(
-        "tp ", choice.tensor, " pp ", choice.pipeline, " vpp ", choice.virtual_stages, " cp ",
-        choice.context, " ep ", choice.expert, " mbs ", choice.micro_batch, " zero ",
-        static_cast<int>(choice.zero_stage), " stays ", choice.stays_gathered, " full ",
-        choice.recompute.full, " by ", choice.recompute.layers_per_block));
+    SCOPED_TRACE(absl::StrCat("tp ", choice.tensor, " pp ", choice.pipeline, " vpp ",
+                              choice.virtual_stages, " cp ", choice.context, " ep ", choice.expert,
+                              " mbs ", choice.micro_batch, " zero ",
+                              static_cast<int>(choice.zero_stage), " stays ", choice.stays_gathered,
+                              " offload ", static_cast<int>(choice.offload), " full ",
+                              choice.recompute.full, " by ", choice.recompute.layers_per_block));
     const SecondsInterval& step = plan->step->estimate.seconds;
     EXPECT_EQ((*option)->step.expected, step.expected);
     EXPECT_EQ((*option)->step.low, step.low);
@@ -131,22 +138,42 @@ class Comparison {
   LayoutEvaluator evaluator_;
 };
 
-// 200 layouts in a row, as a search comes by them, and 200 from all over the space.
+// 200 layouts in a row, as a search comes by them, and 200 from all over the space; returns how
+// many have a time.
+int TimedOf(const RunSpec& run, bool offloads, std::mt19937& random) {
+  Comparison comparison(run, offloads);
+  std::vector<LayoutChoice> choices = comparison.Choices();
+  EXPECT_GT(choices.size(), 400u);
+  if (choices.size() <= 400) return 0;
+  const size_t first = random() % (choices.size() - 200);
+  std::vector<LayoutChoice> sample(choices.begin() + static_cast<ptrdiff_t>(first),
+                                   choices.begin() + static_cast<ptrdiff_t>(first + 200));
+  std::shuffle(choices.begin(), choices.end(), random);
+  sample.insert(sample.end(), choices.begin(), choices.begin() + 200);
+  int timed = 0;
+  for (const LayoutChoice& choice : sample) timed += comparison.Compare(choice) ? 1 : 0;
+  return timed;
+}
+
 TEST(LayoutEvaluator, EvaluatesAsAPlanDoes) {
   std::mt19937 random(5);
   int timed = 0;
   int number = 0;
   for (const RunSpec& run : Runs()) {
     SCOPED_TRACE(absl::StrCat("run ", number++));
-    Comparison comparison(run);
-    std::vector<LayoutChoice> choices = comparison.Choices();
-    ASSERT_GT(choices.size(), 400u);
-    const size_t first = random() % (choices.size() - 200);
-    std::vector<LayoutChoice> sample(choices.begin() + static_cast<ptrdiff_t>(first),
-                                     choices.begin() + static_cast<ptrdiff_t>(first + 200));
-    std::shuffle(choices.begin(), choices.end(), random);
-    sample.insert(sample.end(), choices.begin(), choices.begin() + 200);
-    for (const LayoutChoice& choice : sample) timed += comparison.Compare(choice) ? 1 : 0;
+    timed += TimedOf(run, /*offloads=*/false, random);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(timed, 1000);
+}
+
+TEST(LayoutEvaluator, EvaluatesOffloadedLayoutsAsAPlanDoes) {
+  std::mt19937 random(6);
+  int timed = 0;
+  int number = 0;
+  for (const RunSpec& run : Runs()) {
+    SCOPED_TRACE(absl::StrCat("run ", number++));
+    timed += TimedOf(run, /*offloads=*/true, random);
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(timed, 1000);

@@ -17,6 +17,8 @@
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
+
 RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences, int64_t length) {
   RunSpec run;
   run.model.preset = preset;
@@ -32,14 +34,19 @@ RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences, int6
   return run;
 }
 
-SearchOutcome OutcomeOf(const RunSpec& run, int64_t shards = 1) {
+void AddShards(const RunSpec& run, int64_t shards, bool offloads, SearchOutcome& out) {
   CallWork work;
-  SearchOutcome out;
   for (int64_t i = 0; i < shards; ++i) {
-    auto part = SearchLayouts(run, {.index = i, .count = shards}, {}, work);
+    auto part = SearchLayouts(run, {.index = i, .count = shards, .offloads = offloads}, {}, work);
     EXPECT_TRUE(part.ok()) << part.status();
     if (part.ok()) Merge(*std::move(part), out);
   }
+}
+
+SearchOutcome OutcomeOf(const RunSpec& run, int64_t shards = 1) {
+  SearchOutcome out;
+  AddShards(run, shards, /*offloads=*/false, out);
+  if (HasToOffload(run, out)) AddShards(run, shards, /*offloads=*/true, out);
   return out;
 }
 
@@ -54,7 +61,7 @@ class Brute {
  public:
   explicit Brute(const RunSpec& run) : run_(run) { run_.options.search = SearchExtent::kNone; }
 
-  BruteForce Of(const LayoutSpace& space) {
+  BruteForce Add(const LayoutSpace& space) {
     space.ForEach([&](const LayoutChoice& choice, const Pruned*) {
       ++out_.considered;
       RunSpec run = run_;
@@ -77,19 +84,28 @@ class Brute {
   BruteForce out_;
 };
 
-LayoutSpace SpaceFor(const RunSpec& run) {
+LayoutSpace SpaceFor(const RunSpec& run, bool offloads = false) {
   const auto resolved = Resolve(run, {});
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return SpaceOf(run, {.spec = *resolved->shape.architecture,
                        .parameter_count = resolved->parameters.all.total,
                        .weight_bytes_each = 2,
                        .node_devices = 8,
-                       .usable = resolved->capacity.usable()});
+                       .usable = resolved->capacity.usable(),
+                       .offloads = offloads});
+}
+
+// Of layouts that offload, too, where no other fits.
+BruteForce BruteForceOf(const RunSpec& run) {
+  Brute brute(run);
+  BruteForce out = brute.Add(SpaceFor(run));
+  const bool offloads = out.seconds == 0 && MayOffload(run);
+  return offloads ? brute.Add(SpaceFor(run, /*offloads=*/true)) : out;
 }
 
 void ExpectBruteForce(const RunSpec& run, int64_t shards) {
   const SearchOutcome found = OutcomeOf(run, shards);
-  const BruteForce brute = Brute(run).Of(SpaceFor(run));
+  const BruteForce brute = BruteForceOf(run);
   EXPECT_TRUE(found.exhaustive);
   EXPECT_EQ(found.considered, brute.considered);
   EXPECT_EQ(found.evaluated, brute.planned);
@@ -143,6 +159,68 @@ TEST(LayoutSearch, ExchangesHeadsThatDivide) {
       EXPECT_EQ(OutcomeOf(run).best.empty(), size > most) << size;
     }
   }
+}
+
+// Models that fit few of such devices, or none, where their state does not leave them: the fastest
+// that fits is of the layouts that offload.
+TEST(LayoutSearch, OffloadsWhereNothingElseFits) {
+  std::mt19937 random(12);
+  const auto any = [&](auto list) { return *(list.begin() + random() % list.size()); };
+  int offloaded = 0;
+  int kept = 0;
+  for (int i = 0; i < 60; ++i) {
+    RunSpec run = RunOn(
+        any(std::initializer_list<const char*>{"llama-3.1-8b", "llama-2-13b", "qwen3-30b-a3b"}),
+        any(std::initializer_list<int64_t>{1, 2, 4, 8}), 16, 2048);
+    run.layout->framework = {
+        .kind = any(std::initializer_list<Framework>{Framework::kMegatronLm, Framework::kTorchtitan,
+                                                     Framework::kDeepSpeed}),
+        .named = random() % 4 != 0};
+    run.cluster.device_memory_bytes =
+        any(std::initializer_list<int64_t>{24, 40, 80}) * 1'000'000'000;
+    run.training.recompute_given = random() % 4 != 0;
+    if (run.training.recompute_given) run.training.recompute = RecomputePolicy::kFull;
+    run.layout->context_parallel_size = 1;
+    run.layout->micro_batch_size = 1;
+    SCOPED_TRACE(absl::StrCat(i, ": ", run.model.preset, " on ", run.cluster.device_count));
+    ExpectBruteForce(run, 1 + static_cast<int64_t>(random() % 7));
+    const SearchOutcome found = OutcomeOf(run);
+    if (found.best.empty() || found.best.front().verdict != Verdict::kFits) continue;
+    const bool away = found.best.front().choice.offload != Offload::kNone;
+    (away ? offloaded : kept) += 1;
+    for (const LayoutOption& option : found.front) {
+      EXPECT_EQ(option.choice.offload != Offload::kNone, away);
+    }
+  }
+  EXPECT_GT(offloaded, 8);
+  EXPECT_GT(kept, 8);
+}
+
+// Where a rate of the host is missing, none offloads, and the plan says which.
+TEST(LayoutSearch, SaysWhatKeepsItFromOffloading) {
+  RunSpec run = RunOn("llama-2-13b", 2, 16, 2048);
+  run.cluster.node_type = "hgx-h100";
+  const SearchOutcome without = OutcomeOf(run);
+  EXPECT_TRUE(without.best.empty());
+  CallWork work;
+  const auto searched = PlanBest(run, without, work);
+  ASSERT_TRUE(searched.ok()) << searched.status();
+  const Note& note = searched->plan.notes.back();
+  EXPECT_EQ(note.kind, NoteKind::kHostLinkUnknown);
+  EXPECT_THAT(note.fields, ElementsAre("cluster.host_memory_bytes_per_second"));
+  run.cluster.host_memory_bytes_per_second = 600e9;
+  const SearchOutcome with = OutcomeOf(run);
+  ASSERT_FALSE(with.best.empty());
+  EXPECT_EQ(with.best.front().choice.offload, Offload::kOptimizer);
+  const auto plan = PlanBest(run, with, work);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->plan.step->estimate.seconds.expected, with.best.front().step.expected);
+  EXPECT_GT(plan->plan.step->estimate.of(StepCause::kHostOptimizer), 0);
+  // A run that says itself what it offloads is searched once.
+  run.layout->sharding.offload_optimizer = true;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  EXPECT_FALSE(HasToOffload(run, {}));
+  EXPECT_EQ(OutcomeOf(run).best.front().step.expected, with.best.front().step.expected);
 }
 
 bool AreSame(const LayoutOption& a, const LayoutOption& b) {

@@ -83,6 +83,16 @@ RunSpec DrawRun(uint32_t seed) {
   return run;
 }
 
+// The same with state in host memory, where the stage of ZeRO divides it. Every second run leaves
+// the weights on the devices.
+RunSpec Offloaded(RunSpec run, uint32_t seed) {
+  const ZeroStage stage = *run.layout->zero_stage;
+  run.layout->sharding.offload_optimizer = stage != ZeroStage::kNone;
+  run.layout->sharding.offload_parameters = stage == ZeroStage::kParameters && seed % 2 == 0;
+  run.cluster.host_memory_bytes_per_second = 600e9;  // of boards that come without processors
+  return run;
+}
+
 std::string Words(const RunSpec& run) {
   const ParallelLayout& parallel = run.layout->parallel;
   return absl::StrCat(
@@ -93,7 +103,8 @@ std::string Words(const RunSpec& run) {
       static_cast<int>(*run.layout->zero_stage), ", ", *run.layout->global_batch_size,
       " sequences of ", *run.training.sequence_length, " in ", *run.layout->micro_batch_size,
       ", framework ", static_cast<int>(run.layout->framework.kind), ", recompute ",
-      static_cast<int>(run.training.recompute));
+      static_cast<int>(run.training.recompute), ", offloads ",
+      run.layout->sharding.offload_optimizer, run.layout->sharding.offload_parameters);
 }
 
 // Nothing where a framework refuses what was drawn, such as DeepSpeed stage 2 under a pipeline.
@@ -115,11 +126,11 @@ absl::optional<double> SecondsOf(const RunSpec& run) {
 // Calls `check(run, step)` for runs that can be planned until it has returned true, which tells
 // that it compared them, kRuns times.
 template <typename Check>
-void ForEachRun(const Check& check) {
+void ForEachRun(const Check& check, bool offloaded = false) {
   uint32_t compared = 0;
   for (uint32_t seed = 0; compared < kRuns && !testing::Test::HasFailure(); ++seed) {
     ASSERT_LT(seed, 20 * kRuns) << "only " << compared << " runs are compared";
-    const RunSpec run = DrawRun(seed);
+    const RunSpec run = offloaded ? Offloaded(DrawRun(seed), seed) : DrawRun(seed);
     const absl::optional<StepEstimate> step = StepOf(run);
     if (step.has_value() && check(run, *step)) ++compared;
   }
@@ -159,8 +170,8 @@ class StepInputs {
   absl::optional<StepInput> input_;
 };
 
-TEST(StepProperties, PartsSumToTheStep) {
-  ForEachRun([](const RunSpec& run, const StepEstimate& step) {
+void ExpectPartsSum(bool offloaded) {
+  const auto check = [](const RunSpec& run, const StepEstimate& step) {
     const double seconds = step.seconds.expected.value();
     EXPECT_GT(seconds, 0) << Words(run);
     EXPECT_NEAR(std::accumulate(step.parts.begin(), step.parts.end(), 0.0), seconds, 1e-9 * seconds)
@@ -169,11 +180,15 @@ TEST(StepProperties, PartsSumToTheStep) {
     EXPECT_LE(step.seconds.low.value(), seconds) << Words(run);
     EXPECT_GE(step.seconds.high.value(), seconds) << Words(run);
     return true;
-  });
+  };
+  ForEachRun(check, offloaded);
 }
 
-TEST(StepProperties, HigherRatesNeverSlowAStep) {
-  ForEachRun([](const RunSpec& run, const StepEstimate& step) {
+TEST(StepProperties, PartsSumToTheStep) { ExpectPartsSum(/*offloaded=*/false); }
+TEST(StepProperties, PartsSumToAnOffloadedStep) { ExpectPartsSum(/*offloaded=*/true); }
+
+void ExpectNoSlowing(bool offloaded) {
+  const auto check = [](const RunSpec& run, const StepEstimate& step) {
     const double before = step.seconds.expected.value();
     const StepInputs inputs(run);
     EXPECT_NEAR(EstimateStep(inputs.get()).seconds.expected.value(), before, 1e-9 * before)
@@ -188,7 +203,37 @@ TEST(StepProperties, HigherRatesNeverSlowAStep) {
       }
     }
     return true;
-  });
+  };
+  ForEachRun(check, offloaded);
+}
+
+TEST(StepProperties, HigherRatesNeverSlowAStep) { ExpectNoSlowing(/*offloaded=*/false); }
+TEST(StepProperties, HigherRatesNeverSlowAnOffloadedStep) { ExpectNoSlowing(/*offloaded=*/true); }
+
+// Of memory twice as fast, and of a link of PCIe 6.
+TEST(StepProperties, AFasterHostNeverSlowsAnOffloadedStep) {
+  const auto check = [](RunSpec run, const StepEstimate& step) {
+    if (!run.layout->sharding.offload_optimizer) return false;
+    const double before = step.seconds.expected.value() * kTolerance;
+    RunSpec memory = run;
+    *memory.cluster.host_memory_bytes_per_second *= 2;
+    EXPECT_LT(SecondsOf(memory).value_or(before), step.seconds.expected.value()) << Words(run);
+    run.cluster.host_link_bytes_per_second = 121e9;
+    EXPECT_LE(SecondsOf(run).value_or(before), before) << Words(run);
+    return true;
+  };
+  ForEachRun(check, /*offloaded=*/true);
+}
+
+TEST(StepProperties, OffloadingNeverSpeedsAStepUp) {
+  const auto check = [](RunSpec run, const StepEstimate& step) {
+    StateSharding& sharding = run.layout->sharding;
+    if (!sharding.offload_optimizer) return false;
+    sharding.offload_optimizer = sharding.offload_parameters = false;
+    EXPECT_LT(SecondsOf(run).value_or(1e9), step.seconds.expected.value()) << Words(run);
+    return true;
+  };
+  ForEachRun(check, /*offloaded=*/true);
 }
 
 TEST(StepProperties, AFasterNetworkNeverSlowsAStep) {

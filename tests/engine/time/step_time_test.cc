@@ -144,6 +144,21 @@ TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
   EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * (forward + backward), 1e-12);
 }
 
+// Forward 12 ms hide 20 of copies, backward 22 hide 20; gradients wait for the step.
+TEST(StepTime, AddsWhatOffloadedStateTakes) {
+  MemoryJob job = Job();
+  job.state.sharding.zero_stage = ZeroStage::kParameters;
+  StageTime stage = Stage();
+  stage.state.offload = {.weights = 20e-3, .copies = 30e-3, .update = 70e-3};
+  const StepEstimate before = StepOf(job).Of({Stage()});
+  const StepEstimate step = StepOf(job).Of({stage});
+  EXPECT_NEAR(step.of(StepCause::kHostCopy), 8 * 8e-3 + 30e-3, 1e-12);
+  EXPECT_NEAR(step.of(StepCause::kHostOptimizer), 70e-3, 1e-12);
+  // A ninth micro-batch waits in the pipeline's bubble.
+  EXPECT_NEAR(step.seconds.expected.value(), before.seconds.expected.value() + 9 * 8e-3 + 0.1,
+              1e-12);
+}
+
 // Nine tenths of what two micro-batches of 34 ms can hide.
 TEST(StepTime, PassesHideTheDataExchange) {
   StageTime stage = Stage();

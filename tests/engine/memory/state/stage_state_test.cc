@@ -199,6 +199,18 @@ TEST(StageState, OffloadedIsTheHosts) {
   }
 }
 
+// Megatron's gradients add up on the device, and go to the host at the step.
+TEST(StageState, GradientsMayStayUntilTheStep) {
+  StateCase c = DenseCase();
+  c.state.sharding = {
+      .data_parallel_size = 4, .zero_stage = ZeroStage::kOptimizer, .offload_optimizer = true};
+  c.state.gradient_offload = GradientOffload::kAtStep;
+  const StageState state = StateOf(c);
+  EXPECT_EQ(state.total(), Bytes((2 + 2) * 3560));
+  EXPECT_EQ(state.host, Bytes(12 * 3560 / 4));
+  EXPECT_EQ(state.gathered_gradients, Bytes(0));
+}
+
 TEST(StageState, OffloadedWithItsWeightsLeavesWhatIsGathered) {
   StateCase c = DenseCase();
   c.state.sharding = {.data_parallel_size = 4,

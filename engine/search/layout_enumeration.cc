@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/search/layout_space.h"
+
+namespace sextant {
+namespace {
+
+// The loops of LayoutSpace::ForEach(), a group of dimensions each. A function returns false once
+// the visitor has ended them.
+class Enumeration {
+ public:
+  Enumeration(const LayoutSpace& space, LayoutSpace::Visitor visit)
+      : space_(space), visit_(visit) {}
+
+  void Run() {
+    for (const int32_t tensor : space_.tensor) {
+      for (const int32_t context : space_.context) {
+        for (const int32_t pipeline : space_.pipeline) {
+          const int64_t model = int64_t{pipeline} * tensor * context;
+          if (space_.device_count % model != 0) continue;
+          choice_ = {.tensor = tensor, .pipeline = pipeline, .context = context};
+          data_ = space_.device_count / model;
+          if (!Experts()) return;
+        }
+      }
+    }
+  }
+
+ private:
+  bool Experts() {
+    const int64_t holders = data_ * choice_.context * choice_.tensor;
+    for (const int32_t expert : space_.expert) {
+      for (const int32_t expert_tensor : space_.expert_tensor) {
+        choice_.expert = expert;
+        choice_.expert_tensor = expert_tensor;
+        const int64_t each = expert_tensor == 0 ? choice_.tensor : expert_tensor;
+        if (holders % (expert * each) != 0) continue;
+        if (expert_tensor == choice_.tensor && space_.expert_tensor.size() > 1) continue;  // as 0
+        if (!Stages()) return false;
+      }
+    }
+    return true;
+  }
+
+  bool Stages() {
+    for (const PipelineSchedule schedule : space_.schedule) {
+      if (choice_.pipeline == 1 && schedule != space_.schedule.front()) continue;
+      for (const int32_t virtual_stages : space_.virtual_stages) {
+        if (!DividesLayers(virtual_stages, schedule)) continue;
+        choice_.schedule = schedule;
+        choice_.virtual_stages = virtual_stages;
+        if (!MicroBatches()) return false;
+      }
+    }
+    return true;
+  }
+
+  bool DividesLayers(int64_t virtual_stages, PipelineSchedule schedule) const {
+    if (virtual_stages == 1 || space_.virtual_stages.size() == 1) return true;
+    return choice_.pipeline > 1 && schedule == PipelineSchedule::kOneForwardOneBackward &&
+           space_.layer_count % (virtual_stages * choice_.pipeline) == 0;
+  }
+
+  bool MicroBatches() {
+    const int64_t chunks = int64_t{choice_.pipeline} * choice_.virtual_stages;
+    const int64_t layers = (space_.layer_count + chunks - 1) / chunks;
+    for (const int32_t micro_batch : space_.micro_batch) {
+      for (const RecomputeChoice& recompute : space_.recompute) {
+        if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
+        for (const bool sequence_parallel : space_.sequence_parallel) {
+          if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
+            continue;
+          choice_.micro_batch = micro_batch;
+          choice_.recompute = recompute;
+          choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
+          if (!State()) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool State() {
+    for (const Offload offload : space_.offload) {
+      choice_.offload = offload;
+      for (const ZeroStage stage : space_.zero_stage) {
+        if (!Divides(stage)) continue;
+        choice_.zero_stage = stage;
+        if (!Shards()) return false;
+        // One rank has nothing to divide: the first stage stands for all.
+        if (data_ == 1 && space_.zero_stage.size() > 1) break;
+      }
+    }
+    return true;
+  }
+
+  // Offloaded optimizers are those of a stage that divides them, if the stage is chosen at all;
+  // offloaded weights those of stage 3.
+  bool Divides(ZeroStage stage) const {
+    if (choice_.offload == Offload::kAll && stage != ZeroStage::kParameters) return false;
+    if (space_.zero_stage.size() == 1) return true;
+    if (choice_.offload == Offload::kOptimizer && stage == ZeroStage::kNone) return false;
+    return choice_.pipeline == 1 || stage <= space_.most_under_pipeline;
+  }
+
+  bool Shards() {
+    const ZeroStage stage = choice_.zero_stage;
+    for (const int32_t group : space_.shard_group) {
+      if (space_.shard_group.size() > 1 && group != 0 && !Groups(stage, group)) continue;
+      for (const bool stays : space_.stays_gathered) {
+        if (stays && stage != ZeroStage::kParameters) continue;
+        choice_.shard_group = group;
+        choice_.stays_gathered = stays;
+        if (!Visit()) return false;
+      }
+    }
+    return true;
+  }
+
+  // Only where the group is a part of the ranks. The groups of frameworks (HSDP) are of stage 3.
+  bool Groups(ZeroStage stage, int64_t group) const {
+    if (choice_.expert > 1 || data_ % group != 0 || data_ <= group) return false;
+    if (space_.any_groups) return stage != ZeroStage::kNone;
+    return stage == ZeroStage::kParameters && choice_.tensor == 1 && choice_.context == 1 &&
+           choice_.pipeline == 1;
+  }
+
+  bool Visit() {
+    Pruned reason = Pruned::kBatch;
+    return visit_(choice_, FindReason(reason) ? &reason : nullptr);
+  }
+
+  bool FindReason(Pruned& out) const {
+    const int64_t unit = data_ * choice_.micro_batch;
+    out = Pruned::kBatch;
+    if (space_.batch % unit != 0) return true;
+    out = Pruned::kRounds;
+    const int64_t count = space_.batch / unit;
+    const bool dual = choice_.schedule == PipelineSchedule::kDualPipe;
+    if (dual && (count % 2 != 0 || count < 2 * choice_.pipeline)) return true;
+    if (choice_.virtual_stages > 1 && count % choice_.pipeline != 0) return true;
+    out = Pruned::kWeights;
+    const double parts = static_cast<double>(choice_.tensor) * choice_.pipeline * choice_.expert;
+    return choice_.zero_stage != ZeroStage::kParameters &&
+           space_.weight_bytes / parts > space_.usable_bytes;
+  }
+
+  const LayoutSpace& space_;
+  LayoutSpace::Visitor visit_;
+  LayoutChoice choice_;
+  int64_t data_ = 1;
+};
+
+}  // namespace
+
+void LayoutSpace::ForEach(Visitor visit) const { Enumeration(*this, visit).Run(); }
+
+}  // namespace sextant
