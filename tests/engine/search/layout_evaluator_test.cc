@@ -182,7 +182,7 @@ TEST(LayoutEvaluator, EvaluatesOffloadedLayoutsAsAPlanDoes) {
 // 1,000 from all over the space, in its order, timed where they don't fit, too.
 TEST(LayoutEvaluator, EvaluatesCaseAAsAPlanDoes) {
   std::mt19937 random(6);
-  Comparison comparison(CaseA());
+  Comparison comparison(CaseA(), /*offloads=*/false);
   const std::vector<LayoutChoice> choices = comparison.Choices();
   std::vector<LayoutChoice> sample;
   std::sample(choices.begin(), choices.end(), std::back_inserter(sample), 1000, random);
