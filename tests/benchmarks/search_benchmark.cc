@@ -6,21 +6,14 @@
 #include <vector>
 
 #include "engine/search/layout_search.h"
+#include "tests/engine/search/search_runs.h"
 
 namespace sextant {
 namespace {
 
 RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
-  RunSpec run;
-  run.model.preset = preset;
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 4096;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = devices;
-  run.cluster.node_type = "dgx-h100";
+  RunSpec run = RunOnH100s(preset, devices, sequences);
   run.options.search = SearchExtent::kExhaustive;
-  run.layout.emplace();
-  run.layout->global_batch_size = sequences;
   run.layout->framework = {.kind = Framework::kMegatronBridge, .named = true};
   return run;
 }

@@ -12,22 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/plan.h"
+#include "tests/engine/search/search_runs.h"
 
 namespace sextant {
 namespace {
-
-RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
-  RunSpec run;
-  run.model.preset = preset;
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 4096;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = devices;
-  run.cluster.node_type = "dgx-h100";
-  run.layout.emplace();
-  run.layout->global_batch_size = sequences;
-  return run;
-}
 
 RunSpec With(RunSpec run, Framework framework) {
   run.layout->framework = {.kind = framework, .named = true};
@@ -36,7 +24,7 @@ RunSpec With(RunSpec run, Framework framework) {
 
 // With a step of TP2 that took longer than predicted.
 RunSpec Measured() {
-  RunSpec run = With(RunOn("llama-3.1-8b", 16, 64), Framework::kMegatronLm);
+  RunSpec run = With(RunOnH100s("llama-3.1-8b", 16, 64), Framework::kMegatronLm);
   MeasuredStep& measured = run.measured_step.emplace();
   measured.seconds = 12;
   measured.layout = *run.layout;
@@ -46,20 +34,20 @@ RunSpec Measured() {
 }
 
 std::vector<RunSpec> Runs() {
-  RunSpec unfused = RunOn("gpt3-6.7b", 16, 64);  // of no framework
+  RunSpec unfused = RunOnH100s("gpt3-6.7b", 16, 64);  // of no framework
   unfused.training.sequence_length = 2048;
   unfused.layout->kernels.attention = AttentionKernel::kUnfused;
   unfused.options.tensor_across_nodes = true;
-  RunSpec narrow = With(RunOn("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
+  RunSpec narrow = With(RunOnH100s("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
   narrow.training.precision.compute_data_type = DataType::kFp8E4m3;
   // ZeRO stage 3 on one data parallel rank and on several.
-  RunSpec divided = RunOn("llama-2-7b", 16, 64);
+  RunSpec divided = RunOnH100s("llama-2-7b", 16, 64);
   divided.layout->zero_stage = ZeroStage::kParameters;
-  return {With(RunOn("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
+  return {With(RunOnH100s("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
           divided,
-          With(RunOn("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
-          With(RunOn("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
-          With(RunOn("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),
+          With(RunOnH100s("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
+          With(RunOnH100s("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
+          With(RunOnH100s("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),
           unfused,
           narrow,
           Measured()};
@@ -67,7 +55,7 @@ std::vector<RunSpec> Runs() {
 
 // GPT-3 175B on 64 A100s, of no framework, with tensor parallel groups of several servers.
 RunSpec CaseA() {
-  RunSpec run = RunOn("gpt3-175b", 64, 64);
+  RunSpec run = RunOnH100s("gpt3-175b", 64, 64);
   run.training.sequence_length = 2048;
   run.cluster.device.accelerator = "a100-sxm-80";
   run.cluster.node_type = "dgx-a100";

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/resolve.h"
+#include "tests/engine/search/search_runs.h"
 
 namespace sextant {
 namespace {
@@ -20,16 +21,8 @@ namespace {
 using ::testing::ElementsAre;
 
 RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences, int64_t length) {
-  RunSpec run;
-  run.model.preset = preset;
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = length;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = devices;
-  run.cluster.node_type = "dgx-h100";
+  RunSpec run = RunOnH100s(preset, devices, sequences, length);
   run.options.search = SearchExtent::kExhaustive;
-  run.layout.emplace();
-  run.layout->global_batch_size = sequences;
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   return run;
 }
