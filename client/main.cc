@@ -28,5 +28,6 @@ int main(int argc, char** argv) {
   return sextant::client::RunClient(args, {.in = std::cin,
                                            .out = std::cout,
                                            .err = std::cerr,
-                                           .err_columns = TerminalColumns(STDERR_FILENO)});
+                                           .err_columns = TerminalColumns(STDERR_FILENO),
+                                           .out_columns = TerminalColumns(STDOUT_FILENO)});
 }

@@ -87,17 +87,24 @@ void AddRates(const v1::OperationTime& time, RooflineChart* chart) {
   }
 }
 
+// A point of `sum` in `seconds`, or as predicted, where there is a prediction.
 void AddPoint(const std::string& name, const v1::CostSum& sum, double seconds,
-              RooflineChart* chart) {
+              const v1::KernelPrediction* prediction, RooflineChart* chart) {
   const double flops = TotalFlops(sum);
   const auto letter = static_cast<char>(name[0] - 'a' + 'A');
-  const ChartPoint point = {.name = name,
-                            .letter = letter,
-                            .intensity = sum.arithmetic_intensity(),
-                            .flops_per_second = seconds > 0 ? flops / seconds : 0,
-                            .seconds = seconds};
+  if (prediction != nullptr) seconds = prediction->duration_seconds().expected();
+  ChartPoint point = {.name = name,
+                      .letter = letter,
+                      .intensity = sum.arithmetic_intensity(),
+                      .flops_per_second = seconds > 0 ? flops / seconds : 0,
+                      .seconds = seconds};
+  if (prediction != nullptr) {
+    const double low = flops / prediction->duration_seconds().high();
+    const double high = flops / prediction->duration_seconds().low();
+    if (IsDrawable(low) && IsDrawable(high)) point.flops_per_second_range = {low, high};
+  }
   if (IsDrawable(point.intensity) && IsDrawable(point.flops_per_second)) {
-    chart->points.push_back(point);
+    chart->points.push_back(std::move(point));
   } else {
     chart->absent.push_back(absl::StrCat(name, " has no point: it ",
                                          flops > 0 ? "moves no bytes" : "does no arithmetic"));
@@ -106,15 +113,19 @@ void AddPoint(const std::string& name, const v1::CostSum& sum, double seconds,
 
 void AddPoints(const v1::AnalyzeOperationResponse& response, RooflineChart* chart) {
   const v1::OperationTime& time = response.time();
-  AddPoint("forward", response.forward().sum(), time.forward().total_seconds(), chart);
+  AddPoint("forward", response.forward().sum(), time.forward().total_seconds(),
+           time.has_predicted_forward() ? &time.predicted_forward() : nullptr, chart);
   if (time.has_unfused()) {
-    AddPoint("unfused", response.unfused().sum(), time.unfused().total_seconds(), chart);
+    AddPoint("unfused", response.unfused().sum(), time.unfused().total_seconds(),
+             time.has_predicted_unfused() ? &time.predicted_unfused() : nullptr, chart);
   }
   if (time.has_backward()) {
-    AddPoint("backward", response.backward().cost().sum(), time.backward().total_seconds(), chart);
+    AddPoint("backward", response.backward().cost().sum(), time.backward().total_seconds(),
+             time.has_predicted_backward() ? &time.predicted_backward() : nullptr, chart);
   }
   if (time.has_utilisation()) {
-    AddPoint("achieved", response.forward().sum(), time.utilisation().achieved_seconds(), chart);
+    AddPoint("achieved", response.forward().sum(), time.utilisation().achieved_seconds(), nullptr,
+             chart);
   }
 }
 
@@ -157,6 +168,12 @@ class AxesPlot {
   void Draw() {
     DrawRidge();
     for (const Roof& roof : chart_.roofs) DrawRoof(roof.flops_per_second);
+    for (const ChartPoint& point : chart_.points) {
+      if (!point.flops_per_second_range.has_value()) continue;
+      const int x = XOf(point.intensity);
+      canvas_.Line(x, YOf(point.flops_per_second_range->low), x,
+                   YOf(point.flops_per_second_range->high));
+    }
     for (const ChartPoint& point : chart_.points) {
       canvas_.Letter(XOf(point.intensity) / 2, YOf(point.flops_per_second) / 4, point.letter);
     }
@@ -247,10 +264,12 @@ class AxesPlot {
 };
 
 std::string Legend(const RooflineChart& chart) {
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  Table table(
+      2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
   for (const ChartPoint& point : chart.points) {
     table.AddRow({std::string(1, point.letter), point.name, IntensityText(point.intensity),
-                  Scaled(point.flops_per_second, "FLOP/s"), TimeText(point.seconds)});
+                  Scaled(point.flops_per_second, "FLOP/s"), TimeText(point.seconds),
+                  PointBasisText(point)});
   }
   std::string roofs =
       absl::StrCat("memory ", Scaled(chart.memory_bytes_per_second, "B/s"), " (the slope)");
@@ -283,6 +302,14 @@ absl::StatusOr<RooflineChart> RooflineChartOf(const v1::AnalyzeOperationResponse
       "there is no roofline: the answer lacks the rates of matrix products or of memory");
 }
 
+std::string PointBasisText(const ChartPoint& point) {
+  if (const auto& range = point.flops_per_second_range; range.has_value()) {
+    return absl::StrCat("predicted, ", Scaled(range->low, "FLOP/s"), " to ",
+                        Scaled(range->high, "FLOP/s"), " (80 %)");
+  }
+  return point.name == "achieved" ? "measured" : "at most";
+}
+
 double RoofAt(const RooflineChart& chart, double roof_flops_per_second, double intensity) {
   return std::min(roof_flops_per_second, chart.memory_bytes_per_second * intensity);
 }
@@ -302,6 +329,9 @@ ChartAxes AxesOf(const RooflineChart& chart) {
     largest = std::max(largest, point.intensity);
     slowest = std::min(slowest, point.flops_per_second);
     fastest = std::max(fastest, point.flops_per_second);
+    if (!point.flops_per_second_range.has_value()) continue;
+    slowest = std::min(slowest, point.flops_per_second_range->low);
+    fastest = std::max(fastest, point.flops_per_second_range->high);
   }
   ChartAxes axes;
   axes.intensity = AxisAround(smallest, largest);

@@ -3,6 +3,7 @@
 #ifndef SEXTANT_CLIENT_CHART_ROOFLINE_CHART_H_
 #define SEXTANT_CLIENT_CHART_ROOFLINE_CHART_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,13 @@ struct ChartPoint {
   char letter = ' ';     // "F"
   double intensity = 0;  // FLOP a byte
   double flops_per_second = 0;
-  double seconds = 0;
+  double seconds = 0;  // predicted from measured kernels where they are known, else the roof's
+  // The ends of a prediction's 80 % interval.
+  struct Range {
+    double low;
+    double high;
+  };
+  std::optional<Range> flops_per_second_range = {};
 };
 
 struct RooflineChart {
@@ -39,6 +46,10 @@ struct RooflineChart {
 // Errors: kFailedPrecondition where the answer names no device, or has rates that are zero or not
 // finite and can't be drawn.
 absl::StatusOr<RooflineChart> RooflineChartOf(const v1::AnalyzeOperationResponse& response);
+
+// Where a point's time is from: "predicted, 700 TFLOP/s to 800 TFLOP/s (80 %)", "measured" or "at
+// most", the roof's.
+std::string PointBasisText(const ChartPoint& point);
 
 // The most FLOP/s that `intensity` allows under a roof.
 double RoofAt(const RooflineChart& chart, double roof_flops_per_second, double intensity);

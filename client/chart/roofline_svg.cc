@@ -222,6 +222,10 @@ class RooflineDrawing {
   void DrawPoints() {
     for (const ChartPoint& point : chart_.points) {
       const MarkStyle style = StyleOf(point);
+      if (const auto& range = point.flops_per_second_range; range.has_value()) {
+        const double x = X(point.intensity);
+        svg_.Line({x, Y(range->low)}, {x, Y(range->high)}, {.color = style.color, .width = 2});
+      }
       svg_.Mark(style.mark, PlaceOf(point), style.color);
     }
   }
@@ -234,7 +238,7 @@ class RooflineDrawing {
       svg_.Text({.at = {kArea.left + 26, y},
                  .text = absl::StrCat(point.name, ": ", IntensityText(point.intensity), ", ",
                                       Scaled(point.flops_per_second, "FLOP/s"), ", ",
-                                      TimeText(point.seconds))});
+                                      TimeText(point.seconds), ", ", PointBasisText(point))});
       y += kRooflineLegendLine;
     }
     for (const std::string& line : sources_) {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "client/command/command.h"
-#include "client/command/plan_command.h"
+#include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
 #include "client/io/message_file.h"

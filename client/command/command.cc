@@ -1,6 +1,7 @@
 #include "client/command/command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "client/report/text.h"
@@ -9,7 +10,8 @@ namespace sextant::client {
 namespace {
 
 constexpr char kGlobalFlagsHelp[] =
-    "Before or after the command: --address, --timeout, --output (see sextant --help).";
+    "Before or after the command: --address, --timeout, --output, --print-request (see sextant\n"
+    "--help).";
 
 // The command that helps with an error of Sextant's, by its reason.
 std::string HintForReason(const std::string& reason) {
@@ -42,6 +44,10 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
 
 }  // namespace
 
+bool NamesNoServer(const CommandLine& line) {
+  return line.server.address == ServerAddress().address && std::getenv(kAddressVariable) == nullptr;
+}
+
 CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
   CLI::App* command = app->add_subcommand(name, description);
   command->fallthrough();  // global flags such as --address may come after the command
@@ -65,6 +71,10 @@ void OnceReadOfManyRuns(CLI::App* command, CommandLine* line, const RunCommand& 
 
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
          const FailureWords& words) {
+  if (IsPrinted(status)) {
+    streams.out << status.error_message();
+    return kExitFits;
+  }
   CallError error = CallErrorOf(status);
   error.hint = HintFor(error, line.server);
   if (error.hint.empty() && words.hint) error.hint = words.hint(error);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <istream>
+#include <memory>
 #include <ostream>
 #include <string>
 
@@ -29,6 +30,7 @@ struct Streams {
   std::ostream& out;                            // answers
   std::ostream& err;                            // errors and progress
   int err_columns = 0;                          // of err's terminal; 0: not a terminal
+  int out_columns = 0;                          // the same of out's
   std::function<absl::Time()> now = absl::Now;  // for the ages of measurements
 };
 
@@ -41,11 +43,20 @@ using RunCommand = std::function<int(const CommandLine& line, const Streams& str
 // The part of a command line that all commands share. Each command keeps its own flags.
 struct CommandLine {
   ServerAddress server;
-  std::string output = "text";  // or "json"
-  RunCommand run;               // the command that was read
+  std::string output = "text";             // or "json"
+  bool local = false;                      // starts a server of its own
+  bool asks_server = true;                 // false: the command can do without one
+  RunCommand run;                          // the command that was read
+  std::shared_ptr<const CLI::App> parser;  // which completion scripts describe
 
   bool json() const { return output == "json"; }
 };
+
+// The variable that holds a server's address where --address is not given.
+inline constexpr char kAddressVariable[] = "SEXTANT_ADDRESS";
+
+// True where neither names a server.
+bool NamesNoServer(const CommandLine& line);
 
 // Adds a command to `app`; its --help ends in `help`. Its final callback has to set
 // CommandLine::run. OnceRead() adds such a callback where nothing is left to check.
@@ -67,7 +78,7 @@ struct FailureWords {
 };
 
 // Prints why a call failed, `status` not being OK, with a hint where gRPC itself reports the error,
-// and returns the exit code.
+// and returns the exit code; or the request, where it IsPrinted() and not sent.
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
          const FailureWords& words = {});
 

@@ -1,4 +1,5 @@
-// `sextant completion`: prints a shell's completion script, generated from the parser itself.
+// `sextant completion`: prints a shell's completion script, generated from the parser itself and
+// the names that the server knows.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -10,6 +11,9 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/io/local_server.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
+#include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {
 namespace {
@@ -17,7 +21,8 @@ namespace {
 constexpr char kHelp[] =
     "Examples:\n"
     "  source <(sextant completion bash)       in ~/.bashrc\n"
-    "  source <(sextant completion zsh)        in ~/.zshrc, after compinit\n";
+    "  source <(sextant completion zsh)        in ~/.zshrc, after compinit\n"
+    "  sextant completion fish                 into ~/.config/fish/completions/sextant.fish\n";
 
 // In both scripts `flag` is the flag whose value is being completed ("" where there is none) and
 // `command` is the command so far: one word, or two where it has commands of its own. bash splits
@@ -91,10 +96,46 @@ _sextant() {
 if [[ ${funcstack[1]} == _sextant ]]; then _sextant "$@"; else compdef _sextant sextant; fi
 )";
 
+// Names that the server knows, separated by blanks; "" where none answers.
+struct KnownNames {
+  std::string models;
+  std::string accelerators;
+  std::string node_types;
+};
+
+template <typename Stub, typename Request, typename Response, typename Entries>
+std::string NamesOf(const ServerAddress& server,
+                    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Entries& entries) {
+  Response response;
+  if (!Call(server, method, Request(), &response).ok()) return "";
+  return absl::StrJoin(entries(response), " ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.name());
+  });
+}
+
+KnownNames AskForNames(const ServerAddress& server) {
+  return {NamesOf(server, &v1::AccountingService::Stub::ListModels,
+                  [](const v1::ListModelsResponse& r) { return r.models(); }),
+          NamesOf(server, &v1::HardwareService::Stub::ListAccelerators,
+                  [](const v1::ListAcceleratorsResponse& r) { return r.accelerators(); }),
+          NamesOf(server, &v1::HardwareService::Stub::ListNodeTypes,
+                  [](const v1::ListNodeTypesResponse& r) { return r.node_types(); })};
+}
+
+// The names that `option` takes of those that the server knows.
+std::string NamesFor(const CLI::Option& option, const KnownNames& known) {
+  const std::string name = option.get_single_name();
+  if (name == "model" || name == "preset" || option.get_name(true) == "MODEL") return known.models;
+  if (name == "accelerator" || name == "accelerators") return known.accelerators;
+  return name == "node-type" ? known.node_types : "";
+}
+
 // The choices of `option`, separated by blanks; "" where it takes any text.
-std::string Choices(const CLI::Option& option) {
+std::string Choices(const CLI::Option& option, const KnownNames& known) {
   const std::string type = option.get_type_name();
-  return absl::StrContains(type, "|") ? absl::StrReplaceAll(type, {{"|", " "}}) : "";
+  return absl::StrContains(type, "|") ? absl::StrReplaceAll(type, {{"|", " "}})
+                                      : NamesFor(option, known);
 }
 
 // One command's part of the script. The program's own flags may follow any command.
@@ -106,10 +147,10 @@ struct Part {
 
 // `prefix` starts the shell pattern that "COMMAND FLAG" has to match.
 void AddFlag(const CLI::Option& option, const std::string& flag, const std::string& prefix,
-             Part* part) {
+             const KnownNames& known, Part* part) {
   part->words.push_back(flag);
   const std::string pattern = absl::StrCat(prefix, flag, "\"");
-  const std::string choices = Choices(option);
+  const std::string choices = Choices(option, known);
   if (option.get_items_expected_max() == 0) return;  // takes no value
   if (option.get_type_name() == "FILE") {
     part->file_patterns.push_back(pattern);
@@ -120,14 +161,14 @@ void AddFlag(const CLI::Option& option, const std::string& flag, const std::stri
   }
 }
 
-Part PartOf(const CLI::App& command, const std::string& prefix) {
+Part PartOf(const CLI::App& command, const std::string& prefix, const KnownNames& known) {
   Part part;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) {
-      AddFlag(*option, absl::StrCat("--", name), prefix, &part);
+      AddFlag(*option, absl::StrCat("--", name), prefix, known, &part);
     }
     // A positional's choices are completed together with the flags.
-    const std::string choices = Choices(*option);
+    const std::string choices = Choices(*option, known);
     if (option->get_positional() && !choices.empty()) part.words.push_back(choices);
   }
   return part;
@@ -146,11 +187,12 @@ struct Cases {
 };
 
 // Adds the commands of `app` and their own commands, each by all its names: "op matmul".
-void AddCommands(const CLI::App& app, const std::string& prefix, const Part& global, Cases* cases) {
+void AddCommands(const CLI::App& app, const std::string& prefix, const Part& global,
+                 const KnownNames& known, Cases* cases) {
   for (const CLI::App* command : app.get_subcommands({})) {
     const std::string name = absl::StrCat(prefix, command->get_name());
     cases->commands.push_back(absl::StrCat("\"", name, "\""));
-    Part part = PartOf(*command, absl::StrCat("\"", name, " "));
+    Part part = PartOf(*command, absl::StrCat("\"", name, " "), known);
     cases->values += part.value_cases;
     cases->files.insert(cases->files.end(), part.file_patterns.begin(), part.file_patterns.end());
     for (const CLI::App* further : command->get_subcommands({})) {
@@ -160,16 +202,57 @@ void AddCommands(const CLI::App& app, const std::string& prefix, const Part& glo
       if (!absl::c_linear_search(part.words, word)) part.words.push_back(word);  // --help
     }
     cases->words += WordCase(name, part.words);
-    AddCommands(*command, absl::StrCat(name, " "), global, cases);
+    AddCommands(*command, absl::StrCat(name, " "), global, known, cases);
   }
 }
 
-// The script for `shell`, "bash" or "zsh". It completes commands, long flags, the values of a flag
-// whose type's name is a list of choices, "a|b|c", and files for a type named "FILE".
-std::string CompletionScript(const CLI::App& app, const std::string& shell) {
-  const Part global = PartOf(app, "*\" ");
+// fish completes one flag a line. `seen` is the condition that the command has been typed.
+void AddFish(const CLI::App& command, const std::string& seen, const KnownNames& known,
+             std::string* out) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string choices = Choices(*option, known);
+    if (option->get_positional() && !choices.empty()) {
+      absl::StrAppend(out, "complete -c sextant", seen, " -a '", choices, "'\n");
+    }
+    const bool takes_value = option->get_items_expected_max() > 0;
+    for (const std::string& name : option->get_lnames()) {
+      absl::StrAppend(out, "complete -c sextant", seen, " -l ", name,
+                      takes_value ? (option->get_type_name() == "FILE" ? " -r -F" : " -x") : "",
+                      choices.empty() ? "" : absl::StrCat(" -a '", choices, "'"), " -d '",
+                      absl::StrReplaceAll(option->get_description(), {{"'", "\\'"}}), "'\n");
+    }
+  }
+}
+
+std::string FishScript(const CLI::App& app, const KnownNames& known) {
+  std::string out =
+      "# fish completion for sextant; generated by: sextant completion fish\n"
+      "complete -c sextant -f\n";
+  AddFish(app, "", known, &out);
+  for (const CLI::App* command : app.get_subcommands({})) {
+    absl::StrAppend(&out, "complete -c sextant -n __fish_use_subcommand -a ", command->get_name(),
+                    " -d '", absl::StrReplaceAll(command->get_description(), {{"'", "\\'"}}),
+                    "'\n");
+    const std::string seen =
+        absl::StrCat(" -n '__fish_seen_subcommand_from ", command->get_name(), "'");
+    AddFish(*command, seen, known, &out);
+    for (const CLI::App* further : command->get_subcommands({})) {
+      absl::StrAppend(&out, "complete -c sextant", seen, " -a ", further->get_name(), "\n");
+      AddFish(*further, absl::StrCat(" -n '__fish_seen_subcommand_from ", further->get_name(), "'"),
+              known, &out);
+    }
+  }
+  return out;
+}
+
+// The script for `shell`, "bash", "zsh" or "fish". It completes commands, long flags, the values of
+// a flag whose type's name is a list of choices, "a|b|c", and files for a type named "FILE".
+std::string CompletionScript(const CLI::App& app, const std::string& shell,
+                             const KnownNames& known) {
+  if (shell == "fish") return FishScript(app, known);
+  const Part global = PartOf(app, "*\" ", known);
   Cases cases = {.values = global.value_cases, .files = global.file_patterns};
-  AddCommands(app, "", global, &cases);
+  AddCommands(app, "", global, known, &cases);
   std::vector<std::string> words;
   for (const CLI::App* command : app.get_subcommands({})) words.push_back(command->get_name());
   words.insert(words.end(), global.words.begin(), global.words.end());
@@ -187,11 +270,12 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell) {
 void AddCompletion(CLI::App* app, CommandLine* line) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* command = AddCommand("completion", "Print a shell's completion script", kHelp, app);
-  AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh");
-  command->final_callback([app, shell, line] {
-    line->run = [script = CompletionScript(*app, *shell)](const CommandLine&,
-                                                          const Streams& streams) {
-      streams.out << script;
+  AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh|fish");
+  command->final_callback([shell, line] {
+    // A shell's start asks whoever serves, and starts a server in silence where nobody does.
+    line->local = NamesNoServer(*line) && !IsServed(line->server.address);
+    line->run = [shell](const CommandLine& read, const Streams& streams) {
+      streams.out << CompletionScript(*read.parser, *shell, AskForNames(read.server));
       return int{kExitFits};
     };
   });

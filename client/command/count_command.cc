@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kHelp[] =
     "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
-    "take K M B T (powers of 1000): 8K is 8000. A multiply-add counts as two FLOPs. Components,\n"
+    "of sequences take Ki (8Ki is 8192). A multiply-add counts as two FLOPs. Components,\n"
     "and matrices for --lora-targets, have the names that the answer shows (--tensors), blanks\n"
     "written as _. Programs get all of it: --output=json.\n"
     "\n"
@@ -83,26 +83,12 @@ absl::Status NoSequences(absl::string_view text, absl::string_view why) {
       why.empty() ? "" : ": ", why));
 }
 
-// True where `model` is the file of a config.json, or "-", rather than a preset's name: such a file
-// exists, or the text reads as a file name.
-bool IsConfigFile(const std::string& model) {
-  return model == "-" || absl::StrContains(model, "/") || absl::EndsWith(model, ".json") ||
-         IsReadableFile(model);
-}
-
-// Checks the file. A preset's name is checked by the server.
-std::string CheckModel(const std::string& text) {
-  if (!IsConfigFile(text)) return "";
-  const std::string wrong = CheckFileOrInput(text);
-  return wrong.empty() ? "" : absl::StrCat(wrong, "; no preset has a / or .json in its name");
-}
-
 // Reads one more group of sequences, "[COUNTx]LENGTH[:ENCODER_LENGTH]". The server checks ranges.
 absl::Status AddSequences(absl::string_view text, v1::TrainingStep* step) {
   const std::vector<absl::string_view> lengths = absl::StrSplit(text, ':');
   const std::vector<absl::string_view> sizes = absl::StrSplit(lengths.front(), 'x');
   if (lengths.size() > 2 || sizes.size() > 2) return NoSequences(text, "");
-  const absl::StatusOr<int64_t> length = ParseCount(sizes.back());
+  const absl::StatusOr<int64_t> length = ParseLength(sizes.back());
   if (!length.ok()) return NoSequences(text, length.status().message());
   v1::TrainingStep::SequenceGroup group;
   group.set_length(*length);
@@ -112,7 +98,7 @@ absl::Status AddSequences(absl::string_view text, v1::TrainingStep* step) {
     group.set_count(*count);
   }
   if (lengths.size() > 1) {
-    const absl::StatusOr<int64_t> encoder_length = ParseCount(lengths.back());
+    const absl::StatusOr<int64_t> encoder_length = ParseLength(lengths.back());
     if (!encoder_length.ok()) return NoSequences(text, encoder_length.status().message());
     group.set_encoder_length(*encoder_length);
   }
@@ -129,7 +115,7 @@ absl::Status ReadChunks(absl::string_view text, v1::ParallelLayout* layout) {
 }
 
 void AddModel(CountCommand* count, CLI::App* command) {
-  command->add_option("MODEL", count->model, "a preset's name, or a config.json; - is stdin")
+  command->add_option("MODEL,--model,--preset", count->model, kModelHelp)
       ->type_name("")
       ->check(CheckModel);
   command

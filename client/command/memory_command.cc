@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "client/chart/memory_svg.h"
 #include "client/command/command.h"
-#include "client/command/plan_command.h"
+#include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"

@@ -23,9 +23,8 @@ namespace sextant::client {
 namespace {
 
 constexpr char kHelp[] =
-    "Each kind has a --help of its own: sextant op attention --help. Sizes take K M B T (powers "
-    "of\n"
-    "1000): 8K is 8000. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
+    "Each kind has a --help of its own: sextant op attention --help. Sizes take Ki and Mi:\n"
+    "8Ki is 8192. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
     "\n"
     "Examples:\n"
     "  What does this product cost, and what bounds it?\n"

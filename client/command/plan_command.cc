@@ -1,12 +1,9 @@
-#include "client/command/plan_command.h"
-
-#include <google/protobuf/util/field_mask_util.h>
-#include <google/protobuf/util/time_util.h>
-
+// `sextant plan`: plans a training run, and says whether it fits. `sextant search`: the fastest
+// layouts that fit.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,13 +15,14 @@
 #include "client/chart/front_svg.h"
 #include "client/chart/step_svg.h"
 #include "client/command/command.h"
+#include "client/command/plan_request.h"
 #include "client/command/run_client.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/report/memory_text.h"
+#include "client/report/plan_head.h"
 #include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
@@ -32,8 +30,6 @@
 
 namespace sextant::client {
 namespace {
-
-using google::protobuf::FieldDescriptor;
 
 constexpr char kHelp[] =
     "Numbers: counts take K M B T (powers of 1000) or an exponent: 70B = 70e9. Sizes take B, KB\n"
@@ -109,88 +105,13 @@ constexpr char kSearchHelp[] =
     "    sextant --output=json search llama-3.1-70b --tokens=15T --accelerator=h100-sxm \\\n"
     "        --node-type=dgx-h100 --devices=64 --gbs=128 --sequence-length=8192 --tp=8\n";
 
-const FieldDescriptor& FieldOf(const FieldFlag& flag) {
-  return *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
-}
-
-// Reads a flag's file into its field.
-grpc::Status ReadFile(const PlanRequestFlags::File& file, std::istream& in,
-                      v1::PlanRunRequest* request) {
-  const FieldDescriptor& field = FieldOf(*file.flag);
-  if (field.message_type() == v1::Calibration::descriptor()) {
-    v1::DeviceSelector* device = request->mutable_cluster()->mutable_device();
-    return ReadCalibrationFile(file.name, in, device->mutable_calibrations()->add_calibrations());
-  }
-  std::string text;
-  if (FormOf(field) == FieldForm::kTextFile) {
-    const std::string where = absl::StrCat(WordOf(*file.flag), "=", file.name);
-    grpc::Status read = ReadConfig(file.name, where, in, &text);
-    if (!read.ok()) return read;
-  } else {
-    absl::StatusOr<std::string> read = ReadText(file.name, in);
-    if (!read.ok()) return ReadRefusal(read.status());
-    text = *std::move(read);
-  }
-  const absl::Status set = SetField(file.flag->field, text, request);
-  if (set.ok()) return grpc::Status::OK;
-  return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(file.name, ": ", set.message()));
-}
-
-// True where `field` names the model. Changes to a model may be given in addition to its name.
-bool NamesModel(absl::string_view field) {
-  return absl::StartsWith(field, "model.") && !absl::StartsWith(field, "model.changes.");
-}
-
-bool NamesDevices(absl::string_view field) { return absl::StartsWith(field, "cluster.device."); }
-
-// Refuses devices that flags name in two ways: the request would keep the last one in silence.
-grpc::Status CheckWays(const PlanRequestFlags& flags) {
-  std::set<std::string> ways;
-  const auto add = [&ways](absl::string_view field) {
-    if (NamesDevices(field)) ways.emplace(field);
-  };
-  for (const std::string& field : flags.given.paths()) add(field);
-  for (const PlanRequestFlags::File& file : flags.files) add(file.flag->field);
-  if (ways.size() < 2) return grpc::Status::OK;
-  return RefusalStatus("USAGE",
-                       "--accelerator, --device and --calibration each name the devices: give one "
-                       "of them");
-}
-
-// Clears the file's model, or devices, where a flag gives another: the ways to give a model exclude
-// each other, and so do those to name devices.
-void ClearOtherWays(absl::string_view field, v1::PlanRunRequest* request) {
-  if (NamesModel(field)) request->clear_model();
-  if (NamesDevices(field)) request->mutable_cluster()->clear_device();
-}
-
-// Replaces the file's fields by those of flags. A list given by flags replaces the file's list.
-void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
-  for (const std::string& field : flags.given.paths()) ClearOtherWays(field, request);
-  for (const PlanRequestFlags::File& file : flags.files) {
-    ClearOtherWays(file.flag->field, request);
-  }
-  google::protobuf::util::FieldMaskUtil::MergeOptions options;
-  options.set_replace_message_fields(true);
-  options.set_replace_repeated_fields(true);
-  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags.request, flags.given, options,
-                                                        request);
-}
-
 struct PlanCommandFlags {
   PlanRequestFlags plan;
   Emission emission;
   std::string svg_file;  // "" for none
   bool layouts = false;  // `sextant search`: the best layouts alone
+  bool verbose = false;  // all sections
 };
-
-// True where a flag gives the model, which then replaces a launcher's.
-bool GivesModel(const PlanRequestFlags& flags) {
-  return absl::c_any_of(flags.given.paths(), NamesModel) ||
-         absl::c_any_of(flags.files, [](const PlanRequestFlags::File& file) {
-           return NamesModel(file.flag->field);
-         });
-}
 
 // The warnings that say why there is no time of a step; else what it takes.
 std::string WhyNoStep(const v1::Plan& plan) {
@@ -262,6 +183,22 @@ absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest&
   return WriteText(flags.emission.file, emitted.text);
 }
 
+// What the user asked to see: of a plan, the head, unless more is asked for.
+std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
+                   const v1::PlanRunResponse& response, const Streams& streams) {
+  if (flags.layouts) return LayoutsText(response.plan(), streams.now());
+  const v1::PlanOptions& options = request.options();
+  if (flags.verbose || options.include_derivation() || options.include_ledger() ||
+      options.include_operations()) {
+    return PlanText(response, streams.now());
+  }
+  constexpr int kUsualColumns = 80;
+  constexpr int kMostColumns = 160;  // longer lines are hard to read
+  const int columns = streams.out_columns == 0 ? kUsualColumns : streams.out_columns;
+  return BriefPlan(response.plan(), streams.now(),
+                   static_cast<size_t>(std::clamp(columns, kUsualColumns / 2, kMostColumns)));
+}
+
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   v1::PlanRunResponse response;
@@ -271,9 +208,12 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
     status = Emit(flags.emission, line, &request, &response, &emitted);
   }
   if (!status.ok()) {
-    return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
-                  return DefaultTargetsHint(request.model().changes(), error);
-                }});
+    return Fail(status, line, streams,
+                {.field = PlanFieldWords,
+                 .description = PlanDescriptionWords,
+                 .hint = [&request](const CallError& error) {
+                   return DefaultTargetsHint(request.model().changes(), error);
+                 }});
   }
   const absl::Status written = WriteFiles(flags, request, response.plan(), emitted);
   if (!written.ok()) return FailToWrite(written, line, streams);
@@ -283,89 +223,12 @@ int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& s
     streams.out << emitted.text;
     return exit_code;
   }
-  const std::string text =
-      flags.layouts ? LayoutsText(response.plan()) : PlanText(response, streams.now());
-  streams.out << (line.json() ? ProtoJson(response) : Printable(text));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(TextOf(flags, request, response, streams)));
   return exit_code;
 }
 
 }  // namespace
-
-bool LeavesLayoutOpen(const v1::PlanRunRequest& request) {
-  const v1::RunLayout& layout = request.layout();
-  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
-                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
-  return !laid_out && layout.has_global_batch_size() && !request.has_measured_step() &&
-         request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
-}
-
-void ShowAll(v1::PlanRunRequest* request) {
-  v1::PlanOptions& options = *request->mutable_options();
-  if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
-}
-
-void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request) {
-  if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(extent);
-}
-
-void StartNow(absl::Time now, v1::PlanRunRequest* request) {
-  if (request->has_economics()) StartNow(now, request->mutable_economics());
-}
-
-void StartNow(absl::Time now, v1::EconomicsSpec* economics) {
-  if (!economics->has_deadline() || economics->has_start_time()) return;
-  *economics->mutable_start_time() =
-      google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
-}
-
-void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
-  command
-      ->add_option("--request", flags->request_file, "a PlanRunRequest in proto JSON; - is stdin")
-      ->type_name("FILE")
-      ->check(CheckFileOrInput);
-  AddLauncherSource(&flags->launcher, command);
-}
-
-void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command) {
-  const FieldDescriptor& field = FieldOf(flag);
-  if (!IsFile(FormOf(field))) {
-    AddFieldFlag(flag, &flags->request, command, &flags->given);
-    return;
-  }
-  const auto give = [&flag, flags](const std::string& name) {
-    flags->files.push_back({&flag, name});
-  };
-  CLI::Option* option = command->add_option_function<std::string>(flag.names, give, flag.help)
-                            ->group(flag.group)
-                            ->check(CheckFile)
-                            ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  ShowValues(flag.names, ValueName(field), option);
-}
-
-grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
-                              v1::PlanRunRequest* request) {
-  grpc::Status ways = CheckWays(flags);
-  if (!ways.ok()) return ways;
-  if (!flags.request_file.empty()) {
-    grpc::Status read = ReadMessage(flags.request_file, streams.in, request);
-    if (!read.ok()) return read;
-  }
-  LauncherRead launched;
-  grpc::Status read = ReadLauncherSource(flags.launcher, !GivesModel(flags), streams.in, &launched);
-  if (!read.ok()) return read;
-  Merge(launched, request);
-  Override(flags, request);
-  for (const PlanRequestFlags::File& file : flags.files) {
-    read = ReadFile(file, streams.in, request);
-    if (!read.ok()) return read;
-  }
-  Complete(launched, request);
-  streams.err << LauncherNotes(launched);
-  if (absl::c_linear_search(flags.given.paths(), "model.changes.adapters.rank")) {
-    AddDefaultTargets(request->mutable_model()->mutable_changes());
-  }
-  return grpc::Status::OK;
-}
 
 void AddSearch(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
@@ -388,6 +251,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
       AddCommand("plan", "Plan a training run, and say whether it fits", kHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
   command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
       ->type_name("FILE");
   AddEmission(&flags->emission, command);

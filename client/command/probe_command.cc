@@ -148,7 +148,7 @@ absl::Status ReadShape(absl::string_view text, absl::string_view data_type,
   }
   int64_t values[3] = {};
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const absl::StatusOr<int64_t> value = ParseCount(sizes[i]);
+    const absl::StatusOr<int64_t> value = ParseLength(sizes[i]);
     if (!value.ok()) return value.status();
     values[i] = *value;
   }

@@ -1,16 +1,21 @@
 #include "client/command/run_client.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <variant>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/flags/field_flag.h"
 #include "client/flags/number.h"
+#include "client/flags/usual_names.h"
 #include "client/io/call_error.h"
+#include "client/io/local_server.h"
 
 namespace sextant::client {
 namespace {
@@ -45,13 +50,16 @@ std::string CheckTimeout(const std::string& text) {
 void AddGlobalFlags(CLI::App* app, CommandLine* line) {
   app->add_option("--address", line->server.address, "the server: HOST:PORT or unix:PATH")
       ->type_name("ADDRESS")
-      ->envname("SEXTANT_ADDRESS")
+      ->envname(kAddressVariable)
       ->capture_default_str();
   app->add_option("--timeout", line->server.timeout_seconds,
                   "wait at most this long for it; probe: 60 and more")
       ->type_name("SECONDS")
       ->check(CheckTimeout)
       ->capture_default_str();
+  app->add_flag("--local", line->local, "start a server for this call alone, whoever else serves");
+  app->add_flag("--print-request", line->server.prints_requests,
+                "print the request, as --request reads it; send nothing");
   AddChoices(app->add_option("--output", line->output, "for people, or for programs")
                  ->capture_default_str(),
              "text|json");
@@ -90,15 +98,33 @@ std::string Help(const CLI::App& app) {
   return std::string(absl::StripSuffix(help, "\n"));
 }
 
-// For a misspelt command CLI11 only reports that a command is missing.
+// "; near: --tp, --pp".
+std::string NearText(const std::string& given, const std::vector<std::string>& names) {
+  const std::vector<std::string> near = NearestNames(given, names);
+  return near.empty() ? "" : absl::StrCat("; near: ", absl::StrJoin(near, ", "));
+}
+
+// What `command` takes in place of the flag `word`.
+std::string NoFlag(const std::string& word, const CLI::App& command) {
+  const std::string name = word.substr(0, word.find('='));
+  return absl::StrCat(NameOf(command), " has no flag ", name, NearText(name, FlagsOf(command)));
+}
+
+// For a misspelt command CLI11 only reports that a command is missing, and for a misspelt flag
+// nothing of those that there are.
 std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
-  const std::vector<const CLI::App*> known = CommandRead(app).get_subcommands({});
-  const std::vector<std::string> unread = app.remaining();
-  if (known.empty() || unread.empty()) return error.what();
+  const CLI::App& command = CommandRead(app);
+  const std::vector<std::string> unread = app.remaining(true);
+  if (unread.empty()) return error.what();
+  const auto flag =
+      absl::c_find_if(unread, [](const std::string& word) { return absl::StartsWith(word, "--"); });
+  if (flag != unread.end()) return NoFlag(*flag, command);
+  const std::vector<const CLI::App*> known = command.get_subcommands({});
+  if (known.empty()) return error.what();
   std::vector<std::string> names;
-  for (const CLI::App* command : known) names.push_back(command->get_name());
-  return absl::StrCat("\"", unread.front(), "\" is no command; write one of ",
-                      absl::StrJoin(names, ", "));
+  for (const CLI::App* further : known) names.push_back(further->get_name());
+  return absl::StrCat("\"", unread.front(), "\" is no command", NearText(unread.front(), names),
+                      "; write one of ", absl::StrJoin(names, ", "));
 }
 
 NoCommand UsageError(const CLI::App& app, const std::string& message) {
@@ -112,8 +138,9 @@ NoCommand UsageError(const CLI::App& app, const std::string& message) {
 // CLI11's exceptions are all caught here.
 std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::string>& args) {
   CommandLine line;
-  const std::unique_ptr<CLI::App> app = NewApp(&line);
-  std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
+  const std::shared_ptr<CLI::App> app = NewApp(&line);
+  std::vector<std::string> reversed = WithOwnNames(args, *app);
+  absl::c_reverse(reversed);  // as CLI11 wants them
   try {
     app->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
@@ -123,6 +150,7 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::Error& error) {
     return UsageError(*app, MessageOf(error, *app));
   }
+  line.parser = app;
   return line;
 }
 
@@ -140,11 +168,33 @@ int Explain(const NoCommand& no_command, const Streams& streams) {
   return no_command.exit_code;
 }
 
+// True where the user asks for a private server, or names none and none is at the usual address.
+bool NeedsLocalServer(const CommandLine& line) {
+  if (!line.asks_server || line.server.prints_requests) return false;
+  return line.local || (NamesNoServer(line) && !IsServed(line.server.address));
+}
+
+// Where it does not start, the call fails as it would have without it.
+void StartFor(const Streams& streams, LocalServer* local, CommandLine* line) {
+  const absl::Status started = local->Start();
+  if (!started.ok()) {
+    streams.err << "sextant: " << started.message() << "\n";
+    return;
+  }
+  if (!line->local) {
+    streams.err << "sextant: nothing serves at " << line->server.address
+                << "; this call has a server of its own\n";
+  }
+  line->server.address = local->address();
+}
+
 }  // namespace
 
 int RunClient(const std::vector<std::string>& args, const Streams& streams) {
-  const std::variant<CommandLine, NoCommand> parsed = ParseCommandLine(args);
-  const CommandLine* line = std::get_if<CommandLine>(&parsed);
+  std::variant<CommandLine, NoCommand> parsed = ParseCommandLine(args);
+  CommandLine* const line = std::get_if<CommandLine>(&parsed);
+  LocalServer local;
+  if (line != nullptr && NeedsLocalServer(*line)) StartFor(streams, &local, line);
   const int exit_code =
       line != nullptr ? line->run(*line, streams) : Explain(std::get<NoCommand>(parsed), streams);
   // An answer that was not written (a full disk) must not read as "fits".

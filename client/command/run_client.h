@@ -25,6 +25,7 @@ AddsCommand AddCompare;
 AddsCommand AddSizeCluster;
 AddsCommand AddSizeModel;
 AddsCommand AddMemory;
+AddsCommand AddModels;
 AddsCommand AddCount;
 AddsCommand AddAccelerators;
 AddsCommand AddDevices;
@@ -43,10 +44,10 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,   AddSearch,   AddCompare,      AddSizeCluster, AddSizeModel, AddAllocate,
-    AddMemory, AddCount,    AddAccelerators, AddDevices,     AddProbe,     AddCalibration,
-    AddRates,  AddNodes,    AddLinks,        AddOperation,   AddGraph,     AddTensor,
-    AddTokens, AddDataType, AddVersion,      AddCompletion};
+    AddPlan,        AddSearch, AddCompare,  AddSizeCluster,  AddSizeModel, AddAllocate,
+    AddMemory,      AddCount,  AddModels,   AddAccelerators, AddDevices,   AddProbe,
+    AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation, AddGraph,
+    AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/command/command.h"
-#include "client/command/plan_command.h"
+#include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/number.h"
 #include "client/flags/plan_flags.h"

@@ -46,8 +46,11 @@ int Run(const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddVersion(CLI::App* app, CommandLine* line) {
-  OnceRead(AddCommand("version", "Print the client's and the server's version", kHelp, app), line,
-           Run);
+  AddCommand("version", "Print the client's and the server's version", kHelp, app)
+      ->final_callback([line] {
+        line->asks_server = false;
+        line->run = Run;
+      });
 }
 
 }  // namespace sextant::client

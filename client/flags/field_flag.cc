@@ -179,6 +179,14 @@ std::string CheckFile(const std::string& name) {
 
 std::string CheckFileOrInput(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
 
+bool IsConfigFile(const std::string& model) {
+  return model == "-" || absl::EndsWith(model, ".json") || IsReadableFile(model);
+}
+
+std::string CheckModel(const std::string& model) {
+  return IsConfigFile(model) ? CheckFileOrInput(model) : "";
+}
+
 std::string WordOf(const FieldFlag& flag) {
   if (flag.word != nullptr) return flag.word;
   const absl::string_view names = flag.names;

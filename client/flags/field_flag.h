@@ -83,6 +83,15 @@ CLI::Option* AddEnums(const char* names, const char* help,
 std::string CheckFile(const std::string& name);
 std::string CheckFileOrInput(const std::string& name);
 
+// True where a command's MODEL is a config.json's file, or "-", rather than a name: the text ends
+// in
+// ".json", or such a file exists.
+bool IsConfigFile(const std::string& model);
+inline constexpr char kModelHelp[] = "a name, a Hugging Face id or a config.json; - is stdin";
+
+// Checks that the file of such a MODEL can be read, as above. A name is the server's to check.
+std::string CheckModel(const std::string& model);
+
 // The name of a flag in errors: "--inputs" of "--input-count,--inputs".
 std::string WordOf(const FieldFlag& flag);
 

@@ -150,6 +150,8 @@ absl::Status SetInstant(const Place& place, const std::string& text) {
   return absl::OkStatus();
 }
 
+absl::Status SetPlace(const Place& place, const std::string& text);
+
 absl::Status SetPairs(const Place& place, const std::string& text) {
   for (const absl::string_view entry : absl::StrSplit(text, ',')) {
     const std::vector<std::string> counts = absl::StrSplit(entry, ':');
@@ -159,8 +161,8 @@ absl::Status SetPairs(const Place& place, const std::string& text) {
     }
     Message* const message = MessageAt(place);
     for (int i = 0; i < 2; ++i) {
-      const absl::Status set = SetWhole({message, message->GetDescriptor()->field(i)},
-                                        ParseCount(counts[static_cast<size_t>(i)]));
+      const absl::Status set =
+          SetPlace({message, message->GetDescriptor()->field(i)}, counts[static_cast<size_t>(i)]);
       if (!set.ok()) return set;
     }
   }
@@ -205,6 +207,8 @@ absl::Status SetPlace(const Place& place, const std::string& text) {
   switch (FormOf(*place.field)) {
     case FieldForm::kCount:
       return SetWhole(place, ParseCount(text));
+    case FieldForm::kLength:
+      return SetWhole(place, ParseLength(text));
     case FieldForm::kCounts:
       return SetWholes(place, text);
     case FieldForm::kByteCount:
@@ -249,8 +253,11 @@ FieldForm FormOf(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64:
       if (field.is_repeated()) return FieldForm::kCounts;
-      return field.name() == "bytes" || absl::EndsWith(field.name(), "_bytes")
-                 ? FieldForm::kByteCount
+      if (field.name() == "bytes" || absl::EndsWith(field.name(), "_bytes")) {
+        return FieldForm::kByteCount;
+      }
+      return absl::EndsWith(field.name(), "_length") || absl::EndsWith(field.name(), "_batch_size")
+                 ? FieldForm::kLength
                  : FieldForm::kCount;
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return FieldForm::kNumber;
@@ -270,6 +277,7 @@ bool IsFile(FieldForm form) { return form == FieldForm::kMessage || form == Fiel
 std::string ValueName(const FieldDescriptor& field) {
   switch (FormOf(field)) {
     case FieldForm::kCount:
+    case FieldForm::kLength:
       return "COUNT";
     case FieldForm::kCounts:
       return "SIZES";

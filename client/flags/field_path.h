@@ -17,6 +17,7 @@ namespace sextant::client {
 // The form of a field's text.
 enum class FieldForm {
   kCount,      // int64
+  kLength,     // int64 whose name ends in "_length" or "_batch_size": no "8K"
   kCounts,     // repeated int64: "8x8x7"
   kByteCount,  // int64 "bytes", or whose name ends in "_bytes"
   kNumber,     // double

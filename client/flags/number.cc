@@ -44,6 +44,9 @@ constexpr Suffix kByteSuffixes[] = {
     {"PiB", uint64_t{1} << 50},
 };
 
+constexpr Suffix kLengthSuffixes[] = {
+    {"", 1}, {"Ki", uint64_t{1} << 10}, {"Mi", uint64_t{1} << 20}};
+
 // To nanoseconds.
 constexpr Suffix kTimeSuffixes[] = {{"s", 1000000000},
                                     {"m", 60 * uint64_t{1000000000}},
@@ -66,6 +69,9 @@ constexpr WholeForm kByteCount = {
     kByteSuffixes, false,
     "write a whole number of bytes such as 85899345920, 80GiB (2^30 each) or 80GB (1e9 each)",
     "9223372036854775807 (9.22e18)"};
+constexpr WholeForm kLength = {kLengthSuffixes, false,
+                               "write a whole number such as 8192 or 8Ki (Ki: 2^10, Mi: 2^20)",
+                               "9223372036854775807 (9.22e18)"};
 constexpr WholeForm kTime = {kTimeSuffixes, false,
                              "write a time with its unit such as 90s, 15m (minutes), 36h or 7d",
                              "106751d (292 years)"};
@@ -171,6 +177,22 @@ absl::StatusOr<int64_t> ParseWhole(absl::string_view text, const WholeForm& form
 
 absl::StatusOr<int64_t> ParseCount(absl::string_view text) { return ParseWhole(text, kCount); }
 
+absl::StatusOr<int64_t> ParseLength(absl::string_view text) {
+  const absl::string_view unit = text.empty() ? "" : text.substr(text.size() - 1);
+  const bool thousands = absl::EqualsIgnoreCase(unit, "K");
+  if (thousands || absl::EqualsIgnoreCase(unit, "M")) {
+    const absl::StatusOr<int64_t> decimal = ParseCount(text);
+    const absl::StatusOr<int64_t> binary =
+        ParseWhole(absl::StrCat(absl::StripSuffix(text, unit), thousands ? "Ki" : "Mi"), kLength);
+    if (decimal.ok() && binary.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", text, "\" could mean ", *decimal, " or ", *binary, ": write one of them, or ",
+          absl::StripSuffix(text, unit), thousands ? "Ki" : "Mi", " for the second"));
+    }
+  }
+  return ParseWhole(text, kLength);
+}
+
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
   return ParseWhole(text, kByteCount);
 }
@@ -206,7 +228,7 @@ absl::StatusOr<double> ParseNumber(absl::string_view text) {
 absl::StatusOr<std::vector<int64_t>> ParseSizes(absl::string_view text) {
   std::vector<int64_t> sizes;
   for (const absl::string_view part : absl::StrSplit(text, 'x')) {
-    const absl::StatusOr<int64_t> size = ParseCount(part);
+    const absl::StatusOr<int64_t> size = ParseLength(part);
     if (!size.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", text, "\": ", size.status().message(), "; join sizes by x: 4x8x64"));

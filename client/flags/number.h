@@ -22,6 +22,12 @@ namespace sextant::client {
 // does not fit in 64 bits.
 absl::StatusOr<int64_t> ParseCount(absl::string_view text);
 
+// A length, a batch or a size of a tensor: 8192, 8Ki (2^10 each), 1Mi (2^20 each). "8K" is refused,
+// since it could mean 8000 or 8192.
+//
+// Errors: as ParseCount.
+absl::StatusOr<int64_t> ParseLength(absl::string_view text);
+
 // A size in bytes: 85899345920, 80e9, 80GB (1e9 each), 80GiB (2^30 each). Suffixes are B, KB to PB
 // (kB too) and KiB to PiB; "80G" is refused, since it could mean either.
 //
@@ -47,7 +53,7 @@ absl::StatusOr<double> ParseNumber(absl::string_view text);
 // The shape of a tensor without axes.
 inline constexpr char kScalarShape[] = "scalar";
 
-// The sizes in "4x8x64", each as ParseCount() reads it: at least one.
+// The sizes in "4x8x64", each as ParseLength() reads it: at least one.
 //
 // Errors: kInvalidArgument, saying what to write.
 absl::StatusOr<std::vector<int64_t>> ParseSizes(absl::string_view text);

@@ -19,8 +19,20 @@
 namespace sextant::client {
 namespace {
 
+// Sets one of an operation's sizes; one alone (`joined` false) may be a number of bytes.
+absl::Status SetSize(const char* field, const std::string& text, bool joined,
+                     v1::AnalyzeOperationRequest* request) {
+  if (!joined) return SetField(field, text, request);
+  const absl::StatusOr<int64_t> size = ParseLength(text);
+  return size.ok() ? SetField(field, absl::StrCat(*size), request) : size.status();
+}
+
+// A number of elements, "7B", or a shape, "4x8Ki".
 absl::Status ReadShapeSize(const OperationKind& kind, absl::string_view text,
                            v1::AnalyzeOperationRequest* request) {
+  if (!absl::StrContains(text, 'x')) {
+    return SetField(kind.size_fields[0], std::string(text), request);
+  }
   const absl::StatusOr<std::vector<int64_t>> sizes = ParseSizes(text);
   if (!sizes.ok()) return sizes.status();
   const absl::StatusOr<int64_t> count = ElementCount(*sizes);
@@ -83,7 +95,7 @@ absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
                                                    kind.example));
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const absl::Status set = SetField(kind.size_fields[i], sizes[i], request);
+    const absl::Status set = SetSize(kind.size_fields[i], sizes[i], sizes.size() > 1, request);
     if (set.ok()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(OperationFieldWords(kind, kind.size_fields[i]), ": ", set.message()));

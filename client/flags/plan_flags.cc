@@ -16,7 +16,7 @@ constexpr char kRates[] = "Rates";
 constexpr char kEconomics[] = "Money and energy";
 constexpr char kInterruptions[] = "What interrupts the run (docs/whole_run.md)";
 constexpr char kOptions[] = "Estimate";
-constexpr char kLayout[] = "Layout (any of these and those below: memory by pipeline stage)";
+constexpr const char* kLayout = kRunLayoutGroup;
 constexpr char kSharding[] = "Model state among data parallel ranks";
 constexpr char kStorage[] = "Storage of weights";
 constexpr char kKernels[] = "What a micro-batch keeps";
@@ -24,7 +24,7 @@ constexpr char kFramework[] = "What the framework holds";
 constexpr char kSoftware[] = "How fast the software runs (read by the predicted time alone)";
 
 constexpr FieldFlag kPlanFlags[] = {
-    {"PRESET,--preset", "model.preset", "a preset's name, e.g. llama-3.1-70b", kModel},
+    {"MODEL,--model,--preset", "model.preset", kModelHelp, kModel},
     {"--parameter-count,--parameters", "model.parameter_count",
      "a bare number of parameters, e.g. 70e9 or 70B", kModel},
     {"--transformer", "model.transformer", "a TransformerSpec in proto JSON", kModel,

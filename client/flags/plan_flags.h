@@ -13,6 +13,10 @@
 
 namespace sextant::client {
 
+// The heading of the layout's flags in --help.
+inline constexpr char kRunLayoutGroup[] =
+    "Layout (any of these and those below: memory by pipeline stage)";
+
 // All flags, in the order of --help. A test compares them with the API's fields.
 absl::Span<const FieldFlag> PlanFlags();
 

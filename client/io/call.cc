@@ -9,9 +9,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/io/call_error.h"
+#include "client/io/message_file.h"
 #include "client/io/text_file.h"
 
 namespace sextant::client {
+namespace {
+
+constexpr char kPrinted[] = "a request, printed";  // no google.rpc.Status
+
+}  // namespace
 
 const char* ClientVersion() { return SEXTANT_VERSION; }
 
@@ -36,5 +42,11 @@ grpc::Status CheckSize(const google::protobuf::Message& request) {
                        absl::StrCat("the request takes ", size, " bytes; the limit is 1 MiB (",
                                     kMaxRequestBytes, " bytes)"));
 }
+
+grpc::Status Printed(const google::protobuf::Message& request) {
+  return {grpc::StatusCode::OUT_OF_RANGE, ProtoJson(request), kPrinted};
+}
+
+bool IsPrinted(const grpc::Status& status) { return status.error_details() == kPrinted; }
 
 }  // namespace sextant::client

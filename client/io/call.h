@@ -16,6 +16,7 @@ namespace sextant::client {
 struct ServerAddress {
   std::string address = "127.0.0.1:50051";  // or "unix:PATH"
   double timeout_seconds = 10;
+  bool prints_requests = false;  // in place of sending them
 };
 
 // The client's version, which it sends to the server, as CMakeLists.txt's project() states it, e.g.
@@ -31,15 +32,22 @@ void SetDeadline(const ServerAddress& server, grpc::ClientContext* context);
 // REQUEST_TOO_LARGE above kMaxRequestBytes.
 grpc::Status CheckSize(const google::protobuf::Message& request);
 
+// The status of a call whose request is to be printed in place of being sent, which its message
+// holds in JSON; no call fails with it.
+grpc::Status Printed(const google::protobuf::Message& request);
+bool IsPrinted(const grpc::Status& status);
+
 // Calls `method` of a service's stub, e.g. &v1::PlanningService::Stub::PlanRun.
 //
-// Errors: CheckSize()'s, with nothing sent; else the server's, and gRPC's own.
+// Errors: CheckSize()'s, with nothing sent; Printed(), if server.prints_requests; else the
+// server's, and gRPC's own.
 template <typename Stub, typename Request, typename Response>
 grpc::Status Call(const ServerAddress& server,
                   grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                   const Request& request, Response* response) {
   grpc::Status checked = CheckSize(request);
   if (!checked.ok()) return checked;
+  if (server.prints_requests) return Printed(request);
   grpc::ClientContext context;
   SetDeadline(server, &context);
   Stub stub(NewChannel(server));

@@ -95,13 +95,13 @@ std::string ShardingLine(const v1::RunLayout& layout, const v1::Memory& memory) 
               kMemoryHang);
 }
 
-// "  state   divided as ZeRO stage 0; defaults of megatron-lm"; "" where the answer doesn't say it.
-std::string StateLine(const v1::Memory& memory, size_t hang) {
-  if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
-  return Wrap("  state   ",
-              absl::StrCat("divided as ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
-                           "; defaults of ", EnumName(memory.framework())),
-              hang);
+// "state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
+// megatron-lm".
+std::string CountedWords(const v1::Memory& memory) {
+  if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "all that each GPU holds";
+  return absl::StrCat("state as ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
+                      " divides it, activations, transients, buffers, reserve; defaults of ",
+                      EnumName(memory.framework()));
 }
 
 std::string RunWords(const v1::Plan& plan) {
@@ -268,14 +268,14 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }
 
-std::string FitLines(const v1::Plan& plan, size_t hang) {
+std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
   const v1::Memory& memory = plan.memory();
   if (IsByStage(plan)) {
     return absl::StrCat(Wrap("  memory  ",
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
-                             hang),
-                        StateLine(memory, hang), CapacityLine("  device  ", memory, hang));
+                             hang, width),
+                        Wrap("  counts  ", CountedWords(memory), hang, width));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
@@ -284,13 +284,12 @@ std::string FitLines(const v1::Plan& plan, size_t hang) {
           ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
           : "");
   return absl::StrCat(
-      Wrap("  counts  ", absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
-           hang),
       Wrap("  memory  ",
            absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
                         Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
-           hang),
-      CapacityLine("  device  ", memory, hang));
+           hang, width),
+      Wrap("  counts  ", absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
+           hang, width));
 }
 
 std::string MemorySection(const v1::Plan& plan) {

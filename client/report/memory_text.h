@@ -18,9 +18,9 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
 // True where memory is counted by pipeline stage, under a layout.
 bool IsByStage(const v1::Plan& plan);
 
-// The lines that the verdict depends on: the stages' peak, or else an even share and what it
-// counts.
-std::string FitLines(const v1::Plan& plan, size_t hang);
+// The lines that the verdict depends on, of at most `width` columns: what is counted, and its peak
+// on the fullest stage or an even share of it.
+std::string FitLines(const v1::Plan& plan, size_t hang, size_t width);
 
 // The memory section of a plan: with a layout its stages and what to change, else an even share of
 // all devices. Starts with an empty line and its title.

@@ -13,6 +13,7 @@
 #include "client/report/amounts.h"
 #include "client/report/compute_text.h"
 #include "client/report/memory_text.h"
+#include "client/report/plan_head.h"
 #include "client/report/rates_text.h"
 #include "client/report/search_text.h"
 #include "client/report/step_text.h"
@@ -79,8 +80,6 @@ std::string FractionOf(const v1::TimeEstimate& cost) {
   return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
 }
 
-bool IsRange(const v1::Interval& interval) { return interval.low() < interval.high(); }
-
 bool HasInterval(const CostColumn& column) { return IsRange(column.cost.elapsed_seconds()); }
 
 // True where more than steps takes time.
@@ -91,13 +90,6 @@ bool IsInterrupted(const v1::Plan& plan) {
 // In the unit of the time above it.
 std::string ElapsedEnds(const v1::TimeEstimate& cost) {
   return IsRange(cost.elapsed_seconds()) ? DurationEndsText(cost.elapsed_seconds()) : "";
-}
-
-// The estimate of that kind; null where there is none.
-const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind) {
-  const auto found = absl::c_find_if(
-      plan.estimates(), [kind](const v1::TimeEstimate& e) { return e.kind() == kind; });
-  return found == plan.estimates().end() ? nullptr : &*found;
 }
 
 // The figures that `plan` has, the most accurate first.
@@ -172,71 +164,6 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured, boo
   return table.Text();
 }
 
-constexpr size_t kPlanHang = 10;  // below the text after "  memory  "
-
-// "19.7 days predicted (18.6 to 22.4); a step takes 3.42 s (3.21 to 3.79), 50.1 % MFU".
-std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
-  std::string out =
-      absl::StrCat(DurationToThreeDigits(cost.elapsed_seconds().expected()), " predicted");
-  if (IsRange(cost.elapsed_seconds())) {
-    absl::StrAppend(&out, " (", DurationEndsText(cost.elapsed_seconds()), ")");
-  }
-  if (plan.has_step_time()) {
-    absl::StrAppend(&out, "; a step takes ", TimeIntervalText(plan.step_time().seconds()));
-  }
-  return cost.has_mfu() ? absl::StrCat(out, ", ", ShareText(cost.mfu()), " % MFU") : out;
-}
-
-// The textbook's guess adds nothing to a prediction.
-std::string HeadlineTime(const v1::Plan& plan) {
-  std::vector<std::string> times;
-  const auto seconds = [](const v1::TimeEstimate& e) {
-    return Duration(e.elapsed_seconds().expected());
-  };
-  const auto* const predicted = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED);
-  if (predicted != nullptr) times.push_back(PredictedTime(plan, *predicted));
-  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND)) {
-    times.push_back(absl::StrCat(seconds(*e), " at the measured rate"));
-  }
-  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_LOWER_BOUND)) {
-    times.push_back(absl::StrCat("at least ", seconds(*e), " (lower bound)"));
-  }
-  const auto* const textbook = EstimateOf(plan, v1::ESTIMATE_KIND_TEXTBOOK);
-  if (textbook != nullptr && predicted == nullptr) {
-    times.push_back(absl::StrCat(
-        seconds(*textbook), " by the textbook",
-        textbook->has_mfu() ? absl::StrCat(" at ", Percent(textbook->mfu()), " MFU") : ""));
-  }
-  return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
-}
-
-std::string LimitLine(const v1::Plan& plan) {
-  const auto* const basis = EstimateOf(plan, plan.whole_run().basis());
-  const std::string limits = basis == nullptr ? "" : LimitWords(*basis);
-  return limits.empty() ? "" : Wrap("  limits  ", limits, kPlanHang);
-}
-
-std::string LayoutLine(const v1::Plan& plan) {
-  if (!plan.has_search()) return "";
-  const v1::LayoutSearchResult& search = plan.search();
-  const std::string flags = LayoutFlags(search.chosen());
-  if (search.evaluated_count() == 0) {
-    return Wrap("  layout  ", absl::StrCat(flags, ": takes the least memory"), kPlanHang);
-  }
-  return Wrap("  layout  ",
-              absl::StrCat(flags, ": the fastest of ", Grouped(search.evaluated_count())),
-              kPlanHang);
-}
-
-std::string Headline(const v1::Plan& plan) {
-  const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
-                                        plan.token_count() == 1 ? " token, " : " tokens, ",
-                                        Grouped(plan.device_count()), " x ", plan.device());
-  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
-                      LayoutLine(plan), FitLines(plan, kPlanHang),
-                      Wrap("  time    ", HeadlineTime(plan), kPlanHang), LimitLine(plan));
-}
-
 }  // namespace
 
 std::string ModelSection(const v1::ParameterCounts& parameters) {
@@ -287,8 +214,8 @@ std::string DerivationSection(const v1::Plan& plan) {
   return out;
 }
 
-std::string LayoutsText(const v1::Plan& plan) {
-  return absl::StrCat(Headline(plan), SearchSection(plan), FrontSection(plan));
+std::string LayoutsText(const v1::Plan& plan, absl::Time now) {
+  return absl::StrCat(PlanHead(plan, now, kTextWidth), SearchSection(plan), FrontSection(plan));
 }
 
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
@@ -296,9 +223,10 @@ std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   // Its constants matter to those who ask how numbers come about.
   const bool in_detail = !plan.derivation().empty() || !plan.compute().stages().empty();
   return absl::StrCat(
-      Headline(plan), SearchSection(plan), StepSection(plan), ModelSection(plan.parameters()),
-      ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
-      WholeRunSection(plan), NotesText("Warnings", plan.warnings(), PlanFieldWords),
+      PlanHead(plan, now, kTextWidth), SearchSection(plan), StepSection(plan),
+      ModelSection(plan.parameters()), ArithmeticSection(plan.flops()), MemorySection(plan),
+      CostSection(plan), WholeRunSection(plan),
+      NotesText("Warnings", plan.warnings(), PlanFieldWords),
       RatesText(plan.rates(), plan.sources(), now),
       NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
       IgnoredFieldsSection(plan.ignored_config_fields()), in_detail ? SoftwareSection(plan) : "",

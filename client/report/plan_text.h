@@ -13,7 +13,7 @@ namespace sextant::client {
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now);
 
 // Its headline, and the layouts that a search found, with the front of time and memory.
-std::string LayoutsText(const v1::Plan& plan);
+std::string LayoutsText(const v1::Plan& plan, absl::Time now);
 
 // Sections of the plan. Each starts with an empty line and its title.
 std::string ModelSection(const v1::ParameterCounts& parameters);

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxComparedBytes = 64;
 constexpr int kMaxNearNames = 6;
 
-bool IsSeparator(char c) { return absl::StrContains(" -_./", c); }
+bool IsSeparator(char c) { return absl::StrContains(" -_./:", c); }
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
@@ -42,7 +42,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 // The words of `text` in lower case: runs of letters and digits.
 std::vector<std::string> WordsOf(absl::string_view text) {
   return absl::StrSplit(absl::AsciiStrToLower(text.substr(0, kMaxComparedBytes)),
-                        absl::ByAnyChar(" -_./()"), absl::SkipEmpty());
+                        absl::ByAnyChar(" -_./:()"), absl::SkipEmpty());
 }
 
 size_t SharedWords(const std::vector<std::string>& words, const KnownName& known) {
@@ -103,6 +103,12 @@ std::string ComparableName(absl::string_view name) {
     out += absl::ascii_tolower(static_cast<unsigned char>(c));
   }
   return out;
+}
+
+bool IsNameOf(absl::string_view name, absl::string_view known) {
+  const std::string wanted = ComparableName(known);
+  return ComparableName(name) == wanted ||
+         ComparableName(name.substr(name.rfind('/') + 1)) == wanted;
 }
 
 std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<const KnownName> names,

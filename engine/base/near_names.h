@@ -11,11 +11,14 @@
 
 namespace sextant {
 
-// `name` in lower case, without blanks, dashes, underscores, dots and slashes, except that any of
-// these between two digits become one dot: "Llama 3.1-70B" and "llama-3.1_70b" both give
+// `name` in lower case, without blanks, dashes, underscores, dots, slashes and colons, except that
+// any of these between two digits become one dot: "Llama 3.1-70B" and "llama-3.1_70b" both give
 // "llama3.1.70b", and opt-1.3b is not opt-13b. At most the first 64 bytes of the result are kept,
 // which bounds the cost of a hostile name.
 std::string ComparableName(absl::string_view name);
+
+// True where `name` is `known`, or a path that ends in it ("meta-llama/Llama-3.1-8B").
+bool IsNameOf(absl::string_view name, absl::string_view known);
 
 // A name, and another name for it (a product name).
 struct KnownName {

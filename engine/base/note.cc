@@ -3,7 +3,8 @@
 namespace sextant {
 
 NoteSubject SubjectOf(NoteKind kind) {
-  if (kind <= NoteKind::kAttentionNotCounted) return NoteSubject::kArithmetic;
+  const bool about_model = kind == NoteKind::kNameTaken || kind == NoteKind::kTextModelAlone;
+  if (kind <= NoteKind::kAttentionNotCounted || about_model) return NoteSubject::kArithmetic;
   if (kind <= NoteKind::kOptimizerIn8Bits || kind == NoteKind::kCapacityNominal ||
       kind == NoteKind::kVocabularyPadded) {
     return NoteSubject::kMemory;
@@ -30,6 +31,9 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kDeadlineMissed:
     case NoteKind::kBudgetExceeded:
     case NoteKind::kSlowestDevice:
+    case NoteKind::kTensorAcrossServers:
+    case NoteKind::kFewMicroBatches:
+    case NoteKind::kTextModelAlone:
       return true;
     default:
       return false;

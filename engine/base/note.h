@@ -88,8 +88,13 @@ enum class NoteKind {
   kBudgetExceeded,
   kSlowestDevice,
   kPowerMeasured,
+
+  kTensorAcrossServers,
+  kFewMicroBatches,
+  kNameTaken,
+  kTextModelAlone,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kPowerMeasured) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kTextModelAlone) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

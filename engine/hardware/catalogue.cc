@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "engine/base/near_names.h"
 #include "engine/base/reason.h"
@@ -118,6 +119,27 @@ constexpr ReportedName kReportedNames[] = {
     {"GeForce RTX 5090", "rtx-5090"},
 };
 
+absl::string_view WithoutVendor(absl::string_view name) {
+  constexpr absl::string_view kVendor = "nvidia";
+  if (absl::StartsWithIgnoreCase(name, kVendor)) name.remove_prefix(kVendor.size());
+  return name;
+}
+
+// Families by the member that most runs are on.
+constexpr ReportedName kFamilies[] = {
+    {"a800", "a800-sxm-80"}, {"b200", "b200-sxm"}, {"b300", "b300-sxm"},
+    {"h100", "h100-sxm"},    {"h200", "h200-sxm"}, {"h800", "h800-sxm"},
+};
+
+// The type in Slurm's name of a generic resource: "h100" of "gpu:h100:8", "gres/gpu:h100=8" and
+// "gpu:h100:2(S:0-1)". Any other name as it is.
+absl::string_view TypeOfResource(absl::string_view name) {
+  absl::string_view rest = name;
+  if (!absl::ConsumePrefix(&rest, "gres/")) absl::ConsumePrefix(&rest, "gres:");
+  if (!absl::ConsumePrefix(&rest, "gpu:")) return name;
+  return rest.substr(0, rest.find_first_of(":=("));
+}
+
 const absl::flat_hash_map<std::string, const Accelerator*>& ByReportedName() {
   static const auto* const index = [] {
     auto* out = new absl::flat_hash_map<std::string, const Accelerator*>;
@@ -157,7 +179,12 @@ const Accelerator* AcceleratorNamed(absl::string_view name) {
 }
 
 absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
-  if (const Accelerator* found = AcceleratorNamed(name); found != nullptr) return found;
+  const absl::string_view type = TypeOfResource(name);
+  if (const Accelerator* found = AcceleratorReportedAs(type); found != nullptr) return found;
+  const std::string family = ComparableName(WithoutVendor(type));
+  for (const ReportedName& row : kFamilies) {
+    if (family == row.reported) return AcceleratorNamed(row.name);
+  }
   return WithReason(
       absl::NotFoundError(UnknownNameMessage("accelerator", name, Names(), "docs/accelerators.md")),
       "GPU_UNKNOWN");
@@ -165,7 +192,7 @@ absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
 
 const Accelerator* AcceleratorReportedAs(absl::string_view reported) {
   if (const Accelerator* found = AcceleratorNamed(reported); found != nullptr) return found;
-  absl::ConsumePrefix(&reported, "NVIDIA ");
+  reported = WithoutVendor(reported);
   const auto& index = ByReportedName();
   const auto it = index.find(ComparableName(reported));
   return it == index.end() ? AcceleratorNamed(reported) : it->second;

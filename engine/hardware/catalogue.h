@@ -20,14 +20,17 @@ std::vector<const Accelerator*> AcceleratorsComputingIn(DataType type);
 // family's name alone ("h100") matches several, so it finds none.
 const Accelerator* AcceleratorNamed(absl::string_view name);
 
-// AcceleratorNamed() for a name from a user.
+// The accelerator that a user means by `name`: AcceleratorReportedAs(); a generic resource of Slurm
+// ("gpu:h100:8"); or a family's name whose members in SXM modules have one size of memory ("h100"
+// is h100-sxm, but "a100" is none: there are two).
 //
 // Errors: kNotFound with reason GPU_UNKNOWN; the message lists near names.
 absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name);
 
 // The catalogue's row of a device that reports itself as `reported` ("NVIDIA H100 80GB HBM3"): a
 // name or product name of the catalogue, with or without the vendor's name in front, or a known
-// driver name. Null for anything else: never the nearest.
+// driver name; so does Kubernetes' label nvidia.com/gpu.product. Null for anything else: never the
+// nearest.
 const Accelerator* AcceleratorReportedAs(absl::string_view reported);
 
 }  // namespace sextant

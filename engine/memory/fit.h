@@ -9,7 +9,9 @@
 
 namespace sextant {
 
-// The most memory of one device that a plan accepts; up to it every count of a plan fits an int64.
+// Memory of one device that a request may give. Less was meant in another unit than bytes; up to
+// the most, every count of a plan fits an int64.
+inline constexpr int64_t kMinDeviceMemoryBytes = int64_t{1} << 30;
 inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
 
 // Where a device's capacity comes from.

@@ -2,12 +2,46 @@
 
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/memory/ledger/framework_copies.h"
+#include "engine/base/near_names.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/run/layout_notes.h"
 
 namespace sextant {
 namespace {
+
+// Which of the catalogue's models and products the request's names were taken for.
+void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const auto add = [&out](absl::string_view field, absl::string_view given, absl::string_view taken,
+                          absl::string_view why) {
+    out.push_back(
+        {.kind = NoteKind::kNameTaken,
+         .text = absl::StrCat("\"", absl::CHexEscape(given), "\" is taken for ", taken, why, "."),
+         .fields = {std::string(field)}});
+  };
+  const absl::string_view model = run.model.preset;
+  if (!model.empty() && !IsNameOf(model, resolved.model_name)) {
+    add("model.preset", model, resolved.model_name, ", whose shape it has");
+  }
+  const auto& config = run.model.hugging_face_config;
+  if (config.has_value() && !config->wrapper.empty()) {
+    out.push_back(
+        {.kind = NoteKind::kTextModelAlone,
+         .text = absl::StrCat("The config.json is of a multimodal model: its text model (",
+                              config->wrapper, ") alone is counted, as where the rest is ",
+                              "not trained with it."),
+         .fields = {"model.hugging_face_config"}});
+  }
+  const absl::string_view device = run.cluster.device.accelerator;
+  if (!device.empty() && resolved.accelerator != nullptr &&
+      AcceleratorReportedAs(device) == nullptr) {
+    add("cluster.device.accelerator", device, resolved.accelerator->name,
+        absl::StrCat(" (", resolved.accelerator->product_name, "): write the name of another ",
+                     "where it is another product"));
+  }
+}
 
 void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const auto& facts = FactsOf(resolved.flops.convention);
@@ -60,103 +94,6 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
                  .fields = {"layout", "training.activation_bytes"}});
 }
 
-// Defaults of the framework that the user's run may not share.
-void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
-  const FrameworkTraits& traits = run.layout->framework.traits();
-  const PrecisionPolicy& precision = job.state.precision;
-  const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
-  if (defaulted && StorageBytes(precision.gradient_data_type) < 4) {
-    out.push_back(
-        {.kind = NoteKind::kNarrowGradients,
-         .text = absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
-                              ", as ", traits.title,
-                              " does by default: give training.precision.gradient_data_type = FP32 "
-                              "where they add up in fp32."),
-         .fields = {"training.precision.gradient_data_type"}});
-  }
-  if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
-    out.push_back({.kind = NoteKind::kDeferredReduction,
-                   .text = "Gradients add up unsharded and are reduced only after the last "
-                           "micro-batch, as PyTorch's pipelines do: give "
-                           "layout.framework.deferred_reduction = false to have each reduced.",
-                   .fields = {"layout.framework.deferred_reduction"}});
-  }
-  const bool stays = job.state.sharding.zero_stage == ZeroStage::kParameters &&
-                     !job.state.sharding.reshard_after_forward;
-  if (stays && !run.layout->reshard_after_forward.has_value()) {
-    out.push_back({.kind = NoteKind::kWeightsStayGathered,
-                   .text = "Gathered weights stay from one micro-batch to the next: give "
-                           "layout.sharding.reshard_after_forward = true to have them freed.",
-                   .fields = {"layout.sharding.reshard_after_forward"}});
-  }
-  if (CastsWeights(job)) {
-    out.push_back({.kind = NoteKind::kWeightsCast,
-                   .text = absl::StrCat(
-                       "Weights are cast to ", DataTypeName(job.batch.compute_data_type),
-                       " by torch.autocast, in one region around a step's micro-batches under a "
-                       "pipeline; it keeps the casts.")});
-  }
-}
-
-void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
-  if (framework.fragmentation_ratio.has_value() && framework.context_bytes.has_value() &&
-      framework.communicator_bytes.has_value()) {
-    return;
-  }
-  out.push_back(
-      {.kind = NoteKind::kReserveEstimated,
-       .text = "Fragmentation, the driver's context and collective libraries are "
-               "estimated, within the intervals of docs/memory.md: give "
-               "layout.framework.fragmentation_ratio, layout.framework.context_bytes and "
-               "layout.framework.communicator_bytes to have them exact.",
-       .fields = {"layout.framework.fragmentation_ratio", "layout.framework.context_bytes",
-                  "layout.framework.communicator_bytes"}});
-}
-
-void AboutPadding(const ArchitectureSpec& padded, const FrameworkTraits& traits, Notes& out) {
-  const int64_t size = padded.embedding.padded_vocabulary_size;
-  out.push_back({.kind = NoteKind::kVocabularyPadded,
-                 .text = absl::StrCat("A GPU's memory has a vocabulary padded to ", size,
-                                      " entries, as ", traits.title,
-                                      " pads it: give model.changes.vocabulary_multiple to pad it "
-                                      "otherwise."),
-                 .values = {{"padded_vocabulary_size", static_cast<double>(size)}},
-                 .fields = {"model.changes.vocabulary_multiple"}});
-}
-
-void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job,
-                 Notes& out) {
-  const RunLayout& layout = *run.layout;
-  if (!layout.global_batch_size.has_value()) {
-    const int64_t count = job.pipeline.micro_batch_count;
-    const int64_t ranks = job.state.sharding.data_parallel_size;
-    out.push_back(
-        {.kind = NoteKind::kBatchSizeChosen,
-         .text = absl::StrCat("A step has ", count, " micro-batches on each of ", ranks,
-                              " data parallel ranks, enough for the schedule to hold the most it "
-                              "ever does: give layout.global_batch_size to have fewer."),
-         .values = {{"micro_batch_count", static_cast<double>(count)},
-                    {"data_parallel_size", static_cast<double>(ranks)}},
-         .fields = {"layout.global_batch_size"}});
-  }
-  if (!layout.sequence_parallel.has_value() && job.batch.sequence_parallel) {
-    out.push_back({.kind = NoteKind::kSequenceParallelChosen,
-                   .text = "Norms and residuals are cut among tensor parallel ranks "
-                           "(layout.sequence_parallel).",
-                   .fields = {"layout.sequence_parallel"}});
-  }
-  out.push_back({.kind = NoteKind::kFrameworkBuffers,
-                 .text = absl::StrCat("Types of state, sharding, loss and buffers that the request "
-                                      "leaves open are those of ",
-                                      layout.framework.traits().title,
-                                      "; model state, activations, transients and buffers are "
-                                      "counted, one by one."),
-                 .fields = {"layout.framework.kind"}});
-  if (resolved.padded != nullptr) AboutPadding(*resolved.padded, layout.framework.traits(), out);
-  AboutFramework(run, job, out);
-  AboutEstimatedReserve(layout.framework, out);
-}
-
 // How much memory a device is taken to have, and by whom; nothing where the request says it.
 void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
   const DeviceCapacity& capacity = resolved.capacity;
@@ -184,7 +121,7 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
 
 void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   if (resolved.memory.has_value()) {
-    AboutLayout(run, resolved, resolved.memory->job(), out);
+    AppendLayoutNotes(run, resolved, resolved.memory->job(), out);
   } else {
     AboutEvenSharing(run, out);
   }
@@ -352,6 +289,7 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
 Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
   Notes out;
   out.reserve(12);
+  AboutNames(run, resolved, out);
   AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
   AboutTime(run, resolved, out);

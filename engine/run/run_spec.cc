@@ -42,6 +42,18 @@ void CheckDevices(const ClusterSpec& cluster, FieldViolations& violations) {
 }
 
 // Appends violations of the devices and of ranges.
+// A number that is too small was meant in another unit.
+void CheckDeviceMemory(int64_t bytes, FieldViolations& violations) {
+  if (bytes >= kMinDeviceMemoryBytes) {
+    violations.RequireRange("cluster", "device_memory_bytes", bytes, kMinDeviceMemoryBytes,
+                            kMaxDeviceMemoryBytes);
+    return;
+  }
+  violations.Add("cluster.device_memory_bytes",
+                 absl::StrCat("is ", bytes, ", and no device has less than ", kMinDeviceMemoryBytes,
+                              " (1 GiB): write bytes"));
+}
+
 void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
   CheckDevices(cluster, violations);
   violations.Require("cluster", "device_count", cluster.device_count, 1, kMaxDevices);
@@ -50,8 +62,7 @@ void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
                             {.low = 1, .high = kMaxPeak});
   }
   if (cluster.device_memory_bytes.has_value()) {
-    violations.RequireRange("cluster", "device_memory_bytes", *cluster.device_memory_bytes, 1,
-                            kMaxDeviceMemoryBytes);
+    CheckDeviceMemory(*cluster.device_memory_bytes, violations);
   }
   const auto line_rate = [&](absl::string_view field, absl::optional<double> value, double most) {
     if (value.has_value()) {

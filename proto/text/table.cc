@@ -33,11 +33,11 @@ std::vector<std::string> WordsOf(absl::string_view text) {
   return words;
 }
 
-// Cuts `line` to kTextWidth, without trailing blanks, and ends it.
-std::string EndLine(absl::string_view line) {
+// Cuts `line` to `width`, without trailing blanks, and ends it.
+std::string EndLine(absl::string_view line, size_t width = kTextWidth) {
   line = absl::StripTrailingAsciiWhitespace(line);
-  if (WidthOf(line) <= kTextWidth) return absl::StrCat(line, "\n");
-  return absl::StrCat(line.substr(0, PrefixBytes(line, kTextWidth - 3)), "...\n");
+  if (WidthOf(line) <= width) return absl::StrCat(line, "\n");
+  return absl::StrCat(line.substr(0, PrefixBytes(line, width - 3)), "...\n");
 }
 
 }  // namespace
@@ -51,22 +51,22 @@ size_t PrefixBytes(absl::string_view text, size_t width) {
   return bytes;
 }
 
-std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging) {
+std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging, size_t width) {
   const std::string margin(hanging, ' ');
   std::string out;
   std::string line(first);
   bool fresh = true;  // no word on this line yet
   const auto end_line = [&] {
-    out += EndLine(line);
+    out += EndLine(line, width);
     line = margin;
     fresh = true;
   };
   for (const std::string& unbroken : WordsOf(text)) {
     absl::string_view word = unbroken;
-    if (!fresh && WidthOf(line) + 1 + WidthOf(word) > kTextWidth) end_line();
+    if (!fresh && WidthOf(line) + 1 + WidthOf(word) > width) end_line();
     if (!fresh) line += ' ';
-    while (WidthOf(line) + WidthOf(word) > kTextWidth && WidthOf(line) < kTextWidth) {
-      const size_t bytes = PrefixBytes(word, kTextWidth - WidthOf(line));
+    while (WidthOf(line) + WidthOf(word) > width && WidthOf(line) < width) {
+      const size_t bytes = PrefixBytes(word, width - WidthOf(line));
       line.append(word.data(), bytes);
       word.remove_prefix(bytes);
       end_line();
@@ -74,7 +74,7 @@ std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging
     line.append(word.data(), word.size());
     fresh = false;
   }
-  return out + EndLine(line);
+  return out + EndLine(line, width);
 }
 
 void Table::AddRow(std::vector<std::string> cells) {

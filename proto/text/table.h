@@ -19,10 +19,11 @@ inline constexpr char kNoValue[] = "-";
 // The bytes of the first `width` characters of `text`; never splits a character.
 size_t PrefixBytes(absl::string_view text, size_t width);
 
-// `text` in lines of at most kTextWidth, each ended. The first starts with `first`, the others with
+// `text` in lines of at most `width`, each ended. The first starts with `first`, the others with
 // `hanging` blanks. Breaks at blanks, but not before a %; a word that is longer than a line is
 // broken inside.
-std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging);
+std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging,
+                 size_t width = kTextWidth);
 
 enum class Align { kLeft, kRight };
 

@@ -9,6 +9,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/count_model.h"
+#include "engine/model/presets/presets.h"
 #include "engine/operation/graph.h"
 #include "engine/tensor/number_format.h"
 #include "engine/tensor/rounding.h"
@@ -179,6 +180,25 @@ absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelRes
   return absl::OkStatus();
 }
 
+absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<const ModelPreset*> presets,
+                           ModelPresetsLike(request.pattern()));
+  for (const ModelPreset* preset : presets) {
+    SEXTANT_ASSIGN_OR_RETURN(const ArchitectureCount count,
+                             CountArchitecture(preset->architecture, preset->name));
+    v1::ListModelsResponse::Model* const out = response->add_models();
+    out->set_name(std::string(preset->name));
+    out->set_parameter_count(count.all.total);
+    out->set_active_parameter_count(count.all.active);
+    int64_t layers = 0;
+    for (const LayerKindCount& kind : count.by_layer_kind) layers += kind.layers;
+    out->set_layer_count(layers);
+    out->set_hidden_size(preset->architecture.hidden_size);
+    out->set_source(std::string(preset->source));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
@@ -191,7 +211,8 @@ AccountingService::AccountingService(Metrics& metrics, AccountingOptions options
       analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics,
                          options_.log_level),
       analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.log_level),
-      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.log_level) {}
+      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.log_level),
+      list_models_("sextant.v1.AccountingService/ListModels", metrics, options_.log_level) {}
 
 grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
@@ -267,6 +288,17 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
         }
       },
       AnswerCount);
+}
+
+grpc::ServerUnaryReactor* AccountingService::ListModels(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
+      UnaryCall(list_models_, context, request, response),
+      [this, context](const v1::ListModelsRequest&, auto then) {
+        PostCall(context, *options_.workers, std::move(then));
+      },
+      server::ListModels);
 }
 
 }  // namespace sextant::server

@@ -35,7 +35,8 @@ using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDa
                 v1::AccountingService::WithRawCallbackMethod_AnalyzeOperation<
                     v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<
                         v1::AccountingService::WithRawCallbackMethod_CountModel<
-                            v1::AccountingService::Service>>>>>>>;
+                            v1::AccountingService::WithRawCallbackMethod_ListModels<
+                                v1::AccountingService::Service>>>>>>>>;
 
 class AccountingService final : public RawAccountingService {
  public:
@@ -63,6 +64,9 @@ class AccountingService final : public RawAccountingService {
   grpc::ServerUnaryReactor* CountModel(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
 
  private:
   const AccountingOptions options_;
@@ -73,6 +77,7 @@ class AccountingService final : public RawAccountingService {
   Method analyze_operation_;
   Method analyze_graph_;
   Method count_model_;
+  Method list_models_;
 };
 
 }  // namespace sextant::server

@@ -19,7 +19,7 @@ using Kind = ConfigValue::Kind;
 
 constexpr size_t kMaxTextBytes = 65'536;  // 64 KiB
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kKeptDepth = 4;  // the top object is the first level; no family reads deeper
+constexpr size_t kKeptDepth = 5;  // the top object is the first level; no family reads deeper
 constexpr size_t kMaxFields = 1000;
 constexpr size_t kMaxParserWordBytes = 200;
 

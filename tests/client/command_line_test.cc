@@ -24,10 +24,10 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; write one of plan, search, compare, size-cluster, size-model, "
-       "allocate, memory, count, accelerators, devices, probe, "
+       "\"plann\" is no command; near: plan; write one of plan, search, compare, size-cluster, "
+       "size-model, allocate, memory, count, models, accelerators, devices, probe, "
        "calibration, rates, nodes, links, op, graph, tensor, tokens, dtype, version, completion"},
-      {{"plan", "--token=1"}, "--token=1"},
+      {{"plan", "--token=1"}, "has no flag --token; near: --token-count, --tokens"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
       {{"plan", "--tokens="}, "--token-count"},
@@ -85,7 +85,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"probe", "--matmul=1x2x3", "4x5x6"}, "4x5x6"},
       {{"op"}, "A subcommand is required"},
       {{"op", "matmull", "1x2x3"},
-       "\"matmull\" is no command; write one of matmul, batched-matmul"},
+       "\"matmull\" is no command; near: matmul; write one of matmul, batched-matmul"},
       {{"op", "matmul"}, "MxNxK is required"},
       {{"op", "matmul", "1x2x3"}, "--dtype is required"},
       {{"op", "matmul", "1x2", "--dtype=bf16"}, "\"1x2\" is not MxNxK"},
@@ -106,15 +106,15 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "einsum", "ab,bc->ac", "2x3", "3by4", "--dtype=bf16"}, "join sizes by x"},
       {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
       {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
-      {{"op", "host-copy", "1GiB", "--device=a10", "--launch-seconds=1"}, "--launch-seconds=1"},
+      {{"op", "host-copy", "1GiB", "--device=a10", "--launch-seconds=1"},
+       "sextant op host-copy has no flag --launch-seconds"},
       {{"graph"}, "FILE is required"},
       {{"graph", "/nonexistent/g.json"}, "cannot read \"/nonexistent/g.json\""},
       {{"count"}, "give the model in one way: a preset's name, a config.json or --architecture"},
       {{"count", "gpt2", "--architecture=/proc/self/status"}, "give the model in one way"},
       {{"count", "gpt2", "llama"}, "llama"},
       {{"count", "/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
-      {{"count", "config.jsn.json"}, "no preset has a / or .json in its name"},
-      {{"count", "someone/model"}, "cannot read \"someone/model\""},
+      {{"count", "config.jsn.json"}, "cannot read \"config.jsn.json\""},
       {{"count", "--architecture=/"}, "cannot read \"/\""},
       {{"count", "gpt2", "--sequence=8y"},
        "\"8y\" is not [COUNTx]LENGTH[:ENCODER_LENGTH], such as"},
@@ -140,7 +140,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"tokens"}, "COUNT is required"},
       {{"tokens", "5"}, "give one of --vocabulary and --bytes-per-id"},
       {{"tokens", "5", "--vocabulary=7", "--bytes-per-id=2"}, "give one of --vocabulary"},
-      {{"completion", "fish"}, "write one of bash|zsh"},
+      {{"completion", "tcsh"}, "write one of bash|zsh|fish"},
       {{"completion"}, "SHELL"},
   };
   for (const UsageCase& c : cases) {

@@ -216,7 +216,7 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
   EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"size-cluster\"|\"size-model\"|"
-                             "\"allocate\"|\"memory\"|\"count\"|"
+                             "\"allocate\"|\"memory\"|\"count\"|\"models\"|"
                              "\"accelerators\"|\"devices\"|\"probe\"|"
                              "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
                              "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));

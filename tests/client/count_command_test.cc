@@ -79,7 +79,7 @@ TEST(BuildCountRequest, SetsNothingThatWasNotGiven) {
 TEST(BuildCountRequest, FillsEveryField) {
   ExpectCountRequest({"mixtral-8x7b",
                       "--sequence=4096",
-                      "--sequence-length=8x2K",
+                      "--sequence-length=8x2Ki",
                       "--sequence=2x512:64",
                       "--sequence",
                       "7:9",
@@ -105,7 +105,7 @@ TEST(BuildCountRequest, FillsEveryField) {
             "adapters": {"rank": 16, "targets": ["attention.query", "attention.value"]},
             "base_frozen": true, "frozen_components": ["norm", "bias", "router"],
             "frozen_layer_count": 3}},
-          "step": {"sequences": [{"length": 4096}, {"count": 8, "length": 2000},
+          "step": {"sequences": [{"length": 4096}, {"count": 8, "length": 2048},
               {"count": 2, "length": 512, "encoder_length": 64},
               {"length": 7, "encoder_length": 9}],
             "recompute": "RECOMPUTE_POLICY_FULL", "expert_capacity_factor": 1.25},

@@ -204,7 +204,7 @@ TEST(FrontSection, IsNarrowForAnyValues) {
 }
 
 TEST(FrontSection, IsForSearchesAlone) {
-  EXPECT_THAT(LayoutsText(SampleFront()), HasSubstr("Time against memory"));
+  EXPECT_THAT(LayoutsText(SampleFront(), absl::UnixEpoch()), HasSubstr("Time against memory"));
   v1::PlanRunResponse response = SampleOfStep();
   *response.mutable_plan()->mutable_search() = SampleFront().search();
   EXPECT_THAT(PlanText(response, absl::UnixEpoch()), Not(HasSubstr("Time against memory")));

@@ -152,7 +152,7 @@ TEST(MeasuredPlan, SaysHowOldItsRatesAre) {
         *response = SampleMeasuredPlan();
         return grpc::Status::OK;
       });
-  const Ran ran = RunWith({"plan", "toy", "--device=host", "--address", server.address()});
+  const Ran ran = RunWith({"plan", "-v", "toy", "--device=host", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("2025-11-21 12:00:00 UTC, 24.0 hours ago"));
 }

@@ -61,7 +61,7 @@ void ExpectMemoryRequest(const std::vector<std::string>& args, const std::string
 TEST(MemoryCommand, SendsEveryKindOfFlag) {
   ExpectMemoryRequest({"llama-3.1-70b",
                        "--tokens=1B",
-                       "--sequence-length=8K",
+                       "--sequence-length=8Ki",
                        "--accelerator=h100-sxm",
                        "--devices=64",
                        "--tp=8",
@@ -105,7 +105,7 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
                        "--require-activations",
                        "--ledger"},
                       R"json({"model": {"preset": "llama-3.1-70b"},
-      "training": {"token_count": 1000000000, "sequence_length": 8000},
+      "training": {"token_count": 1000000000, "sequence_length": 8192},
       "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 64},
       "options": {"include_ledger": true, "fits_chance": 0.95, "does_not_fit_chance": 0.2,
         "require_activations": true},

@@ -207,9 +207,26 @@ TEST(ParseSeconds, RefusesWhatHasNoUnit) {
   }
 }
 
-TEST(Sizes, AreReadAsCounts) {
+// 8K is 8,000 to a physicist and 8,192 to a GPU.
+TEST(ParseLength, RefusesWhatCouldMeanTwoNumbers) {
+  EXPECT_EQ(*ParseLength("8192"), 8192);
+  EXPECT_EQ(*ParseLength("8Ki"), 8192);
+  EXPECT_EQ(*ParseLength("1Mi"), 1'048'576);
+  EXPECT_EQ(*ParseLength("0.5Ki"), 512);
+  EXPECT_EQ(*ParseLength("8e3"), 8000);
+  EXPECT_EQ(*ParseLength("-1"), -1);  // for the server to refuse
+  EXPECT_THAT(
+      std::string(ParseLength("8K").status().message()),
+      HasSubstr("\"8K\" could mean 8000 or 8192: write one of them, or 8Ki for the second"));
+  EXPECT_THAT(std::string(ParseLength("4m").status().message()), HasSubstr("4000000 or 4194304"));
+  for (const char* text : {"", "K", "8B", "1T", "8k i", "8KiB", "0.3Ki", "nan", "1e30K"}) {
+    EXPECT_FALSE(ParseLength(text).ok()) << text;
+  }
+}
+
+TEST(Sizes, AreReadAsLengths) {
   EXPECT_THAT(*ParseSizes("4x8x64"), ElementsAre(4, 8, 64));
-  EXPECT_THAT(*ParseSizes("16K"), ElementsAre(16000));
+  EXPECT_THAT(*ParseSizes("16Ki"), ElementsAre(16384));
   EXPECT_THAT(*ParseSizes("1e3x2"), ElementsAre(1000, 2));
   EXPECT_THAT(*ParseSizes("0x-1"), ElementsAre(0, -1));  // for the server to refuse
   EXPECT_THAT(*ParseSizes("9223372036854775807"), ElementsAre(INT64_MAX));

@@ -1,3 +1,5 @@
+#include "client/command/plan_request.h"
+
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -11,7 +13,6 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "client/command/plan_command.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_split.h"
+#include "client/report/plan_head.h"
 #include "client/report/plan_text.h"
+#include "client/report/text.h"
+#include "tests/client/sample_calibration.h"
 #include "tests/client/sample_plan.h"
 
 namespace sextant::client {
@@ -14,10 +18,13 @@ const absl::Time kReadAt = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 
 
 constexpr char kGoldenInBrief[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
-  counts  model state; no activations; divided over all devices
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
-  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
+  counts  model state; no activations; divided over all devices
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
+  run     83 device-hours, 166.67 USD, 58.33 kWh, by the textbook
+  rates   datasheet: peak flops; request: device power watts
+  warning Activations are not counted, so the run may need much more memory: give layout to have
+          them counted, or --activation-bytes.
 
 Model
   total          1,000,000,000  parameters
@@ -56,6 +63,31 @@ TEST(PlanText, OfABasicViewIsShort) {
   // The fewest devices are of the full view.
   EXPECT_THAT(PlanText(BasicView(SampleThatDoesNotFit()), kReadAt),
               HasSubstr(": short by 5.59 GiB\n"));
+}
+
+// At most 20 lines of 80 columns, or fewer of more.
+TEST(BriefPlan, FitsATerminal) {
+  const v1::Plan plan = SampleMeasuredPlan().plan();
+  for (const size_t width : {40u, 80u, 120u, 160u}) {
+    const std::string text = BriefPlan(plan, kReadAt, width);
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    EXPECT_LE(lines.size(), width < 80 ? 40u : 20u) << text;
+    for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
+    EXPECT_THAT(lines.back(), HasSubstr("--output=json"));
+  }
+}
+
+TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {
+  v1::Plan plan = SampleMeasuredPlan().plan();
+  bool found = false;
+  for (v1::RateUsed& rate : *plan.mutable_rates()) {
+    if (!rate.has_measured_time()) continue;
+    rate.set_stable(false);
+    rate.mutable_measured_time()->set_seconds(absl::ToUnixSeconds(kReadAt - absl::Hours(12 * 24)));
+    found = true;
+  }
+  ASSERT_TRUE(found);
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 160), HasSubstr("12.0 days ago, unstable"));
 }
 
 }  // namespace

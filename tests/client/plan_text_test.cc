@@ -24,10 +24,13 @@ const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:
 // Hours: 15000 / 3600 = 4.1667, 37500 / 3600 = 10.4167. kWh: 8.4e7 / 3.6e6 = 23.33.
 constexpr char kGolden[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
-  counts  model state; no activations; divided over all devices
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
-  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
+  counts  model state; no activations; divided over all devices
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
+  run     83 device-hours, 166.67 USD, 58.33 kWh, by the textbook
+  rates   datasheet: peak flops; request: device power watts
+  warning Activations are not counted, so the run may need much more memory: give layout to have
+          them counted, or --activation-bytes.
 
 Model
   total              1,000,000,000  parameters
@@ -99,9 +102,8 @@ TEST(PlanText, CountsTheRequestsActivations) {
   const std::string text = PlanText(SampleResponse(), kNow);
   EXPECT_THAT(text, StartsWith(R"(FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, )"
                                R"(8 x h100-sxm
-  counts  model state and the request's activations; divided over all devices
   memory  2.79 GiB needed, 74.51 GiB usable per device: headroom 71.71 GiB
-  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
+  counts  model state and the request's activations; divided over all devices
 )"));
   EXPECT_THAT(text, HasSubstr(R"(
   model state                                14.90 GiB
@@ -154,7 +156,6 @@ TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
       PlanText(response, kNow),
       StartsWith(
           "DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 1 x h100-sxm\n"
-          "  counts  model state; no activations; divided over all devices\n"
           "  memory  14.90 GiB needed, 9.31 GiB usable per device: short by 5.59 GiB; "
           "takes 2 devices\n"));
 }
@@ -183,7 +184,10 @@ TEST(PlanText, PutsAPredictionFirst) {
   const std::string text = PlanText(SampleOfStep(), kNow);
   EXPECT_THAT(text, HasSubstr("\n  time    2.31 days predicted (2.08 to 2.78); a step takes 10.0 s "
                               "(9.00 to 12.0), 7.5 % MFU; at\n"
-                              "          least 4.17 hours (lower bound)\n\nOne step: 10.0 s "));
+                              "          least 4.17 hours (lower bound)\n"
+                              "  run     "));
+  EXPECT_THAT(text, HasSubstr("444 device-hours, 888.89 USD, 311.11 kWh\n"));
+  EXPECT_THAT(text, HasSubstr("\n\nOne step: 10.0 s "));
   EXPECT_THAT(text, HasSubstr(R"(
                         predicted         lower bound  textbook estimate
   MFU                      7.50 %            100.00 %            40.00 %

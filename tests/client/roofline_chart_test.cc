@@ -205,6 +205,28 @@ TEST(RooflinePlot, DrawsTheRoof) {
   }
 }
 
+// 2e9 FLOP predicted in 4 ms, 3.2 to 5 ms.
+TEST(RooflineChartOf, HasThePredictedPointWithItsInterval) {
+  v1::AnalyzeOperationResponse response = SampleOperation();
+  v1::Interval& duration =
+      *response.mutable_time()->mutable_predicted_forward()->mutable_duration_seconds();
+  const double roof = response.time().forward().total_seconds();
+  duration.set_low(roof * 1.25);
+  duration.set_expected(roof * 1.6);
+  duration.set_high(roof * 2);
+  const auto before = RooflineChartOf(SampleOperation());
+  const auto chart = RooflineChartOf(response);
+  ASSERT_TRUE(before.ok() && chart.ok());
+  const double most = before->points[0].flops_per_second;
+  const ChartPoint& point = chart->points[0];
+  EXPECT_DOUBLE_EQ(point.flops_per_second, most / 1.6);
+  ASSERT_TRUE(point.flops_per_second_range.has_value());
+  EXPECT_DOUBLE_EQ(point.flops_per_second_range->low, most / 2);
+  EXPECT_DOUBLE_EQ(point.flops_per_second_range->high, most / 1.25);
+  EXPECT_FALSE(before->points[0].flops_per_second_range.has_value());
+  EXPECT_THAT(RooflinePlot(*chart), HasSubstr("predicted, "));
+}
+
 TEST(RooflinePlot, NamesEverythingWithItsUnit) {
   const std::string plot = RooflinePlot(SampleChart());
   EXPECT_THAT(plot,
@@ -212,10 +234,11 @@ TEST(RooflinePlot, NamesEverythingWithItsUnit) {
   EXPECT_THAT(plot, HasSubstr("\n  FLOP/s\n"));
   EXPECT_THAT(plot, HasSubstr("  arithmetic intensity, FLOP/byte"));
   EXPECT_THAT(plot, HasSubstr("^ ridge 100.00 FLOP/byte\n"));
-  EXPECT_THAT(plot, HasSubstr("  F  forward   200.00 FLOP/byte  800.00 GFLOP/s   2.50 ms\n"
-                              "  U  unfused    20.00 FLOP/byte  200.00 GFLOP/s  10.00 ms\n"
-                              "  B  backward  200.00 FLOP/byte  800.00 GFLOP/s   5.00 ms\n"
-                              "  A  achieved  200.00 FLOP/byte  500.00 GFLOP/s   4.00 ms\n"));
+  EXPECT_THAT(plot,
+              HasSubstr("  F  forward   200.00 FLOP/byte  800.00 GFLOP/s   2.50 ms  at most\n"
+                        "  U  unfused    20.00 FLOP/byte  200.00 GFLOP/s  10.00 ms  at most\n"
+                        "  B  backward  200.00 FLOP/byte  800.00 GFLOP/s   5.00 ms  at most\n"
+                        "  A  achieved  200.00 FLOP/byte  500.00 GFLOP/s   4.00 ms  measured\n"));
   EXPECT_THAT(plot, HasSubstr("  roofs: memory 10.00 GB/s (the slope), matrix products 1.00 "
                               "TFLOP/s, other arithmetic 100.00\n    GFLOP/s\n"));
   EXPECT_THAT(plot, HasSubstr("1 T ┤"));

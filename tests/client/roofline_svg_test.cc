@@ -23,9 +23,10 @@ TEST(RooflineSvg, NamesEverythingWithItsUnit) {
        {">matmul of a [1000, 2000], b [2000, 500] in bf16 on toy<",
         ">arithmetic intensity (FLOP/byte)<", ">attained (FLOP/s)<", ">memory 10.00 GB/s<",
         ">matrix products 1.00 TFLOP/s<", ">other arithmetic 100.00 GFLOP/s<",
-        ">ridge 100.00 FLOP/byte<", ">forward: 200.00 FLOP/byte, 800.00 GFLOP/s, 2.50 ms<",
-        ">unfused: 20.00 FLOP/byte, 200.00 GFLOP/s, 10.00 ms<",
-        ">achieved: 200.00 FLOP/byte, 500.00 GFLOP/s, 4.00 ms<", ">100 G<", ">1 T<", ">10<",
+        ">ridge 100.00 FLOP/byte<", ">forward: 200.00 FLOP/byte, 800.00 GFLOP/s, 2.50 ms, at most<",
+        ">unfused: 20.00 FLOP/byte, 200.00 GFLOP/s, 10.00 ms, at most<",
+        ">achieved: 200.00 FLOP/byte, 500.00 GFLOP/s, 4.00 ms, measured<", ">100 G<", ">1 T<",
+        ">10<",
         // The sources of the rates.
         "datasheet, sheet &lt;A &amp; B&gt;<", ">memory 10.00 GB/s: request<"}) {
     EXPECT_THAT(svg, HasSubstr(text));

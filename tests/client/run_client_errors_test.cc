@@ -51,7 +51,7 @@ TEST(PlanError, NamesTheFieldAtFault) {
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err,
             "sextant: INVALID_ARGUMENT (FIELD_INVALID): correct 1 field\n"
-            "  cluster.device_count: must be at least 1\n");
+            "  --devices: must be at least 1\n");
 }
 
 TEST(PlanError, SaysThatTargetsWereDefaults) {

@@ -91,8 +91,7 @@ TEST(Plan, ThatDoesNotFitIsAnAnswerOfItsOwn) {
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(
       ran.out,
-      StartsWith(
-          "DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm\n"));
+      StartsWith("DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x\n"));
   EXPECT_EQ(ran.err, "");
 }
 

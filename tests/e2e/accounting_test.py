@@ -147,7 +147,7 @@ def check_model_flops(server):
         # All but the output head once more.
         recompute = 2 * (matrices - VOCABULARY * HIDDEN) + attention * positions / 3
         assert math.isclose(masked["passes"]["recompute"], recompute, rel_tol=1e-12), masked
-    out = text_of(server, "count", "llama-3-70b", "--sequence=8K", "--conventions", "--kaplan")
+    out = text_of(server, "count", "llama-3-70b", "--sequence=8192", "--conventions", "--kaplan")
     for convention in ("six-n-total", "palm-2022", "megatron-causal", "exact-causal"):
         assert convention in out, out
 

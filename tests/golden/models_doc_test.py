@@ -11,7 +11,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HEAD = """# Model presets
 
 Names are compared without regard to case, blanks, dashes and underscores; a separator between two
-digits counts ("opt-1.3b" is not "opt-13b"). Written by `tests/golden/models_doc_test.py --write`
+digits counts ("opt-1.3b" is not "opt-13b"). Hugging Face's ids and Ollama's tags are known too
+(`meta-llama/Llama-3.1-70B-Instruct`, `llama3.1:70b`): the organisation, words for a stage of
+training (base, chat, instruct, it, pt, hf) and the date of release are passed over, since they
+change no shape, and the plan says which preset it took. `sextant models WORD...` lists them.
+
+Written by `tests/golden/models_doc_test.py --write`
 from `tests/golden/model_presets.csv`, against which a test counts every preset, to the integer.
 A preset is what its model's published config.json says, sliding windows included; its comment in
 `engine/model/presets/presets_*.cc` says where that was read. A model that is not here can be given

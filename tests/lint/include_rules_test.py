@@ -31,7 +31,8 @@ ALLOWED = {
                "httplib.h", "unistd.h", "limits.h", "dlfcn.h", "poll.h", "fcntl.h", "spawn.h",
                "sys/"],
     "client": ["absl/", "client/", "proto/text/", "sextant/v1/", "google/rpc/", "google/protobuf/",
-               "grpc/", "grpcpp/", "CLI/", "nlohmann/", "toml++/", "unistd.h", "sys/"],
+               "grpc/", "grpcpp/", "CLI/", "nlohmann/", "toml++/", "unistd.h", "sys/",
+               "arpa/inet.h", "fcntl.h", "netinet/in.h", "poll.h", "signal.h"],
     # Of the API the messages that it speaks of; its libraries are linked into one static file.
     "gpu_probe": ["absl/", "engine/base/", "gpu_probe/", "proto/check/", "proto/matmul_kind.h",
                   "proto/text/", "google/protobuf/", "CLI/",

@@ -99,6 +99,10 @@ constexpr struct {
     SEXTANT_KIND(kBudgetExceeded),
     SEXTANT_KIND(kSlowestDevice),
     SEXTANT_KIND(kPowerMeasured),
+    SEXTANT_KIND(kTensorAcrossServers),
+    SEXTANT_KIND(kFewMicroBatches),
+    SEXTANT_KIND(kNameTaken),
+    SEXTANT_KIND(kTextModelAlone),
 };
 #undef SEXTANT_KIND
 

@@ -158,6 +158,23 @@ TEST_F(CountModelServiceTest, RefusesWhatHasNoShape) {
   EXPECT_THAT(status.error_message(), HasSubstr("llama-2-7b"));
 }
 
+TEST_F(CountModelServiceTest, ListsModelsByWordsOfTheirNames) {
+  constexpr char kListModels[] = "AccountingService/ListModels";
+  const json all = Ask(server_, kListModels, json::object());
+  EXPECT_GT(all["models"].size(), 100u);
+  const json some = Ask(server_, kListModels, {{"pattern", "LLAMA 3.1 70b"}});
+  ASSERT_EQ(some["models"].size(), 1u);
+  EXPECT_EQ(some["models"][0]["name"], "llama-3.1-70b");
+  EXPECT_EQ(NumberAt(some, "/models/0/parameter_count"), 70'553'706'496);
+  EXPECT_EQ(NumberAt(some, "/models/0/layer_count"), 80);
+  EXPECT_EQ(NumberAt(some, "/models/0/hidden_size"), 8192);
+  const json mixture = Ask(server_, kListModels, {{"pattern", "mixtral-8x7b-v0.1"}});
+  EXPECT_EQ(NumberAt(mixture, "/models/0/active_parameter_count"), 12'879'925'248);
+  json none;
+  const grpc::Status status = CallJson(server_, kListModels, {{"pattern", "lama-9"}}, &none);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 struct CountFault {
   const char* pointer;  // into the request
   json value;

@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"StateSpace", R"({"model_type": "mamba2"})", "model_type", "state-space"},
         RefusedCase{"Encoder", R"({"model_type": "roberta"})", "model_type", "encoder"},
         RefusedCase{"Wrapper", R"({"model_type": "gemma3", "text_config": {"hidden_size": 8}})",
-                    "text_config", "makes \"gemma3\" a multimodal model"},
+                    "text_config.model_type", "is required"},
         RefusedCase{"Multimodal", R"({"model_type": "llava"})", "model_type", "multimodal"},
         RefusedCase{"UnknownArchitecture", R"({"architectures": ["BartModel"]})", "architectures",
                     "architecture \"BartModel\" is not known; all: docs/config_json.md"},
@@ -230,6 +230,22 @@ INSTANTIATE_TEST_SUITE_P(
                     "num_attention_heads": 4, "head_dim": 8})",
                     "head_dim", "make 2 of it"}),
     kName);
+
+TEST(HuggingFaceConfig, ReadsTheTextModelOfAMultimodalOne) {
+  const auto wrapped = ReadHuggingFaceConfig(absl::StrCat(
+      R"({"model_type": "llava", "vision_config": {"hidden_size": 1}, "text_config": )", kLlama,
+      "}"));
+  ASSERT_THAT(wrapped, IsOk());
+  EXPECT_EQ(wrapped->wrapper, "text_config");
+  EXPECT_THAT(wrapped->ignored_fields,
+              ElementsAre("text_config.eos_token_id", "text_config.rope_scaling", "model_type",
+                          "vision_config"));
+  const auto alone = ReadHuggingFaceConfig(kLlama);
+  ASSERT_THAT(alone, IsOk());
+  EXPECT_EQ(alone->wrapper, "");
+  EXPECT_EQ(CountArchitecture(wrapped->architecture, "m")->all.total,
+            CountArchitecture(alone->architecture, "m")->all.total);
+}
 
 TEST(HuggingFaceConfig, PassesOverRatesAndZeros) {
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{

@@ -113,7 +113,7 @@ TermArray NonnegativeLeastSquares(const NormalEquations& equations) {
   return x;
 }
 
-double ErrorOf(const TermArray& row, const TermArray& x) {
+double ResidualOf(const TermArray& row, const TermArray& x) {
   double sum = -1;
   for (int i = 0; i < kMaxTerms; ++i) sum += row[i] * x[i];
   return std::abs(sum);
@@ -135,7 +135,7 @@ TermArray NonnegativeFit(absl::Span<const TermArray> rows) {
   for (int round = 0; round < kRounds; ++round) {
     costs = NonnegativeLeastSquares(NormalEquationsOf(scaled, weights));
     for (size_t r = 0; r < scaled.size(); ++r) {
-      weights[r] = 1 / std::max(ErrorOf(scaled[r], costs), kSmallError);
+      weights[r] = 1 / std::max(ResidualOf(scaled[r], costs), kSmallError);
     }
   }
   for (int i = 0; i < kMaxTerms; ++i) costs[i] = scale[i] > 0 ? costs[i] / scale[i] : 0;

@@ -28,7 +28,7 @@ constexpr char kEncoder[] = "a model with an encoder, which is not supported yet
 constexpr char kVision[] = "a vision model, which is not supported yet";
 
 constexpr char kMultimodal[] =
-    "a multimodal model, which is not supported yet; its text_config, sent alone, may be";
+    "a multimodal model without a text_config, which alone is counted of one";
 
 // The unsupported models that users ask for most.
 constexpr Unsupported kUnsupported[] = {
@@ -215,7 +215,7 @@ ArchitectureSpec ReadDecoder(const Family& family, ConfigReader& config) {
   return out;
 }
 
-// Models that wrap a text model: the relevant fields are inside.
+// Fields of multimodal models that hold their text model's config.
 constexpr absl::string_view kWrappers[] = {"text_config", "llm_config", "language_config"};
 using Architectures = absl::optional<std::vector<std::string>>;
 
@@ -242,19 +242,6 @@ const Family* FamilyByModelType(ConfigReader& config, const ConfigValue& model_t
   return family;
 }
 
-// Rejects a config that wraps a text model's; returns true for it.
-bool IsWrapper(ConfigReader& config, const ConfigValue* model_type) {
-  for (const absl::string_view wrapper : kWrappers) {
-    if (config.Find(wrapper) == nullptr) continue;
-    config.Refuse(wrapper,
-                  absl::StrCat("makes ", model_type == nullptr ? "it" : Quoted(*model_type),
-                               " a multimodal model, which is not supported yet; the text "
-                               "model's own config, sent alone, may be"));
-    return true;
-  }
-  return false;
-}
-
 // Other classes of a family have parameters that are not counted here.
 void CheckArchitectures(const Family& family, const std::vector<std::string>& architectures,
                         ConfigReader& config) {
@@ -270,7 +257,6 @@ void CheckArchitectures(const Family& family, const std::vector<std::string>& ar
 // The family of the config; null, with a violation, where there is none.
 const Family* ReadFamily(ConfigReader& config) {
   const ConfigValue* model_type = config.Find("model_type");
-  if (IsWrapper(config, model_type)) return nullptr;
   const Architectures architectures = config.Texts("architectures");
   const Family* family = model_type == nullptr ? FamilyByArchitecture(config, architectures)
                                                : FamilyByModelType(config, *model_type);
@@ -280,9 +266,14 @@ const Family* ReadFamily(ConfigReader& config) {
   return family;
 }
 
-}  // namespace
+ConfigFields MembersOf(const ConfigValue& object) {
+  ConfigFields out;
+  for (const ConfigValue& member : object.elements) out.emplace(member.name, member);
+  return out;
+}
 
-absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path) {
+// Reads a model that wraps no other.
+absl::StatusOr<HuggingFaceModel> ReadModel(const ConfigFields& fields, absl::string_view path) {
   FieldViolations violations;
   ConfigReader config(fields, path, violations);
   const Family* family = ReadFamily(config);
@@ -298,6 +289,24 @@ absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::st
   SEXTANT_RETURN_IF_ERROR(CountArchitecture(out.architecture, path).status());
   out.ignored_fields = IgnoredFields(config);
   return out;
+}
+
+}  // namespace
+
+absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path) {
+  for (const absl::string_view wrapper : kWrappers) {
+    const auto text_model = fields.find(wrapper);
+    if (text_model == fields.end() || text_model->second.kind != Kind::kObject) continue;
+    SEXTANT_ASSIGN_OR_RETURN(HuggingFaceModel out,
+                             ReadModel(MembersOf(text_model->second), FieldPath(path, wrapper)));
+    out.wrapper = wrapper;
+    for (std::string& ignored : out.ignored_fields) ignored = FieldPath(wrapper, ignored);
+    for (const auto& [name, value] : fields) {
+      if (name != wrapper) out.ignored_fields.push_back(Clip(name, kMaxQuotedBytes));
+    }
+    return out;
+  }
+  return ReadModel(fields, path);
 }
 
 }  // namespace sextant

@@ -16,6 +16,9 @@ struct HuggingFaceModel {
   absl::string_view model_type;  // a family's name, static: "llama"
   ArchitectureSpec architecture = {};
   std::vector<std::string> ignored_fields = {};  // unread fields, by name
+  // The field that holds it ("text_config"), where the config is a multimodal model's, of which the
+  // text model alone is read; empty: it is the whole model.
+  absl::string_view wrapper = "";
 };
 
 // Reads the model that `fields` at `path` describe: one of the families of docs/config_json.md,

@@ -3,8 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/near_names.h"
 #include "engine/base/reason.h"
 #include "engine/model/config/read_config.h"
@@ -12,6 +17,8 @@
 
 namespace sextant {
 namespace {
+
+constexpr size_t kMaxNameBytes = 200;
 
 using Index = absl::flat_hash_map<std::string, const ModelPreset*>;
 
@@ -24,6 +31,56 @@ const Index& IndexByComparableName() {
     return out;
   }();
   return *index;
+}
+
+struct Repository {
+  absl::string_view name;  // ComparableName() of what is left of a repository's name
+  absl::string_view preset;
+};
+
+// Repositories of Hugging Face whose names, without the words that ShapeName() drops, are not the
+// preset's. Source: the organisations' lists of models, from memory.
+constexpr Repository kRepositories[] = {
+    {"bloom", "bloom-176b"},
+    {"c4aicommandrv01", "command-r"},
+    {"c4aicommandrplus", "command-r-plus"},
+    {"gptj6b", "gpt-j-6b"},
+    {"llama4maverick17b128e", "llama-4-maverick"},
+    {"llama4scout17b16e", "llama-4-scout"},
+    {"mistrallarge", "mistral-large-2"},
+    {"mistralnemo", "mistral-nemo-12b"},
+    {"phi3medium4k", "phi-3-medium"},
+    {"qwen1.5moea2.7b", "qwen1.5-moe-a2.7b"},
+    {"tinyllama1.1bv1.0", "tinyllama-1.1b"},
+};
+
+bool IsReleaseDate(absl::string_view word) {
+  return word.size() == 4 && absl::c_all_of(word, absl::ascii_isdigit);
+}
+
+// `name` without its organisation and the words that don't change a shape; comparable.
+std::string ShapeName(absl::string_view name) {
+  constexpr absl::string_view kDropped[] = {"base", "chat",     "deduped", "hf",
+                                            "it",   "instruct", "meta",    "pt"};
+  std::vector<std::string> kept;
+  for (const absl::string_view word :
+       absl::StrSplit(name, absl::ByAnyChar("-_: "), absl::SkipEmpty())) {
+    const std::string lower = absl::AsciiStrToLower(word);
+    if (!absl::c_linear_search(kDropped, lower) && !IsReleaseDate(lower)) kept.push_back(lower);
+  }
+  return ComparableName(absl::StrJoin(kept, "-"));
+}
+
+const ModelPreset* FindComparable(absl::string_view name) {
+  const auto found = IndexByComparableName().find(name);
+  return found == IndexByComparableName().end() ? nullptr : found->second;
+}
+
+const ModelPreset* FindRepository(absl::string_view name) {
+  const std::string shape = ShapeName(name);
+  const auto row =
+      absl::c_find_if(kRepositories, [&shape](const Repository& r) { return r.name == shape; });
+  return FindComparable(row == std::end(kRepositories) ? shape : ComparableName(row->preset));
 }
 
 absl::Status UnknownModel(absl::string_view name) {
@@ -70,10 +127,29 @@ const std::vector<ModelPreset>& ModelPresets() {
 }
 
 absl::StatusOr<const ModelPreset*> FindModelPreset(absl::string_view name) {
-  const Index& index = IndexByComparableName();
-  const auto found = index.find(ComparableName(name));
-  return found != index.end() ? absl::StatusOr<const ModelPreset*>(found->second)
-                              : UnknownModel(name);
+  if (const ModelPreset* found = FindComparable(ComparableName(name))) return found;
+  absl::string_view model = name.substr(0, kMaxNameBytes);
+  model.remove_prefix(model.rfind('/') + 1);  // npos + 1 is 0
+  if (const ModelPreset* found = FindComparable(ComparableName(model))) return found;
+  if (const ModelPreset* found = FindRepository(model)) return found;
+  return UnknownModel(name);
+}
+
+absl::StatusOr<std::vector<const ModelPreset*>> ModelPresetsLike(absl::string_view pattern) {
+  std::vector<std::string> words;
+  for (const absl::string_view word :
+       absl::StrSplit(pattern.substr(0, kMaxNameBytes), ' ', absl::SkipWhitespace())) {
+    words.push_back(ComparableName(word));
+  }
+  std::vector<const ModelPreset*> out;
+  for (const ModelPreset& preset : ModelPresets()) {
+    const std::string name = ComparableName(preset.name);
+    const bool matches = absl::c_all_of(
+        words, [&name](const std::string& word) { return absl::StrContains(name, word); });
+    if (matches) out.push_back(&preset);
+  }
+  if (out.empty()) return UnknownModel(pattern);
+  return out;
 }
 
 }  // namespace sextant

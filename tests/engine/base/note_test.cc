@@ -24,6 +24,8 @@ TEST(SubjectOf, IsThatOfTheKindsGroup) {
   EXPECT_EQ(SubjectOf(NoteKind::kDeadlineMissed), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kBudgetExceeded), NoteSubject::kEconomics);
   EXPECT_EQ(SubjectOf(NoteKind::kPowerMeasured), NoteSubject::kEconomics);
+  EXPECT_EQ(SubjectOf(NoteKind::kFewMicroBatches), NoteSubject::kTime);
+  EXPECT_EQ(SubjectOf(NoteKind::kNameTaken), NoteSubject::kArithmetic);
 }
 
 // Those that note.proto calls a warning.
@@ -38,7 +40,9 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
                                     NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown,
                                     NoteKind::kOperationsNotTimed, NoteKind::kHostBound,
                                     NoteKind::kStepNotPredicted, NoteKind::kDeadlineMissed,
-                                    NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice));
+                                    NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice,
+                                    NoteKind::kTensorAcrossServers, NoteKind::kFewMicroBatches,
+                                    NoteKind::kTextModelAlone));
 }
 
 }  // namespace

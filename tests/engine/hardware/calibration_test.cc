@@ -5,7 +5,7 @@
 namespace sextant {
 namespace {
 
-MeasuredMatmul Matmul(double flops_per_second, bool stable = true, bool sustained = false) {
+MeasuredMatmul ProductAt(double flops_per_second, bool stable = true, bool sustained = false) {
   return {.data_type = DataType::kBf16,
           .m = 1024,
           .n = 2048,
@@ -27,17 +27,17 @@ double RateKept(std::initializer_list<MeasuredMatmul> matmuls) {
 
 TEST(DeviceCalibration, KeepsTheRateThatSaysMost) {
   EXPECT_EQ(RateKept({}), 0);
-  EXPECT_EQ(RateKept({Matmul(3), Matmul(5), Matmul(4)}), 5);  // the best of the grid
+  EXPECT_EQ(RateKept({ProductAt(3), ProductAt(5), ProductAt(4)}), 5);  // the best of the grid
   // Stable before one that is not and at most a ninth faster, in any order; unstable rather
   // than none, or than a much slower one.
-  EXPECT_EQ(RateKept({Matmul(100, false), Matmul(91), Matmul(99, false)}), 91);
-  EXPECT_EQ(RateKept({Matmul(91), Matmul(99, false), Matmul(100, false)}), 91);
-  EXPECT_EQ(RateKept({Matmul(100, false), Matmul(89), Matmul(80, false)}), 100);
-  EXPECT_EQ(RateKept({Matmul(89), Matmul(80, false), Matmul(100, false)}), 100);
-  EXPECT_EQ(RateKept({Matmul(8, false), Matmul(9, false)}), 9);
+  EXPECT_EQ(RateKept({ProductAt(100, false), ProductAt(91), ProductAt(99, false)}), 91);
+  EXPECT_EQ(RateKept({ProductAt(91), ProductAt(99, false), ProductAt(100, false)}), 91);
+  EXPECT_EQ(RateKept({ProductAt(100, false), ProductAt(89), ProductAt(80, false)}), 100);
+  EXPECT_EQ(RateKept({ProductAt(89), ProductAt(80, false), ProductAt(100, false)}), 100);
+  EXPECT_EQ(RateKept({ProductAt(8, false), ProductAt(9, false)}), 9);
   // Sustained before any burst, in either order.
-  EXPECT_EQ(RateKept({Matmul(9), Matmul(4, true, true)}), 4);
-  EXPECT_EQ(RateKept({Matmul(4, false, true), Matmul(9)}), 4);
+  EXPECT_EQ(RateKept({ProductAt(9), ProductAt(4, true, true)}), 4);
+  EXPECT_EQ(RateKept({ProductAt(4, false, true), ProductAt(9)}), 4);
 }
 
 double FasterBurst(std::initializer_list<MeasuredMatmul> matmuls) {
@@ -49,25 +49,26 @@ double FasterBurst(std::initializer_list<MeasuredMatmul> matmuls) {
 
 // Sustained wins all the same; but a stable burst a tenth faster says that it was disturbed.
 TEST(DeviceCalibration, RemembersTheStableBurstThatCastsDoubt) {
-  const MeasuredMatmul unsteady = Matmul(80, false, true);
-  EXPECT_EQ(RateKept({unsteady, Matmul(100)}), 80);
-  EXPECT_EQ(FasterBurst({unsteady, Matmul(95), Matmul(100), Matmul(90)}), 100);
-  EXPECT_EQ(FasterBurst({Matmul(100), unsteady}), 100);
-  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(80, true, true)}), 0);   // stable: it is that slow
-  EXPECT_EQ(FasterBurst({Matmul(100, false), unsteady}), 0);          // as doubtful itself
-  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(90, false, true)}), 0);  // close by
-  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(89.9, false, true)}), 100);
-  EXPECT_EQ(FasterBurst({Matmul(120, false), Matmul(100)}), 0);  // nothing sustained
+  const MeasuredMatmul unsteady = ProductAt(80, false, true);
+  EXPECT_EQ(RateKept({unsteady, ProductAt(100)}), 80);
+  EXPECT_EQ(FasterBurst({unsteady, ProductAt(95), ProductAt(100), ProductAt(90)}), 100);
+  EXPECT_EQ(FasterBurst({ProductAt(100), unsteady}), 100);
+  EXPECT_EQ(FasterBurst({ProductAt(100), ProductAt(80, true, true)}),
+            0);                                                  // stable: it is that slow
+  EXPECT_EQ(FasterBurst({ProductAt(100, false), unsteady}), 0);  // as doubtful itself
+  EXPECT_EQ(FasterBurst({ProductAt(100), ProductAt(90, false, true)}), 0);  // close by
+  EXPECT_EQ(FasterBurst({ProductAt(100), ProductAt(89.9, false, true)}), 100);
+  EXPECT_EQ(FasterBurst({ProductAt(120, false), ProductAt(100)}), 0);  // nothing sustained
   EXPECT_EQ(FasterBurst({unsteady}), 0);
   EXPECT_EQ(FasterBurst({}), 0);
 }
 
 TEST(DeviceCalibration, KeepsDataTypesApart) {
   DeviceCalibration calibration;
-  MeasuredMatmul fp32 = Matmul(2);
+  MeasuredMatmul fp32 = ProductAt(2);
   fp32.data_type = DataType::kFp32;
   calibration.KeepIfBetter(fp32);
-  calibration.KeepIfBetter(Matmul(7));
+  calibration.KeepIfBetter(ProductAt(7));
   EXPECT_EQ(calibration.MatmulIn(DataType::kFp32)->rate.value(), 2);
   EXPECT_EQ(calibration.MatmulIn(DataType::kBf16)->rate.value(), 7);
   EXPECT_EQ(calibration.MatmulIn(DataType::kFp16), nullptr);
@@ -77,10 +78,10 @@ TEST(CitationOf, SaysWhatWasMeasuredHowAndWhen) {
   DeviceCalibration calibration;
   calibration.measured_unix_seconds = 1'769'860'800;
   calibration.probe_version = "sextant-probe 0.1.0";
-  EXPECT_EQ(CitationOf(calibration, Matmul(5)),
+  EXPECT_EQ(CitationOf(calibration, ProductAt(5)),
             "best matmul 1024x2048x512 by onednn 2.6.3, median of 12 samples, relative spread "
             "0.0125; measured 2026-01-31T12:00:00Z by sextant-probe 0.1.0");
-  EXPECT_EQ(CitationOf(calibration, Matmul(5, true, true)).substr(0, 16), "sustained matmul");
+  EXPECT_EQ(CitationOf(calibration, ProductAt(5, true, true)).substr(0, 16), "sustained matmul");
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ TEST(PlanRunRefuses, TheModelGivenTwice) {
 
 TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
   RunSpec run = Llama70b();
-  run.cluster.device.accelerator = "h100";
+  run.cluster.device.accelerator = "h1000";
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   run = Llama70b();
   run.model.preset = "llama-4-70b";
@@ -255,7 +255,7 @@ TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
 // An unknown name is reported with other violations: all can be corrected at once.
 TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
   RunSpec run = Llama70b();
-  run.cluster.device.accelerator = "h100";
+  run.cluster.device.accelerator = "h1000";
   run.model.preset = "llama-4-70b";
   EXPECT_THAT(PlanRun(run),
               NamesFields(UnorderedElementsAre("model.preset", "cluster.device.accelerator")));

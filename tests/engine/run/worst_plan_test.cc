@@ -82,7 +82,7 @@ TEST(WorstPlans, AreNoneOfPublishedModels) {
     run.training.sequence_length = 1 << 18;
     run.cluster.device.accelerator = "h100-sxm";
     run.cluster.device_count = 1024;
-    run.cluster.device_memory_bytes = 1'000'000'000;
+    run.cluster.device_memory_bytes = kMinDeviceMemoryBytes;
     CallWork work;
     const auto plan = PlanRun(run, {}, work);
     ASSERT_THAT(plan, IsOk()) << preset;

@@ -135,7 +135,7 @@ RunSpec RunOf(const WorstShape& shape, bool fits) {
   if (shape.two_stacks) run.training.encoder_sequence_length = sequence_length;
   run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = kDevices;
-  run.cluster.device_memory_bytes = fits ? 10'000'000'000'000 : 1'000'000'000;
+  run.cluster.device_memory_bytes = fits ? 10'000'000'000'000 : int64_t{1} << 30;
   run.layout = LayoutOf(shape, *run.model.architecture, fits ? 1 : 64);
   run.options.full = true;
   if (shape.adapted) run.training.optimizer = {.kind = OptimizerKind::kAdam8bit};

@@ -105,7 +105,7 @@ TEST(AllocateComputeFaults, NeedsAPriceForMoney) {
 
 TEST(AllocateComputeFaults, RefusesWhatHasNoSay) {
   AllocationSpec spec = OfH100s();
-  spec.run.cluster.device_memory_bytes = 1;
+  spec.run.cluster.device_memory_bytes = 80'000'000'000;
   spec.run.cluster.reserved_memory_bytes = 1;
   spec.run.cluster.node_type = "dgx-h100";
   spec.run.cluster.network.name = "ib-ndr";

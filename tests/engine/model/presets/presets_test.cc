@@ -37,6 +37,54 @@ TEST(Presets, AreValidNamedOnceAndSourced) {
   }
 }
 
+// The ids are those of the repositories on Hugging Face, and Ollama's tags.
+TEST(FindModelPreset, KnowsRepositoriesAndTags) {
+  constexpr std::pair<absl::string_view, absl::string_view> kCases[] = {
+      {"meta-llama/Llama-3.1-70B", "llama-3.1-70b"},
+      {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+      {"meta-llama/Meta-Llama-3-8B", "llama-3-8b"},
+      {"meta-llama/Llama-2-70b-chat-hf", "llama-2-70b"},
+      {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout"},
+      {"llama3.1:70b", "llama-3.1-70b"},
+      {"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b-v0.1"},
+      {"mistralai/Mistral-Nemo-Base-2407", "mistral-nemo-12b"},
+      {"mistralai/Mistral-Small-24B-Base-2501", "mistral-small-24b"},
+      {"Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"},
+      {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+      {"qwen2.5:7b", "qwen2.5-7b"},
+      {"google/gemma-2-27b-it", "gemma-2-27b"},
+      {"google/t5-v1_1-xxl", "t5-v1.1-xxl"},
+      {"google-t5/t5-base", "t5-base"},
+      {"google-bert/bert-base-uncased", "bert-base-uncased"},
+      {"deepseek-ai/DeepSeek-V3-Base", "deepseek-v3"},
+      {"deepseek-ai/DeepSeek-V3-0324", "deepseek-v3"},
+      {"allenai/OLMo-2-1124-7B", "olmo-2-7b"},
+      {"allenai/OLMoE-1B-7B-0924", "olmoe-1b-7b"},
+      {"EleutherAI/pythia-6.9b-deduped", "pythia-6.9b"},
+      {"EleutherAI/gpt-neox-20b", "gpt-neox-20b"},
+      {"bigscience/bloom", "bloom-176b"},
+      {"CohereForAI/c4ai-command-r-v01", "command-r"},
+      {"microsoft/phi-1_5", "phi-1.5"},
+      {"microsoft/Phi-3-mini-4k-instruct", "phi-3-mini-4k"},
+      {"openai-community/gpt2-xl", "gpt2-xl"},
+      {"openai/gpt-oss-120b", "gpt-oss-120b"},
+      {"TinyLlama/TinyLlama-1.1B-Chat-v1.0", "tinyllama-1.1b"},
+      {"stabilityai/stablelm-2-1_6b", "stablelm-2-1.6b"},
+      // Other shapes.
+      {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", ""},
+      {"mosaicml/mpt-7b-8k", ""},
+      {"mistralai/Mistral-Small-Instruct-2409", ""},
+      {"google/t5-efficient-base", ""},
+      {"CohereForAI/c4ai-command-r-08-2024", ""},
+      {"meta-llama/", ""},
+      {"-Instruct", ""},
+  };
+  for (const auto& [given, name] : kCases) {
+    const auto found = FindModelPreset(given);
+    EXPECT_EQ(found.ok() ? (*found)->name : "", name) << given;
+  }
+}
+
 // A field that nothing reads says nothing, and a model of memory's is no more than its source.
 TEST(Presets, AreConfigsOfWhichEveryFieldIsRead) {
   size_t rows = 1;  // GPT-3 XL is none

@@ -1,7 +1,7 @@
-// `sextant plan`: plans a training run, and says whether it fits. `sextant memory` takes the same
-// flags.
-#ifndef SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_
-#define SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_
+// The PlanRunRequest of a command line: from a file, a launcher's file and flags. `sextant plan`,
+// `memory` and all commands about runs share it.
+#ifndef SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_
+#define SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_
 
 #include <google/protobuf/field_mask.pb.h>
 #include <grpcpp/support/status.h>
@@ -29,6 +29,7 @@ struct PlanRequestFlags {
   v1::PlanRunRequest request;         // the values of all other flags but `files`
   google::protobuf::FieldMask given;  // the fields that they set
   std::vector<File> files;
+  int64_t data_parallel_size = 0;  // 0: not given
 };
 
 // True where `request` gives a global batch and nothing of how devices share the run, or of a
@@ -67,4 +68,4 @@ void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request);
 
 }  // namespace sextant::client
 
-#endif  // SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_
+#endif  // SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_

@@ -1,0 +1,175 @@
+#include "client/report/plan_head.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/chart/step_chart.h"
+#include "client/flags/plan_flags.h"
+#include "client/report/amounts.h"
+#include "client/report/memory_text.h"
+#include "client/report/rates_text.h"
+#include "client/report/search_text.h"
+#include "client/report/text.h"
+#include "client/report/whole_run_text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr size_t kHang = 10;  // below the text after "  memory  "
+
+// "19.7 days predicted (18.6 to 22.4); a step takes 3.42 s (3.21 to 3.79), 50.1 % MFU".
+std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
+  std::string out =
+      absl::StrCat(DurationToThreeDigits(cost.elapsed_seconds().expected()), " predicted");
+  if (IsRange(cost.elapsed_seconds())) {
+    absl::StrAppend(&out, " (", DurationEndsText(cost.elapsed_seconds()), ")");
+  }
+  if (plan.has_step_time()) {
+    absl::StrAppend(&out, "; a step takes ", TimeIntervalText(plan.step_time().seconds()));
+  }
+  return cost.has_mfu() ? absl::StrCat(out, ", ", ShareText(cost.mfu()), " % MFU") : out;
+}
+
+// The textbook's guess adds nothing to a prediction.
+std::string HeadlineTime(const v1::Plan& plan) {
+  std::vector<std::string> times;
+  const auto seconds = [](const v1::TimeEstimate& e) {
+    return Duration(e.elapsed_seconds().expected());
+  };
+  const auto* const predicted = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED);
+  if (predicted != nullptr) times.push_back(PredictedTime(plan, *predicted));
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND)) {
+    times.push_back(absl::StrCat(seconds(*e), " at the measured rate"));
+  }
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_LOWER_BOUND)) {
+    times.push_back(absl::StrCat("at least ", seconds(*e), " (lower bound)"));
+  }
+  const auto* const textbook = EstimateOf(plan, v1::ESTIMATE_KIND_TEXTBOOK);
+  if (textbook != nullptr && predicted == nullptr) {
+    times.push_back(absl::StrCat(
+        seconds(*textbook), " by the textbook",
+        textbook->has_mfu() ? absl::StrCat(" at ", Percent(textbook->mfu()), " MFU") : ""));
+  }
+  return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
+}
+
+std::string LayoutWordsOf(const v1::LayoutSearchResult& search) {
+  const std::string flags = LayoutFlags(search.chosen());
+  return search.evaluated_count() == 0
+             ? absl::StrCat(flags, ": takes the least memory")
+             : absl::StrCat(flags, ": the fastest of ", Grouped(search.evaluated_count()));
+}
+
+// The estimate that limits are judged by; else the best that there is.
+const v1::TimeEstimate* BasisOf(const v1::Plan& plan) {
+  for (const v1::EstimateKind kind :
+       {plan.whole_run().basis(), v1::ESTIMATE_KIND_PREDICTED, v1::ESTIMATE_KIND_TEXTBOOK}) {
+    if (const v1::TimeEstimate* const found = EstimateOf(plan, kind)) return found;
+  }
+  return plan.estimates().empty() ? nullptr : &plan.estimates(0);
+}
+
+// "1,788,139 steps, 3,840,000 device-hours, 7,680,000 USD, 2.7 GWh"; ", by the textbook" and the
+// like where nothing is predicted.
+std::string CostWords(const v1::Plan& plan) {
+  std::vector<std::string> out;
+  if (plan.whole_run().has_step_count()) {
+    out.push_back(absl::StrCat(Grouped(plan.whole_run().step_count()), " steps"));
+  }
+  if (const v1::TimeEstimate* const basis = BasisOf(plan)) {
+    out.push_back(absl::StrCat(Grouped(basis->device_hours(), 0), " device-hours"));
+    if (basis->has_cost_usd()) out.push_back(absl::StrCat(Grouped(basis->cost_usd(), 2), " USD"));
+    if (basis->has_energy_joules()) out.push_back(Energy(basis->energy_joules()));
+    if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) {
+      out.push_back(absl::StrCat("by the ", Words(EnumName(basis->kind()))));
+    }
+  }
+  return absl::StrJoin(out, ", ");
+}
+
+// "peak flops" of peak_flops_per_second: what stands before the unit.
+std::string ShortQuantity(const v1::RateUsed& rate) {
+  return Words(absl::StrReplaceAll(rate.quantity(), {{"_per_second", ""}, {"_bytes", ""}}));
+}
+
+// "measured device: matmul flops, 12 days ago, unstable; datasheet: peak flops, memory".
+std::string RatesWords(const v1::Plan& plan, absl::Time now) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
+  for (const v1::RateUsed& rate : plan.rates()) {
+    const std::string kind = Words(EnumName(rate.source()));
+    auto found = absl::c_find_if(kinds, [&kind](const auto& k) { return k.first == kind; });
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), {kind, {}});
+    std::string words = ShortQuantity(rate);
+    if (rate.has_measured_time()) {
+      absl::StrAppend(&words, " ", AgeText(AgeSeconds(rate.measured_time(), now)));
+    }
+    if (rate.has_stable() && !rate.stable()) words += ", unstable";
+    if (!absl::c_linear_search(found->second, words)) found->second.push_back(std::move(words));
+  }
+  std::vector<std::string> out;
+  for (const auto& [kind, quantities] : kinds) {
+    out.push_back(absl::StrCat(kind, ": ", absl::StrJoin(quantities, ", ")));
+  }
+  return absl::StrJoin(out, "; ");
+}
+
+// Warnings that put the whole answer in doubt come first.
+int RankOf(const v1::Note& warning) {
+  constexpr v1::NoteKind kRanked[] = {
+      v1::NOTE_KIND_RATE_UNSTABLE,         v1::NOTE_KIND_MEASURED_ABOVE_PEAK,
+      v1::NOTE_KIND_CALIBRATION_PARTIAL,   v1::NOTE_KIND_TEXT_MODEL_ALONE,
+      v1::NOTE_KIND_TENSOR_ACROSS_SERVERS, v1::NOTE_KIND_FEW_MICRO_BATCHES,
+      v1::NOTE_KIND_STEP_NOT_PREDICTED,    v1::NOTE_KIND_ACTIVATIONS_NOT_COUNTED};
+  return static_cast<int>(absl::c_find(kRanked, warning.kind()) - std::begin(kRanked));
+}
+
+std::string WarningWords(const v1::Plan& plan) {
+  if (plan.warnings().empty()) return "";
+  const auto worst = absl::c_min_element(
+      plan.warnings(), [](const v1::Note& a, const v1::Note& b) { return RankOf(a) < RankOf(b); });
+  const int others = plan.warnings_size() - 1;
+  return absl::StrCat(NoteText(*worst, PlanFieldWords),
+                      others > 0 ? absl::StrCat(" (and ", others, " more)") : "");
+}
+
+}  // namespace
+
+std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
+  const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
+                                        plan.token_count() == 1 ? " token, " : " tokens, ",
+                                        Grouped(plan.device_count()), " x ", plan.device());
+  const auto line = [width](const char* label, const std::string& text) {
+    return text.empty() ? "" : Wrap(label, text, kHang, width);
+  };
+  const v1::TimeEstimate* const basis = EstimateOf(plan, plan.whole_run().basis());
+  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang, width),
+                      line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
+                      FitLines(plan, kHang, width), line("  time    ", HeadlineTime(plan)),
+                      line("  run     ", CostWords(plan)),
+                      line("  limits  ", basis == nullptr ? "" : LimitWords(*basis)),
+                      line("  rates   ", RatesWords(plan, now)),
+                      line("  warning ", WarningWords(plan)));
+}
+
+std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width) {
+  return absl::StrCat(PlanHead(plan, now, width),
+                      Wrap("  more    ",
+                           "-v: all tables, sources and assumptions; --explain: what takes the "
+                           "time; --output=json",
+                           kHang, width));
+}
+
+const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind) {
+  const auto found = absl::c_find_if(
+      plan.estimates(), [kind](const v1::TimeEstimate& e) { return e.kind() == kind; });
+  return found == plan.estimates().end() ? nullptr : &*found;
+}
+
+bool IsRange(const v1::Interval& interval) { return interval.low() < interval.high(); }
+
+}  // namespace sextant::client

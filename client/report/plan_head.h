@@ -1,0 +1,29 @@
+// The head of a plan for people: what decides, in a few lines.
+#ifndef SEXTANT_CLIENT_REPORT_PLAN_HEAD_H_
+#define SEXTANT_CLIENT_REPORT_PLAN_HEAD_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/time/time.h"
+#include "sextant/v1/interval.pb.h"
+#include "sextant/v1/plan.pb.h"
+
+namespace sextant::client {
+
+// Verdict, layout, memory, what was counted, time, cost, limits, the rates with their age at `now`,
+// and the warning that matters most: lines of at most `width` columns.
+std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width);
+
+// The whole answer where nothing more is asked for: PlanHead(), and how to see the rest.
+std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width);
+
+// The estimate of that kind; null where there is none.
+const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind);
+
+// True where its ends differ.
+bool IsRange(const v1::Interval& interval);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_PLAN_HEAD_H_
