@@ -1,7 +1,6 @@
 #include "client/command/command.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "client/report/text.h"
@@ -43,10 +42,6 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
 }
 
 }  // namespace
-
-bool NamesNoServer(const CommandLine& line) {
-  return line.server.address == ServerAddress().address && std::getenv(kAddressVariable) == nullptr;
-}
 
 CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
   CLI::App* command = app->add_subcommand(name, description);

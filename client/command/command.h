@@ -44,19 +44,15 @@ using RunCommand = std::function<int(const CommandLine& line, const Streams& str
 struct CommandLine {
   ServerAddress server;
   std::string output = "text";             // or "json"
+  bool names_server = false;               // by --address or SEXTANT_ADDRESS
   bool local = false;                      // starts a server of its own
   bool asks_server = true;                 // false: the command can do without one
+  bool quiet = false;                      // says nothing of a server that was started for it
   RunCommand run;                          // the command that was read
   std::shared_ptr<const CLI::App> parser;  // which completion scripts describe
 
   bool json() const { return output == "json"; }
 };
-
-// The variable that holds a server's address where --address is not given.
-inline constexpr char kAddressVariable[] = "SEXTANT_ADDRESS";
-
-// True where neither names a server.
-bool NamesNoServer(const CommandLine& line);
 
 // Adds a command to `app`; its --help ends in `help`. Its final callback has to set
 // CommandLine::run. OnceRead() adds such a callback where nothing is left to check.

@@ -272,8 +272,7 @@ void AddCompletion(CLI::App* app, CommandLine* line) {
   CLI::App* command = AddCommand("completion", "Print a shell's completion script", kHelp, app);
   AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh|fish");
   command->final_callback([shell, line] {
-    // A shell's start asks whoever serves, and starts a server in silence where nobody does.
-    line->local = NamesNoServer(*line) && !IsServed(line->server.address);
+    line->quiet = true;  // it runs where a shell starts
     line->run = [shell](const CommandLine& read, const Streams& streams) {
       streams.out << CompletionScript(*read.parser, *shell, AskForNames(read.server));
       return int{kExitFits};

@@ -116,6 +116,7 @@ int Interrupted(int signal_number, const CommandLine& line, const Streams& strea
 
 // Prints each calibration as it comes, so that an error does not lose those before it.
 int Run(const v1::RunProbeRequest& request, const CommandLine& line, const Streams& streams) {
+  if (line.server.prints_requests) return Fail(Printed(request), line, streams);
   if (streams.err_columns == 0 && !line.json()) {
     streams.err << "sextant: measuring; the figures follow\n";
   }

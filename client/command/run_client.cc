@@ -1,7 +1,6 @@
 #include "client/command/run_client.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <variant>
 
@@ -50,7 +49,7 @@ std::string CheckTimeout(const std::string& text) {
 void AddGlobalFlags(CLI::App* app, CommandLine* line) {
   app->add_option("--address", line->server.address, "the server: HOST:PORT or unix:PATH")
       ->type_name("ADDRESS")
-      ->envname(kAddressVariable)
+      ->envname("SEXTANT_ADDRESS")
       ->capture_default_str();
   app->add_option("--timeout", line->server.timeout_seconds,
                   "wait at most this long for it; probe: 60 and more")
@@ -150,6 +149,7 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::Error& error) {
     return UsageError(*app, MessageOf(error, *app));
   }
+  line.names_server = !app->get_option("--address")->empty();
   line.parser = app;
   return line;
 }
@@ -171,7 +171,7 @@ int Explain(const NoCommand& no_command, const Streams& streams) {
 // True where the user asks for a private server, or names none and none is at the usual address.
 bool NeedsLocalServer(const CommandLine& line) {
   if (!line.asks_server || line.server.prints_requests) return false;
-  return line.local || (NamesNoServer(line) && !IsServed(line.server.address));
+  return line.local || (!line.names_server && !IsServed(line.server.address));
 }
 
 // Where it does not start, the call fails as it would have without it.
@@ -181,7 +181,7 @@ void StartFor(const Streams& streams, LocalServer* local, CommandLine* line) {
     streams.err << "sextant: " << started.message() << "\n";
     return;
   }
-  if (!line->local) {
+  if (!line->local && !line->quiet) {
     streams.err << "sextant: nothing serves at " << line->server.address
                 << "; this call has a server of its own\n";
   }

@@ -10,8 +10,7 @@
 
 namespace sextant::client {
 
-// True where something accepts connections at `address`, "HOST:PORT" with a numeric host. True as
-// well where that can't be told.
+// False where `address` is "HOST:PORT" with a numeric host, and connections to it are refused.
 bool IsServed(const std::string& address);
 
 // A sextantd on a unix socket in a folder that only this user can enter. Ends, and its folder goes,

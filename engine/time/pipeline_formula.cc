@@ -24,8 +24,9 @@ double OfWholeStages(const EvenPipeline& of, double send) {
 
 // Interleaved stages take p micro-batches through each chunk in turn, just as long as one takes
 // through all stages. So each send on the way through all chunks and back adds to the step, or what
-// the first chunk adds to p - 1 other micro-batches where that is longer. A first stage that takes
-// longer than the last one falls behind it with each micro-batch, which two passes to spare hide.
+// the first chunk adds to p - 1 other micro-batches where that is longer. Where the first stage
+// takes longer than the last one, each micro-batch delays it further. The formula holds as long as
+// all delays together are shorter than the two passes for which the last stage would wait anyway.
 double OfChunks(const EvenPipeline& of, double send) {
   const auto p = static_cast<double>(of.stage_count);
   const double sends = p * static_cast<double>(of.chunk_count - 1) - 1;

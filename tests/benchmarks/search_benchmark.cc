@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/search/layout_search.h"
-#include "tests/engine/search/search_runs.h"
+#include "tests/engine/run/h100_runs.h"
 
 namespace sextant {
 namespace {

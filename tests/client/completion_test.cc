@@ -24,6 +24,9 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
+// No server, so that names are left out: tests/e2e/local_server_test.py has them.
+constexpr char kNobody[] = "--address=127.0.0.1:1";
+
 struct ShellRan {
   int status;
   std::string out;
@@ -40,7 +43,7 @@ ShellRan RunShell(const std::string& command) {
 
 // The script of `shell`, in a file.
 std::string ScriptFile(const std::string& shell) {
-  const Ran ran = RunWith({"completion", shell});
+  const Ran ran = RunWith({"completion", shell, kNobody});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const std::string path =
       absl::StrCat(::testing::TempDir(), "/", getpid(), "_sextant_completion.", shell);
@@ -214,7 +217,7 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
-  const std::string zsh = RunWith({"completion", "zsh"}).out;
+  const std::string zsh = RunWith({"completion", "zsh", kNobody}).out;
   EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"size-cluster\"|\"size-model\"|"
                              "\"allocate\"|\"memory\"|\"count\"|\"models\"|"
                              "\"accelerators\"|\"devices\"|\"probe\"|"

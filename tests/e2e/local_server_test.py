@@ -34,6 +34,24 @@ def check_answers(folder):
     assert not servers_in(folder)
 
 
+def check_completes_names(folder):
+    """A completion script has the names that the server knows, and says nothing of that server."""
+    for shell in ("bash", "zsh", "fish"):
+        ran = run(os.path.join(BIN, "sextant"), folder, "--local", "completion", shell)
+        assert ran.returncode == 0 and not ran.stderr, ran
+        for name in ("llama-3.1-70b", "h100-sxm", "dgx-h100"):
+            assert f" {name} " in ran.stdout, (shell, name)
+
+
+def check_sends_nothing(folder):
+    """With --print-request nothing is sent: no plan, and no probe, which would take seconds."""
+    probe = ["probe", "--mode=quick"]
+    for words, part in ((PLAN, '"preset": "gpt2"'), (probe, "PROBE_MODE_QUICK")):
+        ran = run(os.path.join(BIN, "sextant"), folder, "--print-request", "--address=127.0.0.1:1",
+                  *words)
+        assert ran.returncode == 0 and part in ran.stdout and not ran.stderr, ran
+
+
 def check_needs_program(folder):
     """A client without a sextantd beside it, or in $PATH, fails as it did without --local."""
     alone = shutil.copy(os.path.join(BIN, "sextant"), folder)
@@ -67,7 +85,8 @@ def check_interrupted(folder):
 
 
 def main():
-    for check in (check_answers, check_needs_program, check_interrupted):
+    for check in (check_answers, check_completes_names, check_sends_nothing, check_needs_program,
+                  check_interrupted):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
     print("a private server answers and goes")

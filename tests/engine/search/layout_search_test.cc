@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/resolve.h"
-#include "tests/engine/search/search_runs.h"
+#include "tests/engine/run/h100_runs.h"
 
 namespace sextant {
 namespace {

@@ -8,6 +8,8 @@
 #include "engine/hardware/links/link_times.h"
 #include "engine/hardware/reference/reference_collectives.h"
 #include "engine/run/plan.h"
+#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/time/planned_step.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -18,17 +20,9 @@ using ::testing::HasSubstr;
 
 // 40 layers of 40 heads of 128, sequences of 8,192 on 64 H100: CP8 DP8, 8 micro-batches.
 RunSpec Llama13b() {
-  RunSpec run;
-  run.model.preset = "llama-2-13b";
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 8192;
+  RunSpec run = RunOnH100s("llama-2-13b", 64, 64, 8192);
   run.training.recompute_given = true;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 64;
-  run.cluster.node_type = "dgx-h100";
-  run.layout = RunLayout{};
   run.layout->context_parallel_size = 8;
-  run.layout->global_batch_size = 64;
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->framework = {.kind = Framework::kDeepSpeed, .named = true};
   return run;
@@ -40,13 +34,6 @@ RunSpec Llama13b(ContextParallelKind kind) {
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   run.layout->context_parallel_kind = kind;
   return run;
-}
-
-Plan Planned(const RunSpec& run) {
-  absl::StatusOr<Plan> plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  EXPECT_TRUE(plan.ok() && plan->step.has_value());
-  return plan.ok() ? *std::move(plan) : Plan();
 }
 
 StepEstimate StepOf(const RunSpec& run) { return Planned(run).step.value_or(StepPlan()).estimate; }

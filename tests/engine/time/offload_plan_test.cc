@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/time/planned_step.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -21,29 +23,14 @@ constexpr double kParameters = 8'030'261'248;
 
 // Eight H100 of one DGX, Llama-3 8B on eight data parallel ranks.
 RunSpec Offloaded(Framework framework, ZeroStage stage) {
-  RunSpec run;
-  run.model.preset = "llama-3-8b";
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 8192;
+  RunSpec run = RunOnH100s("llama-3-8b", 8, 16, 8192);
   run.training.recompute = RecomputePolicy::kFull;
   run.training.recompute_given = true;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 8;
-  run.cluster.node_type = "dgx-h100";
-  run.layout.emplace();
-  run.layout->global_batch_size = 16;
   run.layout->zero_stage = stage;
   run.layout->sharding.offload_optimizer = true;
   run.layout->framework = {.kind = framework, .named = true};
   run.options.full = true;
   return run;
-}
-
-Plan Planned(const RunSpec& run) {
-  absl::StatusOr<Plan> plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  EXPECT_TRUE(plan.ok() && plan->step.has_value());
-  return plan.ok() ? *std::move(plan) : Plan();
 }
 
 double PartOf(const RunSpec& run, StepCause cause) {

@@ -1,6 +1,6 @@
-// Runs whose layout a search looks for, for its tests and benchmarks.
-#ifndef SEXTANT_TESTS_ENGINE_SEARCH_SEARCH_RUNS_H_
-#define SEXTANT_TESTS_ENGINE_SEARCH_SEARCH_RUNS_H_
+// Runs on H100s whose layout a test, or a search, chooses.
+#ifndef SEXTANT_TESTS_ENGINE_RUN_H100_RUNS_H_
+#define SEXTANT_TESTS_ENGINE_RUN_H100_RUNS_H_
 
 #include <cstdint>
 
@@ -26,4 +26,4 @@ inline RunSpec RunOnH100s(absl::string_view preset, int64_t devices, int64_t seq
 
 }  // namespace sextant
 
-#endif  // SEXTANT_TESTS_ENGINE_SEARCH_SEARCH_RUNS_H_
+#endif  // SEXTANT_TESTS_ENGINE_RUN_H100_RUNS_H_
