@@ -38,6 +38,8 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Cancelled when the client leaves, its deadline passes, or the server drains.
   const std::shared_ptr<Cancellation>& cancellation() const { return cancellation_; }
 
+  const absl::Status& admission() const { return call_.admission(); }
+
   void Send(const v1::RunProbeResponse& response);
 
   // Ends the call with `status` after all that was sent; counts and logs it. A call that is
