@@ -13,6 +13,7 @@ namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const absl::Time kReadAt = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
 
@@ -22,7 +23,7 @@ constexpr char kGoldenInBrief[] =
   counts  model state; no activations; divided over all devices
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
   run     83 device-hours, 166.67 USD, 58.33 kWh, by the textbook
-  rates   datasheet: peak flops; request: device power watts
+  rates   datasheet: peak flops; request: device power
   warning Activations are not counted, so the run may need much more memory: give layout to have
           them counted, or --activation-bytes.
 
@@ -75,6 +76,17 @@ TEST(BriefPlan, FitsATerminal) {
     for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
     EXPECT_THAT(lines.back(), HasSubstr("--output=json"));
   }
+}
+
+// The predicted time stands on kernels more than on any rate.
+TEST(RatesWords, NameTheKernelsOfAStepFirst) {
+  v1::Plan plan = SampleOfStep().plan();
+  EXPECT_THAT(
+      RatesWords(plan, kReadAt),
+      StartsWith("reference: kernels (75.0 %); measured device: kernels (25.0 %) 24.0 hours "
+                 "ago; datasheet: "));
+  plan.mutable_step_time()->mutable_kernel_sources(1)->set_source(v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
 }
 
 TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {
