@@ -170,16 +170,17 @@ std::string HostCopySummary(const v1::HostCopyTime& copy) {
 }
 
 // The operation, and its most important figures.
-std::string Headline(const v1::AnalyzeOperationResponse& response) {
-  const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
-  std::string out;
-  if (response.operands().empty()) {
-    out = Wrap("", name, 2);
-  } else {
-    out = Wrap("",
-               absl::StrCat(name, ": ", ArraysText(response.operands()), " -> ",
-                            ArraysText(response.outputs()), TypesText(response.data_types())),
-               2);
+std::string Headline(const v1::AnalyzeOperationResponse& response, const std::string& sizes) {
+  std::string out = Wrap("",
+                         absl::StrCat(absl::StrReplaceAll(response.name(), {{"_", "-"}}),
+                                      sizes.empty() ? "" : " ", sizes),
+                         2);
+  if (!response.operands().empty()) {
+    absl::StrAppend(
+        &out, Wrap("  arrays    ",
+                   absl::StrCat(ArraysText(response.operands()), " -> ",
+                                ArraysText(response.outputs()), TypesText(response.data_types())),
+                   kOperationHang));
   }
   absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kOperationHang));
   if (!response.has_host_copy()) {
@@ -270,17 +271,18 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
       nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
 }
 
-std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
-                          absl::Time now, FieldWords words) {
+std::string OperationText(const v1::AnalyzeOperationResponse& response,
+                          const OperationTextOptions& options) {
   const v1::OperationTime& time = response.time();
-  return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
-                      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
-                      InitializationSection(response), TimeSection(response),
-                      PredictionSection(time, now), plot, UtilisationSection(response),
-                      RatesText(time.rates(), time.sources(), now),
-                      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
-                      NotesText("Warnings", time.warnings(), words),
-                      NotesText("Assumptions", time.assumptions(), words), Ending(response));
+  const absl::Time now = options.now;
+  return absl::StrCat(
+      Headline(response, options.sizes), ForwardSection(response), PairsSection(response),
+      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
+      InitializationSection(response), TimeSection(response), PredictionSection(time, now),
+      options.plot, UtilisationSection(response), RatesText(time.rates(), time.sources(), now),
+      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
+      NotesText("Warnings", time.warnings(), options.words),
+      NotesText("Assumptions", time.assumptions(), options.words), Ending(response));
 }
 
 }  // namespace sextant::client

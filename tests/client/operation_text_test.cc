@@ -24,12 +24,13 @@ std::string FlagOf(const std::string& field) {
 }
 
 std::string TextOf(const v1::AnalyzeOperationResponse& response) {
-  return OperationText(response, "", absl::UnixEpoch(), FlagOf);
+  return OperationText(response, {.now = absl::UnixEpoch(), .words = FlagOf});
 }
 
 TEST(OperationText, IsAsWorkedByHand) {
   EXPECT_EQ(TextOf(SampleWithoutDevice()),
-            R"(matmul: a [1000, 2000] bf16, b [2000, 500] bf16 -> c [1000, 500] bf16; sums in fp32
+            R"(matmul
+  arrays    a [1000, 2000] bf16, b [2000, 500] bf16 -> c [1000, 500] bf16; sums in fp32
   forward   2,000,000,000 FLOP (2.00 GFLOP), 9.54 MiB moved, 200.00 FLOP/byte
   backward  4,000,000,000 FLOP (4.00 GFLOP), 19.07 MiB moved, keeps 3.81 MiB
 
@@ -92,7 +93,8 @@ On toy
 }
 
 TEST(OperationText, PutsThePlotBelowTheTimes) {
-  const std::string text = OperationText(SampleOperation(), "\nPLOT\n", absl::UnixEpoch(), FlagOf);
+  const std::string text = OperationText(
+      SampleOperation(), {.plot = "\nPLOT\n", .now = absl::UnixEpoch(), .words = FlagOf});
   EXPECT_THAT(text, HasSubstr("as they are.\n\nPLOT\n\nAchieved\n"));
 }
 
