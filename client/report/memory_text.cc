@@ -202,7 +202,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
                       Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
                       ShardingLine(request.layout(), memory), "\nStages\n", StageWorkTable(memory),
-                      "\nMemory of each GPU at its stage's peak, in GiB\n",
+                      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n",
                       StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
                       ChangesSection(plan), LedgerSections(memory, plan.sources()));
 }
@@ -295,7 +295,7 @@ std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
 std::string MemorySection(const v1::Plan& plan) {
   if (!IsByStage(plan)) return EvenShareSection(plan.memory());
   if (plan.memory().stages().empty()) return ChangesSection(plan);
-  return absl::StrCat("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant memory)\n",
+  return absl::StrCat("\nMemory of each GPU at its stage's peak, in GiB (>: the most; bars: sextant memory)\n",
                       StageMemoryTable(plan.memory()), ChangesSection(plan),
                       LedgerSections(plan.memory(), plan.sources()));
 }
