@@ -193,10 +193,12 @@ std::string Headline(const v1::AnalyzeOperationResponse& response, const std::st
   if (response.has_time()) {
     const std::string predicted = PredictionSummary(response.time());
     if (!predicted.empty()) absl::StrAppend(&out, Wrap("  time      ", predicted, kOperationHang));
-    absl::StrAppend(&out,
-                    Wrap(predicted.empty() ? "  time      " : "  roofline  ",
-                         TimeSummary(response.time()), kOperationHang),
-                    Wrap("  advice    ", response.time().advice().text(), kOperationHang));
+    const char* const alone =
+        predicted.empty() ? "; not predicted: a kernel takes longer than its roofline" : "";
+    absl::StrAppend(
+        &out,
+        Wrap("  roofline  ", absl::StrCat(TimeSummary(response.time()), alone), kOperationHang),
+        Wrap("  advice    ", response.time().advice().text(), kOperationHang));
   }
   return out;
 }

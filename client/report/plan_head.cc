@@ -186,8 +186,8 @@ std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
   const v1::TimeEstimate* const basis = EstimateOf(plan, plan.whole_run().basis());
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang, width),
                       line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-                      FitLines(plan, kHang, width), line("  time    ", HeadlineTime(plan)),
-                      line("  run     ", CostWords(plan)),
+                      FitLines(plan, kHang, width), line("  change  ", NearestChange(plan)),
+                      line("  time    ", HeadlineTime(plan)), line("  run     ", CostWords(plan)),
                       line("  limits  ", basis == nullptr ? "" : LimitWords(*basis)),
                       line("  rates   ", RatesWords(plan, now)),
                       line("  warning ", WarningWords(plan)));

@@ -367,7 +367,7 @@ TEST(PlanText, OfALayoutShowsItsStages) {
           1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
   counts  state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
           megatron-lm
-  time )"));
+  change  --zero=gradients (now none) )"));
   EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (>: the most; "
                               "bars: sextant memory)\n  stage  state  activations"));
   EXPECT_THAT(text, HasSubstr("\nWhat to change"));

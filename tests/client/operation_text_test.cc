@@ -66,7 +66,8 @@ engine 0.1.0
 
 TEST(OperationText, SaysHowLongItTakesAndWhy) {
   const std::string text = TextOf(SampleOperation());
-  EXPECT_THAT(text, HasSubstr("  time      2.50 ms on toy, compute-bound, 80.00 % of peak\n"
+  EXPECT_THAT(text, HasSubstr("  roofline  2.50 ms on toy, compute-bound, 80.00 % of peak; not "
+                              "predicted: a kernel takes longer\n            than its roofline\n"
                               "  advice    compute-bound: do less\n"));
   EXPECT_THAT(text, HasSubstr(R"(
 On toy
