@@ -171,16 +171,18 @@ std::string HostCopySummary(const v1::HostCopyTime& copy) {
 
 // The operation, and its most important figures.
 std::string Headline(const v1::AnalyzeOperationResponse& response, const std::string& sizes) {
-  std::string out = Wrap("",
-                         absl::StrCat(absl::StrReplaceAll(response.name(), {{"_", "-"}}),
-                                      sizes.empty() ? "" : " ", sizes),
-                         2);
-  if (!response.operands().empty()) {
-    absl::StrAppend(
-        &out, Wrap("  arrays    ",
-                   absl::StrCat(ArraysText(response.operands()), " -> ",
-                                ArraysText(response.outputs()), TypesText(response.data_types())),
-                   kOperationHang));
+  const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
+  const std::string arrays =
+      response.operands().empty()
+          ? ""
+          : absl::StrCat(ArraysText(response.operands()), " -> ", ArraysText(response.outputs()),
+                         TypesText(response.data_types()));
+  std::string out;
+  if (sizes.empty()) {
+    out = Wrap("", arrays.empty() ? name : absl::StrCat(name, ": ", arrays), 2);
+  } else {
+    out = Wrap("", absl::StrCat(name, " ", sizes), 2);
+    if (!arrays.empty()) absl::StrAppend(&out, Wrap("  arrays    ", arrays, kOperationHang));
   }
   absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kOperationHang));
   if (!response.has_host_copy()) {

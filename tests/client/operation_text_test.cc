@@ -29,8 +29,7 @@ std::string TextOf(const v1::AnalyzeOperationResponse& response) {
 
 TEST(OperationText, IsAsWorkedByHand) {
   EXPECT_EQ(TextOf(SampleWithoutDevice()),
-            R"(matmul
-  arrays    a [1000, 2000] bf16, b [2000, 500] bf16 -> c [1000, 500] bf16; sums in fp32
+            R"(matmul: a [1000, 2000] bf16, b [2000, 500] bf16 -> c [1000, 500] bf16; sums in fp32
   forward   2,000,000,000 FLOP (2.00 GFLOP), 9.54 MiB moved, 200.00 FLOP/byte
   backward  4,000,000,000 FLOP (4.00 GFLOP), 19.07 MiB moved, keeps 3.81 MiB
 
