@@ -11,6 +11,9 @@ namespace sextant {
 struct PointCounts {
   int64_t all = 0;
   int64_t stable = 0;
+
+  // As DeviceCalibration::HasFewStablePoints() of engine/hardware/calibration.h.
+  bool AreFewStable() const { return 2 * stable < all; }
 };
 
 // Counts every measured time of `calibration`, the two of its fusion apart.

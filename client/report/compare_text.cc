@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/text.h"
 
@@ -80,10 +81,10 @@ std::vector<Column> Columns() {
 }
 
 std::string TimeKindOf(const v1::PlannedRun& run) {
-  return OfEstimate(run, [](const v1::TimeEstimate& e) { return Words(EnumName(e.kind())); });
+  return OfEstimate(run, [](const v1::TimeEstimate& e) { return EstimateWords(e.kind()); });
 }
 
-// What the times of the runs are: "predicted", "textbook".
+// What the times of the runs are: "predicted", "by the textbook".
 std::set<std::string> TimeKinds(const v1::BatchPlanRunsResponse& response) {
   std::set<std::string> out;
   for (const v1::PlannedRun& run : response.runs()) {
@@ -102,7 +103,7 @@ std::vector<Column> UsedColumns(const v1::BatchPlanRunsResponse& response) {
       break;
     }
   }
-  if (TimeKinds(response).size() > 1) out.push_back({"days by", TimeKindOf});
+  if (TimeKinds(response).size() > 1) out.push_back({"days are", TimeKindOf});
   return out;
 }
 

@@ -85,9 +85,7 @@ std::string CostWords(const v1::Plan& plan) {
     out.push_back(absl::StrCat(Grouped(basis->device_hours(), 0), " device-hours"));
     if (basis->has_cost_usd()) out.push_back(absl::StrCat(Grouped(basis->cost_usd(), 2), " USD"));
     if (basis->has_energy_joules()) out.push_back(Energy(basis->energy_joules()));
-    if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) {
-      out.push_back(absl::StrCat("by the ", Words(EnumName(basis->kind()))));
-    }
+    if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) out.push_back(EstimateWords(basis->kind()));
   }
   return absl::StrJoin(out, ", ");
 }
@@ -165,13 +163,26 @@ std::string WarningWords(const v1::Plan& plan) {
 
 }  // namespace
 
+std::string EstimateWords(v1::EstimateKind kind) {
+  switch (kind) {
+    case v1::ESTIMATE_KIND_TEXTBOOK:
+      return "by the textbook";
+    case v1::ESTIMATE_KIND_MEASURED_BOUND:
+      return "at the measured rate";
+    case v1::ESTIMATE_KIND_LOWER_BOUND:
+      return "at peak";
+    default:
+      return Words(EnumName(kind));
+  }
+}
+
 std::string RatesWords(const v1::Plan& plan, absl::Time now) {
   WordsBySource out;
   AddKernels(plan.step_time(), now, &out);
   for (const v1::RateUsed& rate : plan.rates()) {
     const bool unstable = rate.has_stable() && !rate.stable();
     out.Add(rate.source(), absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now),
-                                        unstable ? ", unstable" : ""));
+                                        unstable ? " (unstable)" : ""));
   }
   return out.Text();
 }

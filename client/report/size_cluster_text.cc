@@ -2,13 +2,16 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/report/memory_text.h"
+#include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
 #include "client/report/text.h"
@@ -170,7 +173,7 @@ std::string GoalWords(const v1::PlanRunRequest& run,
 const char* SizeBasisWords(v1::SizeBasis basis) {
   return basis == v1::SIZE_BASIS_LAYOUTS
              ? "Each with the fastest layout that a bounded search finds, and its predicted time."
-             : "Model state alone, shared evenly, and the textbook estimate: activations were not "
+             : "Model state alone, shared evenly, and no exchanges: activations were not "
                "counted, so that this is a lower limit and no ground to launch on.";
 }
 
@@ -178,12 +181,16 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
                             const v1::SizeClusterResponse& response, absl::Time now,
                             FieldWords words) {
   std::vector<const v1::Plan*> plans;
+  std::set<std::string> times;  // what "days" are
   std::string model;
   v1::SizeBasis basis = v1::SIZE_BASIS_UNSPECIFIED;
   std::string lines;
   for (const v1::SizedCluster& cluster : response.clusters()) {
     if (model.empty() && cluster.has_plan()) model = ModelWords(cluster.plan());
     if (cluster.has_plan()) plans.push_back(&cluster.plan());
+    if (const auto* const estimate = BasisEstimate(cluster.plan())) {
+      times.insert(EstimateWords(estimate->kind()));
+    }
     if (!cluster.has_status()) basis = cluster.basis();
     lines += ClusterLine(cluster, words);
   }
@@ -194,6 +201,7 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
   return absl::StrCat(
       Wrap("", head, 2), ClusterTable(response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
+      times.empty() ? "" : Wrap("  days   ", absl::StrJoin(times, " or "), 9),
       RatesLines("  rates  ", plans, now));
 }
 

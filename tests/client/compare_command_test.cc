@@ -153,8 +153,8 @@ TEST(CompareText, NamesTheBasisAndTheSources) {
   textbook.mutable_estimates(0)->set_kind(v1::ESTIMATE_KIND_TEXTBOOK);
   textbook.mutable_rates(0)->set_source(v1::RATE_SOURCE_REQUEST);
   const std::string mixed = CompareText(comparison, response, absl::UnixEpoch());
-  EXPECT_THAT(mixed, HasSubstr("MFU    days by\n"));
-  EXPECT_THAT(mixed, HasSubstr("45.1 %   textbook\n"));
+  EXPECT_THAT(mixed, HasSubstr("MFU         days are\n"));
+  EXPECT_THAT(mixed, HasSubstr("45.1 %  by the textbook\n"));
   EXPECT_THAT(mixed, HasSubstr("rates datasheet: peak flops\nrates request: peak flops\n"));
 }
 

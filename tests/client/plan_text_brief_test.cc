@@ -83,7 +83,7 @@ TEST(RatesWords, NameTheKernelsOfAStepFirst) {
   v1::Plan plan = SampleOfStep().plan();
   EXPECT_THAT(
       RatesWords(plan, kReadAt),
-      StartsWith("reference: kernels (75.0 %); measured device: kernels (25.0 %) 24.0 hours "
+      StartsWith("reference: kernels (75.0 %); measured-device: kernels (25.0 %) 24.0 hours "
                  "ago; datasheet: "));
   plan.mutable_step_time()->mutable_kernel_sources(1)->set_source(v1::RATE_SOURCE_REFERENCE);
   EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
@@ -99,7 +99,7 @@ TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {
     found = true;
   }
   ASSERT_TRUE(found);
-  EXPECT_THAT(BriefPlan(plan, kReadAt, 160), HasSubstr("12.0 days ago, unstable"));
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 160), HasSubstr("12.0 days ago (unstable)"));
 }
 
 }  // namespace

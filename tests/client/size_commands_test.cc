@@ -195,7 +195,7 @@ TEST(SizeClusterText, NamesStateAlone) {
   response.mutable_clusters(0)->set_basis(v1::SIZE_BASIS_STATE_ALONE);
   response.mutable_clusters()->DeleteSubrange(1, 2);
   EXPECT_THAT(SizeClusterText({}, response, absl::UnixEpoch(), PlanFieldWords),
-              HasSubstr("Model state alone, shared evenly, and the textbook estimate"));
+              HasSubstr("Model state alone, shared evenly, and no exchanges"));
 }
 
 TEST(SizeModelCommand, FillsItsRequest) {
@@ -240,7 +240,7 @@ TEST(SizeModelText, SaysTheShapeAndWhatIsNext) {
                               "parameters, 1,137,264,721,920 tokens\n"));
   EXPECT_THAT(text, HasSubstr("  shape   64 layers, width 8,192 (2 x the given model's); dense: "
                               "64 heads of 128, 8 of"));
-  EXPECT_THAT(text, HasSubstr("  time    10 days, 122,880 device-hours, 45.0 % MFU\n"));
+  EXPECT_THAT(text, HasSubstr("  time    10 days predicted, 122,880 device-hours, 45.0 % MFU\n"));
   EXPECT_THAT(text, HasSubstr("  limit   the next larger: does not fit\n"));
   EXPECT_THAT(text, HasSubstr("  >  56,863,236,096      64  8,192    10  -\n"));
   EXPECT_THAT(text, HasSubstr("     57,718,890,496      65  8,192     -  memory\n"));
