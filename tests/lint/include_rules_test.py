@@ -26,12 +26,12 @@ ENGINE_FLOORS = ["base", "tensor", "operation", "model", "hardware", "framework"
 ALLOWED = {
     "engine": ["absl/", "engine/"],
     "proto": ["absl/", "google/protobuf/", "proto/", "sextant/v1/"],
-    "server": ["absl/", "engine/", "proto/check/", "proto/matmul_kind.h", "server/", "sextant/v1/",
-               "google/rpc/", "google/protobuf/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
+    "server": ["absl/", "engine/", "proto/check/", "proto/matmul_kind.h",
+               "proto/stable_points.h", "server/", "sextant/v1/", "google/rpc/", "google/protobuf/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
                "httplib.h", "unistd.h", "limits.h", "dlfcn.h", "poll.h", "fcntl.h", "spawn.h",
                "sys/"],
-    "client": ["absl/", "client/", "proto/text/", "sextant/v1/", "google/rpc/", "google/protobuf/",
-               "grpc/", "grpcpp/", "CLI/", "nlohmann/", "toml++/", "unistd.h", "sys/",
+    "client": ["absl/", "client/", "proto/stable_points.h", "proto/text/", "sextant/v1/",
+               "google/rpc/", "google/protobuf/", "grpc/", "grpcpp/", "CLI/", "nlohmann/", "toml++/", "unistd.h", "sys/",
                "arpa/inet.h", "fcntl.h", "netinet/in.h", "poll.h", "signal.h"],
     # Of the API the messages that it speaks of; its libraries are linked into one static file.
     "gpu_probe": ["absl/", "engine/base/", "gpu_probe/", "proto/check/", "proto/matmul_kind.h",
