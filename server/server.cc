@@ -226,6 +226,11 @@ void Server::ListDevices() {
   });
 }
 
+void Server::ReadAgain() {
+  store_.ReadAgain();
+  LogEvent("read_again", {{"calibrations", CalibrationFolder(options_)}});
+}
+
 void Server::Drain() {
   ready_ = false;
   grpc_->GetHealthCheckService()->Shutdown();

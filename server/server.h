@@ -44,6 +44,10 @@ class Server {
   // that needs the devices has them listed.
   void ListDevices();
 
+  // Takes up calibrations that were put into the folder, and logs it. Certificates, tokens and
+  // rules are watched in any case.
+  void ReadAgain();
+
   // Reports NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, waits for the rest (drain_grace_seconds), cancels those that are late, and kills the
   // probe that measures or lists for them.

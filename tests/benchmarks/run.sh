@@ -10,6 +10,9 @@ bin=${1:-build/release/bin}
 echo "== a call of PlanRun beside a call of an empty handler"
 "$bin/plan_run_cost"
 
+echo "== short calls beside searches"
+"$bin/isolation"
+
 echo "== the engine alone"
 "$bin/engine_benchmark" --benchmark_min_time=0.2
 
