@@ -158,6 +158,14 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   return absl::StrJoin(out, " ");
 }
 
+std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count) {
+  std::string out = absl::StrCat(Grouped(progress.searched_count()), " of ",
+                                 Grouped(progress.layout_count()), " layouts");
+  if (!progress.has_best()) return out;
+  return absl::StrCat(out, "; ", TimeText(progress.best().step_seconds().expected()), ": ",
+                      LayoutName(progress.best(), device_count));
+}
+
 std::string LayoutFlags(const v1::LayoutOption& option) {
   const v1::RunLayout& layout = option.layout();
   const v1::ParallelLayout& sizes = layout.parallel();

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "tests/client/fake_server.h"
 
 namespace sextant::client {
 namespace {
@@ -121,6 +124,36 @@ TEST(SearchSection, SaysWhatIsOffloaded) {
   EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
   EXPECT_THAT(LayoutFlags(other),
               HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
+// On a terminal the progress is one line, which the answer replaces; elsewhere there is none.
+TEST(Search, ShowsItsProgressOnATerminalAndErasesIt) {
+  v1::WatchPlanRunResponse progress;
+  progress.mutable_progress()->set_searched_count(12288);
+  progress.mutable_progress()->set_layout_count(24576);
+  *progress.mutable_progress()->mutable_best() = Sample().search().chosen();
+  v1::WatchPlanRunResponse answer;
+  *answer.mutable_answer()->mutable_plan() = Sample();
+  answer.mutable_answer()->mutable_plan()->set_verdict(v1::VERDICT_FITS);
+  Answering<v1::PlanRunRequest, v1::PlanRunResponse> unary = {.response = answer.answer()};
+  const FakeServer server(PlanningHandlers{
+      .plan_run = unary.handler(),
+      .watch_plan_run = [&](grpc::ServerContext*, const v1::PlanRunRequest&, auto* writer) {
+        writer->Write(progress);
+        writer->Write(answer);
+        return grpc::Status::OK;
+      }});
+  const std::vector<std::string> args = {"search", "toy", "--devices=24", "--address",
+                                         server.address()};
+  const Ran watched = RunWith(args, "", 120);
+  EXPECT_EQ(watched.exit_code, 0);
+  EXPECT_EQ(
+      watched.err,
+      "\r\x1b[K[############............]  50 %  12,288 of 24,576 layouts; 2.00 s: tp 4 sp cp 2 "
+      "pp 3 dp 1 zero 1 mbs 1 zb-h1\r\x1b[K");
+  const Ran plain = RunWith(args);
+  EXPECT_EQ(plain.err, "");
+  EXPECT_EQ(plain.out, watched.out);
 }
 
 }  // namespace

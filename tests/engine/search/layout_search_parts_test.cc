@@ -1,0 +1,39 @@
+// What a search tells while it runs.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/engine/search/searched.h"
+
+namespace sextant {
+namespace {
+
+// What is watched: as many layouts as are searched in the end, of which it has told all but the
+// last part, and at each time the best of them.
+TEST(LayoutSearch, SaysHowFarItHasCome) {
+  for (const SearchExtent extent : {SearchExtent::kBounded, SearchExtent::kExhaustive}) {
+    RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
+    run.options.search = extent;
+    std::vector<SearchProgress> told;
+    CallWork work;
+    const auto watched = SearchLayouts(
+        run, {}, {}, work, [&told](const SearchProgress& progress) { told.push_back(progress); });
+    ASSERT_TRUE(watched.ok()) << watched.status();
+    const SearchOutcome alone = OutcomeOf(run);
+    EXPECT_EQ(watched->evaluated, alone.evaluated);
+    EXPECT_EQ(watched->best.front().choice, alone.best.front().choice);
+    const int64_t searched = ProgressOf(alone).searched;
+    ASSERT_EQ(told.size(), static_cast<size_t>(searched / 1024));
+    for (size_t i = 0; i < told.size(); ++i) {
+      EXPECT_EQ(told[i].searched, static_cast<int64_t>(i) * 1024 + 1023);
+      EXPECT_EQ(told[i].to_search, searched);
+      if (i == 0 || !told[i - 1].best.has_value()) continue;
+      ASSERT_TRUE(told[i].best.has_value());
+      EXPECT_FALSE(IsBetter(*told[i - 1].best, *told[i].best));
+    }
+    EXPECT_EQ(told.back().layer_count, 32);
+  }
+}
+
+}  // namespace
+}  // namespace sextant
