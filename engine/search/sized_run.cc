@@ -54,6 +54,7 @@ void CompareWithLimits(const EconomicsSpec& economics, const Plan& plan, SizedRu
   }
   out.elapsed = estimate->elapsed;
   out.cost = estimate->cost;
+  out.energy = estimate->energy;
   compare(estimate->elapsed.value(), economics.seconds_to_deadline, SizeLimit::kDeadline);
   if (estimate->cost.has_value()) {
     compare(estimate->cost->value(), economics.budget_usd, SizeLimit::kBudget);
