@@ -143,6 +143,8 @@ constexpr FieldFlag kPlanFlags[] = {
      kOptions},
     {"--tensor-across-nodes", "options.tensor_across_nodes",
      "let a search choose tensor groups of several servers", kOptions},
+    {"--search-kernels", "options.search_kernels",
+     "let a search choose the kernels of attention and loss", kOptions},
     {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
      kOptions},
     {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},

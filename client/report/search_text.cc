@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -76,27 +77,51 @@ std::string Sharing(const v1::RunLayout& layout) {
                                                               : "");
 }
 
-void AddOption(const v1::LayoutOption& option, Table& table) {
+// "unfused, fused": the kernels of attention and of the loss; "" where they are the run's.
+std::string KernelWords(const v1::LayoutOption& option) {
+  const v1::KernelChoices& kernels = option.layout().kernels();
+  if (kernels.attention() == 0 || kernels.loss() == 0) return "";
+  return absl::StrCat(EnumName(kernels.attention()), ", ", EnumName(kernels.loss()));
+}
+
+// `kernels`: with a cell of them.
+void AddOption(const v1::LayoutOption& option, bool kernels, Table& table) {
   const v1::RunLayout& layout = option.layout();
   const v1::ParallelLayout& sizes = layout.parallel();
   const auto size = [](int64_t value) { return absl::StrCat(value); };
-  table.AddRow({option.tie() ? "=" : "", TimeToThreeDigits(option.step_seconds().expected()),
-                Gib(option.peak_bytes().expected()), Percent(option.fit_chance()),
-                size(sizes.tensor_parallel_size()), layout.sequence_parallel() ? "yes" : "",
-                size(layout.context_parallel_size()), size(sizes.pipeline_parallel_size()),
-                size(sizes.virtual_stage_count()), size(sizes.expert_parallel_size()),
-                Sharing(layout), size(layout.micro_batch_size()), RecomputeWords(option),
-                ScheduleWords(layout)});
+  std::vector<std::string> cells = {option.tie() ? "=" : "",
+                                    TimeToThreeDigits(option.step_seconds().expected()),
+                                    Gib(option.peak_bytes().expected()),
+                                    Percent(option.fit_chance()),
+                                    size(sizes.tensor_parallel_size()),
+                                    layout.sequence_parallel() ? "yes" : "",
+                                    size(layout.context_parallel_size()),
+                                    size(sizes.pipeline_parallel_size()),
+                                    size(sizes.virtual_stage_count()),
+                                    size(sizes.expert_parallel_size()),
+                                    Sharing(layout),
+                                    size(layout.micro_batch_size()),
+                                    RecomputeWords(option),
+                                    ScheduleWords(layout)};
+  if (kernels) cells.push_back(KernelWords(option));
+  table.AddRow(std::move(cells));
 }
 
 std::string OptionTable(const v1::LayoutSearchResult& search) {
   using enum Align;
-  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kLeft, kRight, kRight, kRight, kRight,
-                  kLeft, kRight, kLeft, kLeft});
-  table.AddRow({"", "step", "memory", "fits", "tp", "sp", "cp", "pp", "vpp", "ep", "zero", "mbs",
-                "recompute", "schedule"});
-  AddOption(search.chosen(), table);
-  for (const v1::LayoutOption& option : search.alternatives()) AddOption(option, table);
+  std::vector<Align> columns = {kLeft,  kRight, kRight, kRight, kRight, kLeft, kRight,
+                                kRight, kRight, kRight, kLeft,  kRight, kLeft, kLeft};
+  std::vector<std::string> names = {"",   "step", "memory", "fits", "tp",  "sp",        "cp",
+                                    "pp", "vpp",  "ep",     "zero", "mbs", "recompute", "schedule"};
+  const bool kernels = !KernelWords(search.chosen()).empty();
+  if (kernels) {
+    columns.push_back(kLeft);
+    names.emplace_back("attention, loss");
+  }
+  Table table(2, columns);
+  table.AddRow(std::move(names));
+  AddOption(search.chosen(), kernels, table);
+  for (const v1::LayoutOption& option : search.alternatives()) AddOption(option, kernels, table);
   return table.Text();
 }
 
@@ -155,6 +180,7 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   }
   out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
   if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
+  if (!KernelWords(option).empty()) out.push_back(KernelWords(option));
   return absl::StrJoin(out, " ");
 }
 
@@ -193,6 +219,11 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   add("--mbs", layout.micro_batch_size());
   AddRecomputeFlags(option, out);
   if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
+  const v1::KernelChoices& kernels = layout.kernels();
+  if (!KernelWords(option).empty()) {
+    add("--attention", EnumName(kernels.attention()));
+    add("--loss", EnumName(kernels.loss()));
+  }
   return absl::StrJoin(out, " ");
 }
 

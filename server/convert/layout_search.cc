@@ -56,6 +56,10 @@ class Options {
     if (choice.stays_gathered) layout.mutable_sharding()->set_reshard_after_forward(false);
     if (choice.offload != Offload::kNone) layout.mutable_sharding()->set_offload_optimizer(true);
     if (choice.offload == Offload::kAll) layout.mutable_sharding()->set_offload_parameters(true);
+    if (choice.kernels.is_chosen) {
+      layout.mutable_kernels()->set_attention(AttentionKernelTo(choice.kernels.attention));
+      layout.mutable_kernels()->set_loss(LossKindTo(choice.kernels.loss));
+    }
     RecomputeTo(choice.recompute, out);
   }
 

@@ -138,6 +138,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
   out.require_activations = m.require_activations();
   out.tensor_across_nodes = m.tensor_across_nodes();
+  out.search_kernels = m.search_kernels();
   if (!v1::LayoutSearch_IsValid(m.search())) {
     violations.Add("options.search", UnknownEnumNumber(m.search()));
   } else if (m.search() == v1::LAYOUT_SEARCH_BOUNDED) {
@@ -211,7 +212,8 @@ GivenSizes GivenSizesOf(const v1::RunLayout& m) {
           .layers_per_chunk = sizes.layers_per_chunk_size() > 0,
           .expert = sizes.has_expert_parallel_size(),
           .expert_tensor = sizes.has_expert_tensor_parallel_size(),
-          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED};
+          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED,
+          .attention = m.kernels().attention() != v1::KernelChoices::ATTENTION_UNSPECIFIED};
 }
 
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,

@@ -110,6 +110,19 @@ TEST(LayoutFlags, GiveAllThatIsChosen) {
 }
 
 // What is in host memory is in the name, the flags and a legend.
+TEST(SearchSection, NamesKernelsThatWereChosen) {
+  EXPECT_THAT(SearchSection(Sample()), Not(HasSubstr("attention")));
+  v1::Plan plan = Sample();
+  v1::LayoutOption& chosen = *plan.mutable_search()->mutable_chosen();
+  chosen.mutable_layout()->mutable_kernels()->set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  chosen.mutable_layout()->mutable_kernels()->set_loss(v1::KernelChoices::LOSS_VOCABULARY_PARALLEL);
+  const std::string text = SearchSection(plan);
+  EXPECT_THAT(text, HasSubstr("attention, loss\n"));
+  EXPECT_THAT(text, HasSubstr("unfused, vocabulary-parallel\n"));
+  EXPECT_THAT(LayoutFlags(chosen), HasSubstr(" --attention=unfused --loss=vocabulary-parallel"));
+  EXPECT_THAT(LayoutName(chosen, 24), HasSubstr(" zb-h1 unfused, vocabulary-parallel"));
+}
+
 TEST(SearchSection, SaysWhatIsOffloaded) {
   v1::Plan plan = Sample();
   EXPECT_THAT(SearchSection(plan), Not(HasSubstr("host memory")));

@@ -127,6 +127,31 @@ TEST(PlanningServiceSearch, TensorGroupsCrossServersWhereAskedFor) {
   EXPECT_GT(Answer(request).plan().search().considered_count(), inside);
 }
 
+TEST(PlanningServiceSearch, ChoosesKernelsThatTheRequestLeavesOpen) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_layout()->clear_framework();
+  const int64_t one = Answer(request).plan().search().considered_count();
+  request.mutable_options()->set_search_kernels(true);
+  const v1::PlanRunResponse all = Answer(request);
+  EXPECT_GT(all.plan().search().considered_count(), 8 * one);
+  const v1::LayoutOption chosen = all.plan().search().chosen();
+  EXPECT_EQ(chosen.layout().kernels().attention(), v1::KernelChoices::ATTENTION_FLASH);
+  EXPECT_NE(chosen.layout().kernels().loss(), v1::KernelChoices::LOSS_UNSPECIFIED);
+  *request.mutable_layout() = chosen.layout();
+  request.mutable_training()->set_recompute(chosen.recompute());
+  request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+  EXPECT_EQ(Answer(request).plan().step_time().seconds().expected(),
+            all.plan().step_time().seconds().expected());
+  request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_options()->set_search_kernels(true);
+  auto& kernels = *request.mutable_layout()->mutable_kernels();
+  kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  kernels.set_loss(v1::KernelChoices::LOSS_PLAIN);
+  const v1::KernelChoices given = Answer(request).plan().search().chosen().layout().kernels();
+  EXPECT_EQ(given.attention(), v1::KernelChoices::ATTENTION_UNFUSED);
+  EXPECT_EQ(given.loss(), v1::KernelChoices::LOSS_PLAIN);
+}
+
 TEST(PlanningServiceSearch, NamesTheRatesThatTheChoiceDependsOn) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);

@@ -1,4 +1,4 @@
-// What a search tells while it runs.
+// What a search tells while it runs, and the dimension of kernels.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -7,6 +7,39 @@
 
 namespace sextant {
 namespace {
+
+// The dimension of kernels: one space is the spaces of all kernels, each given, and finds their
+// best.
+TEST(LayoutSearch, SearchesKernelsAsTheSearchesOfEachDo) {
+  RunSpec run = RunOn("gpt3-6.7b", 16, 32, 2048);
+  for (const bool named : {false, true}) {
+    run.layout->framework = {.kind = Framework::kMegatronBridge, .named = named};
+    run.options.search_kernels = true;
+    const SearchOutcome all = OutcomeOf(run, 3);
+    run.options.search_kernels = false;
+    SearchOutcome each;
+    using enum LossKind;
+    const std::vector<LossKind> losses =
+        named ? std::vector<LossKind>{kVocabularyParallel, kFused}
+              : std::vector<LossKind>{kPlain, kVocabularyParallel, kFused,
+                                      kVocabularyParallelCompiled};
+    for (const AttentionKernel attention : {AttentionKernel::kFlash, AttentionKernel::kUnfused}) {
+      if (named && attention == AttentionKernel::kUnfused) continue;
+      for (const LossKind loss : losses) {
+        RunSpec one = run;
+        one.layout->kernels.attention = attention;
+        one.layout->loss = loss;
+        Merge(OutcomeOf(one), each);
+      }
+    }
+    EXPECT_EQ(all.considered, each.considered);
+    EXPECT_EQ(all.evaluated, each.evaluated);
+    EXPECT_EQ(all.pruned, each.pruned);
+    ASSERT_FALSE(all.best.empty());
+    EXPECT_EQ(all.best.front().step.expected, each.best.front().step.expected);
+    EXPECT_EQ(all.front.size(), each.front.size());
+  }
+}
 
 // What is watched: as many layouts as are searched in the end, of which it has told all but the
 // last part, and at each time the best of them.
