@@ -297,6 +297,18 @@ constexpr FieldFlag kPlanFlags[] = {
      "sends of interleaved stages: added over alone", kSoftware},
     {"--expert-exchange-exposure", "layout.software.expert_exchange_exposure",
      "exchanges among experts: added over alone", kSoftware},
+    {"--gradient-addition-overlap", "layout.software.gradient_addition_overlap",
+     "share of adding weight gradients that products hide", kSoftware},
+    {"--misaligned-product-time-ratio", "layout.software.misaligned_product_time_ratio",
+     "products off a multiple of 64 over aligned ones", kSoftware},
+    {"--misaligned-head-time-ratio", "layout.software.misaligned_head_time_ratio",
+     "heads off a multiple of 8 over aligned ones", kSoftware},
+    {"--optimizer-time-ratio", "layout.software.optimizer_time_ratio",
+     "the optimizer's step over one fused kernel", kSoftware},
+    {"--kernel-launch-seconds", "layout.software.kernel_launch_seconds",
+     "of the host, to start one kernel", kSoftware},
+    {"--all-reduces-gradients", "layout.software.all_reduces_gradients",
+     "all ranks sum all gradients; then weights are gathered", kSoftware},
 };
 
 // Words for fields that hold messages: the ways to name devices, the network and the software.
