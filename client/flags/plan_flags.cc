@@ -178,6 +178,8 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--micro-batch-size,--mbs", "layout.micro_batch_size", "sequences of a micro-batch", kLayout},
     {"--global-batch-size,--gbs", "layout.global_batch_size", "sequences of a step on all devices",
      kLayout},
+    {"--deferred-head-gradients", "layout.deferred_head_gradients",
+     "micro-batches whose head's wait for the last pass", kLayout},
     {"--batch-ramp", "layout.batch_ramp",
      "phases before --gbs, TOKENS:SEQUENCES each: 9B:512,2T:1024", kLayout},
     {"--schedule", "layout.schedule", "the order of micro-batches; default: 1f1b", kLayout},

@@ -121,6 +121,7 @@ struct RunLayout {
   absl::optional<int64_t> micro_batch_size = {};
   absl::optional<int64_t> global_batch_size = {};  // sequences
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  int64_t deferred_head_gradients = 0;  // PipelineSpec
   absl::optional<ZeroStage> zero_stage = {};
   StateSharding sharding = {};  // without data_parallel_size and fields that are given here
   absl::optional<bool> reshard_after_forward = {};

@@ -179,8 +179,8 @@ LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& 
 LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoice& choice) const {
   const MemoryJob& job = resolved_.memory->job();
   const BufferSpec& buffers = job.buffers;
-  const bool counts =
-      buffers.gradient_lifetime == GradientLifetime::kFromBackward || buffers.keeps_stage_inputs;
+  const bool counts = buffers.gradient_lifetime == GradientLifetime::kFromBackward ||
+                      buffers.keeps_stage_inputs || job.pipeline.deferred_head_gradients > 0;
   return {
       .tensor = choice.tensor,
       .context = choice.context,

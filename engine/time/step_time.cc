@@ -126,6 +126,7 @@ class Step {
     StageSeconds out;
     out.layers = AddPasses(stage.layers, out);
     out.outside = AddPasses(stage.outside, out);
+    out.head_gradient = out.outside.weight_gradient;
     AddExpertHost(stage, out);
     return out;
   }

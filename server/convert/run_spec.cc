@@ -233,6 +233,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   out.software = SoftwareFrom(m.software());
   out.interleaving_given = m.parallel().has_virtual_stage_count();
+  out.deferred_head_gradients = m.deferred_head_gradients();
   out.given = GivenSizesOf(m);
   out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
   for (const v1::BatchPhase& phase : m.batch_ramp()) {

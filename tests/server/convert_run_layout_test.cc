@@ -32,6 +32,7 @@ constexpr char kEveryField[] = R"json({
   "context_parallel_size": 9, "context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL",
   "sequence_parallel": false, "micro_batch_size": 10,
   "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
+  "deferred_head_gradients": 67,
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
     "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
     "offload_parameters": true},
@@ -86,6 +87,7 @@ TEST_F(EveryField, OfTheLayoutItselfArrives) {
   EXPECT_EQ(layout_.micro_batch_size, 10);
   EXPECT_EQ(layout_.global_batch_size, 11);
   EXPECT_EQ(layout_.schedule, PipelineSchedule::kZeroBubbleH1);
+  EXPECT_EQ(layout_.deferred_head_gradients, 67);
 }
 
 TEST_F(EveryField, OfModelStateArrives) {
@@ -155,7 +157,7 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
 
 // Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::BatchPhase::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 23);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
