@@ -1,6 +1,8 @@
 // sextantd: starts, serves until SIGTERM or SIGINT, drains.
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr int kExitStartFailed = 1;
 constexpr int kExitUsage = 2;
+constexpr rlim_t kMaxDescriptors = 65'536;
 
 // Logs the addresses: scripts that ask for port 0 read this line.
 void LogServerEvent(const char* event, const sextant::server::Server& server) {
@@ -45,6 +48,14 @@ sigset_t PrepareSignals() {
   return set;
 }
 
+// Each connection takes a descriptor. The usual soft limit of 1,024 is for programs that select().
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kMaxDescriptors);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Waits until one of `signals` arrives. From then on a further one ends the process at once.
 void WaitForTermination(const sigset_t& signals) {
   int signal_number = 0;
@@ -63,6 +74,7 @@ int main(int argc, char** argv) {
   }
   if (!options->has_value()) return 0;
 
+  RaiseDescriptorLimit();
   const sigset_t signals = PrepareSignals();
   const auto server = sextant::server::Server::Start(**options);
   if (!server.ok()) {
@@ -75,7 +87,5 @@ int main(int argc, char** argv) {
   LogServerEvent("draining", **server);
   (*server)->Drain();
   LogServerEvent("stopped", **server);
-  // All calls are answered. A return would wait for HTTP clients, and one that sends a byte now and
-  // then can take for ever.
-  std::_Exit(0);
+  return 0;
 }

@@ -26,7 +26,7 @@ grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
   grpc::Status checked = CheckSize(request);
   if (!checked.ok()) return checked;
   grpc::ClientContext context;
-  SetDeadline(server, &context);
+  PrepareContext(server, &context);
   v1::PlanningService::Stub stub(NewChannel(server));
   const auto reader = stub.WatchPlanRun(&context, request);
   ProgressBar bar(streams.err, streams.err_columns);

@@ -37,6 +37,9 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
              std::function<void()> cancelled);
 
+  // Whether its caller may make it.
+  const absl::Status& admission() const { return call_.admission(); }
+
   // Errors: Encode()'s, with nothing sent.
   absl::Status Send(const google::protobuf::Message& content, bool is_progress);
 

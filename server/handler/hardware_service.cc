@@ -35,13 +35,13 @@ HardwareService::HardwareService(const Dependencies& d)
       supplied_(d.supplied),
       probe_(d.probe),
       workers_(d.workers),
-      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.log_level),
-      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
-      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
-      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.log_level),
-      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.log_level),
-      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.log_level),
-      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
+      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.calls),
+      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.calls),
+      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.calls),
+      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.calls),
+      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.calls),
+      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.calls),
+      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.calls) {}
 
 void HardwareService::PostOnceListed(grpc::CallbackServerContext* context,
                                      std::function<void(const absl::Status&)> then) {
@@ -134,8 +134,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
     call->Send(response, response.has_progress()).IgnoreError();
   };
   job.end = [call](const absl::Status& status) { call->End(status); };
-  if (const absl::Status decoded = Decode(*request, &job.request); !decoded.ok()) {
-    call->End(decoded);
+  absl::Status readable = call->admission();
+  if (readable.ok()) readable = Decode(*request, &job.request);
+  if (!readable.ok()) {
+    call->End(readable);
   } else {
     probe_.Run(std::move(job));
   }

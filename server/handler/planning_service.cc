@@ -22,9 +22,13 @@
 namespace sextant::server {
 namespace {
 
-// True where state alone is planned, without a search.
+bool Searches(const v1::PlanRunRequest& request) {
+  return !request.has_layout() && request.options().search() > v1::LAYOUT_SEARCH_NONE;
+}
+
+// True where state alone is planned.
 bool IsShort(const v1::PlanRunRequest& request) {
-  return !request.has_layout() && request.options().search() <= v1::LAYOUT_SEARCH_NONE;
+  return !request.has_layout() && !Searches(request);
 }
 
 }  // namespace
@@ -32,13 +36,12 @@ bool IsShort(const v1::PlanRunRequest& request) {
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : metrics_(metrics),
       options_(std::move(options)),
-      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level),
-      watch_plan_run_("sextant.v1.PlanningService/WatchPlanRun", metrics, options_.log_level),
-      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.log_level),
-      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.log_level),
-      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.log_level),
-      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.log_level) {
-}
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.calls),
+      watch_plan_run_("sextant.v1.PlanningService/WatchPlanRun", metrics, options_.calls),
+      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.calls),
+      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.calls),
+      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.calls),
+      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.calls) {}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      const grpc::CallbackServerContext& context,
@@ -53,7 +56,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                            AnswerPlan({.request = request,
                                        .run = run,
                                        .violations = std::move(violations),
-                                       .workers = options_.workers,
+                                       .workers = options_.searches,
                                        .end = end,
                                        .watch = watch},
                                       work, metrics_, response->mutable_plan()));
@@ -71,8 +74,8 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
   // milliseconds.
   return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
       UnaryCall(plan_run_, context, request, response), IsShort,
-      [this, context](const v1::PlanRunRequest&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+      [this, context](const v1::PlanRunRequest& in, auto then) {
+        PostCall(context, Searches(in) ? *options_.searches : *options_.workers, std::move(then));
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
         return Answer(in, *context, nullptr, out);
@@ -96,11 +99,14 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
   // Whoever searches asks for the call's end.
   auto* call = new StreamCall(watch_plan_run_, context, bytes->Length(), [] {});
   const auto request = std::make_shared<v1::PlanRunRequest>();
-  if (const absl::Status decoded = Decode(*bytes, request.get()); !decoded.ok()) {
-    call->End(decoded);
+  absl::Status readable = call->admission();
+  if (readable.ok()) readable = Decode(*bytes, request.get());
+  if (!readable.ok()) {
+    call->End(readable);
     return call;
   }
-  PostCall(context, *options_.workers, [this, context, call, request](absl::Status status) {
+  WorkerPool& workers = Searches(*request) ? *options_.searches : *options_.workers;
+  PostCall(context, workers, [this, context, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;
     v1::PlanRunResponse& answer = *event.mutable_answer();
     if (status.ok()) status = Answer(*request, *context, SendingTo(call, *request), &answer);
@@ -118,7 +124,7 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(UnaryCall call,
   return AnswerAfter<Request, Response>(
       std::move(call),
       [this, context](const Request&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+        PostCall(context, *options_.searches, std::move(then));
       },
       [this, context, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();

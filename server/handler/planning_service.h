@@ -21,15 +21,16 @@
 namespace sextant::server {
 
 struct PlanningOptions {
-  CallLogLevel log_level = CallLogLevel::kNone;
+  CallRules calls = {};
   // Returns the state of this host's devices; never null. This and `now` are called on many
   // threads.
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
   std::function<absl::Time()> now;
   // Reads the calibrations of requests; outlives the service's calls.
   SuppliedCalibrations* supplied = nullptr;
-  // Answers requests that take long; outlives the service's calls.
+  // Answer single plans, and questions of many layouts or runs; outlive the service's calls.
   WorkerPool* workers = nullptr;
+  WorkerPool* searches = nullptr;
 };
 
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
@@ -74,7 +75,7 @@ class PlanningService final : public RawPlanningService {
                       const SearchWatch& watch, v1::PlanRunResponse* response);
   // Sends the progress of the search for `request` to `call`, now and then.
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
-  // Answers on a thread of the workers, and stops where the call has ended.
+  // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* AnswerOnWorker(UnaryCall call, grpc::CallbackServerContext* context,
                                            LongAnswer<Request, Response>* answer);

@@ -107,7 +107,7 @@ absl::StatusOr<SearchOutcome> SearchShards(const RunSpec& run, const FieldViolat
                                            ProgressSum& progress) {
   const auto search = std::make_shared<SharedSearch>(run, found, of, end, progress);
   for (int64_t i = 1; i < of.count; ++i) {
-    workers.Post([search](const absl::Status& status) {
+    workers.Post("", [search](const absl::Status& status) {
       if (status.ok()) search->Work();
     });
   }

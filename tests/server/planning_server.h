@@ -43,11 +43,12 @@ class PlanningServer {
       std::function<absl::Time()> now = [] { return absl::FromUnixSeconds(kMeasured + 3600); })
       : snapshot_(std::make_shared<const CalibrationSnapshot>(std::move(snapshot))),
         metrics_(registry_),
-        service_(metrics_, {.log_level = CallLogLevel::kNone,
+        service_(metrics_, {.calls = {},
                             .calibrations = [this] { return snapshot_; },
                             .now = std::move(now),
                             .supplied = &supplied_,
-                            .workers = &workers_}) {
+                            .workers = &workers_,
+                            .searches = &workers_}) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
