@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "client/report/text.h"
 
 namespace sextant::client {
 namespace {
@@ -64,6 +65,11 @@ std::vector<double> LinearAxis::Ticks() const {
 }
 
 std::vector<double> LinearTicks(double end) { return LinearAxis{0, end}.Ticks(); }
+
+size_t PlotColumns() {
+  constexpr size_t kAxisColumns = 15;
+  return TextWidth() - kAxisColumns;
+}
 
 BrailleCanvas::BrailleCanvas(int columns, int rows)
     : columns_(columns),

@@ -3,6 +3,7 @@
 #ifndef SEXTANT_CLIENT_CHART_CANVAS_H_
 #define SEXTANT_CLIENT_CHART_CANVAS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ std::string PowerText(int exponent);
 
 // Ticks of a linear axis from 0 to `end`, above 0.
 std::vector<double> LinearTicks(double end);
+
+// Columns of a canvas in a text: TextWidth() less those of an axis and its labels.
+size_t PlotColumns();
 
 class BrailleCanvas {
  public:

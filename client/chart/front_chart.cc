@@ -98,7 +98,6 @@ LinearAxis MemoryAxisFor(const Ends& ends, double top) {
   return {high - 1.25 * span, high};
 }
 
-constexpr int kFrontColumns = 84;
 constexpr int kFrontRows = 16;
 constexpr size_t kFrontMargin = 10;  // columns left of the canvas: a tick's label and the axis
 
@@ -107,7 +106,7 @@ class FrontDrawing {
   explicit FrontDrawing(const FrontChart& chart)
       : chart_(chart),
         axes_(FrontAxesOf(chart, FrontExtent::kPoints)),
-        canvas_(kFrontColumns, kFrontRows) {}
+        canvas_(static_cast<int>(PlotColumns()), kFrontRows) {}
 
   std::string Text() {
     DrawUsable();
@@ -164,13 +163,13 @@ class FrontDrawing {
   }
 
   std::string Axis() const {
-    std::vector<std::string> cells(kFrontColumns, "─");
+    std::vector<std::string> cells(PlotColumns(), "─");
     for (const double tick : Ticks()) cells[TickColumn(tick)] = "┴";
     return absl::StrCat(std::string(kFrontMargin - 1, ' '), "└", absl::StrJoin(cells, ""), "\n");
   }
 
   std::string Labels() const {
-    std::string out(kFrontMargin + kFrontColumns, ' ');
+    std::string out(kFrontMargin + PlotColumns(), ' ');
     for (const double tick : Ticks()) {
       const std::string label = absl::StrFormat("%g", tick / Unit());
       const size_t start = kFrontMargin + TickColumn(tick) - label.size() / 2;

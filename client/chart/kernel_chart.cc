@@ -152,13 +152,13 @@ std::string SourceLine(const std::string& name, const v1::LinkTime& time,
   return absl::StrCat(name, ": ", SourceText(time.source(), sources, time.source_number()));
 }
 
-constexpr int kChartColumns = 84;
 constexpr int kChartRows = 16;
 constexpr int kChartMargin = 8;  // columns left of the canvas: a tick's label and the axis
 
 class ChartPlot {
  public:
-  explicit ChartPlot(const KernelChart& chart) : chart_(chart), canvas_(kChartColumns, kChartRows) {
+  explicit ChartPlot(const KernelChart& chart)
+      : chart_(chart), canvas_(static_cast<int>(PlotColumns()), kChartRows) {
     for (const KernelChartLine& line : chart_.lines) DrawLine(line);
     for (const KernelChartLine& line : chart_.lines) {
       const KernelChartPoint& last = line.points.back();
@@ -209,8 +209,8 @@ class ChartPlot {
   std::string Axis() const {
     std::string line(kChartMargin - 1, ' ');
     line += "└";
-    std::vector<std::string> cells(kChartColumns, "─");
-    std::string labels(kChartMargin + kChartColumns + 6, ' ');
+    std::vector<std::string> cells(PlotColumns(), "─");
+    std::string labels(static_cast<size_t>(kChartMargin) + PlotColumns() + 6, ' ');
     size_t free_from = 0;
     for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
          size <= chart_.size.ValueAt(1); size *= chart_.SizeStep()) {

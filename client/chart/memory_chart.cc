@@ -48,7 +48,7 @@ class BarDrawing {
       name_width_ = std::max(name_width_, bar.name.size());
       total_width_ = std::max(total_width_, Grouped(bar.total, 2).size());
     }
-    width_ = kTextWidth - 2 - name_width_ - 2 - 2 - total_width_;
+    width_ = TextWidth() - 2 - name_width_ - 2 - 2 - total_width_;
   }
 
   std::string Text() const {
@@ -110,7 +110,7 @@ class BarDrawing {
       if (start > 0 && out[start - 1] != ' ') continue;  // no room
       out.replace(start, label.size(), label);
     }
-    return absl::StrCat(out.substr(0, std::min(kTextWidth, out.find_last_not_of(' ') + 1)),
+    return absl::StrCat(out.substr(0, std::min(TextWidth(), out.find_last_not_of(' ') + 1)),
                         " GiB\n");
   }
 
@@ -132,7 +132,7 @@ class BarDrawing {
     std::vector<std::string> lines;
     for (const std::string& part : parts) {
       const bool fits = !lines.empty() && DisplayWidth(lines.back()) + 2 + DisplayWidth(part) <=
-                                              static_cast<int64_t>(kTextWidth);
+                                              static_cast<int64_t>(TextWidth());
       if (fits) {
         absl::StrAppend(&lines.back(), "  ", part);
       } else {

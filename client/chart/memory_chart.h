@@ -62,7 +62,7 @@ std::string IntervalText(const v1::Interval& interval);
 std::string TickText(double gib);
 
 // One line a bar, on a scale that ends at the usable memory or beyond, with a mark at the usable
-// memory; below them an axis and a legend. No line has more than kTextWidth columns.
+// memory; below them an axis and a legend. No line has more than TextWidth() columns.
 std::string MemoryBars(const MemoryChart& chart);
 
 }  // namespace sextant::client

@@ -155,7 +155,6 @@ LogAxis AxisAround(double smallest, double largest) {
   return {.low = std::log10(smallest / kAxisMargin), .high = std::log10(largest * kAxisMargin)};
 }
 
-constexpr int kPlotColumns = 84;
 constexpr int kPlotRows = 20;
 constexpr int kPlotMargin = 12;  // columns left of the canvas: a tick's label and the axis
 
@@ -163,7 +162,7 @@ constexpr int kPlotMargin = 12;  // columns left of the canvas: a tick's label a
 class AxesPlot {
  public:
   explicit AxesPlot(const RooflineChart& chart)
-      : chart_(chart), axes_(AxesOf(chart)), canvas_(kPlotColumns, kPlotRows) {}
+      : chart_(chart), axes_(AxesOf(chart)), canvas_(static_cast<int>(PlotColumns()), kPlotRows) {}
 
   void Draw() {
     DrawRidge();
@@ -227,14 +226,14 @@ class AxesPlot {
   std::string Axis() const {
     std::string out(kPlotMargin - 1, ' ');
     out += "└";
-    std::vector<std::string> cells(kPlotColumns, "─");
+    std::vector<std::string> cells(PlotColumns(), "─");
     for (const int power : axes_.intensity.Ticks(8)) cells[TickColumn(power)] = "┴";
     for (const std::string& cell : cells) out += cell;
     return absl::StrCat(out, "\n");
   }
 
   std::string Labels() const {
-    std::string out(kPlotMargin + kPlotColumns + 3, ' ');
+    std::string out(static_cast<size_t>(kPlotMargin) + PlotColumns() + 3, ' ');
     for (const int power : axes_.intensity.Ticks(8)) {
       const std::string label = PowerText(power);
       const size_t column = kPlotMargin + TickColumn(power) - label.size() / 2;
@@ -247,7 +246,7 @@ class AxesPlot {
     const std::string label = absl::StrCat("ridge ", IntensityText(chart_.ridge));
     const size_t column = kPlotMargin + static_cast<size_t>(XOf(chart_.ridge) / 2);
     const std::string title = "  arithmetic intensity, FLOP/byte";
-    const bool fits_right = column + 2 + label.size() <= kTextWidth;
+    const bool fits_right = column + 2 + label.size() <= TextWidth();
     const size_t start = fits_right ? column : column - label.size() - 1;
     const std::string mark = fits_right ? absl::StrCat("^ ", label) : absl::StrCat(label, " ^");
     if (start >= title.size() + 2) {

@@ -63,7 +63,7 @@ struct ChartAxes {
 
 ChartAxes AxesOf(const RooflineChart& chart);
 
-// A section "Roofline": at most kTextWidth columns, legible without colour. The legend below it
+// A section "Roofline": at most TextWidth() columns, legible without colour. The legend below it
 // lists every point's figures and the roofs.
 std::string RooflinePlot(const RooflineChart& chart);
 

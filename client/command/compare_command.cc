@@ -185,7 +185,8 @@ int Run(const CompareFlags& flags, const CommandLine& line, const Streams& strea
     status = Incomplete("plan for each run");
   }
   if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(CompareText(comparison, response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(CompareText(comparison, response, streams.now())));
   return ExitCodeFor(response);
 }
 

@@ -192,6 +192,11 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
     if (!emission.file.empty()) return Usage("--emit-to takes --emit, which says what to write");
     return emission.script.empty() ? grpc::Status::OK : Usage("--script takes --emit=slurm");
   }
+  if (line.server.prints_requests) {
+    return Usage(
+        "--print-request prints one request, and --emit sends more, which depend on the plan: "
+        "leave out --emit to print the plan's");
+  }
   if (!emission.script.empty() && emission.launcher != "slurm") {
     return Usage("--script takes --emit=slurm");
   }

@@ -174,8 +174,12 @@ int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
       if (!written.ok()) return FailToWrite(written, line, streams);
     }
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(OperationText(response, plot, streams.now(), words)));
+  streams.out << (line.json()
+                      ? ProtoJson(response)
+                      : Printable(OperationText(response, {.sizes = NamedSizes(kind, flags.request),
+                                                           .plot = plot,
+                                                           .now = streams.now(),
+                                                           .words = words})));
   return kExitFits;
 }
 

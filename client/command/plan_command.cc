@@ -1,7 +1,6 @@
 // `sextant plan`: plans a training run, and says whether it fits. `sextant search`: the fastest
 // layouts that fit.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -194,11 +193,9 @@ std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& requ
       options.include_operations()) {
     return PlanText(response, streams.now());
   }
-  constexpr int kUsualColumns = 80;
-  constexpr int kMostColumns = 160;  // longer lines are hard to read
-  const int columns = streams.out_columns == 0 ? kUsualColumns : streams.out_columns;
+  constexpr size_t kUsualColumns = 80;  // where there is no terminal
   return BriefPlan(response.plan(), streams.now(),
-                   static_cast<size_t>(std::clamp(columns, kUsualColumns / 2, kMostColumns)));
+                   streams.out_columns == 0 ? kUsualColumns : TextWidth());
 }
 
 int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {

@@ -1,6 +1,7 @@
 #include "client/command/run_client.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <variant>
 
@@ -15,6 +16,7 @@
 #include "client/flags/usual_names.h"
 #include "client/io/call_error.h"
 #include "client/io/local_server.h"
+#include "client/report/text.h"
 
 namespace sextant::client {
 namespace {
@@ -203,9 +205,20 @@ void StartFor(const Streams& streams, LocalServer* local, CommandLine* line) {
   line->server.files = {};
 }
 
+// Sets how wide answers are: as the terminal, in so far as such lines can be read.
+void SetTextWidthFor(const Streams& streams) {
+  constexpr int kFewestColumns = 60;
+  constexpr int kMostColumns = 160;
+  text::SetTextWidth(
+      streams.out_columns == 0
+          ? kTextWidth
+          : static_cast<size_t>(std::clamp(streams.out_columns, kFewestColumns, kMostColumns)));
+}
+
 }  // namespace
 
 int RunClient(const std::vector<std::string>& args, const Streams& streams) {
+  SetTextWidthFor(streams);
   std::variant<CommandLine, NoCommand> parsed = ParseCommandLine(args);
   CommandLine* const line = std::get_if<CommandLine>(&parsed);
   LocalServer local;

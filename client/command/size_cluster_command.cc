@@ -126,8 +126,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
     return Fail(status, line, streams,
                 {.field = RequestWords, .description = PlanDescriptionWords});
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(SizeClusterText(request, response, RequestWords)));
+  streams.out << (line.json()
+                      ? ProtoJson(response)
+                      : Printable(SizeClusterText(request, response, streams.now(), RequestWords)));
   return ExitCodeFor(response);
 }
 

@@ -73,7 +73,8 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
     return Fail(status, line, streams,
                 {.field = RequestWords, .description = PlanDescriptionWords});
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(SizeModelText(request, response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(SizeModelText(request, response, streams.now())));
   return response.met() ? kExitFits : kExitDoesNotFit;
 }
 

@@ -40,6 +40,19 @@ absl::Status ReadShapeSize(const OperationKind& kind, absl::string_view text,
   return SetField(kind.size_fields[0], absl::StrCat(*count), request);
 }
 
+// The int64 at `path` of `message`, a field that the API has; 0 where it is not set.
+int64_t ValueAt(absl::string_view path, const google::protobuf::Message& message) {
+  const google::protobuf::Message* at = &message;
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (const std::string& name : names) {
+    const auto* const field = at->GetDescriptor()->FindFieldByName(name);
+    const auto* const reflection = at->GetReflection();
+    if (&name == &names.back()) return reflection->GetInt64(*at, field);
+    at = &reflection->GetMessage(*at, field);
+  }
+  return 0;
+}
+
 // The whole number after `prefix` in "operation.einsum.operands[1].shape", counted from 1; absent
 // for another field.
 std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix) {
@@ -101,6 +114,13 @@ absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
         absl::StrCat(OperationFieldWords(kind, kind.size_fields[i]), ": ", set.message()));
   }
   return absl::OkStatus();
+}
+
+std::string NamedSizes(const OperationKind& kind, const v1::AnalyzeOperationRequest& request) {
+  return absl::StrJoin(kind.size_fields, ", ", [&request](std::string* out, const char* path) {
+    const std::vector<absl::string_view> names = absl::StrSplit(path, '.');
+    absl::StrAppend(out, names.back(), "=", ValueAt(path, request));
+  });
 }
 
 absl::Status AddOperand(absl::string_view text, v1::AnalyzeOperationRequest* request) {

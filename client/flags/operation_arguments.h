@@ -19,6 +19,10 @@ namespace sextant::client {
 absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
                        v1::AnalyzeOperationRequest* request);
 
+// "m=16384, n=8192, k=32768": the sizes of `request` by their names in the API, so that a user sees
+// which is which; "" for an einsum.
+std::string NamedSizes(const OperationKind& kind, const v1::AnalyzeOperationRequest& request);
+
 // Reads the shape of one more operand of an einsum.
 absl::Status AddOperand(absl::string_view text, v1::AnalyzeOperationRequest* request);
 

@@ -2,12 +2,15 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/text.h"
 
@@ -77,6 +80,19 @@ std::vector<Column> Columns() {
   };
 }
 
+std::string TimeKindOf(const v1::PlannedRun& run) {
+  return OfEstimate(run, [](const v1::TimeEstimate& e) { return EstimateWords(e.kind()); });
+}
+
+// What the times of the runs are: "predicted", "by the textbook".
+std::set<std::string> TimeKinds(const v1::BatchPlanRunsResponse& response) {
+  std::set<std::string> out;
+  for (const v1::PlannedRun& run : response.runs()) {
+    if (std::string kind = TimeKindOf(run); !kind.empty()) out.insert(std::move(kind));
+  }
+  return out;
+}
+
 // The columns that have a value in some run.
 std::vector<Column> UsedColumns(const v1::BatchPlanRunsResponse& response) {
   std::vector<Column> out;
@@ -87,6 +103,7 @@ std::vector<Column> UsedColumns(const v1::BatchPlanRunsResponse& response) {
       break;
     }
   }
+  if (TimeKinds(response).size() > 1) out.push_back({"days are", TimeKindOf});
   return out;
 }
 
@@ -188,6 +205,19 @@ std::string RefusalLines(const Comparison& comparison, const v1::BatchPlanRunsRe
   return out;
 }
 
+// What "days" are, and "state", where some run has them.
+std::string MeaningLines(const v1::BatchPlanRunsResponse& response) {
+  const std::set<std::string> kinds = TimeKinds(response);
+  const bool state = absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) {
+    return run.plan().verdict() == v1::VERDICT_STATE_FITS;
+  });
+  return absl::StrCat(
+      kinds.size() == 1 ? Wrap("days ", *kinds.begin(), 2) : "",
+      state ? Wrap("state ",
+                   "model state fits; activations were not counted: no ground to launch on", 2)
+            : "");
+}
+
 std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
                       const Marks& marks) {
   if (marks.fastest < 0) return "none of these runs fits\n";
@@ -200,7 +230,8 @@ std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsRespo
 
 }  // namespace
 
-std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response) {
+std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
+                        absl::Time now) {
   const bool priced = IsPriced(response);
   const Marks marks = {
       .fastest = LeastOf(response,
@@ -208,8 +239,13 @@ std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsRes
       .cheapest = LeastOf(response, [priced](const v1::TimeEstimate& e) {
         return priced ? e.cost_usd() : e.device_hours();
       })};
+  std::vector<const v1::Plan*> plans;
+  for (const v1::PlannedRun& run : response.runs()) {
+    if (run.has_plan()) plans.push_back(&run.plan());
+  }
   return absl::StrCat(RunsTable(comparison, response, marks),
-                      MarkWords(comparison, response, marks), RefusalLines(comparison, response));
+                      MarkWords(comparison, response, marks), MeaningLines(response),
+                      RatesLines("rates ", plans, now), RefusalLines(comparison, response));
 }
 
 v1::Verdict BestVerdict(const v1::BatchPlanRunsResponse& response) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "sextant/v1/batch_plan.pb.h"
 
 namespace sextant::client {
@@ -16,9 +17,11 @@ struct Comparison {
 };
 
 // A line a run: what differs, verdict, memory, time and money; the fastest and the cheapest of
-// those that fit marked. Runs without a plan are listed below with the reason. `response` has a run
-// for each of `comparison.values`.
-std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response);
+// those that fit marked. Below them what their times are, the sources of rates with their age at
+// `now`, and runs without a plan with the reason. `response` has a run for each of
+// `comparison.values`.
+std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
+                        absl::Time now);
 
 // The verdict of the best run: FITS where one fits. VERDICT_UNSPECIFIED where none has a plan.
 v1::Verdict BestVerdict(const v1::BatchPlanRunsResponse& response);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/report/text.h"
+#include "proto/stable_points.h"
 
 namespace sextant::client {
 namespace {
@@ -178,6 +179,12 @@ std::string Ending(const std::string& engine_version, const std::string& fingerp
 }
 
 std::string UseText(const v1::RunProbeResponse::Result& result) {
+  const PointCounts points = CountPoints(result.calibration());
+  if (result.in_use() && points.AreFewStable()) {
+    return absl::StrCat("In use, for want of a better one: ", points.stable, " of its ", points.all,
+                        " times are stable, which plans warn of. Probe again while the device does "
+                        "nothing else.");
+  }
   if (result.in_use()) return "In use: plans on this device stand on it from now on.";
   if (result.unused_text().empty()) return "Not in use: plans on this device go on as before.";
   return absl::StrCat("Not in use. ", result.unused_text());

@@ -259,20 +259,20 @@ std::string StageMemoryTable(const v1::Memory& memory) {
   std::vector<Align> aligned(8, Align::kRight);
   aligned.back() = Align::kLeft;
   Table table(2, std::move(aligned));
-  table.AddRow({"stage", "state", "activations", "transients", "buffers", "reserve", "total",
-                "low to high"});
+  table.AddRow(
+      {"stage", "state", "activations", "transients", "buffers", "reserve", "total", "low-high"});
   const std::vector<StageRun> runs = ShownStageRuns(memory);
   for (const StageRun& run : runs) {
     const v1::StageMemory& stage = memory.stages(run.first);
     const auto size = [&stage](v1::LedgerKind kind) { return GibNumber(BytesOf(stage, kind)); };
     AddGap(run, &table);
-    table.AddRow(
-        {StageRunName(memory, run), GibNumber(ModelState(stage)), size(v1::LEDGER_KIND_ACTIVATION),
-         size(v1::LEDGER_KIND_TRANSIENT), size(v1::LEDGER_KIND_COMMUNICATION_BUFFER),
-         size(v1::LEDGER_KIND_FRAMEWORK_RESERVE), GibNumber(stage.total_bytes()),
-         absl::StrCat(GibNumber(stage.process_bytes().low()), " to ",
-                      GibNumber(stage.process_bytes().high()),
-                      runs.size() > 1 && HoldsThePeak(memory, run) ? " <- the most" : "")});
+    table.AddRow({absl::StrCat(runs.size() > 1 && HoldsThePeak(memory, run) ? "> " : "",
+                               StageRunName(memory, run)),
+                  GibNumber(ModelState(stage)), size(v1::LEDGER_KIND_ACTIVATION),
+                  size(v1::LEDGER_KIND_TRANSIENT), size(v1::LEDGER_KIND_COMMUNICATION_BUFFER),
+                  size(v1::LEDGER_KIND_FRAMEWORK_RESERVE), GibNumber(stage.total_bytes()),
+                  absl::StrCat(GibNumber(stage.process_bytes().low()), "-",
+                               GibNumber(stage.process_bytes().high()))});
   }
   return table.Text();
 }

@@ -202,7 +202,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
                       Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
                       ShardingLine(request.layout(), memory), "\nStages\n", StageWorkTable(memory),
-                      "\nMemory of each GPU at its stage's peak, in GiB\n",
+                      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n",
                       StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
                       ChangesSection(plan), LedgerSections(memory, plan.sources()));
 }
@@ -268,6 +268,20 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }
 
+std::string NearestChange(const v1::Plan& plan) {
+  const v1::Memory& memory = plan.memory();
+  if (!IsByStage(plan) || plan.verdict() == v1::VERDICT_FITS) return "";
+  if (memory.changes().empty()) {
+    return absl::StrCat("none of ", Grouped(memory.changes_considered()),
+                        " that were considered makes it fit");
+  }
+  const v1::FittingChange& first = memory.changes(0);
+  const int others = memory.changes_size() - 1;
+  return absl::StrCat(ChangeText(first), " makes it fit: ", IntervalText(first.peak_bytes()),
+                      "; costs ", first.cost_text(),
+                      others > 0 ? absl::StrCat(" (or one of ", others, " more: -v)") : "");
+}
+
 std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
   const v1::Memory& memory = plan.memory();
   if (IsByStage(plan)) {
@@ -295,9 +309,10 @@ std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
 std::string MemorySection(const v1::Plan& plan) {
   if (!IsByStage(plan)) return EvenShareSection(plan.memory());
   if (plan.memory().stages().empty()) return ChangesSection(plan);
-  return absl::StrCat("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant memory)\n",
-                      StageMemoryTable(plan.memory()), ChangesSection(plan),
-                      LedgerSections(plan.memory(), plan.sources()));
+  return absl::StrCat(
+      "\nMemory of each GPU at its stage's peak, in GiB (>: the most; bars: sextant memory)\n",
+      StageMemoryTable(plan.memory()), ChangesSection(plan),
+      LedgerSections(plan.memory(), plan.sources()));
 }
 
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,

@@ -18,6 +18,10 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
 // True where memory is counted by pipeline stage, under a layout.
 bool IsByStage(const v1::Plan& plan);
 
+// "--zero=optimizer (now none) makes it fit: 73.91 GiB; costs no time (and 4 more ways)": the
+// cheapest change to a run with a layout that does not surely fit; "" where there is none to make.
+std::string NearestChange(const v1::Plan& plan);
+
 // The lines that the verdict depends on, of at most `width` columns: what is counted, and its peak
 // on the fullest stage or an even share of it.
 std::string FitLines(const v1::Plan& plan, size_t hang, size_t width);

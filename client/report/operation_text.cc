@@ -170,16 +170,19 @@ std::string HostCopySummary(const v1::HostCopyTime& copy) {
 }
 
 // The operation, and its most important figures.
-std::string Headline(const v1::AnalyzeOperationResponse& response) {
+std::string Headline(const v1::AnalyzeOperationResponse& response, const std::string& sizes) {
   const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
+  const std::string arrays =
+      response.operands().empty()
+          ? ""
+          : absl::StrCat(ArraysText(response.operands()), " -> ", ArraysText(response.outputs()),
+                         TypesText(response.data_types()));
   std::string out;
-  if (response.operands().empty()) {
-    out = Wrap("", name, 2);
+  if (sizes.empty()) {
+    out = Wrap("", arrays.empty() ? name : absl::StrCat(name, ": ", arrays), 2);
   } else {
-    out = Wrap("",
-               absl::StrCat(name, ": ", ArraysText(response.operands()), " -> ",
-                            ArraysText(response.outputs()), TypesText(response.data_types())),
-               2);
+    out = Wrap("", absl::StrCat(name, " ", sizes), 2);
+    if (!arrays.empty()) absl::StrAppend(&out, Wrap("  arrays    ", arrays, kOperationHang));
   }
   absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kOperationHang));
   if (!response.has_host_copy()) {
@@ -192,10 +195,12 @@ std::string Headline(const v1::AnalyzeOperationResponse& response) {
   if (response.has_time()) {
     const std::string predicted = PredictionSummary(response.time());
     if (!predicted.empty()) absl::StrAppend(&out, Wrap("  time      ", predicted, kOperationHang));
-    absl::StrAppend(&out,
-                    Wrap(predicted.empty() ? "  time      " : "  roofline  ",
-                         TimeSummary(response.time()), kOperationHang),
-                    Wrap("  advice    ", response.time().advice().text(), kOperationHang));
+    const char* const alone =
+        predicted.empty() ? "; not predicted: a kernel takes longer than its roofline" : "";
+    absl::StrAppend(
+        &out,
+        Wrap("  roofline  ", absl::StrCat(TimeSummary(response.time()), alone), kOperationHang),
+        Wrap("  advice    ", response.time().advice().text(), kOperationHang));
   }
   return out;
 }
@@ -270,17 +275,18 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
       nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
 }
 
-std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
-                          absl::Time now, FieldWords words) {
+std::string OperationText(const v1::AnalyzeOperationResponse& response,
+                          const OperationTextOptions& options) {
   const v1::OperationTime& time = response.time();
-  return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
-                      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
-                      InitializationSection(response), TimeSection(response),
-                      PredictionSection(time, now), plot, UtilisationSection(response),
-                      RatesText(time.rates(), time.sources(), now),
-                      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
-                      NotesText("Warnings", time.warnings(), words),
-                      NotesText("Assumptions", time.assumptions(), words), Ending(response));
+  const absl::Time now = options.now;
+  return absl::StrCat(
+      Headline(response, options.sizes), ForwardSection(response), PairsSection(response),
+      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
+      InitializationSection(response), TimeSection(response), PredictionSection(time, now),
+      options.plot, UtilisationSection(response), RatesText(time.rates(), time.sources(), now),
+      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
+      NotesText("Warnings", time.warnings(), options.words),
+      NotesText("Assumptions", time.assumptions(), options.words), Ending(response));
 }
 
 }  // namespace sextant::client

@@ -11,10 +11,16 @@
 
 namespace sextant::client {
 
-// The sums first, then every section. `now` dates measurements; `plot`, "" for none, is placed
-// below the times; `words` names the request's fields.
-std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
-                          absl::Time now, FieldWords words);
+struct OperationTextOptions {
+  std::string sizes = "";  // of the request, by name: "m=8, n=4, k=2"; "" for none
+  std::string plot = "";   // placed below the times; "" for none
+  absl::Time now = {};     // dates measurements
+  FieldWords words;        // names the request's fields
+};
+
+// The operation and its sums first, then every section.
+std::string OperationText(const v1::AnalyzeOperationResponse& response,
+                          const OperationTextOptions& options);
 
 // The device of the rates; "a device of the given rates" where they name none.
 std::string DeviceOf(const v1::OperationTime& time);

@@ -85,37 +85,61 @@ std::string CostWords(const v1::Plan& plan) {
     out.push_back(absl::StrCat(Grouped(basis->device_hours(), 0), " device-hours"));
     if (basis->has_cost_usd()) out.push_back(absl::StrCat(Grouped(basis->cost_usd(), 2), " USD"));
     if (basis->has_energy_joules()) out.push_back(Energy(basis->energy_joules()));
-    if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) {
-      out.push_back(absl::StrCat("by the ", Words(EnumName(basis->kind()))));
-    }
+    if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) out.push_back(EstimateWords(basis->kind()));
   }
   return absl::StrJoin(out, ", ");
 }
 
-// "peak flops" of peak_flops_per_second: what stands before the unit.
+// "peak flops" of peak_flops_per_second: the words before its unit.
 std::string ShortQuantity(const v1::RateUsed& rate) {
-  return Words(absl::StrReplaceAll(rate.quantity(), {{"_per_second", ""}, {"_bytes", ""}}));
+  return Words(
+      absl::StrReplaceAll(rate.quantity(), {{"_per_second", ""}, {"_bytes", ""}, {"_watts", ""}}));
 }
 
-// "measured device: matmul flops, 12 days ago, unstable; datasheet: peak flops, memory".
-std::string RatesWords(const v1::Plan& plan, absl::Time now) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
-  for (const v1::RateUsed& rate : plan.rates()) {
-    const std::string kind = Words(EnumName(rate.source()));
-    auto found = absl::c_find_if(kinds, [&kind](const auto& k) { return k.first == kind; });
-    if (found == kinds.end()) found = kinds.insert(kinds.end(), {kind, {}});
-    std::string words = ShortQuantity(rate);
-    if (rate.has_measured_time()) {
-      absl::StrAppend(&words, " ", AgeText(AgeSeconds(rate.measured_time(), now)));
-    }
-    if (rate.has_stable() && !rate.stable()) words += ", unstable";
+// Words by the kinds of sources that they are of, each once, in their order.
+class WordsBySource {
+ public:
+  void Add(v1::RateSource source, std::string words) {
+    const std::string kind = Words(EnumName(source));
+    auto found = absl::c_find_if(kinds_, [&kind](const auto& k) { return k.first == kind; });
+    if (found == kinds_.end()) found = kinds_.insert(kinds_.end(), {kind, {}});
     if (!absl::c_linear_search(found->second, words)) found->second.push_back(std::move(words));
   }
-  std::vector<std::string> out;
-  for (const auto& [kind, quantities] : kinds) {
-    out.push_back(absl::StrCat(kind, ": ", absl::StrJoin(quantities, ", ")));
+
+  std::string Text() const {
+    return absl::StrJoin(kinds_, "; ", [](std::string* out, const auto& kind) {
+      absl::StrAppend(out, kind.first, ": ", absl::StrJoin(kind.second, ", "));
+    });
   }
-  return absl::StrJoin(out, "; ");
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds_;
+};
+
+// " 12 days ago"; "" of what was not measured.
+template <typename Measured>
+std::string MeasuredAge(const Measured& measured, absl::Time now) {
+  if (!measured.has_measured_time()) return "";
+  return absl::StrCat(" ", AgeText(AgeSeconds(measured.measured_time(), now)));
+}
+
+// "kernels", or "kernels (97 %)" of sources that share the time with others.
+void AddKernels(const v1::StepTime& step, absl::Time now, WordsBySource* out) {
+  std::vector<v1::KernelTimeSource> kinds;  // one of each kind of source
+  for (const v1::KernelTimeSource& each : step.kernel_sources()) {
+    const auto same = absl::c_find_if(
+        kinds, [&each](const v1::KernelTimeSource& k) { return k.source() == each.source(); });
+    if (same == kinds.end()) {
+      kinds.push_back(each);
+    } else {
+      same->set_share(same->share() + each.share());
+    }
+  }
+  for (const v1::KernelTimeSource& each : kinds) {
+    const std::string share =
+        kinds.size() > 1 ? absl::StrCat(" (", ShareText(each.share()), " %)") : "";
+    out->Add(each.source(), absl::StrCat("kernels", share, MeasuredAge(each, now)));
+  }
 }
 
 // Warnings that put the whole answer in doubt come first.
@@ -139,6 +163,30 @@ std::string WarningWords(const v1::Plan& plan) {
 
 }  // namespace
 
+std::string EstimateWords(v1::EstimateKind kind) {
+  switch (kind) {
+    case v1::ESTIMATE_KIND_TEXTBOOK:
+      return "by the textbook";
+    case v1::ESTIMATE_KIND_MEASURED_BOUND:
+      return "at the measured rate";
+    case v1::ESTIMATE_KIND_LOWER_BOUND:
+      return "at peak";
+    default:
+      return Words(EnumName(kind));
+  }
+}
+
+std::string RatesWords(const v1::Plan& plan, absl::Time now) {
+  WordsBySource out;
+  AddKernels(plan.step_time(), now, &out);
+  for (const v1::RateUsed& rate : plan.rates()) {
+    const bool unstable = rate.has_stable() && !rate.stable();
+    out.Add(rate.source(), absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now),
+                                        unstable ? " (unstable)" : ""));
+  }
+  return out.Text();
+}
+
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
   const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
@@ -149,8 +197,8 @@ std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
   const v1::TimeEstimate* const basis = EstimateOf(plan, plan.whole_run().basis());
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang, width),
                       line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-                      FitLines(plan, kHang, width), line("  time    ", HeadlineTime(plan)),
-                      line("  run     ", CostWords(plan)),
+                      FitLines(plan, kHang, width), line("  change  ", NearestChange(plan)),
+                      line("  time    ", HeadlineTime(plan)), line("  run     ", CostWords(plan)),
                       line("  limits  ", basis == nullptr ? "" : LimitWords(*basis)),
                       line("  rates   ", RatesWords(plan, now)),
                       line("  warning ", WarningWords(plan)));

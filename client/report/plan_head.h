@@ -18,6 +18,14 @@ std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width);
 // The whole answer where nothing more is asked for: PlanHead(), and how to see the rest.
 std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width);
 
+// "reference: kernels, memory; measured-device: matmul flops 12 days ago (unstable)": what the plan
+// stands on, by the kinds of sources. The kernels of its step come first, with their shares of its
+// time where they are of several.
+std::string RatesWords(const v1::Plan& plan, absl::Time now);
+
+// "predicted", "by the textbook", "at the measured rate": what follows a time.
+std::string EstimateWords(v1::EstimateKind kind);
+
 // The estimate of that kind; null where there is none.
 const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind);
 

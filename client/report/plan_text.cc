@@ -215,7 +215,7 @@ std::string DerivationSection(const v1::Plan& plan) {
 }
 
 std::string LayoutsText(const v1::Plan& plan, absl::Time now) {
-  return absl::StrCat(PlanHead(plan, now, kTextWidth), SearchSection(plan), FrontSection(plan));
+  return absl::StrCat(PlanHead(plan, now, TextWidth()), SearchSection(plan), FrontSection(plan));
 }
 
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
@@ -223,7 +223,7 @@ std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   // Its constants matter to those who ask how numbers come about.
   const bool in_detail = !plan.derivation().empty() || !plan.compute().stages().empty();
   return absl::StrCat(
-      PlanHead(plan, now, kTextWidth), SearchSection(plan), StepSection(plan),
+      PlanHead(plan, now, TextWidth()), SearchSection(plan), StepSection(plan),
       ModelSection(plan.parameters()), ArithmeticSection(plan.flops()), MemorySection(plan),
       CostSection(plan), WholeRunSection(plan),
       NotesText("Warnings", plan.warnings(), PlanFieldWords),

@@ -5,11 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
+#include "client/report/plan_head.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -33,6 +35,18 @@ std::string ShortNumber(double value) {
     if (value >= 0.99995 * unit) return absl::StrFormat("%.4g%s", value / unit, name);
   }
   return absl::StrFormat("%.4g", value);
+}
+
+std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
+                       absl::Time now) {
+  std::vector<std::string> all;
+  for (const v1::Plan* const plan : plans) {
+    std::string words = RatesWords(*plan, now);
+    if (!words.empty() && !absl::c_linear_search(all, words)) all.push_back(std::move(words));
+  }
+  std::string out;
+  for (const std::string& words : all) out += Wrap(label, words, absl::string_view(label).size());
+  return out;
 }
 
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words) {

@@ -3,7 +3,9 @@
 #define SEXTANT_CLIENT_REPORT_PLANNED_RUN_H_
 
 #include <string>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "client/report/rates_text.h"
 #include "google/rpc/status.pb.h"
 #include "sextant/v1/plan.pb.h"
@@ -19,6 +21,10 @@ std::string DaysText(double seconds);
 
 // "950", "12.35k", "4.118M", "1.2e+13": four digits, in as few columns as a table has.
 std::string ShortNumber(double value);
+
+// The sources of the plans' rates with their age at `now`, each once, after `label`.
+std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
+                       absl::Time now);
 
 // Why a part of an answer has no plan: its fields in the user's words, or else its message.
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words);

@@ -1,11 +1,17 @@
 #include "client/report/rates_text.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -48,6 +54,15 @@ std::string OriginOf(const v1::RateUsed& rate, const SourceList& sources) {
   return absl::StrJoin(parts, ": ");
 }
 
+// Delimits texts at characters that no field's path has.
+struct IsNotOfAPath {
+  absl::string_view Find(absl::string_view text, size_t from) const {
+    const auto is_of_a_path = [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; };
+    const auto* const found = std::find_if_not(text.begin() + from, text.end(), is_of_a_path);
+    return {found, found == text.end() ? size_t{0} : size_t{1}};
+  }
+};
+
 }  // namespace
 
 std::string SourceText(const SourceList& sources, int32_t number) {
@@ -75,8 +90,13 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
 }
 
 std::string NoteText(const v1::Note& note, FieldWords words) {
+  std::set<std::string> fields(note.fields().begin(), note.fields().end());
+  for (absl::string_view path : absl::StrSplit(note.text(), IsNotOfAPath(), absl::SkipEmpty())) {
+    path = absl::StripSuffix(path, ".");
+    if (absl::StrContains(path, '.')) fields.emplace(path);
+  }
   std::vector<std::pair<std::string, std::string>> renamed;
-  for (const std::string& field : note.fields()) {
+  for (const std::string& field : fields) {
     const std::string word = words(field);
     renamed.emplace_back(field, word);
     if (word != field) renamed.emplace_back(absl::StrCat(field, " = "), absl::StrCat(word, "="));

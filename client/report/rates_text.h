@@ -33,7 +33,8 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
 // The user's words for a field of a request, e.g. its flag.
 using FieldWords = absl::FunctionRef<std::string(const std::string& field)>;
 
-// A note, the fields that it names in the user's words: "--zero", and "--zero=2" for "... = 2".
+// A note, the fields that it names, and others whose paths it has, in the user's words: "--zero",
+// and "--zero=2" for "... = 2".
 std::string NoteText(const v1::Note& note, FieldWords words);
 
 // Notes below `title`, the fields that they name in the user's words.

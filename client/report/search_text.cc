@@ -84,44 +84,58 @@ std::string KernelWords(const v1::LayoutOption& option) {
   return absl::StrCat(EnumName(kernels.attention()), ", ", EnumName(kernels.loss()));
 }
 
-// `kernels`: with a cell of them.
-void AddOption(const v1::LayoutOption& option, bool kernels, Table& table) {
-  const v1::RunLayout& layout = option.layout();
-  const v1::ParallelLayout& sizes = layout.parallel();
-  const auto size = [](int64_t value) { return absl::StrCat(value); };
-  std::vector<std::string> cells = {option.tie() ? "=" : "",
-                                    TimeToThreeDigits(option.step_seconds().expected()),
-                                    Gib(option.peak_bytes().expected()),
-                                    Percent(option.fit_chance()),
-                                    size(sizes.tensor_parallel_size()),
-                                    layout.sequence_parallel() ? "yes" : "",
-                                    size(layout.context_parallel_size()),
-                                    size(sizes.pipeline_parallel_size()),
-                                    size(sizes.virtual_stage_count()),
-                                    size(sizes.expert_parallel_size()),
-                                    Sharing(layout),
-                                    size(layout.micro_batch_size()),
-                                    RecomputeWords(option),
-                                    ScheduleWords(layout)};
-  if (kernels) cells.push_back(KernelWords(option));
-  table.AddRow(std::move(cells));
-}
+// A column of the table of layouts. It is left out where every cell is `usual`.
+struct OptionColumn {
+  const char* title;
+  Align align;
+  const char* usual;
+  std::string (*cell)(const v1::LayoutOption& option);
+};
+
+using Option = v1::LayoutOption;
+constexpr OptionColumn kOptionColumns[] = {
+    {"", Align::kLeft, nullptr, [](const Option& o) -> std::string { return o.tie() ? "=" : ""; }},
+    {"step", Align::kRight, nullptr,
+     [](const Option& o) { return TimeToThreeDigits(o.step_seconds().expected()); }},
+    {"memory", Align::kRight, nullptr,
+     [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
+    {"fits", Align::kRight, nullptr, [](const Option& o) { return Percent(o.fit_chance()); }},
+    {"tp", Align::kRight, nullptr,
+     [](const Option& o) { return absl::StrCat(o.layout().parallel().tensor_parallel_size()); }},
+    {"sp", Align::kLeft, "",
+     [](const Option& o) -> std::string { return o.layout().sequence_parallel() ? "yes" : ""; }},
+    {"cp", Align::kRight, "1",
+     [](const Option& o) { return absl::StrCat(o.layout().context_parallel_size()); }},
+    {"pp", Align::kRight, nullptr,
+     [](const Option& o) { return absl::StrCat(o.layout().parallel().pipeline_parallel_size()); }},
+    {"vpp", Align::kRight, "1",
+     [](const Option& o) { return absl::StrCat(o.layout().parallel().virtual_stage_count()); }},
+    {"ep", Align::kRight, "1",
+     [](const Option& o) { return absl::StrCat(o.layout().parallel().expert_parallel_size()); }},
+    {"zero", Align::kLeft, nullptr, [](const Option& o) { return Sharing(o.layout()); }},
+    {"mbs", Align::kRight, nullptr,
+     [](const Option& o) { return absl::StrCat(o.layout().micro_batch_size()); }},
+    {"recompute", Align::kLeft, nullptr, RecomputeWords},
+    {"schedule", Align::kLeft, "1f1b", [](const Option& o) { return ScheduleWords(o.layout()); }},
+    {"attention, loss", Align::kLeft, "", KernelWords},
+};
 
 std::string OptionTable(const v1::LayoutSearchResult& search) {
-  using enum Align;
-  std::vector<Align> columns = {kLeft,  kRight, kRight, kRight, kRight, kLeft, kRight,
-                                kRight, kRight, kRight, kLeft,  kRight, kLeft, kLeft};
-  std::vector<std::string> names = {"",   "step", "memory", "fits", "tp",  "sp",        "cp",
-                                    "pp", "vpp",  "ep",     "zero", "mbs", "recompute", "schedule"};
-  const bool kernels = !KernelWords(search.chosen()).empty();
-  if (kernels) {
-    columns.push_back(kLeft);
-    names.emplace_back("attention, loss");
+  std::vector<const Option*> options = {&search.chosen()};
+  for (const Option& option : search.alternatives()) options.push_back(&option);
+  std::vector<Align> aligned;
+  std::vector<std::vector<std::string>> rows(1 + options.size());
+  for (const OptionColumn& column : kOptionColumns) {
+    const bool plain = column.usual != nullptr && absl::c_all_of(options, [&](const Option* o) {
+                         return column.cell(*o) == column.usual;
+                       });
+    if (plain) continue;
+    aligned.push_back(column.align);
+    rows[0].emplace_back(column.title);
+    for (size_t i = 0; i < options.size(); ++i) rows[1 + i].push_back(column.cell(*options[i]));
   }
-  Table table(2, columns);
-  table.AddRow(std::move(names));
-  AddOption(search.chosen(), kernels, table);
-  for (const v1::LayoutOption& option : search.alternatives()) AddOption(option, kernels, table);
+  Table table(2, std::move(aligned));
+  for (std::vector<std::string>& row : rows) table.AddRow(std::move(row));
   return table.Text();
 }
 

@@ -2,11 +2,16 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/report/memory_text.h"
+#include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
 #include "client/report/text.h"
@@ -18,11 +23,16 @@ std::string Counted(int64_t count, const char* noun) {
   return absl::StrCat(Grouped(count), " ", noun, count == 1 ? "" : "s");
 }
 
-void AddCluster(const v1::SizedCluster& cluster, Table& table) {
+bool IsPriced(const v1::SizedCluster& cluster) {
+  return absl::c_any_of(cluster.plan().estimates(),
+                        [](const v1::TimeEstimate& e) { return e.has_cost_usd(); });
+}
+
+void AddCluster(const v1::SizedCluster& cluster, bool priced, Table& table) {
   std::vector<std::string> cells = {cluster.accelerator()};
   if (!cluster.met()) {
     cells.emplace_back(cluster.has_status() ? "refused" : "none");
-    cells.resize(8, kNoValue);
+    cells.resize(priced ? 8 : 7, kNoValue);
     table.AddRow(std::move(cells));
     return;
   }
@@ -36,8 +46,10 @@ void AddCluster(const v1::SizedCluster& cluster, Table& table) {
   cells.push_back(Grouped(cluster.server_count()));
   figure([](const auto& e) { return DaysText(e.elapsed_seconds().expected()); });
   figure([](const auto& e) { return ShortNumber(e.device_hours()); });
-  figure(
-      [](const auto& e) { return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string(); });
+  if (priced) {
+    figure(
+        [](const auto& e) { return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string(); });
+  }
   figure([](const auto& e) {
     return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
   });
@@ -47,9 +59,17 @@ void AddCluster(const v1::SizedCluster& cluster, Table& table) {
 
 std::string ClusterTable(const v1::SizeClusterResponse& response) {
   using enum Align;
-  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
-  table.AddRow({"product", "devices", "servers", "days", "dev-hours", "USD", "MFU", "fewer miss"});
-  for (const v1::SizedCluster& cluster : response.clusters()) AddCluster(cluster, table);
+  const bool priced = absl::c_any_of(response.clusters(), IsPriced);
+  std::vector<Align> aligned = {kLeft, kRight, kRight, kRight, kRight, kRight, kLeft};
+  std::vector<std::string> titles = {"product",   "devices", "servers", "days",
+                                     "dev-hours", "MFU",     "limit"};
+  if (priced) {
+    aligned.insert(aligned.end() - 2, kRight);
+    titles.insert(titles.end() - 2, "USD");
+  }
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
+  for (const v1::SizedCluster& cluster : response.clusters()) AddCluster(cluster, priced, table);
   return table.Text();
 }
 
@@ -184,17 +204,24 @@ std::string GoalWords(const v1::PlanRunRequest& run,
 const char* SizeBasisWords(v1::SizeBasis basis) {
   return basis == v1::SIZE_BASIS_LAYOUTS
              ? "Each with the fastest layout that a bounded search finds, and its predicted time."
-             : "Model state alone, shared evenly, and the textbook estimate: activations were not "
+             : "Model state alone, shared evenly, and no exchanges: activations were not "
                "counted, so that this is a lower limit and no ground to launch on.";
 }
 
 std::string SizeClusterText(const v1::SizeClusterRequest& request,
-                            const v1::SizeClusterResponse& response, FieldWords words) {
+                            const v1::SizeClusterResponse& response, absl::Time now,
+                            FieldWords words) {
+  std::vector<const v1::Plan*> plans;
+  std::set<std::string> times;  // what "days" are
   std::string model;
   v1::SizeBasis basis = v1::SIZE_BASIS_UNSPECIFIED;
   std::string lines;
   for (const v1::SizedCluster& cluster : response.clusters()) {
     if (model.empty() && cluster.has_plan()) model = ModelWords(cluster.plan());
+    if (cluster.has_plan()) plans.push_back(&cluster.plan());
+    if (const auto* const estimate = BasisEstimate(cluster.plan())) {
+      times.insert(EstimateWords(estimate->kind()));
+    }
     if (!cluster.has_status()) basis = cluster.basis();
     lines += ClusterLine(cluster, words);
   }
@@ -204,7 +231,9 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
                    model, ", ", Counted(request.run().training().token_count(), "token"));
   return absl::StrCat(
       Wrap("", head, 2), ClusterTable(response), BestLine(request, response), lines,
-      basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2));
+      basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
+      times.empty() ? "" : Wrap("  days   ", absl::StrJoin(times, " or "), 9),
+      RatesLines("  rates  ", plans, now));
 }
 
 }  // namespace sextant::client

@@ -12,9 +12,10 @@
 namespace sextant::client {
 
 // The question, a line a product, the layout of each, and why others have none. `words` are
-// the user's for fields of `request`.
+// the user's for fields of `request`; `now` dates measurements.
 std::string SizeClusterText(const v1::SizeClusterRequest& request,
-                            const v1::SizeClusterResponse& response, FieldWords words);
+                            const v1::SizeClusterResponse& response, absl::Time now,
+                            FieldWords words);
 
 // The limit that a number of devices, or a model, misses: "memory", "deadline", ..., "-" for
 // nothing in a table, "does not fit", "deadline missed", ... in a sentence.

@@ -1,12 +1,15 @@
 #include "client/report/size_model_text.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/report/amounts.h"
+#include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
 #include "client/report/size_cluster_text.h"
@@ -21,14 +24,14 @@ std::string Line(const char* label, const std::string& text) {
   return text.empty() ? "" : Wrap(absl::StrFormat("  %-8s", label), text, kHang);
 }
 
-// "heads of 128, 64 of queries and 8 of keys and values" of one kind of layer.
+// "dense: 64 heads of 128, 8 of keys and values, feed-forward 28,672" of one kind of layer.
 std::string KindWords(const v1::LayerKind& kind) {
   std::vector<std::string> parts;
   if (kind.has_attention()) {
     const v1::Attention& attention = kind.attention();
     parts.push_back(absl::StrCat(attention.head_count(), " heads of ",
-                                 attention.query_key_head_size(), " on ",
-                                 attention.key_value_head_count()));
+                                 attention.query_key_head_size(), ", ",
+                                 attention.key_value_head_count(), " of keys and values"));
   }
   if (kind.has_feed_forward()) {
     parts.push_back(absl::StrCat("feed-forward ", Grouped(kind.feed_forward().size())));
@@ -45,7 +48,7 @@ std::string ShapeWords(const v1::SizeModelResponse& response) {
   std::vector<std::string> parts = {
       absl::StrCat(Grouped(response.layer_count()), " layers, width ",
                    Grouped(response.architecture().hidden_size()), " (",
-                   absl::StrFormat("%.4g", response.width_ratio()), " of the model's)")};
+                   absl::StrFormat("%.4g", response.width_ratio()), " x the given model's)")};
   for (const v1::LayerKind& kind : response.architecture().layer_kinds()) {
     parts.push_back(KindWords(kind));
   }
@@ -55,7 +58,8 @@ std::string ShapeWords(const v1::SizeModelResponse& response) {
 std::string TimeWords(const v1::SizeModelResponse& response) {
   const v1::TimeEstimate* const estimate = BasisEstimate(response.plan());
   if (estimate == nullptr) return "";
-  std::string out = absl::StrCat(DaysText(estimate->elapsed_seconds().expected()), " days, ",
+  std::string out = absl::StrCat(DaysText(estimate->elapsed_seconds().expected()), " days ",
+                                 EstimateWords(estimate->kind()), ", ",
                                  Grouped(estimate->device_hours(), 0), " device-hours");
   if (estimate->has_cost_usd())
     absl::StrAppend(&out, ", ", Grouped(estimate->cost_usd(), 0), " USD");
@@ -77,17 +81,29 @@ std::string TriedTable(const v1::SizeModelResponse& response) {
   constexpr int kSmaller = 2;
   constexpr int kLarger = 6;
   using enum Align;
-  Table table(2, {kLeft, kRight, kRight, kRight, kRight, kRight, kLeft});
-  table.AddRow({"", "parameters", "layers", "width", "days", "USD", "misses"});
+  const bool priced = absl::c_any_of(
+      response.tried(), [](const v1::TriedModel& tried) { return tried.has_cost_usd(); });
+  std::vector<Align> aligned = {kLeft, kRight, kRight, kRight, kRight, kLeft};
+  std::vector<std::string> titles = {"", "parameters", "layers", "width", "days", "misses"};
+  if (priced) {
+    aligned.insert(aligned.end() - 1, kRight);
+    titles.insert(titles.end() - 1, "USD");
+  }
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
   const int chosen = ChosenOf(response);
   const int end = std::min(response.tried_size(), chosen + 1 + kLarger);
   for (int i = std::max(0, chosen - kSmaller); i < end; ++i) {
     const v1::TriedModel& tried = response.tried(i);
-    table.AddRow({i == chosen ? ">" : "", Grouped(tried.parameter_count()),
-                  Grouped(tried.layer_count()), Grouped(tried.hidden_size()),
-                  tried.has_elapsed_seconds() ? DaysText(tried.elapsed_seconds()) : kNoValue,
-                  tried.has_cost_usd() ? ShortNumber(tried.cost_usd()) : kNoValue,
-                  SizeLimitWords(tried.misses())});
+    std::vector<std::string> cells = {
+        i == chosen ? ">" : "", Grouped(tried.parameter_count()), Grouped(tried.layer_count()),
+        Grouped(tried.hidden_size()),
+        tried.has_elapsed_seconds() ? DaysText(tried.elapsed_seconds()) : kNoValue};
+    if (priced) {
+      cells.push_back(tried.has_cost_usd() ? ShortNumber(tried.cost_usd()) : kNoValue);
+    }
+    cells.emplace_back(SizeLimitWords(tried.misses()));
+    table.AddRow(std::move(cells));
   }
   return absl::StrCat("\nNext to it\n", table.Text());
 }
@@ -95,7 +111,7 @@ std::string TriedTable(const v1::SizeModelResponse& response) {
 }  // namespace
 
 std::string SizeModelText(const v1::SizeModelRequest& request,
-                          const v1::SizeModelResponse& response) {
+                          const v1::SizeModelResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
   const std::string devices =
       response.has_plan() ? absl::StrCat(" on ", Grouped(plan.device_count()), " x ", plan.device())
@@ -110,13 +126,16 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
   out += Line("shape", ShapeWords(response));
   if (plan.has_search()) out += Line("layout", LayoutFlags(plan.search().chosen()));
   if (response.has_plan()) {
-    out += Line("memory", absl::StrCat(Gib(plan.memory().peak_bytes().expected()), " on a device"));
+    out += Line("memory",
+                absl::StrCat(Gib(plan.memory().peak_bytes().expected()), " of ",
+                             Gib(plan.memory().capacity().usable_bytes()), " usable on a device"));
   }
   out += Line("time", TimeWords(response));
   const std::string miss = SizeMissWords(response.limit());
   if (!miss.empty()) {
     out += Line("limit", response.met() ? absl::StrCat("the next larger: ", miss) : miss);
   }
+  out += Line("rates", RatesWords(plan, now));
   return absl::StrCat(out, Wrap("  ", SizeBasisWords(response.basis()), 2), TriedTable(response));
 }
 

@@ -4,13 +4,15 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 
-// The question, the model, its plan and the limit that keeps it from being larger.
+// The question, the model, its plan, the limit that keeps it from being larger, and the sources of
+// rates with their age at `now`.
 std::string SizeModelText(const v1::SizeModelRequest& request,
-                          const v1::SizeModelResponse& response);
+                          const v1::SizeModelResponse& response, absl::Time now);
 
 }  // namespace sextant::client
 

@@ -62,6 +62,19 @@ std::string SavingsLine(const v1::StepTime& step) {
   return Wrap("  ", absl::StrCat("A tenth more ", absl::StrJoin(savings, "; ")), 4);
 }
 
+// "Kernels' times, 97.3 %: reference, a table; measured 2026-01-31 12:00:00 UTC": a line a source.
+std::string KernelSourceLines(const v1::Plan& plan) {
+  std::string out;
+  for (const v1::KernelTimeSource& each : plan.step_time().kernel_sources()) {
+    std::string text = SourceText(each.source(), plan.sources(), each.source_number());
+    if (each.has_measured_time()) {
+      absl::StrAppend(&text, "; measured ", InstantText(each.measured_time()));
+    }
+    out += Wrap(absl::StrCat("  Kernels' times, ", ShareText(each.share()), " %: "), text, 4);
+  }
+  return out;
+}
+
 std::string ConstantText(const v1::StepAssumption& assumption) {
   const auto* const field = FindField(*v1::SoftwareStack::descriptor(), assumption.field());
   if (field != nullptr && FormOf(*field) == FieldForm::kBoolean) {
@@ -77,7 +90,7 @@ std::string StepSection(const v1::Plan& plan) {
   if (!(step.seconds().expected() > 0)) return "";
   return absl::StrCat("\nOne step: ", TimeIntervalText(step.seconds()), "\n",
                       Wrap("  ", StepWords(step), 2), PartTable(step), SavingsLine(step),
-                      LongestOperationsTable(step));
+                      LongestOperationsTable(step), KernelSourceLines(plan));
 }
 
 std::string SoftwareSection(const v1::Plan& plan) {

@@ -29,6 +29,7 @@ using text::OneLine;
 using text::PrefixBytes;
 using text::Printable;
 using text::Table;
+using text::TextWidth;
 using text::Words;
 using text::Wrap;
 

@@ -1,5 +1,7 @@
 #include "engine/hardware/calibration.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/text.h"
 
@@ -10,6 +12,9 @@ using Matmuls = absl::InlinedVector<MeasuredMatmul, 3>;
 
 // Rates at or above this share of another count as equal up to noise.
 constexpr double kShareOfFastest = 0.9;
+
+// As kStableHalvesRatio of gpu_probe/statistics.h.
+constexpr double kMostDrift = 0.03;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   if (x.sustained != y.sustained) return x.sustained;
@@ -93,6 +98,12 @@ bool DeviceCalibration::IsStable() const {
   const MeasuredMatmul* const fp8 = BurstIn(DataType::kFp8E4m3);
   return usual != nullptr && usual->stable && (fp8 == nullptr || fp8->stable) &&
          memory_copy().has_value() && memory_copy()->stable;
+}
+
+bool DeviceCalibration::HasFewStablePoints() const { return 2 * stable_point_count < point_count; }
+
+bool DeviceCalibration::HasDrifted() const {
+  return drift_ratio.has_value() && std::abs(*drift_ratio) > kMostDrift;
 }
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {

@@ -67,6 +67,11 @@ struct DeviceCalibration {
   std::string fingerprint;
   double coverage_ratio = 1;                      // share of the planned points; below 1: partial
   absl::optional<double> power_limit_watts = {};  // absent: not reported by the device
+  int64_t point_count = 0;                        // measured times, of all kinds
+  int64_t stable_point_count = 0;                 // those of them whose samples agree
+  // Time of the third pass over the multiplications relative to the first, less 1; absent: fewer
+  // passes.
+  absl::optional<double> drift_ratio = {};
 
   // For each data type: the multiplication that gives its rate (KeepIfBetter()), the best burst
   // (IsBetterRate()), and the fastest stable burst, which may cast doubt on a sustained rate.
@@ -106,6 +111,15 @@ struct DeviceCalibration {
   // calibrations of a device have the same ones, so this compares them fairly. False where none of
   // them was measured.
   bool IsStable() const;
+
+  // True where fewer than half of the points are stable: other work ran on the device, or the time
+  // was too short for enough samples.
+  bool HasFewStablePoints() const;
+
+  // True where the device became more than 3 % slower or faster while it was measured: the limit
+  // between the halves of one point's samples (docs/probe.md, "stable"), which the median over all
+  // multiplications is less likely to pass by chance.
+  bool HasDrifted() const;
 };
 
 // "sustained matmul 8192x8192x8192 by onednn 2.6.3, median of 12 samples, relative spread

@@ -130,8 +130,9 @@ void CheckModel(const ModelSpec& model, FieldViolations& violations) {
   const int ways = WaysOf(model);
   if (ways != 1) {
     violations.Add("model", absl::StrCat(ways == 0 ? "is required" : "is given more than once",
-                                         ": write exactly one of preset, transformer, "
-                                         "parameter_count, hugging_face_config and architecture"));
+                                         ": write exactly one of model.preset, "
+                                         "model.parameter_count, model.hugging_face_config, "
+                                         "transformer and architecture"));
   }
   if (model.transformer.has_value()) {
     CheckTransformer(*model.transformer, "model.transformer", violations);

@@ -225,7 +225,7 @@ absl::StatusOr<Advice> AdviceFor(const OperationRequest& request, const Operatio
   if (roofline.bound == RooflineBound::kMemory) return MemoryAdvice(request, analysis, rates);
   const double intensity = roofline.intensity.value_or(0);
   return Advice{AdviceKind::kLessArithmetic,
-                absl::StrFormat("compute-bound: %.3g FLOPs a byte, the ridge is %.3g; only less "
+                absl::StrFormat("compute-bound: %.4g FLOPs a byte, the ridge is %.4g; only less "
                                 "arithmetic, a narrower number format with a higher rate, or more "
                                 "devices make it faster",
                                 intensity, roofline.ridge),

@@ -1,9 +1,12 @@
 #include "engine/run/plan_notes.h"
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/near_names.h"
 #include "engine/hardware/catalogue.h"
@@ -79,8 +82,9 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
     out.push_back({.kind = NoteKind::kSharedEvenly,
                    .text = "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP "
                            "keep it between gathers; the layers gathered at a time and "
-                           "communication buffers are not counted: give layout to count them.",
-                   .fields = {"layout"}});
+                           "communication buffers are not counted: give a layout, e.g. "
+                           "layout.parallel.tensor_parallel_size, to count them.",
+                   .fields = {"layout.parallel.tensor_parallel_size"}});
   }
   if (const auto given = run.training.activation_bytes; given.has_value()) {
     out.push_back({.kind = NoteKind::kActivationsGiven,
@@ -89,17 +93,23 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
     return;
   }
   out.push_back({.kind = NoteKind::kActivationsNotCounted,
-                 .text = "Activations are not counted, so the run may need much more memory: give "
-                         "layout to have them counted, or training.activation_bytes.",
-                 .fields = {"layout", "training.activation_bytes"}});
+                 .text =
+                     "Activations are not counted, so the run may need much more memory: give a "
+                     "layout, e.g. layout.parallel.tensor_parallel_size, to have them "
+                     "counted, or training.activation_bytes.",
+                 .fields = {"layout.parallel.tensor_parallel_size", "training.activation_bytes"}});
 }
+
+constexpr double kGib = 1 << 30;
 
 // How much memory a device is taken to have, and by whom; nothing where the request says it.
 void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
   const DeviceCapacity& capacity = resolved.capacity;
   if (capacity.source == CapacitySource::kRequest) return;
   Note note = {.kind = NoteKind::kDeviceCapacity,
-               .text = absl::StrCat("A device has ", capacity.capacity.value(), " bytes: "),
+               .text = absl::StrFormat("A device has %.2f GiB (%d bytes): ",
+                                       static_cast<double>(capacity.capacity.value()) / kGib,
+                                       capacity.capacity.value()),
                .values = {{"capacity_bytes", static_cast<double>(capacity.capacity.value())}},
                .fields = {"cluster.device_memory_bytes"}};
   if (capacity.source == CapacitySource::kNominal) {
@@ -111,9 +121,10 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
     absl::StrAppend(&note.text, "all that its host reports, used by others or not.");
   } else {
     const int64_t kept = capacity.driver_reserved.value();
-    absl::StrAppend(&note.text, "what drivers report of this product",
-                    kept > 0 ? absl::StrCat(", less ", kept, " that they give to no process") : "",
-                    "; a driver of another release may differ a little.");
+    absl::StrAppend(
+        &note.text, "what drivers report of this product",
+        kept > 0 ? absl::StrCat(", less ", kept, " bytes that they give to no process") : "",
+        "; a driver of another release may differ a little.");
     note.values.push_back({"driver_reserved_bytes", static_cast<double>(kept)});
   }
   out.push_back(std::move(note));
@@ -152,22 +163,46 @@ std::string FasterBurstText(const MeasuredGang& gang) {
                       ", stable, ran at ", burst->rate.value(), " FLOP/s");
 }
 
-// Warns of a measured rate that may not be the devices'.
-void AboutStability(const MeasuredGang& gang, Notes& out) {
+// Warns of a rate whose own samples disagree, or that was measured while the device was disturbed.
+void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
   const MeasuredMatmul& matmul = *gang.matmul;
+  const DeviceCalibration& calibration = *gang.slowest;
+  Note note = {.kind = NoteKind::kRateUnstable, .text = ""};
+  std::vector<std::string> reasons;
   if (!matmul.stable) {
-    const bool single = matmul.sample_count == 1;
-    Note note = {
-        .kind = NoteKind::kRateUnstable,
-        .text = absl::StrCat(
-            "The measured rate is not stable: ",
-            single ? "it is of a single sample"
-                   : absl::StrCat("its samples have a relative spread of ", matmul.relative_spread),
-            FasterBurstText(gang), "; measure again while the device does nothing else."),
-        .values = {{"sample_count", static_cast<double>(matmul.sample_count)}}};
-    if (!single) note.values.push_back({"relative_spread", matmul.relative_spread});
-    out.push_back(std::move(note));
+    note.values.push_back({"sample_count", static_cast<double>(matmul.sample_count)});
+    if (matmul.sample_count == 1) {
+      reasons.push_back("it is of a single sample");
+    } else {
+      reasons.push_back(
+          absl::StrCat("its samples have a relative spread of ", matmul.relative_spread));
+      note.values.push_back({"relative_spread", matmul.relative_spread});
+    }
+    reasons.back() += FasterBurstText(gang);
   }
+  if (calibration.HasFewStablePoints()) {
+    reasons.push_back(absl::StrCat(calibration.stable_point_count, " of ", calibration.point_count,
+                                   " points of the calibration are stable"));
+    note.values.push_back(
+        {"stable_point_count", static_cast<double>(calibration.stable_point_count)});
+    note.values.push_back({"point_count", static_cast<double>(calibration.point_count)});
+  }
+  if (calibration.HasDrifted()) {
+    const double drift = *calibration.drift_ratio;
+    reasons.push_back(absl::StrFormat("the device became %.1f %% %s while it was measured",
+                                      100 * std::abs(drift), drift > 0 ? "slower" : "faster"));
+    note.values.push_back({"drift_ratio", drift});
+  }
+  if (reasons.empty()) return;
+  note.text = absl::StrCat(
+      matmul.stable ? "The measurement was disturbed: " : "The measured rate is not stable: ",
+      absl::StrJoin(reasons, ", "), "; measure again while the device does nothing else.");
+  out.push_back(std::move(note));
+}
+
+// Warns of a measurement that may not show what the devices can do.
+void AboutStability(const MeasuredGang& gang, Notes& out) {
+  AboutDisturbance(gang, out);
   if (gang.slowest->coverage_ratio < 1) {
     out.push_back({.kind = NoteKind::kCalibrationPartial,
                    .text = absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",

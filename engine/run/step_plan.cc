@@ -19,9 +19,11 @@ namespace {
 struct DeviceStages {
   absl::string_view uuid = "";
   std::vector<StageTime> times = {};
-  Seconds slowest = {};                     // stage's kernels of a micro-batch
-  ComputeEstimate listed = {};              // where operations are asked for
-  std::vector<LongOperation> longest = {};  // of the slowest stage, in a full answer
+  Seconds slowest = {};         // stage's kernels of a micro-batch
+  ComputeEstimate listed = {};  // where operations are asked for
+  // Of the slowest stage, in a full answer.
+  std::vector<LongOperation> longest = {};
+  std::vector<KernelTimeShare> sources = {};
 };
 
 // Plans the step of one run.
@@ -88,8 +90,9 @@ class StepPlanner {
     out.slowest = Seconds(slowest->kernels());
     if (run_.options.full) {
       const StageCompute listed = ComputeOf(compute, operations, slowest->first_stage);
-      out.longest =
-          LongestOperations({compute.spec, listed, device.pricer, exchanges}, kLongestOperations);
+      const PricedStage priced_stage = {compute.spec, listed, device.pricer, exchanges};
+      out.longest = LongestOperations(priced_stage, kLongestOperations);
+      out.sources = KernelTimeSharesOf(priced_stage);
     }
     if (run_.options.include_operations) {
       SEXTANT_RETURN_IF_ERROR(ListOperations(input, operations, out));
@@ -160,6 +163,7 @@ class StepPlanner {
     if (run_.options.full) AddSensitivities(input, step.estimate);
     if (next.has_value()) AddSlowest(input, slowest, *next, step);
     step.longest_operations = slowest.longest;
+    step.kernel_sources = slowest.sources;
     const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
     const bool halves = job_.pipeline.schedule == PipelineSchedule::kDualPipe;
     for (LongOperation& each : step.longest_operations) {

@@ -1,4 +1,4 @@
-// The operations that take most of a step.
+// The operations that take most of a step, and where the times of its kernels come from.
 #ifndef SEXTANT_ENGINE_TIME_LONGEST_OPERATIONS_H_
 #define SEXTANT_ENGINE_TIME_LONGEST_OPERATIONS_H_
 
@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
+#include "engine/hardware/predict/kernel_source.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/trace/trace.h"
 #include "engine/time/exchange_pricer.h"
@@ -46,6 +47,16 @@ Seconds ExchangeSeconds(const PricedStage& stage, const TimedOperation& operatio
 // takes the larger share of its roofline's time (OperationPricer::WorkShareOf()), attention by
 // arithmetic, all else by memory.
 std::vector<LongOperation> LongestOperations(const PricedStage& stage, size_t most);
+
+// A source of kernels' times.
+struct KernelTimeShare {
+  KernelSource source;
+  double share = 0;  // of the time of all kernels; above 0
+};
+
+// The sources of the kernels of a micro-batch, exchanges left out, by their shares of its time: the
+// largest first. Sources with one kind, citation and device are one.
+std::vector<KernelTimeShare> KernelTimeSharesOf(const PricedStage& stage);
 
 }  // namespace sextant
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/matmul_kind.h"
+#include "proto/stable_points.h"
 #include "proto/text/device_text.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
@@ -50,6 +51,10 @@ std::string HowSection(const v1::Calibration& calibration, std::optional<double>
   table.AddRow({"measured", WhenText(calibration, age_seconds)});
   table.AddRow({"by", ProbeText(calibration)});
   table.AddRow({"coverage", CoverageText(calibration.coverage_ratio())});
+  if (const PointCounts points = CountPoints(calibration); points.all > 0) {
+    table.AddRow({"stable", absl::StrCat(Grouped(points.stable), " of ", Grouped(points.all),
+                                         " measured times")});
+  }
   if (calibration.has_drift_ratio()) {
     table.AddRow({"drift", absl::StrFormat("%+.2f %% time from the first pass to the third",
                                            100 * calibration.drift_ratio())});

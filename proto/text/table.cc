@@ -15,6 +15,11 @@ namespace {
 
 constexpr size_t kMinWrapWidth = 14;  // a wrapped column narrower than this goes below
 
+size_t& Width() {
+  static size_t columns = kTextWidth;
+  return columns;
+}
+
 size_t WidthOf(absl::string_view text) { return static_cast<size_t>(DisplayWidth(text)); }
 
 // The words of `text`. A number and its % are one word, as in "< 0.01 %".
@@ -34,13 +39,17 @@ std::vector<std::string> WordsOf(absl::string_view text) {
 }
 
 // Cuts `line` to `width`, without trailing blanks, and ends it.
-std::string EndLine(absl::string_view line, size_t width = kTextWidth) {
+std::string EndLine(absl::string_view line, size_t width) {
   line = absl::StripTrailingAsciiWhitespace(line);
   if (WidthOf(line) <= width) return absl::StrCat(line, "\n");
   return absl::StrCat(line.substr(0, PrefixBytes(line, width - 3)), "...\n");
 }
 
 }  // namespace
+
+size_t TextWidth() { return Width(); }
+
+void SetTextWidth(size_t columns) { Width() = columns; }
 
 size_t PrefixBytes(absl::string_view text, size_t width) {
   size_t bytes = 0;
@@ -101,11 +110,12 @@ std::string Table::Line(const std::vector<std::string>& cells,
     absl::StrAppend(&line, columns_[i] == Align::kRight ? pad : "", cells[i],
                     columns_[i] == Align::kLeft ? pad : "");
   }
-  if (!wraps || cells.back().empty()) return EndLine(line);
+  const size_t longest = std::max(TextWidth(), kTextWidth);
+  if (!wraps || cells.back().empty()) return EndLine(line, longest);
   const size_t needed = std::min(kMinWrapWidth, widths.back());
-  if (WidthOf(line) + needed <= kTextWidth) return Wrap(line, cells.back(), WidthOf(line));
+  if (WidthOf(line) + needed <= TextWidth()) return Wrap(line, cells.back(), WidthOf(line));
   const size_t below = indent_ + 4;
-  return absl::StrCat(EndLine(line), Wrap(std::string(below, ' '), cells.back(), below));
+  return absl::StrCat(EndLine(line, longest), Wrap(std::string(below, ' '), cells.back(), below));
 }
 
 std::vector<std::string> Table::RowTexts() const {

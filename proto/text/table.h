@@ -1,4 +1,4 @@
-// Aligned tables and wrapped text, never wider than kTextWidth.
+// Aligned tables and wrapped text, as wide as TextWidth() where they can be.
 #ifndef SEXTANT_PROTO_TEXT_TABLE_H_
 #define SEXTANT_PROTO_TEXT_TABLE_H_
 
@@ -13,6 +13,13 @@ namespace sextant::text {
 
 inline constexpr size_t kTextWidth = 99;  // columns: output stays under 100
 
+// The columns that lines have at most: kTextWidth, or what SetTextWidth() was given.
+size_t TextWidth();
+
+// A program calls this before it prints, where it knows its terminal; no other thread may print
+// meanwhile.
+void SetTextWidth(size_t columns);
+
 // The cell of a table where there is no value.
 inline constexpr char kNoValue[] = "-";
 
@@ -23,12 +30,13 @@ size_t PrefixBytes(absl::string_view text, size_t width);
 // `hanging` blanks. Breaks at blanks, but not before a %; a word that is longer than a line is
 // broken inside.
 std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging,
-                 size_t width = kTextWidth);
+                 size_t width = TextWidth());
 
 enum class Align { kLeft, kRight };
 
-// Columns two blanks apart. The last column, where it is left-aligned, wraps within itself; a line
-// that is still too long is cut and ends in "...".
+// Columns two blanks apart. The last column, where it is left-aligned, wraps within itself. A line
+// that is still longer than kTextWidth and TextWidth() is cut and ends in "..."; one between the
+// two is left to the terminal, since what is cut may be a figure.
 class Table {
  public:
   // `indent` blanks before each line.

@@ -11,6 +11,7 @@
 #include "engine/run/run_spec.h"
 #include "proto/check/calibration.h"
 #include "proto/matmul_kind.h"
+#include "proto/stable_points.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
 
@@ -115,6 +116,10 @@ DeviceCalibration BestOf(const v1::Calibration& calibration, std::string fingerp
   out.probe_version = calibration.probe_version();
   out.fingerprint = std::move(fingerprint);
   out.coverage_ratio = calibration.coverage_ratio();
+  const PointCounts points = CountPoints(calibration);
+  out.point_count = points.all;
+  out.stable_point_count = points.stable;
+  if (calibration.has_drift_ratio()) out.drift_ratio = calibration.drift_ratio();
   ConsiderMatmuls(calibration, out);
   ConsiderPasses(calibration, out);
   return out;

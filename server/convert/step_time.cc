@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 
 namespace sextant::server {
@@ -84,6 +85,14 @@ void OperationTo(const LongOperation& operation, double step_seconds, v1::StepOp
   if (operation.flops > 0) out->set_flops_per_second(operation.rate.value());
 }
 
+void SourceTo(const KernelTimeShare& share, SourceNumbers& sources, v1::KernelTimeSource* out) {
+  out->set_source(RateSourceTo(share.source.source));
+  out->set_share(share.share);
+  out->set_source_number(sources.Of(share.source.citation));
+  if (share.source.measured_unix_seconds == 0) return;
+  out->mutable_measured_time()->set_seconds(share.source.measured_unix_seconds);
+}
+
 }  // namespace
 
 SoftwareSpec SoftwareFrom(const v1::SoftwareStack& m) {
@@ -131,6 +140,9 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
   }
   for (const LongOperation& each : step.longest_operations) {
     OperationTo(each, expected, out->add_longest_operations());
+  }
+  for (const KernelTimeShare& each : step.kernel_sources) {
+    SourceTo(each, sources, out->add_kernel_sources());
   }
   AssumptionsTo(step.software, sources, out);
 }

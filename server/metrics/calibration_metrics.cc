@@ -36,6 +36,7 @@ std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
                      .labels = labels[i],
                      .stored = stored,
                      .last_measured = kept != nullptr ? kept->last_measured : absl::Time(),
+                     .last_stable = kept != nullptr && kept->last_stable,
                      .distrusted = snapshot->distrusted.count(device.uuid()) > 0},
                     set_, families);
     if (stored == nullptr) continue;

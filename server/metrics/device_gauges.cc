@@ -55,6 +55,10 @@ constexpr GaugeName kLastSuccess = {
     "sextant_gpu_probe_last_success_timestamp_seconds",
     "When the device was last measured in any mode, in Unix time: the calibration in use may be an "
     "earlier one. gpu=\"cpu\" marks processors."};
+constexpr GaugeName kStable = {
+    "sextant_gpu_probe_stable",
+    "1 where the rates that most plans use were stable in that last measurement, 0 where the "
+    "samples of one disagreed. gpu=\"cpu\" marks processors."};
 constexpr GaugeName kInfo = {"sextant_gpu_info",
                              "1, labelled with the probe that measured and its library."};
 constexpr GaugeName kRidge = {
@@ -76,8 +80,6 @@ constexpr GaugeName kCoverage = {"sextant_gpu_probe_coverage_ratio",
 constexpr GaugeName kSmClock = {
     "sextant_gpu_sm_clock_hertz",
     "Median clock of the multiprocessors during the probe's first sustained multiplication."};
-constexpr GaugeName kPower = {"sextant_gpu_power_watts",
-                              "Power drawn during the probe's first sustained multiplication."};
 constexpr GaugeName kTemperature = {"sextant_gpu_temperature_celsius",
                                     "Highest temperature while the probe measured."};
 constexpr GaugeName kThrottle = {
@@ -200,8 +202,10 @@ class DeviceGauges {
     if (const auto link = MeasuredLinkOf(calibration, accelerator_); link.has_value()) {
       Add(kLink, link->bytes_per_second, {{"link", link->name}});
     }
-    AddClockAndPower(calibration.conditions());
+    const v1::OperatingConditions& conditions = calibration.conditions();
+    if (conditions.has_sm_clock_hertz()) Add(kSmClock, conditions.sm_clock_hertz());
     Add(kLastSuccess, absl::ToDoubleSeconds(gauged_.last_measured - absl::UnixEpoch()));
+    Add(kStable, gauged_.last_stable ? 1 : 0);
     if (full_) AddTheRest(stored);
   }
 
@@ -281,11 +285,6 @@ class DeviceGauges {
             {{"direction", name}, {"memory", pageable ? "pageable" : "pinned"}});
       }
     }
-  }
-
-  void AddClockAndPower(const v1::OperatingConditions& conditions) {
-    if (conditions.has_sm_clock_hertz()) Add(kSmClock, conditions.sm_clock_hertz());
-    if (conditions.has_power_watts()) Add(kPower, conditions.power_watts());
   }
 
   void AddOtherConditions(const v1::OperatingConditions& conditions) {

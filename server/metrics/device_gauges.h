@@ -18,6 +18,7 @@ struct GaugedDevice {
   Labels labels;                              // DeviceLabels()'s
   const StoredCalibration* stored = nullptr;  // in use; null: never measured, or withdrawn
   absl::Time last_measured = {};              // where there is one in use: in any mode
+  bool last_stable = false;                   // likewise: whether that measurement was stable
   bool distrusted = false;                    // the last probe had a wrong result
 };
 

@@ -96,6 +96,7 @@ struct CalibrationQuery {
 struct DeviceCalibrations {
   v1::Device device;                                // as it was measured last
   absl::Time last_measured = absl::InfinitePast();  // also where that calibration was not kept
+  bool last_stable = false;                         // CalibrationFacts.stable of that calibration
   std::vector<std::shared_ptr<const StoredCalibration>> by_mode;  // no order
 
   // Null: there is none of that mode.

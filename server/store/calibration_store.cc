@@ -59,6 +59,7 @@ void Put(const StoredPointer& stored, CalibrationSnapshot& snapshot) {
   if (stored->facts.measured < kept->last_measured) return;
   kept->device = device;
   kept->last_measured = stored->facts.measured;
+  kept->last_stable = stored->facts.stable;
 }
 
 // Stores a file's calibration, unless the present one is better or the same.
@@ -79,6 +80,7 @@ void SetLastMeasured(const StoredCalibration& stored, CalibrationSnapshot& snaps
   DeviceCalibrations& kept = *KeptOf(device.uuid(), snapshot);
   kept.device = device;
   kept.last_measured = stored.facts.measured;
+  kept.last_stable = stored.facts.stable;
   for (v1::Device& listed : snapshot.devices) {
     if (listed.uuid() == device.uuid()) listed = device;
   }

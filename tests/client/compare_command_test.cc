@@ -123,7 +123,7 @@ TEST(CompareText, MarksTheFastestAndTheCheapestThatFit) {
   *response.add_runs() = Planned(v1::VERDICT_TIGHT, 1, 10);
   *response.add_runs() =
       Refused("runs[4].layout.parallel.tensor_parallel_size", "must divide the heads");
-  EXPECT_EQ(CompareText(comparison, response),
+  EXPECT_EQ(CompareText(comparison, response, absl::UnixEpoch()),
             "   tp  fits       GiB  days  dev-hours  USD     MFU\n"
             "   1   no       60.00     1     1.234k   10  45.1 %\n"
             "*  2   yes      60.00    20     1.234k  100  45.1 %\n"
@@ -131,14 +131,39 @@ TEST(CompareText, MarksTheFastestAndTheCheapestThatFit) {
             "   8   tight    60.00     1     1.234k   10  45.1 %\n"
             "   3   refused      -     -          -    -       -\n"
             "> the fastest that fits: tp=4; * the cheapest: tp=2\n"
+            "days predicted\n"
             "refused tp=3: --tp must divide the heads\n");
+}
+
+// A time says by what it is, and a rate where it is from.
+TEST(CompareText, NamesTheBasisAndTheSources) {
+  const Comparison comparison = {.flags = {"tp"}, .values = {{"1"}, {"2"}}};
+  v1::BatchPlanRunsResponse response;
+  for (int i = 0; i < 2; ++i) {
+    *response.add_runs() = Planned(v1::VERDICT_STATE_FITS, 1, 10);
+    v1::RateUsed* const rate = response.mutable_runs(i)->mutable_plan()->add_rates();
+    rate->set_quantity("peak_flops_per_second");
+    rate->set_source(v1::RATE_SOURCE_DATASHEET);
+  }
+  const std::string alike = CompareText(comparison, response, absl::UnixEpoch());
+  EXPECT_THAT(alike, HasSubstr("\ndays predicted\nstate model state fits; activations were not "
+                               "counted: no ground to launch on\nrates datasheet: peak flops\n"));
+  v1::Plan& textbook = *response.mutable_runs(1)->mutable_plan();
+  textbook.mutable_whole_run()->set_basis(v1::ESTIMATE_KIND_TEXTBOOK);
+  textbook.mutable_estimates(0)->set_kind(v1::ESTIMATE_KIND_TEXTBOOK);
+  textbook.mutable_rates(0)->set_source(v1::RATE_SOURCE_REQUEST);
+  const std::string mixed = CompareText(comparison, response, absl::UnixEpoch());
+  EXPECT_THAT(mixed, HasSubstr("MFU         days are\n"));
+  EXPECT_THAT(mixed, HasSubstr("45.1 %  by the textbook\n"));
+  EXPECT_THAT(mixed, HasSubstr("rates datasheet: peak flops\nrates request: peak flops\n"));
 }
 
 TEST(CompareText, SaysThatNothingFits) {
   const Comparison comparison = {.flags = {"tp"}, .values = {{"1"}}};
   v1::BatchPlanRunsResponse response;
   *response.add_runs() = Planned(v1::VERDICT_DOES_NOT_FIT, 1, 10);
-  EXPECT_THAT(CompareText(comparison, response), HasSubstr("none of these runs fits\n"));
+  EXPECT_THAT(CompareText(comparison, response, absl::UnixEpoch()),
+              HasSubstr("none of these runs fits\n"));
 }
 
 }  // namespace

@@ -159,6 +159,16 @@ TEST(ProbeResultText, SaysWhatBecameOfIt) {
               HasSubstr("\nIn use: plans on this device stand on it from now on.\n"
                         "engine 0.1.0, calibration c0ffee\n"));
   EXPECT_THAT(ProbeResultText(result), HasSubstr("measured      2025-11-21 12:00:00 UTC\n"));
+  v1::RunProbeResponse::Result disturbed = result;
+  for (v1::MatmulMeasurement& matmul : *disturbed.mutable_calibration()->mutable_matmuls()) {
+    matmul.mutable_time()->set_stable(false);
+  }
+  for (auto& measured : *disturbed.mutable_calibration()->mutable_streams()) {
+    measured.mutable_time()->set_stable(false);
+  }
+  EXPECT_THAT(
+      ProbeResultText(disturbed),
+      HasSubstr("\nIn use, for want of a better one: 6 of its 13 times are stable, which "));
   result.set_in_use(false);
   EXPECT_THAT(ProbeResultText(result),
               HasSubstr("\nNot in use: plans on this device go on as before.\n"));

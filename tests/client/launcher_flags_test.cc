@@ -149,6 +149,7 @@ TEST(Emit, RefusesBeforeAnythingIsAskedOrWritten) {
       {Plan({"--emit=megatron", "--output=json"}), "give --emit-to=FILE with --output=json"},
       {Plan({"--emit=megatron", "--script=x.py"}), "--script takes --emit=slurm"},
       {Plan({"--emit-to=x"}), "--emit-to takes --emit"},
+      {Plan({"--emit=megatron", "--print-request"}), "leave out --emit to print the plan's"},
       {{"plan", "toy", "--tokens=1M", "--devices=8", "--emit=megatron"},
        "--emit writes a layout, and there is none"},
       {{"plan", "--parameters=7B", "--tokens=1M", "--devices=8", "--tp=2", "--emit=megatron"},

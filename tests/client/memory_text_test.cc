@@ -48,11 +48,11 @@ Stages
     1-2       2  1,000,000,000  3          in the backward pass of a layer
       3       2  1,000,000,000  1          while the loss is computed
 
-Memory of each GPU at its stage's peak, in GiB
-  stage  state  activations  transients  buffers  reserve  total  low to high
-      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00 <- the most
-    1-2  31.50         1.50        1.00     0.50     2.50  37.00  36.00 to 39.00
-      3  36.00         0.50        2.00     0.50     2.50  41.50  40.50 to 43.50
+Memory of each GPU at its stage's peak, in GiB (>: the most)
+  stage  state  activations  transients  buffers  reserve  total  low-high
+    > 0  36.00         2.00        1.00     0.50     2.50  42.00  41.00-44.00
+    1-2  31.50         1.50        1.00     0.50     2.50  37.00  36.00-39.00
+      3  36.00         0.50        2.00     0.50     2.50  41.50  40.50-43.50
 
     0  WWWWWWWWGGGGGGGGGGGGGGGGGMMMMOOOOOOOOOAAtrrr~~                                      │  42.00
   1-2  WWWWWWWGGGGGGGGGGGGGGGMMMMOOOOOOOAAtrrr~~                                           │  37.00
@@ -367,9 +367,9 @@ TEST(PlanText, OfALayoutShowsItsStages) {
           1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
   counts  state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
           megatron-lm
-  time )"));
-  EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant "
-                              "memory)\n  stage  state  activations"));
+  change  --zero=gradients (now none) )"));
+  EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (>: the most; "
+                              "bars: sextant memory)\n  stage  state  activations"));
   EXPECT_THAT(text, HasSubstr("\nWhat to change"));
   EXPECT_THAT(text, Not(HasSubstr("sharded evenly over all devices)")));
   EXPECT_THAT(PlanText(SampleLedger(), kMemoryNow), HasSubstr("\nLedger of stage 3"));

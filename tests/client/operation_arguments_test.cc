@@ -46,6 +46,20 @@ TEST(OperationKinds, AreThoseOfTheApi) {
   }
 }
 
+TEST(NamedSizes, AreByTheNamesOfTheApi) {
+  const auto named = [](const std::string& kind, const std::string& sizes) {
+    v1::AnalyzeOperationRequest request;
+    EXPECT_TRUE(ReadSizes(KindNamed(kind), sizes, &request).ok()) << sizes;
+    return NamedSizes(KindNamed(kind), request);
+  };
+  EXPECT_EQ(named("matmul", "16Kix8192x32768"), "m=16384, n=8192, k=32768");
+  EXPECT_EQ(named("linear", "2x3x4"), "rows=2, input_size=3, output_size=4");
+  EXPECT_EQ(named("attention", "1x32x8192x128"),
+            "batch=1, heads=32, query_length=8192, head_size=128");
+  EXPECT_EQ(named("elementwise", "4x8"), "count=32");
+  EXPECT_EQ(named("einsum", "a b -> b a"), "");
+}
+
 // The same of the device; its name and the calibration have flags of their own.
 TEST(DeviceFlags, AreTheFieldsOfTheApi) {
   std::set<std::string> fields = {"device.device"};

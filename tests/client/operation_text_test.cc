@@ -24,7 +24,7 @@ std::string FlagOf(const std::string& field) {
 }
 
 std::string TextOf(const v1::AnalyzeOperationResponse& response) {
-  return OperationText(response, "", absl::UnixEpoch(), FlagOf);
+  return OperationText(response, {.now = absl::UnixEpoch(), .words = FlagOf});
 }
 
 TEST(OperationText, IsAsWorkedByHand) {
@@ -65,7 +65,8 @@ engine 0.1.0
 
 TEST(OperationText, SaysHowLongItTakesAndWhy) {
   const std::string text = TextOf(SampleOperation());
-  EXPECT_THAT(text, HasSubstr("  time      2.50 ms on toy, compute-bound, 80.00 % of peak\n"
+  EXPECT_THAT(text, HasSubstr("  roofline  2.50 ms on toy, compute-bound, 80.00 % of peak; not "
+                              "predicted: a kernel takes longer\n            than its roofline\n"
                               "  advice    compute-bound: do less\n"));
   EXPECT_THAT(text, HasSubstr(R"(
 On toy
@@ -92,7 +93,8 @@ On toy
 }
 
 TEST(OperationText, PutsThePlotBelowTheTimes) {
-  const std::string text = OperationText(SampleOperation(), "\nPLOT\n", absl::UnixEpoch(), FlagOf);
+  const std::string text = OperationText(
+      SampleOperation(), {.plot = "\nPLOT\n", .now = absl::UnixEpoch(), .words = FlagOf});
   EXPECT_THAT(text, HasSubstr("as they are.\n\nPLOT\n\nAchieved\n"));
 }
 

@@ -13,6 +13,7 @@ namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const absl::Time kReadAt = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
 
@@ -22,7 +23,7 @@ constexpr char kGoldenInBrief[] =
   counts  model state; no activations; divided over all devices
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
   run     83 device-hours, 166.67 USD, 58.33 kWh, by the textbook
-  rates   datasheet: peak flops; request: device power watts
+  rates   datasheet: peak flops; request: device power
   warning Activations are not counted, so the run may need much more memory: give layout to have
           them counted, or --activation-bytes.
 
@@ -77,6 +78,17 @@ TEST(BriefPlan, FitsATerminal) {
   }
 }
 
+// The predicted time stands on kernels more than on any rate.
+TEST(RatesWords, NameTheKernelsOfAStepFirst) {
+  v1::Plan plan = SampleOfStep().plan();
+  EXPECT_THAT(
+      RatesWords(plan, kReadAt),
+      StartsWith("reference: kernels (75.0 %); measured-device: kernels (25.0 %) 24.0 hours "
+                 "ago; datasheet: "));
+  plan.mutable_step_time()->mutable_kernel_sources(1)->set_source(v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
+}
+
 TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {
   v1::Plan plan = SampleMeasuredPlan().plan();
   bool found = false;
@@ -87,7 +99,7 @@ TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {
     found = true;
   }
   ASSERT_TRUE(found);
-  EXPECT_THAT(BriefPlan(plan, kReadAt, 160), HasSubstr("12.0 days ago, unstable"));
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 160), HasSubstr("12.0 days ago (unstable)"));
 }
 
 }  // namespace

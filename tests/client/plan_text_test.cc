@@ -28,7 +28,7 @@ constexpr char kGolden[] =
   counts  model state; no activations; divided over all devices
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
   run     83 device-hours, 166.67 USD, 58.33 kWh, by the textbook
-  rates   datasheet: peak flops; request: device power watts
+  rates   datasheet: peak flops; request: device power
   warning Activations are not counted, so the run may need much more memory: give layout to have
           them counted, or --activation-bytes.
 

@@ -47,11 +47,14 @@ TEST(NotesText, NamesFieldsAsFlags) {
       NoteNaming("Give layout.sharding.reshard_after_forward = true, or layout.of_the_future.",
                  {"layout.sharding.reshard_after_forward", "layout", "layout.of_the_future"});
   *notes.Add() = NoteNaming("Names no field.", {"options.flops_convention"});
+  *notes.Add() = NoteNaming("Give cluster.network, or the cluster.node_type of others (0.85).",
+                            {"cluster.network"});
   EXPECT_EQ(NotesText("Warnings", notes, PlanFieldWords), R"(
 Warnings
   - Give --context-bytes.
   - Give --reshard-after-forward=true, or layout.of_the_future.
   - Names no field.
+  - Give --network, or the --node-type of others (0.85).
 )");
 }
 

@@ -251,6 +251,13 @@ v1::PlanRunResponse SampleOfStep() {
       share: 0.075
       launches: 12
     }
+    kernel_sources { source: RATE_SOURCE_REFERENCE share: 0.75 source_number: 2 }
+    kernel_sources {
+      source: RATE_SOURCE_MEASURED_DEVICE
+      share: 0.25
+      source_number: 1
+      measured_time { seconds: 1763726400 }
+    }
     assumptions { field: "attention_time_ratio" value: 1.4 source_number: 2 }
     assumptions { field: "growth_per_doubling" value: 0.002 from_request: true }
     assumptions { field: "one_copy_per_node" value: 1 source_number: 2 }

@@ -203,10 +203,11 @@ TEST(SizeClusterText, HasALineAProduct) {
   request.mutable_max_duration()->set_seconds(90 * 86'400);
   request.mutable_run()->mutable_economics()->set_budget_usd(5e6);
   request.mutable_run()->mutable_training()->set_token_count(15'000'000'000'000);
-  const std::string text = SizeClusterText(request, SampleClusters(), PlanFieldWords);
+  const std::string text =
+      SizeClusterText(request, SampleClusters(), absl::UnixEpoch(), PlanFieldWords);
   EXPECT_THAT(text, HasSubstr("The fewest devices that fit, within 90.00 days, for 5,000,000 USD"));
   EXPECT_THAT(text, HasSubstr("  product   devices  servers  days  dev-hours     USD     MFU  "
-                              "fewer miss\n"
+                              "limit\n"
                               "  h100-sxm    1,024      128   100     2.458M  4.915M  45.0 %  "
                               "deadline\n"));
   EXPECT_THAT(text, HasSubstr("  h100-sxm  60.00 GiB on a device, a step of 8.00 s, --tp=1"));
@@ -221,8 +222,8 @@ TEST(SizeClusterText, NamesStateAlone) {
   v1::SizeClusterResponse response = SampleClusters();
   response.mutable_clusters(0)->set_basis(v1::SIZE_BASIS_STATE_ALONE);
   response.mutable_clusters()->DeleteSubrange(1, 2);
-  EXPECT_THAT(SizeClusterText({}, response, PlanFieldWords),
-              HasSubstr("Model state alone, shared evenly, and the textbook estimate"));
+  EXPECT_THAT(SizeClusterText({}, response, absl::UnixEpoch(), PlanFieldWords),
+              HasSubstr("Model state alone, shared evenly, and no exchanges"));
 }
 
 TEST(SizeModelCommand, FillsItsRequest) {
@@ -262,19 +263,19 @@ TEST(SizeModelCommand, WaitsLongerUnlessToldHowLong) {
 
 TEST(SizeModelText, SaysTheShapeAndWhatIsNext) {
   v1::SizeModelRequest request;
-  const std::string text = SizeModelText(request, SampleModel());
+  const std::string text = SizeModelText(request, SampleModel(), absl::UnixEpoch());
   EXPECT_THAT(text, HasSubstr("The largest model that fits on 512 x h100-sxm: 56,863,236,096 "
                               "parameters, 1,137,264,721,920 tokens\n"));
-  EXPECT_THAT(text,
-              HasSubstr("  shape   64 layers, width 8,192 (2 of the model's); dense: 64 heads "
-                        "of 128 on 8, feed-forward"));
-  EXPECT_THAT(text, HasSubstr("  time    10 days, 122,880 device-hours, 45.0 % MFU\n"));
+  EXPECT_THAT(text, HasSubstr("  shape   64 layers, width 8,192 (2 x the given model's); dense: "
+                              "64 heads of 128, 8 of"));
+  EXPECT_THAT(text, HasSubstr("  time    10 days predicted, 122,880 device-hours, 45.0 % MFU\n"));
   EXPECT_THAT(text, HasSubstr("  limit   the next larger: does not fit\n"));
-  EXPECT_THAT(text, HasSubstr("  >  56,863,236,096      64  8,192    10    -  -\n"));
-  EXPECT_THAT(text, HasSubstr("     57,718,890,496      65  8,192     -    -  memory\n"));
+  EXPECT_THAT(text, HasSubstr("  >  56,863,236,096      64  8,192    10  -\n"));
+  EXPECT_THAT(text, HasSubstr("     57,718,890,496      65  8,192     -  memory\n"));
   v1::SizeModelResponse missed = SampleModel();
   missed.set_met(false);
-  EXPECT_THAT(SizeModelText(request, missed), HasSubstr("  limit   does not fit\n"));
+  EXPECT_THAT(SizeModelText(request, missed, absl::UnixEpoch()),
+              HasSubstr("  limit   does not fit\n"));
 }
 
 TEST(ShortNumber, HasFourDigits) {

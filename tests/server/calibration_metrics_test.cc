@@ -84,6 +84,7 @@ TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
             "400000000000\n"
             "sextant_gpu_memory_bandwidth_bytes_per_second{D,op=\"copy\"} 20000000000\n"
             "sextant_gpu_probe_last_success_timestamp_seconds{D} 1700000000\n"
+            "sextant_gpu_probe_stable{D} 1\n"
             "sextant_gpu_healthy{D} 1\n"
             "sextant_calibration_age_seconds{modelName=\"Example 9000 8-Core Processor\","
             "source=\"MEASURED_DEVICE\"} 60\n");
@@ -236,8 +237,8 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   }
 }
 
-// Figures are those of the calibration in use; the time of the last measurement is that of any
-// mode.
+// Figures are those of the calibration in use; the time of the last measurement, and whether it was
+// stable, are those of any mode.
 TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
@@ -250,14 +251,16 @@ TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
   quick.mutable_matmuls(2)->set_flops_per_second(7e9);
   quick.mutable_measured_time()->set_seconds(1'700'000'050);
   store.Keep(quick, now);
-  for (const int64_t last_measured : {1'700'000'050, 1'700'000'055}) {
+  for (const bool stable : {true, false}) {
     const std::string text = Scrape(store);
     EXPECT_THAT(text, HasSubstr("{D,dtype=\"bf16\",window=\"burst\"} 500000000000\n"));
     EXPECT_THAT(text, HasSubstr("source=\"MEASURED_DEVICE\"} 60\n"));
     EXPECT_THAT(text, HasSubstr("sextant_gpu_probe_last_success_timestamp_seconds{D} " +
-                                std::to_string(last_measured) + "\n"));
+                                (stable ? "1700000050\n" : "1700000055\n")));
+    EXPECT_THAT(text, HasSubstr(stable ? "sextant_gpu_probe_stable{D} 1\n"
+                                       : "sextant_gpu_probe_stable{D} 0\n"));
     // The next one is worse than the former quick one, and is not kept.
-    quick.set_coverage_ratio(0.5);
+    quick.mutable_matmuls(2)->mutable_time()->set_stable(false);
     quick.mutable_measured_time()->set_seconds(1'700'000'055);
     EXPECT_NE(store.Keep(quick, now).better, nullptr);
   }

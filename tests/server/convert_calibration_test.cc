@@ -145,6 +145,23 @@ TEST(CheckCalibration, NamesTheFieldAtFault) {
   }
 }
 
+// All measured times count, the two of the fusion apart.
+TEST(DeviceModelFrom, CountsStablePoints) {
+  v1::Calibration calibration = SampleCalibration();
+  const DeviceCalibration sample = DeviceModelFrom(calibration, "")->calibration();
+  EXPECT_EQ(sample.drift_ratio, -0.01);
+  int64_t count = calibration.matmuls_size() + calibration.registers_size() +
+                  calibration.attentions_size() + calibration.experts_size() +
+                  calibration.streams_size() + calibration.elementwise_size() +
+                  calibration.launches_size() + calibration.collectives_size() +
+                  calibration.host_copies_size() + 2;
+  EXPECT_EQ(sample.point_count, count);
+  v1::TimeStatistics& time = *calibration.mutable_fusion()->mutable_fused_time();
+  time.set_stable(!time.stable());
+  EXPECT_EQ(DeviceModelFrom(calibration, "")->calibration().stable_point_count,
+            sample.stable_point_count + (time.stable() ? 1 : -1));
+}
+
 // Each real number in turn, set to an impossible value.
 TEST(CheckCalibration, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
   using Set = std::function<void(v1::Calibration&, double)>;

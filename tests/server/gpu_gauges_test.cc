@@ -123,7 +123,7 @@ TEST(GpuGauges, OfTheFleetAreSixteenAtMost) {
   EXPECT_THAT(Named("sextant_gpu_peak_flops_per_second", all),
               ElementsAre(HasSubstr("dtype=\"bf16\""), HasSubstr("dtype=\"fp8\"")));
   EXPECT_THAT(all, Contains("sextant_gpu_sm_clock_hertz{} 1750000000"));
-  EXPECT_THAT(all, Contains("sextant_gpu_power_watts{} 690"));
+  EXPECT_THAT(all, Contains("sextant_gpu_probe_stable{} 1"));
 }
 
 TEST(GpuGauges, InFullTellUnderWhichConditions) {
@@ -147,8 +147,7 @@ TEST(GpuGauges, AreAbsentWhereNothingWasTold) {
   const std::vector<std::string> none = SeriesOf(calibration, ProbeMetricsSet::kFull);
   calibration.mutable_conditions()->set_reading_count(7);
   for (const auto& all : {none, SeriesOf(calibration, ProbeMetricsSet::kFull)}) {
-    for (const char* name :
-         {"sm_clock", "power_watts", "temperature", "throttle", "launch", "prediction_error"}) {
+    for (const char* name : {"sm_clock", "temperature", "throttle", "launch", "prediction_error"}) {
       EXPECT_THAT(Named(absl::StrCat("sextant_gpu_", name), all), SizeIs(0));
       EXPECT_THAT(all, Not(Contains(HasSubstr(name))));
     }

@@ -28,6 +28,27 @@ v1::PlanRunRequest RunWithLayout() {
   return request;
 }
 
+// The time of a step names where its kernels' times are from.
+TEST(PlanningServiceLayouts, AStepNamesTheSourcesOfItsKernels) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_layout()->set_global_batch_size(16);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::Plan& plan = response.plan();
+  ASSERT_GT(plan.step_time().kernel_sources_size(), 0);
+  double sum = 0;
+  for (const v1::KernelTimeSource& each : plan.step_time().kernel_sources()) {
+    EXPECT_EQ(each.source(), v1::RATE_SOURCE_REFERENCE);
+    EXPECT_FALSE(each.has_measured_time());
+    ASSERT_GT(each.source_number(), 0);
+    EXPECT_NE(plan.sources(each.source_number() - 1), "");
+    sum += each.share();
+  }
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
 void ExpectAddsUp(const v1::StageMemory& stage) {
   int64_t sums = 0;
   for (const v1::LedgerSum& sum : stage.sums()) {

@@ -233,7 +233,7 @@ TEST(Advice, SaysWhatFusingSaves) {
 TEST(Advice, OnArithmeticIsLessOfIt) {
   const Advice advice = AdviceOn(Matmul{.m = 4096, .n = 4096, .k = 4096}, kDevice);
   EXPECT_THAT(advice, IsAdvice(AdviceKind::kLessArithmetic,
-                               StartsWith("compute-bound: 1.37e+03 FLOPs a byte, the ridge is "
+                               StartsWith("compute-bound: 1365 FLOPs a byte, the ridge is "
                                           "100")));
   ASSERT_EQ(advice.values.size(), 2u);
   EXPECT_EQ(advice.values[0].name, "flops_per_byte");

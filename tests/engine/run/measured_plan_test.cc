@@ -195,6 +195,41 @@ TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
                                     "slower."));
 }
 
+// 37 of 74 points is half, and 3 % is within what counts as noise.
+TEST(MeasuredPlan, SaysWhatDisturbedTheMeasurement) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  const auto warning_with = [&run](int64_t stable, absl::optional<double> drift) -> Note {
+    ChangeCalibration(run.cluster.device.calibrations[0], [&](auto& c) {
+      c.point_count = 74;
+      c.stable_point_count = stable;
+      c.drift_ratio = drift;
+    });
+    for (Note& note : PlanOf(run).notes) {
+      if (note.kind == NoteKind::kRateUnstable) return note;
+    }
+    return {};
+  };
+  EXPECT_EQ(warning_with(37, absl::nullopt).text, "");
+  EXPECT_EQ(warning_with(74, 0.03).text, "");
+  EXPECT_EQ(warning_with(74, -0.03).text, "");
+  const Note few = warning_with(36, 0.01);
+  EXPECT_EQ(few.text,
+            "The measurement was disturbed: 36 of 74 points of the calibration are stable; measure "
+            "again while the device does nothing else.");
+  ASSERT_EQ(few.values.size(), 2U);
+  EXPECT_EQ(few.values[0].name, "stable_point_count");
+  EXPECT_EQ(few.values[0].value, 36);
+  EXPECT_EQ(few.values[1].value, 74);
+  EXPECT_THAT(warning_with(74, -0.0625).text,
+              HasSubstr("disturbed: the device became 6.2 % faster while it was measured;"));
+  ChangeCalibration(run.cluster.device.calibrations[0],
+                    [](auto& c) { c.matmuls[0].stable = false; });
+  EXPECT_EQ(warning_with(11, 0.1).text,
+            "The measured rate is not stable: its samples have a relative spread of 0.01, 11 of 74 "
+            "points of the calibration are stable, the device became 10.0 % slower while it was "
+            "measured; measure again while the device does nothing else.");
+}
+
 // The H100's rate is sustained, 700e12.
 TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   DeviceCalibration calibration = MeasuredH100("GPU-1");

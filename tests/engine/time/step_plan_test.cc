@@ -265,6 +265,27 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
   EXPECT_GT(SecondsOf(run), 0);
 }
 
+// An H100's products, attention and passes are all of published measurements; exchanges have no
+// share.
+TEST(StepPlan, NamesTheSourcesOfItsKernels) {
+  RunSpec run = Llama70b();
+  EXPECT_TRUE(Planned(run).step->kernel_sources.empty());
+  run.options.full = true;
+  const Plan plan = Planned(run);
+  const std::vector<KernelTimeShare>& sources = plan.step->kernel_sources;
+  ASSERT_GE(sources.size(), 2U);
+  double sum = 0;
+  double before = 1;
+  for (const KernelTimeShare& each : sources) {
+    EXPECT_EQ(each.source.source, RateSource::kReference) << each.source.citation;
+    EXPECT_GT(each.share, 0);
+    EXPECT_LE(each.share, before);
+    before = each.share;
+    sum += each.share;
+  }
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
 // Of the stage's operations as they are listed, of all micro-batches.
 TEST(StepPlan, NamesTheLongestOperations) {
   RunSpec run = Llama70b();

@@ -35,6 +35,7 @@ constexpr char kGoldenCalibration[] = R"(Example 8-Core Processor
   measured      2025-11-21 12:00:00 UTC, 3.0 hours ago
   by            sextant-probe 0.1.0, mode standard, in 5.02 s
   coverage      100.00 % of the planned points
+  stable        12 of 13 measured times
   drift         +1.20 % time from the first pass to the third
   checked       12 results, all of them right
 

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""On a terminal answers are as wide as it is, and what a command shows first fits a screen."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+from sextantd import BIN, Server
+
+LLAMA = ("llama-3.1-70b --tokens=1T --sequence-length=8192 --accelerator=h100-sxm"
+         " --node-type=dgx-h100 --devices=64 --gbs=128 --framework=megatron-lm")
+COMMANDS = {
+    "plan": f"plan {LLAMA} --tp=8 --pp=4 --recompute=none",
+    "search": f"search {LLAMA}",
+    "memory": "memory llama-3.1-70b --tp=8 --pp=4 --devices=64 --zero=optimizer"
+              " --sequence-length=8192 --accelerator=h100-sxm",
+    "memory that does not fit": "memory llama-3.1-70b --tp=4 --devices=64 --zero=optimizer"
+                                " --sequence-length=8192 --accelerator=h100-sxm",
+    "memory shared evenly": "memory --parameters=7e9 --accelerator=h100-sxm --devices=2",
+    "compare": "compare llama-3.1-8b --tokens=1T --gbs=256 --sequence-length=8192 --devices=64"
+               " --accelerator=h100-sxm --node-type=dgx-h100 --device-hour-price-usd=2.5"
+               " --each=tp=1,2,4 --each=zero=1,3",
+    "size-cluster": "size-cluster llama-3.1-70b --tokens=15T --gbs=1024 --sequence-length=8192"
+                    " --framework=megatron-lm --max-duration=180d"
+                    " --products=h100-sxm:2.5,h200-sxm:3.2",
+    "size-model": "size-model llama-3.1-8b --tokens-per-parameter=20 --max-duration=30d"
+                  " --accelerator=h100-sxm --node-type=dgx-h100 --devices=64 --gbs=1024"
+                  " --sequence-length=8192 --framework=megatron-lm --device-hour-price-usd=2.5",
+    "allocate": "allocate 1e22 --served-tokens=2T --tokens-per-parameter=200 --sources",
+    "op": "op matmul 16384x8192x32768 --dtype=bf16",
+}
+# Of 24: those that answer with tables and pictures scroll.
+LINES = {"plan": 20, "compare": 20, "size-cluster": 20, "size-model": 24}
+
+
+def screen(server, columns, command):
+    """What the command prints on a terminal of 24 lines."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    ran = subprocess.Popen([os.path.join(BIN, "sextant"), "--address", server.address,
+                            *command.split()], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    out = b""
+    try:
+        while part := os.read(ours, 65536):
+            out += part
+    except OSError:  # the terminal's other end is closed
+        pass
+    os.close(ours)
+    assert ran.wait() in (0, 1, 8), out
+    return out.decode().replace("\r\n", "\n")
+
+
+def main():
+    problems = []
+    with Server("--log_calls=none") as server:
+        for name, command in COMMANDS.items():
+            for columns in (80, 200):
+                lines = screen(server, columns, command).splitlines()
+                widest = max(lines, key=len)
+                if len(widest) > columns:
+                    problems.append(f"{name}: {len(widest)} columns on {columns}: {widest}")
+                if len(lines) > LINES.get(name, 1000):
+                    problems.append(f"{name}: {len(lines)} lines on {columns} columns")
+    print("\n".join(problems) or f"{len(COMMANDS)} commands fit 80 and 200 columns")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
