@@ -14,7 +14,6 @@
 namespace sextant {
 namespace {
 
-constexpr double kHidden = 0.4;
 // The operations of a usual layer; more are allocated as they come.
 constexpr size_t kOperations = 64;
 
@@ -34,7 +33,7 @@ TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part)
 }  // namespace
 
 PassWork FusedAccumulation(const Accumulation& of) {
-  const double elements = of.elements * (1 - kHidden * of.work_share);
+  const double elements = of.elements * (1 - of.overlap * of.work_share);
   return {.read_bytes = elements * of.kept,
           .written_bytes = elements * std::max(of.kept - of.computed, 0.0)};
 }
@@ -190,7 +189,8 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
   const auto group = op.module == "experts" ? ShardGroup::kExpert : ShardGroup::kDense;
   if (DividesParameters(sharding) && ranks.of(group) > 1) return {};
   if (buffers.fused_weight_gradient) {
-    return FusedAccumulation({op.gradient_elements, c, g, pricer_.WorkShareOf(op)});
+    return FusedAccumulation(
+        {op.gradient_elements, c, g, pricer_.WorkShareOf(op), pricer_.ratios().gradient_overlap});
   }
   const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
   const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
@@ -213,14 +213,19 @@ void ModelOperations::ForEachOfStep(const StageWeights& weights, Visitor visit) 
   if (way != GradientOffload::kAtStep) return;
   VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
   // In host memory, the host does it: offload_time.h.
-  if (!offloaded) VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit);
+  if (!offloaded) {
+    VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit,
+                  pricer_.ratios().optimizer);
+  }
   if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
     VisitStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()}, visit);
   }
 }
 
-void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit) {
-  VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, 1, visit);
+void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit,
+                                    double ratio) {
+  VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, ratio,
+             visit);
 }
 
 }  // namespace sextant

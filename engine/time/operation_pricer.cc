@@ -128,6 +128,21 @@ size_t OperationPricer::SourceOf(const TraceOp& op) const {
   return (op.narrow ? 2U : 0U) + (kind == KernelKind::kGroupedMatmul ? 1U : 0U);
 }
 
+// Replaces the stated slowdown that `time` has by the one that was given.
+void OperationPricer::Realign(const MatmulBatch& product, const MatmulPredictor& matmuls,
+                              KernelTime& time) const {
+  const absl::optional<double> given =
+      product.batch > 1 ? ratios_.misaligned_head : ratios_.misaligned_product;
+  if (!given.has_value()) return;
+  const MatmulSlowdown stated = matmuls.SlowdownOf(product);
+  if (stated.high == 1) return;
+  const double share = matmuls.WorkShare(product);
+  const double factor = 1 + (*given - 1) * share;
+  time.expected = time.expected * (factor / (1 + (stated.expected - 1) * share));
+  time.low = time.low * factor;
+  time.high = time.high * (factor / stated.high);
+}
+
 // Batches are of the core of attention, whose operands are no weights: any layout.
 KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work) const {
   const Products& by = Of(op);
@@ -135,8 +150,9 @@ KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work
   if (work.batch > 1 && op.pass != TracePass::kForward) {
     product.each.pass = MatmulPass::kOtherLayout;
   }
-  const KernelTime burst = work.batch == 1 && op.narrow ? by.matmuls->PredictQuantised(product.each)
-                                                        : by.matmuls->PredictBatch(product);
+  KernelTime burst = work.batch == 1 && op.narrow ? by.matmuls->PredictQuantised(product.each)
+                                                  : by.matmuls->PredictBatch(product);
+  if (!IsAligned(product.each)) Realign(product, *by.matmuls, burst);
   const KernelTime time = Sustained(burst, by.derating, by.matmuls->WorkShare(product));
   return op.narrow ? time * ratios_.narrow_product : time;
 }

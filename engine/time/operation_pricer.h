@@ -49,6 +49,12 @@ struct KernelRatios {
   double narrow_product = 1;
   double expert = 1;
   double narrow_expert = 1;
+  double optimizer = 1;           // of its step
+  double gradient_overlap = 0.4;  // Accumulation::overlap
+  // Of products and batches of them that MatmulPredictor::SlowdownOf() is about, in place of what
+  // it states.
+  absl::optional<double> misaligned_product = {};
+  absl::optional<double> misaligned_head = {};
   // Time of products in a long run over a burst's, in place of the device's.
   absl::optional<double> sustained = {};
   absl::optional<double> narrow_sustained = {};
@@ -116,6 +122,7 @@ class OperationPricer {
                                                              MatmulType type);
   const Products& Of(const TraceOp& op) const { return op.narrow ? narrow_ : compute_; }
   KernelTime MatmulTime(const TraceOp& op, const MatmulWork& work) const;
+  void Realign(const MatmulBatch& product, const MatmulPredictor& matmuls, KernelTime& time) const;
   KernelTime GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const;
   KernelTime AttentionTime(const TraceOp& op, const AttentionWork& work) const;
   KernelTime PassTime(const PassWork& work) const;

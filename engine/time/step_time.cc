@@ -126,6 +126,7 @@ class Step {
     StageSeconds out;
     out.layers = AddPasses(stage.layers, out);
     out.outside = AddPasses(stage.outside, out);
+    out.head_gradient = out.outside.weight_gradient;
     AddExpertHost(stage, out);
     return out;
   }
@@ -177,7 +178,8 @@ class Step {
   // device's, the device waits.
   void AddHost(const StageTime& stage, StageSeconds& out) const {
     const double host = slow_.at(StepRate::kHost);
-    const double launches = static_cast<double>(stage.launches()) * HostCosts::kLaunchSeconds;
+    const double launches =
+        static_cast<double>(stage.launches()) * constant(Constant::kKernelLaunchSeconds);
     const double layers =
         static_cast<double>(stage.state.layer_count) * constant(Constant::kHostSecondsPerLayer);
     const double added = std::max(0.0, launches * host - out.all()) + layers * host;

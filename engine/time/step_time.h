@@ -89,6 +89,7 @@ struct StageSeconds {
   std::array<double, kStepCauseCount> parts = {};  // seconds
   StepPasses layers = {};                          // with what host and shards add
   StepPasses outside = {};                         // the layers
+  double head_gradient = 0;  // of `outside` on the last stage: the head's weight gradient
 
   double all() const { return layers.all() + outside.all(); }
 };

@@ -8,11 +8,11 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "server/call/call.h"
+#include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/link_times_answer.h"
-#include "server/probe/probe_call.h"
 
 namespace sextant::server {
 namespace {
@@ -126,10 +126,13 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto* call = new ProbeCall(run_probe_, context, request->Length());
   ProbeJob job;
-  job.cancellation = call->cancellation();
-  job.send = [call](const v1::RunProbeResponse& response) { call->Send(response); };
+  job.cancellation = std::make_shared<Cancellation>();
+  auto* call = new StreamCall(run_probe_, context, request->Length(),
+                              [cancellation = job.cancellation] { cancellation->Cancel(); });
+  job.send = [call](const v1::RunProbeResponse& response) {
+    call->Send(response, response.has_progress()).IgnoreError();
+  };
   job.end = [call](const absl::Status& status) { call->End(status); };
   absl::Status readable = call->admission();
   if (readable.ok()) readable = Decode(*request, &job.request);

@@ -8,7 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/call_work.h"
+#include "engine/search/layout_search.h"
 #include "server/call/call.h"
+#include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/device_selector.h"
 #include "server/metrics/metrics.h"
@@ -32,11 +34,12 @@ struct PlanningOptions {
 };
 
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
-    v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
-        v1::PlanningService::WithRawCallbackMethod_SizeCluster<
-            v1::PlanningService::WithRawCallbackMethod_SizeModel<
-                v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
-                    v1::PlanningService::Service>>>>>;
+    v1::PlanningService::WithRawCallbackMethod_WatchPlanRun<
+        v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
+            v1::PlanningService::WithRawCallbackMethod_SizeCluster<
+                v1::PlanningService::WithRawCallbackMethod_SizeModel<
+                    v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
+                        v1::PlanningService::Service>>>>>>;
 
 class PlanningService final : public RawPlanningService {
  public:
@@ -46,6 +49,8 @@ class PlanningService final : public RawPlanningService {
   grpc::ServerUnaryReactor* PlanRun(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchPlanRun(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* BatchPlanRuns(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;
@@ -65,8 +70,11 @@ class PlanningService final : public RawPlanningService {
   using LongAnswer = absl::Status(const Request& request, const DeviceSources& sources,
                                   CallWork& work, Metrics& metrics, Response* out);
 
+  // `watch`: see PlanQuestion.
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
-                      v1::PlanRunResponse* response);
+                      const SearchWatch& watch, v1::PlanRunResponse* response);
+  // Sends the progress of the search for `request` to `call`, now and then.
+  SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* AnswerOnWorker(UnaryCall call, grpc::CallbackServerContext* context,
@@ -78,6 +86,7 @@ class PlanningService final : public RawPlanningService {
   Metrics& metrics_;
   const PlanningOptions options_;
   Method plan_run_;
+  Method watch_plan_run_;
   Method batch_plan_runs_;
   Method size_cluster_;
   Method size_model_;

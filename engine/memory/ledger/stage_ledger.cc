@@ -174,6 +174,7 @@ bool StageLedger::Finish(int64_t stage, StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
+  out.held.standing.deferred_head = DeferredHead(out);
   std::array<Bytes, kStageMomentCount> beside;
   for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
   if (!out.weights.empty() && out.beside == beside) return false;
@@ -219,6 +220,12 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   if (SplitsBackward(context_.job.pipeline.schedule)) {
     SEXTANT_ASSIGN_OR_RETURN(
         chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
+  }
+  if (last && context_.job.pipeline.deferred_head_gradients > 0) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        const StageParts waits,
+        AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
+    chunk.deferred_head = waits.output;
   }
   SEXTANT_RETURN_IF_ERROR(AddTransients(chunk, costs, out));
   out.chunks.push_back(chunk);
@@ -271,6 +278,21 @@ bool StageLedger::HasHead(int64_t stage) const {
          context_.spec.output.head != OutputHeadKind::kNone;
 }
 
+bool StageLedger::defers_all_head_gradients() const {
+  const PipelineSpec& pipeline = context_.job.pipeline;
+  return pipeline.deferred_head_gradients >= pipeline.micro_batch_count;
+}
+
+// The last micro-batch has its own in work where it is deferred, too.
+Bytes StageLedger::DeferredHead(const StageContent& content) const {
+  const PipelineSpec& pipeline = context_.job.pipeline;
+  const int64_t before =
+      std::min(pipeline.deferred_head_gradients,
+               pipeline.micro_batch_count - (defers_all_head_gradients() ? 1 : 0));
+  const CheckedInt size = CheckedInt(content.chunks.back().deferred_head.value()) * before;
+  return Bytes(size.ok() ? size.value() : INT64_MAX / 4);  // a stage that large is refused
+}
+
 StandingBuffers StageLedger::StandingOf(int64_t stage) const {
   return StandingBuffersOf(copies_, stage, HasHead(stage));
 }
@@ -289,9 +311,12 @@ Bytes StageLedger::StepCopies(const StageState& state) const {
 MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) const {
   MomentBytes out = chunk.transients.At(moment);
   const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
-  if (chunk.last && splits && moment == StagePhase::kLayer) {
+  if (chunk.last && moment == StagePhase::kLayer) {
     // The head's weight gradient waits, and so do the head's input and the logits' gradient.
-    out.freed = std::max(out.freed - chunk.awaiting.output, Bytes(0));
+    const Bytes waits = splits                        ? chunk.awaiting.output
+                        : defers_all_head_gradients() ? chunk.deferred_head
+                                                      : Bytes(0);
+    out.freed = std::max(out.freed - waits, Bytes(0));
   }
   if (chunk.last) return out;
   if (moment == StagePhase::kLoss || moment == StagePhase::kHead) return {};

@@ -1,5 +1,7 @@
 #include "engine/memory/schedule/pipeline_schedule.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 
@@ -30,6 +32,20 @@ class PipelineCheck {
     }
     RequireMicroBatches(layout_.pipeline_parallel_size,
                         "pipeline_parallel_size, since stages are interleaved,");
+  }
+
+  void CheckDeferral() {
+    const int64_t deferred = pipeline_.deferred_head_gradients;
+    if (deferred == 0) return;
+    constexpr absl::string_view kName = "deferred_head_gradients";
+    const std::string path = FieldPath(path_, "pipeline");
+    if (deferred < 0 || deferred > kMaxMicroBatches) {
+      violations_.Require(path, kName, deferred, 0, kMaxMicroBatches);
+    } else if (layout_.pipeline_parallel_size == 1 ||
+               pipeline_.schedule != PipelineSchedule::kOneForwardOneBackward) {
+      violations_.Add(FieldPath(path, kName),
+                      "is of 1f1b on several stages, which end one after the other: leave it out");
+    }
   }
 
   void CheckDualPipe() {
@@ -99,6 +115,7 @@ void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,
   PipelineCheck check(pipeline, layout, path, violations);
   if (!check.RangesAreSound()) return;
   check.CheckChunks();
+  check.CheckDeferral();
   check.CheckDualPipe();
 }
 
