@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/call/calls_under_way.h"
 #include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
@@ -76,6 +77,7 @@ class Server {
   ActivityMetrics activity_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
+  CallsUnderWay under_way_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_{{.niceness = 10}};
