@@ -102,7 +102,7 @@ void TensorTo(const ArchitectureSpec& spec, const WeightTensor& tensor, v1::Mode
 }
 
 void StageComponentsTo(const StageWeights& stage, v1::StageParameters* out) {
-  for (int i = 0; i < kWeightComponentCount; ++i) {
+  for (int i = 0; components && i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
     const int64_t count = stage.of(ShardGroup::kDense, component).total +
                           stage.of(ShardGroup::kExpert, component).total;
@@ -143,7 +143,7 @@ void ModelFlopsTo(const CountedModel& counted, bool components, v1::ModelFlops* 
 
 }  // namespace
 
-void ParameterCountsTo(const ArchitectureCount& count, v1::ParameterCounts* out) {
+void ParameterCountsTo(const ArchitectureCount& count, bool components, v1::ParameterCounts* out) {
   out->set_total(count.all.total);
   out->set_embedding(count.embedding);
   out->set_non_embedding(count.non_embedding());
@@ -153,7 +153,7 @@ void ParameterCountsTo(const ArchitectureCount& count, v1::ParameterCounts* out)
   if (const int64_t ahead = count.of(ModelPart::kMultiTokenPrediction).total; ahead > 0) {
     out->set_multi_token_prediction(ahead);
   }
-  for (int i = 0; i < kWeightComponentCount; ++i) {
+  for (int i = 0; components && i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
     const WeightCount& of = count.of(component);
     if (of.total == 0) continue;
@@ -170,7 +170,7 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
                     const v1::CountModelRequest& request, v1::CountModelResponse* out) {
   const ArchitectureSpec& architecture = *counted.model.architecture;
   out->set_model_name(std::string(counted.model.name));
-  ParameterCountsTo(counted.parameters, out->mutable_parameters());
+  ParameterCountsTo(counted.parameters, /*components=*/true, out->mutable_parameters());
   for (const LayerKindCount& kind : counted.parameters.by_layer_kind) {
     LayerKindTo(architecture, kind, out->add_layer_kinds());
   }

@@ -10,8 +10,9 @@
 
 namespace sextant::server {
 
-// Writes the counts of a model with a shape. Components without parameters are left out.
-void ParameterCountsTo(const ArchitectureCount& count, v1::ParameterCounts* out);
+// Writes the counts of a model with a shape, with `components` those of its components that have
+// parameters.
+void ParameterCountsTo(const ArchitectureCount& count, bool components, v1::ParameterCounts* out);
 
 // Fills `out` with the parts of `counted` that `request` asks for. `counted` was counted by `spec`.
 void CountedModelTo(const CountedModel& counted, const CountSpec& spec,

@@ -36,8 +36,7 @@ void ParametersTo(const Plan& plan, bool full, v1::ParameterCounts* out) {
     out->set_total(plan.parameters.all.total);
     return;
   }
-  ParameterCountsTo(plan.parameters, out);
-  if (!full) out->clear_components();
+  ParameterCountsTo(plan.parameters, full, out);
 }
 
 void SecondsTo(Seconds low, Seconds expected, Seconds high, v1::Interval* out) {
