@@ -33,7 +33,8 @@ ALLOWED = {
                "sys/"],
     "client": ["absl/", "client/", "proto/stable_points.h", "proto/text/", "sextant/v1/",
                "google/rpc/", "google/protobuf/", "grpc/", "grpcpp/", "CLI/", "nlohmann/",
-               "toml++/", "unistd.h", "sys/", "arpa/inet.h", "fcntl.h", "netinet/in.h", "poll.h", "signal.h"],
+               "toml++/", "unistd.h", "sys/", "arpa/inet.h", "fcntl.h",
+               "netinet/in.h", "poll.h", "signal.h"],
     # Of the API the messages that it speaks of; its libraries are linked into one static file.
     "gpu_probe": ["absl/", "engine/base/", "gpu_probe/", "proto/check/", "proto/matmul_kind.h",
                   "proto/text/", "google/protobuf/", "CLI/",
