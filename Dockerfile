@@ -19,6 +19,7 @@ COPY deploy/install-deps.sh /tmp/deploy/
 RUN /tmp/deploy/install-deps.sh runtime \
  && rm -rf /tmp/deploy /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /out/usr/bin/sextantd /out/usr/bin/sextant /out/usr/bin/sextant-probe /usr/bin/
+COPY --from=build /out/usr/lib/sextant/ /usr/lib/sextant/
 
 # A number, so that Kubernetes' runAsNonRoot can tell without reading /etc/passwd. No file
 # here belongs to it: the server writes none, and runs on a read-only root as well.
@@ -30,7 +31,7 @@ EXPOSE 50051 9464
 STOPSIGNAL SIGTERM
 
 # Loopback inside a container reaches no one, so this listens to all. That is plain text and
-# open to all who reach the ports, until sextantd has TLS of its own: publish them on the
-# host's loopback, or put a mesh or a proxy that asks for identity in front.
+# open to all who reach the ports: publish them on the host's loopback, or add certificates and
+# those who may call (docs/security.md).
 ENTRYPOINT ["/usr/bin/sextantd", "--listen=0.0.0.0:50051", "--http_listen=0.0.0.0:9464", \
             "--insecure_allow_remote"]

@@ -8,7 +8,7 @@
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
-#   runtime   the shared libraries that the built programs load, nothing else
+#   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ readonly PROGRAMS=(
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
-  clang-14 libclang-rt-14-dev clang-format git shellcheck zsh
+  clang-14 libclang-rt-14-dev clang-format git openssl shellcheck zsh
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.
@@ -36,13 +36,9 @@ readonly CROSS=(
 )
 readonly CROSS_LIBRARIES=(libprotobuf-dev libprotobuf32 libabsl-dev libabsl20220623 libcli11-dev)
 readonly AARCH64_DIR=build/aarch64/sysroot
-# What `ldd` names for sextantd and sextant, less what every Debian has; and oneDNN, which
-# sextant-probe loads by name to measure processors (without it, by its own kernel).
-readonly RUNTIME=(
-  libgrpc++1.51 libgrpc29 libprotobuf32 libabsl20220623
-  libprometheus-cpp-core1.0 libcpp-httplib0.11 libssl3 libstdc++6
-  libdnnl2
-)
+# The programs load what every Debian has and what is installed beside them; but oneDNN, with which
+# sextant-probe measures processors, it loads by name (without it, it uses its own kernel).
+readonly RUNTIME=(libdnnl2)
 
 # buf checks the .proto files and calls the server as a stranger would. Debian has no package.
 readonly BUF_VERSION=1.75.0

@@ -1,6 +1,8 @@
 // sextantd: starts, serves until SIGTERM or SIGINT, drains.
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr int kExitStartFailed = 1;
 constexpr int kExitUsage = 2;
+constexpr rlim_t kMaxDescriptors = 65'536;
 
 // Logs the addresses: scripts that ask for port 0 read this line.
 void LogServerEvent(const char* event, const sextant::server::Server& server) {
@@ -30,9 +33,9 @@ void LogServerEvent(const char* event, const sextant::server::Server& server) {
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-// Blocks SIGTERM and SIGINT in this thread and all that it starts, ignores SIGPIPE, and resets
-// SIGCHLD so that the ends of children can be waited for. Call it before any other thread starts,
-// gRPC's included: they inherit the mask, so that only WaitForTermination() sees the signals.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and all that it starts, ignores SIGPIPE, and
+// resets SIGCHLD so that the ends of children can be waited for. Call it before any other thread
+// starts, gRPC's included: they inherit the mask, so that only WaitForTermination() sees them.
 sigset_t PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   // An ignored SIGCHLD, which survives exec, keeps the system from reporting how a child ended.
@@ -41,14 +44,24 @@ sigset_t PrepareSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   return set;
 }
 
-// Waits until one of `signals` arrives. From then on a further one ends the process at once.
-void WaitForTermination(const sigset_t& signals) {
+// Each connection takes a descriptor. The usual soft limit of 1,024 is for programs that select().
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kMaxDescriptors);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Waits for SIGTERM or SIGINT, and has files read again at each SIGHUP. From then on a further
+// signal ends the process at once.
+void WaitForTermination(const sigset_t& signals, sextant::server::Server& server) {
   int signal_number = 0;
-  sigwait(&signals, &signal_number);
+  while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP) server.ReadAgain();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
@@ -63,6 +76,7 @@ int main(int argc, char** argv) {
   }
   if (!options->has_value()) return 0;
 
+  RaiseDescriptorLimit();
   const sigset_t signals = PrepareSignals();
   const auto server = sextant::server::Server::Start(**options);
   if (!server.ok()) {
@@ -71,11 +85,9 @@ int main(int argc, char** argv) {
   }
   LogServerEvent("serving", **server);
   (*server)->ListDevices();
-  WaitForTermination(signals);
+  WaitForTermination(signals, **server);
   LogServerEvent("draining", **server);
   (*server)->Drain();
   LogServerEvent("stopped", **server);
-  // All calls are answered. A return would wait for HTTP clients, and one that sends a byte now and
-  // then can take for ever.
-  std::_Exit(0);
+  return 0;
 }

@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -19,6 +20,23 @@ namespace {
 
 constexpr double kMaxDrainSeconds = 3600;
 
+void DefineSecurityFlags(CLI::App& app, ServerOptions& options) {
+  const auto file = [&app](const char* flag, std::string& path, const char* text) {
+    app.add_option(flag, path, text)->type_name("FILE");
+  };
+  file("--tls_certificate", options.tls_certificate,
+       "the server's certificate and its chain, PEM; all ports but Unix sockets then speak TLS");
+  file("--tls_key", options.tls_key, "its private key, PEM");
+  file("--tls_client_ca", options.tls_client_ca,
+       "callers show a certificate that one of these signed, PEM");
+  file("--token_file", options.token_file,
+       "callers send a bearer token; lines NAME TOKEN [EXPIRES]");
+  file("--access_file", options.access_file,
+       "who may call what; lines METHOD NAME..., * for all other methods or all known callers");
+  app.add_flag("--allow_remote_probe", options.allow_remote_probe,
+               "let callers on other hosts run the probe");
+}
+
 void DefineFlags(CLI::App& app, ServerOptions& options) {
   app.set_version_flag("--version", absl::StrCat("sextantd ", EngineVersion()));
   app.add_option("--listen", options.listen,
@@ -32,7 +50,14 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
       ->type_name("ADDRESS")
       ->capture_default_str();
   app.add_flag("--insecure_allow_remote", options.insecure_allow_remote,
-               "listen beyond this host, in plain text, open to all who reach the port");
+               "listen beyond this host open to all who reach the port, in plain text without "
+               "--tls_certificate");
+  DefineSecurityFlags(app, options);
+  app.add_option("--max_connections", options.max_connections,
+                 "gRPC connections at a time; a further one is closed at once (default: what the "
+                 "limit of descriptors leaves, at most 10,000)")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("COUNT");
   const std::map<std::string, CallLogLevel> levels = {{"none", CallLogLevel::kNone},
                                                       {"errors", CallLogLevel::kErrors},
                                                       {"all", CallLogLevel::kAll}};
@@ -90,10 +115,44 @@ absl::Status CheckAddress(absl::string_view flag, const std::string& address,
     }
   }
   if (IsLocalAddress(address) || options.insecure_allow_remote) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, "=", address,
-                   " can be reached from other hosts, in plain text and by anyone: listen on "
-                   "127.0.0.1, or say --insecure_allow_remote"));
+  if (options.tls_certificate.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, "=", address,
+        " can be reached from other hosts, in plain text and by anyone: listen on 127.0.0.1, give "
+        "--tls_certificate and --tls_key with --tls_client_ca or --token_file, or say "
+        "--insecure_allow_remote"));
+  }
+  if (options.tls_client_ca.empty() && options.token_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, "=", address,
+        " can be reached from other hosts by anyone: give --tls_client_ca or --token_file, or say "
+        "--insecure_allow_remote"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSecurity(const ServerOptions& options) {
+  const auto needs = [](absl::string_view flag, const std::string& value, absl::string_view other,
+                        bool has_other) {
+    return value.empty() || has_other
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(absl::StrCat(flag, " needs ", other));
+  };
+  const bool has_tls = !options.tls_certificate.empty();
+  SEXTANT_RETURN_IF_ERROR(
+      needs("--tls_certificate", options.tls_certificate, "--tls_key", !options.tls_key.empty()));
+  SEXTANT_RETURN_IF_ERROR(needs("--tls_key", options.tls_key, "--tls_certificate", has_tls));
+  SEXTANT_RETURN_IF_ERROR(
+      needs("--tls_client_ca", options.tls_client_ca, "--tls_certificate and --tls_key", has_tls));
+  SEXTANT_RETURN_IF_ERROR(needs("--access_file", options.access_file,
+                                "--tls_client_ca or --token_file: names of callers",
+                                !options.tls_client_ca.empty() || !options.token_file.empty()));
+  // A token that is sent in plain text is everyone's.
+  const auto is_local = [](const std::string& address) { return IsLocalAddress(address); };
+  const bool all_local = std::all_of(options.listen.begin(), options.listen.end(), is_local) &&
+                         (options.http_listen == "none" || IsLocalAddress(options.http_listen));
+  return needs("--token_file", options.token_file,
+               "--tls_certificate and --tls_key where other hosts can call", has_tls || all_local);
 }
 
 // Without this check the probe would find no library in it, and say so only when it measures.
@@ -110,6 +169,7 @@ absl::Status CheckLibraryFolder(const std::string& folder) {
 }
 
 absl::Status Check(const ServerOptions& options) {
+  SEXTANT_RETURN_IF_ERROR(CheckSecurity(options));
   for (const std::string& address : options.listen) {
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--listen", address, options));
   }
@@ -165,7 +225,8 @@ absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,
   DefineFlags(app, options);
   DefineProbeFlags(app, options);
   app.footer(
-      "Stops on SIGTERM or SIGINT. Prints one JSON line when it serves, then one a call.\n"
+      "Stops on SIGTERM or SIGINT; SIGHUP has calibrations read again. Prints one JSON line when "
+      "it serves, then one a call.\n"
       "Example: sextantd --listen=127.0.0.1:50051 --listen=unix:/run/sextant.sock");
   try {
     app.parse(argc, argv);

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_SERVER_OPTIONS_H_
 #define SEXTANT_SERVER_OPTIONS_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string http_listen = "127.0.0.1:9464";  // "none": no HTTP
   bool insecure_allow_remote = false;
+  std::string tls_certificate;  // PEM files; empty: plain text
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: callers show no certificate
+  std::string token_file;     // empty: callers send no token
+  std::string access_file;    // empty: every caller may call everything that is not privileged
+  bool allow_remote_probe = false;
+  size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000
   CallLogLevel log_calls = CallLogLevel::kAll;
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;

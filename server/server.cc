@@ -5,12 +5,11 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -31,6 +30,26 @@ constexpr int kMinPingIntervalMilliseconds = 10'000;
 constexpr int kMaxPingStrikes = 5;
 constexpr int kMaxConnectionAgeMilliseconds = 600'000;
 constexpr int kMaxConnectionAgeGraceMilliseconds = 30'000;
+constexpr int kHandshakeMilliseconds = 10'000;
+constexpr int kMaxStreamsPerConnection = 256;
+constexpr size_t kMaxTransportBytes = 256 << 20;
+
+// For answers that are on their way.
+constexpr std::chrono::milliseconds kFlush(20);
+
+// Descriptors kept from gRPC's connections: those of the HTTP port, and of files, pipes and
+// libraries. A process with all of them in use still serves.
+constexpr size_t kReservedDescriptors = kMaxHttpConnections + 64;
+constexpr size_t kMostConnections = 10'000;
+
+size_t ConnectionLimit(size_t asked) {
+  if (asked > 0) return asked;
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const size_t descriptors = limit.rlim_cur;
+  return std::min(kMostConnections,
+                  std::max(descriptors, 2 * kReservedDescriptors) - kReservedDescriptors);
+}
 
 // Runs once, before the first server is built.
 void InitializeLibraries() {
@@ -47,8 +66,6 @@ void InitializeLibraries() {
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   builder.SetMaxSendMessageSize(static_cast<int>(kMaxAnswerBytes));
-  // Two servers on one port would silently share its calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Clients that ping every 30 s, a common setting, must not be disconnected.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMilliseconds);
@@ -57,22 +74,23 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxConnectionAgeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
                              kMaxConnectionAgeGraceMilliseconds);
+  // A client that connects and says nothing.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+  // What gRPC holds of messages under way; beyond it reads wait, and idle connections end.
+  builder.SetResourceQuota(grpc::ResourceQuota("sextantd").Resize(kMaxTransportBytes));
 }
 
-// gRPC takes a unix socket over from a server that still listens on it, and unlinks it when it ends
-// itself; TCP refuses. This check refuses both.
-absl::Status CheckSocketIsFree(absl::string_view address) {
-  sockaddr_un name = {};
-  if (!absl::ConsumePrefix(&address, "unix:")) return absl::OkStatus();
-  if (address.size() >= sizeof(name.sun_path)) return absl::OkStatus();  // gRPC reports it
-  name.sun_family = AF_UNIX;
-  address.copy(name.sun_path, address.size());
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
-  close(probe);
-  return answered ? absl::UnavailableError(absl::StrCat("can't listen on grpc unix:", address,
-                                                        ": another server does (--listen)"))
-                  : absl::OkStatus();
+TlsFiles TlsFilesOf(const ServerOptions& options) {
+  return {.certificate = options.tls_certificate,
+          .key = options.tls_key,
+          .client_ca = options.tls_client_ca};
+}
+
+bool IsUnixSocket(int descriptor) {
+  int family = 0;
+  socklen_t length = sizeof(family);
+  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &length) == 0 && family == AF_UNIX;
 }
 
 // Empty: none.
@@ -93,8 +111,11 @@ std::chrono::duration<double> DurationOf(double seconds) {
 
 }  // namespace
 
-Server::Server(const ServerOptions& options)
+Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
+               std::unique_ptr<TlsContext> tls)
     : options_(options),
+      access_(std::move(access)),
+      tls_(std::move(tls)),
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
       probe_metrics_(*registry_, options.probe_metrics),
@@ -104,18 +125,28 @@ Server::Server(const ServerOptions& options)
       activity_metrics_(store_, [this] { return activity_.Latest(); }),
       probe_({.path = options.probe_program, .library_folder = options.probe_library_folder},
              store_, probe_metrics_),
-      accounting_(metrics_, {.log_level = options.log_calls,
+      accounting_(metrics_, {.calls = {.log_level = options.log_calls,
+                                       .access = access_.get(),
+                                       .large_calls = &workers_,
+                                       .under_way = &under_way_},
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
                              .supplied = &supplied_,
                              .workers = &workers_}),
-      planning_(metrics_, {.log_level = options.log_calls,
+      planning_(metrics_, {.calls = {.log_level = options.log_calls,
+                                     .access = access_.get(),
+                                     .large_calls = &workers_,
+                                     .under_way = &under_way_},
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
                            .supplied = &supplied_,
-                           .workers = &workers_}),
+                           .workers = &workers_,
+                           .searches = &searches_}),
       hardware_({.metrics = metrics_,
-                 .log_level = options.log_calls,
+                 .calls = {.log_level = options.log_calls,
+                           .access = access_.get(),
+                           .large_calls = &workers_,
+                           .under_way = &under_way_},
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
@@ -125,66 +156,71 @@ Server::~Server() {
   http_.reset();
   // Without it the shutdown would wait for a probe to end.
   probe_.Stop();
+  if (listener_ != nullptr) listener_->Stop();
   if (grpc_ != nullptr) grpc_->Shutdown();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   InitializeLibraries();
-  std::unique_ptr<Server> server(new Server(options));
+  SEXTANT_ASSIGN_OR_RETURN(auto access,
+                           Access::Load({.demands_certificate = !options.tls_client_ca.empty(),
+                                         .token_file = options.token_file,
+                                         .access_file = options.access_file,
+                                         .allows_remote_probe = options.allow_remote_probe}));
+  std::unique_ptr<TlsContext> tls;
+  if (!options.tls_certificate.empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(tls, TlsContext::Load(TlsFilesOf(options)));
+  }
+  std::unique_ptr<Server> server(new Server(options, std::move(access), std::move(tls)));
   SEXTANT_RETURN_IF_ERROR(server->StartGrpc());
   SEXTANT_RETURN_IF_ERROR(server->StartHttp());
   return server;
 }
 
 absl::Status Server::StartGrpc() {
-  for (const std::string& address : options_.listen) {
-    SEXTANT_RETURN_IF_ERROR(CheckSocketIsFree(address));
-  }
+  SEXTANT_ASSIGN_OR_RETURN(
+      listener_, Listener::Open({.addresses = options_.listen,
+                                 .flag = "--listen",
+                                 .max_connections = ConnectionLimit(options_.max_connections)}));
   grpc::ServerBuilder builder;
   Configure(builder);
   builder.RegisterService(&accounting_);
   builder.RegisterService(&planning_);
   builder.RegisterService(&hardware_);
-  std::vector<int> ports(options_.listen.size(), 0);
-  for (size_t i = 0; i < options_.listen.size(); ++i) {
-    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
-  }
+  const auto acceptor = [&builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
+    return builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        std::move(credentials));
+  };
+  plain_acceptor_ = acceptor(grpc::InsecureServerCredentials());
+  if (tls_ != nullptr) tls_acceptor_ = acceptor(tls_->GrpcCredentials());
   grpc_ = builder.BuildAndStart();
-  if (grpc_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("can't listen on grpc ",
-                                               absl::StrJoin(options_.listen, ", "),
-                                               ": is the address taken? (--listen)"));
-  }
-  for (size_t i = 0; i < options_.listen.size(); ++i) {
-    const std::string& address = options_.listen[i];
-    if (absl::StartsWith(address, "unix:")) {
-      grpc_addresses_.push_back(address);
-      continue;
-    }
-    SEXTANT_ASSIGN_OR_RETURN(const HostPort parts, SplitHostPort(address));
-    grpc_addresses_.push_back(absl::StrCat(parts.host, ":", ports[i]));
-  }
+  if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
   for (const char* service : {"sextant.v1.AccountingService", "sextant.v1.PlanningService",
                               "sextant.v1.HardwareService"}) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  listener_->Serve([this](int connection) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+    taken.fd = connection;
+    const bool is_plain = tls_acceptor_ == nullptr || IsUnixSocket(connection);
+    if (!is_plain) tls_->Refresh();
+    (is_plain ? plain_acceptor_ : tls_acceptor_)->HandleNewConnection(&taken);
+  });
   ready_ = true;
   return absl::OkStatus();
 }
 
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(const HostPort parts, SplitHostPort(options_.http_listen));
-  // httplib takes an IPv6 address without the brackets of host:port.
-  std::string host = parts.host;
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  HttpOptions http = {.host = std::move(host),
-                      .port = parts.port,
-                      .ready = [this] { return ready_.load(); },
-                      .registry = registry_,
-                      .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_}};
-  SEXTANT_ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
-  http_address_ = absl::StrCat(parts.host, ":", http_->port());
+  SEXTANT_ASSIGN_OR_RETURN(
+      http_,
+      HttpServer::Start({.address = options_.http_listen,
+                         .ready = [this] { return ready_ && listener_->HasRoom(); },
+                         .registry = registry_,
+                         .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_},
+                         .tls = tls_.get(),
+                         .access = access_.get()}));
   return absl::OkStatus();
 }
 
@@ -195,22 +231,27 @@ void Server::ListDevices() {
   });
 }
 
+void Server::ReadAgain() {
+  store_.ReadAgain();
+  LogEvent("read_again", {{"calibrations", CalibrationFolder(options_)}});
+}
+
 void Server::Drain() {
   ready_ = false;
   grpc_->GetHealthCheckService()->Shutdown();
   std::this_thread::sleep_for(DurationOf(options_.drain_announce_seconds));
-  const auto grace = std::chrono::duration_cast<std::chrono::system_clock::duration>(
+  under_way_.Close();
+  listener_->Stop();
+  const auto grace = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       DurationOf(options_.drain_grace_seconds));
-  const auto end = std::chrono::system_clock::now() + grace;
-  // gRPC cancels late calls but waits for each to end, and a list of devices belongs to no call.
-  std::promise<void> drained;
-  std::thread late([&, all = drained.get_future()] {
-    if (all.wait_until(end) == std::future_status::timeout) probe_.Stop();
-  });
-  grpc_->Shutdown(end);
+  // A list of devices belongs to no call, so that none may be under way while a probe runs.
+  under_way_.WaitUntilNone(std::chrono::steady_clock::now() + grace);
+  probe_.Stop();
+  std::this_thread::sleep_for(kFlush);
+  // What is late is cancelled with its connection, and its caller reads UNAVAILABLE.
+  listener_->CloseConnections();
+  grpc_->Shutdown();
   grpc_->Wait();
-  drained.set_value();
-  late.join();
 }
 
 }  // namespace sextant::server

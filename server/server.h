@@ -3,6 +3,7 @@
 #define SEXTANT_SERVER_SERVER_H_
 
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <prometheus/registry.h>
 
 #include <atomic>
@@ -11,17 +12,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/call/calls_under_way.h"
 #include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
 #include "server/handler/planning_service.h"
+#include "server/listen/listener.h"
 #include "server/metrics/calibration_metrics.h"
 #include "server/metrics/http_server.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/probe_metrics.h"
 #include "server/options.h"
 #include "server/probe/host_probe.h"
+#include "server/security/access.h"
+#include "server/security/tls_files.h"
 #include "server/store/calibration_store.h"
 #include "server/store/supplied_calibrations.h"
 
@@ -31,7 +36,8 @@ class Server {
  public:
   // Listens on every address of `options` and serves at once.
   //
-  // Errors: kUnavailable naming the address that can't be bound.
+  // Errors: kUnavailable naming the address that can't be bound; kInvalidArgument naming a file of
+  // certificates, tokens or rules that can't be read.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   ~Server();
 
@@ -39,21 +45,28 @@ class Server {
   // that needs the devices has them listed.
   void ListDevices();
 
+  // Takes up calibrations that were put into the folder, and logs it. Certificates, tokens and
+  // rules are watched in any case.
+  void ReadAgain();
+
   // Reports NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, waits for the rest (drain_grace_seconds), cancels those that are late, and kills the
   // probe that measures or lists for them.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
-  const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
-  const std::string& http_address() const { return http_address_; }  // empty: none
+  const std::vector<std::string>& grpc_addresses() const { return listener_->addresses(); }
+  std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
 
  private:
-  explicit Server(const ServerOptions& options);
+  Server(const ServerOptions& options, std::unique_ptr<Access> access,
+         std::unique_ptr<TlsContext> tls);
   absl::Status StartGrpc();
   absl::Status StartHttp();
 
   const ServerOptions options_;
+  const std::unique_ptr<const Access> access_;
+  const std::unique_ptr<TlsContext> tls_;  // null: plain text
   const std::shared_ptr<prometheus::Registry> registry_;
   Metrics metrics_;
   ProbeMetrics probe_metrics_;
@@ -64,15 +77,19 @@ class Server {
   ActivityMetrics activity_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
+  CallsUnderWay under_way_;
+  // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
+  WorkerPool searches_{{.niceness = 10}};
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;
   std::atomic<bool> ready_{false};
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> plain_acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tls_acceptor_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<HttpServer> http_;
-  std::vector<std::string> grpc_addresses_;
-  std::string http_address_;
 };
 
 }  // namespace sextant::server

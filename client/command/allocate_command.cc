@@ -2,6 +2,7 @@
 #include <google/protobuf/field_mask.pb.h>
 
 #include <CLI/CLI.hpp>
+#include <istream>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@ constexpr char kHelp[] =
     "N,\n"
     "tokens, and where the rule has a law of loss, the loss there and its rise at half and twice "
     "N.\n"
+    "Flags given with --request override its fields; one that names devices all its devices.\n"
     "\n"
     "Examples:\n"
     "  What do 8 GPUs do in a week, and which model is that worth?\n"
@@ -39,7 +41,9 @@ constexpr char kHelp[] =
     "    sextant allocate --accelerator=h100-sxm --devices=64 --budget-usd=100000 \\\n"
     "        --device-hour-price-usd=2\n"
     "  At the rate that sextant probe measured, by a deadline:\n"
-    "    sextant allocate --device=host --devices=1 --deadline=2040-01-01\n";
+    "    sextant allocate --device=host --devices=1 --deadline=2040-01-01\n"
+    "  A request from a file, for a week more:\n"
+    "    sextant allocate --request=budget.json --duration=14d\n";
 
 constexpr char kBudget[] = "Budget: FLOPs, or devices (named in one of three ways) and their time";
 constexpr char kUse[] = "What it is for";
@@ -94,33 +98,50 @@ std::string AllocateDescription(const std::string& text) {
 }
 
 struct Flags {
+  std::string request_file;            // "" where none was given, "-" for standard input
   v1::AllocateComputeRequest request;  // but for the calibrations
   google::protobuf::FieldMask given;   // the fields that flags set
   std::vector<std::string> calibration_files;
   bool sources = false;
 };
 
-// Refuses devices that flags name in two ways: the request would keep the last one in silence.
-void CheckWays(const Flags& flags) {
+// The ways in which flags name the devices.
+std::set<std::string> WaysOf(const Flags& flags) {
   std::set<std::string> ways;
   for (const std::string& field : flags.given.paths()) {
     if (absl::StartsWith(field, "cluster.device.")) ways.insert(field);
   }
-  if (ways.size() + (flags.calibration_files.empty() ? 0 : 1) > 1) {
+  if (!flags.calibration_files.empty()) ways.insert("cluster.device.calibrations");
+  return ways;
+}
+
+// Refuses devices that flags name in two ways: the request would keep the last one in silence.
+void CheckWays(const Flags& flags) {
+  if (WaysOf(flags).size() > 1) {
     throw CLI::ValidationError(
         "--accelerator, --device and --calibration each name the devices: give one of them");
   }
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
-  v1::AllocateComputeRequest request = flags.request;
-  v1::AllocateComputeResponse response;
-  grpc::Status status;
-  if (!flags.calibration_files.empty()) {
-    auto* device = request.mutable_cluster()->mutable_device();
-    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
-                                  device->mutable_calibrations()->mutable_calibrations());
+// Fills `*request` from --request's file and then from the flags; the devices that they name
+// replace all of the file's.
+grpc::Status Build(const Flags& flags, std::istream& in, v1::AllocateComputeRequest* request) {
+  if (!flags.request_file.empty()) {
+    grpc::Status read = ReadMessage(flags.request_file, in, request);
+    if (!read.ok()) return read;
   }
+  if (!WaysOf(flags).empty()) request->mutable_cluster()->clear_device();
+  SetFields(flags.given, flags.request, request);
+  if (flags.calibration_files.empty()) return grpc::Status::OK;
+  v1::DeviceSelector* device = request->mutable_cluster()->mutable_device();
+  return ReadCalibrationFiles(flags.calibration_files, in,
+                              device->mutable_calibrations()->mutable_calibrations());
+}
+
+int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+  v1::AllocateComputeRequest request;
+  v1::AllocateComputeResponse response;
+  grpc::Status status = Build(flags, streams.in, &request);
   if (request.has_economics()) StartNow(streams.now(), request.mutable_economics());
   if (status.ok()) {
     status = Call(line.server, &v1::PlanningService::Stub::AllocateCompute, request, &response);
@@ -142,6 +163,11 @@ void AddAllocate(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = AddCommand(
       "allocate", "Say how many parameters and tokens a budget of compute buys", kHelp, app);
+  command
+      ->add_option("--request", flags->request_file,
+                   "an AllocateComputeRequest in proto JSON; - is stdin")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput);
   for (const FieldFlag& flag : kFlags) {
     AddFieldFlag(flag, &flags->request, command, &flags->given);
   }

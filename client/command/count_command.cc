@@ -25,7 +25,8 @@ namespace {
 
 constexpr char kHelp[] =
     "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
-    "of sequences take Ki (8Ki is 8192). A multiply-add counts as two FLOPs. Components,\n"
+    "of sequences take Ki (8Ki is 8192). A multiply-add counts as two FLOPs. Flags given with\n"
+    "--request override its fields; MODEL replaces its whole model. Components,\n"
     "and matrices for --lora-targets, have the names that the answer shows (--tensors), blanks\n"
     "written as _. Programs get all of it: --output=json.\n"
     "\n"
@@ -115,6 +116,11 @@ absl::Status ReadChunks(absl::string_view text, v1::ParallelLayout* layout) {
 }
 
 void AddModel(CountCommand* count, CLI::App* command) {
+  command
+      ->add_option("--request", count->request_file,
+                   "a CountModelRequest in proto JSON; - is stdin")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput);
   command->add_option("MODEL,--model,--preset", count->model, kModelHelp)
       ->type_name("")
       ->check(CheckModel);
@@ -127,12 +133,14 @@ void AddModel(CountCommand* count, CLI::App* command) {
 
 // Checks combinations of flags that are each valid.
 void CheckTogether(const CountCommand& count) {
+  const bool named = !count.model.empty() || !count.architecture_file.empty();
+  if (!named && !count.request_file.empty()) return;  // the server checks the file
   if (count.model.empty() == count.architecture_file.empty()) {
     throw CLI::ValidationError(
         "give the model in one way: a preset's name, a config.json or --architecture");
   }
   const bool counts_flops = count.conventions || count.kaplan || count.request.has_step();
-  if (counts_flops && count.request.step().sequences().empty()) {
+  if (counts_flops && count.request_file.empty() && count.request.step().sequences().empty()) {
     throw CLI::ValidationError(
         "FLOPs depend on how long sequences are: with --conventions, --kaplan, --recompute and "
         "--expert-capacity-factor, give --sequence=LENGTH, e.g. --sequence=4096");
@@ -184,13 +192,16 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
   v1::CountModelRequest* request = &count->request;
   AddModel(count, command);
   AddFieldFlag({"--include-tensors,--tensors", "include_tensors", "list every parameter tensor"},
-               request, command);
+               request, command, &count->given);
   AddFieldFlag({"--include-architecture,--shape", "include_architecture",
                 "its shape too, as --architecture reads it"},
-               request, command);
+               request, command, &count->given);
   AddTexts(
       "--sequence-length,--sequence", "count FLOPs: [COUNTx]LENGTH[:ENCODER_LENGTH]; repeatable",
-      [request](const std::string& text) { return AddSequences(text, request->mutable_step()); },
+      [count](const std::string& text) {
+        count->given.add_paths("step.sequences");
+        return AddSequences(text, count->request.mutable_step());
+      },
       command)
       ->type_name("SEQUENCES")
       ->group(kStepGroup);
@@ -198,10 +209,13 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
       ->group(kStepGroup);
   command->add_flag("--kaplan", count->kaplan, "Kaplan's table of FLOPs, row by row")
       ->group(kStepGroup);
-  for (const FieldFlag& flag : CountFlags()) AddFieldFlag(flag, request, command);
+  for (const FieldFlag& flag : CountFlags()) AddFieldFlag(flag, request, command, &count->given);
   AddText(
       "--layers-per-chunk", "of each, 8x8x8x7; default: as many in each",
-      [request](const std::string& text) { return ReadChunks(text, request->mutable_layout()); },
+      [count](const std::string& text) {
+        count->given.add_paths("layout.layers_per_chunk");
+        return ReadChunks(text, count->request.mutable_layout());
+      },
       command)
       ->type_name("SIZES")
       ->group(kLayoutGroup);
@@ -222,10 +236,18 @@ void AddCount(CLI::App* app, CommandLine* line) {
 
 grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
                                v1::CountModelRequest* request) {
-  *request = command.request;
+  if (!command.request_file.empty()) {
+    grpc::Status read = ReadMessage(command.request_file, in, request);
+    if (!read.ok()) return read;
+  }
+  if (!command.model.empty() || !command.architecture_file.empty()) request->clear_model();
+  SetFields(command.given, command.request, request);
   request->set_include_components(true);
   v1::ModelSpec* model = request->mutable_model();
-  if (model->changes().has_adapters()) AddDefaultTargets(model->mutable_changes());
+  if (command.request.model().changes().has_adapters()) {
+    AddDefaultTargets(model->mutable_changes());
+  }
+  if (command.model.empty() && command.architecture_file.empty()) return grpc::Status::OK;
   if (!command.architecture_file.empty()) {
     return ReadMessage(command.architecture_file, in, model->mutable_architecture());
   }

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_CLIENT_COMMAND_COUNT_COMMAND_H_
 #define SEXTANT_CLIENT_COMMAND_COUNT_COMMAND_H_
 
+#include <google/protobuf/field_mask.pb.h>
 #include <grpcpp/support/status.h>
 
 #include <istream>
@@ -15,9 +16,11 @@ namespace sextant::client {
 
 // One `sextant count` command line.
 struct CountCommand {
-  std::string model = {};              // a preset's name or a config.json; "" for none
-  std::string architecture_file = {};  // "-" for standard input, "" for none
-  v1::CountModelRequest request = {};  // what all other flags say
+  std::string request_file = {};           // "-" for standard input, "" for none
+  std::string model = {};                  // a preset's name or a config.json; "" for none
+  std::string architecture_file = {};      // "-" for standard input, "" for none
+  v1::CountModelRequest request = {};      // what all other flags say
+  google::protobuf::FieldMask given = {};  // the fields that they set
   bool conventions = false;
   bool kaplan = false;
 };
@@ -29,7 +32,8 @@ std::vector<FieldFlag> CountFlags();
 // Adds all flags to `command`; they fill `*count`.
 void AddCountFlags(CountCommand* count, CLI::App* command);
 
-// Fills `*request` from `command`, and reads its files, or `in` for "-".
+// Fills `*request` from the file of --request, or `in` for "-", and then from the other flags; a
+// model that they give replaces the file's.
 //
 // Errors: those of ReadConfig() and ReadMessage().
 grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,

@@ -16,6 +16,7 @@
 #include "client/command/command.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
+#include "client/command/watched_plan.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
@@ -25,7 +26,7 @@
 #include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
-#include "sextant/v1/planning_service.grpc.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 namespace {
@@ -93,7 +94,8 @@ constexpr char kSearchHelp[] =
     "The fastest layout that fits, the next nine, and the least memory for a step of each length,\n"
     "which --svg draws. Flags are those of sextant plan: sizes that they give are kept, the rest\n"
     "chosen among those that divide the devices, tensor parallel ranks within a server.\n"
-    "docs/search.md has the whole space. The exit code is that of the first layout's plan.\n"
+    "docs/search.md has the whole space. The exit code is that of the first layout's plan. Waits\n"
+    "120 s, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  Of all layouts, with a picture of step time against memory:\n"
@@ -163,7 +165,7 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   const bool servers = !request->cluster().node_type().empty() || request->cluster().has_network();
   if (servers) SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
   StartNow(streams.now(), request);
-  status = Call(line.server, &v1::PlanningService::Stub::PlanRun, *request, response);
+  status = PlanWatched(line.server, streams, *request, response);
   if (status.ok() && !ExitCodeOfVerdict(response->plan().verdict()).has_value()) {
     return Incomplete("verdict that this client knows");
   }
@@ -237,7 +239,7 @@ void AddSearch(CLI::App* app, CommandLine* line) {
       ->add_option("--svg", flags->svg_file,
                    "draw the front of step time and memory into this file")
       ->type_name("FILE");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return Run(*flags, read, streams);
   });
 }

@@ -1,6 +1,5 @@
 #include "client/command/plan_request.h"
 
-#include <google/protobuf/util/field_mask_util.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <CLI/CLI.hpp>
@@ -89,11 +88,7 @@ void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
   for (const PlanRequestFlags::File& file : flags.files) {
     ClearOtherWays(file.flag->field, request);
   }
-  google::protobuf::util::FieldMaskUtil::MergeOptions options;
-  options.set_replace_message_fields(true);
-  options.set_replace_repeated_fields(true);
-  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags.request, flags.given, options,
-                                                        request);
+  SetFields(flags.given, flags.request, request);
 }
 
 // Sets the number of devices that `data_parallel_size`, where it is given, and the layout's sizes

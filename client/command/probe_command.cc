@@ -68,7 +68,7 @@ grpc::Status StreamProbe(const ServerAddress& server, const v1::RunProbeRequest&
                          const std::function<void(const v1::RunProbeResponse&)>& on_event) {
   const auto stub = v1::HardwareService::NewStub(NewChannel(server));
   grpc::ClientContext context;
-  SetDeadline(server, &context);
+  PrepareContext(server, &context);
   const auto reader = stub->RunProbe(&context, request);
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   for (v1::RunProbeResponse event; reader->Read(&event);) on_event(event);

@@ -58,6 +58,17 @@ void AddGlobalFlags(CLI::App* app, CommandLine* line) {
       ->type_name("SECONDS")
       ->check(CheckTimeout)
       ->capture_default_str();
+  const auto file = [app](const char* flag, std::string& value, const char* text,
+                          const char* environment) {
+    app->add_option(flag, value, text)->type_name("FILE")->envname(environment);
+  };
+  IdentityFiles& files = line->server.files;
+  file("--tls-ca", files.ca, "speak TLS; who signed the server's certificate, PEM",
+       "SEXTANT_TLS_CA");
+  file("--tls-certificate", files.certificate, "your own certificate, PEM",
+       "SEXTANT_TLS_CERTIFICATE");
+  file("--tls-key", files.key, "its private key, PEM", "SEXTANT_TLS_KEY");
+  file("--token-file", files.token, "your bearer token", "SEXTANT_TOKEN_FILE");
   app->add_flag("--local", line->local, "start a server for this call alone, whoever else serves");
   app->add_flag("--print-request", line->server.prints_requests,
                 "print the request, as --request reads it; send nothing");
@@ -151,6 +162,9 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::Error& error) {
     return UsageError(*app, MessageOf(error, *app));
   }
+  if (std::string wrong = CheckIdentityFiles(line.server.files); !wrong.empty()) {
+    return UsageError(*app, std::move(wrong));
+  }
   line.names_server = !app->get_option("--address")->empty();
   line.parser = app;
   return line;
@@ -188,6 +202,7 @@ void StartFor(const Streams& streams, LocalServer* local, CommandLine* line) {
                 << "; this call has a server of its own\n";
   }
   line->server.address = local->address();
+  line->server.files = {};
 }
 
 // Sets how wide answers are: as the terminal, in so far as such lines can be read.

@@ -29,7 +29,9 @@ constexpr char kHelp[] =
     "fits, and that meet --max-duration (or --deadline) and --budget where they are given. With\n"
     "--gbs each number of devices gets the fastest layout that a bounded search finds; without a\n"
     "layout state alone is counted, and the time is the textbook's. docs/sizing.md says which\n"
-    "numbers are tried. Other flags are those of sextant plan.\n"
+    "numbers are tried. --objective asks for the numbers that take the least time, money or "
+    "energy\n"
+    "instead. Other flags are those of sextant plan.\n"
     "The exit code is 0 where some product has an answer, 1 where none has. Waits 120 s, unless\n"
     "--timeout says otherwise.\n"
     "\n"
@@ -37,6 +39,11 @@ constexpr char kHelp[] =
     "  Of which product, for it to end within 180 days?\n"
     "    sextant size-cluster llama-3.1-70b --tokens=15T --gbs=1024 --sequence-length=8192 \\\n"
     "        --framework=megatron-lm --max-duration=180d --products=h100-sxm:2.5,h200-sxm:3.2\n"
+    "  The cheapest that ends in time:\n"
+    "    sextant size-cluster llama-3.1-8b --tokens=1T --gbs=512 --sequence-length=8192 \\\n"
+    "        --framework=megatron-lm --max-duration=180d --products=a100-sxm-80:1.5,h100-sxm:2.5 "
+    "\\\n"
+    "        --objective=least-cost --max-devices=1024\n"
     "  By the textbook, at an MFU of 0.5:\n"
     "    sextant size-cluster --parameters=70B --tokens=15T --accelerator=h100-sxm --mfu=0.5 \\\n"
     "        --max-duration=144d\n";
@@ -47,6 +54,7 @@ constexpr FieldFlag kOwnFlags[] = {
     {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d", kOwn},
     {"--max-device-count,--max-devices", "max_device_count", "the most devices; default: 65,536",
      kOwn},
+    {"--objective", "objective", "what to have the least of; default: fewest-devices", kOwn},
 };
 
 constexpr FieldFlag kProductWords[] = {WordFor("--products", "products")};

@@ -1,5 +1,7 @@
 #include "client/flags/field_flag.h"
 
+#include <google/protobuf/util/field_mask_util.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
@@ -185,6 +187,14 @@ bool IsConfigFile(const std::string& model) {
 
 std::string CheckModel(const std::string& model) {
   return IsConfigFile(model) ? CheckFileOrInput(model) : "";
+}
+
+void SetFields(const google::protobuf::FieldMask& given, const google::protobuf::Message& flags,
+               google::protobuf::Message* request) {
+  google::protobuf::util::FieldMaskUtil::MergeOptions options;
+  options.set_replace_message_fields(true);
+  options.set_replace_repeated_fields(true);
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags, given, options, request);
 }
 
 std::string WordOf(const FieldFlag& flag) {

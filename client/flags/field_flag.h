@@ -92,6 +92,10 @@ inline constexpr char kModelHelp[] = "a name, a Hugging Face id or a config.json
 // Checks that the file of such a MODEL can be read, as above. A name is the server's to check.
 std::string CheckModel(const std::string& model);
 
+// Sets the fields `given` of `*request` to those of `flags`. Lists are replaced.
+void SetFields(const google::protobuf::FieldMask& given, const google::protobuf::Message& flags,
+               google::protobuf::Message* request);
+
 // The name of a flag in errors: "--inputs" of "--input-count,--inputs".
 std::string WordOf(const FieldFlag& flag);
 

@@ -6,7 +6,10 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
+#include <iostream>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
@@ -17,6 +20,19 @@ namespace {
 
 constexpr char kPrinted[] = "a request, printed";  // no google.rpc.Status
 
+// Empty for "", and where the file can't be read: the call then fails, and its error says why.
+std::string ContentOf(const std::string& file) {
+  if (file.empty()) return "";
+  return ReadText(file, std::cin).value_or("");
+}
+
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const IdentityFiles& files) {
+  if (files.ca.empty()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = ContentOf(files.ca),
+                               .pem_private_key = ContentOf(files.key),
+                               .pem_cert_chain = ContentOf(files.certificate)});
+}
+
 }  // namespace
 
 const char* ClientVersion() { return SEXTANT_VERSION; }
@@ -26,10 +42,33 @@ std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server) {
   arguments.SetUserAgentPrefix(absl::StrCat("sextant/", ClientVersion()));
   // Otherwise gRPC would send even 127.0.0.1 through $http_proxy, which clusters often set.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(server.address, CredentialsOf(server.files), arguments);
 }
 
-void SetDeadline(const ServerAddress& server, grpc::ClientContext* context) {
+std::string CheckIdentityFiles(const IdentityFiles& files) {
+  for (const auto& [flag, file] : {std::pair{"--tls-ca", files.ca},
+                                   {"--tls-certificate", files.certificate},
+                                   {"--tls-key", files.key},
+                                   {"--token-file", files.token}}) {
+    if (!file.empty() && !IsReadableFile(file)) {
+      return absl::StrCat(flag, ": ", file, " can't be read");
+    }
+  }
+  if (files.certificate.empty() != files.key.empty()) {
+    return "--tls-certificate and --tls-key go together";
+  }
+  if (files.ca.empty() && !files.certificate.empty()) {
+    return "--tls-certificate needs --tls-ca: who signed the server's certificate";
+  }
+  return "";
+}
+
+void PrepareContext(const ServerAddress& server, grpc::ClientContext* context) {
+  const std::string token = ContentOf(server.files.token);
+  if (!token.empty()) {
+    context->AddMetadata("authorization",
+                         absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
+  }
   const std::chrono::duration<double> timeout(server.timeout_seconds);
   context->set_deadline(std::chrono::system_clock::now() +
                         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout));

@@ -12,9 +12,18 @@
 
 namespace sextant::client {
 
-// The server's address, and how long to wait for its answer.
+// Files by which server and caller show each other who they are; empty: none is used.
+struct IdentityFiles {
+  std::string ca;           // PEM: who signed the server's certificate
+  std::string certificate;  // PEM: the caller's, and its chain
+  std::string key;          // PEM
+  std::string token;        // the caller's bearer token
+};
+
+// The server's address, how to show who calls, and how long to wait for its answer.
 struct ServerAddress {
   std::string address = "127.0.0.1:50051";  // or "unix:PATH"
+  IdentityFiles files = {};
   double timeout_seconds = 10;
   bool prints_requests = false;  // in place of sending them
 };
@@ -25,8 +34,12 @@ const char* ClientVersion();
 
 std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server);
 
-// Ends the call of `context` when the server's timeout has passed.
-void SetDeadline(const ServerAddress& server, grpc::ClientContext* context);
+// Puts the caller's token into `context`, and the time when the call ends unanswered.
+void PrepareContext(const ServerAddress& server, grpc::ClientContext* context);
+
+// The text of a flag's value that names a file which can't be read, or of flags that need another;
+// empty where all is well.
+std::string CheckIdentityFiles(const IdentityFiles& files);
 
 // Checks that the server takes a request of this size. Errors: INVALID_ARGUMENT with reason
 // REQUEST_TOO_LARGE above kMaxRequestBytes.
@@ -49,7 +62,7 @@ grpc::Status Call(const ServerAddress& server,
   if (!checked.ok()) return checked;
   if (server.prints_requests) return Printed(request);
   grpc::ClientContext context;
-  SetDeadline(server, &context);
+  PrepareContext(server, &context);
   Stub stub(NewChannel(server));
   return (stub.*method)(&context, request, response);
 }

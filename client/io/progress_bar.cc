@@ -4,9 +4,17 @@
 
 namespace sextant::client {
 
+void ProgressBar::Show(double fraction, const std::string& words) {
+  ShowLine(ProgressLine(fraction, words, columns_));
+}
+
 void ProgressBar::Show(const v1::ProbeProgress& progress) {
+  ShowLine(ProgressLine(progress, columns_));
+}
+
+void ProgressBar::ShowLine(const std::string& line) {
   if (columns_ <= 0) return;
-  out_ << text::kEraseLine << ProgressLine(progress, columns_) << std::flush;
+  out_ << text::kEraseLine << line << std::flush;
   shown_ = true;
 }
 

@@ -1,8 +1,9 @@
-// Shows a probe's progress on a terminal.
+// Shows the progress of what takes long on a terminal.
 #ifndef SEXTANT_CLIENT_IO_PROGRESS_BAR_H_
 #define SEXTANT_CLIENT_IO_PROGRESS_BAR_H_
 
 #include <ostream>
+#include <string>
 
 #include "sextant/v1/probe.pb.h"
 
@@ -18,12 +19,15 @@ class ProgressBar {
   ~ProgressBar() { Erase(); }
 
   // Replaces the line shown before.
+  void Show(double fraction, const std::string& words);
   void Show(const v1::ProbeProgress& progress);
 
   // Clears the line and leaves the cursor at its start.
   void Erase();
 
  private:
+  void ShowLine(const std::string& line);
+
   std::ostream& out_;
   const int columns_;
   bool shown_ = false;

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_CLIENT_LAUNCHER_MEGATRON_H_
 #define SEXTANT_CLIENT_LAUNCHER_MEGATRON_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
+
+// What layout.deferred_head_gradients is where Megatron-LM's limit is 0: none.
+inline constexpr int64_t kAllMicroBatches = 1'000'000'000;
 
 // The fields that it can express.
 absl::Span<const Expressible> MegatronFields();

@@ -66,6 +66,8 @@ constexpr MegatronOption kOptions[] = {
     {"--pipeline-model-parallel-layout"},
     {"--expert-model-parallel-size"},
     {"--expert-tensor-parallel-size"},
+    {"--defer-embedding-wgrad-compute", kFlag},
+    {"--wgrad-deferral-limit"},
     {"--micro-batch-size"},
     {"--global-batch-size"},
     {"--use-distributed-optimizer", kFlag},

@@ -165,6 +165,10 @@ void ReadLayout(MegatronArguments* arguments, LauncherRead* read) {
     out->set_context_parallel_size(*size);
   }
   ReadContextKind(arguments, out);
+  if (arguments->Has("--defer-embedding-wgrad-compute")) {
+    const int64_t limit = arguments->Count("--wgrad-deferral-limit").value_or(0);
+    out->set_deferred_head_gradients(limit > 0 ? limit : kAllMicroBatches);
+  }
   if (const auto size = arguments->Count("--expert-model-parallel-size")) {
     parallel->set_expert_parallel_size(*size);
   }

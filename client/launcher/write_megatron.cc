@@ -31,6 +31,7 @@ constexpr Expressible kExpressible[] = {
     {"layout.micro_batch_size"},
     {"layout.global_batch_size"},
     {"layout.schedule", "one-forward-one-backward"},
+    {"layout.deferred_head_gradients"},
     {"layout.sharding.zero_stage"},
     {"layout.sharding.shard_group_size"},
     {"layout.sharding.reshard_after_forward", "true"},
@@ -207,6 +208,10 @@ void WriteLayout(const LaunchedRun& run, MegatronText* out, Refusals* refusals) 
   out->Add("--expert-model-parallel-size", sizes.expert);
   if (parallel.has_expert_tensor_parallel_size()) {
     out->Add("--expert-tensor-parallel-size", parallel.expert_tensor_parallel_size());
+  }
+  if (const int64_t deferred = run.request.layout().deferred_head_gradients(); deferred > 0) {
+    out->Flag("--defer-embedding-wgrad-compute");
+    if (deferred < kAllMicroBatches) out->Add("--wgrad-deferral-limit", deferred);
   }
   out->Add("--micro-batch-size", sizes.micro_batch);
   out->Add("--global-batch-size", sizes.global_batch);

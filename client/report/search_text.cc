@@ -77,6 +77,13 @@ std::string Sharing(const v1::RunLayout& layout) {
                                                               : "");
 }
 
+// "unfused, fused": the kernels of attention and of the loss; "" where they are the run's.
+std::string KernelWords(const v1::LayoutOption& option) {
+  const v1::KernelChoices& kernels = option.layout().kernels();
+  if (kernels.attention() == 0 || kernels.loss() == 0) return "";
+  return absl::StrCat(EnumName(kernels.attention()), ", ", EnumName(kernels.loss()));
+}
+
 // A column of the table of layouts. It is left out where every cell is `usual`.
 struct OptionColumn {
   const char* title;
@@ -110,6 +117,7 @@ constexpr OptionColumn kOptionColumns[] = {
      [](const Option& o) { return absl::StrCat(o.layout().micro_batch_size()); }},
     {"recompute", Align::kLeft, nullptr, RecomputeWords},
     {"schedule", Align::kLeft, "1f1b", [](const Option& o) { return ScheduleWords(o.layout()); }},
+    {"attention, loss", Align::kLeft, "", KernelWords},
 };
 
 std::string OptionTable(const v1::LayoutSearchResult& search) {
@@ -186,7 +194,16 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   }
   out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
   if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
+  if (!KernelWords(option).empty()) out.push_back(KernelWords(option));
   return absl::StrJoin(out, " ");
+}
+
+std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count) {
+  std::string out = absl::StrCat(Grouped(progress.searched_count()), " of ",
+                                 Grouped(progress.layout_count()), " layouts");
+  if (!progress.has_best()) return out;
+  return absl::StrCat(out, "; ", TimeText(progress.best().step_seconds().expected()), ": ",
+                      LayoutName(progress.best(), device_count));
 }
 
 std::string LayoutFlags(const v1::LayoutOption& option) {
@@ -216,6 +233,11 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   add("--mbs", layout.micro_batch_size());
   AddRecomputeFlags(option, out);
   if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
+  const v1::KernelChoices& kernels = layout.kernels();
+  if (!KernelWords(option).empty()) {
+    add("--attention", EnumName(kernels.attention()));
+    add("--loss", EnumName(kernels.loss()));
+  }
   return absl::StrJoin(out, " ");
 }
 

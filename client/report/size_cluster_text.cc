@@ -123,6 +123,37 @@ std::string ClusterLine(const v1::SizedCluster& cluster, FieldWords words) {
   return out;
 }
 
+// Of several products the best; "" where there is only one.
+std::string BestLine(const v1::SizeClusterRequest& request,
+                     const v1::SizeClusterResponse& response) {
+  if (!response.has_best() || response.clusters_size() < 2) return "";
+  if (response.best() < 0 || response.best() >= response.clusters_size()) return "";
+  const v1::SizedCluster& best = response.clusters(response.best());
+  const v1::TimeEstimate* const estimate = BasisEstimate(best.plan());
+  const bool by_energy = request.objective() == v1::SIZE_OBJECTIVE_LEAST_ENERGY;
+  return Wrap(
+      "  ",
+      absl::StrCat("Best: ", best.accelerator(), ", ", Counted(best.device_count(), "device"),
+                   by_energy && estimate != nullptr
+                       ? absl::StrCat(", ", Energy(estimate->energy_joules()))
+                       : "",
+                   "."),
+      2);
+}
+
+const char* ObjectiveWords(v1::SizeObjective objective) {
+  switch (objective) {
+    case v1::SIZE_OBJECTIVE_LEAST_TIME:
+      return "The fastest number of devices that fits";
+    case v1::SIZE_OBJECTIVE_LEAST_COST:
+      return "The cheapest number of devices that fits";
+    case v1::SIZE_OBJECTIVE_LEAST_ENERGY:
+      return "The number of devices that fits with the least energy";
+    default:
+      return "The fewest devices that fit";
+  }
+}
+
 }  // namespace
 
 const char* SizeLimitWords(v1::SizeLimit limit) {
@@ -195,11 +226,11 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
     lines += ClusterLine(cluster, words);
   }
   const std::string head =
-      absl::StrCat("The fewest devices that fit", GoalWords(request.run(), request.max_duration()),
-                   model.empty() ? "" : ": ", model, ", ",
-                   Counted(request.run().training().token_count(), "token"));
+      absl::StrCat(ObjectiveWords(request.objective()),
+                   GoalWords(request.run(), request.max_duration()), model.empty() ? "" : ": ",
+                   model, ", ", Counted(request.run().training().token_count(), "token"));
   return absl::StrCat(
-      Wrap("", head, 2), ClusterTable(response), lines,
+      Wrap("", head, 2), ClusterTable(response), BestLine(request, response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
       basis == v1::SIZE_BASIS_STATE_ALONE ? Wrap("  days   ", absl::StrJoin(times, " or "), 9) : "",
       RatesLines("  rates  ", plans, now));

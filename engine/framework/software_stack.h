@@ -18,24 +18,33 @@
 namespace sextant {
 
 enum class StackConstant {
-  kAttentionTimeRatio,        // of attention over the fastest published kernel
-  kMemoryPassTimeRatio,       // of passes over memory over one fused kernel each
-  kTensorExchangeExposure,    // of tensor parallel exchanges: time added over their time alone
-  kDataExchangeOverlap,       // share of the passes that hides exchanges of data parallel ranks
-  kOverlapContention,         // cost of a hidden exchange of shards, over its time
-  kHostSecondsPerLayer,       // for each layer and micro-batch
-  kBroadcastSecondsPerRank,   // of the optimizer step, for each rank of the shards' group
-  kGrowthPerDoubling,         // share of a step, for each doubling of the devices beyond eight
-  kSustainedTimeRatio,        // of 16-bit products; absent from the table: the device's
-  kNarrowSustainedTimeRatio,  // of narrower products; likewise
-  kNarrowProductTimeRatio,    // of narrow products over kernels with one scale a tensor
-  kExpertTimeRatio,           // of experts' products over the grouped kernel
-  kExpertLayerHostSeconds,    // least time of a layer of experts, forward and backward
-  kOneCopyPerNode,            // 1: a token crosses the network once for each node; 0: each expert
-  kPipelineExchangeExposure,  // of sends between interleaved stages: as of tensor exchanges
-  kExpertExchangeExposure,    // of exchanges among experts: likewise
+  kAttentionTimeRatio,          // of attention over the fastest published kernel
+  kMemoryPassTimeRatio,         // of passes over memory over one fused kernel each
+  kTensorExchangeExposure,      // of tensor parallel exchanges: time added over their time alone
+  kDataExchangeOverlap,         // share of the passes that hides exchanges of data parallel ranks
+  kOverlapContention,           // cost of a hidden exchange of shards, over its time
+  kHostSecondsPerLayer,         // for each layer and micro-batch
+  kBroadcastSecondsPerRank,     // of the optimizer step, for each rank of the shards' group
+  kGrowthPerDoubling,           // share of a step, for each doubling of the devices beyond eight
+  kSustainedTimeRatio,          // of 16-bit products; absent from the table: the device's
+  kNarrowSustainedTimeRatio,    // of narrower products; likewise
+  kNarrowProductTimeRatio,      // of narrow products over kernels with one scale a tensor
+  kExpertTimeRatio,             // of experts' products over the grouped kernel
+  kExpertLayerHostSeconds,      // least time of a layer of experts, forward and backward
+  kOneCopyPerNode,              // 1: a token crosses the network once for each node; 0: each expert
+  kPipelineExchangeExposure,    // of sends between interleaved stages: as of tensor exchanges
+  kExpertExchangeExposure,      // of exchanges among experts: likewise
+  kGradientAdditionOverlap,     // share of what adding a weight's gradient moves that its product
+                                // hides
+  kMisalignedProductTimeRatio,  // of products off a multiple of 64; absent from the table: stated
+  kMisalignedHeadTimeRatio,     // of batched products off a multiple of 8; likewise
+  kOptimizerTimeRatio,          // of the optimizer's step over one fused kernel
+  kKernelLaunchSeconds,         // of the host, to start one kernel
+  kAllReducesGradients,         // 1: gradients are summed on all ranks that divide the optimizer's
+                         // numbers, and then weights gathered; 0: each rank gets its part of the
+                         // sum
 };
-inline constexpr size_t kStackConstantCount = 16;
+inline constexpr size_t kStackConstantCount = 22;
 
 // "attention_time_ratio": a request's name for it.
 absl::string_view StackConstantName(StackConstant constant);
@@ -54,7 +63,10 @@ struct StackValue {
   double blackwell = 0;
   absl::string_view source = "";
 
-  double On(DeviceGeneration generation) const;
+  double On(DeviceGeneration generation) const {
+    if (generation == DeviceGeneration::kBeforeHopper) return before_hopper;
+    return generation == DeviceGeneration::kBlackwell ? blackwell : hopper;
+  }
 };
 
 struct SoftwareStack {
@@ -62,10 +74,7 @@ struct SoftwareStack {
   absl::string_view title = "";  // "Megatron-Bridge, NeMo 2"
   std::array<StackValue, kStackConstantCount> values = {};
   StackValue narrow_expert_time_ratio = {};  // kExpertTimeRatio of products in 8 bits or fewer
-  // Gradients are summed on all ranks that divide the optimizer's numbers, and then weights
-  // gathered.
-  Cited<bool> all_reduces_gradients = {};
-  bool generic = false;  // of a framework that isn't known
+  bool generic = false;                      // of a framework that isn't known
 
   const StackValue& of(StackConstant constant) const {
     return values[static_cast<size_t>(constant)];
@@ -95,7 +104,10 @@ struct SoftwareConstants {
   std::array<absl::optional<double>, kStackConstantCount> given = {};
 
   // kExpertTimeRatio is of 16-bit products; see ExpertTimeRatio().
-  double of(StackConstant constant) const;
+  double of(StackConstant constant) const {
+    const absl::optional<double>& value = given[static_cast<size_t>(constant)];
+    return value.has_value() ? *value : stack->of(constant).On(generation);
+  }
   double ExpertTimeRatio(bool narrow) const;
   bool IsGiven(StackConstant constant) const {
     return given[static_cast<size_t>(constant)].has_value();

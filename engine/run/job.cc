@@ -32,6 +32,7 @@ constexpr Renamed kFields[] = {
     {"batch.compute_data_type", "training.precision.compute_data_type"},
     {"batch.recomputation.layers_per_block", "layout.kernels.recomputed_layers_per_block"},
     {"pipeline.micro_batch_count", "layout.global_batch_size"},
+    {"pipeline.deferred_head_gradients", "layout.deferred_head_gradients"},
     {"micro_batch", "layout.micro_batch_size"},
     {"pipeline", "layout.global_batch_size"},
     {"state.sharding.data_parallel_size", "cluster.device_count"},
@@ -80,6 +81,7 @@ class JobBuilder {
     FillState();
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework, layout_.parallel);
+    CheckDeferral();
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
@@ -200,6 +202,7 @@ class JobBuilder {
 
   void FillPipeline() {
     job_.pipeline.schedule = layout_.schedule;
+    job_.pipeline.deferred_head_gradients = layout_.deferred_head_gradients;
     const int64_t stages = job_.layout.pipeline_parallel_size;
     if (stages < 1 || stages > kMaxPipelineParallelSize) return;  // reported by MemoryModel::Of()
     job_.pipeline.micro_batch_count = kMicroBatchesAStage * stages;
@@ -216,6 +219,23 @@ class JobBuilder {
     }
     job_.pipeline.micro_batch_count = *layout_.global_batch_size / unit.value();
     CheckRounds(unit.value());
+  }
+
+  // Source: NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py: deferral needs
+  // gradient_accumulation_fusion. Modules of multi-token prediction have heads of their own.
+  void CheckDeferral() {
+    if (layout_.deferred_head_gradients <= 0) return;
+    constexpr absl::string_view kField = "layout.deferred_head_gradients";
+    if (!job_.buffers.fused_weight_gradient) {
+      violations_.Add(std::string(kField),
+                      "needs products that add weight gradients to earlier ones: set "
+                      "layout.framework.fused_weight_gradient, or leave it out");
+    } else if (context_.spec.multi_token_prediction.has_value() ||
+               context_.spec.output.head == OutputHeadKind::kNone ||
+               job_.batch.loss == LossKind::kChunked) {
+      violations_.Add(std::string(kField),
+                      "is of models with one output head whose logits exist at once: leave it out");
+    }
   }
 
   // Reports a global batch whose micro-batches don't fit the schedule, in the request's sequences.

@@ -81,6 +81,7 @@ enum class SearchExtent { kNone, kBounded, kExhaustive };
 struct PlanOptions {
   SearchExtent search = SearchExtent::kNone;  // read by engine/search alone
   bool tensor_across_nodes = false;           // likewise: tensor parallel groups of several servers
+  bool search_kernels = false;                // likewise: of attention and loss, where not given
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool full = false;                // everything, not only what a scheduler needs
@@ -107,6 +108,7 @@ struct GivenSizes {
   bool expert = false;
   bool expert_tensor = false;
   bool schedule = false;
+  bool attention = false;
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
@@ -119,6 +121,7 @@ struct RunLayout {
   absl::optional<int64_t> micro_batch_size = {};
   absl::optional<int64_t> global_batch_size = {};  // sequences
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  int64_t deferred_head_gradients = 0;  // PipelineSpec
   absl::optional<ZeroStage> zero_stage = {};
   StateSharding sharding = {};  // without data_parallel_size and fields that are given here
   absl::optional<bool> reshard_after_forward = {};

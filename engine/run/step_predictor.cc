@@ -35,12 +35,16 @@ KernelRatios RatiosOf(const SoftwareConstants& software) {
                       .dispatch = software.of(Constant::kOneCopyPerNode) > 0 ? 0.0 : 1.0,
                       .narrow_product = software.of(Constant::kNarrowProductTimeRatio),
                       .expert = software.ExpertTimeRatio(false),
-                      .narrow_expert = software.ExpertTimeRatio(true)};
+                      .narrow_expert = software.ExpertTimeRatio(true),
+                      .optimizer = software.of(Constant::kOptimizerTimeRatio),
+                      .gradient_overlap = software.of(Constant::kGradientAdditionOverlap)};
   const auto given = [&](Constant constant) {
     return software.given[static_cast<size_t>(constant)];
   };
   out.sustained = given(Constant::kSustainedTimeRatio);
   out.narrow_sustained = given(Constant::kNarrowSustainedTimeRatio);
+  out.misaligned_product = given(Constant::kMisalignedProductTimeRatio);
+  out.misaligned_head = given(Constant::kMisalignedHeadTimeRatio);
   return out;
 }
 
@@ -145,7 +149,8 @@ ComputeInput StepPredictor::ComputeOf(const MemoryModel& model) const {
           .model = model,
           .types = types_,
           .fused_projections = fused_projections_,
-          .captured_graphs = run_.layout->framework.captured_graphs};
+          .captured_graphs = run_.layout->framework.captured_graphs,
+          .launch_seconds = software_.of(StackConstant::kKernelLaunchSeconds)};
 }
 
 ExchangePricer StepPredictor::ExchangesOf(const MemoryJob& job) const {
@@ -157,7 +162,7 @@ StageTimeInput StepPredictor::StagesOf(const ComputeInput& compute, const Device
   return {.compute = compute,
           .pricer = device.pricer,
           .exchanges = exchanges,
-          .all_reduces_gradients = software_.stack->all_reduces_gradients.value,
+          .all_reduces_gradients = software_.of(StackConstant::kAllReducesGradients) > 0,
           .host = resolved_.host};
 }
 

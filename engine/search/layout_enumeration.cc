@@ -14,20 +14,29 @@ class Enumeration {
       : space_(space), visit_(visit) {}
 
   void Run() {
+    for (const KernelChoice& kernels : space_.kernels) {
+      kernels_ = kernels;
+      if (!Sizes()) return;
+    }
+  }
+
+ private:
+  bool Sizes() {
     for (const int32_t tensor : space_.tensor) {
       for (const int32_t context : space_.context) {
         for (const int32_t pipeline : space_.pipeline) {
           const int64_t model = int64_t{pipeline} * tensor * context;
           if (space_.device_count % model != 0) continue;
-          choice_ = {.tensor = tensor, .pipeline = pipeline, .context = context};
+          choice_ = {
+              .tensor = tensor, .pipeline = pipeline, .context = context, .kernels = kernels_};
           data_ = space_.device_count / model;
-          if (!Experts()) return;
+          if (!Experts()) return false;
         }
       }
     }
+    return true;
   }
 
- private:
   bool Experts() {
     const int64_t holders = data_ * choice_.context * choice_.tensor;
     for (const int32_t expert : space_.expert) {
@@ -68,6 +77,7 @@ class Enumeration {
     for (const int32_t micro_batch : space_.micro_batch) {
       for (const RecomputeChoice& recompute : space_.recompute) {
         if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
+        if (recompute.attention_core && IsFused()) continue;
         for (const bool sequence_parallel : space_.sequence_parallel) {
           if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
             continue;
@@ -79,6 +89,10 @@ class Enumeration {
       }
     }
     return true;
+  }
+
+  bool IsFused() const {
+    return kernels_.is_chosen && kernels_.attention == AttentionKernel::kFlash;
   }
 
   bool State() {
@@ -148,6 +162,7 @@ class Enumeration {
 
   const LayoutSpace& space_;
   LayoutSpace::Visitor visit_;
+  KernelChoice kernels_;
   LayoutChoice choice_;
   int64_t data_ = 1;
 };

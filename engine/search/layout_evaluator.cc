@@ -179,8 +179,8 @@ LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& 
 LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoice& choice) const {
   const MemoryJob& job = resolved_.memory->job();
   const BufferSpec& buffers = job.buffers;
-  const bool counts =
-      buffers.gradient_lifetime == GradientLifetime::kFromBackward || buffers.keeps_stage_inputs;
+  const bool counts = buffers.gradient_lifetime == GradientLifetime::kFromBackward ||
+                      buffers.keeps_stage_inputs || job.pipeline.deferred_head_gradients > 0;
   return {
       .tensor = choice.tensor,
       .context = choice.context,
@@ -188,6 +188,7 @@ LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoi
       .expert_tensor = choice.expert_tensor,
       .micro_batch = choice.micro_batch,
       .recompute = choice.recompute,
+      .kernels = choice.kernels,
       .sequence_parallel = choice.sequence_parallel,
       .divides_gradients = !buffers.fused_weight_gradient && DividesGradients(job.state.sharding),
       .count = counts ? job.pipeline.micro_batch_count : 0,
@@ -197,11 +198,12 @@ LayoutEvaluator::MicroBatchKey LayoutEvaluator::MicroBatchKeyOf(const LayoutChoi
 // Finds what is known of the stages of `choice`, of which the model is.
 void LayoutEvaluator::SelectStages(const LayoutChoice& choice) {
   const MicroBatchKey key = MicroBatchKeyOf(choice);
-  const bool same =
-      choice.pipeline == choice_.pipeline && choice.tensor == choice_.tensor &&
-      choice.virtual_stages == choice_.virtual_stages && choice.context == choice_.context &&
-      choice.expert == choice_.expert && choice.expert_tensor == choice_.expert_tensor &&
-      choice.schedule == choice_.schedule && key.vocabulary == micro_batch_key_.vocabulary;
+  const bool same = choice.pipeline == choice_.pipeline && choice.tensor == choice_.tensor &&
+                    choice.virtual_stages == choice_.virtual_stages &&
+                    choice.context == choice_.context && choice.expert == choice_.expert &&
+                    choice.expert_tensor == choice_.expert_tensor &&
+                    choice.schedule == choice_.schedule && choice.kernels == choice_.kernels &&
+                    key.vocabulary == micro_batch_key_.vocabulary;
   if (!same) {
     holdings_.clear();
     known_.runs.clear();

@@ -70,6 +70,7 @@ class LayoutEvaluator {
     int32_t expert_tensor = 0;
     int32_t micro_batch = 0;
     RecomputeChoice recompute = {};
+    KernelChoice kernels = {};
     bool sequence_parallel = false;
     bool divides_gradients = false;  // where that changes transients
     int64_t count = 0;               // micro-batches, where something depends on their number
@@ -79,7 +80,7 @@ class LayoutEvaluator {
     template <typename H>
     friend H AbslHashValue(H h, const MicroBatchKey& key) {
       return H::combine(std::move(h), key.tensor, key.context, key.expert, key.expert_tensor,
-                        key.micro_batch, key.recompute, key.sequence_parallel,
+                        key.micro_batch, key.recompute, key.kernels, key.sequence_parallel,
                         key.divides_gradients, key.count, key.vocabulary);
     }
   };

@@ -49,46 +49,22 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
-bool IsDominated(const LayoutOption& option, const std::vector<LayoutOption>& front) {
-  return std::any_of(front.begin(), front.end(), [&](const LayoutOption& other) {
-    return other.step.expected <= option.step.expected &&
-           other.process.expected <= option.process.expected && IsBetter(other, option);
-  });
-}
-
-void AddToFront(const LayoutOption& option, std::vector<LayoutOption>& front) {
-  if (option.verdict != Verdict::kFits || IsDominated(option, front)) return;
-  std::erase_if(front, [&](const LayoutOption& other) {
-    return option.step.expected <= other.step.expected &&
-           option.process.expected <= other.process.expected;
-  });
-  front.insert(std::upper_bound(front.begin(), front.end(), option, IsBetter), option);
-}
-
-void AddToBest(const LayoutOption& option, std::vector<LayoutOption>& best) {
-  const auto at = std::upper_bound(best.begin(), best.end(), option, IsBetter);
-  if (best.size() == kAlternatives && at == best.end()) return;
-  best.insert(at, option);
-  if (best.size() > kAlternatives) best.pop_back();
-}
-
-void AddSmallest(const LayoutOption& option, absl::optional<LayoutOption>& smallest) {
-  const auto key = [](const LayoutOption& of) {
-    return std::make_tuple(of.process.expected, of.choice);
-  };
-  if (!smallest.has_value() || key(option) < key(*smallest)) smallest = option;
-}
-
 // One shard's way through the space. Keeps no list of the layouts, of which there may be millions.
 class ShardSearch {
  public:
-  ShardSearch(LayoutEvaluator& evaluator, SearchShard shard, CallWork& work)
-      : evaluator_(evaluator), space_(evaluator.space()), shard_(shard), work_(work) {
+  ShardSearch(LayoutEvaluator& evaluator, SearchShard shard, CallWork& work,
+              const SearchWatch& watch)
+      : evaluator_(evaluator),
+        space_(evaluator.space()),
+        shard_(shard),
+        work_(work),
+        watch_(watch) {
     out_.layer_count = space_.layer_count;
     out_.untimed_offload = evaluator.untimed_offload();
   }
 
   absl::StatusOr<SearchOutcome> Run(bool bounded) {
+    if (watch_ && !bounded && shard_.index == 0) CountSearched();
     space_.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
       if (!Count(choice, pruned)) return out_.considered <= kMaxConsidered && status_.ok();
       const size_t index = kept_++;
@@ -101,7 +77,10 @@ class ShardSearch {
     });
     if (out_.considered > kMaxConsidered) out_.considered = kMaxConsidered;
     if (bounded) EvaluateFirst();
-    if (kept_ == 0 && heaviest_.has_value() && status_.ok()) status_ = Evaluate(*heaviest_);
+    if (kept_ == 0 && heaviest_.has_value() && status_.ok()) {
+      status_ = Evaluate(*heaviest_);
+      out_.pruned[static_cast<size_t>(Pruned::kMemory)] = 0;  // it was counted for its weights
+    }
     SEXTANT_RETURN_IF_ERROR(status_);
     if (shard_.index > 0) {  // the first shard counts for all
       out_.considered = 0;
@@ -139,6 +118,16 @@ class ShardSearch {
     return false;
   }
 
+  // Counts what is left to search, for those who watch.
+  void CountSearched() {
+    int64_t considered = 0;
+    space_.ForEach([&](const LayoutChoice&, const Pruned* pruned) {
+      status_ = work_.Spend(1);
+      out_.to_search += pruned == nullptr;
+      return ++considered < kMaxConsidered && status_.ok();
+    });
+  }
+
   // Where weights alone exceed every device: the choice that divides them most.
   void KeepHeaviest(const LayoutChoice& choice) {
     const auto parts = [](const LayoutChoice& of) {
@@ -162,6 +151,7 @@ class ShardSearch {
   void EvaluateFirst() {
     if (first_.size() > kMost) DropLast();
     if (kept_ > kMost) out_.exhaustive = false;
+    if (watch_ && shard_.index == 0) out_.to_search = static_cast<int64_t>(first_.size());
     std::sort(first_.begin(), first_.end(),
               [](const Guessed& a, const Guessed& b) { return a.index < b.index; });
     for (size_t i = 0; i < first_.size() && status_.ok(); ++i) {
@@ -170,20 +160,14 @@ class ShardSearch {
   }
 
   absl::Status Evaluate(const LayoutChoice& choice) {
+    if (watch_ && ++searched_ % kShardBlock == 0) watch_(ProgressOf(out_));
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
                              evaluator_.Evaluate(choice, space_.layer_count, shard_.times_all));
     if (!option.has_value()) {
       ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
       return absl::OkStatus();
     }
-    AddSmallest(*option, out_.smallest);
-    if (option->verdict == Verdict::kDoesNotFit) {
-      if (kept_ > 0) ++out_.pruned[static_cast<size_t>(Pruned::kMemory)];
-      return absl::OkStatus();
-    }
-    ++out_.evaluated;
-    AddToBest(*option, out_.best);
-    AddToFront(*option, out_.front);
+    Add(*option, out_);
     return absl::OkStatus();
   }
 
@@ -192,6 +176,8 @@ class ShardSearch {
   const SearchShard shard_;
   CallWork& work_;
   absl::Status status_;
+  const SearchWatch& watch_;
+  size_t searched_ = 0;         // of a search that is watched
   size_t kept_ = 0;             // layouts that counting left
   std::vector<Guessed> first_;  // of a bounded search
   absl::optional<LayoutChoice> heaviest_;
@@ -324,27 +310,6 @@ void AddOffloadNote(const SearchOutcome& outcome, Plan& plan) {
 
 }  // namespace
 
-bool IsBetter(const LayoutOption& a, const LayoutOption& b) {
-  const auto key = [](const LayoutOption& of) {
-    return std::make_tuple(of.verdict, of.step.expected.value(), of.process.expected.value(),
-                           of.choice);
-  };
-  return key(a) < key(b);
-}
-
-void Merge(SearchOutcome from, SearchOutcome& to) {
-  to.considered += from.considered;
-  for (size_t i = 0; i < kPrunedCount; ++i) to.pruned[i] += from.pruned[i];
-  to.evaluated += from.evaluated;
-  to.layer_count = from.layer_count;
-  to.exhaustive = to.exhaustive && from.exhaustive;
-  to.untimed = std::move(from.untimed);
-  to.untimed_offload = std::move(from.untimed_offload);
-  for (const LayoutOption& option : from.best) AddToBest(option, to.best);
-  for (const LayoutOption& option : from.front) AddToFront(option, to.front);
-  if (from.smallest.has_value()) AddSmallest(*from.smallest, to.smallest);
-}
-
 bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome) {
   const bool fits = !outcome.best.empty() && outcome.best.front().verdict == Verdict::kFits;
   return !fits && outcome.untimed.field.empty() && outcome.untimed_offload.field.empty() &&
@@ -352,7 +317,8 @@ bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome) {
 }
 
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
-                                            FieldViolations found, CallWork& work) {
+                                            FieldViolations found, CallWork& work,
+                                            const SearchWatch& watch) {
   CheckSearch(run, found);
   LayoutEvaluator evaluator(BaseOf(run), work);
   SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found), shard.offloads));
@@ -362,7 +328,7 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
     return out;
   }
   const bool bounded = run.options.search == SearchExtent::kBounded;
-  return ShardSearch(evaluator, shard, work).Run(bounded);
+  return ShardSearch(evaluator, shard, work, watch).Run(bounded);
 }
 
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {

@@ -3,25 +3,20 @@
 #define SEXTANT_ENGINE_SEARCH_LAYOUT_SEARCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
-#include "engine/search/layout_evaluator.h"
-#include "engine/search/layout_space.h"
+#include "engine/search/search_outcome.h"
 #include "engine/time/step_time.h"
 
 namespace sextant {
-
-// Better options first: those that fit before tight ones, then by time, memory and choice. A total
-// order, so that every division of a search finds the same.
-bool IsBetter(const LayoutOption& a, const LayoutOption& b);
 
 // A part of a search.
 struct SearchShard {
@@ -33,23 +28,9 @@ struct SearchShard {
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
 };
 
-// What a search, or a part of one, has found.
-struct SearchOutcome {
-  int64_t considered = 0;  // layouts whose sizes divide the devices
-  PrunedCounts pruned = {};
-  int64_t evaluated = 0;                 // memory and time were both computed
-  int64_t layer_count = 0;               // of the model
-  MissingField untimed = {};             // why no layout was looked at: no step can be predicted
-  MissingField untimed_offload = {};     // likewise of layouts that offload
-  bool exhaustive = true;                // nothing that was considered was left out
-  std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
-  std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
-  // The layout that takes the least memory, where none of `best` fits.
-  absl::optional<LayoutOption> smallest = {};
-};
+// Is told how far a search has come, once in about a thousand layouts.
+using SearchWatch = std::function<void(const SearchProgress& progress)>;
 
-// The options that an outcome lists.
-inline constexpr size_t kAlternatives = 10;
 // Options up to so much slower than the best are ties: the median error of one layout's time
 // predicted from another's of the same run (docs/accuracy-step-time.md, one measured step).
 inline constexpr double kTieRatio = 0.03;
@@ -58,16 +39,14 @@ inline constexpr int64_t kBoundedEvaluations = 20'000;
 // The most layouts that any search considers.
 inline constexpr int64_t kMaxConsidered = 4'000'000;
 
-// Adds `from`, of another shard of the same search.
-void Merge(SearchOutcome from, SearchOutcome& to);
-
 // One shard of the search of `run`, which has options.search. Pure; merged outcomes of n shards are
-// equal for every n.
+// equal for every n. `watch` may be null; it costs the first shard another count of the space.
 //
 // Errors: those of PlanRun() and `work`; kInvalidArgument for a run without a shape, a sequence
 // length or a global batch.
 absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shard,
-                                            FieldViolations found, CallWork& work);
+                                            FieldViolations found, CallWork& work,
+                                            const SearchWatch& watch = nullptr);
 
 // True where nothing fits in `outcome`, the merged shards of `run`, and layouts that keep state in
 // host memory may: their shards (SearchShard::offloads) are then to be merged, too. They are slower

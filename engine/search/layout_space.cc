@@ -156,6 +156,7 @@ class SpaceBuilder {
   }
 
   void FillChoices() {
+    FillKernels();
     FillOffload();
     const bool weights = !out_.offload.empty() && out_.offload.back() == Offload::kAll;
     out_.zero_stage = layout_.zero_stage.has_value() ? std::vector<ZeroStage>{*layout_.zero_stage}
@@ -176,6 +177,34 @@ class SpaceBuilder {
     if ((schedules & kDualPipeSchedule) != 0) {
       out_.schedule.push_back(PipelineSchedule::kDualPipe);
     }
+  }
+
+  void FillKernels() {
+    out_.kernels = {{}};
+    if (!run_.options.search_kernels) return;
+    out_.kernels.clear();
+    const bool any = !layout_.framework.named;
+    std::vector<AttentionKernel> attention = {layout_.kernels.attention};
+    if (any && !layout_.given.attention) {
+      attention = {AttentionKernel::kFlash, AttentionKernel::kUnfused};
+    }
+    std::vector<LossKind> losses = {layout_.loss.value_or(traits_.loss.value)};
+    if (any && !layout_.loss.has_value()) {
+      losses = {LossKind::kPlain, LossKind::kVocabularyParallel, LossKind::kFused,
+                LossKind::kVocabularyParallelCompiled};
+    } else if (!layout_.loss.has_value() && traits_.fused_loss.value &&
+               losses.front() != LossKind::kFused) {
+      losses.push_back(LossKind::kFused);
+    }
+    for (const AttentionKernel kernel : attention) {
+      for (const LossKind loss : losses) out_.kernels.push_back({true, kernel, loss});
+    }
+  }
+
+  // Whether attention is unfused in the layouts of a choice.
+  bool IsUnfused(const KernelChoice& choice) const {
+    return (choice.is_chosen ? choice.attention : layout_.kernels.attention) ==
+           AttentionKernel::kUnfused;
   }
 
   void FillOffload() {
@@ -205,7 +234,8 @@ class SpaceBuilder {
     if (modules) with(&RecomputeChoice::norm_outputs);
     if (any || (modules && out_.expert_count > 0)) with(&RecomputeChoice::activation_function);
     if (modules && HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
-    if (layout_.kernels.attention == AttentionKernel::kUnfused) {
+    if (std::any_of(out_.kernels.begin(), out_.kernels.end(),
+                    [this](const auto& choice) { return IsUnfused(choice); })) {
       with(&RecomputeChoice::attention_core);
     }
     for (const int32_t layers : PowersOfTwo(kMaxBlockLayers)) {
@@ -262,6 +292,10 @@ void ApplyState(const LayoutChoice& choice, RunLayout& layout) {
 
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   RunLayout& layout = *run.layout;
+  if (choice.kernels.is_chosen) {
+    layout.kernels.attention = choice.kernels.attention;
+    layout.loss = choice.kernels.loss;
+  }
   ParallelLayout& sizes = layout.parallel;
   sizes.tensor_parallel_size = choice.tensor;
   sizes.pipeline_parallel_size = choice.pipeline;
@@ -297,6 +331,7 @@ double GuessOf(const LayoutChoice& choice, const LayoutSpace& space) {
   losses += 0.04 * std::log2(choice.tensor) + 0.03 * std::log2(choice.context);
   losses += 0.03 * std::log2(choice.expert) + 0.01 * std::log2(choice.virtual_stages);
   if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;
+  if (choice.kernels.attention == AttentionKernel::kUnfused) losses += 0.1;
   if (choice.zero_stage == ZeroStage::kParameters && choice.pipeline > 1) losses += 0.2 * count;
   return (1 + bubble) * (1 + losses);
 }

@@ -33,6 +33,19 @@ struct RecomputeChoice {
   }
 };
 
+// The kernels of attention and loss.
+struct KernelChoice {
+  bool is_chosen = false;  // false: the run's
+  AttentionKernel attention = AttentionKernel::kFlash;
+  LossKind loss = LossKind::kPlain;
+
+  friend auto operator<=>(const KernelChoice&, const KernelChoice&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const KernelChoice& choice) {
+    return H::combine(std::move(h), choice.is_chosen, choice.attention, choice.loss);
+  }
+};
+
 // State that a layout keeps in host memory, beyond what the run says.
 enum class Offload {
   kNone,
@@ -56,6 +69,7 @@ struct LayoutChoice {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   bool sequence_parallel = false;
   Offload offload = Offload::kNone;
+  KernelChoice kernels = {};
 
   friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
 };
@@ -101,6 +115,7 @@ struct LayoutSpace {
   std::vector<PipelineSchedule> schedule = {};
   std::vector<bool> sequence_parallel = {};
   std::vector<Offload> offload = {};
+  std::vector<KernelChoice> kernels = {};
 
   // Calls `visit` with every layout whose sizes divide the devices, in one order, and whether
   // counting alone prunes it. Ends where `visit` returns false. A dimension that means nothing for

@@ -19,12 +19,19 @@ constexpr int64_t kNeighbours = 3;
 constexpr size_t kMaxGalloped = 45;
 // Numbers after which those next to the fewest found are no longer tried.
 constexpr size_t kMaxTried = 70;
+// Numbers of servers up to which all are tried where others than the fewest may be the best;
+// beyond, the numbers after which no further ones are.
+constexpr int64_t kFewServers = 32;
+constexpr size_t kMaxCompared = 120;
 
 // Tries numbers of devices of one run, each once.
 class Sizer {
  public:
-  Sizer(RunSpec run, int64_t max_devices, CallWork& work)
-      : run_(std::move(run)), max_devices_(max_devices), work_(work) {
+  Sizer(RunSpec run, ClusterQuestion question, CallWork& work)
+      : run_(std::move(run)),
+        max_devices_(question.max_devices),
+        objective_(question.objective),
+        work_(work) {
     out_.basis = BasisOfRun(run_);
   }
 
@@ -32,6 +39,7 @@ class Sizer {
     SEXTANT_RETURN_IF_ERROR(FindServer(std::move(found)));
     SEXTANT_RETURN_IF_ERROR(FindLeast());
     SEXTANT_RETURN_IF_ERROR(Search());
+    if (objective_ != SizeObjective::kDevices) SEXTANT_RETURN_IF_ERROR(Compare());
     SEXTANT_RETURN_IF_ERROR(Choose());
     return std::move(out_);
   }
@@ -54,6 +62,10 @@ class Sizer {
     SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found)));
     ClusterSpec& cluster = run_.cluster;
     const bool asked = !cluster.network.name.empty() || cluster.network.bytes_per_second != 0;
+    if (objective_ == SizeObjective::kEnergy && !one.device_power.has_value()) {
+      return InvalidField("economics.device_power_watts",
+                          "is required for the least energy: the power of the device is not known");
+    }
     if (one.node != nullptr) out_.server_devices = one.node->device_count;
     if (cluster.node_type.empty() && !asked && one.node != nullptr && one.node->network_rate) {
       cluster.node_type = one.node->name;
@@ -182,9 +194,7 @@ class Sizer {
     const int64_t batch = *run_.layout->global_batch_size;
     const int64_t end = enough > 0 ? enough : most + 1;
     for (int64_t servers = low + 1; servers < end && out_.tried.size() < kMaxGalloped; ++servers) {
-      const bool half_way =
-          servers % 3 == 0 && std::has_single_bit(static_cast<uint64_t>(servers) / 3);
-      if (batch % servers != 0 && !half_way) continue;
+      if (batch % servers != 0 && !IsRound(servers)) continue;
       SEXTANT_ASSIGN_OR_RETURN(const bool is,
                                Reaches(servers * out_.server_devices, IsLargeEnough));
       if (is) return servers;
@@ -192,17 +202,76 @@ class Sizer {
     return enough;
   }
 
+  // What the objective has the least of.
+  double FigureOf(int64_t devices, const SizedRun& run) const {
+    switch (objective_) {
+      case SizeObjective::kTime:
+        return run.elapsed->value();
+      case SizeObjective::kCost:
+        return run.cost->value();
+      case SizeObjective::kEnergy:
+        return run.energy->value();
+      case SizeObjective::kDevices:
+        break;
+    }
+    return static_cast<double>(devices);
+  }
+
+  // The best of the numbers that meet everything; of equal ones the fewest. 0: none does.
+  int64_t Best() const {
+    int64_t out = 0;
+    double least = 0;
+    for (const auto& [devices, sized] : out_.tried) {
+      if (!Meets(sized)) continue;
+      const double figure = FigureOf(devices, sized);
+      if (out != 0 && figure >= least) continue;
+      out = devices;
+      least = figure;
+    }
+    return out;
+  }
+
+  // Tries numbers that may be better than the fewest.
+  absl::Status Compare() {
+    SEXTANT_RETURN_IF_ERROR(WithinServer());
+    const int64_t most = max_devices_ / out_.server_devices;  // servers
+    if (most < 1) return absl::OkStatus();
+    SEXTANT_RETURN_IF_ERROR(Try(most));
+    const int64_t batch = out_.basis == SizeBasis::kLayouts ? *run_.layout->global_batch_size : 0;
+    for (int64_t servers = 1; servers < most && out_.tried.size() < kMaxCompared; ++servers) {
+      const bool divides = batch > 0 && batch % servers == 0;
+      if (most <= kFewServers || divides || IsRound(servers)) SEXTANT_RETURN_IF_ERROR(Try(servers));
+    }
+    // Those next to the best, until it has no better neighbour.
+    for (int64_t before = 0, best = Best(); best != before && out_.tried.size() < kMaxCompared;) {
+      before = best;
+      const int64_t servers = best / out_.server_devices;
+      for (int64_t i = std::max<int64_t>(1, servers - kNeighbours);
+           i <= std::min(most, servers + kNeighbours); ++i) {
+        SEXTANT_RETURN_IF_ERROR(Try(i));
+      }
+      best = Best();
+    }
+    return absl::OkStatus();
+  }
+
+  // A power of two, or half-way between two of them.
+  static bool IsRound(int64_t servers) {
+    const auto number = static_cast<uint64_t>(servers);
+    return std::has_single_bit(number) || (number % 3 == 0 && std::has_single_bit(number / 3));
+  }
+
   absl::Status Try(int64_t servers) {
     return Reaches(servers * out_.server_devices, Meets).status();
   }
 
-  // The fewest that meet everything; else the nearest miss, which without any try is the most.
+  // The best that meets everything; else the nearest miss, which without any try is the most.
   absl::Status Choose() {
-    for (const auto& [devices, sized] : out_.tried) {
-      if (!Meets(sized)) continue;
+    if (const int64_t best = Best(); best > 0) {
       out_.met = true;
-      out_.device_count = devices;
-      out_.limit = LimitBelow(devices);
+      out_.device_count = best;
+      out_.figure = FigureOf(best, out_.tried.at(best));
+      out_.limit = LimitBelow(best);
       return absl::OkStatus();
     }
     if (out_.tried.empty()) {
@@ -232,6 +301,7 @@ class Sizer {
 
   RunSpec run_;
   int64_t max_devices_;
+  const SizeObjective objective_;
   CallWork& work_;
   const int64_t named_ = static_cast<int64_t>(run_.cluster.device.named_count());
   int64_t memory_least_ = 1;
@@ -240,16 +310,20 @@ class Sizer {
 
 }  // namespace
 
-absl::StatusOr<ClusterSize> FindFewestDevices(const RunSpec& run, int64_t max_devices,
-                                              FieldViolations found, CallWork& work) {
-  found.Require("", "max_device_count", max_devices, 1, kMaxDevices);
+absl::StatusOr<ClusterSize> FindClusterSize(const RunSpec& run, ClusterQuestion question,
+                                            FieldViolations found, CallWork& work) {
+  found.Require("", "max_device_count", question.max_devices, 1, kMaxDevices);
   const auto named = static_cast<int64_t>(run.cluster.device.named_count());
-  if (max_devices >= 1 && max_devices < named) {
+  if (question.max_devices >= 1 && question.max_devices < named) {
     found.Add("max_device_count", absl::StrCat("must be at least ", named,
                                                ", as many as the devices that the run names"));
   }
+  if (question.objective == SizeObjective::kCost &&
+      !run.economics.device_hour_price_usd.has_value()) {
+    found.Add("economics.device_hour_price_usd", "is required for the least cost");
+  }
   CheckSizedLayout(run, found);
-  return Sizer(run, max_devices, work).Size(std::move(found));
+  return Sizer(run, question, work).Size(std::move(found));
 }
 
 }  // namespace sextant

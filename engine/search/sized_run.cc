@@ -12,12 +12,6 @@
 namespace sextant {
 namespace {
 
-// Layouts that a search got as far as the memory of.
-int64_t LayoutCountOf(const SearchOutcome& found) {
-  return found.evaluated + found.pruned[static_cast<size_t>(Pruned::kMemory)] +
-         found.pruned[static_cast<size_t>(Pruned::kRefused)];
-}
-
 // Absent where no layout is allowed.
 absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations found,
                                                     CallWork& work, int64_t& layout_count) {
@@ -25,7 +19,7 @@ absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations
   if (BasisOfRun(run) == SizeBasis::kLayouts) {
     run.options.search = SearchExtent::kBounded;
     SEXTANT_ASSIGN_OR_RETURN(SearchOutcome outcome, SearchLayouts(run, {}, std::move(found), work));
-    layout_count = LayoutCountOf(outcome);
+    layout_count = ProgressOf(outcome).searched;
     if (outcome.best.empty() && !outcome.smallest.has_value()) return out;
     SEXTANT_ASSIGN_OR_RETURN(out, PlanBest(run, std::move(outcome), work));
     return out;
@@ -60,6 +54,7 @@ void CompareWithLimits(const EconomicsSpec& economics, const Plan& plan, SizedRu
   }
   out.elapsed = estimate->elapsed;
   out.cost = estimate->cost;
+  out.energy = estimate->energy;
   compare(estimate->elapsed.value(), economics.seconds_to_deadline, SizeLimit::kDeadline);
   if (estimate->cost.has_value()) {
     compare(estimate->cost->value(), economics.budget_usd, SizeLimit::kBudget);

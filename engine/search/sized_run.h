@@ -34,7 +34,8 @@ struct SizedRun {
   SizeLimit misses = SizeLimit::kNone;
   // From the run's start to its end, and its price. Absent where it does not fit.
   absl::optional<Seconds> elapsed = {};
-  absl::optional<Dollars> cost = {};  // also absent without a price
+  absl::optional<Dollars> cost = {};   // also absent without a price
+  absl::optional<Joules> energy = {};  // also absent without a power
   // The largest of its time and cost over their limits; where it does not fit, of its memory.
   double excess = 0;
   int64_t layout_count = 0;                            // layouts whose memory was computed

@@ -14,9 +14,8 @@
 namespace sextant {
 namespace {
 
-constexpr double kHidden = 0.4;
 // The operations of a usual layer; more are allocated as they come.
-constexpr size_t kOperations = 64;
+constexpr size_t kOperations = 128;
 
 // The tensors of one kind of layer, which are adjacent.
 TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part) {
@@ -34,7 +33,7 @@ TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part)
 }  // namespace
 
 PassWork FusedAccumulation(const Accumulation& of) {
-  const double elements = of.elements * (1 - kHidden * of.work_share);
+  const double elements = of.elements * (1 - of.overlap * of.work_share);
   return {.read_bytes = elements * of.kept,
           .written_bytes = elements * std::max(of.kept - of.computed, 0.0)};
 }
@@ -104,10 +103,14 @@ void ModelOperations::ForEach(const WorkPart& part, Visitor visit) {
   TracePart(part);
   PassWork work;
   const bool sends_tokens = job_.layout.expert_parallel_size > 1;
+  // Captured graphs can't add them expert by expert: the host doesn't know their rows.
+  const bool adds_bias = job_.buffers.transformer_engine && !in_.captured_graphs;
   for (const TraceOp& op : traced_.ops) {
     if (op.frozen_elements > 0 && part.layer_kind >= 0) VisitDequantisation(op, visit);
     VisitTimed(op, pricer_.PassRatioOf(op, sends_tokens), visit);
-    VisitExpertBias(part, op, visit);
+    if (adds_bias && std::holds_alternative<GroupedMatmulWork>(op.work)) {
+      VisitExpertBias(part, op, visit);
+    }
     if (op.gradient_elements == 0) continue;
     const PassWork added = AccumulationOf(op);
     work.read_bytes += added.read_bytes;
@@ -154,9 +157,7 @@ void ModelOperations::VisitDequantisation(const TraceOp& product, Visitor visit)
              1, visit);
 }
 
-// Captured graphs can't add them expert by expert: the host doesn't know their rows.
 void ModelOperations::VisitExpertBias(const WorkPart& part, const TraceOp& op, Visitor visit) {
-  if (!job_.buffers.transformer_engine || in_.captured_graphs) return;
   const auto bias = ExpertBias(op, in_.spec, part.layer_kind, compute_bytes());
   if (bias.has_value()) VisitTimed(*bias, pricer_.ratios().memory_pass, visit);
 }
@@ -190,7 +191,8 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
   const auto group = op.module == "experts" ? ShardGroup::kExpert : ShardGroup::kDense;
   if (DividesParameters(sharding) && ranks.of(group) > 1) return {};
   if (buffers.fused_weight_gradient) {
-    return FusedAccumulation({op.gradient_elements, c, g, pricer_.WorkShareOf(op)});
+    return FusedAccumulation(
+        {op.gradient_elements, c, g, pricer_.WorkShareOf(op), pricer_.ratios().gradient_overlap});
   }
   const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
   const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
@@ -213,14 +215,19 @@ void ModelOperations::ForEachOfStep(const StageWeights& weights, Visitor visit) 
   if (way != GradientOffload::kAtStep) return;
   VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
   // In host memory, the host does it: offload_time.h.
-  if (!offloaded) VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit);
+  if (!offloaded) {
+    VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit,
+                  pricer_.ratios().optimizer);
+  }
   if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
     VisitStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()}, visit);
   }
 }
 
-void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit) {
-  VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, 1, visit);
+void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit,
+                                    double ratio) {
+  VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, ratio,
+             visit);
 }
 
 }  // namespace sextant

@@ -34,15 +34,14 @@ struct TimedOperation {
 
 // Bytes that a product's epilogue moves to add `elements` gradients of `computed` bytes to `kept`
 // ones, beyond those it would write, without those that its arithmetic hides:
-//   (1 - 0.4 work_share) (2 kept - computed)
-// Source: 204 published weight gradients that add into fp32 take as much longer than the products
-// of their forward pass and input gradient as 0.49 (A100) and 0.66 (B200) of those bytes, in the
-// median (docs/step_time.md); what is bound by memory hides nothing.
+//   (1 - overlap work_share) (2 kept - computed)
+// What is bound by memory hides nothing. Source: StackConstant::kGradientAdditionOverlap.
 struct Accumulation {
   double elements = 0;
   double computed = 0;
   double kept = 0;
   double work_share = 0;  // OperationPricer::WorkShareOf() of the product
+  double overlap = 0;     // share of the bytes that a product bound by arithmetic hides
 };
 PassWork FusedAccumulation(const Accumulation& of);
 
@@ -52,6 +51,7 @@ struct ComputeInput {
   PricedTypes types = {};
   bool fused_projections = true;
   bool captured_graphs = false;
+  double launch_seconds = 8e-6;  // StackConstant::kKernelLaunchSeconds
 };
 
 // A part of a model that a stage runs as a whole.
@@ -94,7 +94,8 @@ class ModelOperations {
   double compute_bytes() const;
   double gradient_bytes() const;
   PassWork AccumulationOf(const TraceOp& op) const;
-  void VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit);
+  // `ratio`: of the time.
+  void VisitStepPass(absl::string_view name, const PassWork& work, Visitor visit, double ratio = 1);
 
   const ComputeInput& in_;
   const MemoryJob& job_;

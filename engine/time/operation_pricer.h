@@ -49,6 +49,12 @@ struct KernelRatios {
   double narrow_product = 1;
   double expert = 1;
   double narrow_expert = 1;
+  double optimizer = 1;           // of its step
+  double gradient_overlap = 0.4;  // Accumulation::overlap
+  // Of products and batches of them that MatmulPredictor::SlowdownOf() is about, in place of what
+  // it states.
+  absl::optional<double> misaligned_product = {};
+  absl::optional<double> misaligned_head = {};
   // Time of products in a long run over a burst's, in place of the device's.
   absl::optional<double> sustained = {};
   absl::optional<double> narrow_sustained = {};
@@ -100,8 +106,11 @@ class OperationPricer {
   const KernelRatios& ratios() const { return ratios_; }
 
   // Sources of times, and the index of `op`'s.
-  absl::Span<const KernelSource> sources() const { return sources_; }
+  std::vector<KernelSource> sources() const;
   size_t SourceOf(const TraceOp& op) const;
+  bool IsOfDatasheet(size_t source) const {
+    return sources_[source]->source == RateSource::kDatasheet;
+  }
 
  private:
   // Products in one type.
@@ -116,6 +125,7 @@ class OperationPricer {
                                                              MatmulType type);
   const Products& Of(const TraceOp& op) const { return op.narrow ? narrow_ : compute_; }
   KernelTime MatmulTime(const TraceOp& op, const MatmulWork& work) const;
+  void Realign(const MatmulBatch& product, const MatmulPredictor& matmuls, KernelTime& time) const;
   KernelTime GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const;
   KernelTime AttentionTime(const TraceOp& op, const AttentionWork& work) const;
   KernelTime PassTime(const PassWork& work) const;
@@ -126,7 +136,9 @@ class OperationPricer {
   const StreamPredictor* streams_ = nullptr;
   Derating attention_derating_ = {};
   KernelRatios ratios_ = {};
-  std::vector<KernelSource> sources_;
+  PlacedDevice device_;
+  // Attention's last: heads of one size and latent ones, forward and backward.
+  std::array<const KernelSource*, 9> sources_ = {};
 };
 
 }  // namespace sextant

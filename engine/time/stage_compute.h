@@ -14,8 +14,9 @@ namespace sextant {
 
 // The work of the host that starts a stage's kernels one by one.
 struct HostWork {
-  int64_t launches = 0;          // of one micro-batch; 0 with captured graphs
-  SecondsInterval seconds = {};  // launches x HostCosts
+  int64_t launches = 0;  // of one micro-batch; 0 with captured graphs
+  SecondsInterval seconds =
+      {};  // launches x ComputeInput::launch_seconds, from a quarter of it to three times
   // True where the host takes longer than the device: the queue of started kernels runs empty, and
   // a micro-batch takes the host's time.
   bool bound = false;
@@ -33,16 +34,6 @@ struct StageCompute {
   SecondsInterval step = {};  // of step_operations
   HostWork host = {};
   double flops = 0;  // of a micro-batch's products on one GPU, recomputation included
-};
-
-// Time of the host to start one kernel of an eager framework: Python, dispatch, autograd, driver.
-// 2 us of an addition without and 7 us of a multiplication with autograd (pytorch/pytorch issue
-// 41383), 8 us of an addition on an A100's host (flagos-ai/Torch-FL pull request 27); modules
-// around kernels take more.
-struct HostCosts {
-  static constexpr double kLaunchSeconds = 8e-6;
-  static constexpr double kLowLaunchSeconds = 2e-6;
-  static constexpr double kHighLaunchSeconds = 25e-6;
 };
 
 // The compute of one stage of `in`, whose operations are `operations`.

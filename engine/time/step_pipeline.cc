@@ -1,8 +1,10 @@
 #include "engine/time/step_pipeline.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "engine/time/pipeline_formula.h"
 #include "engine/time/pipeline_time.h"
@@ -37,6 +39,9 @@ ChunkTime ChunkOf(const StageSeconds& stage, size_t chunk, bool ends_last, doubl
 std::vector<ChunkTime> ChunksOf(const StepInput& in, absl::Span<const StageSeconds> seconds) {
   const auto count = static_cast<size_t>(in.job.layout.virtual_stage_count);
   std::vector<ChunkTime> out;
+  const StageTime& end = in.stages.back();
+  out.reserve(static_cast<size_t>(end.first_stage + end.stage_count) *
+              (count + (HasTwoEnds(in) ? 1 : 0)));
   for (size_t kind = 0; kind < seconds.size(); ++kind) {
     for (int64_t i = 1; i <= in.stages[kind].stage_count; ++i) {
       const bool last = kind + 1 == seconds.size() && i == in.stages[kind].stage_count;
@@ -73,10 +78,8 @@ absl::optional<EvenPipeline> AsEven(const StepInput& in, absl::Span<const StageS
                       .last = stages > 1 ? pair(seconds.back().outside, 1) : PassPair()};
 }
 
-}  // namespace
-
-StepPipelineSeconds PipelineOf(const StepInput& in, absl::Span<const StageSeconds> seconds,
-                               double send) {
+StepPipelineSeconds InOrder(const StepInput& in, absl::Span<const StageSeconds> seconds,
+                            double send) {
   if (const absl::optional<EvenPipeline> even = AsEven(in, seconds); even.has_value()) {
     const absl::optional<double> total = EvenPipelineSeconds(*even, send);
     if (total.has_value()) return {*total, *total - EvenPipelineSeconds(*even, 0).value_or(0)};
@@ -88,6 +91,38 @@ StepPipelineSeconds PipelineOf(const StepInput& in, absl::Span<const StageSecond
                                             .send = Seconds(send)});
   const bool waits = OptimizerWaits(in.job.pipeline.schedule);
   return {(waits ? time.total : time.longest_stage).value(), time.sends.value()};
+}
+
+// From the last stage's last backward pass to the first stage's: a chunk of each stage between.
+double EndOf(const StepInput& in, absl::Span<const StageSeconds> seconds, double send) {
+  const auto chunks = static_cast<double>(in.job.layout.virtual_stage_count);
+  double out = seconds.front().outside.backward();
+  for (size_t i = 0; i + 1 < seconds.size(); ++i) {
+    const double backward = seconds[i].layers.backward() / chunks + send;
+    out += static_cast<double>(in.stages[i].stage_count) * backward;
+  }
+  return out;
+}
+
+}  // namespace
+
+// While the other stages end, the last one computes the head's weight gradients that it put off.
+// Source: NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py,
+// finish_embedding_wgrad_compute().
+StepPipelineSeconds PipelineOf(const StepInput& in, absl::Span<const StageSeconds> seconds,
+                               double send) {
+  const PipelineSpec& pipeline = in.job.pipeline;
+  if (pipeline.deferred_head_gradients == 0 || seconds.size() < 2) {
+    return InOrder(in, seconds, send);
+  }
+  const auto count = static_cast<double>(pipeline.micro_batch_count);
+  const double deferred = std::min(static_cast<double>(pipeline.deferred_head_gradients), count);
+  absl::InlinedVector<StageSeconds, 4> each(seconds.begin(), seconds.end());
+  const double head = each.back().head_gradient;
+  each.back().outside.weight_gradient -= head * deferred / count;
+  StepPipelineSeconds out = InOrder(in, each, send);
+  out.total += std::max(0.0, deferred * head - EndOf(in, each, send));
+  return out;
 }
 
 size_t OppositeOf(const StepInput& in, size_t kind) {

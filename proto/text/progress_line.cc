@@ -25,11 +25,17 @@ std::string Bar(double share) {
 }  // namespace
 
 std::string ProgressLine(const v1::ProbeProgress& progress, int columns) {
-  const double share = Share(progress.fraction());
+  return ProgressLine(
+      progress.fraction(),
+      absl::StrCat(progress.phase(), progress.figure().empty() ? "" : "  ", progress.figure()),
+      columns);
+}
+
+std::string ProgressLine(double fraction, absl::string_view words, int columns) {
+  const double share = Share(fraction);
   const std::string line =
       absl::StrCat(columns >= kMinColumnsForBar ? Bar(share) : "",
-                   absl::StrFormat("%3d %%  ", static_cast<int>(100 * share)), progress.phase(),
-                   progress.figure().empty() ? "" : "  ", progress.figure());
+                   absl::StrFormat("%3d %%  ", static_cast<int>(100 * share)), words);
   const std::string printable = Printable(OneLine(line));
   // The last column stays free: some terminals wrap on writing it.
   return printable.substr(0, PrefixBytes(printable, static_cast<size_t>(std::max(columns - 1, 0))));

@@ -1,6 +1,16 @@
 #include "server/call/call.h"
 
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/reason.h"
 #include "server/call/log.h"
 #include "server/call/status.h"
@@ -15,6 +25,32 @@ std::string CallersTraceId(const grpc::CallbackServerContext& context) {
   return TraceIdOf(absl::string_view(it->second.data(), it->second.size()));
 }
 
+Caller CallerOf(const grpc::CallbackServerContext& context, absl::string_view peer) {
+  Caller out;
+  out.is_by_unix_socket = absl::StartsWith(peer, "unix:");
+  out.is_on_this_host = out.is_by_unix_socket || absl::StartsWith(peer, "ipv4:127.") ||
+                        absl::StartsWith(peer, "ipv6:%5B::1%5D");
+  const auto identity = context.auth_context();
+  for (const char* property : {GRPC_X509_CN_PROPERTY_NAME, GRPC_PEER_URI_PROPERTY_NAME}) {
+    const auto names = identity->FindPropertyValues(property);
+    if (!names.empty()) out.certificate_name.assign(names[0].data(), names[0].size());
+  }
+  const auto& metadata = context.client_metadata();
+  if (const auto sent = metadata.find("authorization"); sent != metadata.end()) {
+    out.authorization = absl::string_view(sent->second.data(), sent->second.size());
+  }
+  return out;
+}
+
+// Gives memory that large requests took back to the system, at most once a second: the allocator
+// keeps what was freed below what is still in use.
+void ReturnMemory() {
+  static std::atomic<int64_t> next_second{0};
+  const int64_t now = absl::ToUnixSeconds(absl::Now());
+  int64_t due = next_second;
+  if (now >= due && next_second.compare_exchange_strong(due, now + 1)) malloc_trim(0);
+}
+
 }  // namespace
 
 Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes)
@@ -23,6 +59,12 @@ Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t re
   record_.peer = context.peer();
   record_.trace_id = CallersTraceId(context);
   record_.request_bytes = request_bytes;
+  if (method.under_way != nullptr) admission_ = method.under_way->Begin();
+  if (method.access == nullptr || !admission_.ok()) return;
+  absl::StatusOr<std::string> name =
+      method.access->Admit(method.name, CallerOf(context, record_.peer), absl::Now());
+  admission_ = name.status();
+  if (name.ok()) record_.caller = *std::move(name);
 }
 
 grpc::Status Call::Count(const absl::Status& status) {
@@ -33,6 +75,7 @@ grpc::Status Call::Count(const absl::Status& status) {
   record_.code = CodeName(wire.error_code());
   if (!status.ok()) record_.reason = ReasonOf(status);
   method_.metrics.Record(wire.error_code(), record_.duration_seconds);
+  if (method_.under_way != nullptr) method_.under_way->End();
   return wire;
 }
 
@@ -57,9 +100,21 @@ absl::Status AnswerTooLarge(size_t bytes) {
 UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response)
     : call_(method, *context, request->Length()),
+      large_calls_(method.large_calls),
+      context_(context),
       request_(request),
       response_(response),
       reactor_(context->DefaultReactor()) {}
+
+void UnaryCall::WhenReadable(std::function<void()> then) {
+  if (large_calls_ == nullptr || !is_large()) return then();
+  PostCall(context_, *large_calls_,
+           [call = *this, then = std::move(then)](const absl::Status& ready) mutable {
+             if (!ready.ok()) return call.Finish(ready);
+             then();
+             ReturnMemory();
+           });
+}
 
 void UnaryCall::Finish(const absl::Status& status) {
   const grpc::Status wire = call_.Count(status);

@@ -12,31 +12,57 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "engine/base/version.h"
+#include "server/call/calls_under_way.h"
+#include "server/call/element_count.h"
 #include "server/call/log.h"
+#include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"
+#include "server/security/access.h"
 
 namespace sextant::server {
 
+// What holds for all calls of a server.
+struct CallRules {
+  CallLogLevel log_level = CallLogLevel::kNone;
+  const Access* access = nullptr;      // null: everyone may call everything
+  WorkerPool* large_calls = nullptr;   // decodes large requests; null: gRPC's threads do
+  CallsUnderWay* under_way = nullptr;  // null: nobody waits for the calls to end
+};
+
 // One RPC's name and series; lives as long as its service.
 struct Method {
-  Method(const std::string& full_name, Metrics& all_metrics, CallLogLevel level)
-      : name(full_name), metrics(all_metrics.ForMethod(full_name)), log_level(level) {}
+  Method(const std::string& full_name, Metrics& all_metrics, const CallRules& call_rules)
+      : name(full_name),
+        metrics(all_metrics.ForMethod(full_name)),
+        log_level(call_rules.log_level),
+        large_calls(call_rules.large_calls),
+        under_way(call_rules.under_way),
+        access(call_rules.access != nullptr && call_rules.access->Concerns(full_name)
+                   ? call_rules.access
+                   : nullptr) {}
 
   const std::string name;  // "sextant.v1.PlanningService/PlanRun"
   CallMetrics metrics;
   const CallLogLevel log_level;
+  WorkerPool* const large_calls;
+  CallsUnderWay* const under_way;
+  const Access* const access;  // null: every caller may make the call
 };
 
 // One call under way; made when its handler starts.
 class Call {
  public:
   Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes);
+
+  // Whether it may be made: now, and by its caller.
+  const absl::Status& admission() const { return admission_; }
 
   // Counts the call as ended with `status`, which is returned as it goes on the wire. Once.
   grpc::Status Count(const absl::Status& status);
@@ -47,6 +73,7 @@ class Call {
  private:
   Method& method_;
   std::chrono::steady_clock::time_point start_;
+  absl::Status admission_;
   CallRecord record_;
 };
 
@@ -67,16 +94,28 @@ class UnaryCall {
   UnaryCall(Method& method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
             grpc::ByteBuffer* response);
 
+  // Calls `then` once, where decoding the request and what follows may run: here, or for a large
+  // one on a worker. Where there is none, or the call has ended meanwhile, finishes the call.
+  void WhenReadable(std::function<void()> then);
+
+  bool is_large() const { return request_->Length() > kMaxBytesInline; }
+
   // Counts the call, logs it, and answers the caller with `status`. `context`, the buffers and
   // the method may be gone when this returns.
   void Finish(const absl::Status& status);
 
+  const absl::Status& admission() const { return call_.admission(); }
   const grpc::ByteBuffer& request() const { return *request_; }
   grpc::ByteBuffer* response() const { return response_; }
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  private:
+  // Takes about a millisecond to decode.
+  static constexpr size_t kMaxBytesInline = 65'536;
+
   Call call_;
+  WorkerPool* large_calls_;
+  grpc::CallbackServerContext* context_;
   const grpc::ByteBuffer* request_;
   grpc::ByteBuffer* response_;
   grpc::ServerUnaryReactor* reactor_;
@@ -85,6 +124,11 @@ class UnaryCall {
 // Reads `bytes`, sharing them, into `message`.
 template <typename Message>
 absl::Status Decode(const grpc::ByteBuffer& bytes, Message* message) {
+  if (bytes.Length() > kUncountedBytes) {
+    if (absl::Status counted = CheckElements(bytes, *Message::descriptor()); !counted.ok()) {
+      return counted;
+    }
+  }
   grpc::ByteBuffer in(bytes);  // decoding empties it
   return grpc::SerializationTraits<Message>::Deserialize(&in, message).ok()
              ? absl::OkStatus()
@@ -119,17 +163,18 @@ absl::Status EncodeAnswer(Response* response, grpc::ByteBuffer* out) {
 template <typename Request, typename Response, typename Wait, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) {
   grpc::ServerUnaryReactor* reactor = call.reactor();
-  auto request = std::make_shared<Request>();
-  if (const absl::Status decoded = Decode(call.request(), request.get()); !decoded.ok()) {
-    call.Finish(decoded);
-    return reactor;
-  }
-  wait(*request, [call, request, answer](const absl::Status& ready) mutable {
-    Response response;
-    absl::Status status = ready;
-    if (status.ok()) status = answer(*request, &response);
-    if (status.ok()) status = EncodeAnswer(&response, call.response());
-    call.Finish(status);
+  call.WhenReadable([call, wait, answer]() mutable {
+    auto request = std::make_shared<Request>();
+    absl::Status readable = call.admission();
+    if (readable.ok()) readable = Decode(call.request(), request.get());
+    if (!readable.ok()) return call.Finish(readable);
+    wait(*request, [call, request, answer](const absl::Status& ready) mutable {
+      Response response;
+      absl::Status status = ready;
+      if (status.ok()) status = answer(*request, &response);
+      if (status.ok()) status = EncodeAnswer(&response, call.response());
+      call.Finish(status);
+    });
   });
   return reactor;
 }
@@ -140,6 +185,18 @@ grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) 
 template <typename Request, typename Response, typename IsQuick, typename Wait, typename Answer>
 grpc::ServerUnaryReactor* AnswerInlineOrAfter(UnaryCall call, IsQuick is_quick, Wait wait,
                                               Answer answer) {
+  if (call.is_large()) {
+    return AnswerAfter<Request, Response>(
+        std::move(call),
+        [is_quick, wait](const Request& request, auto then) {
+          if (is_quick(request)) {
+            then(absl::OkStatus());
+          } else {
+            wait(request, std::move(then));
+          }
+        },
+        std::move(answer));
+  }
   alignas(std::max_align_t) char block[8192];  // a plan's messages fit: no growing blocks
   google::protobuf::ArenaOptions options;
   options.initial_block = block;
@@ -148,7 +205,8 @@ grpc::ServerUnaryReactor* AnswerInlineOrAfter(UnaryCall call, IsQuick is_quick, 
   auto* request = google::protobuf::Arena::CreateMessage<Request>(&arena);
   auto* response = google::protobuf::Arena::CreateMessage<Response>(&arena);
 
-  absl::Status status = Decode(call.request(), request);
+  absl::Status status = call.admission();
+  if (status.ok()) status = Decode(call.request(), request);
   if (status.ok() && !is_quick(*request)) {
     return AnswerAfter<Request, Response>(std::move(call), std::move(wait), std::move(answer));
   }

@@ -80,6 +80,7 @@ std::string CallLogLine(const CallRecord& record) {
   line["time"] = TimeText(record.time);
   line["method"] = std::string(record.method);
   line["peer"] = record.peer;
+  if (!record.caller.empty()) line["caller"] = record.caller;
   line["code"] = std::string(record.code);
   if (!record.reason.empty()) line["reason"] = record.reason;
   line["duration_seconds"] = record.duration_seconds;

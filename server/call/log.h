@@ -18,6 +18,7 @@ struct CallRecord {
   std::chrono::system_clock::time_point time;  // when the answer was ready
   absl::string_view method;                    // "sextant.v1.PlanningService/PlanRun"
   std::string peer;                            // as gRPC spells it: "ipv4:127.0.0.1:33056"
+  std::string caller;                          // its name; empty where none is demanded
   absl::string_view code;                      // "OK", "INVALID_ARGUMENT", ...
   std::string reason;                          // ErrorInfo's; empty where the call went well
   double duration_seconds = 0;

@@ -1,5 +1,8 @@
 #include "server/call/worker_pool.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +34,11 @@ absl::Status Busy() {
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : max_waiting_(options.max_waiting) {
   for (int i = 0; i < ThreadCount(options.threads); ++i) {
-    threads_.emplace_back([this] { Work(); });
+    threads_.emplace_back([this, niceness = options.niceness] {
+      // Of this thread alone, on Linux. A failure costs order, no answer.
+      if (niceness != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
+      Work();
+    });
   }
 }
 
@@ -44,28 +51,48 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::Post(std::function<void(const absl::Status&)> task) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (tasks_.size() < max_waiting_) {
-      tasks_.push_back(std::move(task));
-      task = nullptr;
-    }
+WorkerPool::Task WorkerPool::Add(const std::string& caller, Task task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto line = std::find_if(lines_.begin(), lines_.end(),
+                                 [&caller](const Line& each) { return each.caller == caller; });
+  const size_t own = line == lines_.end() ? 0 : line->tasks.size();
+  Task refused;
+  if (waiting_ >= max_waiting_) {
+    const auto longest = std::max_element(
+        lines_.begin(), lines_.end(),
+        [](const Line& a, const Line& b) { return a.tasks.size() < b.tasks.size(); });
+    if (longest == lines_.end() || longest->tasks.size() <= own + 1) return task;
+    refused = std::move(longest->tasks.back());  // its line keeps one and more
+    longest->tasks.pop_back();
+    --waiting_;
   }
-  if (task != nullptr) {
-    task(Busy());
+  ++waiting_;
+  if (line == lines_.end()) {
+    lines_.push_back({.caller = caller, .tasks = {}});
+    lines_.back().tasks.push_back(std::move(task));
   } else {
-    changed_.notify_one();
+    line->tasks.push_back(std::move(task));
   }
+  return refused;
+}
+
+void WorkerPool::Post(const std::string& caller, Task task) {
+  const Task refused = Add(caller, std::move(task));
+  changed_.notify_one();
+  if (refused != nullptr) refused(Busy());
 }
 
 void WorkerPool::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ended_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
-    const auto task = std::move(tasks_.front());
-    tasks_.pop_front();
+    changed_.wait(lock, [this] { return ended_ || !lines_.empty(); });
+    if (lines_.empty()) return;
+    Line line = std::move(lines_.front());
+    lines_.pop_front();
+    const Task task = std::move(line.tasks.front());
+    line.tasks.pop_front();
+    --waiting_;
+    if (!line.tasks.empty()) lines_.push_back(std::move(line));
     lock.unlock();
     task(absl::OkStatus());
     lock.lock();
@@ -74,9 +101,11 @@ void WorkerPool::Work() {
 
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
-  workers.Post([context, then = std::move(then)](const absl::Status& ready) {
-    then(ready.ok() ? EndOf(*context) : ready);
-  });
+  const std::string peer = context->peer();  // "ipv4:192.0.2.7:40312", "unix:..."
+  workers.Post(peer.substr(0, peer.rfind(':')),
+               [context, then = std::move(then)](const absl::Status& ready) {
+                 then(ready.ok() ? EndOf(*context) : ready);
+               });
 }
 
 }  // namespace sextant::server

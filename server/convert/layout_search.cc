@@ -21,8 +21,9 @@ v1::PipelineSchedule ScheduleTo(PipelineSchedule schedule) {
 
 class Options {
  public:
-  Options(const SearchOutcome& outcome, const v1::PlanRunRequest& request)
-      : outcome_(outcome), request_(request) {
+  // `fastest`: of all that were found; null where none may fit.
+  Options(int64_t layer_count, const LayoutOption* fastest, const v1::PlanRunRequest& request)
+      : layer_count_(layer_count), fastest_(fastest), request_(request) {
     run_.layout.emplace();
     run_.layout->given = GivenSizesOf(request.layout());
   }
@@ -32,15 +33,15 @@ class Options {
     IntervalTo(option.step, out->mutable_step_seconds());
     IntervalTo(option.process, out->mutable_peak_bytes());
     out->set_fit_chance(option.fit_chance);
-    if (outcome_.best.empty()) return;
-    const double fastest = outcome_.best.front().step.expected.value();
+    if (fastest_ == nullptr) return;
+    const double fastest = fastest_->step.expected.value();
     out->set_tie(option.step.expected.value() <= (1 + kTieRatio) * fastest);
   }
 
  private:
   void LayoutTo(const LayoutChoice& choice, v1::LayoutOption* out) {
     run_.training.recompute = RecomputePolicy::kNone;
-    ApplyTo(choice, outcome_.layer_count, run_);
+    ApplyTo(choice, layer_count_, run_);
     v1::RunLayout& layout = *out->mutable_layout();
     layout = request_.layout();
     SizesTo(run_.layout->parallel, *layout.mutable_parallel());
@@ -55,6 +56,10 @@ class Options {
     if (choice.stays_gathered) layout.mutable_sharding()->set_reshard_after_forward(false);
     if (choice.offload != Offload::kNone) layout.mutable_sharding()->set_offload_optimizer(true);
     if (choice.offload == Offload::kAll) layout.mutable_sharding()->set_offload_parameters(true);
+    if (choice.kernels.is_chosen) {
+      layout.mutable_kernels()->set_attention(AttentionKernelTo(choice.kernels.attention));
+      layout.mutable_kernels()->set_loss(LossKindTo(choice.kernels.loss));
+    }
     RecomputeTo(choice.recompute, out);
   }
 
@@ -87,7 +92,8 @@ class Options {
                                            sizes.layers_per_chunk.end());
   }
 
-  const SearchOutcome& outcome_;
+  const int64_t layer_count_;
+  const LayoutOption* const fastest_;
   const v1::PlanRunRequest& request_;
   RunSpec run_;
 };
@@ -97,9 +103,9 @@ class Options {
 void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& request, bool full,
                     v1::LayoutSearchResult* out) {
   const SearchOutcome& outcome = searched.outcome;
-  Options options(outcome, request);
-  options.To(outcome.best.empty() ? *outcome.smallest : outcome.best.front(),
-             out->mutable_chosen());
+  const LayoutOption* const fastest = outcome.best.empty() ? nullptr : &outcome.best.front();
+  Options options(outcome.layer_count, fastest, request);
+  options.To(fastest != nullptr ? *fastest : *outcome.smallest, out->mutable_chosen());
   out->set_considered_count(outcome.considered);
   out->set_evaluated_count(outcome.evaluated);
   out->set_exhaustive(outcome.exhaustive);
@@ -124,6 +130,14 @@ void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& requ
     sensitivity->set_slowness(each.slowness);
     sensitivity->set_alternative(static_cast<int32_t>(each.other) - 1);
   }
+}
+
+void SearchProgressTo(const SearchProgress& progress, const v1::PlanRunRequest& request,
+                      v1::SearchProgress* out) {
+  out->set_searched_count(progress.searched);
+  out->set_layout_count(progress.to_search);
+  if (!progress.best.has_value()) return;
+  Options(progress.layer_count, &*progress.best, request).To(*progress.best, out->mutable_best());
 }
 
 }  // namespace sextant::server

@@ -13,6 +13,10 @@ namespace sextant::server {
 void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& request, bool full,
                     v1::LayoutSearchResult* out);
 
+// Fills `out`, which is empty.
+void SearchProgressTo(const SearchProgress& progress, const v1::PlanRunRequest& request,
+                      v1::SearchProgress* out);
+
 }  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_LAYOUT_SEARCH_H_

@@ -138,6 +138,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
   out.require_activations = m.require_activations();
   out.tensor_across_nodes = m.tensor_across_nodes();
+  out.search_kernels = m.search_kernels();
   if (!v1::LayoutSearch_IsValid(m.search())) {
     violations.Add("options.search", UnknownEnumNumber(m.search()));
   } else if (m.search() == v1::LAYOUT_SEARCH_BOUNDED) {
@@ -211,7 +212,8 @@ GivenSizes GivenSizesOf(const v1::RunLayout& m) {
           .layers_per_chunk = sizes.layers_per_chunk_size() > 0,
           .expert = sizes.has_expert_parallel_size(),
           .expert_tensor = sizes.has_expert_tensor_parallel_size(),
-          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED};
+          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED,
+          .attention = m.kernels().attention() != v1::KernelChoices::ATTENTION_UNSPECIFIED};
 }
 
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
@@ -231,6 +233,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   out.software = SoftwareFrom(m.software());
   out.interleaving_given = m.parallel().has_virtual_stage_count();
+  out.deferred_head_gradients = m.deferred_head_gradients();
   out.given = GivenSizesOf(m);
   out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
   for (const v1::BatchPhase& phase : m.batch_ramp()) {

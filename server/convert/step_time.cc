@@ -47,9 +47,18 @@ constexpr NumberField kNumbers[] = {
      &Wire::pipeline_exchange_exposure},
     {Constant::kExpertExchangeExposure, &Wire::has_expert_exchange_exposure,
      &Wire::expert_exchange_exposure},
+    {Constant::kGradientAdditionOverlap, &Wire::has_gradient_addition_overlap,
+     &Wire::gradient_addition_overlap},
+    {Constant::kMisalignedProductTimeRatio, &Wire::has_misaligned_product_time_ratio,
+     &Wire::misaligned_product_time_ratio},
+    {Constant::kMisalignedHeadTimeRatio, &Wire::has_misaligned_head_time_ratio,
+     &Wire::misaligned_head_time_ratio},
+    {Constant::kOptimizerTimeRatio, &Wire::has_optimizer_time_ratio, &Wire::optimizer_time_ratio},
+    {Constant::kKernelLaunchSeconds, &Wire::has_kernel_launch_seconds,
+     &Wire::kernel_launch_seconds},
 };
-// All but one_copy_per_node.
-static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) + 1 == kStackConstantCount);
+// All but one_copy_per_node and all_reduces_gradients.
+static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) + 2 == kStackConstantCount);
 
 void AssumptionsTo(const SoftwareConstants& software, SourceNumbers& sources, v1::StepTime* out) {
   for (size_t i = 0; i < kStackConstantCount; ++i) {
@@ -92,6 +101,9 @@ SoftwareSpec SoftwareFrom(const v1::SoftwareStack& m) {
     if ((m.*field.has)()) out.of(field.constant) = (m.*field.get)();
   }
   if (m.has_one_copy_per_node()) out.of(Constant::kOneCopyPerNode) = m.one_copy_per_node();
+  if (m.has_all_reduces_gradients()) {
+    out.of(Constant::kAllReducesGradients) = m.all_reduces_gradients();
+  }
   return out;
 }
 

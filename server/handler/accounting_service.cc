@@ -203,16 +203,14 @@ absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResp
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
     : options_(std::move(options)),
-      list_data_types_("sextant.v1.AccountingService/ListDataTypes", metrics, options_.log_level),
-      describe_data_type_("sextant.v1.AccountingService/DescribeDataType", metrics,
-                          options_.log_level),
-      describe_tokens_("sextant.v1.AccountingService/DescribeTokens", metrics, options_.log_level),
-      analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.log_level),
-      analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics,
-                         options_.log_level),
-      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.log_level),
-      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.log_level),
-      list_models_("sextant.v1.AccountingService/ListModels", metrics, options_.log_level) {}
+      list_data_types_("sextant.v1.AccountingService/ListDataTypes", metrics, options_.calls),
+      describe_data_type_("sextant.v1.AccountingService/DescribeDataType", metrics, options_.calls),
+      describe_tokens_("sextant.v1.AccountingService/DescribeTokens", metrics, options_.calls),
+      analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.calls),
+      analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics, options_.calls),
+      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.calls),
+      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.calls),
+      list_models_("sextant.v1.AccountingService/ListModels", metrics, options_.calls) {}
 
 grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,

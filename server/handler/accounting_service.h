@@ -16,7 +16,7 @@
 namespace sextant::server {
 
 struct AccountingOptions {
-  CallLogLevel log_level = CallLogLevel::kNone;
+  CallRules calls = {};
   // Returns the state of this host's devices; never null. This and `now` are called on many
   // threads.
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;

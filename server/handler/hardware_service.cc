@@ -8,11 +8,11 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "server/call/call.h"
+#include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/link_times_answer.h"
-#include "server/probe/probe_call.h"
 
 namespace sextant::server {
 namespace {
@@ -35,13 +35,13 @@ HardwareService::HardwareService(const Dependencies& d)
       supplied_(d.supplied),
       probe_(d.probe),
       workers_(d.workers),
-      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.log_level),
-      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
-      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
-      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.log_level),
-      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.log_level),
-      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.log_level),
-      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
+      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.calls),
+      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.calls),
+      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.calls),
+      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.calls),
+      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.calls),
+      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.calls),
+      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.calls) {}
 
 void HardwareService::PostOnceListed(grpc::CallbackServerContext* context,
                                      std::function<void(const absl::Status&)> then) {
@@ -126,13 +126,18 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto* call = new ProbeCall(run_probe_, context, request->Length());
   ProbeJob job;
-  job.cancellation = call->cancellation();
-  job.send = [call](const v1::RunProbeResponse& response) { call->Send(response); };
+  job.cancellation = std::make_shared<Cancellation>();
+  auto* call = new StreamCall(run_probe_, context, request->Length(),
+                              [cancellation = job.cancellation] { cancellation->Cancel(); });
+  job.send = [call](const v1::RunProbeResponse& response) {
+    call->Send(response, response.has_progress()).IgnoreError();
+  };
   job.end = [call](const absl::Status& status) { call->End(status); };
-  if (const absl::Status decoded = Decode(*request, &job.request); !decoded.ok()) {
-    call->End(decoded);
+  absl::Status readable = call->admission();
+  if (readable.ok()) readable = Decode(*request, &job.request);
+  if (!readable.ok()) {
+    call->End(readable);
   } else {
     probe_.Run(std::move(job));
   }

@@ -26,7 +26,7 @@ class HardwareService final : public RawHardwareService {
  public:
   struct Dependencies {
     Metrics& metrics;
-    CallLogLevel log_level;
+    CallRules calls;
     const CalibrationStore& store;
     SuppliedCalibrations& supplied;
     HostProbe& probe;

@@ -6,7 +6,6 @@
 #include "engine/base/note.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
-#include "engine/search/layout_search.h"
 #include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
@@ -65,7 +64,7 @@ absl::StatusOr<SearchOutcome> Search(PlanQuestion& question, CallWork& work) {
     return out;
   }
   return SearchOnWorkers(question.run, std::move(question.violations), *question.workers,
-                         question.end);
+                         question.end, question.watch);
 }
 
 absl::StatusOr<std::string> AnswerSearch(PlanQuestion question, CallWork& work, Metrics& metrics,

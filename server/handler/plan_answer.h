@@ -11,6 +11,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
+#include "engine/search/layout_search.h"
 #include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"
 #include "sextant/v1/plan.pb.h"
@@ -39,6 +40,7 @@ struct PlanQuestion {
   // all of them; null: it runs here alone.
   WorkerPool* workers = nullptr;
   std::function<absl::Status()> end = {};
+  SearchWatch watch = {};  // of a search by `workers`; null: nobody watches
 };
 
 // Plans a run, with the layout that it asks to search for. Fills `out`, which is empty, and counts

@@ -1,14 +1,18 @@
 #include "server/handler/planning_service.h"
 
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "engine/search/allocate_compute.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/allocate_compute.h"
+#include "server/convert/layout_search.h"
 #include "server/convert/run_spec.h"
 #include "server/handler/batch_plan_answer.h"
 #include "server/handler/plan_answer.h"
@@ -18,9 +22,13 @@
 namespace sextant::server {
 namespace {
 
-// True where state alone is planned, without a search.
+bool Searches(const v1::PlanRunRequest& request) {
+  return !request.has_layout() && request.options().search() > v1::LAYOUT_SEARCH_NONE;
+}
+
+// True where state alone is planned.
 bool IsShort(const v1::PlanRunRequest& request) {
-  return !request.has_layout() && request.options().search() <= v1::LAYOUT_SEARCH_NONE;
+  return !request.has_layout() && !Searches(request);
 }
 
 }  // namespace
@@ -28,16 +36,16 @@ bool IsShort(const v1::PlanRunRequest& request) {
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : metrics_(metrics),
       options_(std::move(options)),
-      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level),
-      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.log_level),
-      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.log_level),
-      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.log_level),
-      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.log_level) {
-}
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.calls),
+      watch_plan_run_("sextant.v1.PlanningService/WatchPlanRun", metrics, options_.calls),
+      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.calls),
+      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.calls),
+      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.calls),
+      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.calls) {}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      const grpc::CallbackServerContext& context,
-                                     v1::PlanRunResponse* response) {
+                                     const SearchWatch& watch, v1::PlanRunResponse* response) {
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   FieldViolations violations;
@@ -48,8 +56,9 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                            AnswerPlan({.request = request,
                                        .run = run,
                                        .violations = std::move(violations),
-                                       .workers = options_.workers,
-                                       .end = end},
+                                       .workers = options_.searches,
+                                       .end = end,
+                                       .watch = watch},
                                       work, metrics_, response->mutable_plan()));
   return absl::OkStatus();
 }
@@ -65,12 +74,47 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
   // milliseconds.
   return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
       UnaryCall(plan_run_, context, request, response), IsShort,
-      [this, context](const v1::PlanRunRequest&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+      [this, context](const v1::PlanRunRequest& in, auto then) {
+        PostCall(context, Searches(in) ? *options_.searches : *options_.workers, std::move(then));
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
-        return Answer(in, *context, out);
+        return Answer(in, *context, nullptr, out);
       });
+}
+
+SearchWatch PlanningService::SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const {
+  constexpr absl::Duration kInterval = absl::Milliseconds(500);
+  return [this, call, &request, sent = options_.now()](const SearchProgress& progress) mutable {
+    const absl::Time now = options_.now();
+    if (now - sent < kInterval) return;
+    sent = now;
+    v1::WatchPlanRunResponse event;
+    SearchProgressTo(progress, request, event.mutable_progress());
+    call->Send(event, true).IgnoreError();  // the answer comes without it, too
+  };
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
+  // Whoever searches asks for the call's end.
+  auto* call = new StreamCall(watch_plan_run_, context, bytes->Length(), [] {});
+  const auto request = std::make_shared<v1::PlanRunRequest>();
+  absl::Status readable = call->admission();
+  if (readable.ok()) readable = Decode(*bytes, request.get());
+  if (!readable.ok()) {
+    call->End(readable);
+    return call;
+  }
+  WorkerPool& workers = Searches(*request) ? *options_.searches : *options_.workers;
+  PostCall(context, workers, [this, context, call, request](absl::Status status) {
+    v1::WatchPlanRunResponse event;
+    v1::PlanRunResponse& answer = *event.mutable_answer();
+    if (status.ok()) status = Answer(*request, *context, SendingTo(call, *request), &answer);
+    answer.set_engine_version(std::string(EngineVersion()));
+    if (status.ok()) status = call->Send(event, false);
+    call->End(status);
+  });
+  return call;
 }
 
 template <typename Request, typename Response>
@@ -80,7 +124,7 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(UnaryCall call,
   return AnswerAfter<Request, Response>(
       std::move(call),
       [this, context](const Request&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+        PostCall(context, *options_.searches, std::move(then));
       },
       [this, context, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();

@@ -8,7 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/call_work.h"
+#include "engine/search/layout_search.h"
 #include "server/call/call.h"
+#include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/device_selector.h"
 #include "server/metrics/metrics.h"
@@ -19,23 +21,25 @@
 namespace sextant::server {
 
 struct PlanningOptions {
-  CallLogLevel log_level = CallLogLevel::kNone;
+  CallRules calls = {};
   // Returns the state of this host's devices; never null. This and `now` are called on many
   // threads.
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
   std::function<absl::Time()> now;
   // Reads the calibrations of requests; outlives the service's calls.
   SuppliedCalibrations* supplied = nullptr;
-  // Answers requests that take long; outlives the service's calls.
+  // Answer single plans, and questions of many layouts or runs; outlive the service's calls.
   WorkerPool* workers = nullptr;
+  WorkerPool* searches = nullptr;
 };
 
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
-    v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
-        v1::PlanningService::WithRawCallbackMethod_SizeCluster<
-            v1::PlanningService::WithRawCallbackMethod_SizeModel<
-                v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
-                    v1::PlanningService::Service>>>>>;
+    v1::PlanningService::WithRawCallbackMethod_WatchPlanRun<
+        v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
+            v1::PlanningService::WithRawCallbackMethod_SizeCluster<
+                v1::PlanningService::WithRawCallbackMethod_SizeModel<
+                    v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
+                        v1::PlanningService::Service>>>>>>;
 
 class PlanningService final : public RawPlanningService {
  public:
@@ -45,6 +49,8 @@ class PlanningService final : public RawPlanningService {
   grpc::ServerUnaryReactor* PlanRun(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchPlanRun(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* BatchPlanRuns(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;
@@ -64,9 +70,12 @@ class PlanningService final : public RawPlanningService {
   using LongAnswer = absl::Status(const Request& request, const DeviceSources& sources,
                                   CallWork& work, Metrics& metrics, Response* out);
 
+  // `watch`: see PlanQuestion.
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
-                      v1::PlanRunResponse* response);
-  // Answers on a thread of the workers, and stops where the call has ended.
+                      const SearchWatch& watch, v1::PlanRunResponse* response);
+  // Sends the progress of the search for `request` to `call`, now and then.
+  SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
+  // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* AnswerOnWorker(UnaryCall call, grpc::CallbackServerContext* context,
                                            LongAnswer<Request, Response>* answer);
@@ -77,6 +86,7 @@ class PlanningService final : public RawPlanningService {
   Metrics& metrics_;
   const PlanningOptions options_;
   Method plan_run_;
+  Method watch_plan_run_;
   Method batch_plan_runs_;
   Method size_cluster_;
   Method size_model_;

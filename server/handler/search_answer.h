@@ -14,12 +14,14 @@ namespace sextant::server {
 
 // Searches the layouts of `run`, here and on those of `workers` that are free; whoever searches
 // asks `end`, which is called on several threads, as CallWork does. Waits for nobody who has not
-// begun: a full pool makes it slower, never stuck. The outcome depends on `run` alone.
+// begun: a full pool makes it slower, never stuck. The outcome depends on `run` alone. `watch`,
+// which may be null, is called on one thread at a time.
 //
 // Errors: SearchLayouts()'s.
 absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolations found,
                                               WorkerPool& workers,
-                                              absl::FunctionRef<absl::Status()> end);
+                                              absl::FunctionRef<absl::Status()> end,
+                                              const SearchWatch& watch);
 
 }  // namespace sextant::server
 

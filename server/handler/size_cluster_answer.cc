@@ -8,11 +8,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/text.h"
 #include "engine/search/size_cluster.h"
+#include "proto/check/field_checker.h"
 #include "server/call/status.h"
 #include "server/convert/sizing.h"
 #include "server/handler/plan_answer.h"
@@ -20,12 +22,17 @@
 namespace sextant::server {
 namespace {
 
+static_assert(static_cast<int>(SizeObjective::kEnergy) + 1 == v1::SIZE_OBJECTIVE_LEAST_ENERGY);
+
 // Checks the list of products, and that the run leaves out what it asks for.
 absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
   FieldViolations violations;
   const v1::ClusterSpec& cluster = request.run().cluster();
   if (cluster.device_count() != 0) {
     violations.Add("run.cluster.device_count", "is what is asked for: leave it out");
+  }
+  if (!v1::SizeObjective_IsValid(request.objective())) {
+    violations.Add("objective", check::UnknownEnumNumber(request.objective()));
   }
   if (request.products_size() > kMaxProducts) {
     violations.Add("products", absl::StrCat("are ", request.products_size(), ": give at most ",
@@ -94,20 +101,29 @@ void ClusterTo(const ClusterSize& size, const v1::PlanRunRequest& run, v1::Sized
     tried->set_device_count(devices);
     tried->set_layout_count(sized.layout_count);
     TriedTo(sized, tried);
+    if (sized.energy.has_value()) tried->set_energy_joules(sized.energy->value());
   }
 }
 
-absl::Status AnswerProduct(const v1::SizeClusterRequest& request, const v1::PlanRunRequest& run,
-                           const DeviceSources& sources, CallWork& work, v1::SizedCluster* out) {
+SizeObjective ObjectiveOf(const v1::SizeClusterRequest& request) {
+  return static_cast<SizeObjective>(
+      std::max<int>(request.objective(), v1::SIZE_OBJECTIVE_FEWEST_DEVICES) - 1);
+}
+
+// Returns the figure by which products are compared; absent where none of the numbers is enough.
+absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterRequest& request,
+                                                     const v1::PlanRunRequest& run,
+                                                     const DeviceSources& sources, CallWork& work,
+                                                     v1::SizedCluster* out) {
   FieldViolations violations;
   const RunSpec spec = SizedRunFrom(
       run, request.has_max_duration() ? &request.max_duration() : nullptr, sources, violations);
-  const int64_t most =
-      request.has_max_device_count() ? request.max_device_count() : kDefaultMaxDevices;
+  ClusterQuestion question = {.objective = ObjectiveOf(request)};
+  if (request.has_max_device_count()) question.max_devices = request.max_device_count();
   SEXTANT_ASSIGN_OR_RETURN(const ClusterSize size,
-                           FindFewestDevices(spec, most, std::move(violations), work));
+                           FindClusterSize(spec, question, std::move(violations), work));
   ClusterTo(size, run, out);
-  return absl::OkStatus();
+  return size.met ? absl::optional<double>(size.figure) : absl::nullopt;
 }
 
 }  // namespace
@@ -116,17 +132,23 @@ absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const Devi
                                CallWork& work, Metrics& metrics, v1::SizeClusterResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckRequest(request));
   const bool listed = request.products_size() > 0;
+  double least = 0;
   for (int i = 0; i < std::max(1, request.products_size()); ++i) {
     const InFlight in_flight(metrics.plans_in_flight());
     const v1::PlanRunRequest run = RunOf(request, i);
     v1::SizedCluster& cluster = *out->add_clusters();
-    absl::Status status = AnswerProduct(request, run, sources, work, &cluster);
+    const auto figure = AnswerProduct(request, run, sources, work, &cluster);
+    absl::Status status = figure.status();
     status = listed ? InProduct(status, i) : InSizeRequest(status);
     if (!listed) SEXTANT_RETURN_IF_ERROR(status);
     SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the product's
     if (!status.ok()) {
       *cluster.mutable_status() = ToRpcStatus(status, "");
     } else {
+      if (figure->has_value() && (!out->has_best() || **figure < least)) {
+        least = **figure;
+        out->set_best(i);
+      }
       for (const v1::TriedCount& tried : cluster.tried()) {
         metrics.layouts_considered().Increment(static_cast<double>(tried.layout_count()));
       }

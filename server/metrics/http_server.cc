@@ -3,21 +3,20 @@
 #include <httplib.h>
 #include <prometheus/text_serializer.h>
 
-#include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "server/listen/http_connections.h"
+#include "server/listen/listener.h"
 
 namespace sextant::server {
 namespace {
 
-// A connection holds a thread, and a client that sends a byte at a time holds it for as long as it
-// likes. With 64 threads, 56 such clients do not slow /metrics down.
-constexpr size_t kThreads = 64;
-constexpr time_t kTimeoutSeconds = 1;
-constexpr size_t kKeepAliveRequests = 100;
-constexpr size_t kMaxBodyBytes = 1 << 20;
+constexpr size_t kThreads = 16;
 
 std::string IndexPage() {
   return absl::StrCat(
@@ -31,66 +30,84 @@ std::string IndexPage() {
       "<li><a href=\"/readyz\">/readyz</a>: it takes calls</li>\n</ul>\n</html>\n");
 }
 
-void Configure(httplib::Server& server) {
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_read_timeout(kTimeoutSeconds);
-  server.set_write_timeout(kTimeoutSeconds);
-  server.set_keep_alive_timeout(kTimeoutSeconds);
-  server.set_keep_alive_max_count(kKeepAliveRequests);
-  server.set_payload_max_length(kMaxBodyBytes);
-  // SO_REUSEADDR alone, to rebind soon after a restart: the library's default would silently share
-  // the port with another server.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  // Without it a kept-alive answer waits 40 ms and more for a delayed acknowledgement.
-  server.set_tcp_nodelay(true);
+Caller CallerOf(const httplib::Request& request) {
+  Caller out;
+  out.is_on_this_host =
+      absl::StartsWith(request.remote_addr, "127.") || request.remote_addr == "::1";
+  const auto sent = request.headers.find("Authorization");
+  if (sent != request.headers.end()) out.authorization = sent->second;
+  if (request.ssl != nullptr) {
+    const std::unique_ptr<X509, void (*)(X509*)> certificate(SSL_get1_peer_certificate(request.ssl),
+                                                             X509_free);
+    if (certificate != nullptr) out.certificate_name = NameOfCertificate(certificate.get());
+  }
+  return out;
 }
 
-class HttplibServer final : public HttpServer {
+class HttplibServer final : public HttpServer, private httplib::Server {
  public:
-  explicit HttplibServer(HttpOptions options) : options_(std::move(options)) {
-    Configure(server_);
+  explicit HttplibServer(HttpOptions options)
+      : options_(std::move(options)),
+        connections_(kThreads, options_.tls, [this](httplib::Stream& stream, const SSL* ssl) {
+          return Answer(stream, ssl);
+        }) {
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      return Admits(request, response) ? HandlerResponse::Unhandled : HandlerResponse::Handled;
+    });
     AddRoutes();
   }
 
   ~HttplibServer() override {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
+    if (listener_ != nullptr) listener_->Stop();
   }
 
   absl::Status Listen() {
-    port_ = options_.port == 0
-                ? server_.bind_to_any_port(options_.host.c_str())
-                : (server_.bind_to_port(options_.host.c_str(), options_.port) ? options_.port : -1);
-    if (port_ <= 0) {
-      return absl::UnavailableError(absl::StrCat("can't listen on http ", options_.host, ":",
-                                                 options_.port,
-                                                 ": is the port taken? (--http_listen)"));
-    }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    // A stop() before the loop runs would be lost.
-    while (!server_.is_running()) std::this_thread::yield();
+    SEXTANT_ASSIGN_OR_RETURN(listener_, Listener::Open({.addresses = {options_.address},
+                                                        .flag = "--http_listen",
+                                                        .max_connections = kMaxHttpConnections}));
+    listener_->Serve([this](int connection) { connections_.Take(connection); });
     return absl::OkStatus();
   }
 
-  int port() const override { return port_; }
+  const std::string& address() const override { return listener_->addresses().front(); }
 
  private:
+  // httplib's own loop has no bound on the time that a request takes.
+  bool Answer(httplib::Stream& stream, const SSL* ssl) {
+    bool closed = false;
+    const auto set_ssl = [ssl](httplib::Request& request) { request.ssl = ssl; };
+    return process_request(stream, /*close_connection=*/false, closed, set_ssl) && !closed;
+  }
+
+  // Answers a caller that may not read the page itself. Health is for load balancers and kubelets,
+  // which show nothing.
+  bool Admits(const httplib::Request& request, httplib::Response& response) const {
+    if (options_.access == nullptr || request.path == "/healthz" || request.path == "/readyz") {
+      return true;
+    }
+    const absl::Status admitted =
+        options_.access->Admit(request.path, CallerOf(request), absl::Now()).status();
+    if (admitted.ok()) return true;
+    const bool unknown = absl::IsUnauthenticated(admitted);
+    response.status = unknown ? 401 : 403;
+    if (unknown) response.set_header("WWW-Authenticate", "Bearer");
+    response.set_content(absl::StrCat(admitted.message(), "\n"), "text/plain; charset=utf-8");
+    return false;
+  }
+
   void AddRoutes() {
-    server_.Get("/", [](const httplib::Request&, httplib::Response& response) {
+    Get("/", [](const httplib::Request&, httplib::Response& response) {
       response.set_content(IndexPage(), "text/html; charset=utf-8");
     });
-    server_.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
+    Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
       response.set_content("ok\n", "text/plain; charset=utf-8");
     });
-    server_.Get("/readyz", [this](const httplib::Request&, httplib::Response& response) {
+    Get("/readyz", [this](const httplib::Request&, httplib::Response& response) {
       const bool ready = options_.ready();
       response.status = ready ? 200 : 503;
       response.set_content(ready ? "ready\n" : "draining\n", "text/plain; charset=utf-8");
     });
-    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       response.set_content(prometheus::TextSerializer().Serialize(Collect()),
                            "text/plain; version=0.0.4; charset=utf-8");
     });
@@ -104,10 +121,9 @@ class HttplibServer final : public HttpServer {
     return all;
   }
 
-  HttpOptions options_;
-  httplib::Server server_;
-  int port_ = 0;
-  std::thread thread_;
+  const HttpOptions options_;
+  std::unique_ptr<Listener> listener_;
+  HttpConnections connections_;  // last: its threads use the rest
 };
 
 }  // namespace

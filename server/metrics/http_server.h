@@ -5,28 +5,35 @@
 #include <prometheus/collectable.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/security/access.h"
+#include "server/security/tls_files.h"
 
 namespace sextant::server {
 
+// Descriptors that the HTTP port takes at most.
+inline constexpr size_t kMaxHttpConnections = 64;
+
 struct HttpOptions {
-  std::string host;  // "127.0.0.1"
-  int port = 0;      // 0: any free one
+  std::string address;  // "127.0.0.1:9464"; port 0: any free one
   // Returns true while the server takes calls; called on HTTP threads.
   std::function<bool()> ready;
   // /metrics shows the registry's metrics, then those of `collectables`, which outlive the HTTP
   // server and have other names.
   std::shared_ptr<prometheus::Registry> registry;
   std::vector<const prometheus::Collectable*> collectables = {};
+  TlsContext* tls = nullptr;       // null: plain text
+  const Access* access = nullptr;  // null: everyone may read every page
 };
 
 // GET /metrics   Prometheus text
-// GET /healthz   200 while the process answers
+// GET /healthz   200 while the process answers; open to all, as is
 // GET /readyz    200 while it takes calls, else 503
 // GET /          an index page
 class HttpServer {
@@ -37,7 +44,8 @@ class HttpServer {
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(HttpOptions options);
   virtual ~HttpServer() = default;
 
-  virtual int port() const = 0;
+  // As clients write it, with the port.
+  virtual const std::string& address() const = 0;
 };
 
 }  // namespace sextant::server

@@ -98,6 +98,27 @@ TEST(Allocate, ReadsCalibrations) {
   EXPECT_EQ(asked.cluster().device_count(), 64);
 }
 
+// What --print-request wrote, with the flags that override it.
+TEST(Allocate, ReadsARequestThatFlagsOverride) {
+  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_request.json");
+  std::ofstream(file) << RunWith({"allocate", "--device=host", "--devices=8", "--duration=7d",
+                                  "--rule=besiroglu-2024", "--print-request"})
+                             .out;
+  const std::string request = absl::StrCat("--request=", file);
+  const auto expect = [&](const std::vector<std::string>& args, const char* text) {
+    const v1::AllocateComputeRequest asked = AskedBy(args);
+    EXPECT_TRUE(MessageDifferencer::Equals(asked, Read(text))) << asked.DebugString();
+  };
+  expect({request},
+         "cluster { device { host_devices { devices: 'host' } } device_count: 8 } "
+         "duration { seconds: 604800 } rule: SCALING_RULE_BESIROGLU_2024");
+  expect({request, "--accelerator=h100-sxm", "--duration=1d", "--mfu=0.5"},
+         "cluster { device { accelerator: 'h100-sxm' } device_count: 8 } "
+         "duration { seconds: 86400 } rule: SCALING_RULE_BESIROGLU_2024 assumed_mfu: 0.5");
+  std::remove(file.c_str());
+  EXPECT_EQ(RunWith({"allocate", request}).exit_code, 2);
+}
+
 TEST(Allocate, PrintsJsonAndSources) {
   Allocations allocations = OneRule();
   const FakeServer server(PlanningHandlers{.allocate_compute = allocations.handler()});

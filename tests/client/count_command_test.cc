@@ -116,6 +116,24 @@ TEST(BuildCountRequest, FillsEveryField) {
           "include_tensors": true, "include_architecture": true})");
 }
 
+TEST(BuildCountRequest, FlagsOverrideTheRequestsFile) {
+  const std::string file = CountFileWith("request.json", R"({
+    "model": {"preset": "gpt2", "changes": {"base_frozen": true}},
+    "step": {"sequences": [{"length": 4096}], "recompute": "RECOMPUTE_POLICY_FULL"}})");
+  const std::string request = absl::StrCat("--request=", file);
+  ExpectCountRequest({request}, R"({"model": {"preset": "gpt2", "changes": {"base_frozen": true}},
+    "step": {"sequences": [{"length": 4096}], "recompute": "RECOMPUTE_POLICY_FULL"}})");
+  // A model replaces the whole of the file's, and a list its list.
+  ExpectCountRequest({request, "llama-2-7b", "--sequence=1Ki", "--sequence=2Ki", "--tp=2"},
+                     R"({"model": {"preset": "llama-2-7b"},
+    "step": {"sequences": [{"length": 1024}, {"length": 2048}],
+      "recompute": "RECOMPUTE_POLICY_FULL"}, "layout": {"tensor_parallel_size": 2}})");
+  ExpectCountRequest({"--request=-"}, R"({"model": {"preset": "gpt2"}})",
+                     R"({"model": {"preset": "gpt2"}})");
+  EXPECT_EQ(BuildCount({request, "--architecture=-"}, "no JSON").status.error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST(BuildCountRequest, AdaptsWhatIsNamedInPlaceOfTheDefault) {
   ExpectCountRequest({"gpt2", "--lora-rank=2", "--lora-targets=feed_forward.up"},
                      R"({"model": {"preset": "gpt2", "changes": {"adapters": {"rank": 2,

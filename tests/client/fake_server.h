@@ -35,6 +35,7 @@ using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsRes
 // The calls of PlanningService; without a handler a method answers UNIMPLEMENTED.
 struct PlanningHandlers {
   PlanHandler plan_run = {};
+  Handler<v1::PlanRunRequest, grpc::ServerWriter<v1::WatchPlanRunResponse>> watch_plan_run = {};
   Handler<v1::AllocateComputeRequest, v1::AllocateComputeResponse> allocate_compute = {};
   Handler<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse> batch_plan_runs = {};
   Handler<v1::SizeClusterRequest, v1::SizeClusterResponse> size_cluster = {};
@@ -105,6 +106,10 @@ class FakeServer {
     grpc::Status PlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
                          v1::PlanRunResponse* response) override {
       return Answer(handlers_.plan_run, context, request, response);
+    }
+    grpc::Status WatchPlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
+                              grpc::ServerWriter<v1::WatchPlanRunResponse>* writer) override {
+      return Answer(handlers_.watch_plan_run, context, request, writer);
     }
     grpc::Status AllocateCompute(grpc::ServerContext* context,
                                  const v1::AllocateComputeRequest* request,

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"
@@ -140,28 +141,20 @@ TEST(BuildPlanRequest, FillsEveryField) {
 }
 
 TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
-  ExpectRequest({"--node-type=dgx-h100",
-                 "--network=ib-ndr",
-                 "--network-bytes-per-second=25e9",
-                 "--host-link-bytes-per-second=63e9",
-                 "--host-memory-bytes-per-second=614e9",
-                 "--software=torchtitan",
-                 "--attention-time-ratio=1.1",
-                 "--memory-pass-time-ratio=1.2",
-                 "--tensor-exchange-exposure=0.5",
-                 "--data-exchange-overlap=0.9",
-                 "--overlap-contention=0.3",
-                 "--host-seconds-per-layer=1e-4",
-                 "--broadcast-seconds-per-rank=0.02",
-                 "--growth-per-doubling=0.004",
-                 "--sustained-time-ratio=1.3",
-                 "--narrow-sustained-time-ratio=1.4",
-                 "--narrow-product-time-ratio=1.5",
-                 "--expert-time-ratio=1.6",
-                 "--expert-layer-host-seconds=0.009",
-                 "--one-copy-per-node=false",
-                 "--pipeline-exchange-exposure=0.3",
-                 "--expert-exchange-exposure=0.2"},
+  const char kFlags[] =
+      "--node-type=dgx-h100 --network=ib-ndr --network-bytes-per-second=25e9 "
+      "--host-link-bytes-per-second=63e9 --host-memory-bytes-per-second=614e9 "
+      "--software=torchtitan --attention-time-ratio=1.1 --memory-pass-time-ratio=1.2 "
+      "--tensor-exchange-exposure=0.5 --data-exchange-overlap=0.9 --overlap-contention=0.3 "
+      "--host-seconds-per-layer=1e-4 --broadcast-seconds-per-rank=0.02 "
+      "--growth-per-doubling=0.004 --sustained-time-ratio=1.3 "
+      "--narrow-sustained-time-ratio=1.4 --narrow-product-time-ratio=1.5 "
+      "--expert-time-ratio=1.6 --expert-layer-host-seconds=0.009 --one-copy-per-node=false "
+      "--pipeline-exchange-exposure=0.3 --expert-exchange-exposure=0.2 "
+      "--gradient-addition-overlap=0.25 --misaligned-product-time-ratio=1.7 "
+      "--misaligned-head-time-ratio=1.8 --optimizer-time-ratio=2.9 "
+      "--kernel-launch-seconds=3e-6 --all-reduces-gradients=true";
+  ExpectRequest(absl::StrSplit(kFlags, ' '),
                 R"({"cluster": {"node_type": "dgx-h100",
             "network": {"name": "ib-ndr", "bytes_per_second": 25e9},
             "host_link_bytes_per_second": 63e9, "host_memory_bytes_per_second": 614e9},
@@ -173,7 +166,10 @@ TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
             "narrow_sustained_time_ratio": 1.4, "narrow_product_time_ratio": 1.5,
             "expert_time_ratio": 1.6, "expert_layer_host_seconds": 0.009,
             "one_copy_per_node": false, "pipeline_exchange_exposure": 0.3,
-            "expert_exchange_exposure": 0.2}}})");
+            "expert_exchange_exposure": 0.2, "gradient_addition_overlap": 0.25,
+            "misaligned_product_time_ratio": 1.7, "misaligned_head_time_ratio": 1.8,
+            "optimizer_time_ratio": 2.9, "kernel_launch_seconds": 3e-6,
+            "all_reduces_gradients": true}}})");
 }
 
 TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {

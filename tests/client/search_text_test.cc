@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "tests/client/fake_server.h"
 
 namespace sextant::client {
 namespace {
@@ -107,6 +110,19 @@ TEST(LayoutFlags, GiveAllThatIsChosen) {
 }
 
 // What is in host memory is in the name, the flags and a legend.
+TEST(SearchSection, NamesKernelsThatWereChosen) {
+  EXPECT_THAT(SearchSection(Sample()), Not(HasSubstr("attention")));
+  v1::Plan plan = Sample();
+  v1::LayoutOption& chosen = *plan.mutable_search()->mutable_chosen();
+  chosen.mutable_layout()->mutable_kernels()->set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  chosen.mutable_layout()->mutable_kernels()->set_loss(v1::KernelChoices::LOSS_VOCABULARY_PARALLEL);
+  const std::string text = SearchSection(plan);
+  EXPECT_THAT(text, HasSubstr("attention, loss\n"));
+  EXPECT_THAT(text, HasSubstr("unfused, vocabulary-parallel\n"));
+  EXPECT_THAT(LayoutFlags(chosen), HasSubstr(" --attention=unfused --loss=vocabulary-parallel"));
+  EXPECT_THAT(LayoutName(chosen, 24), HasSubstr(" zb-h1 unfused, vocabulary-parallel"));
+}
+
 TEST(SearchSection, SaysWhatIsOffloaded) {
   v1::Plan plan = Sample();
   EXPECT_THAT(SearchSection(plan), Not(HasSubstr("host memory")));
@@ -121,6 +137,36 @@ TEST(SearchSection, SaysWhatIsOffloaded) {
   EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
   EXPECT_THAT(LayoutFlags(other),
               HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
+// On a terminal the progress is one line, which the answer replaces; elsewhere there is none.
+TEST(Search, ShowsItsProgressOnATerminalAndErasesIt) {
+  v1::WatchPlanRunResponse progress;
+  progress.mutable_progress()->set_searched_count(12288);
+  progress.mutable_progress()->set_layout_count(24576);
+  *progress.mutable_progress()->mutable_best() = Sample().search().chosen();
+  v1::WatchPlanRunResponse answer;
+  *answer.mutable_answer()->mutable_plan() = Sample();
+  answer.mutable_answer()->mutable_plan()->set_verdict(v1::VERDICT_FITS);
+  Answering<v1::PlanRunRequest, v1::PlanRunResponse> unary = {.response = answer.answer()};
+  const FakeServer server(PlanningHandlers{
+      .plan_run = unary.handler(),
+      .watch_plan_run = [&](grpc::ServerContext*, const v1::PlanRunRequest&, auto* writer) {
+        writer->Write(progress);
+        writer->Write(answer);
+        return grpc::Status::OK;
+      }});
+  const std::vector<std::string> args = {"search", "toy", "--devices=24", "--address",
+                                         server.address()};
+  const Ran watched = RunWith(args, "", 120);
+  EXPECT_EQ(watched.exit_code, 0);
+  EXPECT_EQ(
+      watched.err,
+      "\r\x1b[K[############............]  50 %  12,288 of 24,576 layouts; 2.00 s: tp 4 sp cp 2 "
+      "pp 3 dp 1 zero 1 mbs 1 zb-h1\r\x1b[K");
+  const Ran plain = RunWith(args);
+  EXPECT_EQ(plain.err, "");
+  EXPECT_EQ(plain.out, watched.out);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -17,6 +18,7 @@ namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Clusters = Answering<v1::SizeClusterRequest, v1::SizeClusterResponse>;
 using Models = Answering<v1::SizeModelRequest, v1::SizeModelResponse>;
@@ -131,11 +133,13 @@ TEST(SizeClusterCommand, FillsItsRequest) {
   const FakeServer server(PlanningHandlers{.size_cluster = asked.handler()});
   const Ran ran = RunCommandOf(
       server, {"size-cluster", "--parameters=70B", "--tokens=15T", "--max-duration=90d",
-               "--max-devices=4096", "--products=h100-sxm@dgx-h100:2.5,a10", "--products=h300"});
+               "--max-devices=4096", "--products=h100-sxm@dgx-h100:2.5,a10", "--products=h300",
+               "--objective=least-cost"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(asked.request.run().model().parameter_count(), 70'000'000'000);
   EXPECT_EQ(asked.request.max_duration().seconds(), 90 * 86'400);
   EXPECT_EQ(asked.request.max_device_count(), 4096);
+  EXPECT_EQ(asked.request.objective(), v1::SIZE_OBJECTIVE_LEAST_COST);
   ASSERT_EQ(asked.request.products_size(), 3);
   EXPECT_EQ(asked.request.products(0).accelerator(), "h100-sxm");
   EXPECT_EQ(asked.request.products(0).node_type(), "dgx-h100");
@@ -143,6 +147,30 @@ TEST(SizeClusterCommand, FillsItsRequest) {
   EXPECT_EQ(asked.request.products(1).accelerator(), "a10");
   EXPECT_FALSE(asked.request.products(1).has_device_hour_price_usd());
   EXPECT_EQ(asked.request.products(2).accelerator(), "h300");
+}
+
+TEST(SizeClusterCommand, NamesItsObjectiveAndTheBest) {
+  Clusters asked{.response = SampleClusters()};
+  asked.response.set_best(0);
+  asked.response.mutable_clusters(0)->mutable_plan()->mutable_estimates(0)->set_energy_joules(
+      3.6e12);
+  const FakeServer server(PlanningHandlers{.size_cluster = asked.handler()});
+  const std::vector<std::string> run = {"size-cluster", "--parameters=70B", "--tokens=15T",
+                                        "--products=h100-sxm,a10,h300"};
+  const auto text = [&](const char* objective) {
+    std::vector<std::string> args = run;
+    args.push_back(objective);
+    return RunCommandOf(server, args).out;
+  };
+  EXPECT_THAT(text("--objective=fewest-devices"), HasSubstr("The fewest devices that fit"));
+  EXPECT_THAT(text("--objective=least-cost"),
+              HasSubstr("The cheapest number of devices that fits"));
+  EXPECT_THAT(text("--objective=least-time"), HasSubstr("The fastest number of devices that fits"));
+  EXPECT_THAT(text("--objective=least-time"), HasSubstr("\n  Best: h100-sxm, 1,024 devices.\n"));
+  EXPECT_THAT(text("--objective=least-energy"),
+              HasSubstr("\n  Best: h100-sxm, 1,024 devices, 1.00 GWh.\n"));
+  asked.response.set_best(7);  // no index
+  EXPECT_THAT(text("--objective=least-time"), Not(HasSubstr("Best:")));
 }
 
 TEST(SizeClusterCommand, SaysWhatToWrite) {

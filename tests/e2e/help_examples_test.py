@@ -62,6 +62,9 @@ def write_files(folder):
         # With activations, so that it fits as a whole.
         training = {**GOOD_REQUEST["training"], "activation_bytes": 10**12}
         json.dump({**GOOD_REQUEST, "training": training}, file)
+    with open(os.path.join(folder, "budget.json"), "w", encoding="utf-8") as file:
+        json.dump({"cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 8},
+                   "duration": "604800s"}, file)
     shutil.copy(os.path.join(ROOT, "tests", "golden", "config_json", "gpt2.json"),
                 os.path.join(folder, "config.json"))
     os.symlink(os.path.join(ROOT, "docs"), os.path.join(folder, "docs"))

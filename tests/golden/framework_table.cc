@@ -151,8 +151,6 @@ void PrintStacks() {
     }
     row("narrow_expert_time_ratio", TextOf(stack.narrow_expert_time_ratio),
         stack.narrow_expert_time_ratio.source);
-    row("all_reduces_gradients", TextOf(stack.all_reduces_gradients.value),
-        stack.all_reduces_gradients.source);
   }
 }
 

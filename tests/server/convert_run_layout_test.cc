@@ -32,6 +32,7 @@ constexpr char kEveryField[] = R"json({
   "context_parallel_size": 9, "context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL",
   "sequence_parallel": false, "micro_batch_size": 10,
   "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
+  "deferred_head_gradients": 67,
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
     "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
     "offload_parameters": true},
@@ -57,7 +58,10 @@ constexpr char kEveryField[] = R"json({
     "narrow_product_time_ratio": 0.60, "expert_time_ratio": 0.61,
     "expert_layer_host_seconds": 0.62, "one_copy_per_node": true,
     "pipeline_exchange_exposure": 0.64,
-    "expert_exchange_exposure": 0.65},
+    "expert_exchange_exposure": 0.65, "gradient_addition_overlap": 0.66,
+    "misaligned_product_time_ratio": 0.67, "misaligned_head_time_ratio": 0.68,
+    "optimizer_time_ratio": 0.69, "kernel_launch_seconds": 0.70,
+    "all_reduces_gradients": true},
   "batch_ramp": [{"token_count": 65, "global_batch_size": 66}]})json";
 
 class EveryField : public ::testing::Test {
@@ -83,6 +87,7 @@ TEST_F(EveryField, OfTheLayoutItselfArrives) {
   EXPECT_EQ(layout_.micro_batch_size, 10);
   EXPECT_EQ(layout_.global_batch_size, 11);
   EXPECT_EQ(layout_.schedule, PipelineSchedule::kZeroBubbleH1);
+  EXPECT_EQ(layout_.deferred_head_gradients, 67);
 }
 
 TEST_F(EveryField, OfModelStateArrives) {
@@ -142,8 +147,9 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
   EXPECT_TRUE(layout_.interleaving_given);
   for (size_t i = 0; i < kStackConstantCount; ++i) {
     const auto constant = static_cast<StackConstant>(i);
-    const double expected =
-        constant == StackConstant::kOneCopyPerNode ? 1 : 0.5 + static_cast<double>(i) / 100;
+    const bool is_bool = constant == StackConstant::kOneCopyPerNode ||
+                         constant == StackConstant::kAllReducesGradients;
+    const double expected = is_bool ? 1 : 0.5 + static_cast<double>(i) / 100;
     ASSERT_TRUE(layout_.software.given[i].has_value()) << StackConstantName(constant);
     EXPECT_NEAR(*layout_.software.given[i], expected, 1e-12) << StackConstantName(constant);
   }
@@ -151,9 +157,9 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
 
 // Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::BatchPhase::descriptor()->field_count(), 2);
-  EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 17);
+  EXPECT_EQ(v1::SoftwareStack::descriptor()->field_count(), 23);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);

@@ -71,7 +71,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
     "options": {"view": "PLAN_VIEW_FULL", "fits_chance": 0.95, "does_not_fit_chance": 0.05,
       "require_activations": true, "search": "LAYOUT_SEARCH_NONE", "tensor_across_nodes": true,
       "assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
-      "include_operations": true,
+      "include_operations": true, "search_kernels": true,
       "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"},
      "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
        "maximum_age": "90.5s"}})");
@@ -170,7 +170,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_TRUE(run.options.require_activations);
   EXPECT_TRUE(run.options.include_ledger);
   EXPECT_TRUE(run.options.include_operations);
-  EXPECT_TRUE(run.options.tensor_across_nodes);
+  EXPECT_TRUE(run.options.tensor_across_nodes && run.options.search_kernels);
   ASSERT_TRUE(run.layout.has_value());
   EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
   ASSERT_TRUE(run.measured_step.has_value());
@@ -198,7 +198,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 7);
-  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
 }
 

@@ -93,7 +93,7 @@ TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
   Metrics metrics(registry);
   WorkerPool workers({.threads = 1});
   std::promise<void> released;
-  workers.Post([&released](const absl::Status&) { released.get_future().wait(); });
+  workers.Post("", [&released](const absl::Status&) { released.get_future().wait(); });
   AccountingService service(metrics, {.calibrations = {}, .now = {}, .workers = &workers});
   ObservedService observed(service);
   grpc::ServerBuilder builder;

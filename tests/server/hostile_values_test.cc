@@ -28,7 +28,7 @@ std::vector<double> HostileValues(const FieldDescriptor& field) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return {0, -1, 1e-300, 1e300, kInfinity, std::nan("")};
+      return {0, -1, 1e-320, 1e-300, 1e300, kInfinity, std::nan("")};
     case FieldDescriptor::CPPTYPE_INT64:
       return {0, -1, 1, 16'384, 0x1p62};
     case FieldDescriptor::CPPTYPE_INT32:

@@ -35,12 +35,11 @@ TEST(Http, ServesAnIndexHealthAndReadiness) {
 
 TEST(Http, ReadinessFollowsTheServer) {
   bool ready = false;
-  auto http = HttpServer::Start({.host = "127.0.0.1",
-                                 .port = 0,
+  auto http = HttpServer::Start({.address = "127.0.0.1:0",
                                  .ready = [&] { return ready; },
                                  .registry = std::make_shared<prometheus::Registry>()});
   ASSERT_TRUE(http.ok()) << http.status();
-  httplib::Client client("127.0.0.1", (*http)->port());
+  httplib::Client client("http://" + (*http)->address());
   EXPECT_EQ(client.Get("/readyz")->status, 503);
   ready = true;
   EXPECT_EQ(client.Get("/readyz")->status, 200);

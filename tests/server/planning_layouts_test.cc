@@ -297,7 +297,7 @@ TEST(PlanningServiceLayouts, NamesSizesThatDoNotGoTogether) {
 TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
   PlanningServer server = WithSample();
   std::promise<void> released;
-  server.workers().Post([&released](const absl::Status&) { released.get_future().wait(); });
+  server.workers().Post("", [&released](const absl::Status&) { released.get_future().wait(); });
   v1::PlanRunResponse response;
   EXPECT_EQ(server.PlanRun(RunWithLayout(), &response, 0.2).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);

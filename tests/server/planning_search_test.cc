@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <vector>
 
 #include "tests/server/planning_server.h"
 
@@ -125,6 +127,31 @@ TEST(PlanningServiceSearch, TensorGroupsCrossServersWhereAskedFor) {
   EXPECT_GT(Answer(request).plan().search().considered_count(), inside);
 }
 
+TEST(PlanningServiceSearch, ChoosesKernelsThatTheRequestLeavesOpen) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_layout()->clear_framework();
+  const int64_t one = Answer(request).plan().search().considered_count();
+  request.mutable_options()->set_search_kernels(true);
+  const v1::PlanRunResponse all = Answer(request);
+  EXPECT_GT(all.plan().search().considered_count(), 8 * one);
+  const v1::LayoutOption chosen = all.plan().search().chosen();
+  EXPECT_EQ(chosen.layout().kernels().attention(), v1::KernelChoices::ATTENTION_FLASH);
+  EXPECT_NE(chosen.layout().kernels().loss(), v1::KernelChoices::LOSS_UNSPECIFIED);
+  *request.mutable_layout() = chosen.layout();
+  request.mutable_training()->set_recompute(chosen.recompute());
+  request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+  EXPECT_EQ(Answer(request).plan().step_time().seconds().expected(),
+            all.plan().step_time().seconds().expected());
+  request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_options()->set_search_kernels(true);
+  auto& kernels = *request.mutable_layout()->mutable_kernels();
+  kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
+  kernels.set_loss(v1::KernelChoices::LOSS_PLAIN);
+  const v1::KernelChoices given = Answer(request).plan().search().chosen().layout().kernels();
+  EXPECT_EQ(given.attention(), v1::KernelChoices::ATTENTION_UNFUSED);
+  EXPECT_EQ(given.loss(), v1::KernelChoices::LOSS_PLAIN);
+}
+
 TEST(PlanningServiceSearch, NamesTheRatesThatTheChoiceDependsOn) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
@@ -197,6 +224,45 @@ TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(1'000'000'000'000);
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(WatchPlanRun, StreamsProgressAndThenTheAnswerOfPlanRun) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_cluster()->set_device_count(64);
+  std::atomic<int64_t> seconds = kMeasured + 3600;  // a clock that never shows a time twice
+  const PlanningServer server(SnapshotOf({}),
+                              [&seconds] { return absl::FromUnixSeconds(++seconds); });
+  std::vector<v1::WatchPlanRunResponse> events;
+  const grpc::Status status = server.WatchPlanRun(request, &events);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_GE(events.size(), 2U);
+  v1::PlanRunResponse answer;
+  ASSERT_TRUE(server.PlanRun(request, &answer).ok());
+  EXPECT_EQ(events.back().answer().SerializeAsString(), answer.SerializeAsString());
+  events.pop_back();
+  int64_t searched = 0;
+  for (const v1::WatchPlanRunResponse& event : events) {
+    const v1::SearchProgress& progress = event.progress();
+    EXPECT_GT(progress.searched_count(), searched);
+    EXPECT_LT(progress.searched_count(), progress.layout_count());
+    if (progress.has_best()) {
+      EXPECT_GE(progress.best().step_seconds().expected(),
+                answer.plan().search().chosen().step_seconds().expected());
+      EXPECT_GT(progress.best().layout().micro_batch_size(), 0);
+    }
+    searched = progress.searched_count();
+  }
+}
+
+TEST(WatchPlanRun, EndsWithTheErrorOfPlanRun) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
+  request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(3);
+  const PlanningServer server = WithSample();
+  std::vector<v1::WatchPlanRunResponse> events;
+  const grpc::Status status = server.WatchPlanRun(request, &events);
+  EXPECT_EQ(status.error_details(), Refusal(request).error_details());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(events.empty());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,14 +38,17 @@ inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibr
 // A service that knows `snapshot`, an hour after the sample was measured.
 class PlanningServer {
  public:
-  explicit PlanningServer(CalibrationSnapshot snapshot)
+  explicit PlanningServer(
+      CalibrationSnapshot snapshot,
+      std::function<absl::Time()> now = [] { return absl::FromUnixSeconds(kMeasured + 3600); })
       : snapshot_(std::make_shared<const CalibrationSnapshot>(std::move(snapshot))),
         metrics_(registry_),
-        service_(metrics_, {.log_level = CallLogLevel::kNone,
+        service_(metrics_, {.calls = {},
                             .calibrations = [this] { return snapshot_; },
-                            .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); },
+                            .now = std::move(now),
                             .supplied = &supplied_,
-                            .workers = &workers_}) {
+                            .workers = &workers_,
+                            .searches = &workers_}) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -72,6 +76,15 @@ class PlanningServer {
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::milliseconds(static_cast<int>(1000 * timeout_seconds)));
     return (stub_.get()->*method)(&context, request, response);
+  }
+
+  // All messages of a plan that is watched.
+  grpc::Status WatchPlanRun(const v1::PlanRunRequest& request,
+                            std::vector<v1::WatchPlanRunResponse>* events) const {
+    grpc::ClientContext context;
+    const auto reader = stub_->WatchPlanRun(&context, request);
+    for (v1::WatchPlanRunResponse event; reader->Read(&event);) events->push_back(event);
+    return reader->Finish();
   }
 
   grpc::Status AllocateCompute(const v1::AllocateComputeRequest& request,

@@ -125,6 +125,46 @@ TEST(SizeClusterService, AnswersForEachProduct) {
   EXPECT_LE(out.clusters(2).device_count(), out.clusters(0).device_count());
 }
 
+// Two products at different prices; by hand: 6 x 70e9 x 15e12 FLOP at half the peak of each.
+TEST(SizeClusterService, NamesTheBestProductByItsObjective) {
+  v1::PlanRunRequest run = Textbook();
+  run.mutable_cluster()->Clear();
+  v1::SizeClusterRequest request = Asking(run);
+  request.set_max_device_count(64);
+  for (const char* name : {"h100-sxm", "a100-sxm-80"}) {
+    request.add_products()->set_accelerator(name);
+    // A100s have 312 of 989.4 TFLOP/s, and take 400 of 700 W.
+    request.mutable_products()->rbegin()->set_device_hour_price_usd(
+        std::string(name) == "h100-sxm" ? 3 : 0.9);
+  }
+  const auto best = [&request](v1::SizeObjective objective) {
+    request.set_objective(objective);
+    v1::SizeClusterResponse out;
+    EXPECT_TRUE(Ask(request, &out).ok());
+    EXPECT_TRUE(out.has_best());
+    return std::pair(out.best(), out);
+  };
+  EXPECT_EQ(best(v1::SIZE_OBJECTIVE_LEAST_TIME).first, 0);
+  // 3 / 989.4 = 0.00303 and 0.9 / 312 = 0.00288 dollars an hour and TFLOP/s.
+  EXPECT_EQ(best(v1::SIZE_OBJECTIVE_LEAST_COST).first, 1);
+  const auto [index, thrifty] = best(v1::SIZE_OBJECTIVE_LEAST_ENERGY);
+  EXPECT_EQ(index, 0);
+  for (const v1::SizedCluster& cluster : thrifty.clusters()) {
+    for (const v1::TriedCount& tried : cluster.tried()) {
+      EXPECT_EQ(tried.has_energy_joules(), tried.has_elapsed_seconds());
+    }
+  }
+  request.mutable_run()->clear_economics();
+  request.mutable_products(0)->clear_device_hour_price_usd();
+  v1::SizeClusterResponse out;
+  request.set_objective(v1::SIZE_OBJECTIVE_LEAST_COST);
+  ASSERT_TRUE(Ask(request, &out).ok());
+  EXPECT_THAT(out.clusters(0).status().message(), HasSubstr("run.economics.device_hour_price_usd"));
+  EXPECT_EQ(out.best(), 1);
+  request.set_objective(static_cast<v1::SizeObjective>(99));
+  EXPECT_THAT(Refusal(request), HasSubstr("objective"));
+}
+
 TEST(SizeClusterService, RefusesByField) {
   v1::SizeClusterRequest request = Asking(Textbook());
   request.mutable_run()->mutable_cluster()->set_device_count(8);

@@ -6,12 +6,16 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <string>
+#include <vector>
 
 #include "server/call/status.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
+
+using ::testing::ElementsAre;
 
 // A task that reports its start, and waits until it is released.
 struct Held {
@@ -32,7 +36,7 @@ TEST(WorkerPool, RunsWhatIsPostedAndEndsWhenAllIsDone) {
   {
     WorkerPool pool({.threads = 2, .max_waiting = 100});
     for (int i = 0; i < 100; ++i) {
-      pool.Post([&done](const absl::Status& status) { done += status.ok() ? 1 : 1000; });
+      pool.Post("a", [&done](const absl::Status& status) { done += status.ok() ? 1 : 1000; });
     }
   }
   EXPECT_EQ(done, 100);
@@ -42,12 +46,12 @@ TEST(WorkerPool, RefusesAtOnceWhereTooManyWait) {
   Held held;
   {
     WorkerPool pool({.threads = 1, .max_waiting = 1});
-    pool.Post(held.Task());
+    pool.Post("a", held.Task());
     held.started.get_future().wait();
     std::promise<absl::Status> waiting;
-    pool.Post([&waiting](const absl::Status& status) { waiting.set_value(status); });
+    pool.Post("a", [&waiting](const absl::Status& status) { waiting.set_value(status); });
     absl::Status refused;
-    pool.Post([&refused](const absl::Status& status) { refused = status; });
+    pool.Post("a", [&refused](const absl::Status& status) { refused = status; });
     EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
     EXPECT_TRUE(RetryDelaySecondsOf(refused).has_value());
     held.released.set_value();
@@ -55,12 +59,37 @@ TEST(WorkerPool, RefusesAtOnceWhereTooManyWait) {
   }
 }
 
+// One caller's many calls keep another waiting for one of them, and take no place from it.
+TEST(WorkerPool, ServesCallersInTurn) {
+  Held held;
+  std::vector<std::string> order;  // written by the one thread
+  std::vector<std::string> refused;
+  {
+    WorkerPool pool({.threads = 1, .max_waiting = 3});
+    pool.Post("many", held.Task());
+    held.started.get_future().wait();
+    const auto post = [&](const std::string& caller, const std::string& name) {
+      pool.Post(caller, [&, name](const absl::Status& status) {
+        (status.ok() ? order : refused).push_back(name);
+      });
+    };
+    for (const char* name : {"m1", "m2", "m3", "m4"}) post("many", name);
+    EXPECT_THAT(refused, ElementsAre("m4"));
+    post("few", "f1");
+    EXPECT_THAT(refused, ElementsAre("m4", "m3"));
+    post("few", "f2");  // two of either would be as unfair to the other
+    EXPECT_THAT(refused, ElementsAre("m4", "m3", "f2"));
+    held.released.set_value();
+  }
+  EXPECT_THAT(order, ElementsAre("m1", "f1", "m2"));
+}
+
 TEST(WorkerPool, RunsAsManyAtOnceAsItHasThreads) {
   Held first;
   Held second;
   WorkerPool pool({.threads = 2});
-  pool.Post(first.Task());
-  pool.Post(second.Task());
+  pool.Post("a", first.Task());
+  pool.Post("a", second.Task());
   first.started.get_future().wait();
   second.started.get_future().wait();  // while the first still runs
   first.released.set_value();

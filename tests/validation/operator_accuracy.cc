@@ -68,7 +68,7 @@ TraceOp AccumulationOf(const CsvRow& row, double work_share) {
   return {.module = "",
           .name = "",
           .pass = TracePass::kWeightGradient,
-          .work = FusedAccumulation({numbers, 2, 4, work_share})};
+          .work = FusedAccumulation({numbers, 2, 4, work_share, KernelRatios().gradient_overlap})};
 }
 
 double Quantile(std::vector<double> values, double q) {

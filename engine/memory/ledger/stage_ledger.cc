@@ -75,14 +75,6 @@ Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
   return Bytes(std::min(elements, most) * StorageBytes(type));
 }
 
-Bytes MostReceived(const StageContent& content) {
-  Bytes out(0);
-  for (const ChunkMemory& chunk : content.chunks) {
-    out = std::max(out, chunk.transients.receive_buffers);
-  }
-  return out;
-}
-
 }  // namespace
 
 int64_t StageWithMostReceived(const StageContent& content) {
@@ -163,9 +155,12 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
 
 absl::Status StageLedger::FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const {
   out.chunks.clear();
+  out.chunks.reserve(static_cast<size_t>(context_.in_flight.chunk_count()));
+  out.most_received = Bytes(0);
   out.weights.clear();
   for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
+    out.most_received = std::max(out.most_received, out.chunks.back().transients.receive_buffers);
   }
   return absl::OkStatus();
 }
@@ -174,17 +169,18 @@ bool StageLedger::Finish(int64_t stage, StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
+  out.held.standing.deferred_head = DeferredHead(out);
   std::array<Bytes, kStageMomentCount> beside;
   for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
   if (!out.weights.empty() && out.beside == beside) return false;
   out.beside = beside;
-  out.weights.clear();
+  out.weights.resize(out.chunks.size());
   for (size_t i = 0; i < out.chunks.size(); ++i) {
     ChunkMemory& chunk = out.chunks[i];
     chunk.worst = chunk.works_as_before ? out.chunks[i - 1].worst : WorstOf(chunk, out);
-    out.weights.push_back({.held = chunk.parts.total(),
-                           .awaiting_weight_gradient = chunk.awaiting.total(),
-                           .backward_work = chunk.worst.net});
+    out.weights[i] = {.held = chunk.parts.total(),
+                      .awaiting_weight_gradient = chunk.awaiting.total(),
+                      .backward_work = chunk.worst.net};
   }
   return true;
 }
@@ -207,7 +203,7 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   const auto pieces = static_cast<int64_t>(placement.PiecesOf(where.stage, where.chunk).size());
   const bool last = last_chunk && where.stage == context_.weights.stage_count() - 1;
   if (!last && IsAsBefore(where)) {
-    ChunkMemory& chunk = out.chunks.emplace_back(ChunkMemory(out.chunks.back()));
+    ChunkMemory& chunk = out.chunks.emplace_back(out.chunks.back());  // FillChunks() has made room
     chunk.where = where;
     chunk.works_as_before = true;
     return context_.work.Spend(kStepsAChunk + pieces);
@@ -219,6 +215,12 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   if (SplitsBackward(context_.job.pipeline.schedule)) {
     SEXTANT_ASSIGN_OR_RETURN(
         chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
+  }
+  if (last && context_.job.pipeline.deferred_head_gradients > 0) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        const StageParts waits,
+        AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
+    chunk.deferred_head = waits.output;
   }
   SEXTANT_RETURN_IF_ERROR(AddTransients(chunk, costs, out));
   out.chunks.push_back(chunk);
@@ -271,6 +273,21 @@ bool StageLedger::HasHead(int64_t stage) const {
          context_.spec.output.head != OutputHeadKind::kNone;
 }
 
+bool StageLedger::defers_all_head_gradients() const {
+  const PipelineSpec& pipeline = context_.job.pipeline;
+  return pipeline.deferred_head_gradients >= pipeline.micro_batch_count;
+}
+
+// The last micro-batch has its own in work where it is deferred, too.
+Bytes StageLedger::DeferredHead(const StageContent& content) const {
+  const PipelineSpec& pipeline = context_.job.pipeline;
+  const int64_t before =
+      std::min(pipeline.deferred_head_gradients,
+               pipeline.micro_batch_count - (defers_all_head_gradients() ? 1 : 0));
+  const CheckedInt size = CheckedInt(content.chunks.back().deferred_head.value()) * before;
+  return Bytes(size.ok() ? size.value() : INT64_MAX / 4);  // a stage that large is refused
+}
+
 StandingBuffers StageLedger::StandingOf(int64_t stage) const {
   return StandingBuffersOf(copies_, stage, HasHead(stage));
 }
@@ -289,9 +306,12 @@ Bytes StageLedger::StepCopies(const StageState& state) const {
 MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) const {
   MomentBytes out = chunk.transients.At(moment);
   const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
-  if (chunk.last && splits && moment == StagePhase::kLayer) {
+  if (chunk.last && moment == StagePhase::kLayer) {
     // The head's weight gradient waits, and so do the head's input and the logits' gradient.
-    out.freed = std::max(out.freed - chunk.awaiting.output, Bytes(0));
+    const Bytes waits = splits                        ? chunk.awaiting.output
+                        : defers_all_head_gradients() ? chunk.deferred_head
+                                                      : Bytes(0);
+    out.freed = std::max(out.freed - waits, Bytes(0));
   }
   if (chunk.last) return out;
   if (moment == StagePhase::kLoss || moment == StagePhase::kHead) return {};
@@ -323,7 +343,7 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
 
 // Sums of absurd sizes overflow; AddReserve() refuses them.
 bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const {
-  const CheckedInt working = CheckedInt(in_flight.value()) + MostReceived(content).value() +
+  const CheckedInt working = CheckedInt(in_flight.value()) + content.most_received.value() +
                              content.held.copies.whole_gradients.value() +
                              GradientsAt(phase, content).value();
   const Bytes stepping = content.held.gather_bucket + StepCopies(content.held.state) +
@@ -338,7 +358,6 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.phase = PeakPhaseOf(work.moment);
-  const Bytes received = MostReceived(content);
   const Bytes copies = StepCopies(state);
   const bool step = PeaksInStep(content, peak.size, out.phase);
   if (step) {
@@ -367,7 +386,8 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside + content.held.copies.whole_gradients);
-  put(LedgerKind::kCommunicationBuffer, received + reduced + content.held.standing.total());
+  put(LedgerKind::kCommunicationBuffer,
+      content.most_received + reduced + content.held.standing.total());
   return out;
 }
 

@@ -48,6 +48,7 @@ struct ChunkMemory {
   StageParts parts = {};  // of one micro-batch
   // A micro-batch that waits for its weight gradients, where backward passes are split.
   StageParts awaiting = {};
+  Bytes deferred_head = Bytes(0);  // of a micro-batch that waits for its head's weight gradient
   StageTransients transients = {};
   ChunkWork worst = {};
   bool works_as_before = false;  // `worst` equals the previous chunk's
@@ -66,6 +67,7 @@ struct StageHoldings {
 struct StageContent {
   StageHoldings held;
   absl::InlinedVector<ChunkMemory, 8> chunks;
+  Bytes most_received = Bytes(0);                    // of the receive buffers of `chunks`
   absl::InlinedVector<ChunkBytes, 8> weights;        // of `chunks`; empty: not known
   std::array<Bytes, kStageMomentCount> beside = {};  // StageLedger::BesideAt() of `weights`
 };
@@ -123,6 +125,10 @@ class StageLedger {
   Bytes BesideAt(StagePhase moment, const StageContent& content) const;
   Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
   StandingBuffers StandingOf(int64_t stage) const;
+  // The head's weight gradients of all micro-batches wait for the last backward pass.
+  bool defers_all_head_gradients() const;
+  // What micro-batches before the one in work keep for that.
+  Bytes DeferredHead(const StageContent& content) const;
   bool HasHead(int64_t stage) const;
   // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
   Bytes StepCopies(const StageState& state) const;

@@ -167,6 +167,9 @@ void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
   append("gradient_buckets", buffers.gradient_buckets,
          "gradients are copied into buckets that are reduced",
          "pytorch/pytorch, torch/nn/parallel/distributed.py; docs/memory.md");
+  append("deferred_head", buffers.deferred_head,
+         "inputs and output gradients of the head, until the last backward pass",
+         "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py; docs/memory_schedules.md");
 }
 
 }  // namespace sextant

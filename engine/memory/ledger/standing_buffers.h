@@ -14,8 +14,11 @@ struct StandingBuffers {
   Bytes global_buffer = Bytes(0);
   Bytes placeholder_gradients = Bytes(0);
   Bytes gradient_buckets = Bytes(0);
+  Bytes deferred_head = Bytes(0);
 
-  Bytes total() const { return global_buffer + placeholder_gradients + gradient_buckets; }
+  Bytes total() const {
+    return global_buffer + placeholder_gradients + gradient_buckets + deferred_head;
+  }
 };
 
 // True where a stage with the output head gathers the head's input into the global buffer, so that
@@ -36,6 +39,9 @@ bool GathersIntoGlobalBuffer(const MemoryJob& job);
 // gradient_buckets: DistributedDataParallel's, which hold a copy of all gradients unless
 //   gradient_as_bucket_view is set, which it is not by default.
 //   Source: pytorch/pytorch, torch/nn/parallel/distributed.py.
+// deferred_head: inputs of the output head and gradients of its outputs of micro-batches whose
+//   weight gradients wait for the last backward pass; StageLedger adds it.
+//   Source: NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py, grad_output_buffer.
 //
 // Allocates nothing where a stage has at most 16 matrices of different shapes.
 StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, bool has_head);

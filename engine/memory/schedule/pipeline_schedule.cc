@@ -1,5 +1,7 @@
 #include "engine/memory/schedule/pipeline_schedule.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 
@@ -15,8 +17,7 @@ class PipelineCheck {
   bool RangesAreSound() {
     const int64_t count = pipeline_.micro_batch_count;
     if (count >= 1 && count <= kMaxMicroBatches) return true;
-    violations_.Require(FieldPath(path_, "pipeline"), "micro_batch_count", count, 1,
-                        kMaxMicroBatches);
+    violations_.Require(path_, "pipeline.micro_batch_count", count, 1, kMaxMicroBatches);
     return false;
   }
 
@@ -30,6 +31,20 @@ class PipelineCheck {
     }
     RequireMicroBatches(layout_.pipeline_parallel_size,
                         "pipeline_parallel_size, since stages are interleaved,");
+  }
+
+  void CheckDeferral() {
+    const int64_t deferred = pipeline_.deferred_head_gradients;
+    if (deferred == 0) return;
+    constexpr absl::string_view kName = "deferred_head_gradients";
+    const std::string path = FieldPath(path_, "pipeline");
+    if (deferred < 0 || deferred > kMaxMicroBatches) {
+      violations_.Require(path, kName, deferred, 0, kMaxMicroBatches);
+    } else if (layout_.pipeline_parallel_size == 1 ||
+               pipeline_.schedule != PipelineSchedule::kOneForwardOneBackward) {
+      violations_.Add(FieldPath(path, kName),
+                      "is of 1f1b on several stages, which end one after the other: leave it out");
+    }
   }
 
   void CheckDualPipe() {
@@ -56,7 +71,7 @@ class PipelineCheck {
 
  private:
   void AddMicroBatches(absl::string_view description) {
-    violations_.Add(FieldPath(FieldPath(path_, "pipeline"), "micro_batch_count"), description);
+    violations_.Add(FieldPath(path_, "pipeline.micro_batch_count"), description);
   }
   void AddLayout(absl::string_view name, absl::string_view description) {
     violations_.Add(FieldPath(FieldPath(path_, "layout"), name), description);
@@ -99,6 +114,7 @@ void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,
   PipelineCheck check(pipeline, layout, path, violations);
   if (!check.RangesAreSound()) return;
   check.CheckChunks();
+  check.CheckDeferral();
   check.CheckDualPipe();
 }
 

@@ -25,6 +25,9 @@ absl::string_view PipelineScheduleName(PipelineSchedule schedule);
 struct PipelineSpec {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   int64_t micro_batch_count = 1;  // per step and data parallel rank
+  // The first micro-batches of a step whose weight gradients of the output head wait until the last
+  // stage's last backward pass; more than there are: all.
+  int64_t deferred_head_gradients = 0;
 };
 
 // One unit of a stage's work: one micro-batch on one chunk of layers.
@@ -41,6 +44,8 @@ inline constexpr int64_t kMaxMicroBatches = 1'000'000'000;
 // CheckLayout(), under `path`.pipeline and `path`.layout:
 //   interleaved stages (virtual_stage_count > 1) need 1F1B, and micro_batch_count in whole
 //   rounds of pipeline_parallel_size (arXiv 2104.04473, section 2.2);
+//   deferred_head_gradients needs several stages, and 1F1B: other schedules put off all weight
+//   gradients, or have no such time;
 //   DualPipe needs an even number of stages, and an even number of micro-batches, at least two
 //   per stage (dualpipe.py: docs/memory_schedules.md).
 void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,

@@ -38,6 +38,9 @@ std::vector<RunSpec> Runs() {
   unfused.training.sequence_length = 2048;
   unfused.layout->kernels.attention = AttentionKernel::kUnfused;
   unfused.options.tensor_across_nodes = true;
+  RunSpec kernels = RunOnH100s("gpt3-6.7b", 16, 64);
+  kernels.training.sequence_length = 2048;
+  kernels.options.search_kernels = true;
   RunSpec narrow = With(RunOnH100s("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
   narrow.training.precision.compute_data_type = DataType::kFp8E4m3;
   // ZeRO stage 3 on one data parallel rank and on several.
@@ -49,6 +52,7 @@ std::vector<RunSpec> Runs() {
           With(RunOnH100s("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
           With(RunOnH100s("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),
           unfused,
+          kernels,
           narrow,
           Measured()};
 }
@@ -167,10 +171,14 @@ TEST(LayoutEvaluator, EvaluatesOffloadedLayoutsAsAPlanDoes) {
   EXPECT_GT(timed, 1000);
 }
 
-// 1,000 from all over the space, in its order, timed where they don't fit, too.
+// 1,000 from all over the space, in its order, timed where they don't fit, too. Of a space that has
+// the kernels of attention and loss as dimensions.
 TEST(LayoutEvaluator, EvaluatesCaseAAsAPlanDoes) {
   std::mt19937 random(6);
-  Comparison comparison(CaseA(), /*offloads=*/false);
+  RunSpec run = CaseA();
+  run.layout->given.attention = false;
+  run.options.search_kernels = true;
+  Comparison comparison(run, /*offloads=*/false);
   const std::vector<LayoutChoice> choices = comparison.Choices();
   std::vector<LayoutChoice> sample;
   std::sample(choices.begin(), choices.end(), std::back_inserter(sample), 1000, random);

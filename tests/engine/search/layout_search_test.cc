@@ -13,35 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/resolve.h"
-#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/search/searched.h"
 
 namespace sextant {
 namespace {
 
 using ::testing::ElementsAre;
-
-RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences, int64_t length) {
-  RunSpec run = RunOnH100s(preset, devices, sequences, length);
-  run.options.search = SearchExtent::kExhaustive;
-  run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
-  return run;
-}
-
-void AddShards(const RunSpec& run, int64_t shards, bool offloads, SearchOutcome& out) {
-  CallWork work;
-  for (int64_t i = 0; i < shards; ++i) {
-    auto part = SearchLayouts(run, {.index = i, .count = shards, .offloads = offloads}, {}, work);
-    EXPECT_TRUE(part.ok()) << part.status();
-    if (part.ok()) Merge(*std::move(part), out);
-  }
-}
-
-SearchOutcome OutcomeOf(const RunSpec& run, int64_t shards = 1) {
-  SearchOutcome out;
-  AddShards(run, shards, /*offloads=*/false, out);
-  if (HasToOffload(run, out)) AddShards(run, shards, /*offloads=*/true, out);
-  return out;
-}
 
 // The layouts of a space, each planned by itself.
 struct BruteForce {

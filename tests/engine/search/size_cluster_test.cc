@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "engine/run/plan.h"
 #include "engine/run/whole_run.h"
@@ -44,16 +47,17 @@ RunSpec WithLayout() {
   return run;
 }
 
-ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost) {
+ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost,
+                   SizeObjective objective = SizeObjective::kDevices) {
   CallWork work;
-  auto size = FindFewestDevices(run, most, {}, work);
+  auto size = FindClusterSize(run, {.max_devices = most, .objective = objective}, {}, work);
   EXPECT_TRUE(size.ok()) << size.status();
   return size.ok() ? *std::move(size) : ClusterSize();
 }
 
 absl::Status ErrorOf(const RunSpec& run, int64_t most = kMost) {
   CallWork work;
-  return FindFewestDevices(run, most, {}, work).status();
+  return FindClusterSize(run, {.max_devices = most}, {}, work).status();
 }
 
 TEST(SizeCluster, AnswersTheTextbookBackwards) {
@@ -191,29 +195,101 @@ TEST(SizeCluster, TriesNumbersThatDivideTheBatch) {
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
 }
 
-// On few devices every number can be planned by itself.
-TEST(SizeCluster, IsWhatPlansOfEachNumberSay) {
+// A run on a number of devices, planned by itself; nullptr where it does not fit.
+std::unique_ptr<const SearchedPlan> PlanOn(RunSpec run, int64_t devices) {
+  run.cluster.device_count = devices;
+  run.cluster.node_type = "dgx-h100";
+  run.options.search = SearchExtent::kBounded;
+  CallWork work;
+  auto found = SearchLayouts(run, {}, {}, work);
+  EXPECT_TRUE(found.ok()) << found.status();
+  if (!found.ok() || found->best.empty()) return nullptr;
+  auto best = PlanBest(run, *std::move(found), work);
+  EXPECT_TRUE(best.ok()) << best.status();
+  if (!best.ok() || best->plan.verdict() != Verdict::kFits) return nullptr;
+  return std::make_unique<const SearchedPlan>(*std::move(best));
+}
+
+// On few devices every number can be planned by itself. Device-hours are proportional to money and
+// energy; more devices take less time and more of these, but for the few that have to recompute.
+TEST(SizeCluster, IsTheBestOfThePlansOfEachNumber) {
   RunSpec run = WithLayout();
-  run.economics.seconds_to_deadline = 100 * kSecondsPerDay;
-  int64_t fewest = 0;
-  for (const int64_t devices : {1, 2, 4, 8, 16, 24, 32}) {
-    RunSpec one = run;
-    one.cluster.device_count = devices;
-    one.cluster.node_type = "dgx-h100";
-    one.options.search = SearchExtent::kBounded;
-    CallWork work;
-    auto found = SearchLayouts(one, {}, {}, work);
-    ASSERT_TRUE(found.ok()) << found.status();
-    if (found->best.empty()) continue;
-    auto best = PlanBest(one, *std::move(found), work);
-    ASSERT_TRUE(best.ok()) << best.status();
-    if (best->plan.verdict() != Verdict::kFits) continue;
-    if (BasisOf(best->plan)->elapsed.value() > *run.economics.seconds_to_deadline) continue;
-    fewest = devices;
-    break;
+  run.economics.device_hour_price_usd = 2;
+  run.economics.device_power_watts = 700;
+  run.economics.seconds_to_deadline = 150 * kSecondsPerDay;
+  struct Least {
+    double figure = 0;
+    int64_t devices = 0;
+
+    void Add(double of, int64_t at) {
+      if (devices == 0 || of < figure) *this = {of, at};
+    }
+  } fewest, time, cost, energy;
+  for (const int64_t devices : {1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64}) {
+    const auto planned = PlanOn(run, devices);
+    if (planned == nullptr) continue;
+    const double elapsed = BasisOf(planned->plan)->elapsed.value();
+    if (elapsed > *run.economics.seconds_to_deadline) continue;
+    const auto count = static_cast<double>(devices);
+    fewest.Add(count, devices);
+    time.Add(elapsed, devices);
+    cost.Add(count * elapsed / 3600 * 2, devices);
+    energy.Add(count * elapsed * 700, devices);
   }
-  ASSERT_GT(fewest, 0);
-  EXPECT_EQ(SizeOf(run, 32).device_count, fewest);
+  ASSERT_GT(fewest.devices, 1);
+  EXPECT_GT(time.devices, fewest.devices);
+  EXPECT_EQ(SizeOf(run, 64).device_count, fewest.devices);
+  const ClusterSize fastest = SizeOf(run, 64, SizeObjective::kTime);
+  EXPECT_EQ(fastest.device_count, time.devices);
+  EXPECT_EQ(fastest.sized().elapsed->value(), time.figure);
+  const ClusterSize cheapest = SizeOf(run, 64, SizeObjective::kCost);
+  EXPECT_EQ(cheapest.device_count, cost.devices);
+  EXPECT_DOUBLE_EQ(cheapest.sized().cost->value(), cost.figure);
+  const ClusterSize thriftiest = SizeOf(run, 64, SizeObjective::kEnergy);
+  EXPECT_EQ(thriftiest.device_count, energy.devices);
+  EXPECT_DOUBLE_EQ(thriftiest.sized().energy->value(), energy.figure);
+}
+
+// Of many numbers those of the definition are tried, and the answer is their best.
+TEST(SizeCluster, ComparesTheNumbersOfItsDefinition) {
+  RunSpec run = WithLayout();
+  run.economics.device_hour_price_usd = 2;
+  run.layout->global_batch_size = 320;
+  for (const SizeObjective objective : {SizeObjective::kTime, SizeObjective::kCost}) {
+    const ClusterSize size = SizeOf(run, 1000, objective);
+    ASSERT_TRUE(size.met);
+    const auto figure = [objective](const SizedRun& sized) {
+      return objective == SizeObjective::kTime ? sized.elapsed->value() : sized.cost->value();
+    };
+    for (const int64_t servers :
+         {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 125}) {
+      EXPECT_EQ(size.tried.count(8 * servers), 1u) << servers;
+    }
+    for (const auto& [devices, sized] : size.tried) {
+      if (sized.misses != SizeLimit::kNone) continue;
+      EXPECT_GE(figure(sized), figure(size.sized())) << devices;
+    }
+    const int64_t best = size.device_count / 8;
+    for (int64_t servers = std::max<int64_t>(1, best - 3);
+         servers <= std::min<int64_t>(125, best + 3); ++servers) {
+      EXPECT_EQ(size.tried.count(8 * servers), 1u) << servers;
+    }
+    EXPECT_LE(size.tried.size(), 130u);
+  }
+}
+
+TEST(SizeCluster, SaysWhatItsObjectiveLacks) {
+  CallWork work;
+  const auto error = [&work](const RunSpec& run, SizeObjective objective) {
+    return std::string(FindClusterSize(run, {.objective = objective}, {}, work).status().message());
+  };
+  EXPECT_THAT(error(WithLayout(), SizeObjective::kCost),
+              HasSubstr("economics.device_hour_price_usd: is required for the least cost"));
+  RunSpec run = Textbook();
+  run.cluster.device.accelerator = "tpu-v5p";
+  EXPECT_THAT(error(run, SizeObjective::kEnergy), HasSubstr("economics.device_power_watts"));
+  run.economics.device_power_watts = 300;
+  EXPECT_EQ(error(run, SizeObjective::kEnergy), "");
 }
 
 TEST(SizeCluster, ReportsWhatIsWrong) {
@@ -250,7 +326,7 @@ TEST(SizeCluster, ReportsWhatIsWrong) {
 TEST(SizeCluster, EndsWithItsCall) {
   const auto stop = [] { return absl::CancelledError("left"); };
   CallWork work(stop);
-  EXPECT_EQ(FindFewestDevices(WithLayout(), kMost, {}, work).status().code(),
+  EXPECT_EQ(FindClusterSize(WithLayout(), {}, {}, work).status().code(),
             absl::StatusCode::kCancelled);
 }
 

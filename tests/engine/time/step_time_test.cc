@@ -113,6 +113,33 @@ TEST(StepTime, ExchangesAmongExpertsAddTheirExposure) {
   EXPECT_NEAR(hidden.of(StepCause::kExpertExchange), full / 4, 1e-12);
 }
 
+// Two stages, eight micro-batches, a head whose weight gradient takes 4 ms. Without it the pipeline
+// takes nine passes of 34 ms. The last stage then computes 8 x 4 ms of them, 22 of which the first
+// stage's last backward pass takes, too. Not put off, each of the last stage's passes takes 4 ms
+// longer: 8 x 38 + 34.
+TEST(StepTime, DeferredHeadGradientsTakeTheTimeOfTheOthersEnd) {
+  StageTime first = Stage();
+  first.stage_count = 1;
+  first.state = {.layer_count = 4};
+  StageTime last = first;
+  last.first_stage = 1;
+  last.outside.weight_gradient.kernels[0] = 4e-3;
+  MemoryJob job = Job();
+  const auto seconds = [&](int64_t deferred) {
+    job.pipeline.deferred_head_gradients = deferred;
+    const StepEstimate step = StepOf(job).Of({first, last});
+    EXPECT_NEAR(std::accumulate(step.parts.begin(), step.parts.end(), 0.0),
+                step.seconds.expected.value(), 1e-12);
+    EXPECT_NEAR(step.of(StepCause::kMatmul), 8 * (18e-3 + 4e-3), 1e-12);
+    return step.seconds.expected.value();
+  };
+  EXPECT_NEAR(seconds(0), 8 * 38e-3 + 34e-3, 1e-12);
+  EXPECT_NEAR(seconds(8), 9 * 34e-3 + 32e-3 - 22e-3, 1e-12);
+  EXPECT_EQ(seconds(1'000'000'000), seconds(8));
+  // Four hide in the first stage's pass; the last stage's passes take half of 4 ms longer.
+  EXPECT_NEAR(seconds(4), 8 * 36e-3 + 34e-3, 1e-12);
+}
+
 TEST(StepTime, DualPipesStagesShareTheirWork) {
   MemoryJob job = Job();
   job.pipeline.schedule = PipelineSchedule::kDualPipe;

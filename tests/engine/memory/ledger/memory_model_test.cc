@@ -75,6 +75,31 @@ TEST(MemoryModel, OfCaseC) {
   EXPECT_EQ(last.phase, PeakPhase::kHeadBackward);
 }
 
+// Case C's last stage keeps 2 s V/t bytes of logits' gradients and 2 s h/t of inputs for each
+// micro-batch whose head's weight gradient waits; of all 64 the last one's are in work anyway.
+TEST(MemoryModel, DeferredHeadGradientsKeepTheirInputs) {
+  const ArchitectureSpec& spec = PresetNamed("llama-3-70b");
+  MemoryJob job = CaseC();
+  const StageMemory without = StageOf(spec, job, 3);
+  const StageMemory first = StageOf(spec, job);
+  constexpr int64_t kEach = int64_t{2} * 8192 * (128'256 + 8192) / 8;
+  const auto buffers = [](const StageMemory& memory) {
+    return memory.of(LedgerKind::kCommunicationBuffer).value();
+  };
+  job.pipeline.deferred_head_gradients = 8;
+  LedgerRows rows;
+  const StageMemory eight = StageOf(spec, job, 3, &rows);
+  EXPECT_EQ(buffers(eight) - buffers(without), 8 * kEach);
+  EXPECT_EQ(eight.counted().value() - without.counted().value(), 8 * kEach);
+  EXPECT_THAT(rows, Contains(::testing::Field(&LedgerRow::size, Bytes(8 * kEach))));
+  job.pipeline.deferred_head_gradients = kMaxMicroBatches;
+  const StageMemory all = StageOf(spec, job, 3, &rows);
+  EXPECT_EQ(buffers(all) - buffers(without), 63 * kEach);
+  EXPECT_GE(all.counted().value() - without.counted().value(), 63 * kEach);
+  EXPECT_LE(all.counted().value() - without.counted().value(), 64 * kEach);
+  EXPECT_EQ(StageOf(spec, job).counted().value(), first.counted().value());
+}
+
 TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
   // 2 s h / t bytes: 8192 x 8192 x 2 / 8
   constexpr int64_t kBuffer = 16'777'216;

@@ -1,4 +1,4 @@
-#include "server/probe/probe_call.h"
+#include "server/call/stream_call.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "server/probe/probe_call.h"
+#include "server/call/stream_call.h"
 
 #include <utility>
 
 #include "engine/base/reason.h"
-#include "server/call/call.h"
+#include "engine/base/status_macros.h"
 
 namespace sextant::server {
 
@@ -12,22 +12,24 @@ bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_po
   return now >= call.deadline - (call.deadline - call.start) / kMinRoundedValue;
 }
 
-ProbeCall::ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)
+StreamCall::StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
+                       std::function<void()> cancelled)
     : call_(method, *context, request_bytes),
-      times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()} {}
+      times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()},
+      cancelled_(std::move(cancelled)) {}
 
-void ProbeCall::Send(const v1::RunProbeResponse& response) {
+absl::Status StreamCall::Send(const google::protobuf::Message& content, bool is_progress) {
   Message message;
-  message.is_progress = response.has_progress();
-  // Encoding fails only beyond 2 GiB.
-  if (!Encode(response, &message.bytes).ok()) return;
+  message.is_progress = is_progress;
+  SEXTANT_RETURN_IF_ERROR(Encode(content, &message.bytes));
   std::unique_lock<std::mutex> lock(mutex_);
   if (!waiting_.empty() && waiting_.back().is_progress) waiting_.pop_back();
   waiting_.push_back(std::move(message));
   Next(std::move(lock));
+  return absl::OkStatus();
 }
 
-void ProbeCall::End(const absl::Status& status) {
+void StreamCall::End(const absl::Status& status) {
   const bool late =
       absl::IsCancelled(status) && DeadlineHadPassed(times_, std::chrono::system_clock::now());
   std::unique_lock<std::mutex> lock(mutex_);
@@ -37,15 +39,15 @@ void ProbeCall::End(const absl::Status& status) {
   Next(std::move(lock));
 }
 
-void ProbeCall::OnWriteDone(bool ok) {
-  if (!ok) cancellation_->Cancel();
+void StreamCall::OnWriteDone(bool ok) {
+  if (!ok) cancelled_();
   std::unique_lock<std::mutex> lock(mutex_);
   writing_ = false;
   if (!ok) waiting_.clear();
   Next(std::move(lock));
 }
 
-void ProbeCall::Next(std::unique_lock<std::mutex> lock) {
+void StreamCall::Next(std::unique_lock<std::mutex> lock) {
   if (writing_) return;
   if (!waiting_.empty()) {
     writing_bytes_ = std::move(waiting_.front().bytes);

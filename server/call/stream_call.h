@@ -1,21 +1,20 @@
-// One RunProbe call: streams events to a client that may be slow or gone.
-#ifndef SEXTANT_SERVER_PROBE_PROBE_CALL_H_
-#define SEXTANT_SERVER_PROBE_PROBE_CALL_H_
+// One call whose answer is a stream of messages, to a client that may be slow or gone.
+#ifndef SEXTANT_SERVER_CALL_STREAM_CALL_H_
+#define SEXTANT_SERVER_CALL_STREAM_CALL_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <chrono>
 #include <deque>
-#include <memory>
+#include <functional>
 #include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "server/call/call.h"
-#include "server/probe/probe_process.h"
-#include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
 
@@ -31,14 +30,18 @@ bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_po
 
 // Thread-safe. Progress that the client has not taken yet is replaced by later progress; results
 // are all kept. Deletes itself some time after End(), when the call is over.
-class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes);
+  // `cancelled` is called, at any time until End(), maybe twice, once nobody waits for the answer:
+  // the client leaves, its deadline passes, or the server drains.
+  StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
+             std::function<void()> cancelled);
 
-  // Cancelled when the client leaves, its deadline passes, or the server drains.
-  const std::shared_ptr<Cancellation>& cancellation() const { return cancellation_; }
+  // Whether its caller may make it.
+  const absl::Status& admission() const { return call_.admission(); }
 
-  void Send(const v1::RunProbeResponse& response);
+  // Errors: Encode()'s, with nothing sent.
+  absl::Status Send(const google::protobuf::Message& content, bool is_progress);
 
   // Ends the call with `status` after all that was sent; counts and logs it. A call that is
   // cancelled since its deadline has passed counts as kDeadlineExceeded. Call it once; the object
@@ -46,7 +49,7 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void End(const absl::Status& status);
 
   void OnWriteDone(bool ok) override;
-  void OnCancel() override { cancellation_->Cancel(); }
+  void OnCancel() override { cancelled_(); }
   void OnDone() override { delete this; }
 
  private:
@@ -59,7 +62,7 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   Call call_;
   const CallTimes times_;
-  const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
+  const std::function<void()> cancelled_;
   std::mutex mutex_;
   std::deque<Message> waiting_;
   grpc::ByteBuffer writing_bytes_;
@@ -69,4 +72,4 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_PROBE_PROBE_CALL_H_
+#endif  // SEXTANT_SERVER_CALL_STREAM_CALL_H_

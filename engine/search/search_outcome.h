@@ -1,0 +1,56 @@
+// What a search for a layout finds, in parts and merged.
+#ifndef SEXTANT_ENGINE_SEARCH_SEARCH_OUTCOME_H_
+#define SEXTANT_ENGINE_SEARCH_SEARCH_OUTCOME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "engine/search/layout_evaluator.h"
+#include "engine/search/layout_space.h"
+
+namespace sextant {
+
+// Better options first: those that fit before tight ones, then by time, memory and choice. A total
+// order, so that every division of a search finds the same.
+bool IsBetter(const LayoutOption& a, const LayoutOption& b);
+
+// The options that an outcome lists.
+inline constexpr size_t kAlternatives = 10;
+
+// What a search, or a part of one, has found.
+struct SearchOutcome {
+  int64_t considered = 0;  // layouts whose sizes divide the devices
+  PrunedCounts pruned = {};
+  int64_t evaluated = 0;                 // memory and time were both computed
+  int64_t to_search = 0;                 // as SearchProgress; 0 where nobody watches
+  int64_t layer_count = 0;               // of the model
+  MissingField untimed = {};             // why no layout was looked at: no step can be predicted
+  MissingField untimed_offload = {};     // likewise of layouts that offload
+  bool exhaustive = true;                // nothing that was considered was left out
+  std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
+  std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
+  // The layout that takes the least memory, where none of `best` fits.
+  absl::optional<LayoutOption> smallest = {};
+};
+
+// Adds a layout whose memory, and where it may fit whose step, was computed.
+void Add(const LayoutOption& option, SearchOutcome& to);
+
+// Adds `from`, of another shard of the same search.
+void Merge(SearchOutcome from, SearchOutcome& to);
+
+// How far a search, or a part of one, has come.
+struct SearchProgress {
+  int64_t searched = 0;   // layouts whose memory was computed
+  int64_t to_search = 0;  // of so many; of a part: 0, but for the first
+  int64_t layer_count = 0;
+  absl::optional<LayoutOption> best = {};  // so far; absent where nothing that may fit was found
+};
+
+SearchProgress ProgressOf(const SearchOutcome& so_far);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_SEARCH_SEARCH_OUTCOME_H_

@@ -1,0 +1,84 @@
+// The server's certificate, and whose certificates it takes from callers.
+#ifndef SEXTANT_SERVER_SECURITY_TLS_FILES_H_
+#define SEXTANT_SERVER_SECURITY_TLS_FILES_H_
+
+#include <grpcpp/security/server_credentials.h>
+#include <openssl/ssl.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/security/watched_file.h"
+
+namespace sextant::server {
+
+// Paths of PEM files.
+struct TlsFiles {
+  std::string certificate;  // and the chain to its root
+  std::string key;
+  std::string client_ca;  // empty: callers show no certificate
+};
+
+// A file in memory, under a path that stays as its content is replaced as a whole.
+class MemoryFile {
+ public:
+  explicit MemoryFile(absl::string_view content = "");
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile();
+
+  std::string path() const;
+  // Has what `other` holds.
+  void Replace(const MemoryFile& other);
+
+ private:
+  int descriptor_;
+};
+
+// The name in a certificate: its first URI, as SPIFFE has it, else its common name; empty where it
+// has neither.
+std::string NameOfCertificate(X509* certificate);
+
+// What the files hold, read again as they change: both ports have it from here, and neither sees a
+// version that is wrong. Thread-safe.
+class TlsContext {
+ public:
+  // Errors: kInvalidArgument naming the flag: a file can't be read, the key is not the
+  // certificate's, or the certificate is not valid now.
+  static absl::StatusOr<std::unique_ptr<TlsContext>> Load(const TlsFiles& files);
+
+  // Credentials of a gRPC port, where callers show a certificate if there is a client_ca.
+  std::shared_ptr<grpc::ServerCredentials> GrpcCredentials() const;
+
+  // Looks whether the files have changed, at most once a second.
+  void Refresh();
+
+  // A new HTTP connection's end, with the newest files that are good. A caller's certificate is
+  // asked for where there is a client_ca, and may be missing.
+  std::unique_ptr<SSL, void (*)(SSL*)> NewConnection();
+
+ private:
+  using Context = std::shared_ptr<SSL_CTX>;
+
+  explicit TlsContext(const TlsFiles& files) : files_(files) {}
+  // Reads and checks the files, and takes them as the newest.
+  absl::Status Read();
+  std::vector<FileVersion> Versions() const;
+
+  const TlsFiles files_;
+  // What gRPC reads: certificate and key in one, and the CA.
+  MemoryFile identity_;
+  MemoryFile client_ca_;
+  std::mutex mutex_;
+  std::vector<FileVersion> versions_;
+  std::chrono::steady_clock::time_point next_look_;
+  Context context_;
+};
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_SECURITY_TLS_FILES_H_

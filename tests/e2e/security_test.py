@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""The command line against a server with certificates, tokens and a list (docs/security.md)."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from sextantd import BIN, Server
+
+SCHEDULER = "spiffe://fleet/scheduler"
+
+
+def make_certificates(folder):
+    """An authority, a server's certificate, and those of two callers: `NAME.pem`, `NAME.key`."""
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, cwd=folder, capture_output=True)
+    new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl("req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1",
+            "-subj", "/CN=fleet")
+    for name, other_names in (("server", "DNS:localhost,IP:127.0.0.1"),
+                              ("scheduler", "URI:" + SCHEDULER), ("stranger", "DNS:stranger")):
+        openssl("req", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
+                f"/CN={name}")
+        with open(os.path.join(folder, "names"), "w", encoding="utf-8") as file:
+            file.write(f"subjectAltName={other_names}\n")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                "-CAcreateserial", "-days", "1", "-extfile", "names", "-out", f"{name}.pem")
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def sextant(server, *arguments):
+    return subprocess.run([os.path.join(BIN, "sextant"), f"--address={server.address}", *arguments],
+                          capture_output=True, text=True, check=False,
+                          env={"PATH": os.environ["PATH"]})
+
+
+def check_certificates(folder):
+    access = write(folder, "access", f"# who may call what\n* {SCHEDULER}\n")
+    flags = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key",
+             f"--tls_client_ca={folder}/ca.pem", f"--access_file={access}"]
+    with Server(*flags) as server:
+        def call(name, *command):
+            own = [] if name is None else [f"--tls-certificate={folder}/{name}.pem",
+                                           f"--tls-key={folder}/{name}.key"]
+            return sextant(server, f"--tls-ca={folder}/ca.pem", *own, *command)
+
+        known = call("scheduler", "models", "llama-2-7b")
+        assert known.returncode == 0 and "llama-2-7b" in known.stdout, known
+        assert server.log_line()["caller"] == SCHEDULER
+        assert call(None, "models").returncode == 4
+        stranger = call("stranger", "models")
+        assert stranger.returncode == 5 and "stranger" in stranger.stderr, stranger
+        probe = call("scheduler", "probe")
+        assert probe.returncode == 5 and "RunProbe" in probe.stderr, probe
+        assert sextant(server, "models").returncode == 4  # in plain text
+
+
+def check_tokens(folder):
+    tokens = write(folder, "tokens", "slurm 0123456789abcdef\n")
+    with Server(f"--token_file={tokens}") as server:
+        right = write(folder, "right", "0123456789abcdef\n")
+        answered = sextant(server, f"--token-file={right}", "models")
+        assert answered.returncode == 0, answered
+        assert server.log_line()["caller"] == "slurm"
+        for flags in ([], [f"--token-file={write(folder, 'wrong', '0123456789abcdeX')}"]):
+            refused = sextant(server, *flags, "--output=json", "models")
+            assert refused.returncode == 5, refused
+            assert json.loads(refused.stderr)["reason"] == "IDENTITY_MISSING", refused
+
+
+def check_usage(folder):
+    """Flags that would leave the server open, or name what can't be read."""
+    daemon = os.path.join(BIN, "sextantd")
+    certificate = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key"]
+    for flags, says in (
+            (["--listen=0.0.0.0:0"], "--insecure_allow_remote"),
+            (["--listen=0.0.0.0:0", *certificate], "--tls_client_ca or --token_file"),
+            (["--tls_key=x"], "needs --tls_certificate"),
+            (["--tls_client_ca=x"], "needs --tls_certificate"),
+            (["--access_file=x"], "needs --tls_client_ca or --token_file"),
+            (["--listen=0.0.0.0:0", "--token_file=x", "--insecure_allow_remote"],
+             "needs --tls_certificate"),
+            (["--listen=127.0.0.1:0", "--token_file=/no/such"], "--token_file=/no/such")):
+        ended = subprocess.run([daemon, "--http_listen=none", *flags], capture_output=True,
+                               text=True, check=False, timeout=60)
+        assert ended.returncode != 0 and says in ended.stderr, (flags, ended)
+    for flags, says in ((["--tls-ca=/no/such"], "--tls-ca"),
+                        (["--tls-key=/dev/null"], "--tls-certi"),
+                        (["--tls-certificate=/dev/null", "--tls-key=/dev/null"], "--tls-ca")):
+        ended = subprocess.run([os.path.join(BIN, "sextant"), *flags, "models"], text=True,
+                               capture_output=True, check=False)
+        assert ended.returncode == 2 and says in ended.stderr, (flags, ended)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        make_certificates(folder)
+        check_certificates(folder)
+        check_tokens(folder)
+        check_usage(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

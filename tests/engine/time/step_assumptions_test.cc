@@ -1,0 +1,163 @@
+// Each assumption about the software that a request can change changes the time of a step, in the
+// direction that its name says, and is among the answer's.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/framework/software_stack.h"
+#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/time/planned_step.h"
+
+namespace sextant {
+namespace {
+
+using Constant = StackConstant;
+
+RunSpec On(RunSpec run, Framework framework) {
+  run.training.recompute_given = true;
+  run.layout->interleaving_given = true;
+  run.layout->framework = {.kind = framework, .named = true};
+  return run;
+}
+
+// 64 H100 in eight DGX: TP8 PP4 DP2 in chunks, ZeRO-1.
+RunSpec Dense() {
+  RunSpec run = On(RunOnH100s("llama-3-70b", 64, 128), Framework::kMegatronLm);
+  run.layout->parallel.tensor_parallel_size = 8;
+  run.layout->parallel.pipeline_parallel_size = 4;
+  run.layout->parallel.virtual_stage_count = 5;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  return run;
+}
+
+RunSpec Narrow() {
+  RunSpec run = Dense();
+  run.training.precision.compute_data_type = DataType::kFp8E4m3;
+  return run;
+}
+
+RunSpec Sharded() {
+  RunSpec run = On(RunOnH100s("llama-3.1-8b", 64, 64), Framework::kPytorchFsdp);
+  run.layout->zero_stage = ZeroStage::kParameters;
+  return run;
+}
+
+// 64 experts on 32 devices of four servers.
+RunSpec Experts() {
+  RunSpec run = On(RunOnH100s("deepseek-v2-lite", 32, 128), Framework::kMegatronLm);
+  run.layout->parallel.expert_parallel_size = 32;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  return run;
+}
+
+// A hidden size of 14,400 over four devices, and heads of 180, as in some of BLOOM's trials.
+RunSpec Misaligned() {
+  RunSpec run = On(RunOnH100s("", 8, 8, 2048), Framework::kMegatronLm);
+  run.model.transformer = {.layer_count = 4,
+                           .hidden_size = 14'400,
+                           .feed_forward_size = 57'600,
+                           .attention_head_count = 80,
+                           .vocabulary_size = 51'200,
+                           .feed_forward_kind = FeedForwardKind::kPlain,
+                           .norm_kind = NormKind::kLayerNorm};
+  run.layout->parallel.tensor_parallel_size = 4;
+  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  return run;
+}
+
+// A model so small that the host can't start its kernels as fast as the device runs them.
+RunSpec Small() { return On(RunOnH100s("pythia-70m", 1, 8, 512), Framework::kPytorchDdp); }
+
+double SecondsOf(RunSpec run, Constant constant, double value) {
+  run.layout->software.of(constant) = value;
+  const Plan plan = Planned(run);
+  EXPECT_EQ(plan.step->software.of(constant), value);
+  EXPECT_TRUE(plan.step->software.IsGiven(constant));
+  return plan.step->estimate.seconds.expected.value();
+}
+
+TEST(StepAssumptions, ChangeTheStepAsTheirNamesSay) {
+  const struct {
+    Constant constant;
+    RunSpec run;
+    double faster;
+    double slower;
+  } cases[] = {
+      {Constant::kAttentionTimeRatio, Dense(), 1, 1.5},
+      {Constant::kMemoryPassTimeRatio, Dense(), 1, 1.5},
+      {Constant::kTensorExchangeExposure, Dense(), 0.5, 1},
+      {Constant::kDataExchangeOverlap, Dense(), 0.9, 0},
+      {Constant::kOverlapContention, Sharded(), 0.2, 0.6},
+      {Constant::kHostSecondsPerLayer, Dense(), 0, 1e-3},
+      {Constant::kBroadcastSecondsPerRank, Dense(), 0, 1e-2},
+      {Constant::kGrowthPerDoubling, Dense(), 0, 0.01},
+      {Constant::kSustainedTimeRatio, Dense(), 1, 1.2},
+      {Constant::kNarrowSustainedTimeRatio, Narrow(), 1, 1.2},
+      {Constant::kNarrowProductTimeRatio, Narrow(), 1, 1.5},
+      {Constant::kExpertTimeRatio, Experts(), 1, 1.5},
+      {Constant::kExpertLayerHostSeconds, Experts(), 0, 0.1},
+      {Constant::kOneCopyPerNode, Experts(), 1, 0},
+      {Constant::kPipelineExchangeExposure, Dense(), 0.3, 1},
+      {Constant::kExpertExchangeExposure, Experts(), 0, 1},
+      {Constant::kGradientAdditionOverlap, Dense(), 1, 0},
+      {Constant::kMisalignedProductTimeRatio, Misaligned(), 1, 1.3},
+      {Constant::kMisalignedHeadTimeRatio, Misaligned(), 1, 2},
+      {Constant::kOptimizerTimeRatio, Dense(), 1, 3},
+      {Constant::kKernelLaunchSeconds, Small(), 1e-6, 2e-5},
+      {Constant::kAllReducesGradients, Dense(), 0, 1},
+  };
+  ASSERT_EQ(sizeof(cases) / sizeof(cases[0]), kStackConstantCount);
+  for (const auto& c : cases) {
+    EXPECT_LT(SecondsOf(c.run, c.constant, c.faster), SecondsOf(c.run, c.constant, c.slower))
+        << StackConstantName(c.constant);
+  }
+}
+
+// What a stack, or the rule of sizes that are not aligned, states is what the same value, given,
+// says: defaults are no other model.
+TEST(StepAssumptions, GivenAsTheyAreChangeNothing) {
+  const auto expected = [](const RunSpec& run) {
+    return Planned(run).step->estimate.seconds.expected.value();
+  };
+  for (const RunSpec& run : {Dense(), Sharded(), Experts(), Small()}) {
+    const SoftwareConstants software = Planned(run).step->software;
+    RunSpec given = run;
+    for (size_t i = 0; i < kStackConstantCount; ++i) {
+      const auto constant = static_cast<Constant>(i);
+      if (software.stack->of(constant).source.empty()) continue;
+      if (constant == Constant::kExpertTimeRatio) continue;  // of wide products alone
+      given.layout->software.of(constant) = software.of(constant);
+    }
+    EXPECT_EQ(expected(given), expected(run)) << run.model.preset;
+  }
+  EXPECT_NEAR(SecondsOf(Misaligned(), Constant::kMisalignedProductTimeRatio, 1.3),
+              expected(Misaligned()), 1e-12);
+  EXPECT_NEAR(SecondsOf(Misaligned(), Constant::kMisalignedHeadTimeRatio, 2),
+              expected(Misaligned()), 1e-12);
+}
+
+// Gradients of half the bytes take less to add, to exchange and to apply.
+TEST(StepAssumptions, NarrowerGradientsAreFaster) {
+  RunSpec run = Dense();
+  run.training.precision.gradient_data_type = DataType::kFp32;
+  const double wide = Planned(run).step->estimate.seconds.expected.value();
+  run.training.precision.gradient_data_type = DataType::kBf16;
+  EXPECT_LT(Planned(run).step->estimate.seconds.expected.value(), wide);
+}
+
+// By hand: what the optimizer takes grows by the ratio, and nothing else does.
+TEST(StepAssumptions, TheOptimizersRatioIsOfItsStepAlone) {
+  RunSpec run = Sharded();
+  const Plan once = Planned(run);
+  run.layout->software.of(Constant::kOptimizerTimeRatio) = 4;
+  const Plan four = Planned(run);
+  const auto part = [](const Plan& plan, StepCause cause) { return plan.step->estimate.of(cause); };
+  EXPECT_GT(part(four, StepCause::kOptimizer), 2 * part(once, StepCause::kOptimizer));
+  EXPECT_LT(part(four, StepCause::kOptimizer), 4 * part(once, StepCause::kOptimizer));
+  EXPECT_DOUBLE_EQ(part(four, StepCause::kMatmul), part(once, StepCause::kMatmul));
+  EXPECT_DOUBLE_EQ(part(four, StepCause::kMemoryPass), part(once, StepCause::kMemoryPass));
+}
+
+}  // namespace
+}  // namespace sextant

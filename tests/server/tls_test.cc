@@ -1,0 +1,191 @@
+// The server's ports with TLS, and callers that it does not let in.
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/error_details.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/server/test_certificates.h"
+#include "tests/server/test_server.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kScheduler[] = "spiffe://fleet/scheduler";
+
+std::string PathOf(const std::string& name) {
+  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  return absl::StrCat(::testing::TempDir(), test->test_suite_name(), ".", test->name(), ".", name);
+}
+
+std::string Write(const std::string& name, const std::string& text) {
+  std::string path = PathOf(name);
+  std::ofstream(path + ".new") << text;
+  EXPECT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
+  return path;
+}
+
+void WriteServersFiles(const CertificatePem& pem) {
+  Write("key", pem.key);
+  Write("certificate", pem.certificate);
+}
+
+class Tls : public ::testing::Test {
+ protected:
+  Tls() {
+    WriteServersFiles(authority_.Sign({.common_name = "sextantd"}));
+    options_ = TestServer::Options();
+    options_.tls_certificate = PathOf("certificate");
+    options_.tls_key = PathOf("key");
+    options_.tls_client_ca = Write("ca", authority_.pem());
+  }
+
+  CertificatePem Scheduler() const {
+    return authority_.Sign({.common_name = "node1", .uri = kScheduler});
+  }
+
+  // What a caller gets that trusts `ca` and shows `own`.
+  static grpc::Status PlanWith(const TestServer& server, const std::string& ca,
+                               const CertificatePem& own, const std::string& token = "") {
+    const auto channel = grpc::CreateChannel(
+        server.server().grpc_addresses()[0],
+        grpc::SslCredentials(
+            {.pem_root_certs = ca, .pem_private_key = own.key, .pem_cert_chain = own.certificate}));
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::PlanRunResponse response;
+    return v1::PlanningService::NewStub(channel)->PlanRun(&context, TestServer::GoodRequest(),
+                                                          &response);
+  }
+
+  static std::string ReasonOf(const grpc::Status& status) {
+    google::rpc::Status wire;
+    google::rpc::ErrorInfo info;
+    if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details().empty() ||
+        !wire.details(0).UnpackTo(&info)) {
+      return "";
+    }
+    return info.reason();
+  }
+
+  const TestAuthority authority_{"fleet"};
+  ServerOptions options_;
+};
+
+TEST_F(Tls, AnswersCallersWithACertificateOfItsAuthority) {
+  const TestServer server(options_);
+  const grpc::Status status = PlanWith(server, authority_.pem(), Scheduler());
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(Tls, EndsTheHandshakeOfWrongCallers) {
+  const TestServer server(options_);
+  const TestAuthority stranger("stranger");
+  EXPECT_EQ(PlanWith(server, authority_.pem(), {}).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(
+      PlanWith(server, authority_.pem(), stranger.Sign({.common_name = "node1"})).error_code(),
+      grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(PlanWith(server, authority_.pem(),
+                     authority_.Sign({.common_name = "node1", .valid_seconds = -60}))
+                .error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  // The server's certificate is not of the caller's authority.
+  EXPECT_EQ(PlanWith(server, stranger.pem(), Scheduler()).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  v1::PlanRunResponse response;  // in plain text
+  EXPECT_EQ(server.PlanRun(TestServer::GoodRequest(), &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Tls, RefusesAKnownCallerThatIsNotOnTheList) {
+  options_.access_file = Write("access", absl::StrCat("* ", kScheduler, "\n"));
+  const TestServer server(options_);
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), Scheduler()).ok());
+  const grpc::Status refused =
+      PlanWith(server, authority_.pem(), authority_.Sign({.common_name = "node2"}));
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("node2"));
+  EXPECT_EQ(ReasonOf(refused), "IDENTITY_REFUSED");
+}
+
+TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
+  options_.tls_client_ca = "";
+  options_.token_file =
+      Write("tokens", "slurm 0123456789abcdef\nk8s fedcba9876543210 2020-01-01T00:00:00Z\n");
+  const TestServer server(options_);
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), {}, "0123456789abcdef").ok());
+  const grpc::Status expired = PlanWith(server, authority_.pem(), {}, "fedcba9876543210");
+  EXPECT_EQ(expired.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(ReasonOf(expired), "IDENTITY_MISSING");
+  EXPECT_EQ(PlanWith(server, authority_.pem(), {}).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(Tls, ShowsANewCertificateWithoutARestart) {
+  const TestServer server(options_);
+  const TestAuthority next("next");
+  Write("certificate", "half-written");
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), Scheduler()).ok());
+  WriteServersFiles(next.Sign({.common_name = "sextantd"}));
+  while (!PlanWith(server, next.pem(), Scheduler()).ok()) {
+  }
+}
+
+TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
+  const auto reason = [this] { return std::string(Server::Start(options_).status().message()); };
+  WriteServersFiles(authority_.Sign({.valid_seconds = -60}));
+  EXPECT_THAT(reason(), HasSubstr("the certificate has expired"));
+  WriteServersFiles(authority_.Sign({}));
+  Write("ca", "nothing");
+  EXPECT_THAT(reason(), HasSubstr("--tls_client_ca="));
+  Write("key", authority_.Sign({}).key);
+  EXPECT_THAT(reason(), HasSubstr("--tls_key="));
+  Write("certificate", "nothing");
+  EXPECT_THAT(reason(), HasSubstr("--tls_certificate="));
+}
+
+TEST_F(Tls, LeavesUnixSocketsPlain) {
+  options_.listen = {"unix:" + PathOf("socket"), "127.0.0.1:0"};
+  const TestServer server(options_);
+  v1::PlanRunResponse response;
+  EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &response).ok());
+}
+
+TEST_F(Tls, HoldsForTheHttpPortButHealthIsOpen) {
+  const TestServer server(options_);
+  const std::string address = "https://" + server.server().http_address();
+  const auto statuses = [&](httplib::Client& client) {
+    client.set_ca_cert_path(options_.tls_client_ca);
+    std::vector<int> out;
+    for (const char* page : {"/healthz", "/readyz", "/metrics", "/"}) {
+      const auto answer = client.Get(page);
+      out.push_back(answer ? answer->status : -1);
+    }
+    return out;
+  };
+  const CertificatePem pem = Scheduler();
+  httplib::Client known(address, Write("own", pem.certificate), Write("own_key", pem.key));
+  EXPECT_THAT(statuses(known), ::testing::ElementsAre(200, 200, 200, 200));
+  httplib::Client unknown(address);
+  EXPECT_THAT(statuses(unknown), ::testing::ElementsAre(200, 200, 401, 401));
+  const CertificatePem strange = TestAuthority("stranger").Sign({.common_name = "node1"});
+  httplib::Client wrong(address, Write("wrong", strange.certificate),
+                        Write("wrong_key", strange.key));
+  EXPECT_THAT(statuses(wrong), ::testing::ElementsAre(-1, -1, -1, -1));
+  httplib::Client plain("http://" + server.server().http_address());
+  EXPECT_FALSE(plain.Get("/healthz"));
+}
+
+}  // namespace
+}  // namespace sextant::server
