@@ -62,12 +62,13 @@ std::vector<LongOperation> LongestOperations(const PricedStage& stage, size_t mo
 }
 
 std::vector<KernelTimeShare> KernelTimeSharesOf(const PricedStage& stage) {
+  const std::vector<KernelSource> sources = stage.pricer.sources();
   std::vector<KernelTimeShare> out;
   double all = 0;
   for (const TimedOperation& each : stage.compute.operations) {
     const double seconds = each.time.expected.value();
     if (!KernelKindOf(each.op).has_value() || seconds <= 0) continue;
-    const KernelSource& source = stage.pricer.sources()[each.source];
+    const KernelSource& source = sources[each.source];
     auto found = std::find_if(out.begin(), out.end(), [&source](const KernelTimeShare& known) {
       return known.source.source == source.source && known.source.citation == source.citation &&
              known.source.device_uuid == source.device_uuid;

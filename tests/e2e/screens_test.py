@@ -36,7 +36,8 @@ COMMANDS = {
     "op": "op matmul 16384x8192x32768 --dtype=bf16",
 }
 # Of 24: those that answer with tables and pictures scroll.
-LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20, "size-model": 24}
+LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20,
+         "size-model": 24}
 
 
 def screen(server, columns, command):

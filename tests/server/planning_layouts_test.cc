@@ -33,6 +33,7 @@ v1::PlanRunRequest RunWithLayout() {
 TEST(PlanningServiceLayouts, AStepNamesTheSourcesOfItsKernels) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_cluster()->set_node_type("dgx-h100");
   request.mutable_layout()->set_global_batch_size(16);
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
