@@ -33,9 +33,9 @@ void LogServerEvent(const char* event, const sextant::server::Server& server) {
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-// Blocks SIGTERM and SIGINT in this thread and all that it starts, ignores SIGPIPE, and resets
-// SIGCHLD so that the ends of children can be waited for. Call it before any other thread starts,
-// gRPC's included: they inherit the mask, so that only WaitForTermination() sees the signals.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and all that it starts, ignores SIGPIPE, and
+// resets SIGCHLD so that the ends of children can be waited for. Call it before any other thread
+// starts, gRPC's included: they inherit the mask, so that only WaitForTermination() sees them.
 sigset_t PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   // An ignored SIGCHLD, which survives exec, keeps the system from reporting how a child ended.
@@ -44,6 +44,7 @@ sigset_t PrepareSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   return set;
 }
@@ -56,10 +57,11 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Waits until one of `signals` arrives. From then on a further one ends the process at once.
-void WaitForTermination(const sigset_t& signals) {
+// Waits for SIGTERM or SIGINT, and has files read again at each SIGHUP. From then on a further
+// signal ends the process at once.
+void WaitForTermination(const sigset_t& signals, sextant::server::Server& server) {
   int signal_number = 0;
-  sigwait(&signals, &signal_number);
+  while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP) server.ReadAgain();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
   }
   LogServerEvent("serving", **server);
   (*server)->ListDevices();
-  WaitForTermination(signals);
+  WaitForTermination(signals, **server);
   LogServerEvent("draining", **server);
   (*server)->Drain();
   LogServerEvent("stopped", **server);

@@ -225,7 +225,8 @@ absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,
   DefineFlags(app, options);
   DefineProbeFlags(app, options);
   app.footer(
-      "Stops on SIGTERM or SIGINT. Prints one JSON line when it serves, then one a call.\n"
+      "Stops on SIGTERM or SIGINT; SIGHUP has calibrations read again. Prints one JSON line when "
+      "it serves, then one a call.\n"
       "Example: sextantd --listen=127.0.0.1:50051 --listen=unix:/run/sextant.sock");
   try {
     app.parse(argc, argv);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -34,6 +33,9 @@ constexpr int kMaxConnectionAgeGraceMilliseconds = 30'000;
 constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
+
+// For answers that are on their way.
+constexpr std::chrono::milliseconds kFlush(20);
 
 // Descriptors kept from gRPC's connections: those of the HTTP port, and of files, pipes and
 // libraries. A process with all of them in use still serves.
@@ -125,14 +127,16 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
              store_, probe_metrics_),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
-                                       .large_calls = &workers_},
+                                       .large_calls = &workers_,
+                                       .under_way = &under_way_},
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
                              .supplied = &supplied_,
                              .workers = &workers_}),
       planning_(metrics_, {.calls = {.log_level = options.log_calls,
                                      .access = access_.get(),
-                                     .large_calls = &workers_},
+                                     .large_calls = &workers_,
+                                     .under_way = &under_way_},
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
                            .supplied = &supplied_,
@@ -141,7 +145,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       hardware_({.metrics = metrics_,
                  .calls = {.log_level = options.log_calls,
                            .access = access_.get(),
-                           .large_calls = &workers_},
+                           .large_calls = &workers_,
+                           .under_way = &under_way_},
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
@@ -226,23 +231,27 @@ void Server::ListDevices() {
   });
 }
 
+void Server::ReadAgain() {
+  store_.ReadAgain();
+  LogEvent("read_again", {{"calibrations", CalibrationFolder(options_)}});
+}
+
 void Server::Drain() {
   ready_ = false;
   grpc_->GetHealthCheckService()->Shutdown();
   std::this_thread::sleep_for(DurationOf(options_.drain_announce_seconds));
-  const auto grace = std::chrono::duration_cast<std::chrono::system_clock::duration>(
-      DurationOf(options_.drain_grace_seconds));
-  const auto end = std::chrono::system_clock::now() + grace;
-  // gRPC cancels late calls but waits for each to end, and a list of devices belongs to no call.
-  std::promise<void> drained;
-  std::thread late([&, all = drained.get_future()] {
-    if (all.wait_until(end) == std::future_status::timeout) probe_.Stop();
-  });
+  under_way_.Close();
   listener_->Stop();
-  grpc_->Shutdown(end);
+  const auto grace = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      DurationOf(options_.drain_grace_seconds));
+  // A list of devices belongs to no call, so that none may be under way while a probe runs.
+  under_way_.WaitUntilNone(std::chrono::steady_clock::now() + grace);
+  probe_.Stop();
+  std::this_thread::sleep_for(kFlush);
+  // What is late is cancelled with its connection, and its caller reads UNAVAILABLE.
+  listener_->CloseConnections();
+  grpc_->Shutdown();
   grpc_->Wait();
-  drained.set_value();
-  late.join();
 }
 
 }  // namespace sextant::server

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/call/calls_under_way.h"
 #include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
@@ -44,6 +45,10 @@ class Server {
   // that needs the devices has them listed.
   void ListDevices();
 
+  // Takes up calibrations that were put into the folder, and logs it. Certificates, tokens and
+  // rules are watched in any case.
+  void ReadAgain();
+
   // Reports NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, waits for the rest (drain_grace_seconds), cancels those that are late, and kills the
   // probe that measures or lists for them.
@@ -72,6 +77,7 @@ class Server {
   ActivityMetrics activity_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
+  CallsUnderWay under_way_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_{{.niceness = 10}};

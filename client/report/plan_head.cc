@@ -152,12 +152,19 @@ int RankOf(const v1::Note& warning) {
   return static_cast<int>(absl::c_find(kRanked, warning.kind()) - std::begin(kRanked));
 }
 
+// The worst warning, but those that the line of limits tells.
 std::string WarningWords(const v1::Plan& plan) {
-  if (plan.warnings().empty()) return "";
-  const auto worst = absl::c_min_element(
-      plan.warnings(), [](const v1::Note& a, const v1::Note& b) { return RankOf(a) < RankOf(b); });
-  const int others = plan.warnings_size() - 1;
-  return absl::StrCat(NoteText(*worst, PlanFieldWords),
+  std::vector<const v1::Note*> warnings;
+  for (const v1::Note& each : plan.warnings()) {
+    const bool told = each.kind() == v1::NOTE_KIND_DEADLINE_MISSED ||
+                      each.kind() == v1::NOTE_KIND_BUDGET_EXCEEDED;
+    if (!told) warnings.push_back(&each);
+  }
+  if (warnings.empty()) return "";
+  const v1::Note& worst = **absl::c_min_element(
+      warnings, [](const v1::Note* a, const v1::Note* b) { return RankOf(*a) < RankOf(*b); });
+  const size_t others = warnings.size() - 1;
+  return absl::StrCat(NoteText(worst, PlanFieldWords),
                       others > 0 ? absl::StrCat(" (and ", others, " more)") : "");
 }
 

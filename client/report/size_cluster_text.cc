@@ -232,7 +232,7 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
   return absl::StrCat(
       Wrap("", head, 2), ClusterTable(response), BestLine(request, response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
-      times.empty() ? "" : Wrap("  days   ", absl::StrJoin(times, " or "), 9),
+      basis == v1::SIZE_BASIS_STATE_ALONE ? Wrap("  days   ", absl::StrJoin(times, " or "), 9) : "",
       RatesLines("  rates  ", plans, now));
 }
 

@@ -37,6 +37,10 @@ void FieldViolations::AddAll(const absl::Status& status) {
   for (const FieldViolation& v : FieldViolationsOf(status)) Add(v.field, v.description);
 }
 
+void FieldViolations::AddBelow(absl::string_view path, const FieldViolations& others) {
+  for (const FieldViolation& v : others.all()) Add(FieldPath(path, v.field), v.description);
+}
+
 bool FieldViolations::Mentions(absl::string_view field) const {
   for (const FieldViolation& v : violations_) {
     absl::string_view rest = v.field;

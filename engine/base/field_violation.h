@@ -32,6 +32,9 @@ class FieldViolations {
   // Adds the violations that `status` carries.
   void AddAll(const absl::Status& status);
 
+  // Adds `others`, whose fields are below `path`.
+  void AddBelow(absl::string_view path, const FieldViolations& others);
+
   // Adds a violation of `path`.`name` unless low <= value <= high.
   void RequireRange(absl::string_view path, absl::string_view name, int64_t value, int64_t low,
                     int64_t high);

@@ -46,41 +46,39 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy) {
 
 void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
                  absl::string_view path, FieldViolations& violations) {
-  const std::string precision = FieldPath(path, "precision");
   if (policy.compute_data_type != DataType::kUnspecified && !CanCompute(policy.compute_data_type)) {
-    violations.Add(FieldPath(precision, "compute_data_type"),
+    violations.Add(FieldPath(path, "precision.compute_data_type"),
                    absl::StrCat(DataTypeName(policy.compute_data_type),
                                 " multiplies integers, which no training here is modelled in: "
                                 "write a floating-point type"));
   }
-  RequireStorage(violations, precision, "weight_data_type", policy.weight_data_type);
-  RequireStorage(violations, precision, "gradient_data_type", policy.gradient_data_type);
-  RequireStorage(violations, precision, "optimizer_data_type", policy.optimizer_data_type);
+  RequireStorage(violations, path, "precision.weight_data_type", policy.weight_data_type);
+  RequireStorage(violations, path, "precision.gradient_data_type", policy.gradient_data_type);
+  RequireStorage(violations, path, "precision.optimizer_data_type", policy.optimizer_data_type);
   if (policy.master_weights.value_or(false) && StorageBytes(policy.weight_data_type) > 4) {
-    violations.Add(FieldPath(precision, "master_weights"),
+    violations.Add(FieldPath(path, "precision.master_weights"),
                    "are fp32, narrower than fp64 weights: leave them out");
   }
-  const std::string optimizer_path = FieldPath(path, "optimizer");
   const bool quantized = optimizer.kind == OptimizerKind::kAdam8bit;
   if (optimizer.quantization_block_size.has_value()) {
-    violations.RequireRange(optimizer_path, "quantization_block_size",
+    violations.RequireRange(path, "optimizer.quantization_block_size",
                             *optimizer.quantization_block_size, 1, kMaxBlockSize);
     if (!quantized) {
-      violations.Add(FieldPath(optimizer_path, "quantization_block_size"),
+      violations.Add(FieldPath(path, "optimizer.quantization_block_size"),
                      "is an option of KIND_ADAM_8BIT: leave it out, or choose that kind");
     }
   }
   if (optimizer.kind == OptimizerKind::kSgd &&
       policy.optimizer_data_type != DataType::kUnspecified) {
-    violations.Add(FieldPath(precision, "optimizer_data_type"),
+    violations.Add(FieldPath(path, "precision.optimizer_data_type"),
                    "does not go with KIND_SGD, which keeps no state: leave it out");
   }
   if (quantized && policy.optimizer_data_type != DataType::kUnspecified) {
-    violations.Add(FieldPath(precision, "optimizer_data_type"),
+    violations.Add(FieldPath(path, "precision.optimizer_data_type"),
                    "does not go with KIND_ADAM_8BIT, which has a format of its own: leave it out");
   }
   if (optimizer.adafactor_momentum && optimizer.kind != OptimizerKind::kAdafactor) {
-    violations.Add(FieldPath(optimizer_path, "adafactor_momentum"),
+    violations.Add(FieldPath(path, "optimizer.adafactor_momentum"),
                    "is an option of KIND_ADAFACTOR: leave it out, or choose that kind");
   }
 }

@@ -131,8 +131,8 @@ void CheckModel(const ModelSpec& model, FieldViolations& violations) {
   if (ways != 1) {
     violations.Add("model", absl::StrCat(ways == 0 ? "is required" : "is given more than once",
                                          ": write exactly one of model.preset, "
-                                         "model.parameter_count, model.hugging_face_config, "
-                                         "transformer and architecture"));
+                                         "model.transformer, model.parameter_count, "
+                                         "model.hugging_face_config and model.architecture"));
   }
   if (model.transformer.has_value()) {
     CheckTransformer(*model.transformer, "model.transformer", violations);

@@ -95,7 +95,7 @@ void AboutLimits(const Plan& plan, Notes& out) {
   if (basis->deadline.has_value() && !basis->deadline->met) {
     const double late = -basis->deadline->margin;
     out.push_back({.kind = NoteKind::kDeadlineMissed,
-                   .text = absl::StrFormat("The %s run ends %.3g days after the deadline.",
+                   .text = absl::StrFormat("The %s run ends %.1f days after the deadline.",
                                            EstimateKindName(basis->kind), late / kSecondsPerDay),
                    .values = {{"late_seconds", late}},
                    .fields = {"economics.deadline"}});
@@ -103,7 +103,7 @@ void AboutLimits(const Plan& plan, Notes& out) {
   if (basis->budget.has_value() && !basis->budget->met) {
     const double excess = -basis->budget->margin;
     out.push_back({.kind = NoteKind::kBudgetExceeded,
-                   .text = absl::StrFormat("The %s run costs %.4g USD more than the budget.",
+                   .text = absl::StrFormat("The %s run costs %.2f USD more than the budget.",
                                            EstimateKindName(basis->kind), excess),
                    .values = {{"excess_usd", excess}},
                    .fields = {"economics.budget_usd"}});

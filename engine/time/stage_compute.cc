@@ -53,7 +53,7 @@ StageCompute ComputeOf(const ComputeInput& in, ModelOperations& operations, int6
     });
   });
   operations.ForEachOfStep(
-      in.model.weights().Stage(stage),
+      in.model.weights().GroupsOn(stage),
       [&out](const TraceOp& op, const KernelTime& time, size_t source) {
         out.step_operations.push_back(
             {.part = ModelPart::kInput, .op = op, .time = time, .source = source});

@@ -59,7 +59,8 @@ Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t re
   record_.peer = context.peer();
   record_.trace_id = CallersTraceId(context);
   record_.request_bytes = request_bytes;
-  if (method.access == nullptr) return;
+  if (method.under_way != nullptr) admission_ = method.under_way->Begin();
+  if (method.access == nullptr || !admission_.ok()) return;
   absl::StatusOr<std::string> name =
       method.access->Admit(method.name, CallerOf(context, record_.peer), absl::Now());
   admission_ = name.status();
@@ -74,6 +75,7 @@ grpc::Status Call::Count(const absl::Status& status) {
   record_.code = CodeName(wire.error_code());
   if (!status.ok()) record_.reason = ReasonOf(status);
   method_.metrics.Record(wire.error_code(), record_.duration_seconds);
+  if (method_.under_way != nullptr) method_.under_way->End();
   return wire;
 }
 

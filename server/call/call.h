@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/version.h"
+#include "server/call/calls_under_way.h"
 #include "server/call/element_count.h"
 #include "server/call/log.h"
 #include "server/call/worker_pool.h"
@@ -30,8 +31,9 @@ namespace sextant::server {
 // What holds for all calls of a server.
 struct CallRules {
   CallLogLevel log_level = CallLogLevel::kNone;
-  const Access* access = nullptr;     // null: everyone may call everything
-  WorkerPool* large_calls = nullptr;  // decodes large requests; null: gRPC's threads do
+  const Access* access = nullptr;      // null: everyone may call everything
+  WorkerPool* large_calls = nullptr;   // decodes large requests; null: gRPC's threads do
+  CallsUnderWay* under_way = nullptr;  // null: nobody waits for the calls to end
 };
 
 // One RPC's name and series; lives as long as its service.
@@ -41,6 +43,7 @@ struct Method {
         metrics(all_metrics.ForMethod(full_name)),
         log_level(call_rules.log_level),
         large_calls(call_rules.large_calls),
+        under_way(call_rules.under_way),
         access(call_rules.access != nullptr && call_rules.access->Concerns(full_name)
                    ? call_rules.access
                    : nullptr) {}
@@ -49,6 +52,7 @@ struct Method {
   CallMetrics metrics;
   const CallLogLevel log_level;
   WorkerPool* const large_calls;
+  CallsUnderWay* const under_way;
   const Access* const access;  // null: every caller may make the call
 };
 
@@ -57,7 +61,7 @@ class Call {
  public:
   Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes);
 
-  // Whether its caller may make it.
+  // Whether it may be made: now, and by its caller.
   const absl::Status& admission() const { return admission_; }
 
   // Counts the call as ended with `status`, which is returned as it goes on the wire. Once.

@@ -176,6 +176,13 @@ void Listener::Stop() {
   paths_.clear();
 }
 
+void Listener::CloseConnections() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Connection& each : connections_) {
+    if (InodeOf(each.descriptor) == each.inode) shutdown(each.descriptor, SHUT_RDWR);
+  }
+}
+
 void Listener::Run(const std::function<void(int connection)>& take) {
   std::vector<pollfd> polled = {{.fd = stop_, .events = POLLIN, .revents = 0}};
   for (const int socket : sockets_) {

@@ -43,6 +43,9 @@ class Listener {
   // Closes the sockets; connections stay. Later calls do nothing.
   void Stop();
 
+  // Ends the connections that are open: their owners read the end of the stream. After Stop().
+  void CloseConnections();
+
   // The addresses as clients write them, with the ports.
   const std::vector<std::string>& addresses() const { return addresses_; }
 

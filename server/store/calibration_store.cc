@@ -145,8 +145,12 @@ void CalibrationStore::Publish(Change change) {
   snapshot_.store(std::move(next));
 }
 
-void CalibrationStore::Load(absl::Time now) {
-  RemoveLeftovers(folder_);
+void CalibrationStore::ReadAgain(absl::Time now) {
+  const std::lock_guard<std::mutex> files_lock(files_mutex_);
+  if (!folder_.empty()) RefreshAll(now);
+}
+
+void CalibrationStore::RefreshAll(absl::Time now) {
   std::set<std::string> uuids;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder_, error);
@@ -158,6 +162,11 @@ void CalibrationStore::Load(absl::Time now) {
     LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
   }
   for (const std::string& uuid : uuids) Refresh(uuid, now);
+}
+
+void CalibrationStore::Load(absl::Time now) {
+  RemoveLeftovers(folder_);
+  RefreshAll(now);
   Publish([&](CalibrationSnapshot& next) {
     // Until the probe has listed the host's devices: plans need not wait for it. A shared home, a
     // moved volume or a cloned image holds other hosts' devices, too.

@@ -41,6 +41,10 @@ class CalibrationStore {
 
   std::shared_ptr<const CalibrationSnapshot> snapshot() const { return snapshot_.load(); }
 
+  // Takes up the files that were put into the folder since, as at the start; what is in use and
+  // better stays.
+  void ReadAgain(absl::Time now = absl::Now());
+
   // Sets this host's devices, in the order in which the probe found them. Until then they are the
   // devices of loaded calibrations that name this host.
   void SetDevices(std::vector<v1::Device> devices);
@@ -64,6 +68,8 @@ class CalibrationStore {
 
  private:
   void Load(absl::Time now);
+  // Reads the files of all devices.
+  void RefreshAll(absl::Time now);
   void LoadDistrusted(const std::string& uuid);
   void LoadFile(const std::string& path, absl::Time now);
   // Reads the changes that other servers made to the device's files.

@@ -10,6 +10,9 @@ bin=${1:-build/release/bin}
 echo "== a call of PlanRun beside a call of an empty handler"
 "$bin/plan_run_cost"
 
+echo "== short calls beside searches"
+"$bin/isolation"
+
 echo "== the engine alone"
 "$bin/engine_benchmark" --benchmark_min_time=0.2
 
@@ -39,6 +42,8 @@ transients=$(instructions 'sextant::StageTransientsOf(*' MemoryStageThousandTime
 memory=$(instructions 'sextant::MemoryModel::Stage(*' MemoryStageThousandTimes)
 peak=$(instructions 'sextant::MemoryModel::Peak(*' MemoryPeakThousandTimes)
 compute=$(instructions 'sextant::ComputeOf(*' StageComputeThousandTimes)
+llama=$(instructions '*PlanLayout(*' LayoutThousandTimes/llama_70b)
+deepseek=$(instructions '*PlanLayout(*' LayoutThousandTimes/deepseek_v3)
 echo "$plan instructions a plan"
 echo "$count instructions a count of a model of 126 layers, without the breakdown"
 echo "$stage instructions a micro-batch's activations of such a model, without rows"
@@ -47,3 +52,5 @@ echo "$transients instructions what a last stage holds for a moment"
 echo "$memory instructions the memory of a last stage, without rows"
 echo "$peak instructions that of the fullest of 16 stages"
 echo "$compute instructions a stage's operations, traced and priced"
+echo "$llama instructions memory and time of a layout of Llama-3.1-70B"
+echo "$deepseek instructions the same of DeepSeek-V3"

@@ -13,6 +13,7 @@ namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const absl::Time kReadAt = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
@@ -87,6 +88,20 @@ TEST(RatesWords, NameTheKernelsOfAStepFirst) {
                  "ago; datasheet: "));
   plan.mutable_step_time()->mutable_kernel_sources(1)->set_source(v1::RATE_SOURCE_REFERENCE);
   EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
+}
+
+// What the line of limits says is no warning more.
+TEST(BriefPlan, SaysOnceThatALimitIsMissed) {
+  v1::Plan plan = SampleOfStep().plan();
+  plan.clear_warnings();
+  v1::Note& missed = *plan.add_warnings();
+  missed.set_kind(v1::NOTE_KIND_DEADLINE_MISSED);
+  missed.set_text("The predicted run ends late.");
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 80), Not(HasSubstr("warning")));
+  v1::Note& other = *plan.add_warnings();
+  other.set_kind(v1::NOTE_KIND_FEW_MICRO_BATCHES);
+  other.set_text("Stages idle.");
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 80), HasSubstr("  warning Stages idle.\n"));
 }
 
 TEST(BriefPlan, SaysHowOldAndHowSureItsRatesAre) {

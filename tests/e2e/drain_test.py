@@ -2,12 +2,13 @@
 """SIGTERM: health says NOT_SERVING while the server serves on; then it exits with 0.
 
 Neither a log that nobody reads nor an HTTP client that never ends its request keeps the server
-from answering, or from going.
+from answering, or from going; and each call ends with its answer or with UNAVAILABLE.
 """
 
 import socket
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -66,9 +67,42 @@ def check_a_slow_http_client():
                 dripping.join()
 
 
+def call_until_gone(server, codes):
+    """Calls as fast as it can, and adds the code of each call."""
+    with grpc.insecure_channel(server.address) as channel:
+        call = channel.unary_unary("/sextant.v1.AccountingService/ListModels")
+        while codes.get(grpc.StatusCode.UNAVAILABLE, 0) < 100:
+            try:
+                call(b"", timeout=30)
+                code = grpc.StatusCode.OK
+            except grpc.RpcError as error:
+                code = error.code()
+            codes[code] = codes.get(code, 0) + 1
+
+
+def check_calls_under_way():
+    """gRPC's own shutdown cancels calls that come while it tells the clients."""
+    for _ in range(3):
+        with Server("--drain_announce_seconds=0", "--log_calls=none") as server:
+            all_codes = [{} for _ in range(4)]
+            callers = [threading.Thread(target=call_until_gone, args=(server, codes))
+                       for codes in all_codes]
+            for caller in callers:
+                caller.start()
+            while any(not codes for codes in all_codes):
+                time.sleep(0.01)
+            server.terminate()
+            assert server.process.wait(timeout=60) == 0
+            for caller in callers:
+                caller.join()
+            for codes in all_codes:
+                assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}, codes
+
+
 def main():
     check_a_stalled_log()
     check_a_slow_http_client()
+    check_calls_under_way()
     # The announcement is longer than the test needs: it ends with the watcher, not by a clock.
     with Server("--drain_announce_seconds=5") as server:
         with grpc.insecure_channel(server.address) as channel:

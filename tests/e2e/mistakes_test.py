@@ -80,7 +80,7 @@ MISTAKES = [
     ("plan llama-3.1-70b", BAD_REQUEST, ["--tokens", "--devices"]),
     ("plan --tokens=15T --accelerator=h100-sxm --devices=8", BAD_REQUEST, ["model"]),
     ("plan llama-3.1-70b --parameters=70B --tokens=15T --accelerator=h100-sxm --devices=8",
-     BAD_REQUEST, ["exactly one of"]),
+     BAD_REQUEST, ["exactly one of --preset, --transformer, --parameters, --config and"]),
     (PLAN + "--device=host", BAD_REQUEST, ["--accelerator", "give one"]),
     (PLAN + "--tp=3", BAD_REQUEST, ["--tp"]),
     (PLAN + "--tp=8 --pp=3 --sequence-length=8192", BAD_REQUEST, ["--devices", "multiple"]),

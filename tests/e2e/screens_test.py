@@ -15,6 +15,8 @@ LLAMA = ("llama-3.1-70b --tokens=1T --sequence-length=8192 --accelerator=h100-sx
          " --node-type=dgx-h100 --devices=64 --gbs=128 --framework=megatron-lm")
 COMMANDS = {
     "plan": f"plan {LLAMA} --tp=8 --pp=4 --recompute=none",
+    "plan that does not fit": f"plan {LLAMA} --tp=4 --pp=2 --device-hour-price-usd=2.5"
+                              " --budget-usd=1e6 --deadline=2027-03-01",
     "search": f"search {LLAMA}",
     "memory": "memory llama-3.1-70b --tp=8 --pp=4 --devices=64 --zero=optimizer"
               " --sequence-length=8192 --accelerator=h100-sxm",
@@ -34,7 +36,7 @@ COMMANDS = {
     "op": "op matmul 16384x8192x32768 --dtype=bf16",
 }
 # Of 24: those that answer with tables and pictures scroll.
-LINES = {"plan": 20, "compare": 20, "size-cluster": 20, "size-model": 24}
+LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20, "size-model": 24}
 
 
 def screen(server, columns, command):

@@ -255,8 +255,10 @@ TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
     const std::string text = Scrape(store);
     EXPECT_THAT(text, HasSubstr("{D,dtype=\"bf16\",window=\"burst\"} 500000000000\n"));
     EXPECT_THAT(text, HasSubstr("source=\"MEASURED_DEVICE\"} 60\n"));
-    EXPECT_THAT(text, HasSubstr("sextant_gpu_probe_last_success_timestamp_seconds{D} " +
-                                (stable ? "1700000050\n" : "1700000055\n")));
+    EXPECT_THAT(
+        text,
+        HasSubstr(stable ? "sextant_gpu_probe_last_success_timestamp_seconds{D} 1700000050\n"
+                         : "sextant_gpu_probe_last_success_timestamp_seconds{D} 1700000055\n"));
     EXPECT_THAT(text, HasSubstr(stable ? "sextant_gpu_probe_stable{D} 1\n"
                                        : "sextant_gpu_probe_stable{D} 0\n"));
     // The next one is worse than the former quick one, and is not kept.

@@ -89,6 +89,18 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   EXPECT_EQ(again.snapshot()->FindAll("GPU-1"), nullptr);
 }
 
+TEST(CalibrationStore, TakesUpWhatIsPutIntoItsFolder) {
+  const TemporaryFolder folder;
+  CalibrationStore reader(folder.path());
+  CalibrationStore writer(folder.path());
+  writer.Keep(Measured(kStoredUuid, 1'700'000'000));
+  EXPECT_THAT(reader.snapshot()->calibrations, IsEmpty());
+  reader.ReadAgain();
+  ASSERT_EQ(reader.snapshot()->calibrations.size(), 1u);
+  EXPECT_EQ(reader.snapshot()->calibrations[0].device.uuid(), kStoredUuid);
+  CalibrationStore("").ReadAgain();
+}
+
 TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
   const TemporaryFolder folder;
   {

@@ -149,8 +149,9 @@ TEST_F(CountModelServiceTest, RefusesWhatHasNoShape) {
   EXPECT_THAT(FaultsOf({{"model", {{"parameter_count", 1000}}}}),
               ElementsAre(HasSubstr("model.parameter_count: has no shapes to count")));
   EXPECT_THAT(FaultsOf({{"model", json::object()}}),
-              ElementsAre(HasSubstr("exactly one of model.preset, model.parameter_count, "
-                                    "model.hugging_face_config, transformer and architecture")));
+              ElementsAre(HasSubstr(
+                  "exactly one of model.preset, model.transformer, model.parameter_count, "
+                  "model.hugging_face_config and model.architecture")));
   json unknown;
   const grpc::Status status =
       CallJson(server_, kCountModel, {{"model", {{"preset", "lama-2-7b"}}}}, &unknown);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <map>
 #include <string>
 
 #include "tests/server/planning_server.h"
@@ -38,15 +39,17 @@ TEST(PlanningServiceLayouts, AStepNamesTheSourcesOfItsKernels) {
   ASSERT_TRUE(status.ok()) << status.error_message();
   const v1::Plan& plan = response.plan();
   ASSERT_GT(plan.step_time().kernel_sources_size(), 0);
-  double sum = 0;
+  std::map<v1::RateSource, double> shares;
   for (const v1::KernelTimeSource& each : plan.step_time().kernel_sources()) {
-    EXPECT_EQ(each.source(), v1::RATE_SOURCE_REFERENCE);
+    shares[each.source()] += each.share();
     EXPECT_FALSE(each.has_measured_time());
     ASSERT_GT(each.source_number(), 0);
     EXPECT_NE(plan.sources(each.source_number() - 1), "");
-    sum += each.share();
   }
-  EXPECT_NEAR(sum, 1, 1e-12);
+  // Products and attention are of published measurements, passes of the datasheet's bandwidth.
+  EXPECT_GT(shares[v1::RATE_SOURCE_REFERENCE], 0.5);
+  EXPECT_GT(shares[v1::RATE_SOURCE_DATASHEET], 0);
+  EXPECT_NEAR(shares[v1::RATE_SOURCE_REFERENCE] + shares[v1::RATE_SOURCE_DATASHEET], 1, 1e-12);
 }
 
 void ExpectAddsUp(const v1::StageMemory& stage) {

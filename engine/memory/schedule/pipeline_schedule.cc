@@ -17,8 +17,7 @@ class PipelineCheck {
   bool RangesAreSound() {
     const int64_t count = pipeline_.micro_batch_count;
     if (count >= 1 && count <= kMaxMicroBatches) return true;
-    violations_.Require(FieldPath(path_, "pipeline"), "micro_batch_count", count, 1,
-                        kMaxMicroBatches);
+    violations_.Require(path_, "pipeline.micro_batch_count", count, 1, kMaxMicroBatches);
     return false;
   }
 
@@ -72,7 +71,7 @@ class PipelineCheck {
 
  private:
   void AddMicroBatches(absl::string_view description) {
-    violations_.Add(FieldPath(FieldPath(path_, "pipeline"), "micro_batch_count"), description);
+    violations_.Add(FieldPath(path_, "pipeline.micro_batch_count"), description);
   }
   void AddLayout(absl::string_view name, absl::string_view description) {
     violations_.Add(FieldPath(FieldPath(path_, "layout"), name), description);

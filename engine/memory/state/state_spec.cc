@@ -41,35 +41,32 @@ class StateCheck {
       given.optimizer_data_type = DataType::kUnspecified;
     }
     CheckPolicy(given, state_.optimizer, path_, violations_);
-    const std::string precision = FieldPath(path_, "precision");
-    RequireGiven(precision, "compute_data_type", state_.precision.compute_data_type);
-    RequireGiven(precision, "weight_data_type", state_.precision.weight_data_type);
-    RequireGiven(precision, "gradient_data_type", state_.precision.gradient_data_type);
-    RequireGiven(precision, "optimizer_data_type", state_.precision.optimizer_data_type);
+    RequireGiven("precision.compute_data_type", state_.precision.compute_data_type);
+    RequireGiven("precision.weight_data_type", state_.precision.weight_data_type);
+    RequireGiven("precision.gradient_data_type", state_.precision.gradient_data_type);
+    RequireGiven("precision.optimizer_data_type", state_.precision.optimizer_data_type);
   }
 
   void CheckSharding(int64_t context_parallel_size) {
-    const std::string path = FieldPath(path_, "sharding");
     const size_t faults = violations_.all().size();
-    violations_.Require(path, "data_parallel_size", state_.sharding.data_parallel_size, 1,
+    violations_.Require(path_, "sharding.data_parallel_size", state_.sharding.data_parallel_size, 1,
                         kMaxDataParallelSize);
-    violations_.RequireRange(path, "prefetched_unit_count", state_.sharding.prefetched_unit_count,
-                             0, kMaxLayerCount);
+    violations_.RequireRange(path_, "sharding.prefetched_unit_count",
+                             state_.sharding.prefetched_unit_count, 0, kMaxLayerCount);
     if (violations_.all().size() > faults) return;
     // Reported elsewhere, against context_parallel_size.
     constexpr int64_t kMaxRanks = int64_t{1} << 40;
     const CheckedInt ranks = CheckedInt(state_.sharding.data_parallel_size) * context_parallel_size;
     if (!ranks.ok() || ranks.value() > kMaxRanks) return;
-    CheckGroup(path, ranks.value());
-    if (violations_.all().size() == faults) CheckExpertGroup(path, ranks.value());
+    CheckGroup(ranks.value());
+    if (violations_.all().size() == faults) CheckExpertGroup(ranks.value());
   }
 
   void CheckZeroOptions() {
     const StateSharding& s = state_.sharding;
-    const std::string path = FieldPath(path_, "sharding");
     if (s.zero_stage == ZeroStage::kNone && s.shard_group_size != 0) {
-      violations_.Add(FieldPath(path, "shard_group_size"),
-                      "is of ZeRO stages 1 to 3: leave it out, or choose one of these");
+      Add("sharding.shard_group_size",
+          "is of ZeRO stages 1 to 3: leave it out, or choose one of these");
     }
     constexpr absl::string_view kOfStageThree =
         "is of ZeRO stage 3, which gathers weights: leave it out, or choose that stage";
@@ -78,53 +75,50 @@ class StateCheck {
       const struct {
         bool given;
         absl::string_view name;
-      } options[] = {
-          {!s.reshard_after_forward, "reshard_after_forward"},
-          {s.prefetched_unit_count != defaults.prefetched_unit_count, "prefetched_unit_count"},
-          {s.offload_parameters, "offload_parameters"}};
+      } options[] = {{!s.reshard_after_forward, "sharding.reshard_after_forward"},
+                     {s.prefetched_unit_count != defaults.prefetched_unit_count,
+                      "sharding.prefetched_unit_count"},
+                     {s.offload_parameters, "sharding.offload_parameters"}};
       for (const auto& option : options) {
-        if (option.given) violations_.Add(FieldPath(path, option.name), kOfStageThree);
+        if (option.given) Add(option.name, kOfStageThree);
       }
     } else if (!s.reshard_after_forward && s.prefetched_unit_count != 1) {
-      violations_.Add(FieldPath(path, "prefetched_unit_count"),
-                      "does not matter where gathered weights stay: leave it out, or set "
-                      "reshard_after_forward");
+      Add("sharding.prefetched_unit_count",
+          "does not matter where gathered weights stay: leave it out, or set "
+          "reshard_after_forward");
     }
     if (s.offload_parameters && !s.offload_optimizer) {
-      violations_.Add(FieldPath(path, "offload_parameters"),
-                      "needs offload_optimizer: the optimizer updates weights where they are");
+      Add("sharding.offload_parameters",
+          "needs offload_optimizer: the optimizer updates weights where they are");
     }
   }
 
   void CheckFrozen() {
     const FrozenWeightFormat& f = state_.frozen;
-    const std::string path = FieldPath(path_, "frozen");
     if (f.data_type == DataType::kUnspecified) {
       constexpr absl::string_view kOfFormat =
           "is of quantised weights: leave it out, or give their data type";
-      if (f.block_size != 0) violations_.Add(FieldPath(path, "block_size"), kOfFormat);
+      if (f.block_size != 0) Add("frozen.block_size", kOfFormat);
       if (f.double_quantization) {
-        violations_.Add(FieldPath(path, "double_quantization"), kOfFormat);
+        Add("frozen.double_quantization", kOfFormat);
       }
       return;
     }
     const bool four_bits = f.data_type == DataType::kFp4 || f.data_type == DataType::kInt4;
     if (!four_bits && f.data_type != DataType::kInt8) {
-      violations_.Add(FieldPath(path, "data_type"),
-                      absl::StrCat(DataTypeName(f.data_type),
-                                   " is not what frozen weights are quantised to: write INT8, "
-                                   "INT4 or FP4 (NF4)"));
+      Add("frozen.data_type",
+          absl::StrCat(DataTypeName(f.data_type),
+                       " is not what frozen weights are quantised to: write INT8, "
+                       "INT4 or FP4 (NF4)"));
     } else if (f.double_quantization && !four_bits) {
-      violations_.Add(FieldPath(path, "double_quantization"),
-                      "is of 4-bit weights: leave it out, or write INT4 or FP4");
+      Add("frozen.double_quantization", "is of 4-bit weights: leave it out, or write INT4 or FP4");
     }
     if (f.block_size != 0) {
-      violations_.RequireRange(path, "block_size", f.block_size, kMinQuantizedBlockSize,
+      violations_.RequireRange(path_, "frozen.block_size", f.block_size, kMinQuantizedBlockSize,
                                kMaxQuantizedBlockSize);
     }
     if (!HasFrozenLayers(spec_)) {
-      violations_.Add(FieldPath(path, "data_type"),
-                      "is of frozen weights, which the model has none of: leave it out");
+      Add("frozen.data_type", "is of frozen weights, which the model has none of: leave it out");
     }
   }
 
@@ -150,30 +144,29 @@ class StateCheck {
     violations_.Add(FieldPath(path_, name), description);
   }
 
-  void RequireGiven(absl::string_view path, absl::string_view name, DataType type) {
+  void RequireGiven(absl::string_view name, DataType type) {
     if (type != DataType::kUnspecified) return;
-    violations_.Add(FieldPath(path, name), "is required: fill in the policy's defaults");
+    Add(name, "is required: fill in the policy's defaults");
   }
 
-  void CheckGroup(absl::string_view path, int64_t ranks) {
+  void CheckGroup(int64_t ranks) {
     const int64_t group = state_.sharding.shard_group_size;
     if (state_.sharding.zero_stage == ZeroStage::kNone && group != 0) return;  // reported elsewhere
     if (group >= 0 && group <= ranks && (group == 0 || ranks % group == 0)) return;
-    violations_.Add(FieldPath(path, "shard_group_size"),
-                    absl::StrCat("must divide data_parallel_size times context_parallel_size (",
-                                 ranks, "), which ", group, " does not"));
+    Add("sharding.shard_group_size",
+        absl::StrCat("must divide data_parallel_size times context_parallel_size (", ranks,
+                     "), which ", group, " does not"));
   }
 
   // The GPUs of a shard group must hold each part of the experts equally often; else some hold
   // more.
-  void CheckExpertGroup(absl::string_view path, int64_t ranks) {
+  void CheckExpertGroup(int64_t ranks) {
     if (!HasExperts(spec_)) return;
     const int64_t given = state_.sharding.shard_group_size;
     const int64_t gpus = (given == 0 ? ranks : given) * layout_.tensor_parallel_size;
     const int64_t holders = layout_.expert_parallel_size * ExpertTensorParallelSize(layout_);
     if (gpus % holders == 0) return;
-    violations_.Add(
-        FieldPath(path, given == 0 ? "data_parallel_size" : "shard_group_size"),
+    Add(given == 0 ? "sharding.data_parallel_size" : "sharding.shard_group_size",
         absl::StrCat("leaves ", gpus, " GPUs of a stage to share the experts, which ", holders,
                      " (expert_parallel_size times expert_tensor_parallel_size) do not divide"));
   }

@@ -1,5 +1,7 @@
 #include "engine/model/architecture/check_architecture.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -216,24 +218,28 @@ std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
 // quote a name only where IsSoundName().
 void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
                      FieldViolations& violations) {
-  const std::string list = FieldPath(path, "layer_kinds");
   if (s.layer_kinds.empty() || s.layer_kinds.size() > kMaxLayerKinds) {
     violations.Add(
-        list, absl::StrCat("must be 1 to ", kMaxLayerKinds, " kinds, not ", s.layer_kinds.size()));
+        FieldPath(path, "layer_kinds"),
+        absl::StrCat("must be 1 to ", kMaxLayerKinds, " kinds, not ", s.layer_kinds.size()));
     return;
   }
   const std::vector<bool> used = UsedKinds(s);
-  absl::flat_hash_set<absl::string_view> names;
+  const auto begin = s.layer_kinds.begin();
   for (size_t i = 0; i < s.layer_kinds.size(); ++i) {
     const LayerSpec& kind = s.layer_kinds[i];
-    const std::string at = absl::StrCat(list, "[", i, "]");
-    CheckLayer(kind, at, violations);
-    if (IsSoundName(kind.name) && !names.insert(kind.name).second) {
-      violations.Add(FieldPath(at, "name"), absl::StrCat(kind.name, " is the name of two kinds"));
+    FieldViolations of_kind;
+    CheckLayer(kind, "", of_kind);
+    const bool again = std::any_of(begin, begin + static_cast<ptrdiff_t>(i),
+                                   [&](const LayerSpec& o) { return o.name == kind.name; });
+    if (again && IsSoundName(kind.name)) {
+      of_kind.Add("name", absl::StrCat(kind.name, " is the name of two kinds"));
     }
     if (!used[i]) {
-      violations.Add(at, "is the kind of no layer: leave it out, or give it layers");
+      of_kind.Add("", "is the kind of no layer: leave it out, or give it layers");
     }
+    if (of_kind.empty()) continue;  // its path need not be built
+    violations.AddBelow(FieldPath(path, absl::StrCat("layer_kinds[", i, "]")), of_kind);
   }
 }
 

@@ -22,12 +22,11 @@ void CheckHeads(const AttentionSpec& a, absl::string_view path, FieldViolations&
 
 void CheckLatent(const AttentionSpec& a, absl::string_view path, FieldViolations& violations) {
   const LatentSpec& latent = *a.latent;
-  const std::string inner = FieldPath(path, "latent");
-  violations.RequireRange(inner, "query_rank", latent.query_rank, 0, kMaxHiddenSize);
-  violations.Require(inner, "key_value_rank", latent.key_value_rank, 1, kMaxHiddenSize);
+  violations.RequireRange(path, "latent.query_rank", latent.query_rank, 0, kMaxHiddenSize);
+  violations.Require(path, "latent.key_value_rank", latent.key_value_rank, 1, kMaxHiddenSize);
   if (a.query_key_head_size > 0 &&
       (latent.rotary_size < 0 || latent.rotary_size >= a.query_key_head_size)) {
-    violations.Add(FieldPath(inner, "rotary_size"),
+    violations.Add(FieldPath(path, "latent.rotary_size"),
                    absl::StrCat("must be 0 to ", a.query_key_head_size - 1,
                                 ", below query_key_head_size, not ", latent.rotary_size));
   }
@@ -38,7 +37,8 @@ void CheckLatent(const AttentionSpec& a, absl::string_view path, FieldViolations
                      "), since a latent is expanded for every head, not ", a.key_value_head_count));
   }
   if (a.query_bias || a.key_bias || a.value_bias) {
-    violations.Add(inner, "has no biases of query, key and value: write latent.down_bias");
+    violations.Add(FieldPath(path, "latent"),
+                   "has no biases of query, key and value: write latent.down_bias");
   }
   if (a.query_key_norm != QueryKeyNorm::kNone) {
     violations.Add(FieldPath(path, "query_key_norm"),
@@ -91,9 +91,9 @@ void CheckSharedExperts(const ExpertsSpec& e, absl::string_view path, FieldViola
     CheckFeedForward(e.shared_expert, FieldPath(path, "shared_expert"), violations);
     return;
   }
-  const std::string none = "is of no expert: give shared_expert_count, or leave it out";
-  if (e.shared_expert.size != 0) violations.Add(FieldPath(path, "shared_expert"), none);
-  if (e.shared_expert_gate) violations.Add(FieldPath(path, "shared_expert_gate"), none);
+  constexpr absl::string_view kNone = "is of no expert: give shared_expert_count, or leave it out";
+  if (e.shared_expert.size != 0) violations.Add(FieldPath(path, "shared_expert"), kNone);
+  if (e.shared_expert_gate) violations.Add(FieldPath(path, "shared_expert_gate"), kNone);
 }
 
 void CheckExpertGroups(const ExpertsSpec& e, absl::string_view path, FieldViolations& violations) {
@@ -137,19 +137,18 @@ void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations&
     bool branch;
     absl::string_view name;
   } rules[] = {
-      {layer.norms.before_attention, layer.attention.has_value(), "before_attention"},
-      {layer.norms.after_attention, layer.attention.has_value(), "after_attention"},
+      {layer.norms.before_attention, layer.attention.has_value(), "norms.before_attention"},
+      {layer.norms.after_attention, layer.attention.has_value(), "norms.after_attention"},
       {layer.norms.before_cross_attention, layer.cross_attention.has_value(),
-       "before_cross_attention"},
+       "norms.before_cross_attention"},
       {layer.norms.after_cross_attention, layer.cross_attention.has_value(),
-       "after_cross_attention"},
-      {layer.norms.before_feed_forward, feeds, "before_feed_forward"},
-      {layer.norms.after_feed_forward, feeds, "after_feed_forward"},
+       "norms.after_cross_attention"},
+      {layer.norms.before_feed_forward, feeds, "norms.before_feed_forward"},
+      {layer.norms.after_feed_forward, feeds, "norms.after_feed_forward"},
   };
-  const std::string inner = FieldPath(path, "norms");
   for (const auto& rule : rules) {
     if (rule.norm && !rule.branch) {
-      violations.Add(FieldPath(inner, rule.name), "must be false: the layer has no such branch");
+      violations.Add(FieldPath(path, rule.name), "must be false: the layer has no such branch");
     }
   }
 }

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_LAYER_WEIGHTS_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_LAYER_WEIGHTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -44,6 +45,8 @@ struct NormWeights {
 
 class WeightList {
  public:
+  WeightList() { tensors_.reserve(kUsualCount); }
+
   // Tensors added from here on are at `place`.
   void GoTo(const WeightPlace& place) { place_ = place; }
 
@@ -54,6 +57,8 @@ class WeightList {
   WeightTensors Take() { return std::move(tensors_); }
 
  private:
+  static constexpr size_t kUsualCount = 64;  // of tensors; more are allocated as they come
+
   WeightPlace place_ = {.part = ModelPart::kInput};
   WeightTensors tensors_;
 };

@@ -59,6 +59,8 @@ ModelShards::ModelShards(const CheckedModel& model, const ParallelLayout& layout
   const WeightTensors& tensors = model.tensors();
   shards_.reserve(tensors.size());
   elements_.reserve(tensors.size());
+  runs_.reserve(tensors.size());
+  ends_.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     shards_.push_back(ShardOf(model.spec(), tensors[i], layout));
     elements_.push_back(shards_[i].elements());

@@ -82,6 +82,7 @@ void LayerPlacement::FillChunks(const ParallelLayout& layout, int64_t layer_coun
 // Walks runs and chunks together: each step ends a run or a chunk.
 void LayerPlacement::FillPieces(const ArchitectureSpec& spec) {
   first_pieces_.reserve(chunks_.size() + 1);
+  pieces_.reserve(chunks_.size() + spec.encoder.layers.size() + spec.decoder.layers.size());
   first_pieces_.push_back(0);
   int64_t placed = 0;
   const auto end_chunks = [&] {
@@ -125,6 +126,7 @@ void LayerPlacement::AddPiece(const LayerPiece& piece) {
 void LayerPlacement::FillKinds(size_t kind_count) {
   KindSums sums(kind_count);
   first_kinds_.reserve(static_cast<size_t>(stage_count_) + 1);
+  stage_kinds_.reserve(pieces_.size());
   first_kinds_.push_back(0);
   for (int64_t stage = 0; stage < stage_count_; ++stage) {
     for (int64_t chunk = 0; chunk < chunk_count(); ++chunk) {

@@ -42,6 +42,8 @@ ShardedWeights::ShardedWeights(std::shared_ptr<const CheckedModel> model,
       placement_(std::move(placement)),
       tied_(model_->spec().output.head == OutputHeadKind::kTied),
       predicts_further_(model_->spec().multi_token_prediction.has_value()),
+      has_relative_positions_(model_->spec().encoder.relative_position_bucket_count > 0 ||
+                              model_->spec().decoder.relative_position_bucket_count > 0),
       lowest_stage_{placement_->LowestStageOf(ModelPart::kEncoder),
                     placement_->LowestStageOf(ModelPart::kDecoder)} {}
 
@@ -94,19 +96,28 @@ std::vector<StageTensor> ShardedWeights::TensorsOf(int64_t stage) const {
 }
 
 // No overflow: a stage has each tensor of the model at most once.
-StageWeights ShardedWeights::Stage(int64_t stage) const {
+StageWeights ShardedWeights::GroupsOn(int64_t stage) const {
   StageWeights out;
-  ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
-    const int64_t size = s.elements();
-    const auto group = static_cast<size_t>(s.group);
-    const ShardCount count = {.total = size * layers.count, .trainable = size * layers.not_frozen};
+  ForEachRun(stage, [&](const TensorRun& run, auto, const KindLayers& layers) {
+    const ShardCount count = {.total = run.elements * layers.count,
+                              .trainable = run.elements * layers.not_frozen};
     AddTo(out.all, count);
-    AddTo(out.by_group[group], count);
-    AddTo(out.by_component[group][static_cast<size_t>(t.component)], count);
-    const int64_t first = FirstHolder(t);
+    AddTo(out.by_group[static_cast<size_t>(run.group)], count);
+    const int64_t first =
+        FirstHolder(model_->tensors()[run.first]);  // what has copies is a run of its own
     if (first >= 0 && first != stage) out.repeated += count.total;
   });
   out.layer_count = placement_->LayersOn(stage);
+  return out;
+}
+
+StageWeights ShardedWeights::Stage(int64_t stage) const {
+  StageWeights out = GroupsOn(stage);
+  ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
+    const int64_t size = s.elements();
+    AddTo(out.by_component[static_cast<size_t>(s.group)][static_cast<size_t>(t.component)],
+          {.total = size * layers.count, .trainable = size * layers.not_frozen});
+  });
   return out;
 }
 

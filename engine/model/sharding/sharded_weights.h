@@ -74,6 +74,8 @@ class ShardedWeights {
   absl::Span<const TensorShard> shards() const { return shards_->all(); }
 
   StageWeights Stage(int64_t stage) const;
+  // The same, without by_component.
+  StageWeights GroupsOn(int64_t stage) const;
   // StageWeights::all, in a fraction of the time.
   ShardCount CountOn(int64_t stage) const;
 
@@ -99,7 +101,8 @@ class ShardedWeights {
       const TensorRun& run = shards_->runs()[i];
       if (layers.count > 0) visit(run, shards_->ElementsOf(run), layers);
     };
-    const absl::Span<const size_t> ends = shards_->ends();
+    const absl::Span<const size_t> ends =
+        MayHaveEnds(stage) ? shards_->ends() : absl::Span<const size_t>();
     size_t end = 0;
     for (const StageKind& kind : placement_->KindsOn(stage)) {
       const ModelShards::Range range = shards_->RunsOf(kind.part, kind.layer_kind);
@@ -135,6 +138,11 @@ class ShardedWeights {
     if (IsAdapter(tensor)) layers.not_frozen = layers.count;
     return layers;
   }
+  // False on most stages: no tensor outside the layers is there.
+  bool MayHaveEnds(int64_t stage) const {
+    return stage == 0 || stage == last_stage() || stage == placement_->decoder_first_stage() ||
+           stage == placement_->encoder_last_stage() || has_relative_positions_;
+  }
   KindLayers EndLayersOn(int64_t stage, const WeightTensor& tensor) const;
   bool IsOn(int64_t stage, const WeightTensor& tensor) const;
   bool EndIsOn(int64_t stage, const WeightTensor& tensor) const;
@@ -146,6 +154,7 @@ class ShardedWeights {
   std::shared_ptr<const LayerPlacement> placement_;
   bool tied_;
   bool predicts_further_;                  // has multi-token prediction modules
+  bool has_relative_positions_;            // every stage with layers has their table
   std::array<int64_t, 2> lowest_stage_{};  // with layers of encoder and decoder
 };
 

@@ -70,30 +70,29 @@ class MicroBatchCheck {
   }
 
   void CheckRecomputation() {
-    const std::string path = FieldPath(path_, "recomputation");
     const Recomputation& again = batch_.recomputation;
-    violations_.Require(path, "layers_per_block", again.layers_per_block, 1, kMaxLayerCount);
+    violations_.Require(path_, "recomputation.layers_per_block", again.layers_per_block, 1,
+                        kMaxLayerCount);
     if (again.latent_up_projections && !HasLatents(spec_)) {
-      violations_.Add(FieldPath(path, "latent_up_projections"),
-                      "is of latent attention, which the model has not: leave it out");
+      Add("recomputation.latent_up_projections",
+          "is of latent attention, which the model has not: leave it out");
     }
     if (again.policy != RecomputePolicy::kFull) {
       if (again.layers_per_block > 1) {
-        violations_.Add(FieldPath(path, "layers_per_block"),
-                        "is of full recomputation: leave it out, or choose that policy");
+        Add("recomputation.layers_per_block",
+            "is of full recomputation: leave it out, or choose that policy");
       }
       return;
     }
     const struct {
       bool given;
       absl::string_view name;
-    } switches[] = {{again.activation_function, "activation_function"},
-                    {again.norm_outputs, "norm_outputs"},
-                    {again.latent_up_projections, "latent_up_projections"}};
+    } switches[] = {{again.activation_function, "recomputation.activation_function"},
+                    {again.norm_outputs, "recomputation.norm_outputs"},
+                    {again.latent_up_projections, "recomputation.latent_up_projections"}};
     for (const auto& s : switches) {
       if (!s.given) continue;
-      violations_.Add(FieldPath(path, s.name),
-                      "is part of full recomputation already: leave it out");
+      Add(s.name, "is part of full recomputation already: leave it out");
     }
   }
 
@@ -115,9 +114,9 @@ class MicroBatchCheck {
   void CheckHeads() {
     if (!ExchangesHeads(batch_)) return;
     if (batch_.recomputation.latent_up_projections) {
-      violations_.Add(FieldPath(FieldPath(path_, "recomputation"), "latent_up_projections"),
-                      "saves nothing where context parallel ranks exchange heads, which are kept: "
-                      "leave it out, or choose a ring");
+      Add("recomputation.latent_up_projections",
+          "saves nothing where context parallel ranks exchange heads, which are kept: "
+          "leave it out, or choose a ring");
     }
     for (const LayerSpec& layer : spec_.layer_kinds) {
       for (const auto* const attention : {&layer.attention, &layer.cross_attention}) {

@@ -61,8 +61,8 @@ TEST(ModelWays, ExactlyOneIsGiven) {
     if (one) continue;
     EXPECT_THAT(plan, NamesFields(ElementsAre("model")));
     EXPECT_THAT(std::string(plan.status().message()),
-                HasSubstr("preset, transformer, parameter_count, hugging_face_config and "
-                          "architecture"));
+                HasSubstr("model.preset, model.transformer, model.parameter_count, "
+                          "model.hugging_face_config and model.architecture"));
   }
 }
 
