@@ -41,6 +41,13 @@ constexpr int64_t CeilDivide(int64_t a, int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+// std::llround() of up to 2^62 either way, without a call.
+constexpr int64_t RoundedInt(double number) {
+  const auto whole = static_cast<int64_t>(number);
+  const double rest = number - static_cast<double>(whole);
+  return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+}
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_BASE_CHECKED_MATH_H_

@@ -1,10 +1,10 @@
 #include "engine/hardware/links/link_times.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 
 namespace sextant {
@@ -72,7 +72,7 @@ KernelTime LinkTimes::WithinNode(const Collective& call) const {
 
 KernelTime LinkTimes::AcrossNodes(CollectiveOp op, Bytes bytes, const RankGroup& group) const {
   const auto within = [&](double size) {
-    const Bytes part(static_cast<int64_t>(std::llround(size)));
+    const Bytes part(RoundedInt(size));
     return WithinNode({op, part, group.ranks_per_node}).expected.value();
   };
   const NetworkCall call = {.op = op,

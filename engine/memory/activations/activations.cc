@@ -88,8 +88,7 @@ class StageRows {
       place.state = {.input_needs_gradient = context_.flow->modules().layer_input};
       place.gradients = &context_.flow->Of(place.part, place.layer_kind, place.state);
     }
-    list_.GoTo(place);
-    AddLayerRows(spec_.layer_kinds[static_cast<size_t>(modules.layer_kind)], list_);
+    AddLayersAt(place);
   }
 
   absl::StatusOr<StageParts> Add() {

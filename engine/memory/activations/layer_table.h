@@ -53,9 +53,9 @@ class LayerTable {
   size_t KeyOf(const ActivationPlace& place) const {
     const auto kind = static_cast<size_t>(place.layer_kind);
     const auto stands = alike_kinds_.empty() ? kind : static_cast<size_t>(alike_kinds_[kind]);
-    const size_t part = place.part == ModelPart::kEncoder   ? 0
-                        : place.part == ModelPart::kDecoder ? 1
-                                                            : 2;
+    // Where everything is trained, a module's layer is as the decoder's of its kind.
+    const bool as_decoder = place.part == ModelPart::kDecoder || place.gradients == nullptr;
+    const size_t part = place.part == ModelPart::kEncoder ? 0 : as_decoder ? 1 : 2;
     const size_t state =
         (place.state.frozen ? 2U : 0U) + (place.state.input_needs_gradient ? 1U : 0U);
     return (stands * kPlaces + part) * kLayerGradientStateCount + state;

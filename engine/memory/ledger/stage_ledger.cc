@@ -75,14 +75,6 @@ Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
   return Bytes(std::min(elements, most) * StorageBytes(type));
 }
 
-Bytes MostReceived(const StageContent& content) {
-  Bytes out(0);
-  for (const ChunkMemory& chunk : content.chunks) {
-    out = std::max(out, chunk.transients.receive_buffers);
-  }
-  return out;
-}
-
 }  // namespace
 
 int64_t StageWithMostReceived(const StageContent& content) {
@@ -163,9 +155,12 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
 
 absl::Status StageLedger::FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const {
   out.chunks.clear();
+  out.chunks.reserve(static_cast<size_t>(context_.in_flight.chunk_count()));
+  out.most_received = Bytes(0);
   out.weights.clear();
   for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
+    out.most_received = std::max(out.most_received, out.chunks.back().transients.receive_buffers);
   }
   return absl::OkStatus();
 }
@@ -178,13 +173,13 @@ bool StageLedger::Finish(int64_t stage, StageContent& out) const {
   for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
   if (!out.weights.empty() && out.beside == beside) return false;
   out.beside = beside;
-  out.weights.clear();
+  out.weights.resize(out.chunks.size());
   for (size_t i = 0; i < out.chunks.size(); ++i) {
     ChunkMemory& chunk = out.chunks[i];
     chunk.worst = chunk.works_as_before ? out.chunks[i - 1].worst : WorstOf(chunk, out);
-    out.weights.push_back({.held = chunk.parts.total(),
-                           .awaiting_weight_gradient = chunk.awaiting.total(),
-                           .backward_work = chunk.worst.net});
+    out.weights[i] = {.held = chunk.parts.total(),
+                      .awaiting_weight_gradient = chunk.awaiting.total(),
+                      .backward_work = chunk.worst.net};
   }
   return true;
 }
@@ -207,7 +202,7 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
   const auto pieces = static_cast<int64_t>(placement.PiecesOf(where.stage, where.chunk).size());
   const bool last = last_chunk && where.stage == context_.weights.stage_count() - 1;
   if (!last && IsAsBefore(where)) {
-    ChunkMemory& chunk = out.chunks.emplace_back(ChunkMemory(out.chunks.back()));
+    ChunkMemory& chunk = out.chunks.emplace_back(out.chunks.back());  // FillChunks() has made room
     chunk.where = where;
     chunk.works_as_before = true;
     return context_.work.Spend(kStepsAChunk + pieces);
@@ -323,7 +318,7 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
 
 // Sums of absurd sizes overflow; AddReserve() refuses them.
 bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const {
-  const CheckedInt working = CheckedInt(in_flight.value()) + MostReceived(content).value() +
+  const CheckedInt working = CheckedInt(in_flight.value()) + content.most_received.value() +
                              content.held.copies.whole_gradients.value() +
                              GradientsAt(phase, content).value();
   const Bytes stepping = content.held.gather_bucket + StepCopies(content.held.state) +
@@ -338,7 +333,6 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.phase = PeakPhaseOf(work.moment);
-  const Bytes received = MostReceived(content);
   const Bytes copies = StepCopies(state);
   const bool step = PeaksInStep(content, peak.size, out.phase);
   if (step) {
@@ -367,7 +361,8 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside + content.held.copies.whole_gradients);
-  put(LedgerKind::kCommunicationBuffer, received + reduced + content.held.standing.total());
+  put(LedgerKind::kCommunicationBuffer,
+      content.most_received + reduced + content.held.standing.total());
   return out;
 }
 

@@ -66,6 +66,7 @@ struct StageHoldings {
 struct StageContent {
   StageHoldings held;
   absl::InlinedVector<ChunkMemory, 8> chunks;
+  Bytes most_received = Bytes(0);                    // of the receive buffers of `chunks`
   absl::InlinedVector<ChunkBytes, 8> weights;        // of `chunks`; empty: not known
   std::array<Bytes, kStageMomentCount> beside = {};  // StageLedger::BesideAt() of `weights`
 };

@@ -15,7 +15,7 @@ constexpr char kSource[] = "docs/memory.md, estimated";
 constexpr int64_t kMaxAllocated = int64_t{1} << 58;
 
 Bytes PartOf(Bytes size, double share) {
-  return Bytes(std::llround(static_cast<double>(size.value()) * share));
+  return Bytes(RoundedInt(static_cast<double>(size.value()) * share));
 }
 
 BytesInterval OfShare(Bytes size, const ShareInterval& share) {
@@ -37,8 +37,8 @@ BytesInterval SumOf(std::initializer_list<BytesInterval> terms) {
     below += std::pow(static_cast<double>((term.expected - term.low).value()), 2);
     above += std::pow(static_cast<double>((term.high - term.expected).value()), 2);
   }
-  return {expected - Bytes(std::llround(std::sqrt(below))), expected,
-          expected + Bytes(std::llround(std::sqrt(above)))};
+  return {expected - Bytes(RoundedInt(std::sqrt(below))), expected,
+          expected + Bytes(RoundedInt(std::sqrt(above)))};
 }
 
 LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
