@@ -135,8 +135,7 @@ double SizeSeconds(const StreamCurve& curve, double bytes) {
   if (bytes <= 0) return curve.floor_seconds;
   const double at = std::log(bytes);
   if (at <= first.log_bytes) {
-    const double shortest = std::exp(first.log_seconds);
-    return AlongLine(curve.floor_seconds, shortest, std::exp(at - first.log_bytes));
+    return AlongLine(curve.floor_seconds, curve.shortest_seconds, std::exp(at - first.log_bytes));
   }
   if (at >= last.log_bytes) return std::exp(last.log_seconds + at - last.log_bytes);
   size_t i = 1;
@@ -173,7 +172,8 @@ StreamCurve FitStreams(const StreamCalibration& calibration) {
     EndCaches(passes, std::log(kCachesOutgrown * *calibration.cache_bytes), out);
   }
   const Seconds floor = calibration.processor ? kProcessorFloor : kUnmeasuredFloor;
-  out.floor_seconds = std::min(floor.value(), std::exp(out.sizes.front().log_seconds));
+  out.shortest_seconds = std::exp(out.sizes.front().log_seconds);
+  out.floor_seconds = std::min(floor.value(), out.shortest_seconds);
   SetMixes(passes, usual, out);
   return out;
 }

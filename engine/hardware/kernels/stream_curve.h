@@ -30,6 +30,7 @@ struct StreamCurve {
   absl::InlinedVector<StreamSize, 8> sizes;  // at least one, ascending by bytes
   absl::InlinedVector<StreamMix, 4> mixes;   // at least one, ascending by share
   double floor_seconds = 0;
+  double shortest_seconds = 0;  // of the first of `sizes`
 
   // Continuous, positive, and nondecreasing in `bytes`. Allocates nothing.
   double SecondsAt(double bytes, double read_share) const;

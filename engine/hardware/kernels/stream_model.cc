@@ -190,6 +190,7 @@ StreamModel StreamModel::OfRates(const StreamRates& rates) {
   out.curve_.sizes.push_back({std::log(kLongPassBytes), std::log(seconds)});
   out.curve_.mixes.push_back({0.5, 1});
   out.curve_.floor_seconds = floor;
+  out.curve_.shortest_seconds = std::exp(out.curve_.sizes.front().log_seconds);
   if (rates.arithmetic.has_value()) {
     out.arithmetic_.seconds_per_flop = 1 / rates.arithmetic->value();
   }

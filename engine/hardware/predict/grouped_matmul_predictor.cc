@@ -269,6 +269,7 @@ OptionalPredictor GroupedMatmulPredictor::OnProducts(OptionalPredictor layers, E
   layers->kind_ = kind;
   layers->matmuls_ = std::move(matmuls);
   layers->memory_ = memory;
+  layers->element_bytes_ = MatmulElementBytes(kind.type);
   return layers;
 }
 
@@ -296,7 +297,7 @@ KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product)
   const KernelTime dense = matmuls_->PredictBatch(batch);
   const double seconds = dense.expected.value();
   const double weights = active.experts * static_cast<double>(product.n) *
-                         static_cast<double>(product.k) * MatmulElementBytes(kind_.type);
+                         static_cast<double>(product.k) * element_bytes_;
   const double least = memory_.value() > 0 ? weights / memory_.value() : 0;
   const double bare = seconds - matmuls_->QuantisedSeconds(StackedMatmul(batch), seconds);
   const PredictionError error = ErrorOfGroupedProducts(ProductsOf(kind_));

@@ -154,6 +154,7 @@ class GroupedMatmulPredictor {
   bool other_scaling_ = false;  // the model is of the type's usual scaling
   absl::optional<MatmulPredictor> matmuls_ = {};
   BytesPerSecond memory_ = {};  // 0: unknown
+  double element_bytes_ = 0;    // of matrices
 };
 
 // A probe times only the products of a layer. Published layers also choose experts, and permute
