@@ -270,17 +270,6 @@ ConstantRange RangeOf(StackConstant constant) {
   return kConstants[static_cast<size_t>(constant)].range;
 }
 
-double StackValue::On(DeviceGeneration generation) const {
-  switch (generation) {
-    case DeviceGeneration::kBeforeHopper:
-      return before_hopper;
-    case DeviceGeneration::kBlackwell:
-      return blackwell;
-    default:
-      return hopper;
-  }
-}
-
 absl::Span<const SoftwareStack> SoftwareStacks() { return kStacks; }
 
 const SoftwareStack& StackOf(Framework framework) {
@@ -302,11 +291,6 @@ const SoftwareStack& StackOf(Framework framework) {
       return *FindStack("pytorch_fsdp");
   }
   return kStacks[0];
-}
-
-double SoftwareConstants::of(StackConstant constant) const {
-  const absl::optional<double>& value = given[static_cast<size_t>(constant)];
-  return value.has_value() ? *value : stack->of(constant).On(generation);
 }
 
 double SoftwareConstants::ExpertTimeRatio(bool narrow) const {

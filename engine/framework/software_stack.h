@@ -54,7 +54,10 @@ struct StackValue {
   double blackwell = 0;
   absl::string_view source = "";
 
-  double On(DeviceGeneration generation) const;
+  double On(DeviceGeneration generation) const {
+    if (generation == DeviceGeneration::kBeforeHopper) return before_hopper;
+    return generation == DeviceGeneration::kBlackwell ? blackwell : hopper;
+  }
 };
 
 struct SoftwareStack {
@@ -95,7 +98,10 @@ struct SoftwareConstants {
   std::array<absl::optional<double>, kStackConstantCount> given = {};
 
   // kExpertTimeRatio is of 16-bit products; see ExpertTimeRatio().
-  double of(StackConstant constant) const;
+  double of(StackConstant constant) const {
+    const absl::optional<double>& value = given[static_cast<size_t>(constant)];
+    return value.has_value() ? *value : stack->of(constant).On(generation);
+  }
   double ExpertTimeRatio(bool narrow) const;
   bool IsGiven(StackConstant constant) const {
     return given[static_cast<size_t>(constant)].has_value();

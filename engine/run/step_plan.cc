@@ -112,8 +112,7 @@ class StepPlanner {
       if (count > kMaxOperations) return TooMany();
       out.listed.stages.push_back(std::move(stage));
     }
-    const absl::Span<const KernelSource> sources = input.pricer.sources();
-    out.listed.sources = {sources.begin(), sources.end()};
+    out.listed.sources = input.pricer.sources();
     return absl::OkStatus();
   }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kHidden = 0.4;
 // The operations of a usual layer; more are allocated as they come.
-constexpr size_t kOperations = 64;
+constexpr size_t kOperations = 128;
 
 // The tensors of one kind of layer, which are adjacent.
 TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part) {
@@ -104,10 +104,14 @@ void ModelOperations::ForEach(const WorkPart& part, Visitor visit) {
   TracePart(part);
   PassWork work;
   const bool sends_tokens = job_.layout.expert_parallel_size > 1;
+  // Captured graphs can't add them expert by expert: the host doesn't know their rows.
+  const bool adds_bias = job_.buffers.transformer_engine && !in_.captured_graphs;
   for (const TraceOp& op : traced_.ops) {
     if (op.frozen_elements > 0 && part.layer_kind >= 0) VisitDequantisation(op, visit);
     VisitTimed(op, pricer_.PassRatioOf(op, sends_tokens), visit);
-    VisitExpertBias(part, op, visit);
+    if (adds_bias && std::holds_alternative<GroupedMatmulWork>(op.work)) {
+      VisitExpertBias(part, op, visit);
+    }
     if (op.gradient_elements == 0) continue;
     const PassWork added = AccumulationOf(op);
     work.read_bytes += added.read_bytes;
@@ -154,9 +158,7 @@ void ModelOperations::VisitDequantisation(const TraceOp& product, Visitor visit)
              1, visit);
 }
 
-// Captured graphs can't add them expert by expert: the host doesn't know their rows.
 void ModelOperations::VisitExpertBias(const WorkPart& part, const TraceOp& op, Visitor visit) {
-  if (!job_.buffers.transformer_engine || in_.captured_graphs) return;
   const auto bias = ExpertBias(op, in_.spec, part.layer_kind, compute_bytes());
   if (bias.has_value()) VisitTimed(*bias, pricer_.ratios().memory_pass, visit);
 }

@@ -11,9 +11,6 @@
 namespace sextant {
 namespace {
 
-// Attention's sources: heads of one size and latent ones, forward and backward.
-constexpr size_t kAttentionShapes = 4;
-
 // The layout of a product's operands in memory.
 MatmulPass PassOf(TracePass pass) {
   switch (pass) {
@@ -102,30 +99,38 @@ absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const Placed
   Replace(ratios.sustained, out.compute_.derating);
   Replace(types.narrow == DataType::kUnspecified ? ratios.sustained : ratios.narrow_sustained,
           out.narrow_.derating);
-  for (const Products* const products : {&out.compute_, &out.narrow_}) {
-    out.sources_.push_back(device.SourceOf(products->matmuls->source()));
-    const GroupedMatmulPredictor* const experts = products->experts;
-    out.sources_.push_back(
-        device.SourceOf(experts == nullptr ? products->matmuls->source() : experts->source()));
-  }
-  out.sources_.push_back(device.SourceOf(out.streams_->source()));
-  for (size_t i = 0; i < kAttentionShapes; ++i) {
-    const AttentionShape shape = {.query_key_head_size = i % 2 == 0 ? 128 : 192,
-                                  .value_head_size = 128};
-    out.sources_.push_back(device.SourceOf(i < 2 ? out.attention_->SourceOf(shape)
-                                                 : out.attention_->BackwardSourceOf(shape)));
-  }
+  out.device_ = device;
+  constexpr AttentionShape kUsual = {.query_key_head_size = 128, .value_head_size = 128};
+  constexpr AttentionShape kLatent = {.query_key_head_size = 192, .value_head_size = 128};
+  const auto of_experts = [](const Products& products) {
+    return products.experts == nullptr ? &products.matmuls->source() : &products.experts->source();
+  };
+  const AttentionPredictor& attention = *out.attention_;
+  out.sources_ = {&out.compute_.matmuls->source(),
+                  of_experts(out.compute_),
+                  &out.narrow_.matmuls->source(),
+                  of_experts(out.narrow_),
+                  &out.streams_->source(),
+                  &attention.SourceOf(kUsual),
+                  &attention.SourceOf(kLatent),
+                  &attention.BackwardSourceOf(kUsual),
+                  &attention.BackwardSourceOf(kLatent)};
   return absl::make_optional(std::move(out));
 }
 
+std::vector<KernelSource> OperationPricer::sources() const {
+  std::vector<KernelSource> out;
+  for (const KernelSource* const source : sources_) out.push_back(device_.SourceOf(*source));
+  return out;
+}
+
 size_t OperationPricer::SourceOf(const TraceOp& op) const {
-  const absl::optional<KernelKind> kind = KernelKindOf(op);
-  if (kind == KernelKind::kMemoryPass) return 4;
+  if (std::holds_alternative<PassWork>(op.work)) return 4;
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
     const bool latent = attention->query_key_head_size > attention->value_head_size;
     return 5 + (latent ? 1U : 0U) + (op.pass == TracePass::kInputGradient ? 2U : 0U);
   }
-  return (op.narrow ? 2U : 0U) + (kind == KernelKind::kGroupedMatmul ? 1U : 0U);
+  return (op.narrow ? 2U : 0U) + (std::holds_alternative<GroupedMatmulWork>(op.work) ? 1U : 0U);
 }
 
 // Batches are of the core of attention, whose operands are no weights: any layout.

@@ -100,8 +100,11 @@ class OperationPricer {
   const KernelRatios& ratios() const { return ratios_; }
 
   // Sources of times, and the index of `op`'s.
-  absl::Span<const KernelSource> sources() const { return sources_; }
+  std::vector<KernelSource> sources() const;
   size_t SourceOf(const TraceOp& op) const;
+  bool IsOfDatasheet(size_t source) const {
+    return sources_[source]->source == RateSource::kDatasheet;
+  }
 
  private:
   // Products in one type.
@@ -126,7 +129,9 @@ class OperationPricer {
   const StreamPredictor* streams_ = nullptr;
   Derating attention_derating_ = {};
   KernelRatios ratios_ = {};
-  std::vector<KernelSource> sources_;
+  PlacedDevice device_;
+  // Attention's last: heads of one size and latent ones, forward and backward.
+  std::array<const KernelSource*, 9> sources_ = {};
 };
 
 }  // namespace sextant

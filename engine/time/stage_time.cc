@@ -1,8 +1,10 @@
 #include "engine/time/stage_time.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
+#include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 
@@ -11,6 +13,8 @@ namespace {
 
 // To trace and to price a stage, in CallWork's steps: up to 25 us.
 constexpr int64_t kStepsAStage = 2000;
+// The runs of stages that are alike, of most layouts; more are allocated as they come.
+constexpr int64_t kUsualRuns = 4;
 
 PassSeconds& PassOf(TracePass pass, WorkSeconds& out) {
   switch (pass) {
@@ -44,18 +48,26 @@ const ExpertsSpec* ExpertsOf(const ArchitectureSpec& spec, int layer_kind) {
 WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part, ModelOperations& operations) {
   WorkSeconds out;
   const ExpertsSpec* const experts = ExpertsOf(in.compute.spec, part.layer_kind);
+  // A layer has few exchanges that differ.
+  absl::InlinedVector<std::pair<CollectiveWork, ExchangeTime>, 8> known;
+  const auto time_of = [&](const CollectiveWork& work) {
+    for (const auto& [of, time] : known) {
+      if (of == work) return time;
+    }
+    return known.emplace_back(work, in.exchanges.TimeOf(work, experts)).second;
+  };
   operations.ForEach(part, [&](const TraceOp& op, const KernelTime& time, size_t source) {
     PassSeconds& pass = PassOf(op.pass, out);
     if (const auto* exchange = std::get_if<CollectiveWork>(&op.work)) {
       LinksOf(exchange->group, pass)
-          .Add(in.exchanges.TimeOf(*exchange, experts).Times(static_cast<double>(op.launches)));
+          .Add(time_of(*exchange).Times(static_cast<double>(op.launches)));
       return;
     }
     const auto kind = static_cast<size_t>(*KernelKindOf(op));
     const double seconds = time.expected.value();
     pass.kernels[kind] += seconds;
     if (!in.compute.captured_graphs) out.launches += op.launches;
-    if (in.pricer.sources()[source].source != RateSource::kDatasheet) return;
+    if (!in.pricer.IsOfDatasheet(source)) return;
     out.ends[kind].below += seconds - time.low.value();
     out.ends[kind].above += time.high.value() - seconds;
   });
@@ -81,7 +93,9 @@ class StateSums {
       : in_(in),
         job_(in.compute.model.job()),
         stage_(stage),
-        weights_(in.compute.model.weights().Stage(stage)) {}
+        weights_(job_.state.frozen.data_type == DataType::kUnspecified
+                     ? in.compute.model.weights().GroupsOn(stage)
+                     : in.compute.model.weights().Stage(stage)) {}
 
   StateSeconds Sum(ModelOperations& operations) {
     operations.ForEachOfStep(weights_, [this](const TraceOp&, const KernelTime& time, size_t) {
@@ -272,6 +286,7 @@ absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operati
                               std::vector<StageTime>& out) {
   const MemoryModel& model = in.compute.model;
   WorkTable known(model.weights().model().alike_kinds());
+  out.reserve(static_cast<size_t>(std::min(model.stage_count(), kUsualRuns)));
   int64_t next = 0;
   for (int64_t stage = 0; stage < model.stage_count(); stage = next) {
     for (++next; next < model.stage_count() && model.IsAsBefore(next);) ++next;

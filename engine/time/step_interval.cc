@@ -84,7 +84,8 @@ SecondsInterval StepInterval(const StepInput& in, const StepEstimate& out) {
   constexpr KernelKind kKinds[] = {KernelKind::kMatmul, KernelKind::kGroupedMatmul,
                                    KernelKind::kAttention, KernelKind::kMemoryPass};
   for (size_t i = 0; i < kStepCauseCount; ++i) {
-    const double share = all > 0 ? out.parts[i] / all : 0;
+    if (out.parts[i] == 0 || all <= 0) continue;
+    const double share = out.parts[i] / all;
     KindEnds ends;
     if (i < kKernelKindCount) ends = EndsOf(stage, kKinds[i]);
     below += std::pow(share * std::max(kDoubts[i], ends.below), 2);

@@ -37,6 +37,9 @@ ChunkTime ChunkOf(const StageSeconds& stage, size_t chunk, bool ends_last, doubl
 std::vector<ChunkTime> ChunksOf(const StepInput& in, absl::Span<const StageSeconds> seconds) {
   const auto count = static_cast<size_t>(in.job.layout.virtual_stage_count);
   std::vector<ChunkTime> out;
+  const StageTime& end = in.stages.back();
+  out.reserve(static_cast<size_t>(end.first_stage + end.stage_count) *
+              (count + (HasTwoEnds(in) ? 1 : 0)));
   for (size_t kind = 0; kind < seconds.size(); ++kind) {
     for (int64_t i = 1; i <= in.stages[kind].stage_count; ++i) {
       const bool last = kind + 1 == seconds.size() && i == in.stages[kind].stage_count;

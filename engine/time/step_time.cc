@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "engine/memory/state/state_rules.h"
@@ -33,23 +34,22 @@ struct Slowness : StepSlowness {
 class Step {
  public:
   Step(const StepInput& in, const Slowness& slow, KnownStep& known)
-      : in_(in), slow_(slow), known_(known) {}
+      : in_(in),
+        slow_(slow),
+        known_(known),
+        shares_(!DividesParameters(in.job.state.sharding) &&
+                !in.job.state.sharding.offload_optimizer),
+        kinds_(shares_ ? known.stages : own_kinds_) {}
 
   StepEstimate Estimate() {
     if (known_.work.empty()) {
       for (const StageTime& stage : in_.stages) known_.work.push_back(WorkOf(stage));
     }
-    const StateSharding& sharding = in_.job.state.sharding;
-    const bool shares = !DividesParameters(sharding) && !sharding.offload_optimizer;
-    if (!shares || known_.stages.empty()) {
+    if (kinds_.empty()) {
       FillStages();
       AddPipeline();
-      if (shares) {
-        known_.stages = kinds_;
-        known_.pipeline = out_;
-      }
+      if (shares_) known_.pipeline = out_;
     } else {
-      kinds_ = known_.stages;
       out_ = known_.pipeline;
     }
     AddOnceAStep();
@@ -58,7 +58,7 @@ class Step {
     for (const double part : out_.parts) sum += part;
     out_.seconds.expected = Seconds(sum);
     out_.micro_batch_count = in_.job.pipeline.micro_batch_count;
-    return out_;
+    return std::move(out_);
   }
 
  private:
@@ -164,7 +164,7 @@ class Step {
   // Where the host's least time of a pass of layers with experts is longer than the device's, the
   // device waits; what is exchanged meanwhile is hidden.
   void AddExpertHost(const StageTime& stage, StageSeconds& out) const {
-    if (stage.launches() == 0) return;
+    if (stage.launches() == 0 || stage.state.expert_layers == 0) return;
     const double least = static_cast<double>(stage.state.expert_layers) *
                          constant(Constant::kExpertLayerHostSeconds) * slow_.at(StepRate::kHost);
     StageSeconds experts;
@@ -281,7 +281,9 @@ class Step {
   const StepInput& in_;
   const Slowness slow_;
   KnownStep& known_;
-  absl::InlinedVector<StageSeconds, 4> kinds_;  // in the order of StepInput::stages
+  const bool shares_;  // KnownStep::stages
+  StageSecondsList own_kinds_;
+  StageSecondsList& kinds_;
   StepEstimate out_;
 };
 

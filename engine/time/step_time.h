@@ -93,13 +93,16 @@ struct StageSeconds {
   double all() const { return layers.all() + outside.all(); }
 };
 
+// In the order of StepInput::stages.
+using StageSecondsList = absl::InlinedVector<StageSeconds, 4>;
+
 // What steps share whose stages differ in nothing but StageTime::state.
 struct KnownStep {
-  absl::InlinedVector<StageSeconds, 4> work = {};  // without shards and host; empty: not known
+  StageSecondsList work = {};  // without shards and host; empty: not known
   // Of a layout that divides no weights and offloads nothing: its passes exchange nothing of the
   // state.
-  absl::InlinedVector<StageSeconds, 4> stages = {};  // empty: not known
-  StepEstimate pipeline = {};                        // without what happens once a step
+  StageSecondsList stages = {};  // empty: not known
+  StepEstimate pipeline = {};    // without what happens once a step
 };
 
 // The step, without sensitivities.

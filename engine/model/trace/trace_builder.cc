@@ -73,8 +73,8 @@ TraceOp& TraceBuilder::Add(TracePass pass, absl::string_view name) {
   return op;
 }
 
-TraceOp& TraceBuilder::Pass(TracePass pass, absl::string_view name, TraceOperands reads,
-                            TraceOperands writes) {
+TraceOp& TraceBuilder::Pass(TracePass pass, absl::string_view name, const TraceOperands& reads,
+                            const TraceOperands& writes) {
   const auto bytes_of = [this](const TraceOperand& operand) {
     const TraceTensor& tensor = out_.tensors[operand.tensor];
     const auto compute = static_cast<double>(element_bytes_[0]);
@@ -90,16 +90,16 @@ TraceOp& TraceBuilder::Pass(TracePass pass, absl::string_view name, TraceOperand
   return op;
 }
 
-TraceOp& TraceBuilder::RowPass(TracePass pass, absl::string_view name, TraceOperands reads,
-                               TraceOperands writes) {
+TraceOp& TraceBuilder::RowPass(TracePass pass, absl::string_view name, const TraceOperands& reads,
+                               const TraceOperands& writes) {
   TraceOp& op = Pass(pass, name, reads, writes);
   std::get<PassWork>(op.work).sums_rows = true;
   return op;
 }
 
 TraceOp* TraceBuilder::Collective(TracePass pass, absl::string_view name,
-                                  const CollectiveWork& work, TraceOperands reads,
-                                  TraceOperands writes) {
+                                  const CollectiveWork& work, const TraceOperands& reads,
+                                  const TraceOperands& writes) {
   const ParallelLayout& layout = context_.layout;
   const int64_t sizes[] = {layout.tensor_parallel_size, batch().context_parallel_size,
                            layout.expert_parallel_size, ExpertTensorParallelSize(layout)};
@@ -129,17 +129,6 @@ TraceBuilder::Matrix TraceBuilder::Find(absl::string_view module, absl::string_v
     return {&tensor, &weights_.shards[i], IsTrained(tensor, weights_.frozen)};
   }
   return {};
-}
-
-bool TraceBuilder::Trains(absl::string_view module, absl::string_view name) const {
-  return Find(module, name, WeightRole::kWeight).trained;
-}
-
-bool TraceBuilder::AnyTrained(const Projection& projection) const {
-  for (const absl::string_view name : projection.names) {
-    if (Trains(projection.module, name)) return true;
-  }
-  return false;
 }
 
 // Replicated matrices multiply all tokens on every rank, unless the tokens are divided.
@@ -240,42 +229,42 @@ void TraceBuilder::AddProduct(const Projection& projection, const Product& produ
 }
 
 // Matrices with the same gradients are one product where the framework fuses them.
-template <typename AddOne>
-void TraceBuilder::ForEachProduct(const Projection& projection, const AddOne& add) const {
-  Product fused;
+TraceBuilder::Products TraceBuilder::ProductsOf(const Projection& projection) const {
+  Products out;
   for (const absl::string_view name : projection.names) {
     const Matrix matrix = Find(projection.module, name, WeightRole::kWeight);
     if (matrix.tensor == nullptr) continue;
     const Product product = ProductOf(matrix, projection.split);
-    if (fused.n > 0 && context_.fused_projections && fused.trained == product.trained) {
-      const auto share = [](const Product& p) { return p.model_share * static_cast<double>(p.n); };
-      const int64_t n = fused.n + product.n;
-      fused.model_share = (share(fused) + share(product)) / static_cast<double>(n);
-      fused.n = n;
+    if (out.empty() || !context_.fused_projections || out.back().trained != product.trained) {
+      out.push_back(product);
       continue;
     }
-    if (fused.n > 0) add(fused);
-    fused = product;
+    Product& fused = out.back();
+    const auto share = [](const Product& p) { return p.model_share * static_cast<double>(p.n); };
+    const int64_t n = fused.n + product.n;
+    fused.model_share = (share(fused) + share(product)) / static_cast<double>(n);
+    fused.n = n;
   }
-  if (fused.n > 0) add(fused);
+  return out;
 }
 
 void TraceBuilder::RepeatProjection(const Projection& projection) {
-  ForEachProduct(projection, [&](const Product& product) {
+  for (const Product& product : ProductsOf(projection)) {
     AddProductOp(TracePass::kRecompute, projection, product, projection.input);
     backward_.back().reads = {};
-  });
+  }
 }
 
 void TraceBuilder::AddProjection(const Projection& projection) {
-  const bool trained = AnyTrained(projection);
+  const Products products = ProductsOf(projection);
+  const bool trained = std::any_of(products.begin(), products.end(),
+                                   [](const Product& product) { return product.trained; });
   const bool dense = projection.rows != TokenRows::kSlots;
   const bool by_rows = dense && projection.split == MatrixSplit::kRows;
   if (by_rows && projection.input_needs_gradient) SumInputGradient(projection);
   const uint8_t quantised = QuantisedInput(projection);
   const uint8_t multiplied = by_rows ? GatheredInput(quantised) : quantised;
-  ForEachProduct(projection,
-                 [&](const Product& product) { AddProduct(projection, product, multiplied); });
+  for (const Product& product : products) AddProduct(projection, product, multiplied);
   if (trained && multiplied != quantised) Gather(TracePass::kRecompute, quantised, multiplied);
   const bool narrow = quantised != projection.input;
   if (narrow && trained && (projection.keeps_computed || !keeps_narrow_)) {

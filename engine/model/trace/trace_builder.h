@@ -109,12 +109,13 @@ class TraceBuilder {
   void Enter(absl::string_view module) { module_ = module; }
 
   // A pass that reads and writes its operands once.
-  TraceOp& Pass(TracePass pass, absl::string_view name, TraceOperands reads, TraceOperands writes);
-  TraceOp& RowPass(TracePass pass, absl::string_view name, TraceOperands reads,
-                   TraceOperands writes);
+  TraceOp& Pass(TracePass pass, absl::string_view name, const TraceOperands& reads,
+                const TraceOperands& writes);
+  TraceOp& RowPass(TracePass pass, absl::string_view name, const TraceOperands& reads,
+                   const TraceOperands& writes);
   // A collective among more than one rank; null among one.
   TraceOp* Collective(TracePass pass, absl::string_view name, const CollectiveWork& work,
-                      TraceOperands reads = {}, TraceOperands writes = {});
+                      const TraceOperands& reads = {}, const TraceOperands& writes = {});
   // An operation without operands; the caller fills it in.
   TraceOp& Add(TracePass pass, absl::string_view name);
 
@@ -147,8 +148,6 @@ class TraceBuilder {
   };
   void AddNorm(const Norm& norm);
 
-  bool Trains(absl::string_view module, absl::string_view name) const;
-
   // Ends a layer: appends the backward operations in their order. With `recompute`, the forward
   // operations are repeated before them.
   void Finish(bool recompute);
@@ -177,9 +176,8 @@ class TraceBuilder {
 
   Matrix Find(absl::string_view module, absl::string_view name, WeightRole role) const;
   Product ProductOf(const Matrix& matrix, MatrixSplit split) const;
-  // Calls add(const Product&) for each product of `projection`.
-  template <typename AddOne>
-  void ForEachProduct(const Projection& projection, const AddOne& add) const;
+  using Products = absl::InlinedVector<Product, 2>;
+  Products ProductsOf(const Projection& projection) const;
   void AddProduct(const Projection& projection, const Product& product, uint8_t multiplied);
   void AddProductOp(TracePass pass, const Projection& projection, const Product& product,
                     uint8_t multiplied);
@@ -192,7 +190,6 @@ class TraceBuilder {
   uint8_t GatheredInput(uint8_t input);
   void SumInputGradient(const Projection& projection);
   void SumOutput(const Projection& projection);
-  bool AnyTrained(const Projection& projection) const;
   // Tokens that tensor parallel ranks have together over those of one rank.
   double gathered_scale() const {
     return batch().sequence_parallel ? static_cast<double>(tensor_ranks()) : 1;
