@@ -326,6 +326,7 @@ void LayoutEvaluator::FillTimes(size_t device, size_t table, const StageTimeInpu
   if (times.empty() || seconds.empty()) {
     ModelOperations operations(in.compute, priced_[device]);
     if (times.empty()) {
+      times.reserve(known_.runs.size());
       for (size_t i = 0; i < known_.runs.size(); ++i) {
         const int64_t first = known_.runs[i].first_stage;
         const int64_t next = i + 1 < known_.runs.size() ? known_.runs[i + 1].first_stage

@@ -38,11 +38,19 @@ KernelTime PricedOperations::TimeOf(const TraceOp& op) {
   const bool any_pass = std::holds_alternative<PassWork>(op.work);
   const TracePass pass = any_pass ? TracePass::kForward : op.pass;
   const bool narrow = !any_pass && op.narrow;
-  const uint64_t slot = hash + static_cast<uint64_t>(pass);
-  Entry& entry = entries_[slot & (entries_.size() - 1)];
+  uint16_t& slot = slots_[(hash + static_cast<uint64_t>(pass)) & (slots_.size() - 1)];
+  if (slot == 0) {
+    entries_.emplace_back();
+    slot = static_cast<uint16_t>(entries_.size());
+  }
+  Entry& entry = entries_[slot - size_t{1}];
   if (entry.launches != op.launches || entry.pass != pass || entry.narrow != narrow ||
       entry.work != op.work) {
-    entry = {op.work, pass, narrow, op.launches, pricer_.TimeOf(op)};
+    entry.work = op.work;
+    entry.pass = pass;
+    entry.narrow = narrow;
+    entry.launches = op.launches;
+    entry.time = pricer_.TimeOf(op);
   }
   return entry.time;
 }

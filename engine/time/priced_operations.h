@@ -16,10 +16,12 @@ namespace sextant {
 // those that share a slot the last one is kept.
 class PricedOperations {
  public:
-  // `slots` is a power of two; the few of one layout, thousands of a search's. `pricer` outlives
-  // this.
-  explicit PricedOperations(const OperationPricer& pricer, size_t slots = 32)
-      : pricer_(pricer), entries_(slots) {}
+  // `slots` is a power of two up to 2^15; the few of one layout, thousands of a search's. `pricer`
+  // outlives this.
+  explicit PricedOperations(const OperationPricer& pricer, size_t slots = 256)
+      : pricer_(pricer), slots_(slots) {
+    entries_.reserve(kUsualCount);
+  }
 
   const OperationPricer& pricer() const { return pricer_; }
 
@@ -31,11 +33,13 @@ class PricedOperations {
     TraceWork work = {};
     TracePass pass = TracePass::kForward;  // not of PassWork, which takes as long in all
     bool narrow = false;                   // likewise
-    int64_t launches = 0;                  // 0: empty
+    int64_t launches = 0;
     KernelTime time = {};
   };
+  static constexpr size_t kUsualCount = 192;  // of a layout's; more are allocated as they come
 
   const OperationPricer& pricer_;
+  std::vector<uint16_t> slots_;  // 1 + index of entries_; 0: empty
   std::vector<Entry> entries_;
 };
 

@@ -1,6 +1,8 @@
 #include "engine/memory/ledger/standing_buffers.h"
 
 #include <algorithm>
+#include <compare>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "engine/memory/state/state_rules.h"
@@ -8,17 +10,14 @@
 namespace sextant {
 namespace {
 
-// A matrix of Transformer Engine's, of which the tensors with the same `first` are parts.
-struct FusedMatrix {
-  int layer_kind = -1;
-  absl::string_view module;
-  absl::string_view first;
+struct MatrixShape {
   int64_t rows = 0;
   int64_t columns = 0;
+
+  friend auto operator<=>(const MatrixShape&, const MatrixShape&) = default;
 };
 
-using FusedMatrices = absl::InlinedVector<FusedMatrix, 16>;
-
+// The first of the tensors that Transformer Engine makes one matrix of with `tensor`.
 absl::string_view FirstPartOf(const WeightTensor& tensor) {
   if (tensor.name == "key" || tensor.name == "value") return "query";
   if (tensor.name == "gate") return "up";
@@ -26,53 +25,53 @@ absl::string_view FirstPartOf(const WeightTensor& tensor) {
 }
 
 bool IsMatrixOfLayer(const WeightTensor& tensor) {
-  return tensor.layer_kind >= 0 && tensor.role == WeightRole::kWeight && !tensor.is_vector() &&
+  return !tensor.is_vector() && tensor.layer_kind >= 0 && tensor.role == WeightRole::kWeight &&
          tensor.component != WeightComponent::kRouter;
 }
 
-// The matrix that `part` is of; null: it is the first part. Tensors of one kind of layer and module
-// are adjacent.
-FusedMatrix* WholeOf(const FusedMatrix& part, FusedMatrices& known) {
-  for (auto matrix = known.rbegin(); matrix != known.rend(); ++matrix) {
-    if (matrix->layer_kind != part.layer_kind || matrix->module != part.module) break;
-    if (matrix->first == part.first) return &*matrix;
+// The shapes of Transformer Engine's matrices. Tensors of one kind of layer and module are
+// adjacent.
+class FusedMatrices {
+ public:
+  void Add(const WeightTensor& tensor, const TensorShard& shard) {
+    if (tensor.layer_kind != layer_kind_ || tensor.module != module_) {
+      layer_kind_ = tensor.layer_kind;
+      module_ = tensor.module;
+      first_parts_.clear();
+    }
+    const absl::string_view first = FirstPartOf(tensor);
+    const auto known = std::find(first_parts_.begin(), first_parts_.end(), first);
+    if (known != first_parts_.end()) {
+      (shapes_.end() - (first_parts_.end() - known))->rows += shard.rows;
+      return;
+    }
+    first_parts_.push_back(first);
+    shapes_.push_back({shard.rows, shard.columns});
   }
-  return nullptr;
-}
 
-FusedMatrices FusedMatricesOf(const CopiesContext& context, int64_t stage) {
-  FusedMatrices out;
+  // The elements of one matrix of each shape.
+  int64_t ElementsOfShapes() && {
+    std::sort(shapes_.begin(), shapes_.end());
+    const auto end = std::unique(shapes_.begin(), shapes_.end());
+    int64_t out = 0;
+    for (auto shape = shapes_.begin(); shape != end; ++shape) out += shape->rows * shape->columns;
+    return out;
+  }
+
+ private:
+  int layer_kind_ = -1;
+  absl::string_view module_;
+  absl::InlinedVector<absl::string_view, 8> first_parts_;  // of that module's matrices
+  absl::InlinedVector<MatrixShape, 32> shapes_;
+};
+
+int64_t ElementsOfShapes(const CopiesContext& context, int64_t stage) {
+  FusedMatrices matrices;
   context.state.weights.ForEachTensor(
-      stage, [&out](const WeightTensor& tensor, const TensorShard& shard, const KindLayers&) {
-        if (!IsMatrixOfLayer(tensor)) return;
-        const FusedMatrix part = {.layer_kind = tensor.layer_kind,
-                                  .module = tensor.module,
-                                  .first = FirstPartOf(tensor),
-                                  .rows = shard.rows,
-                                  .columns = shard.columns};
-        FusedMatrix* const whole = WholeOf(part, out);
-        if (whole == nullptr) {
-          out.push_back(part);
-        } else {
-          whole->rows += part.rows;
-        }
+      stage, [&](const WeightTensor& tensor, const TensorShard& shard, const KindLayers&) {
+        if (IsMatrixOfLayer(tensor)) matrices.Add(tensor, shard);
       });
-  return out;
-}
-
-// The elements of one matrix of each shape.
-int64_t ElementsOfShapes(FusedMatrices matrices) {
-  std::sort(matrices.begin(), matrices.end(), [](const FusedMatrix& a, const FusedMatrix& b) {
-    return a.rows != b.rows ? a.rows < b.rows : a.columns < b.columns;
-  });
-  int64_t out = 0;
-  for (size_t i = 0; i < matrices.size(); ++i) {
-    const FusedMatrix& m = matrices[i];
-    const bool again =
-        i > 0 && matrices[i - 1].rows == m.rows && matrices[i - 1].columns == m.columns;
-    if (!again) out += m.rows * m.columns;
-  }
-  return out;
+  return std::move(matrices).ElementsOfShapes();
 }
 
 int64_t TokensOf(const MicroBatchSpec& batch) {
@@ -128,8 +127,8 @@ StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, b
   out.global_buffer = GlobalBufferOf(context, has_head);
   const PrecisionPolicy& precision = job.state.precision;
   if (HasPlaceholders(job.buffers)) {
-    out.placeholder_gradients = Bytes(ElementsOfShapes(FusedMatricesOf(context, stage)) *
-                                      StorageBytes(precision.weight_data_type));
+    out.placeholder_gradients =
+        Bytes(ElementsOfShapes(context, stage) * StorageBytes(precision.weight_data_type));
   }
   if (HasBuckets(job)) {
     const int64_t trainable = context.state.weights.CountOn(stage).trainable;
