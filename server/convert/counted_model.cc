@@ -102,7 +102,7 @@ void TensorTo(const ArchitectureSpec& spec, const WeightTensor& tensor, v1::Mode
 }
 
 void StageComponentsTo(const StageWeights& stage, v1::StageParameters* out) {
-  for (int i = 0; components && i < kWeightComponentCount; ++i) {
+  for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
     const int64_t count = stage.of(ShardGroup::kDense, component).total +
                           stage.of(ShardGroup::kExpert, component).total;
