@@ -64,8 +64,10 @@ struct ResolvedRun {
   RateSource matmul_source() const;
 };
 
-// `shape` with the vocabulary that the framework pads where the request says nothing of padding;
-// null where it pads nothing.
+// The size of the vocabulary that the framework pads where the request says nothing of padding; 0
+// where it pads nothing.
+int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape);
+// `shape` with that vocabulary; null where it is 0.
 std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
                                                     const ArchitectureSpec& shape);
 

@@ -120,7 +120,8 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
   run_.layout->kernels.recomputation = given_parts_;
   ResetState();
   ApplyTo(choice, layer_count, run_);
-  absl::optional<MemoryModel> before = std::move(resolved_.memory);
+  absl::optional<MemoryModel> before;
+  if (of_model) before = std::move(resolved_.memory);
   SEXTANT_RETURN_IF_ERROR(MakeModel());
   if (resolved_.memory.has_value()) {
     SelectStages(choice);
@@ -135,7 +136,7 @@ absl::Status LayoutEvaluator::SetModel(const LayoutChoice& choice, int64_t layer
 // The memory of the run's layout, or none where it is refused.
 absl::Status LayoutEvaluator::MakeModel() {
   resolved_.memory.reset();
-  Base& base = BaseFor(PaddedShape(*run_.layout, *resolved_.shape.architecture));
+  Base& base = BaseFor(PaddedVocabularyOf(*run_.layout, *resolved_.shape.architecture));
   resolved_.padded = base.padded;
   FieldViolations violations;
   MemoryJob job = JobOf({resolved_.counted_shape(), resolved_.precision, run_.training.optimizer,
@@ -155,24 +156,24 @@ absl::Status LayoutEvaluator::MakeModel() {
   return absl::OkStatus();
 }
 
-LayoutEvaluator::Base& LayoutEvaluator::BaseFor(std::shared_ptr<const ArchitectureSpec> padded) {
-  const int64_t size = VocabularyOf(padded.get());
+LayoutEvaluator::Base& LayoutEvaluator::BaseFor(int64_t padded_vocabulary) {
   for (Base& base : bases_) {
-    if (VocabularyOf(base.padded.get()) == size) return base;
+    if (VocabularyOf(base.padded.get()) == padded_vocabulary) return base;
   }
-  bases_.push_back({.padded = std::move(padded)});
-  return bases_.back();
+  Base& base = bases_.emplace_back();
+  base.padded = PaddedShape(*run_.layout, *resolved_.shape.architecture);
+  return base;
 }
 
 LayoutEvaluator::HoldingsKey LayoutEvaluator::HoldingsKeyOf(const LayoutChoice& choice) const {
   const MemoryJob& job = resolved_.memory->job();
+  const bool casts_blocks =
+      job.buffers.autocast && job.batch.recomputation.policy == RecomputePolicy::kFull;
   return {.zero_stage = choice.zero_stage,
           .shard_group = choice.shard_group,
           .stays_gathered = choice.stays_gathered,
           .offload = choice.offload,
-          .recomputed_block = job.batch.recomputation.policy == RecomputePolicy::kFull
-                                  ? choice.recompute.layers_per_block
-                                  : 0,
+          .recomputed_block = casts_blocks ? choice.recompute.layers_per_block : 0,
           .single = job.pipeline.micro_batch_count == 1};
 }
 
@@ -262,6 +263,7 @@ absl::StatusOr<StagePeak> LayoutEvaluator::Peak() {
     return peak;
   }
   if (held_->held.empty()) {
+    held_->held.reserve(known_.runs.size());
     for (const KnownStages::Run& run : known_.runs) held_->held.push_back(run.content.held);
   }
   return peak;
@@ -279,7 +281,7 @@ size_t LayoutEvaluator::Division() const {
 void LayoutEvaluator::PrepareStep() {
   const MemoryModel& model = *resolved_.memory;
   const absl::Span<const StepPredictor::Device> devices = predictor_->devices();
-  exchanges_.emplace(predictor_->ExchangesOf(model.job()));
+  if (!held_->exchanges.has_value()) held_->exchanges.emplace(predictor_->ExchangesOf(model.job()));
   const ComputeInput compute = predictor_->ComputeOf(model);
   times_.resize(kDivisions * devices.size());
   steps_.resize(times_.size());
@@ -288,7 +290,7 @@ void LayoutEvaluator::PrepareStep() {
   slowest_ = first;
   double longest = -1;
   for (size_t i = 0; i < devices.size(); ++i) {
-    FillTimes(i, first + i, predictor_->StagesOf(compute, devices[i], *exchanges_));
+    FillTimes(i, first + i, predictor_->StagesOf(compute, devices[i], *held_->exchanges));
     if (devices.size() == 1) break;
     for (const StageTime& time : times_[first + i]) {
       if (time.kernels() <= longest) continue;
@@ -299,7 +301,7 @@ void LayoutEvaluator::PrepareStep() {
 }
 
 StepInput LayoutEvaluator::Step() const {
-  return predictor_->StepOf(resolved_.memory->job(), *exchanges_, times_[slowest_]);
+  return predictor_->StepOf(resolved_.memory->job(), *held_->exchanges, times_[slowest_]);
 }
 
 Seconds LayoutEvaluator::SecondsWhere(StepRate rate, double slowness) const {

@@ -90,7 +90,7 @@ class LayoutEvaluator {
     int32_t shard_group = 0;
     bool stays_gathered = false;
     Offload offload = Offload::kNone;
-    int32_t recomputed_block = 0;  // layers; 0: not whole layers
+    int32_t recomputed_block = 0;  // layers, where that changes their casts; 0: not whole layers
     bool single = false;           // one micro-batch a step
 
     friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;
@@ -113,6 +113,7 @@ class LayoutEvaluator {
     bool refused = false;
     std::vector<StageHoldings> held = {};
     std::vector<std::vector<StateSeconds>> seconds = {};  // by device; empty: not computed yet
+    absl::optional<ExchangePricer> exchanges = {};        // among the ranks that share it
   };
   // Layouts with the same layers in their chunks; none: as many in each.
   struct Placements {
@@ -133,7 +134,7 @@ class LayoutEvaluator {
   absl::Status SetModel(const LayoutChoice& choice, int64_t layer_count);
   void ResetState();
   absl::Status MakeModel();
-  Base& BaseFor(std::shared_ptr<const ArchitectureSpec> padded);
+  Base& BaseFor(int64_t padded_vocabulary);
   HoldingsKey HoldingsKeyOf(const LayoutChoice& choice) const;
   MicroBatchKey MicroBatchKeyOf(const LayoutChoice& choice) const;
   void SelectStages(const LayoutChoice& choice);
@@ -167,9 +168,8 @@ class LayoutEvaluator {
   KnownStages known_;
   // Of known_, by division and device; without state.
   std::vector<std::vector<StageTime>> times_;
-  std::vector<KnownStep> steps_;  // of times_
-  size_t slowest_ = 0;            // the index of the times_ that decide
-  absl::optional<ExchangePricer> exchanges_;
+  std::vector<KnownStep> steps_;    // of times_
+  size_t slowest_ = 0;              // the index of the times_ that decide
   std::vector<Holdings> holdings_;  // of stages that are divided like known_
   Holdings* held_ = nullptr;
 };

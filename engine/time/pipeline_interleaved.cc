@@ -18,17 +18,17 @@ struct Turns {
 };
 
 struct StageTicks {
-  double forward = 0;  // end of the last forward pass
-  double end = 0;      // of the last pass
+  InterleavedTimes forward = {};  // end of the last forward pass
+  InterleavedTimes end = {};      // of the last pass
   Turns forwards = {};
   Turns backwards = {};
 };
 
 class Ticks {
  public:
-  Ticks(const PipelineInput& in, double send)
+  Ticks(const PipelineInput& in, const InterleavedTimes& sends)
       : chunks_(in.chunks),
-        send_(send),
+        sends_(sends),
         chunk_count_(in.layout.virtual_stage_count),
         passes_(in.pipeline.micro_batch_count * chunk_count_),
         stages_(static_cast<size_t>(in.layout.pipeline_parallel_size),
@@ -36,7 +36,7 @@ class Ticks {
                            .backwards = {chunk_count_ - 1, in.layout.pipeline_parallel_size}}),
         warm_up_(2 * (stage_count() - 1) + (chunk_count_ - 1) * stage_count()) {}
 
-  absl::optional<double> Run() {
+  absl::optional<InterleavedTimes> Run() {
     if (2 * passes_ * stage_count() > kMaxPasses) return absl::nullopt;
     for (int64_t tick = 0; tick < passes_ + warm_up_; ++tick) RunTick(tick);
     return stages_.front().end;
@@ -45,6 +45,14 @@ class Ticks {
  private:
   int64_t stage_count() const { return static_cast<int64_t>(stages_.size()); }
   bool IsPass(int64_t index) const { return index >= 0 && index < passes_; }
+
+  // What ended at `after` has arrived at `end`, or this is later.
+  void Arrive(const InterleavedTimes& after, InterleavedTimes& end) const {
+    for (size_t i = 0; i < end.size(); ++i) end[i] = std::max(end[i], after[i] + sends_[i]);
+  }
+  static void Add(double seconds, InterleavedTimes& end) {
+    for (double& each : end) each += seconds;
+  }
 
   const ChunkTime& Take(int64_t stage, int64_t step, Turns& turns) const {
     const ChunkTime& out = chunks_[static_cast<size_t>(stage * chunk_count_ + turns.chunk)];
@@ -58,30 +66,30 @@ class Ticks {
 
   void RunTick(int64_t tick) {
     // Of the tick before.
-    double forward = stages_.back().forward;
-    const double first_end = stages_.front().end;
+    InterleavedTimes forward = stages_.back().forward;
+    const InterleavedTimes first_end = stages_.front().end;
     for (int64_t i = 0; i < stage_count(); ++i) {
       StageTicks& stage = stages_[static_cast<size_t>(i)];
-      const double own = stage.forward;
+      const InterleavedTimes own = stage.forward;
       if (IsPass(tick - i)) {
-        if (i > 0 || stage.forwards.chunk > 0) stage.end = std::max(stage.end, forward + send_);
-        stage.end += Take(i, 1, stage.forwards).forward.value();
+        if (i > 0 || stage.forwards.chunk > 0) Arrive(forward, stage.end);
+        Add(Take(i, 1, stage.forwards).forward.value(), stage.end);
         stage.forward = stage.end;
       }
       if (IsPass(tick - warm_up_ + i)) {
         const bool last = i + 1 == stage_count();
-        const double after = last ? first_end : stages_[static_cast<size_t>(i + 1)].end;
+        const InterleavedTimes& after = last ? first_end : stages_[static_cast<size_t>(i + 1)].end;
         const bool waits = !last || stage.backwards.chunk + 1 < chunk_count_;
-        if (waits) stage.end = std::max(stage.end, after + send_);
+        if (waits) Arrive(after, stage.end);
         const ChunkTime& time = Take(i, -1, stage.backwards);
-        stage.end += time.input_gradient.value() + time.weight_gradient.value();
+        Add(time.input_gradient.value() + time.weight_gradient.value(), stage.end);
       }
       forward = own;
     }
   }
 
   const absl::Span<const ChunkTime> chunks_;
-  const double send_;
+  const InterleavedTimes sends_;
   const int64_t chunk_count_;
   const int64_t passes_;  // of a stage, in each direction
   absl::InlinedVector<StageTicks, 16> stages_;
@@ -90,8 +98,9 @@ class Ticks {
 
 }  // namespace
 
-absl::optional<double> InterleavedSeconds(const PipelineInput& in, double send) {
-  return Ticks(in, send).Run();
+absl::optional<InterleavedTimes> InterleavedSeconds(const PipelineInput& in,
+                                                    const InterleavedTimes& sends) {
+  return Ticks(in, sends).Run();
 }
 
 }  // namespace sextant

@@ -2,20 +2,26 @@
 #ifndef SEXTANT_ENGINE_TIME_PIPELINE_INTERLEAVED_H_
 #define SEXTANT_ENGINE_TIME_PIPELINE_INTERLEAVED_H_
 
+#include <array>
+
 #include "absl/types/optional.h"
 #include "engine/time/pipeline_time.h"
 
 namespace sextant {
 
-// From the first pass to the last, both of the first stage, as SimulatePipeline() would: all
-// passes, without its queue and its lists. Absent for so many that leaving out what repeats is
-// faster.
+// Seconds at two times of a send, which take little longer to find than one.
+using InterleavedTimes = std::array<double, 2>;
+
+// From the first pass to the last, both of the first stage, as SimulatePipeline() would at each of
+// `sends`: all passes, without its queue and its lists. Absent for so many that leaving out what
+// repeats is faster.
 //
 // In tick t stage i runs its (t - i)-th forward pass and its (t - w + i)-th backward pass, if there
 // are such; w = 2 (p - 1) + (v - 1) p is the first stage's warm-up. The order of each stage is
 // OrderOfStage()'s, and what a pass waits for ended in the tick before, or with the forward pass of
 // its own tick.
-absl::optional<double> InterleavedSeconds(const PipelineInput& in, double send);
+absl::optional<InterleavedTimes> InterleavedSeconds(const PipelineInput& in,
+                                                    const InterleavedTimes& sends);
 
 }  // namespace sextant
 

@@ -171,10 +171,19 @@ class Pipeline {
     return {.total = total, .longest_stage = total};
   }
 
+  // What it takes without sends is asked for next: TimeOfPipeline().
+  absl::optional<double> Interleaved(double send) {
+    if (send == 0 && without_sends_.has_value()) return without_sends_;
+    const absl::optional<InterleavedTimes> times = InterleavedSeconds(in_, {send, 0});
+    if (!times.has_value()) return absl::nullopt;
+    without_sends_ = (*times)[1];
+    return (*times)[0];
+  }
+
   absl::optional<Outcome> Simulated(double send) {
     if (in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
       const absl::optional<double> total =
-          chunks_ == 1 ? OneForwardOneBackwardSeconds(in_, send) : InterleavedSeconds(in_, send);
+          chunks_ == 1 ? OneForwardOneBackwardSeconds(in_, send) : Interleaved(send);
       if (total.has_value()) return Outcome{*total, *total, PipelineMethod::kSimulation};
       if (chunks_ == 1) return absl::nullopt;
     }
@@ -235,6 +244,7 @@ class Pipeline {
   const int64_t count_;
   const int64_t chunks_;
   PipelineOrders orders_;
+  absl::optional<double> without_sends_ = {};  // of interleaved stages; absent: not computed
 };
 
 }  // namespace

@@ -16,10 +16,11 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 uint64_t Mix(uint64_t hash, int64_t value) { return Mix(hash, static_cast<uint64_t>(value)); }
 uint64_t Mix(uint64_t hash, double value) { return Mix(hash, std::bit_cast<uint64_t>(value)); }
 
-// 0: of work whose sizes come but once.
-uint64_t HashOf(const TraceWork& work) {
+}  // namespace
+
+uint64_t PricedOperations::HashOf(const TraceWork& work) const {
   if (const auto* pass = std::get_if<PassWork>(&work)) {
-    return Mix(Mix(1, pass->read_bytes), pass->written_bytes);
+    return keeps_passes_ ? Mix(Mix(1, pass->read_bytes), pass->written_bytes) : 0;
   }
   if (const auto* matmul = std::get_if<MatmulWork>(&work)) {
     return Mix(Mix(Mix(2, matmul->m), matmul->n), matmul->k);
@@ -27,10 +28,8 @@ uint64_t HashOf(const TraceWork& work) {
   if (const auto* attention = std::get_if<AttentionWork>(&work)) {
     return Mix(Mix(Mix(3, attention->queries), attention->keys), attention->heads);
   }
-  return 0;
+  return 0;  // of work whose sizes come but once
 }
-
-}  // namespace
 
 KernelTime PricedOperations::TimeOf(const TraceOp& op) {
   const uint64_t hash = HashOf(op.work);
@@ -38,19 +37,17 @@ KernelTime PricedOperations::TimeOf(const TraceOp& op) {
   const bool any_pass = std::holds_alternative<PassWork>(op.work);
   const TracePass pass = any_pass ? TracePass::kForward : op.pass;
   const bool narrow = !any_pass && op.narrow;
+  const auto priced = [&] { return Entry{op.work, pass, narrow, op.launches, pricer_.TimeOf(op)}; };
   uint16_t& slot = slots_[(hash + static_cast<uint64_t>(pass)) & (slots_.size() - 1)];
   if (slot == 0) {
-    entries_.emplace_back();
+    entries_.push_back(priced());
     slot = static_cast<uint16_t>(entries_.size());
+    return entries_.back().time;
   }
   Entry& entry = entries_[slot - size_t{1}];
   if (entry.launches != op.launches || entry.pass != pass || entry.narrow != narrow ||
       entry.work != op.work) {
-    entry.work = op.work;
-    entry.pass = pass;
-    entry.narrow = narrow;
-    entry.launches = op.launches;
-    entry.time = pricer_.TimeOf(op);
+    entry = priced();
   }
   return entry.time;
 }

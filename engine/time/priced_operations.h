@@ -16,12 +16,13 @@ namespace sextant {
 // those that share a slot the last one is kept.
 class PricedOperations {
  public:
-  // `slots` is a power of two up to 2^15; the few of one layout, thousands of a search's. `pricer`
-  // outlives this.
-  explicit PricedOperations(const OperationPricer& pricer, size_t slots = 256)
-      : pricer_(pricer), slots_(slots) {
-    entries_.reserve(kUsualCount);
-  }
+  // For one layout, whose passes over memory are as fast to price as to find. `pricer` outlives
+  // this.
+  explicit PricedOperations(const OperationPricer& pricer)
+      : PricedOperations(pricer, kOfLayout, false) {}
+  // For many layouts. `slots` is a power of two up to 2^15.
+  PricedOperations(const OperationPricer& pricer, size_t slots)
+      : PricedOperations(pricer, slots, true) {}
 
   const OperationPricer& pricer() const { return pricer_; }
 
@@ -30,15 +31,23 @@ class PricedOperations {
 
  private:
   struct Entry {
-    TraceWork work = {};
-    TracePass pass = TracePass::kForward;  // not of PassWork, which takes as long in all
-    bool narrow = false;                   // likewise
-    int64_t launches = 0;
-    KernelTime time = {};
+    TraceWork work;
+    TracePass pass;  // not of PassWork, which takes as long in all
+    bool narrow;     // likewise
+    int64_t launches;
+    KernelTime time;
   };
-  static constexpr size_t kUsualCount = 192;  // of a layout's; more are allocated as they come
+  static constexpr size_t kOfLayout = 64;
+
+  PricedOperations(const OperationPricer& pricer, size_t slots, bool keeps_passes)
+      : pricer_(pricer), keeps_passes_(keeps_passes), slots_(slots) {
+    entries_.reserve(kOfLayout);
+  }
+  // 0: not kept.
+  uint64_t HashOf(const TraceWork& work) const;
 
   const OperationPricer& pricer_;
+  const bool keeps_passes_;
   std::vector<uint16_t> slots_;  // 1 + index of entries_; 0: empty
   std::vector<Entry> entries_;
 };

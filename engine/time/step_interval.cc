@@ -46,12 +46,15 @@ constexpr double kEndOfKernels = 1.2816;
 
 // The ends of the kernels of `kind` relative to their time, on the slowest stage.
 KindEnds EndsOf(const StageTime& stage, KernelKind kind) {
-  double all = 0;
   KindEnds ends;
   for (const WorkSeconds* const work : {&stage.layers, &stage.outside}) {
-    all += work->forward.of(kind) + work->input_gradient.of(kind) + work->weight_gradient.of(kind);
     ends.below += work->ends[static_cast<size_t>(kind)].below;
     ends.above += work->ends[static_cast<size_t>(kind)].above;
+  }
+  if (ends.below == 0 && ends.above == 0) return {};
+  double all = 0;
+  for (const WorkSeconds* const work : {&stage.layers, &stage.outside}) {
+    all += work->forward.of(kind) + work->input_gradient.of(kind) + work->weight_gradient.of(kind);
   }
   if (all <= 0) return {};
   return {ends.below / all / kEndOfKernels, ends.above / all / kEndOfKernels};

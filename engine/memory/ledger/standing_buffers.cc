@@ -29,24 +29,21 @@ bool IsMatrixOfLayer(const WeightTensor& tensor) {
          tensor.component != WeightComponent::kRouter;
 }
 
-// The shapes of Transformer Engine's matrices. Tensors of one kind of layer and module are
-// adjacent.
+// The shapes of Transformer Engine's matrices, whose parts are adjacent.
 class FusedMatrices {
  public:
   void Add(const WeightTensor& tensor, const TensorShard& shard) {
-    if (tensor.layer_kind != layer_kind_ || tensor.module != module_) {
-      layer_kind_ = tensor.layer_kind;
-      module_ = tensor.module;
-      first_parts_.clear();
-    }
     const absl::string_view first = FirstPartOf(tensor);
-    const auto known = std::find(first_parts_.begin(), first_parts_.end(), first);
-    if (known != first_parts_.end()) {
-      (shapes_.end() - (first_parts_.end() - known))->rows += shard.rows;
-      return;
+    const bool is_part =
+        first == first_ && tensor.layer_kind == layer_kind_ && tensor.module == module_;
+    first_ = first;
+    layer_kind_ = tensor.layer_kind;
+    module_ = tensor.module;
+    if (is_part) {
+      shapes_.back().rows += shard.rows;
+    } else {
+      shapes_.push_back({shard.rows, shard.columns});
     }
-    first_parts_.push_back(first);
-    shapes_.push_back({shard.rows, shard.columns});
   }
 
   // The elements of one matrix of each shape.
@@ -59,9 +56,9 @@ class FusedMatrices {
   }
 
  private:
+  absl::string_view first_;  // of the last matrix
   int layer_kind_ = -1;
   absl::string_view module_;
-  absl::InlinedVector<absl::string_view, 8> first_parts_;  // of that module's matrices
   absl::InlinedVector<MatrixShape, 32> shapes_;
 };
 

@@ -142,12 +142,15 @@ TEST(PipelineTime, TicksOfInterleavedStagesAreTheSimulations) {
     const Job job = jobs.Next(12);
     if (job.layout.virtual_stage_count == 1 || job.layout.pipeline_parallel_size == 1) continue;
     ++i;
-    PipelineOrders orders;
-    const auto simulated = SimulatePipeline(job.Input(), job.send, orders);
-    const auto ticks = InterleavedSeconds(job.Input(), job.send);
-    ASSERT_TRUE(simulated.has_value() && ticks.has_value()) << Text(job);
-    ASSERT_EQ(*ticks, simulated->total) << Text(job);
-    ASSERT_EQ(*ticks, simulated->longest_stage) << Text(job);
+    const InterleavedTimes sends = {job.send, 0};
+    const auto ticks = InterleavedSeconds(job.Input(), sends);
+    for (size_t each = 0; each < sends.size(); ++each) {
+      PipelineOrders orders;
+      const auto simulated = SimulatePipeline(job.Input(), sends[each], orders);
+      ASSERT_TRUE(simulated.has_value() && ticks.has_value()) << Text(job);
+      ASSERT_EQ((*ticks)[each], simulated->total) << Text(job);
+      ASSERT_EQ((*ticks)[each], simulated->longest_stage) << Text(job);
+    }
   }
 }
 
