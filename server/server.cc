@@ -34,6 +34,12 @@ constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
 
+// Searches leave a processor to all else where there are several.
+constexpr int kSearchNiceness = 10;
+int SearchThreads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+}
+
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
 
@@ -125,6 +131,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       activity_metrics_(store_, [this] { return activity_.Latest(); }),
       probe_({.path = options.probe_program, .library_folder = options.probe_library_folder},
              store_, probe_metrics_),
+      searches_({.threads = SearchThreads(), .niceness = kSearchNiceness}),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
                                        .large_calls = &workers_,

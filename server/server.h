@@ -80,7 +80,7 @@ class Server {
   CallsUnderWay under_way_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
-  WorkerPool searches_{{.niceness = 10}};
+  WorkerPool searches_;
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;

@@ -23,7 +23,7 @@ namespace sextant::server {
 namespace {
 
 bool Searches(const v1::PlanRunRequest& request) {
-  return !request.has_layout() && request.options().search() > v1::LAYOUT_SEARCH_NONE;
+  return request.options().search() > v1::LAYOUT_SEARCH_NONE || SearchesByDefault(request);
 }
 
 // True where state alone is planned.

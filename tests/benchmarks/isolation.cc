@@ -103,8 +103,9 @@ bool CheckHealth(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   grpc::ClientContext context;
-  const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer(), &queue);
+  const grpc::Slice nothing("");  // a HealthCheckRequest for the server as a whole
+  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
+                                          grpc::ByteBuffer(&nothing, 1), &queue);
   call->StartCall();
   grpc::ByteBuffer answer;
   grpc::Status status;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,26 @@ grpc::Status Refusal(const v1::PlanRunRequest& request) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse out;
   return server.PlanRun(request, &out);
+}
+
+// Neither waits for the other: a search may take seconds.
+TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
+  v1::PlanRunRequest planned = Searching(v1::LAYOUT_SEARCH_NONE);
+  planned.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
+  for (const bool plans_wait : {true, false}) {
+    PlanningServer server = WithSample();
+    std::promise<void> released;
+    WorkerPool& held = plans_wait ? server.workers() : server.searches();
+    held.Post("", [&released](const absl::Status&) { released.get_future().wait(); });
+    v1::PlanRunResponse out;
+    if (plans_wait) {
+      EXPECT_TRUE(server.PlanRun(Searching(v1::LAYOUT_SEARCH_BOUNDED), &out).ok());
+      EXPECT_TRUE(server.PlanRun(Searching(v1::LAYOUT_SEARCH_UNSPECIFIED), &out).ok());
+    } else {
+      EXPECT_TRUE(server.PlanRun(planned, &out).ok());
+    }
+    released.set_value();
+  }
 }
 
 TEST(PlanningServiceSearch, TheChosenLayoutGetsTheSamePlan) {

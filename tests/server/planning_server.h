@@ -48,7 +48,7 @@ class PlanningServer {
                             .now = std::move(now),
                             .supplied = &supplied_,
                             .workers = &workers_,
-                            .searches = &workers_}) {
+                            .searches = &searches_}) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -61,6 +61,8 @@ class PlanningServer {
 
   // The one thread that evaluates layouts.
   WorkerPool& workers() { return workers_; }
+  // The one that searches.
+  WorkerPool& searches() { return searches_; }
 
   grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response,
                        double timeout_seconds = 60) const {
@@ -99,6 +101,7 @@ class PlanningServer {
   Metrics metrics_;
   SuppliedCalibrations supplied_;
   WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
+  WorkerPool searches_{WorkerPoolOptions{.threads = 1}};
   PlanningService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;

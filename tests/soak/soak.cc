@@ -195,7 +195,7 @@ void Call(const Planner& planner, const std::vector<Question>& questions, unsign
           Clock::time_point end, std::chrono::nanoseconds pause, Counts& counts) {
   std::mt19937 random(seed);
   std::string answer;
-  for (Clock::time_point next = Clock::now(); next < end; next += pause) {
+  for (Clock::time_point next = Clock::now(); Clock::now() < end; next += pause) {
     std::this_thread::sleep_until(next);
     const Question& question = questions[random() % questions.size()];
     const bool leaves = random() % 20 == 0;
