@@ -162,7 +162,7 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::Error& error) {
     return UsageError(*app, MessageOf(error, *app));
   }
-  if (std::string wrong = CheckIdentityFiles(line.server.files); !wrong.empty()) {
+  if (std::string wrong = CheckIdentityFiles(line.server); !wrong.empty()) {
     return UsageError(*app, std::move(wrong));
   }
   line.names_server = !app->get_option("--address")->empty();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
@@ -19,6 +20,13 @@ namespace sextant::client {
 namespace {
 
 constexpr char kPrinted[] = "a request, printed";  // no google.rpc.Status
+
+bool IsOnThisHost(absl::string_view address) {
+  for (const char* start : {"unix:", "127.", "localhost:", "[::1]:"}) {
+    if (absl::StartsWith(address, start)) return true;
+  }
+  return false;
+}
 
 // Empty for "", and where the file can't be read: the call then fails, and its error says why.
 std::string ContentOf(const std::string& file) {
@@ -45,7 +53,8 @@ std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server) {
   return grpc::CreateCustomChannel(server.address, CredentialsOf(server.files), arguments);
 }
 
-std::string CheckIdentityFiles(const IdentityFiles& files) {
+std::string CheckIdentityFiles(const ServerAddress& server) {
+  const IdentityFiles& files = server.files;
   for (const auto& [flag, file] : {std::pair{"--tls-ca", files.ca},
                                    {"--tls-certificate", files.certificate},
                                    {"--tls-key", files.key},
@@ -59,6 +68,9 @@ std::string CheckIdentityFiles(const IdentityFiles& files) {
   }
   if (files.ca.empty() && !files.certificate.empty()) {
     return "--tls-certificate needs --tls-ca: who signed the server's certificate";
+  }
+  if (files.ca.empty() && !files.token.empty() && !IsOnThisHost(server.address)) {
+    return "--token-file needs --tls-ca: the token would travel in plain text";
   }
   return "";
 }

@@ -37,9 +37,9 @@ std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server);
 // Puts the caller's token into `context`, and the time when the call ends unanswered.
 void PrepareContext(const ServerAddress& server, grpc::ClientContext* context);
 
-// The text of a flag's value that names a file which can't be read, or of flags that need another;
-// empty where all is well.
-std::string CheckIdentityFiles(const IdentityFiles& files);
+// What is wrong with `server`'s files: one can't be read, needs another, or would send the token to
+// another host in plain text. Empty where all is well.
+std::string CheckIdentityFiles(const ServerAddress& server);
 
 // Checks that the server takes a request of this size. Errors: INVALID_ARGUMENT with reason
 // REQUEST_TOO_LARGE above kMaxRequestBytes.

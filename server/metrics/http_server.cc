@@ -105,7 +105,7 @@ class HttplibServer final : public HttpServer, private httplib::Server {
     Get("/readyz", [this](const httplib::Request&, httplib::Response& response) {
       const bool ready = options_.ready();
       response.status = ready ? 200 : 503;
-      response.set_content(ready ? "ready\n" : "draining\n", "text/plain; charset=utf-8");
+      response.set_content(ready ? "ready\n" : "not ready\n", "text/plain; charset=utf-8");
     });
     Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       response.set_content(prometheus::TextSerializer().Serialize(Collect()),

@@ -19,7 +19,7 @@ ROW = re.compile(r"^\| \[.*?\]\((?P<file>.*?)\) \| `(?P<service>\w+)/(?P<method>
                  r"(?:`sextant (?P<command>[^`]*)` \|$)?", re.M)
 SECONDS = 120
 
-# What each answer has to say; figures are worked out by hand.
+# What each answer has to say; figures are computed by hand.
 CHECKS = {
     "plan_run.json": lambda a: a.plan.parameters.total == 70553706496
                                and a.plan.step_time.seconds.expected > 0,

@@ -94,6 +94,7 @@ def check_usage(folder):
         assert ended.returncode != 0 and says in ended.stderr, (flags, ended)
     for flags, says in ((["--tls-ca=/no/such"], "--tls-ca"),
                         (["--tls-key=/dev/null"], "--tls-certi"),
+                        (["--address=planner:50051", "--token-file=/dev/null"], "plain text"),
                         (["--tls-certificate=/dev/null", "--tls-key=/dev/null"], "--tls-ca")):
         ended = subprocess.run([os.path.join(BIN, "sextant"), *flags, "models"], text=True,
                                capture_output=True, check=False)
