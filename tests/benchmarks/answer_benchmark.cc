@@ -1,18 +1,25 @@
-// Time of calls that carry a calibration, from the bytes of the request to its answer: of the first
-// one, which reads it and fits its models, and of all later ones, which find them.
+// Time of calls from the bytes of the request to its answer, without gRPC: plans, and calls that
+// carry a calibration, the first one of which reads it and fits its models, which all later ones
+// find.
 #include <benchmark/benchmark.h>
+#include <google/protobuf/arena.h>
+#include <prometheus/registry.h>
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "proto/matmul_kind.h"
+#include "server/convert/run_spec.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/operation_answer.h"
+#include "server/handler/plan_answer.h"
 #include "tests/benchmarks/full_calibration.h"
+#include "tests/benchmarks/plan_requests.h"
 #include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
@@ -124,6 +131,41 @@ void DecodeAndHashCalibration(benchmark::State& state) {
   }
 }
 BENCHMARK(DecodeAndHashCalibration)->Unit(benchmark::kMicrosecond);
+
+// A plan, to the bytes of its answer, each of a token count of its own.
+void PlanCall(benchmark::State& state, const v1::PlanRunRequest& pattern) {
+  constexpr int kRequests = 64;
+  std::vector<std::string> requests;
+  for (int i = 0; i < kRequests; ++i) {
+    v1::PlanRunRequest request = pattern;
+    request.mutable_training()->set_token_count(pattern.training().token_count() + i);
+    requests.push_back(request.SerializeAsString());
+  }
+  SuppliedCalibrations supplied;
+  const CalibrationSnapshot host;
+  prometheus::Registry registry;
+  Metrics metrics(registry);
+  size_t next = 0;
+  for (auto _ : state) {
+    google::protobuf::Arena arena;
+    auto* const request = google::protobuf::Arena::CreateMessage<v1::PlanRunRequest>(&arena);
+    auto* const response = google::protobuf::Arena::CreateMessage<v1::PlanRunResponse>(&arena);
+    request->ParseFromString(requests[next++ % kRequests]);
+    FieldViolations violations;
+    const RunSpec run =
+        RunSpecFrom(*request, {.supplied = supplied, .host = host, .now = kNow}, violations);
+    CallWork work;
+    const absl::StatusOr<std::string> fingerprint =
+        AnswerPlan({.request = *request, .run = run, .violations = std::move(violations)}, work,
+                   metrics, response->mutable_plan());
+    if (!fingerprint.ok()) state.SkipWithError(std::string(fingerprint.status().message()).c_str());
+    benchmark::DoNotOptimize(response->SerializeAsString());
+  }
+}
+BENCHMARK_CAPTURE(PlanCall, preset, PresetPlan())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, llama_70b, Llama70bLayout())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, llama_405b, Llama405bLayout())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, deepseek_v3, DeepSeekLayout())->Unit(benchmark::kMicrosecond);
 
 // Kernel rates with the most calibrations that a request may carry.
 void KernelRatesOfSixteen(benchmark::State& state) {

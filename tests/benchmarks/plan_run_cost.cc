@@ -21,55 +21,13 @@
 #include "server/server.h"
 #include "tests/benchmarks/closed_loop.h"
 #include "tests/benchmarks/full_calibration.h"
+#include "tests/benchmarks/plan_requests.h"
 
 namespace sextant::server {
 namespace {
 
-v1::PlanRunRequest Request() {
-  v1::PlanRunRequest request;
-  request.mutable_model()->set_preset("llama-3.1-70b");
-  request.mutable_training()->set_token_count(15'000'000'000'000);
-  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
-  request.mutable_cluster()->set_device_count(1024);
-  return request;
-}
-
-// With memory and time of a layout.
-v1::PlanRunRequest LaidOut(const char* preset, int64_t devices, int64_t tensor, int64_t pipeline) {
-  v1::PlanRunRequest request = Request();
-  request.mutable_model()->set_preset(preset);
-  request.mutable_training()->set_sequence_length(8192);
-  request.mutable_cluster()->set_device_count(devices);
-  request.mutable_cluster()->set_node_type("dgx-h100");
-  v1::RunLayout& layout = *request.mutable_layout();
-  layout.set_global_batch_size(devices);
-  layout.mutable_parallel()->set_tensor_parallel_size(tensor);
-  layout.mutable_parallel()->set_pipeline_parallel_size(pipeline);
-  layout.mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_OPTIMIZER);
-  layout.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
-  request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
-  return request;
-}
-
-v1::PlanRunRequest LaidOutExperts() {
-  v1::PlanRunRequest request = LaidOut("deepseek-v3", 2048, 1, 16);
-  v1::ParallelLayout& sizes = *request.mutable_layout()->mutable_parallel();
-  sizes.set_expert_parallel_size(64);
-  for (int i = 0; i < 16; ++i) sizes.add_layers_per_chunk(i < 13 ? 4 : 3);
-  return request;
-}
-
-// The layout is searched for, among 20,000.
-v1::PlanRunRequest Open() {
-  v1::PlanRunRequest request = LaidOut("llama-3.1-70b", 512, 1, 1);
-  request.mutable_layout()->clear_parallel();
-  request.mutable_layout()->clear_sharding();
-  request.mutable_options()->clear_search();
-  return request;
-}
-
 v1::PlanRunRequest RequestOnCalibrations() {
-  v1::PlanRunRequest request = Request();
+  v1::PlanRunRequest request = PresetPlan();
   request.mutable_cluster()->clear_device();
   for (int i = 0; i < kMaxCalibrations; ++i) {
     *request.mutable_cluster()->mutable_device()->mutable_calibrations()->add_calibrations() =
@@ -79,7 +37,7 @@ v1::PlanRunRequest RequestOnCalibrations() {
 }
 
 v1::PlanRunResponse Answer() {
-  const v1::PlanRunRequest request = Request();
+  const v1::PlanRunRequest request = PresetPlan();
   FieldViolations none;
   SuppliedCalibrations supplied;
   const CalibrationSnapshot host;
@@ -237,7 +195,7 @@ void Print(const Contestant& contestant, const Sample& empty) {
 int Main(int rounds, int calls, int in_flight) {
   std::vector<Contestant> contestants;
   const auto add = [&](const char* name, void (*serve)(int, int)) {
-    contestants.push_back({name, std::make_unique<Child>(serve), Request(), calls});
+    contestants.push_back({name, std::make_unique<Child>(serve), PresetPlan(), calls});
   };
   add("empty", ServeEmpty);
   add("ready answer", ServeReadyAnswer);
@@ -247,10 +205,10 @@ int Main(int rounds, int calls, int in_flight) {
     contestants.back().request = std::move(request);
     contestants.back().calls = std::max(1, calls / share);
   };
-  ask("70B layout", LaidOut("llama-3.1-70b", 64, 8, 4), 1);
-  ask("405B layout", LaidOut("llama-3.1-405b", 896, 8, 14), 1);
-  ask("V3 layout", LaidOutExperts(), 1);
-  ask("open layout", Open(), kSearchedCallsShare);
+  ask("70B layout", Llama70bLayout(), 1);
+  ask("405B layout", Llama405bLayout(), 1);
+  ask("V3 layout", DeepSeekLayout(), 1);
+  ask("open layout", OpenPlan(), kSearchedCallsShare);
   ask("calibrations", RequestOnCalibrations(), kCalibratedCallsShare);
   for (Contestant& c : contestants) c.address = c.child->ReadAddress();
   for (int round = 0; round <= rounds; ++round) {  // round 0 warms up
