@@ -54,32 +54,39 @@ void ReturnMemory() {
 }  // namespace
 
 Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes)
-    : method_(method), start_(std::chrono::steady_clock::now()) {
-  record_.method = method_.name;
-  record_.peer = context.peer();
-  record_.trace_id = CallersTraceId(context);
-  record_.request_bytes = request_bytes;
+    : method_(method),
+      context_(context),
+      request_bytes_(request_bytes),
+      start_(std::chrono::steady_clock::now()) {
   if (method.under_way != nullptr) admission_ = method.under_way->Begin();
   if (method.access == nullptr || !admission_.ok()) return;
   absl::StatusOr<std::string> name =
-      method.access->Admit(method.name, CallerOf(context, record_.peer), absl::Now());
+      method.access->Admit(method.name, CallerOf(context, context.peer()), absl::Now());
   admission_ = name.status();
-  if (name.ok()) record_.caller = *std::move(name);
+  if (name.ok()) caller_ = *std::move(name);
 }
 
-grpc::Status Call::Count(const absl::Status& status) {
-  grpc::Status wire = ToGrpcStatus(status, record_.trace_id);
+grpc::Status Call::End(const absl::Status& status) {
+  // Read only where it is told: gRPC copies all metadata to answer.
+  const bool is_logged = IsLogged(method_.log_level, status.ok());
+  const std::string trace_id = is_logged || !status.ok() ? CallersTraceId(context_) : "";
+  grpc::Status wire = ToGrpcStatus(status, trace_id);
   const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - start_;
-  record_.time = std::chrono::system_clock::now();
-  record_.duration_seconds = duration.count();
-  record_.code = CodeName(wire.error_code());
-  if (!status.ok()) record_.reason = ReasonOf(status);
-  method_.metrics.Record(wire.error_code(), record_.duration_seconds);
+  method_.metrics.Record(wire.error_code(), duration.count());
+  if (is_logged) {
+    LogCall({.time = std::chrono::system_clock::now(),
+             .method = method_.name,
+             .peer = context_.peer(),
+             .caller = caller_,
+             .code = CodeName(wire.error_code()),
+             .reason = status.ok() ? "" : ReasonOf(status),
+             .duration_seconds = duration.count(),
+             .trace_id = trace_id,
+             .request_bytes = request_bytes_});
+  }
   if (method_.under_way != nullptr) method_.under_way->End();
   return wire;
 }
-
-void Call::Log() const { LogCall(method_.log_level, record_); }
 
 absl::Status Undecodable(const std::string& type_name) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat(
@@ -106,21 +113,18 @@ UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
       response_(response),
       reactor_(context->DefaultReactor()) {}
 
-void UnaryCall::WhenReadable(std::function<void()> then) {
-  if (large_calls_ == nullptr || !is_large()) return then();
-  PostCall(context_, *large_calls_,
-           [call = *this, then = std::move(then)](const absl::Status& ready) mutable {
-             if (!ready.ok()) return call.Finish(ready);
-             then();
-             ReturnMemory();
-           });
+void UnaryCall::PostLarge(std::function<void()> then) {
+  PostCall(context_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
+    if (!ready.ok()) return Finish(ready);
+    then();
+    ReturnMemory();
+  });
 }
 
 void UnaryCall::Finish(const absl::Status& status) {
-  const grpc::Status wire = call_.Count(status);
-  // Before Finish(): the server may shut down, and the method be destroyed, as soon as it is
-  // called.
-  call_.Log();
+  // Ended first: the server may shut down, and the method be destroyed, as soon as the reactor
+  // finishes.
+  const grpc::Status wire = call_.End(status);
   reactor_->Finish(wire);
 }
 

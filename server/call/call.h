@@ -59,22 +59,23 @@ struct Method {
 // One call under way; made when its handler starts.
 class Call {
  public:
+  // `context` outlives this.
   Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes);
 
   // Whether it may be made: now, and by its caller.
   const absl::Status& admission() const { return admission_; }
 
-  // Counts the call as ended with `status`, which is returned as it goes on the wire. Once.
-  grpc::Status Count(const absl::Status& status);
-
-  // Writes the call's line to the log, after Count().
-  void Log() const;
+  // Counts the call as ended with `status`, writes its line to the log, and returns the status as
+  // it goes on the wire. Once.
+  grpc::Status End(const absl::Status& status);
 
  private:
   Method& method_;
-  std::chrono::steady_clock::time_point start_;
+  const grpc::CallbackServerContext& context_;
+  const size_t request_bytes_;
+  const std::chrono::steady_clock::time_point start_;
   absl::Status admission_;
-  CallRecord record_;
+  std::string caller_;  // its name; empty where none is demanded
 };
 
 // kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
@@ -87,7 +88,7 @@ inline constexpr size_t kMaxAnswerBytes = 4 << 20;
 // retryable: a second try gives the same answer.
 absl::Status AnswerTooLarge(size_t bytes);
 
-// One call under way; made when its handler starts. A copy is the same call.
+// One unary call under way; made when its handler starts.
 class UnaryCall {
  public:
   // The buffers are the caller's message and the place of its answer.
@@ -96,9 +97,11 @@ class UnaryCall {
 
   // Calls `then` once, where decoding the request and what follows may run: here, or for a large
   // one on a worker. Where there is none, or the call has ended meanwhile, finishes the call.
-  void WhenReadable(std::function<void()> then);
-
-  bool is_large() const { return request_->Length() > kMaxBytesInline; }
+  template <typename Then>
+  void WhenReadable(Then then) {
+    if (large_calls_ == nullptr || request_->Length() <= kMaxBytesInline) return then();
+    PostLarge(std::move(then));
+  }
 
   // Counts the call, logs it, and answers the caller with `status`. `context`, the buffers and
   // the method may be gone when this returns.
@@ -113,12 +116,14 @@ class UnaryCall {
   // Takes about a millisecond to decode.
   static constexpr size_t kMaxBytesInline = 65'536;
 
+  void PostLarge(std::function<void()> then);
+
   Call call_;
-  WorkerPool* large_calls_;
-  grpc::CallbackServerContext* context_;
-  const grpc::ByteBuffer* request_;
-  grpc::ByteBuffer* response_;
-  grpc::ServerUnaryReactor* reactor_;
+  WorkerPool* const large_calls_;
+  grpc::CallbackServerContext* const context_;
+  const grpc::ByteBuffer* const request_;
+  grpc::ByteBuffer* const response_;
+  grpc::ServerUnaryReactor* const reactor_;
 };
 
 // Reads `bytes`, sharing them, into `message`.
@@ -153,78 +158,80 @@ absl::Status EncodeAnswer(Response* response, grpc::ByteBuffer* out) {
   return Encode(*response, out);
 }
 
+// A unary call and its messages, which live on one arena.
+template <typename Request, typename Response>
+class UnaryAnswer {
+ public:
+  UnaryAnswer(Method& method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+              grpc::ByteBuffer* out)
+      : call(method, context, bytes, out),
+        arena_(OptionsOf(block_)),
+        request(google::protobuf::Arena::CreateMessage<Request>(&arena_)),
+        response(google::protobuf::Arena::CreateMessage<Response>(&arena_)) {}
+  UnaryAnswer(const UnaryAnswer&) = delete;
+  UnaryAnswer& operator=(const UnaryAnswer&) = delete;
+
+  UnaryCall call;
+
+ private:
+  using Block = char[8192];  // a plan's messages fit: no growing blocks
+
+  static google::protobuf::ArenaOptions OptionsOf(Block& block) {
+    google::protobuf::ArenaOptions out;
+    out.initial_block = block;
+    out.initial_block_size = sizeof(block);
+    return out;
+  }
+
+  alignas(std::max_align_t) Block block_;
+  google::protobuf::Arena arena_;
+
+ public:
+  Request* const request;
+  Response* const response;
+};
+
 // Reads a Request, waits, runs `answer(request, response)`, and finishes the call with the status
-// that it returns. `wait(request, then)` calls then(status) once, on any thread. Where that status
-// is OK the answer is computed on that thread, otherwise the call ends with it. No gRPC thread
-// blocks.
+// that it returns. `wait(request, then)` calls then(status) once: at once, which keeps gRPC's own
+// thread for as long as the answer takes, so that it is for answers which are bounded to about a
+// millisecond; or on another thread. Where that status is OK the answer is computed on that thread,
+// otherwise the call ends with it. No gRPC thread blocks.
 //
 // The handlers are raw, on bytes: gRPC itself answers undecodable bytes with UNIMPLEMENTED and no
 // message, which a caller takes for an older server and no metric counts.
 template <typename Request, typename Response, typename Wait, typename Answer>
-grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) {
-  grpc::ServerUnaryReactor* reactor = call.reactor();
-  call.WhenReadable([call, wait, answer]() mutable {
-    auto request = std::make_shared<Request>();
-    absl::Status readable = call.admission();
-    if (readable.ok()) readable = Decode(call.request(), request.get());
-    if (!readable.ok()) return call.Finish(readable);
-    wait(*request, [call, request, answer](const absl::Status& ready) mutable {
-      Response response;
+grpc::ServerUnaryReactor* AnswerAfter(Method& method, grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
+                                      Wait wait, Answer answer) {
+  auto under_way = std::make_shared<UnaryAnswer<Request, Response>>(method, context, bytes, out);
+  UnaryCall& call = under_way->call;
+  grpc::ServerUnaryReactor* const reactor = call.reactor();
+  call.WhenReadable([under_way = std::move(under_way), wait = std::move(wait),
+                     answer = std::move(answer)]() mutable {
+    UnaryAnswer<Request, Response>& its = *under_way;
+    absl::Status readable = its.call.admission();
+    if (readable.ok()) readable = Decode(its.call.request(), its.request);
+    if (!readable.ok()) return its.call.Finish(readable);
+    // Held here too: another thread may finish the call before wait() returns.
+    wait(*its.request, [under_way, answer = std::move(answer)](const absl::Status& ready) {
+      UnaryAnswer<Request, Response>& now = *under_way;
       absl::Status status = ready;
-      if (status.ok()) status = answer(*request, &response);
-      if (status.ok()) status = EncodeAnswer(&response, call.response());
-      call.Finish(status);
+      if (status.ok()) status = answer(*now.request, now.response);
+      if (status.ok()) status = EncodeAnswer(now.response, now.call.response());
+      now.call.Finish(status);
     });
   });
   return reactor;
 }
 
-// AnswerAfter(), but requests that `is_quick(request)` accepts are answered on gRPC's own thread.
-// Such answers are bounded to about a millisecond (a plan with the most calibrations; otherwise
-// microseconds). Their request and response live on one arena a call.
-template <typename Request, typename Response, typename IsQuick, typename Wait, typename Answer>
-grpc::ServerUnaryReactor* AnswerInlineOrAfter(UnaryCall call, IsQuick is_quick, Wait wait,
-                                              Answer answer) {
-  if (call.is_large()) {
-    return AnswerAfter<Request, Response>(
-        std::move(call),
-        [is_quick, wait](const Request& request, auto then) {
-          if (is_quick(request)) {
-            then(absl::OkStatus());
-          } else {
-            wait(request, std::move(then));
-          }
-        },
-        std::move(answer));
-  }
-  alignas(std::max_align_t) char block[8192];  // a plan's messages fit: no growing blocks
-  google::protobuf::ArenaOptions options;
-  options.initial_block = block;
-  options.initial_block_size = sizeof(block);
-  google::protobuf::Arena arena(options);
-  auto* request = google::protobuf::Arena::CreateMessage<Request>(&arena);
-  auto* response = google::protobuf::Arena::CreateMessage<Response>(&arena);
-
-  absl::Status status = call.admission();
-  if (status.ok()) status = Decode(call.request(), request);
-  if (status.ok() && !is_quick(*request)) {
-    return AnswerAfter<Request, Response>(std::move(call), std::move(wait), std::move(answer));
-  }
-  if (status.ok()) status = answer(*request, response);
-  if (status.ok()) status = EncodeAnswer(response, call.response());
-  grpc::ServerUnaryReactor* reactor = call.reactor();
-  call.Finish(status);
-  return reactor;
-}
-
-// AnswerInlineOrAfter() where every request is quick.
+// AnswerAfter() where every request is answered at once.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
                                        Answer answer) {
-  return AnswerInlineOrAfter<Request, Response>(
-      UnaryCall(method, context, bytes, out), [](const Request&) { return true; },
-      [](const Request&, auto then) { then(absl::OkStatus()); }, std::move(answer));
+  return AnswerAfter<Request, Response>(
+      method, context, bytes, out, [](const Request&, auto then) { then(absl::OkStatus()); },
+      std::move(answer));
 }
 
 }  // namespace sextant::server

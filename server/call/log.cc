@@ -89,11 +89,11 @@ std::string CallLogLine(const CallRecord& record) {
   return JsonText(line) + "\n";
 }
 
-void LogCall(CallLogLevel level, const CallRecord& record) {
-  if (level == CallLogLevel::kNone) return;
-  if (level == CallLogLevel::kErrors && record.code == "OK") return;
-  WriteLogLine(CallLogLine(record));
+bool IsLogged(CallLogLevel level, bool ended_well) {
+  return level == CallLogLevel::kAll || (level == CallLogLevel::kErrors && !ended_well);
 }
+
+void LogCall(const CallRecord& record) { WriteLogLine(CallLogLine(record)); }
 
 void WriteLogLine(const std::string& line) {
   if (!TryToWrite(line)) ++dropped_line_count;

@@ -32,8 +32,11 @@ enum class CallLogLevel { kNone, kErrors, kAll };
 // not UTF-8 are replaced.
 std::string CallLogLine(const CallRecord& record);
 
-// Writes the line to stderr where `level` asks for it; see WriteLogLine().
-void LogCall(CallLogLevel level, const CallRecord& record);
+// Returns true where `level` asks for the line of a call that ended well, or not.
+bool IsLogged(CallLogLevel level, bool ended_well);
+
+// Writes the line to stderr; see WriteLogLine().
+void LogCall(const CallRecord& record);
 
 // `time` in UTC as RFC 3339 has it, to the millisecond: "2026-11-20T21:47:05.123Z".
 std::string TimeText(std::chrono::system_clock::time_point time);

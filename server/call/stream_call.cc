@@ -57,8 +57,7 @@ void StreamCall::Next(std::unique_lock<std::mutex> lock) {
     return;
   }
   if (!end_.has_value()) return;
-  const grpc::Status wire = call_.Count(*end_);
-  call_.Log();
+  const grpc::Status wire = call_.End(*end_);
   // Another thread may delete this object once the call is finished.
   lock.unlock();
   Finish(wire);

@@ -244,7 +244,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
                                                               const grpc::ByteBuffer* request,
                                                               grpc::ByteBuffer* response) {
   return AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
-      UnaryCall(analyze_operation_, context, request, response),
+      analyze_operation_, context, request, response,
       [this, context](const v1::AnalyzeOperationRequest& in, auto then) {
         // A device's models may be fitted first.
         const bool quick =
@@ -264,7 +264,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
-      UnaryCall(analyze_graph_, context, request, response),
+      analyze_graph_, context, request, response,
       [this, context](const v1::AnalyzeGraphRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },
@@ -277,7 +277,7 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
   return AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
-      UnaryCall(count_model_, context, request, response),
+      count_model_, context, request, response,
       [this, context](const v1::CountModelRequest& in, auto then) {
         if (IsQuick(in)) {
           then(absl::OkStatus());
@@ -292,7 +292,7 @@ grpc::ServerUnaryReactor* AccountingService::ListModels(grpc::CallbackServerCont
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
-      UnaryCall(list_models_, context, request, response),
+      list_models_, context, request, response,
       [this, context](const v1::ListModelsRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },

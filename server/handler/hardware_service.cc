@@ -62,7 +62,7 @@ grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerConte
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
-      UnaryCall(list_devices_, context, request, response),
+      list_devices_, context, request, response,
       [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
         AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
@@ -74,7 +74,7 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
-      UnaryCall(get_calibration_, context, request, response),
+      get_calibration_, context, request, response,
       [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
@@ -86,7 +86,7 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
-      UnaryCall(get_kernel_rates_, context, request, response),
+      get_kernel_rates_, context, request, response,
       [this, context](const auto&, auto then) { PostOnceListed(context, std::move(then)); },
       [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
@@ -106,16 +106,15 @@ grpc::ServerUnaryReactor* HardwareService::ListNodeTypes(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
-  return AnswerInlineOrAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
-      UnaryCall(get_link_times_, context, request, response),
-      [](const v1::GetLinkTimesRequest& in) {
-        return !in.nodes().device().has_calibrations() && !in.nodes().device().has_host_devices();
-      },
+  return AnswerAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
+      get_link_times_, context, request, response,
       [this, context](const v1::GetLinkTimesRequest& in, auto then) {
         if (in.nodes().device().has_host_devices()) {
           PostOnceListed(context, std::move(then));
-        } else {
+        } else if (in.nodes().device().has_calibrations()) {
           PostCall(context, workers_, std::move(then));
+        } else {
+          then(absl::OkStatus());
         }
       },
       [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {

@@ -1,5 +1,6 @@
 #include "server/handler/planning_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,9 +27,20 @@ bool Searches(const v1::PlanRunRequest& request) {
   return request.options().search() > v1::LAYOUT_SEARCH_NONE || SearchesByDefault(request);
 }
 
-// True where state alone is planned.
+// True where a plan takes less than a millisecond, whether or not it fits: of state alone, or of
+// one layout of few stages and of a model with few kinds of layers, at a product's published rates
+// (which are fitted in tens of milliseconds, but once). Others evaluate every stage and, where none
+// fits, many changes to it; or fit what was measured.
 bool IsShort(const v1::PlanRunRequest& request) {
-  return !request.has_layout() && !Searches(request);
+  constexpr double kMaxChunks = 64;
+  if (Searches(request)) return false;
+  if (!request.has_layout()) return true;
+  const v1::ParallelLayout& sizes = request.layout().parallel();
+  const double chunks = static_cast<double>(std::max(sizes.pipeline_parallel_size(), int64_t{1})) *
+                        static_cast<double>(std::max(sizes.virtual_stage_count(), int64_t{1}));
+  return (!request.model().preset().empty() || request.model().has_transformer()) &&
+         chunks <= kMaxChunks && request.cluster().device().has_accelerator() &&
+         !request.options().include_ledger() && !request.options().include_operations();
 }
 
 }  // namespace
@@ -70,11 +82,10 @@ DeviceSources PlanningService::SourcesOf(const CalibrationSnapshot& host) const 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
-  // Evaluates every stage of a layout and, where it does not fit, many changes to it: that may take
-  // milliseconds.
-  return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
-      UnaryCall(plan_run_, context, request, response), IsShort,
+  return AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+      plan_run_, context, request, response,
       [this, context](const v1::PlanRunRequest& in, auto then) {
+        if (IsShort(in)) return then(absl::OkStatus());
         PostCall(context, Searches(in) ? *options_.searches : *options_.workers, std::move(then));
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
@@ -118,11 +129,13 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
 }
 
 template <typename Request, typename Response>
-grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(UnaryCall call,
+grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
                                                           grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response,
                                                           LongAnswer<Request, Response>* answer) {
   return AnswerAfter<Request, Response>(
-      std::move(call),
+      method, context, request, response,
       [this, context](const Request&, auto then) {
         PostCall(context, *options_.searches, std::move(then));
       },
@@ -137,22 +150,19 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(UnaryCall call,
 grpc::ServerUnaryReactor* PlanningService::BatchPlanRuns(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request,
                                                          grpc::ByteBuffer* response) {
-  return AnswerOnWorker(UnaryCall(batch_plan_runs_, context, request, response), context,
-                        AnswerBatch);
+  return AnswerOnWorker(batch_plan_runs_, context, request, response, AnswerBatch);
 }
 
 grpc::ServerUnaryReactor* PlanningService::SizeCluster(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
-  return AnswerOnWorker(UnaryCall(size_cluster_, context, request, response), context,
-                        AnswerSizeCluster);
+  return AnswerOnWorker(size_cluster_, context, request, response, AnswerSizeCluster);
 }
 
 grpc::ServerUnaryReactor* PlanningService::SizeModel(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  return AnswerOnWorker(UnaryCall(size_model_, context, request, response), context,
-                        AnswerSizeModel);
+  return AnswerOnWorker(size_model_, context, request, response, AnswerSizeModel);
 }
 
 absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request,

@@ -77,7 +77,9 @@ class PlanningService final : public RawPlanningService {
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* AnswerOnWorker(UnaryCall call, grpc::CallbackServerContext* context,
+  grpc::ServerUnaryReactor* AnswerOnWorker(Method& method, grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response,
                                            LongAnswer<Request, Response>* answer);
   absl::Status Allocate(const v1::AllocateComputeRequest& request,
                         v1::AllocateComputeResponse* response);

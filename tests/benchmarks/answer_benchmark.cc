@@ -132,6 +132,12 @@ void DecodeAndHashCalibration(benchmark::State& state) {
 }
 BENCHMARK(DecodeAndHashCalibration)->Unit(benchmark::kMicrosecond);
 
+// The same with so long micro-batches that no small change makes it fit.
+v1::PlanRunRequest TooLarge(v1::PlanRunRequest request) {
+  request.mutable_layout()->set_micro_batch_size(8);
+  return request;
+}
+
 // A plan, to the bytes of its answer, each of a token count of its own.
 void PlanCall(benchmark::State& state, const v1::PlanRunRequest& pattern) {
   constexpr int kRequests = 64;
@@ -166,6 +172,12 @@ BENCHMARK_CAPTURE(PlanCall, preset, PresetPlan())->Unit(benchmark::kMicrosecond)
 BENCHMARK_CAPTURE(PlanCall, llama_70b, Llama70bLayout())->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(PlanCall, llama_405b, Llama405bLayout())->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(PlanCall, deepseek_v3, DeepSeekLayout())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, llama_70b_does_not_fit, TooLarge(Llama70bLayout()))
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, llama_405b_does_not_fit, TooLarge(Llama405bLayout()))
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(PlanCall, deepseek_v3_does_not_fit, TooLarge(DeepSeekLayout()))
+    ->Unit(benchmark::kMicrosecond);
 
 // Kernel rates with the most calibrations that a request may carry.
 void KernelRatesOfSixteen(benchmark::State& state) {

@@ -293,19 +293,23 @@ TEST(PlanningServiceLayouts, NamesSizesThatDoNotGoTogether) {
               HasSubstr("cluster.network"));
 }
 
-// Plans that may take long occupy no thread of gRPC's.
-TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
+// Plans that may take long occupy no thread of gRPC's; those of few stages wait for no worker.
+TEST(PlanningServiceLayouts, LooksAtManyStagesOnItsWorkers) {
   PlanningServer server = WithSample();
   std::promise<void> released;
   server.workers().Post("", [&released](const absl::Status&) { released.get_future().wait(); });
+  v1::PlanRunRequest with_ledger = RunWithLayout();
+  with_ledger.mutable_options()->set_include_ledger(true);
+  v1::PlanRunRequest of_many_chunks = RunWithLayout();
+  of_many_chunks.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(65);
   v1::PlanRunResponse response;
-  EXPECT_EQ(server.PlanRun(RunWithLayout(), &response, 0.2).error_code(),
-            grpc::StatusCode::DEADLINE_EXCEEDED);
-  v1::PlanRunRequest without = RunWithLayout();
-  without.clear_layout();
-  EXPECT_TRUE(server.PlanRun(without, &response).ok());
-  released.set_value();
+  for (const v1::PlanRunRequest& request : {with_ledger, of_many_chunks}) {
+    EXPECT_EQ(server.PlanRun(request, &response, 0.2).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
   EXPECT_TRUE(server.PlanRun(RunWithLayout(), &response).ok());
+  released.set_value();
+  EXPECT_TRUE(server.PlanRun(with_ledger, &response).ok());
 }
 
 }  // namespace
