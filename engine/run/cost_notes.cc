@@ -128,8 +128,10 @@ void AboutSlowest(const Plan& plan, Notes& out) {
 
 void AppendCostNotes(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan,
                      Notes& out) {
-  AboutInterruptions(run.interruptions, out);
-  AboutEconomics(run, resolved, out);
+  if (run.options.assumptions) {
+    AboutInterruptions(run.interruptions, out);
+    AboutEconomics(run, resolved, out);
+  }
   AboutLimits(plan, out);
   AboutSlowest(plan, out);
 }

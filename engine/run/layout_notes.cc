@@ -107,6 +107,7 @@ void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes
 
 void AppendLayoutNotes(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job,
                        Notes& out) {
+  if (!run.options.assumptions) return AboutUnusualLayout(resolved, job, out);
   const RunLayout& layout = *run.layout;
   if (!layout.global_batch_size.has_value()) {
     const int64_t count = job.pipeline.micro_batch_count;

@@ -78,7 +78,7 @@ void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out
 }
 
 void AboutEvenSharing(const RunSpec& run, Notes& out) {
-  if (run.cluster.device_count > 1) {
+  if (run.options.assumptions && run.cluster.device_count > 1) {
     out.push_back({.kind = NoteKind::kSharedEvenly,
                    .text = "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP "
                            "keep it between gathers; the layers gathered at a time and "
@@ -136,6 +136,7 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   } else {
     AboutEvenSharing(run, out);
   }
+  if (!run.options.assumptions) return;
   AboutCapacity(resolved, out);
   if (!run.cluster.reserved_memory_bytes.has_value()) {
     out.push_back({.kind = NoteKind::kNothingReserved,
@@ -256,26 +257,30 @@ std::string OtherTypesText(const ResolvedRun& resolved) {
 }
 
 void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  const std::string arithmetic =
-      absl::StrCat("All arithmetic runs in ", DataTypeName(resolved.precision.compute_data_type));
+  const auto arithmetic = [&] {
+    return absl::StrCat("All arithmetic runs in ",
+                        DataTypeName(resolved.precision.compute_data_type));
+  };
   if (!resolved.peak.has_value()) {
     out.push_back(
         {.kind = NoteKind::kPeakUnknown,
          .text = absl::StrCat("No peak of ", resolved.device_name,
                               " is known, hence no lower bound, no textbook estimate and "
                               "no MFU: give cluster.peak_flops_per_second",
-                              OtherTypesText(resolved), " to have them. ", arithmetic, "."),
+                              OtherTypesText(resolved), " to have them. ", arithmetic(), "."),
          .fields = {"cluster.peak_flops_per_second"}});
     return;
   }
-  out.push_back({.kind = NoteKind::kPeak,
-                 .text = absl::StrCat(run.cluster.peak_flops_per_second.has_value()
-                                          ? "The peak is the request's"
-                                          : "The peak is the datasheet's, dense",
-                                      resolved.measured.has_value() ? ". "
-                                                                    : "; nothing was "
-                                                                      "measured. ",
-                                      arithmetic, ".")});
+  if (run.options.assumptions) {
+    out.push_back({.kind = NoteKind::kPeak,
+                   .text = absl::StrCat(run.cluster.peak_flops_per_second.has_value()
+                                            ? "The peak is the request's"
+                                            : "The peak is the datasheet's, dense",
+                                        resolved.measured.has_value() ? ". "
+                                                                      : "; nothing was "
+                                                                        "measured. ",
+                                        arithmetic(), ".")});
+  }
   if (!resolved.measured.has_value()) return;
   const FlopsPerSecond measured = resolved.measured->matmul->rate;
   if (measured <= *resolved.peak) return;
@@ -303,8 +308,9 @@ void AboutAssumedMfu(const RunSpec& run, const ResolvedRun& resolved, Notes& out
 
 void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   AboutPeak(run, resolved, out);
-  AboutAssumedMfu(run, resolved, out);
+  if (run.options.assumptions) AboutAssumedMfu(run, resolved, out);
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  if (!run.options.assumptions) return;
   if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty()) {
     out.push_back({.kind = NoteKind::kAgeLimitsNothing,
                    .text = "rate_requirement.maximum_age limits nothing here: it is about "
@@ -325,7 +331,7 @@ Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
   Notes out;
   out.reserve(12);
   AboutNames(run, resolved, out);
-  AboutArithmetic(run, resolved, out);
+  if (run.options.assumptions) AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
   AboutTime(run, resolved, out);
   return out;

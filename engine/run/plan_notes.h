@@ -17,7 +17,8 @@ inline constexpr double kAssumedMfu = 0.4;
 inline constexpr char kAssumedMfuSource[] =
     "near the low end of published dense bf16 runs (median 0.53, tenth percentile 0.39)";
 
-// The notes of the plan of `run`, by subject: arithmetic, memory, time, economics.
+// The notes of the plan of `run`, by subject: arithmetic, memory, time, economics. Warnings alone
+// where its options do not ask for all.
 Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved);
 
 }  // namespace sextant

@@ -85,6 +85,7 @@ struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool full = false;                // everything, not only what a scheduler needs
+  bool assumptions = true;          // among the notes, which otherwise are warnings alone
   bool include_derivation = false;  // needs `full`, like the ledger
   bool include_ledger = false;      // needs a layout
   bool include_operations = false;  // likewise, and a sequence length

@@ -170,7 +170,7 @@ class StepPlanner {
     }
     step.software = predictor_->software();
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
-    AddStepNotes(exchanges);
+    if (run_.options.assumptions) AddStepNotes(exchanges);
   }
 
   static void AddSlowest(const StepInput& input, const DeviceStages& slowest,

@@ -131,6 +131,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
       FlopsConventionFrom(m.flops_convention(), "options.flops_convention", violations);
   if (!v1::PlanView_IsValid(m.view())) violations.Add("options.view", UnknownEnumNumber(m.view()));
   out.full = m.view() == v1::PLAN_VIEW_FULL;
+  out.assumptions = out.full;
   out.include_derivation = m.include_derivation();
   out.include_ledger = m.include_ledger();
   out.include_operations = m.include_operations();
