@@ -17,8 +17,8 @@
 namespace sextant::server {
 namespace {
 
-constexpr std::chrono::seconds kDeadline(1);
-constexpr std::chrono::seconds kStuck(60);
+constexpr std::chrono::milliseconds kDeadline(300);
+constexpr std::chrono::seconds kStuck(20);
 
 std::string BytesOf(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;

@@ -34,8 +34,8 @@ class FuzzedServer {
     grpc::Status status;
     std::vector<std::string> messages;
   };
-  // Calls `path`, e.g. "/sextant.v1.PlanningService/PlanRun", with a deadline of a second, and
-  // returns once the handler is done, too; aborts where it works on for a minute.
+  // Calls `path`, e.g. "/sextant.v1.PlanningService/PlanRun", with a deadline of 0.3 s, and
+  // returns once the handler is done, too; aborts where it works on for 20 s.
   Answer Call(const std::string& path, const std::string& request);
 
  private:

@@ -124,13 +124,14 @@ void RequireRefusal(const MethodDescriptor& method, const std::string& request,
   Require(code != StatusCode::INVALID_ARGUMENT || names, "no field: " + what);
 }
 
-// Clears what may be no finite number: what was asked to be rounded to a format, and what it became.
+// Clears what may be no finite number: what is rounded to a number format, and what becomes of it.
 void ForgetRounded(Message& answer) {
   auto* described = google::protobuf::DynamicCastToGenerated<v1::DescribeDataTypeResponse>(&answer);
   if (described == nullptr) return;
   for (v1::RoundedNumber& rounded : *described->mutable_rounded()) {
     rounded.clear_given();
     rounded.clear_value();
+    rounded.clear_block_scale();
   }
 }
 

@@ -5,8 +5,9 @@
   tests/fuzz/run_server_fuzz.py requests --cpu_seconds=1800 --out=/tmp/fuzz/requests
 
 FOLDER of --out gets `corpus` (grows from run to run), the inputs at fault (crash-*, timeout-*,
-oom-*; slow-unit-* of more than 2 s), a log of each start, and record.json. A target that fails is
-started again on the corpus, up to 20 times. Exits with 1 where any input is at fault.
+oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, of which the row of
+docs/robustness.md is printed. A target that fails is started again on the corpus, up to 20 times.
+Exits with 1 where any input is at fault.
 """
 
 import argparse
@@ -41,7 +42,7 @@ def cpu_seconds_of(pid):
 def command_of(arguments, start):
     name, out = arguments.target, arguments.out
     command = [os.path.join(ROOT, arguments.bin, f"{name}_fuzz"), f"-seed={start}",
-               "-max_len=16384", "-timeout=30", "-rss_limit_mb=3000", "-report_slow_units=2",
+               "-max_len=16384", "-timeout=30", "-rss_limit_mb=3000", "-report_slow_units=5",
                # The replays of the sanitizers' preset look for leaks; here each look takes seconds.
                "-detect_leaks=0", "-print_final_stats=1", f"-artifact_prefix={out}/"]
     dictionary = os.path.join(ROOT, "tests/fuzz", f"{name}.dict")
@@ -99,6 +100,13 @@ def record_of(arguments, logs, used_seconds):
     }
 
 
+def row_of(record):
+    cells = [record[key] for key in ("target", "cpu_seconds", "executions", "covered_edges",
+                                     "corpus_files")]
+    cells += [len(record["faults"]), record["slowest_unit_seconds"], record["peak_rss_mb"]]
+    return "| " + " | ".join(c if isinstance(c, str) else f"{c:,}" for c in cells) + " |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,7 +125,7 @@ def main():
         record = record_of(arguments, logs, used_seconds)
         with open(os.path.join(arguments.out, "record.json"), "w", encoding="utf-8") as file:
             json.dump(record, file, indent=1)
-    print(json.dumps(record, indent=1))
+    print(row_of(record))
     return 1 if record["faults"] else 0
 
 
