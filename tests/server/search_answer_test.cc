@@ -18,13 +18,15 @@ TEST(SearchOnWorkers, FindsTheSameWhateverElseIsSearched) {
   const auto search = [&workers](const RunSpec& run) {
     int64_t searched = 0;
     const auto end = [] { return absl::OkStatus(); };
-    auto outcome = SearchOnWorkers(run, {}, workers, end, [&](const SearchProgress& progress) {
-      EXPECT_GE(progress.searched, searched);
-      searched = progress.searched;
-    });
+    const auto outcome =
+        SearchOnWorkers(run, {}, workers, end, [&](const SearchProgress& progress) {
+          EXPECT_GE(progress.searched, searched);
+          searched = progress.searched;
+        });
     EXPECT_TRUE(outcome.ok()) << outcome.status();
-    if (outcome.ok()) EXPECT_LE(searched, ProgressOf(*outcome).searched);
-    return outcome.value_or(SearchOutcome());
+    const SearchOutcome found = outcome.value_or(SearchOutcome());
+    EXPECT_LE(searched, ProgressOf(found).searched);
+    return found;
   };
   std::vector<std::future<SearchOutcome>> outcomes;
   for (const RunSpec& run : runs) {
