@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_BASE_LAZY_H_
 
 #include "absl/base/call_once.h"
+#include "absl/base/config.h"
 #include "absl/types/optional.h"
 
 namespace sextant {
@@ -20,6 +21,11 @@ class Lazy {
   template <typename Make>
   const T& Get(const Make& make) const {
     absl::call_once(once_, [&] { value_.emplace(make()); });
+#ifdef ABSL_HAVE_THREAD_SANITIZER
+    // Abseil's library, compiled without the sanitizer's marks, waits for another thread there.
+    // This looks at the flag here, where the sanitizer sees it.
+    absl::call_once(once_, [] {});
+#endif
     return *value_;
   }
 

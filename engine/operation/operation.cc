@@ -12,6 +12,7 @@ namespace {
 
 // Copies of more than 1.1e18 bytes are errors of the caller.
 constexpr int64_t kMaxCopyBytes = int64_t{1} << 60;
+constexpr double kMinBytesPerSecond = 1;  // so that every quotient is finite
 constexpr double kMaxBytesPerSecond = 1e18;
 
 // One overload per operation; its fields are at `path`.
@@ -98,7 +99,7 @@ class Check {
   void Rate(absl::string_view name, BytesPerSecond rate) const {
     violations_.RequireRange(
         path_, name, rate.value(),
-        FieldViolations::RealRange{.low = 0, .high = kMaxBytesPerSecond, .above_low = true});
+        FieldViolations::RealRange{.low = kMinBytesPerSecond, .high = kMaxBytesPerSecond});
   }
   void Function(ElementwiseFunction function, int64_t inputs, double flops,
                 absl::string_view below) const;

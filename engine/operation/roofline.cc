@@ -11,21 +11,22 @@
 namespace sextant {
 namespace {
 
+constexpr double kMinRate = 1;  // so that every quotient is finite
 constexpr double kMaxRate = 1e24;
 constexpr double kMaxLaunchSeconds = 1;
 
 absl::Status Check(const OperationCost& cost, const DeviceRates& rates) {
-  const FieldViolations::RealRange positive = {.low = 0, .high = kMaxRate, .above_low = true};
+  const FieldViolations::RealRange range = {.low = kMinRate, .high = kMaxRate};
   FieldViolations violations;
   if (rates.matrix) {
-    violations.RequireRange("", "matrix_flops_per_second", rates.matrix->value(), positive);
+    violations.RequireRange("", "matrix_flops_per_second", rates.matrix->value(), range);
   } else if (cost.sum.matrix_flops > Flops(0)) {
     violations.Add("matrix_flops_per_second", "is required: the operation multiplies matrices");
   }
   if (rates.general) {
-    violations.RequireRange("", "general_flops_per_second", rates.general->value(), positive);
+    violations.RequireRange("", "general_flops_per_second", rates.general->value(), range);
   }
-  violations.RequireRange("", "memory_bytes_per_second", rates.memory.value(), positive);
+  violations.RequireRange("", "memory_bytes_per_second", rates.memory.value(), range);
   violations.RequireRange("", "launch_seconds", rates.launch.value(),
                           FieldViolations::RealRange{.low = 0, .high = kMaxLaunchSeconds});
   return violations.ToStatus();

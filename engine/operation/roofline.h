@@ -69,7 +69,7 @@ struct Roofline {
 // TimeOf(HostCopy).
 //
 // Errors: kInvalidArgument "matrix_flops_per_second", "general_flops_per_second",
-// "memory_bytes_per_second" unless above 0 and at most 1e24, the first also where it is absent and
+// "memory_bytes_per_second" unless 1 to 1e24, the first also where it is absent and
 // `cost` has matrix products; "launch_seconds" unless 0 to 1.
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method = RooflineMethod::kSmooth);

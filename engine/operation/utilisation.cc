@@ -9,7 +9,10 @@ namespace sextant {
 namespace {
 
 constexpr double kMaxFlops = 1e40;
-constexpr double kMaxValue = 1e24;
+constexpr double kMinSeconds = 1e-15;  // so that every quotient is finite
+constexpr double kMaxSeconds = 1e24;
+constexpr double kMinRate = 1;
+constexpr double kMaxRate = 1e24;
 constexpr int64_t kMaxDevices = 1'000'000'000;
 
 UtilisationReading ReadingOf(double ratio) {
@@ -45,12 +48,13 @@ absl::string_view ExplanationOf(UtilisationReading reading) {
 }  // namespace
 
 absl::StatusOr<Utilisation> UtilisationOf(const AchievedTime& a) {
-  const FieldViolations::RealRange positive = {.low = 0, .high = kMaxValue, .above_low = true};
   FieldViolations violations;
   violations.RequireRange("", "flops", a.flops.value(),
                           FieldViolations::RealRange{.low = 0, .high = kMaxFlops});
-  violations.RequireRange("", "seconds", a.time.value(), positive);
-  violations.RequireRange("", "peak_flops_per_second", a.peak.value(), positive);
+  violations.RequireRange("", "seconds", a.time.value(),
+                          FieldViolations::RealRange{.low = kMinSeconds, .high = kMaxSeconds});
+  violations.RequireRange("", "peak_flops_per_second", a.peak.value(),
+                          FieldViolations::RealRange{.low = kMinRate, .high = kMaxRate});
   violations.Require("", "device_count", a.device_count, 1, kMaxDevices);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   const Seconds at_peak = a.flops / (a.peak * static_cast<double>(a.device_count));

@@ -36,8 +36,8 @@ struct Utilisation {
 // Source: Chowdhery et al. 2022 (arXiv 2204.02311) appendix B defines MFU. The bands are
 // rules of thumb: published runs of dense models report 0.3 to 0.6.
 //
-// Errors: kInvalidArgument "flops" unless 0 to 1e40, "seconds" and "peak_flops_per_second"
-// unless above 0 and at most 1e24, "device_count" unless 1 to 1e9.
+// Errors: kInvalidArgument "flops" unless 0 to 1e40, "seconds" unless 1e-15 to 1e24,
+// "peak_flops_per_second" unless 1 to 1e24, "device_count" unless 1 to 1e9.
 absl::StatusOr<Utilisation> UtilisationOf(const AchievedTime& achieved);
 
 // Interprets `utilisation` of an operation with that roofline. A memory-bound operation has a low

@@ -15,6 +15,7 @@
 namespace sextant {
 namespace {
 
+constexpr double kMinRate = 1;  // so that every quotient is finite
 constexpr double kMaxRate = 1e24;
 constexpr double kMaxLaunchSeconds = 1;
 
@@ -45,9 +46,8 @@ absl::Status CheckFields(const OperationDevice& d, absl::string_view path, Opera
   CheckSelection(d.device, selector, violations);
   const auto rate = [&](absl::string_view name, absl::optional<double> value, bool needed) {
     if (value.has_value()) {
-      violations.RequireRange(
-          path, name, *value,
-          FieldViolations::RealRange{.low = 0, .high = kMaxRate, .above_low = true});
+      violations.RequireRange(path, name, *value,
+                              FieldViolations::RealRange{.low = kMinRate, .high = kMaxRate});
     } else if (d.device.empty() && needed) {
       violations.Add(FieldPath(path, name),
                      absl::StrCat("is required where ", selector, " is left out"));

@@ -23,6 +23,8 @@
 namespace sextant::server {
 namespace {
 
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
+
 bool Searches(const v1::PlanRunRequest& request) {
   return request.options().search() > v1::LAYOUT_SEARCH_NONE || SearchesByDefault(request);
 }
@@ -94,10 +96,9 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
 }
 
 SearchWatch PlanningService::SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const {
-  constexpr absl::Duration kInterval = absl::Milliseconds(500);
   return [this, call, &request, sent = options_.now()](const SearchProgress& progress) mutable {
     const absl::Time now = options_.now();
-    if (now - sent < kInterval) return;
+    if (now - sent < kProgressInterval) return;
     sent = now;
     v1::WatchPlanRunResponse event;
     SearchProgressTo(progress, request, event.mutable_progress());

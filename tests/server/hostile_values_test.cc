@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/finite_numbers.h"
 #include "tests/server/planning_server.h"
 
 namespace sextant::server {
@@ -93,29 +94,6 @@ std::string NameOf(const Path& path, double value) {
   std::string out;
   for (const FieldDescriptor* field : path) out += "." + field->name();
   return out + " = " + std::to_string(value);
-}
-
-// "": all numbers are finite; otherwise the first field whose number is not.
-std::string NotFinite(const Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-        const double value = field->is_repeated() ? reflection.GetRepeatedDouble(message, field, i)
-                                                  : reflection.GetDouble(message, field);
-        if (!std::isfinite(value)) return field->full_name();
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        const std::string inner =
-            NotFinite(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
-                                           : reflection.GetMessage(message, field));
-        if (!inner.empty()) return inner;
-      }
-    }
-  }
-  return "";
 }
 
 // Refusals that tell a caller what to change.

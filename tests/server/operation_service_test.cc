@@ -362,9 +362,9 @@ TEST_F(OperationServiceTest, NamesWhatIsWrongWithADevice) {
               ElementsAre(HasSubstr("device.device.accelerator: is empty")));
   EXPECT_THAT(faults(R"({"device":{"host_devices":{}}})"),
               ElementsAre(HasSubstr("device.device.host_devices.devices: is empty")));
-  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"matrix_flops_per_second":0,
+  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"matrix_flops_per_second":1e-320,
                          "memory_bytes_per_second":"Infinity","launch_seconds":-1})"),
-              ElementsAre(HasSubstr("device.matrix_flops_per_second: "),
+              ElementsAre(HasSubstr("device.matrix_flops_per_second: must be a number from 1 "),
                           HasSubstr("device.memory_bytes_per_second: "),
                           HasSubstr("device.launch_seconds: ")));
   EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"method":5})"),

@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "absl/base/call_once.h"
+#include "engine/base/lazy.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/reference/reference_matmuls_list.h"
@@ -43,8 +43,7 @@ struct Entry {
   ReferenceMatmulKey key;
   ReferenceMatmulTable table;
   size_t column;
-  absl::once_flag once;
-  absl::optional<MatmulModel> model;
+  Lazy<absl::optional<MatmulModel>> model;
 };
 
 // A deque, since entries can't move.
@@ -90,12 +89,12 @@ absl::optional<MatmulCalibration> ReferenceMatmulCalibration(absl::string_view a
 const MatmulModel* ReferenceMatmuls(absl::string_view accelerator, MatmulType type) {
   Entry* entry = Find(accelerator, type);
   if (entry == nullptr) return nullptr;
-  absl::call_once(entry->once, [entry] {
+  const absl::optional<MatmulModel>& model = entry->model.Get([entry]() {
     // Tests build each of them; a table that failed would be skipped.
-    absl::StatusOr<MatmulModel> model = MatmulModel::Of(CalibrationOf(entry->table, entry->column));
-    if (model.ok()) entry->model = *std::move(model);
+    absl::StatusOr<MatmulModel> made = MatmulModel::Of(CalibrationOf(entry->table, entry->column));
+    return made.ok() ? absl::make_optional(*std::move(made)) : absl::nullopt;
   });
-  return entry->model.has_value() ? &*entry->model : nullptr;
+  return model.has_value() ? &*model : nullptr;
 }
 
 }  // namespace sextant

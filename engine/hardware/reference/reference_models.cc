@@ -3,9 +3,9 @@
 #include <deque>
 #include <utility>
 
-#include "absl/base/call_once.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/lazy.h"
 #include "engine/hardware/catalogue.h"
 
 namespace sextant {
@@ -14,11 +14,10 @@ namespace {
 template <typename Reference, typename Model>
 struct KeptModel {
   const Reference* reference;
-  absl::once_flag once;
-  absl::optional<Model> model;
+  Lazy<absl::optional<Model>> model;  // absent: it could not be made
 };
 
-// A deque, since once_flags can't move.
+// A deque, since lazy values can't move.
 template <typename Reference, typename Model>
 using KeptModels = std::deque<KeptModel<Reference, Model>>;
 
@@ -39,11 +38,11 @@ template <typename Reference, typename Model, typename Make>
 const Model* ModelIn(KeptModels<Reference, Model>& kept, const Reference& reference, Make make) {
   for (KeptModel<Reference, Model>& each : kept) {
     if (each.reference != &reference) continue;
-    absl::call_once(each.once, [&] {
-      absl::StatusOr<Model> model = make(reference);
-      if (model.ok()) each.model = *std::move(model);
+    const absl::optional<Model>& model = each.model.Get([&] {
+      absl::StatusOr<Model> made = make(reference);
+      return made.ok() ? absl::make_optional(*std::move(made)) : absl::nullopt;
     });
-    return each.model.has_value() ? &*each.model : nullptr;
+    return model.has_value() ? &*model : nullptr;
   }
   return nullptr;
 }
