@@ -26,9 +26,16 @@ bool Searches(const v1::PlanRunRequest& request) {
   return request.options().search() > v1::LAYOUT_SEARCH_NONE || SearchesByDefault(request);
 }
 
-// True where state alone is planned.
+// Larger requests than for any model in use may take milliseconds, and so may measurements, which
+// are read and checked where they are new.
+constexpr size_t kMaxBytesInline = 16'384;
+
+bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
+
+// True where state alone is planned, in a fraction of a millisecond.
 bool IsShort(const v1::PlanRunRequest& request) {
-  return !request.has_layout() && !Searches(request);
+  return !request.has_layout() && !Searches(request) && !HasMeasurements(request.cluster()) &&
+         request.ByteSizeLong() <= kMaxBytesInline;
 }
 
 }  // namespace
@@ -170,8 +177,12 @@ absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request
 grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
-  return AnswerInline<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
-      allocate_compute_, context, request, response,
+  return AnswerInlineOrAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
+      UnaryCall(allocate_compute_, context, request, response),
+      [](const v1::AllocateComputeRequest& in) { return !HasMeasurements(in.cluster()); },
+      [this, context](const v1::AllocateComputeRequest&, auto then) {
+        PostCall(context, *options_.workers, std::move(then));
+      },
       [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
         return Allocate(in, out);
       });
