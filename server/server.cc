@@ -1,5 +1,3 @@
-#include "server/server.h"
-
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -20,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/call/log.h"
+#include "server/server.h"
 #include "server/store/default_paths.h"
 
 namespace sextant::server {
@@ -234,13 +233,13 @@ absl::Status Server::StartHttp() {
 void Server::ListDevices() {
   probe_.WhenListed([](const absl::Status& listed) {
     if (listed.ok() || absl::IsCancelled(listed)) return;
-    LogEvent("devices_not_listed", {{"reason", std::string(listed.message())}});
+    LogEvent(LogLevel::kWarning, "devices_not_listed", {{"reason", std::string(listed.message())}});
   });
 }
 
 void Server::ReadAgain() {
   store_.ReadAgain();
-  LogEvent("read_again", {{"calibrations", CalibrationFolder(options_)}});
+  LogEvent(LogLevel::kInfo, "read_again", {{"calibrations", CalibrationFolder(options_)}});
 }
 
 void Server::Drain() {
