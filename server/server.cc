@@ -1,3 +1,5 @@
+#include "server/server.h"
+
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -18,7 +20,6 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/call/log.h"
-#include "server/server.h"
 #include "server/store/default_paths.h"
 
 namespace sextant::server {
@@ -27,6 +28,7 @@ namespace {
 constexpr int kMaxReceiveBytes = 1 << 20;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 constexpr int kMaxPingStrikes = 5;
+constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMaxConnectionAgeMilliseconds = 600'000;
 constexpr int kMaxConnectionAgeGraceMilliseconds = 30'000;
 constexpr int kHandshakeMilliseconds = 10'000;
@@ -75,6 +77,10 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  // Nor those that hold a channel without a call, from which gRPC takes a ping every two hours.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Finds callers whose hosts are gone, which keep their connections otherwise.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   // Connections end now and then, so that clients spread to new replicas.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxConnectionAgeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
@@ -159,6 +165,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .workers = workers_}) {}
 
 Server::~Server() {
+  channelz_.reset();
   http_.reset();
   // Without it the shutdown would wait for a probe to end.
   probe_.Stop();
@@ -180,6 +187,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server(options, std::move(access), std::move(tls)));
   SEXTANT_RETURN_IF_ERROR(server->StartGrpc());
   SEXTANT_RETURN_IF_ERROR(server->StartHttp());
+  SEXTANT_RETURN_IF_ERROR(server->StartChannelz());
   return server;
 }
 
@@ -227,6 +235,12 @@ absl::Status Server::StartHttp() {
                          .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_},
                          .tls = tls_.get(),
                          .access = access_.get()}));
+  return absl::OkStatus();
+}
+
+absl::Status Server::StartChannelz() {
+  if (options_.channelz_listen == "none") return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(channelz_, ChannelzServer::Start(options_.channelz_listen));
   return absl::OkStatus();
 }
 
