@@ -41,6 +41,8 @@ int SearchThreads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
 }
 
+constexpr std::chrono::milliseconds kUpkeep(1000);
+
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
 
@@ -140,7 +142,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
                                        .large_calls = &workers_,
-                                       .under_way = &under_way_},
+                                       .under_way = &under_way_,
+                                       .unread = &unread_},
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
                              .supplied = &supplied_,
@@ -148,7 +151,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       planning_(metrics_, {.calls = {.log_level = options.log_calls,
                                      .access = access_.get(),
                                      .large_calls = &workers_,
-                                     .under_way = &under_way_},
+                                     .under_way = &under_way_,
+                                     .unread = &unread_},
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
                            .supplied = &supplied_,
@@ -158,7 +162,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .calls = {.log_level = options.log_calls,
                            .access = access_.get(),
                            .large_calls = &workers_,
-                           .under_way = &under_way_},
+                           .under_way = &under_way_,
+                           .unread = &unread_},
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
@@ -214,6 +219,10 @@ absl::Status Server::StartGrpc() {
                               "sextant.v1.HardwareService"}) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
+    unread_.EndOld(std::chrono::steady_clock::now());
+    memory_return_.Look();
+  });
   listener_->Serve([this](int connection) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
     taken.fd = connection;

@@ -13,6 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "server/call/calls_under_way.h"
+#include "server/call/memory_return.h"
+#include "server/call/periodic.h"
+#include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
@@ -81,6 +84,8 @@ class Server {
   LogMetrics log_metrics_;
   HostProbe probe_;
   CallsUnderWay under_way_;
+  UnreadAnswers unread_;
+  MemoryReturn memory_return_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_;
@@ -94,6 +99,7 @@ class Server {
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ChannelzServer> channelz_;  // null: none was asked for
+  std::unique_ptr<Periodic> upkeep_;
 };
 
 }  // namespace sextant::server
