@@ -23,6 +23,7 @@ constexpr rlim_t kMaxDescriptors = 65'536;
 void LogServerEvent(const char* event, const sextant::server::Server& server) {
   nlohmann::ordered_json line;
   line["time"] = sextant::server::TimeText(std::chrono::system_clock::now());
+  line["level"] = sextant::server::LogLevelName(sextant::server::LogLevel::kInfo);
   line["event"] = event;
   line["grpc"] = server.grpc_addresses();
   line["http"] = server.http_address();

@@ -49,6 +49,11 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "HTTP address, host:port, for /metrics, /healthz and /readyz; or none")
       ->type_name("ADDRESS")
       ->capture_default_str();
+  app.add_option("--channelz_listen", options.channelz_listen,
+                 "gRPC's own view of its connections, grpc.channelz.v1, for this host alone: "
+                 "127.0.0.1:port or unix:PATH; or none")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
   app.add_flag("--insecure_allow_remote", options.insecure_allow_remote,
                "listen beyond this host open to all who reach the port, in plain text without "
                "--tls_certificate");
@@ -176,6 +181,15 @@ absl::Status Check(const ServerOptions& options) {
   if (options.http_listen != "none") {
     SEXTANT_RETURN_IF_ERROR(SplitHostPort(options.http_listen).status());
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--http_listen", options.http_listen, options));
+  }
+  if (options.channelz_listen != "none") {
+    if (!IsLocalAddress(options.channelz_listen)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--channelz_listen=", options.channelz_listen,
+          " can be reached from other hosts, and shows who calls: write 127.0.0.1:port or "
+          "unix:PATH"));
+    }
+    SEXTANT_RETURN_IF_ERROR(CheckAddress("--channelz_listen", options.channelz_listen, options));
   }
   SEXTANT_RETURN_IF_ERROR(CheckLibraryFolder(options.probe_library_folder));
   SEXTANT_RETURN_IF_ERROR(SamplingPeriod(options.gpu_sampling).status());

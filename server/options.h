@@ -21,6 +21,7 @@ enum class ProbeMetricsSet { kFleet, kFull };
 struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string http_listen = "127.0.0.1:9464";  // "none": no HTTP
+  std::string channelz_listen = "none";        // a local address
   bool insecure_allow_remote = false;
   std::string tls_certificate;  // PEM files; empty: plain text
   std::string tls_key;

@@ -28,6 +28,7 @@ namespace {
 constexpr int kMaxReceiveBytes = 1 << 20;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 constexpr int kMaxPingStrikes = 5;
+constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMaxConnectionAgeMilliseconds = 600'000;
 constexpr int kMaxConnectionAgeGraceMilliseconds = 30'000;
 constexpr int kHandshakeMilliseconds = 10'000;
@@ -39,6 +40,8 @@ constexpr int kSearchNiceness = 10;
 int SearchThreads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
 }
+
+constexpr std::chrono::milliseconds kUpkeep(1000);
 
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
@@ -76,6 +79,10 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  // Nor those that hold a channel without a call, from which gRPC takes a ping every two hours.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Finds callers whose hosts are gone, which keep their connections otherwise.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   // Connections end now and then, so that clients spread to new replicas.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxConnectionAgeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
@@ -135,7 +142,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
                                        .large_calls = &workers_,
-                                       .under_way = &under_way_},
+                                       .under_way = &under_way_,
+                                       .unread = &unread_},
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
                              .supplied = &supplied_,
@@ -143,7 +151,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       planning_(metrics_, {.calls = {.log_level = options.log_calls,
                                      .access = access_.get(),
                                      .large_calls = &workers_,
-                                     .under_way = &under_way_},
+                                     .under_way = &under_way_,
+                                     .unread = &unread_},
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
                            .supplied = &supplied_,
@@ -153,13 +162,15 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .calls = {.log_level = options.log_calls,
                            .access = access_.get(),
                            .large_calls = &workers_,
-                           .under_way = &under_way_},
+                           .under_way = &under_way_,
+                           .unread = &unread_},
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
                  .workers = workers_}) {}
 
 Server::~Server() {
+  channelz_.reset();
   http_.reset();
   // Without it the shutdown would wait for a probe to end.
   probe_.Stop();
@@ -181,6 +192,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server(options, std::move(access), std::move(tls)));
   SEXTANT_RETURN_IF_ERROR(server->StartGrpc());
   SEXTANT_RETURN_IF_ERROR(server->StartHttp());
+  SEXTANT_RETURN_IF_ERROR(server->StartChannelz());
   return server;
 }
 
@@ -207,6 +219,10 @@ absl::Status Server::StartGrpc() {
                               "sextant.v1.HardwareService"}) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
+    unread_.EndOld(std::chrono::steady_clock::now());
+    memory_return_.Look();
+  });
   listener_->Serve([this](int connection) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
     taken.fd = connection;
@@ -231,16 +247,22 @@ absl::Status Server::StartHttp() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartChannelz() {
+  if (options_.channelz_listen == "none") return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(channelz_, ChannelzServer::Start(options_.channelz_listen));
+  return absl::OkStatus();
+}
+
 void Server::ListDevices() {
   probe_.WhenListed([](const absl::Status& listed) {
     if (listed.ok() || absl::IsCancelled(listed)) return;
-    LogEvent("devices_not_listed", {{"reason", std::string(listed.message())}});
+    LogEvent(LogLevel::kWarning, "devices_not_listed", {{"reason", std::string(listed.message())}});
   });
 }
 
 void Server::ReadAgain() {
   store_.ReadAgain();
-  LogEvent("read_again", {{"calibrations", CalibrationFolder(options_)}});
+  LogEvent(LogLevel::kInfo, "read_again", {{"calibrations", CalibrationFolder(options_)}});
 }
 
 void Server::Drain() {

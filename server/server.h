@@ -13,11 +13,15 @@
 
 #include "absl/status/statusor.h"
 #include "server/call/calls_under_way.h"
+#include "server/call/memory_return.h"
+#include "server/call/periodic.h"
+#include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
 #include "server/handler/planning_service.h"
+#include "server/listen/channelz_server.h"
 #include "server/listen/listener.h"
 #include "server/metrics/calibration_metrics.h"
 #include "server/metrics/http_server.h"
@@ -57,12 +61,14 @@ class Server {
   // The addresses as clients write them, ports filled in.
   const std::vector<std::string>& grpc_addresses() const { return listener_->addresses(); }
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
+  std::string channelz_address() const { return channelz_ == nullptr ? "" : channelz_->address(); }
 
  private:
   Server(const ServerOptions& options, std::unique_ptr<Access> access,
          std::unique_ptr<TlsContext> tls);
   absl::Status StartGrpc();
   absl::Status StartHttp();
+  absl::Status StartChannelz();
 
   const ServerOptions options_;
   const std::unique_ptr<const Access> access_;
@@ -78,6 +84,8 @@ class Server {
   LogMetrics log_metrics_;
   HostProbe probe_;
   CallsUnderWay under_way_;
+  UnreadAnswers unread_;
+  MemoryReturn memory_return_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_;
@@ -90,6 +98,8 @@ class Server {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tls_acceptor_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<ChannelzServer> channelz_;  // null: none was asked for
+  std::unique_ptr<Periodic> upkeep_;
 };
 
 }  // namespace sextant::server

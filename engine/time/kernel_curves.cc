@@ -74,6 +74,9 @@ absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PlacedDevice& device, 
   return out;
 }
 
+// To fit a model, in CallWork's steps: up to some milliseconds.
+constexpr int64_t kStepsAModel = 300'000;
+
 KernelCurve CurveOf(CurveKind kind, DataType type, const std::vector<DeviceTimes>& all,
                     DeviceJoin join) {
   KernelCurve out = {.kind = kind, .data_type = type, .source = {}};
@@ -96,13 +99,15 @@ KernelCurve CurveOf(CurveKind kind, DataType type, const std::vector<DeviceTimes
 
 absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedDevice> devices,
                                                         DeviceJoin join,
-                                                        absl::Span<const DataType> types) {
+                                                        absl::Span<const DataType> types,
+                                                        CallWork& work) {
   std::vector<KernelCurve> out;
   for (const CurveKind kind :
        {CurveKind::kSquareMatmul, CurveKind::kTokenMatmul, CurveKind::kCausalAttention}) {
     for (const DataType type : types) {
       std::vector<DeviceTimes> all;
       for (const PlacedDevice& device : devices) {
+        SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAModel));
         SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceTimes> times, TimesOf(device, kind, type));
         if (times.has_value()) all.push_back(*std::move(times));
       }

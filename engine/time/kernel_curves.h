@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/predict/kernel_source.h"
@@ -38,10 +39,11 @@ struct KernelCurve {
 // The curves of `devices`, at least one, all with models, in each of `types` that all of them
 // know.
 //
-// Errors: those of PredictOperation().
+// Errors: those of PredictOperation() and of CallWork, which is asked before each model is fitted.
 absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedDevice> devices,
                                                         DeviceJoin join,
-                                                        absl::Span<const DataType> types);
+                                                        absl::Span<const DataType> types,
+                                                        CallWork& work);
 
 }  // namespace sextant
 

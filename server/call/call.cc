@@ -2,10 +2,7 @@
 
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_context.h>
-#include <malloc.h>
 
-#include <atomic>
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -40,15 +37,6 @@ Caller CallerOf(const grpc::CallbackServerContext& context, absl::string_view pe
     out.authorization = absl::string_view(sent->second.data(), sent->second.size());
   }
   return out;
-}
-
-// Gives memory that large requests took back to the system, at most once a second: the allocator
-// keeps what was freed below what is still in use.
-void ReturnMemory() {
-  static std::atomic<int64_t> next_second{0};
-  const int64_t now = absl::ToUnixSeconds(absl::Now());
-  int64_t due = next_second;
-  if (now >= due && next_second.compare_exchange_strong(due, now + 1)) malloc_trim(0);
 }
 
 }  // namespace
@@ -111,20 +99,32 @@ UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
       context_(context),
       request_(request),
       response_(response),
-      reactor_(context->DefaultReactor()) {}
+      reactor_(new UnaryReactor(method.unread, context)) {}
 
 void UnaryCall::PostLarge(std::function<void()> then) {
   PostCall(context_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
     if (!ready.ok()) return Finish(ready);
     then();
-    ReturnMemory();
   });
 }
 
+absl::Status UnaryReactor::Hold(size_t bytes) {
+  if (unread_ == nullptr) return absl::OkStatus();
+  held_ = true;
+  return unread_->Hold(*context_, bytes);
+}
+
+void UnaryReactor::OnDone() {
+  if (held_) unread_->Release(*context_);
+  delete this;
+}
+
 void UnaryCall::Finish(const absl::Status& status) {
+  absl::Status end = status;
+  if (end.ok()) end = reactor_->Hold(response_->Length());
   // Ended first: the server may shut down, and the method be destroyed, as soon as the reactor
   // finishes.
-  const grpc::Status wire = call_.End(status);
+  const grpc::Status wire = call_.End(end);
   reactor_->Finish(wire);
 }
 

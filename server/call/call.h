@@ -22,6 +22,7 @@
 #include "server/call/calls_under_way.h"
 #include "server/call/element_count.h"
 #include "server/call/log.h"
+#include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"
 #include "server/security/access.h"
@@ -34,6 +35,7 @@ struct CallRules {
   const Access* access = nullptr;      // null: everyone may call everything
   WorkerPool* large_calls = nullptr;   // decodes large requests; null: gRPC's threads do
   CallsUnderWay* under_way = nullptr;  // null: nobody waits for the calls to end
+  UnreadAnswers* unread = nullptr;     // null: answers wait however long callers like
 };
 
 // One RPC's name and series; lives as long as its service.
@@ -44,6 +46,7 @@ struct Method {
         log_level(call_rules.log_level),
         large_calls(call_rules.large_calls),
         under_way(call_rules.under_way),
+        unread(call_rules.unread),
         access(call_rules.access != nullptr && call_rules.access->Concerns(full_name)
                    ? call_rules.access
                    : nullptr) {}
@@ -53,6 +56,7 @@ struct Method {
   const CallLogLevel log_level;
   WorkerPool* const large_calls;
   CallsUnderWay* const under_way;
+  UnreadAnswers* const unread;
   const Access* const access;  // null: every caller may make the call
 };
 
@@ -88,6 +92,25 @@ inline constexpr size_t kMaxAnswerBytes = 4 << 20;
 // retryable: a second try gives the same answer.
 absl::Status AnswerTooLarge(size_t bytes);
 
+// The end of a unary call: its answer is held until its caller has it. Deletes itself then.
+class UnaryReactor final : public grpc::ServerUnaryReactor {
+ public:
+  UnaryReactor(UnreadAnswers* unread, grpc::CallbackServerContext* context)
+      : unread_(unread), context_(context) {}
+
+  // Errors: UnreadAnswers::Hold()'s.
+  absl::Status Hold(size_t bytes);
+  void OnDone() override;
+
+ private:
+  // gRPC would run OnDone(), which is short, on a thread of another pool.
+  bool InternalInlineable() override { return true; }
+
+  UnreadAnswers* const unread_;
+  grpc::CallbackServerContext* const context_;
+  bool held_ = false;
+};
+
 // One unary call under way; made when its handler starts.
 class UnaryCall {
  public:
@@ -103,8 +126,9 @@ class UnaryCall {
     PostLarge(std::move(then));
   }
 
-  // Counts the call, logs it, and answers the caller with `status`. `context`, the buffers and
-  // the method may be gone when this returns.
+  // Counts the call, logs it, and answers the caller with `status`, or with kResourceExhausted
+  // where too many answers wait for their callers. `context`, the buffers and the method may be
+  // gone when this returns.
   void Finish(const absl::Status& status);
 
   const absl::Status& admission() const { return call_.admission(); }
@@ -123,7 +147,7 @@ class UnaryCall {
   grpc::CallbackServerContext* const context_;
   const grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
-  grpc::ServerUnaryReactor* const reactor_;
+  UnaryReactor* const reactor_;
 };
 
 // Reads `bytes`, sharing them, into `message`.

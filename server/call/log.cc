@@ -75,9 +75,28 @@ std::string TimeText(std::chrono::system_clock::time_point time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
+const char* LogLevelName(LogLevel level) {
+  switch (level) {
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      break;
+  }
+  return "error";
+}
+
+LogLevel LogLevelOfCall(absl::string_view code) {
+  if (code == "OK") return LogLevel::kInfo;
+  const bool is_defect = code == "INTERNAL" || code == "UNKNOWN" || code == "DATA_LOSS";
+  return is_defect ? LogLevel::kError : LogLevel::kWarning;
+}
+
 std::string CallLogLine(const CallRecord& record) {
   Json line;
   line["time"] = TimeText(record.time);
+  line["level"] = LogLevelName(LogLevelOfCall(record.code));
   line["method"] = std::string(record.method);
   line["peer"] = record.peer;
   if (!record.caller.empty()) line["caller"] = record.caller;
@@ -101,18 +120,19 @@ void WriteLogLine(const std::string& line) {
 
 int64_t DroppedLogLineCount() { return dropped_line_count; }
 
-std::string EventLogLine(absl::string_view event,
+std::string EventLogLine(LogLevel level, absl::string_view event,
                          const std::vector<std::pair<std::string, std::string>>& facts) {
   Json line;
   line["time"] = TimeText(std::chrono::system_clock::now());
+  line["level"] = LogLevelName(level);
   line["event"] = std::string(event);
   for (const auto& [key, value] : facts) line[key] = Fact(value);
   return JsonText(line) + "\n";
 }
 
-void LogEvent(absl::string_view event,
+void LogEvent(LogLevel level, absl::string_view event,
               const std::vector<std::pair<std::string, std::string>>& facts) {
-  WriteLogLine(EventLogLine(event, facts));
+  WriteLogLine(EventLogLine(level, event, facts));
 }
 
 std::string PrintableText(absl::string_view bytes) {

@@ -28,6 +28,17 @@ struct CallRecord {
 
 enum class CallLogLevel { kNone, kErrors, kAll };
 
+// "info": as it should be; "warning": a call that was refused, or something to look at; "error": a
+// defect, or something that needs a person.
+enum class LogLevel { kInfo, kWarning, kError };
+
+// "info", "warning" or "error", as each line has it.
+const char* LogLevelName(LogLevel level);
+
+// The level of a call that ended with `code`, "OK" or gRPC's name: an error where it is a defect of
+// the server.
+LogLevel LogLevelOfCall(absl::string_view code);
+
 // `record` as a line of JSON, line end included. Empty texts are left out; bytes that are
 // not UTF-8 are replaced.
 std::string CallLogLine(const CallRecord& record);
@@ -48,14 +59,14 @@ void WriteLogLine(const std::string& line);
 // How many lines WriteLogLine() has dropped since the program's start.
 int64_t DroppedLogLineCount();
 
-// {"time":"...","event":"<event>", then `facts` in order}, line end included. Bytes that are
-// not UTF-8 are replaced. A long fact is cut, and ends in "...": with up to five of them a line
-// is short enough for WriteLogLine().
-std::string EventLogLine(absl::string_view event,
+// {"time":"...","level":"...","event":"<event>", then `facts` in order}, line end included. Bytes
+// that are not UTF-8 are replaced. A long fact is cut, and ends in "...": with up to five of them a
+// line is short enough for WriteLogLine().
+std::string EventLogLine(LogLevel level, absl::string_view event,
                          const std::vector<std::pair<std::string, std::string>>& facts);
 
 // Writes the line to stderr; see WriteLogLine().
-void LogEvent(absl::string_view event,
+void LogEvent(LogLevel level, absl::string_view event,
               const std::vector<std::pair<std::string, std::string>>& facts);
 
 // `bytes` in valid UTF-8 on one line: U+FFFD in place of what is not UTF-8, a blank in place

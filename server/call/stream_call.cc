@@ -15,6 +15,8 @@ bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_po
 StreamCall::StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
                        std::function<void()> cancelled)
     : call_(method, *context, request_bytes),
+      unread_(method.unread),
+      context_(context),
       times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()},
       cancelled_(std::move(cancelled)) {}
 
@@ -22,6 +24,9 @@ absl::Status StreamCall::Send(const google::protobuf::Message& content, bool is_
   Message message;
   message.is_progress = is_progress;
   SEXTANT_RETURN_IF_ERROR(Encode(content, &message.bytes));
+  if (unread_ != nullptr && !is_progress) {
+    SEXTANT_RETURN_IF_ERROR(unread_->Hold(*context_, message.bytes.Length()));
+  }
   std::unique_lock<std::mutex> lock(mutex_);
   if (!waiting_.empty() && waiting_.back().is_progress) waiting_.pop_back();
   waiting_.push_back(std::move(message));
@@ -45,6 +50,11 @@ void StreamCall::OnWriteDone(bool ok) {
   writing_ = false;
   if (!ok) waiting_.clear();
   Next(std::move(lock));
+}
+
+void StreamCall::OnDone() {
+  if (unread_ != nullptr) unread_->Release(*context_);
+  delete this;
 }
 
 void StreamCall::Next(std::unique_lock<std::mutex> lock) {

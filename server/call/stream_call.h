@@ -40,7 +40,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Whether its caller may make it.
   const absl::Status& admission() const { return call_.admission(); }
 
-  // Errors: Encode()'s, with nothing sent.
+  // Errors: Encode()'s, and UnreadAnswers::Hold()'s of a result, with nothing sent.
   absl::Status Send(const google::protobuf::Message& content, bool is_progress);
 
   // Ends the call with `status` after all that was sent; counts and logs it. A call that is
@@ -50,7 +50,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override { cancelled_(); }
-  void OnDone() override { delete this; }
+  void OnDone() override;
 
  private:
   struct Message {
@@ -61,6 +61,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void Next(std::unique_lock<std::mutex> lock);
 
   Call call_;
+  UnreadAnswers* const unread_;
+  grpc::CallbackServerContext* const context_;
   const CallTimes times_;
   const std::function<void()> cancelled_;
   std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "server/call/call_end.h"
 #include "server/call/status.h"
@@ -21,16 +22,19 @@ int ThreadCount(int asked) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-absl::Status Busy() {
-  return WithRetryDelay(
-      WithReason(absl::ResourceExhaustedError(
-                     "too many calls of this kind wait already: try again in a second, or ask "
-                     "another replica"),
-                 "SERVER_BUSY"),
-      kRetrySeconds);
+}  // namespace
+
+std::string HostOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();  // "ipv4:192.0.2.7:40312", "unix:..."
+  return peer.substr(0, peer.rfind(':'));
 }
 
-}  // namespace
+absl::Status ServerBusy(absl::string_view why) {
+  return WithRetryDelay(WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                                       why, ": try again in a second, or ask another replica")),
+                                   "SERVER_BUSY"),
+                        kRetrySeconds);
+}
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : max_waiting_(options.max_waiting) {
   for (int i = 0; i < ThreadCount(options.threads); ++i) {
@@ -79,7 +83,7 @@ WorkerPool::Task WorkerPool::Add(const std::string& caller, Task task) {
 void WorkerPool::Post(const std::string& caller, Task task) {
   const Task refused = Add(caller, std::move(task));
   changed_.notify_one();
-  if (refused != nullptr) refused(Busy());
+  if (refused != nullptr) refused(ServerBusy("too many calls of this kind wait already"));
 }
 
 void WorkerPool::Work() {
@@ -101,11 +105,9 @@ void WorkerPool::Work() {
 
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
-  const std::string peer = context->peer();  // "ipv4:192.0.2.7:40312", "unix:..."
-  workers.Post(peer.substr(0, peer.rfind(':')),
-               [context, then = std::move(then)](const absl::Status& ready) {
-                 then(ready.ok() ? EndOf(*context) : ready);
-               });
+  workers.Post(HostOf(*context), [context, then = std::move(then)](const absl::Status& ready) {
+    then(ready.ok() ? EndOf(*context) : ready);
+  });
 }
 
 }  // namespace sextant::server

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace sextant::server {
 
@@ -63,6 +64,13 @@ class WorkerPool {
   bool ended_ = false;      // no more tasks come
   std::vector<std::thread> threads_;
 };
+
+// The address of the host that calls, without its port: callers take turns by it.
+std::string HostOf(const grpc::CallbackServerContext& context);
+
+// kResourceExhausted SERVER_BUSY with the advice to try again in a second; `why` is the sentence's
+// start.
+absl::Status ServerBusy(absl::string_view why);
 
 // Calls `then` once, as WorkerPool::Post() does for the host that calls. Where the call has ended
 // when its turn comes, `then` gets EndOf() and computes nothing.

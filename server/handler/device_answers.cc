@@ -50,6 +50,19 @@ std::vector<DataType> TypesOf(const v1::GetKernelRatesRequest& request,
   return out;
 }
 
+// Models are fitted anew to what a request brings, each in up to some milliseconds. Those of the
+// host's devices are kept.
+constexpr size_t kMaxFits = 16;
+
+absl::Status CheckFits(size_t calibrations, size_t types) {
+  if (calibrations * types <= kMaxFits) return absl::OkStatus();
+  return InvalidField("data_types",
+                      absl::StrCat("are ", types, " of ", calibrations, " calibrations, of which ",
+                                   "models are fitted: at most ", kMaxFits,
+                                   " in one call; name fewer data types, or give fewer "
+                                   "calibrations"));
+}
+
 // Errors: kNotFound, of the only unknown name; kFailedPrecondition RATES_NOT_MEASURED.
 absl::StatusOr<Placement> PlacementFor(const DeviceSelection& selection,
                                        const DeviceSources& sources, FieldViolations& violations) {
@@ -154,7 +167,8 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
 }
 
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const DeviceSources& sources, v1::GetKernelRatesResponse* response) {
+                               const DeviceSources& sources, CallWork& work,
+                               v1::GetKernelRatesResponse* response) {
   FieldViolations violations;
   const DeviceSelection selection =
       DeviceSelectionFrom(request.device(), kDevicePath, sources, absl::nullopt, violations);
@@ -162,8 +176,11 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
   std::vector<DataType> types = TypesOf(request, violations);
   SEXTANT_ASSIGN_OR_RETURN(Placement devices, PlacementFor(selection, sources, violations));
   if (types.empty()) types = devices.MeasuredTypes();
+  if (!selection.calibrations.empty()) {
+    SEXTANT_RETURN_IF_ERROR(CheckFits(selection.calibrations.size(), types.size()));
+  }
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,
-                           KernelCurvesOf(devices.devices, devices.join, types));
+                           KernelCurvesOf(devices.devices, devices.join, types, work));
   if (curves.empty()) {
     return InvalidField("data_types",
                         "are none that anything is known of on this device: see sextant "

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "absl/status/status.h"
+#include "engine/base/call_work.h"
 #include "server/convert/device_selector.h"
 #include "server/store/calibration_snapshot.h"
 #include "sextant/v1/hardware_service.pb.h"
@@ -22,9 +23,10 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   v1::GetCalibrationResponse* response);
 
 // Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
-// kFailedPrecondition (RATES_NOT_MEASURED).
+// kFailedPrecondition (RATES_NOT_MEASURED), and CallWork's.
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const DeviceSources& sources, v1::GetKernelRatesResponse* response);
+                               const DeviceSources& sources, CallWork& work,
+                               v1::GetKernelRatesResponse* response);
 
 }  // namespace sextant::server
 

@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "server/call/call.h"
+#include "server/call/call_end.h"
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
@@ -88,10 +89,12 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
       get_kernel_rates_, context, request, response,
       [this, context](const auto&, auto then) { PostOnceListed(context, std::move(then)); },
-      [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
+      [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
+        const auto end = [context] { return EndOf(*context); };
+        CallWork work(end);
         return AnswerKernelRates(in, {.supplied = supplied_, .host = *host, .now = absl::Now()},
-                                 out);
+                                 work, out);
       });
 }
 

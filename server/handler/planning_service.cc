@@ -29,13 +29,22 @@ bool Searches(const v1::PlanRunRequest& request) {
   return request.options().search() > v1::LAYOUT_SEARCH_NONE || SearchesByDefault(request);
 }
 
+// Larger requests than for any model in use may take milliseconds, and so may measurements, which
+// are read and checked where they are new.
+constexpr size_t kMaxBytesInline = 16'384;
+
+bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
+
 // True where a plan takes less than a millisecond, whether or not it fits: of state alone, or of
 // one layout of few stages and of a model with few kinds of layers, at a product's published rates
 // (which are fitted in tens of milliseconds, but once). Others evaluate every stage and, where none
 // fits, many changes to it; or fit what was measured.
 bool IsShort(const v1::PlanRunRequest& request) {
   constexpr double kMaxChunks = 64;
-  if (Searches(request)) return false;
+  if (Searches(request) || HasMeasurements(request.cluster()) ||
+      request.ByteSizeLong() > kMaxBytesInline) {
+    return false;
+  }
   if (!request.has_layout()) return true;
   const v1::ParallelLayout& sizes = request.layout().parallel();
   const double chunks = static_cast<double>(std::max(sizes.pipeline_parallel_size(), int64_t{1})) *
@@ -181,8 +190,12 @@ absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request
 grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
-  return AnswerInline<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
+  return AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
       allocate_compute_, context, request, response,
+      [this, context](const v1::AllocateComputeRequest& in, auto then) {
+        if (!HasMeasurements(in.cluster())) return then(absl::OkStatus());
+        PostCall(context, *options_.workers, std::move(then));
+      },
       [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
         return Allocate(in, out);
       });

@@ -163,9 +163,10 @@ void TlsContext::Refresh() {
   if (versions == versions_) return;
   versions_ = std::move(versions);
   if (const absl::Status read = Read(); read.ok()) {
-    LogEvent("certificate_read_again", {{"path", files_.certificate}});
+    LogEvent(LogLevel::kInfo, "certificate_read_again", {{"path", files_.certificate}});
   } else {
-    LogEvent("certificate_not_read_again", {{"reason", std::string(read.message())}});
+    LogEvent(LogLevel::kError, "certificate_not_read_again",
+             {{"reason", std::string(read.message())}});
   }
 }
 

@@ -66,10 +66,10 @@ class WatchedFile {
     absl::StatusOr<Value> value = Read();
     if (value.ok()) {
       value_ = std::make_shared<const Value>(*std::move(value));
-      LogEvent("file_read_again", {{"flag", flag_}, {"path", path_}});
+      LogEvent(LogLevel::kInfo, "file_read_again", {{"flag", flag_}, {"path", path_}});
     } else {
       LogEvent(
-          "file_not_read_again",
+          LogLevel::kError, "file_not_read_again",
           {{"flag", flag_}, {"path", path_}, {"reason", std::string(value.status().message())}});
     }
     return value_;

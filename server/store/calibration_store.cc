@@ -109,7 +109,7 @@ absl::optional<std::string> DeviceOf(const std::filesystem::path& path) {
 
 void LogSetAside(const std::string& path, absl::string_view reason,
                  const absl::StatusOr<std::string>& aside) {
-  LogEvent("calibration_set_aside",
+  LogEvent(LogLevel::kWarning, "calibration_set_aside",
            {{"file", path},
             {"reason", std::string(reason)},
             {aside.ok() ? "renamed_to" : "not_renamed",
@@ -159,7 +159,8 @@ void CalibrationStore::RefreshAll(absl::Time now) {
     if (uuid.has_value()) uuids.insert(*uuid);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
+    LogEvent(LogLevel::kError, "calibrations_unreadable",
+             {{"folder", folder_}, {"reason", error.message()}});
   }
   for (const std::string& uuid : uuids) Refresh(uuid, now);
 }
@@ -191,9 +192,10 @@ void CalibrationStore::LoadDistrusted(const std::string& uuid) {
     next.distrusted.insert(uuid);
     Remove(uuid, next);
   });
-  LogEvent("device_distrusted", {{"device", uuid},
-                                 {"reason", "its last probe had a wrong result: measure it again"},
-                                 {"mark", DistrustPath(folder_, uuid)}});
+  LogEvent(LogLevel::kWarning, "device_distrusted",
+           {{"device", uuid},
+            {"reason", "its last probe had a wrong result: measure it again"},
+            {"mark", DistrustPath(folder_, uuid)}});
   (void)Withdraw(uuid);  // where a crash kept the server from doing so; it is logged
 }
 
@@ -201,7 +203,7 @@ void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
   absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
     if (const absl::Status clock = ClockStatus(*calibration, now); !clock.ok()) {
-      LogEvent("calibration_from_future",
+      LogEvent(LogLevel::kWarning, "calibration_from_future",
                {{"file", path}, {"reason", std::string(clock.message())}});
       return;
     }
@@ -212,7 +214,8 @@ void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
   const absl::Status& fault = calibration.status();
   if (absl::IsUnavailable(fault)) {
     obstructed_.insert(path);
-    LogEvent("calibration_unreadable", {{"file", path}, {"reason", std::string(fault.message())}});
+    LogEvent(LogLevel::kError, "calibration_unreadable",
+             {{"file", path}, {"reason", std::string(fault.message())}});
     return;
   }
   const auto aside = SetFileAside(path, absl::IsUnimplemented(fault) ? "newer" : "damaged");
@@ -272,7 +275,7 @@ absl::Status CalibrationStore::WriteFiles(const v1::Calibration& calibration) {
   SEXTANT_RETURN_IF_ERROR(WriteCalibrationFile(folder_, calibration));
   const absl::Status removed = RemoveFormerCalibration(folder_, uuid, calibration.mode());
   if (!removed.ok()) {
-    LogEvent("former_calibration_stays",
+    LogEvent(LogLevel::kWarning, "former_calibration_stays",
              {{"device", uuid}, {"reason", std::string(removed.message())}});
   }
   return absl::OkStatus();
@@ -287,7 +290,8 @@ void CalibrationStore::Distrust(const std::string& uuid) {
   if (folder_.empty() || !check::IsUuid(uuid)) return;
   const absl::Status marked = MarkDistrusted(folder_, uuid);
   if (!marked.ok()) {
-    LogEvent("distrust_not_kept", {{"device", uuid}, {"reason", std::string(marked.message())}});
+    LogEvent(LogLevel::kError, "distrust_not_kept",
+             {{"device", uuid}, {"reason", std::string(marked.message())}});
   }
   (void)Withdraw(uuid);  // it is logged
 }

@@ -182,6 +182,7 @@ BENCHMARK_CAPTURE(PlanCall, deepseek_v3_does_not_fit, TooLarge(DeepSeekLayout())
 // Kernel rates with the most calibrations that a request may carry.
 void KernelRatesOfSixteen(benchmark::State& state) {
   v1::GetKernelRatesRequest request;
+  request.add_data_types(v1::DATA_TYPE_BF16);
   for (int i = 0; i < 16; ++i) {
     *request.mutable_device()->mutable_calibrations()->add_calibrations() =
         FullCalibration("CPU-" + std::to_string(i));
@@ -192,9 +193,10 @@ void KernelRatesOfSixteen(benchmark::State& state) {
   const auto answer = [&] {
     v1::GetKernelRatesRequest in;
     v1::GetKernelRatesResponse out;
+    CallWork work;
     in.ParseFromString(bytes);
     const absl::Status status =
-        AnswerKernelRates(in, {.supplied = supplied, .host = host, .now = kNow}, &out);
+        AnswerKernelRates(in, {.supplied = supplied, .host = host, .now = kNow}, work, &out);
     if (!status.ok()) state.SkipWithError(std::string(status.message()).c_str());
     benchmark::DoNotOptimize(out);
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
 #include "proto/matmul_kind.h"
 #include "server/handler/device_answers.h"
@@ -27,7 +28,9 @@ absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesReque
   SuppliedCalibrations supplied;
   const auto host = store.snapshot();
   v1::GetKernelRatesResponse response;
-  const absl::Status status = AnswerKernelRates(request, SourcesOf(supplied, *host), &response);
+  CallWork work;
+  const absl::Status status =
+      AnswerKernelRates(request, SourcesOf(supplied, *host), work, &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -65,6 +68,21 @@ v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds) {
     m.clear_register_ratio();
   }
   return out;
+}
+
+// Models are fitted for milliseconds each.
+TEST(KernelRates, OfACallAreOfSixteenFittedModelsAtMost) {
+  const CalibrationStore store("");
+  v1::GetKernelRatesRequest request;
+  for (int i = 0; i < 9; ++i) {
+    *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+        CalibrationOfH200(absl::StrCat("GPU-", i), 0.001);
+  }
+  request.add_data_types(v1::DATA_TYPE_BF16);
+  EXPECT_THAT(RatesOf(request, store), IsOk());
+  request.add_data_types(v1::DATA_TYPE_FP32);
+  EXPECT_THAT(FieldViolationsOf(RatesOf(request, store).status()),
+              ElementsAre(::testing::Field(&FieldViolation::field, "data_types")));
 }
 
 TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {

@@ -31,7 +31,8 @@ CallRecord Record() {
 TEST(CallLogLine, IsOneLineOfJson) {
   const std::string line = CallLogLine(Record());
   EXPECT_EQ(line,
-            "{\"time\":\"1970-01-01T00:00:01.500Z\",\"method\":\"sextant.v1.PlanningService/"
+            "{\"time\":\"1970-01-01T00:00:01.500Z\",\"level\":\"info\",\"method\":\"sextant.v1."
+            "PlanningService/"
             "PlanRun\",\"peer\":\"ipv4:127.0.0.1:9\",\"code\":\"OK\",\"duration_seconds\":0.25,"
             "\"request_bytes\":66}\n");
 }
@@ -43,6 +44,19 @@ TEST(CallLogLine, CarriesReasonAndTraceWhereThereAreAny) {
   const auto line = nlohmann::json::parse(CallLogLine(record));
   EXPECT_EQ(line["reason"], "FIELD_INVALID");
   EXPECT_EQ(line["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+}
+
+// A caller's mistake is no defect of the server.
+TEST(CallLogLine, HasALevel) {
+  const std::pair<const char*, const char*> levels[] = {{"OK", "info"},
+                                                        {"INVALID_ARGUMENT", "warning"},
+                                                        {"RESOURCE_EXHAUSTED", "warning"},
+                                                        {"INTERNAL", "error"}};
+  for (const auto& [code, level] : levels) {
+    CallRecord record = Record();
+    record.code = code;
+    EXPECT_EQ(nlohmann::json::parse(CallLogLine(record))["level"], level) << code;
+  }
 }
 
 TEST(CallLogLine, CannotBeBrokenByItsContent) {

@@ -44,6 +44,17 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
   EXPECT_TRUE(Parsed({"--insecure_allow_remote"}).insecure_allow_remote);
 }
 
+TEST(ServerOptions, ShowConnectionsToThisHostAlone) {
+  EXPECT_EQ(Parsed({}).channelz_listen, "none");
+  EXPECT_EQ(Parsed({"--channelz_listen=unix:/run/z"}).channelz_listen, "unix:/run/z");
+  EXPECT_EQ(Parsed({"--channelz_listen=127.0.0.1:9"}).channelz_listen, "127.0.0.1:9");
+  for (const char* flag : {"--channelz_listen=0.0.0.0:9", "--channelz_listen=127.0.0.1"}) {
+    EXPECT_EQ(Parse({flag, "--insecure_allow_remote"}).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << flag;
+  }
+}
+
 TEST(ServerOptions, SayHowToProbe) {
   const ServerOptions options = Parsed({});
   EXPECT_EQ(options.probe_program, "");

@@ -42,10 +42,11 @@ TEST(PrintableText, IsUtf8OnOneLine) {
 }
 
 TEST(EventLogLine, IsOneLineOfJson) {
-  const std::string line =
-      EventLogLine("calibration_set_aside", {{"file", "a\nb\xff"}, {"reason", "\"why\""}});
+  const std::string line = EventLogLine(LogLevel::kWarning, "calibration_set_aside",
+                                        {{"file", "a\nb\xff"}, {"reason", "\"why\""}});
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const auto parsed = nlohmann::json::parse(line);
+  EXPECT_EQ(parsed["level"], "warning");
   EXPECT_EQ(parsed["event"], "calibration_set_aside");
   EXPECT_EQ(parsed["file"], "a\nb\xef\xbf\xbd");
   EXPECT_EQ(parsed["reason"], "\"why\"");
@@ -61,8 +62,9 @@ TEST(EventLogLine, FitsThePipeWhateverTheFacts) {
   for (const auto& c : cases) {
     std::string fact;
     while (fact.size() < 100'000) fact += c.content;
-    const std::string line = EventLogLine(
-        "calibration_set_aside", {{"a", fact}, {"b", fact}, {"c", fact}, {"d", fact}, {"e", fact}});
+    const std::string line =
+        EventLogLine(LogLevel::kWarning, "calibration_set_aside",
+                     {{"a", fact}, {"b", fact}, {"c", fact}, {"d", fact}, {"e", fact}});
     EXPECT_LE(line.size(), size_t{PIPE_BUF}) << c.name;
     const auto parsed = nlohmann::json::parse(line);
     for (const char* key : {"a", "b", "c", "d", "e"}) {

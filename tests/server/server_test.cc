@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 #include <thread>
 
@@ -134,6 +136,28 @@ TEST(Server, WillNotTakeOverAUnixSocket) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another server does"));
   v1::PlanRunResponse response;
   EXPECT_TRUE(first.PlanRun(TestServer::GoodRequest(), &response).ok());
+}
+
+grpc::StatusCode CodeOf(const std::string& address, const std::string& method) {
+  grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
+  grpc::ByteBuffer response;
+  std::promise<grpc::StatusCode> code;
+  stub.UnaryCall(&context, method, {}, &request, &response,
+                 [&code](const grpc::Status& status) { code.set_value(status.error_code()); });
+  return code.get_future().get();
+}
+
+// Who calls is for the server's own host, not for all that may plan.
+TEST(Server, ShowsItsConnectionsOnAPortOfTheirOwn) {
+  ServerOptions options = TestServer::Options();
+  options.channelz_listen = "127.0.0.1:0";
+  const TestServer server(options);
+  const std::string method = "/grpc.channelz.v1.Channelz/GetServers";
+  EXPECT_EQ(CodeOf(server.server().channelz_address(), method), grpc::StatusCode::OK);
+  EXPECT_EQ(CodeOf(server.server().grpc_addresses()[0], method), grpc::StatusCode::UNIMPLEMENTED);
 }
 
 TEST(Server, LogsACallBeforeItAnswers) {

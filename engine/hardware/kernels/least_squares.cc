@@ -1,54 +1,68 @@
 #include "engine/hardware/kernels/least_squares.h"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
 namespace sextant {
 namespace {
 
-// The sum over columns from..to-1 of x y; each begins at its own first column.
-double Dot(const std::vector<double>& x, size_t x_first, const std::vector<double>& y,
-           size_t y_first, size_t to) {
-  const size_t from = std::max(x_first, y_first);
-  double sum = 0;
-  for (size_t i = from; i < to; ++i) sum += x[i - x_first] * y[i - y_first];
-  return sum;
+// to -= factor from. Elements are independent of each other: the compiler computes several at once.
+void Subtract(double factor, const double* __restrict from, size_t count, double* __restrict to) {
+  for (size_t i = 0; i < count; ++i) to[i] -= factor * from[i];
 }
 
 }  // namespace
 
-LeastSquares::LeastSquares(std::vector<size_t> first)
-    : first_(std::move(first)), rows_(first_.size()), targets_(first_.size(), 0.0) {
-  for (size_t i = 0; i < first_.size(); ++i) rows_[i].assign(i + 1 - first_[i], 0.0);
+LeastSquares::LeastSquares(BandedUnknowns unknowns)
+    : unknowns_(unknowns),
+      width_(unknowns.reach + 1 + unknowns.border),
+      rows_((unknowns.band + unknowns.border) * width_, 0.0),
+      targets_(unknowns.band + unknowns.border, 0.0) {}
+
+size_t LeastSquares::Place(size_t row, size_t column) const {
+  return row * width_ +
+         (column < unknowns_.band ? column - row : unknowns_.reach + 1 + column - unknowns_.band);
 }
 
 void LeastSquares::Add(absl::Span<const LinearTerm> terms, double target, double weight) {
   for (const LinearTerm& x : terms) {
     targets_[x.unknown] += weight * x.coefficient * target;
     for (const LinearTerm& y : terms) {
-      if (y.unknown > x.unknown) continue;
-      At(x.unknown, y.unknown) += weight * x.coefficient * y.coefficient;
+      if (y.unknown < x.unknown) continue;
+      rows_[Place(x.unknown, y.unknown)] += weight * x.coefficient * y.coefficient;
     }
   }
 }
 
 std::vector<double> LeastSquares::Solve() const {
-  std::vector<std::vector<double>> rows = rows_;
+  std::vector<double> rows = rows_;
   std::vector<double> x = targets_;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::vector<double>& row = rows[i];
-    for (size_t j = first_[i]; j < i; ++j) {
-      const double sum = Dot(row, first_[i], rows[j], first_[j], j);
-      row[j - first_[i]] = (row[j - first_[i]] - sum) / rows[j].back();
+  const auto [band, reach, border] = unknowns_;
+  const size_t tail = reach + 1;  // where a row's columns of the border begin
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double* const row = &rows[i * width_];
+    const double pivot = rows[Place(i, i)];
+    const size_t last = i < band ? std::min(reach, band - 1 - i) : 0;
+    for (size_t d = 1; d <= last; ++d) {
+      const double factor = row[d] / pivot;
+      double* const other = &rows[(i + d) * width_];
+      Subtract(factor, row + d, last + 1 - d, other);
+      Subtract(factor, row + tail, border, other + tail);
+      x[i + d] -= factor * x[i];
     }
-    row.back() = std::sqrt(row.back() - Dot(row, first_[i], row, first_[i], i));
-    for (size_t j = first_[i]; j < i; ++j) x[i] -= row[j - first_[i]] * x[j];
-    x[i] /= row.back();
+    for (size_t c = i < band ? 0 : i - band + 1; c < border; ++c) {
+      const double factor = row[tail + c] / pivot;
+      Subtract(factor, row + tail + c, border - c, &rows[(band + c) * width_ + tail + c]);
+      x[band + c] -= factor * x[i];
+    }
   }
-  for (size_t i = rows.size(); i-- > 0;) {
-    x[i] /= rows[i].back();
-    for (size_t j = first_[i]; j < i; ++j) x[j] -= rows[i][j - first_[i]] * x[i];
+  for (size_t i = x.size(); i-- > 0;) {
+    const double* const row = &rows[i * width_];
+    const size_t last = i < band ? std::min(reach, band - 1 - i) : 0;
+    for (size_t d = 1; d <= last; ++d) x[i] -= row[d] * x[i + d];
+    for (size_t c = i < band ? 0 : i - band + 1; c < border; ++c) {
+      x[i] -= row[tail + c] * x[band + c];
+    }
+    x[i] /= rows[Place(i, i)];
   }
   return x;
 }

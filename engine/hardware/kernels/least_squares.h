@@ -15,25 +15,33 @@ struct LinearTerm {
   double coefficient;
 };
 
+// The first `band` unknowns share equations with neighbours up to `reach` away, the `border` ones
+// after them with all.
+struct BandedUnknowns {
+  size_t band = 0;
+  size_t reach = 0;
+  size_t border = 0;
+};
+
 // Finds the unknowns x that minimise the sum of weight (terms . x - target)^2 over all equations.
 class LeastSquares {
  public:
-  // `first[i]` is the lowest unknown that shares an equation with unknown i: rows of the normal
-  // equations are stored from there on.
-  explicit LeastSquares(std::vector<size_t> first);
+  explicit LeastSquares(BandedUnknowns unknowns);
 
   void Add(absl::Span<const LinearTerm> terms, double target, double weight);
 
-  // Every unknown must be determined by equations with a weight above 0. Cholesky decomposition
-  // within the envelope (George and Liu, Computer Solution of Large Sparse Positive Definite
-  // Systems, 1981, chapter 4; from memory).
+  // Every unknown must be determined by equations with a weight above 0. Gaussian elimination of
+  // the normal equations, which are positive definite, without pivots: it stays within the band and
+  // the border (Golub and Van Loan, Matrix Computations, sections 4.2 and 4.3; from memory).
   std::vector<double> Solve() const;
 
  private:
-  double& At(size_t row, size_t column) { return rows_[row][column - first_[row]]; }
+  // Where the normal equations have (row, column) of their upper triangle.
+  size_t Place(size_t row, size_t column) const;
 
-  std::vector<size_t> first_;
-  std::vector<std::vector<double>> rows_;  // the lower triangle, row i from first_[i] to i
+  BandedUnknowns unknowns_;
+  size_t width_;              // of a row: itself and its neighbours after it, then the border
+  std::vector<double> rows_;  // the upper triangle
   std::vector<double> targets_;
 };
 

@@ -56,14 +56,9 @@ struct Point {
   double log_ratio;
 };
 
-// The lowest unknown that shares an equation with each: nodes share those of the same cell and, by
-// curvature, those two steps away along m; costs share with all.
-std::vector<size_t> FirstUnknowns(size_t cost_count) {
-  std::vector<size_t> out(kMatmulNodeCount + cost_count, 0);
-  constexpr size_t kReach = 2 * kMatmulNodeStep[0];
-  for (size_t i = kReach; i < kMatmulNodeCount; ++i) out[i] = i - kReach;
-  return out;
-}
+// Nodes share equations with those of the same cell and, by curvature, those two steps away along
+// m; costs with all.
+constexpr size_t kReach = 2 * kMatmulNodeStep[0];
 
 Terms CellTerms(const MatmulCell& cell) {
   Terms out;
@@ -174,11 +169,10 @@ MatmulEfficiency FitMatmulEfficiency(const MatmulFitInput& input,
                                      absl::Span<const MatmulPoint> matmuls) {
   const size_t cost_count = input.form == MatmulForm::kTiles ? kMatmulTileLossCount : 0;
   const std::vector<Point> points = PointsOf(input, matmuls);
-  const std::vector<size_t> first = FirstUnknowns(cost_count);
   std::vector<double> weights(points.size(), 1.0);
   std::vector<double> x;
   for (int round = 0; round <= kReweightings; ++round) {
-    LeastSquares equations(first);
+    LeastSquares equations({.band = kMatmulNodeCount, .reach = kReach, .border = cost_count});
     AddPenalties(cost_count, equations);
     for (size_t i = 0; i < points.size(); ++i) {
       equations.Add(points[i].terms, points[i].log_ratio, weights[i]);

@@ -5,11 +5,17 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
 #include "tests/engine/operation/graphs.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+enum class OrderIs { kGiven, kSearchedFor };
 
 GraphSpec Largest() {
   GraphSpec spec = {.tensors = {InputOf("h0", {2, 2})}, .data_type = DataType::kBf16};
@@ -76,6 +82,23 @@ TEST(GraphLimits, SixtyFourOperandsAreTaken) {
   const auto analysis = AnalyzeGraph(spec);
   ASSERT_THAT(analysis, IsOk());
   EXPECT_EQ(analysis->totals.accumulation.flops(), Flops(63 * 3));
+}
+
+// Orders of contraction are searched for: milliseconds for each einsum of ten operands.
+TEST(GraphLimits, EinsumsAreAsManyAsTheirSearchesAllow) {
+  const auto einsums = [](int count, OrderIs order) {
+    GraphSpec spec = {.tensors = {InputOf("x", {2, 2})}, .data_type = DataType::kBf16};
+    for (int i = 0; i < count; ++i) {
+      Einsum einsum = {.expression = "a b, b c, c d -> a d"};
+      einsum.left_to_right = order == OrderIs::kGiven;
+      spec.operations.push_back(Make(absl::StrCat("e", i), einsum, {"x", "x", "x"}));
+    }
+    return AnalyzeGraph(spec);
+  };
+  EXPECT_THAT(einsums(1600, OrderIs::kSearchedFor), IsOk());
+  EXPECT_THAT(FieldViolationsOf(einsums(1700, OrderIs::kSearchedFor).status()),
+              ElementsAre(Field(&FieldViolation::field, "operations")));
+  EXPECT_THAT(einsums(1700, OrderIs::kGiven), IsOk());
 }
 
 }  // namespace

@@ -13,9 +13,15 @@ using ::testing::SizeIs;
 
 constexpr DataType kTypes[] = {DataType::kBf16, DataType::kFp8E4m3};
 
+std::vector<KernelCurve> Curves(absl::Span<const PlacedDevice> devices, DeviceJoin join,
+                                absl::Span<const DataType> types) {
+  CallWork unstopped;
+  return *KernelCurvesOf(devices, join, types, unstopped);
+}
+
 std::vector<KernelCurve> CurvesOf(absl::string_view name) {
   const PlacedDevice device[] = {PlacedProduct(*AcceleratorNamed(name))};
-  return *KernelCurvesOf(device, DeviceJoin::kMedian, kTypes);
+  return Curves(device, DeviceJoin::kMedian, kTypes);
 }
 
 TEST(KernelCurves, RiseToMostOfThePeak) {
@@ -44,14 +50,29 @@ TEST(KernelCurves, LeaveOutTypesThatNobodyKnows) {
 TEST(KernelCurves, OfAPlacementAreItsSlowests) {
   const PlacedDevice both[] = {PlacedProduct(*AcceleratorNamed("b200-sxm")),
                                PlacedProduct(*AcceleratorNamed("h100-sxm"))};
-  const auto joined = *KernelCurvesOf(both, DeviceJoin::kSlowest, {DataType::kBf16});
-  const auto first = *KernelCurvesOf({both[0]}, DeviceJoin::kSlowest, {DataType::kBf16});
-  const auto second = *KernelCurvesOf({both[1]}, DeviceJoin::kSlowest, {DataType::kBf16});
+  const auto joined = Curves(both, DeviceJoin::kSlowest, {DataType::kBf16});
+  const auto first = Curves({both[0]}, DeviceJoin::kSlowest, {DataType::kBf16});
+  const auto second = Curves({both[1]}, DeviceJoin::kSlowest, {DataType::kBf16});
   for (size_t c = 0; c < joined.size(); ++c) {
     for (size_t i = 0; i < joined[c].points.size(); ++i) {
       EXPECT_EQ(joined[c].points[i].time.expected,
                 std::max(first[c].points[i].time.expected, second[c].points[i].time.expected));
     }
+  }
+}
+
+// The call is asked whether it is to end before each model, which may take long to fit.
+TEST(KernelCurves, EndWhereTheirCallDoes) {
+  const PlacedDevice device[] = {PlacedProduct(*AcceleratorNamed("h100-sxm"))};
+  for (const int last : {1, 3, 6}) {
+    int left = last;
+    const auto stop = [&left] {
+      return --left > 0 ? absl::OkStatus() : absl::CancelledError("the caller left");
+    };
+    CallWork work(stop);
+    EXPECT_EQ(KernelCurvesOf(device, DeviceJoin::kMedian, kTypes, work).status(),
+              absl::CancelledError("the caller left"));
+    EXPECT_EQ(left, 0);
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 TEST(LeastSquares, ALineThroughThreePoints) {
   // y = a + b x through (0, 1), (1, 3), (2, 4): the mean is 8/3 at x = 1, the slope 3/2.
-  LeastSquares equations({0, 0});
+  LeastSquares equations({.band = 2, .reach = 1});
   const double x[] = {0, 1, 2};
   const double y[] = {1, 3, 4};
   for (int i = 0; i < 3; ++i) {
@@ -24,7 +24,7 @@ TEST(LeastSquares, ALineThroughThreePoints) {
 
 TEST(LeastSquares, WeightsCountAsRepeats) {
   // 1 once and 4 twice: 3.
-  LeastSquares equations({0});
+  LeastSquares equations({.band = 1});
   const LinearTerm self[] = {{0, 1}};
   equations.Add(self, 1, 1);
   equations.Add(self, 4, 2);
@@ -50,12 +50,10 @@ std::vector<double> Gauss(std::vector<std::vector<double>> a, std::vector<double
   return b;
 }
 
-TEST(LeastSquares, EnvelopesLoseNothing) {
-  // A band of width 2, and a last unknown that meets all.
-  constexpr size_t kCount = 12;
-  std::vector<size_t> first;
-  for (size_t i = 0; i < kCount; ++i) first.push_back(i + 1 == kCount || i < 2 ? 0 : i - 2);
-  LeastSquares equations(first);
+TEST(LeastSquares, BandAndBorderLoseNothing) {
+  // A band of width 2, and two last unknowns that meet all.
+  constexpr size_t kCount = 13;
+  LeastSquares equations({.band = kCount - 2, .reach = 2, .border = 2});
   std::vector<std::vector<double>> normal(kCount, std::vector<double>(kCount, 0.0));
   std::vector<double> right(kCount, 0.0);
   const auto add = [&](const std::vector<LinearTerm>& terms, double target, double weight) {
@@ -67,9 +65,10 @@ TEST(LeastSquares, EnvelopesLoseNothing) {
       }
     }
   };
-  for (size_t i = 0; i + 3 < kCount; ++i) {
+  for (size_t i = 0; i + 4 < kCount; ++i) {
     const double at = static_cast<double>(i);
-    add({{i, 1 + at}, {i + 1, -2}, {i + 2, 0.5 * at}, {kCount - 1, 1}}, 3 - at, 1 + 0.1 * at);
+    add({{i, 1 + at}, {i + 1, -2}, {i + 2, 0.5 * at}, {kCount - 2, 0.3}, {kCount - 1, 1}}, 3 - at,
+        1 + 0.1 * at);
   }
   for (size_t i = 0; i < kCount; ++i) add({{i, 1}}, 0, 0.5);
   const std::vector<double> expected = Gauss(normal, right);
