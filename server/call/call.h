@@ -84,6 +84,9 @@ class Call {
 // kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
 absl::Status Undecodable(const std::string& type_name);
 
+// A larger request takes about a millisecond to decode, and is decoded on a worker.
+inline constexpr size_t kLargeRequestBytes = 65'536;
+
 // Bytes of the largest answer that is sent: the default receive limit of gRPC clients.
 inline constexpr size_t kMaxAnswerBytes = 4 << 20;
 
@@ -118,7 +121,7 @@ class UnaryCall {
   // one on a worker. Where there is none, or the call has ended meanwhile, finishes the call.
   void WhenReadable(std::function<void()> then);
 
-  bool is_large() const { return request_->Length() > kMaxBytesInline; }
+  bool is_large() const { return request_->Length() > kLargeRequestBytes; }
 
   // Counts the call, logs it, and answers the caller with `status`, or with kResourceExhausted
   // where too many answers wait for their callers. `context`, the buffers and the method may be
@@ -131,9 +134,6 @@ class UnaryCall {
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  private:
-  // Takes about a millisecond to decode.
-  static constexpr size_t kMaxBytesInline = 65'536;
-
   Call call_;
   WorkerPool* large_calls_;
   grpc::CallbackServerContext* context_;
