@@ -85,6 +85,9 @@ class Call {
 // kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
 absl::Status Undecodable(const std::string& type_name);
 
+// A larger request takes about a millisecond to decode, and is decoded on a worker.
+inline constexpr size_t kLargeRequestBytes = 65'536;
+
 // Bytes of the largest answer that is sent: the default receive limit of gRPC clients.
 inline constexpr size_t kMaxAnswerBytes = 4 << 20;
 
@@ -122,7 +125,7 @@ class UnaryCall {
   // one on a worker. Where there is none, or the call has ended meanwhile, finishes the call.
   template <typename Then>
   void WhenReadable(Then then) {
-    if (large_calls_ == nullptr || request_->Length() <= kMaxBytesInline) return then();
+    if (large_calls_ == nullptr || request_->Length() <= kLargeRequestBytes) return then();
     PostLarge(std::move(then));
   }
 
@@ -137,9 +140,6 @@ class UnaryCall {
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  private:
-  // Takes about a millisecond to decode.
-  static constexpr size_t kMaxBytesInline = 65'536;
-
   void PostLarge(std::function<void()> then);
 
   Call call_;

@@ -16,9 +16,19 @@ StreamCall::StreamCall(Method& method, grpc::CallbackServerContext* context, siz
                        std::function<void()> cancelled)
     : call_(method, *context, request_bytes),
       unread_(method.unread),
+      large_calls_(method.large_calls),
+      request_bytes_(request_bytes),
       context_(context),
       times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()},
       cancelled_(std::move(cancelled)) {}
+
+void StreamCall::WhenReadable(std::function<void()> then) {
+  if (large_calls_ == nullptr || request_bytes_ <= kLargeRequestBytes) return then();
+  PostCall(context_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
+    if (!ready.ok()) return End(ready);
+    then();
+  });
+}
 
 absl::Status StreamCall::Send(const google::protobuf::Message& content, bool is_progress) {
   Message message;

@@ -40,6 +40,10 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Whether its caller may make it.
   const absl::Status& admission() const { return call_.admission(); }
 
+  // Calls `then` once, where decoding the request and what follows may run: here, or for a large
+  // one on a worker. Where there is none, or the call has ended meanwhile, ends the call.
+  void WhenReadable(std::function<void()> then);
+
   // Errors: Encode()'s, and UnreadAnswers::Hold()'s of a result, with nothing sent.
   absl::Status Send(const google::protobuf::Message& content, bool is_progress);
 
@@ -62,6 +66,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   Call call_;
   UnreadAnswers* const unread_;
+  WorkerPool* const large_calls_;
+  const size_t request_bytes_;
   grpc::CallbackServerContext* const context_;
   const CallTimes times_;
   const std::function<void()> cancelled_;

@@ -136,13 +136,12 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
     call->Send(response, response.has_progress()).IgnoreError();
   };
   job.end = [call](const absl::Status& status) { call->End(status); };
-  absl::Status readable = call->admission();
-  if (readable.ok()) readable = Decode(*request, &job.request);
-  if (!readable.ok()) {
-    call->End(readable);
-  } else {
+  call->WhenReadable([this, call, request, job]() mutable {
+    absl::Status readable = call->admission();
+    if (readable.ok()) readable = Decode(*request, &job.request);
+    if (!readable.ok()) return call->End(readable);
     probe_.Run(std::move(job));
-  }
+  });
   return call;
 }
 

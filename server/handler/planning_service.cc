@@ -119,13 +119,16 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
   // Whoever searches asks for the call's end.
   auto* call = new StreamCall(watch_plan_run_, context, bytes->Length(), [] {});
+  call->WhenReadable([this, context, call, bytes] { Watch(context, call, *bytes); });
+  return call;
+}
+
+void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* call,
+                            const grpc::ByteBuffer& bytes) {
   const auto request = std::make_shared<v1::PlanRunRequest>();
   absl::Status readable = call->admission();
-  if (readable.ok()) readable = Decode(*bytes, request.get());
-  if (!readable.ok()) {
-    call->End(readable);
-    return call;
-  }
+  if (readable.ok()) readable = Decode(bytes, request.get());
+  if (!readable.ok()) return call->End(readable);
   WorkerPool& workers = Searches(*request) ? *options_.searches : *options_.workers;
   PostCall(context, workers, [this, context, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;
@@ -135,7 +138,6 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
     if (status.ok()) status = call->Send(event, false);
     call->End(status);
   });
-  return call;
 }
 
 template <typename Request, typename Response>

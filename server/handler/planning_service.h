@@ -73,6 +73,8 @@ class PlanningService final : public RawPlanningService {
   // `watch`: see PlanQuestion.
   absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
                       const SearchWatch& watch, v1::PlanRunResponse* response);
+  // Reads the request of WatchPlanRun and has it answered by `call`.
+  void Watch(grpc::CallbackServerContext* context, StreamCall* call, const grpc::ByteBuffer& bytes);
   // Sends the progress of the search for `request` to `call`, now and then.
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.

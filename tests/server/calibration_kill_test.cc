@@ -1,10 +1,15 @@
-// kill -9 during the write of a calibration leaves either the former one or the new one, whole.
+// A write of a calibration that is killed, or has no room, leaves either the former one or the new
+// one, whole.
 #include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -16,6 +21,9 @@
 
 namespace sextant::server {
 namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::HasSubstr;
 
 constexpr int kKills = 40;
 
@@ -47,6 +55,45 @@ TEST(CalibrationStore, SurvivesKillsOfItsWriter) {
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "kill " << i;
     ASSERT_EQ(store.snapshot()->calibrations.size(), 1u) << "kill " << i;
   }
+}
+
+// No file takes more than some bytes while this lives, as where the disk is full.
+class FullDisk {
+ public:
+  FullDisk() {
+    std::signal(SIGXFSZ, SIG_IGN);  // then a write fails, as on a full disk
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit little = {.rlim_cur = 100, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &little);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(CalibrationStore, LeavesTheFormerOneWhereTheDiskIsFull) {
+  const TemporaryFolder folder;
+  CalibrationStore store(folder.path());
+  EXPECT_EQ(store.Keep(FakeCalibration()).warning, "");
+  v1::Calibration next = FakeCalibration();
+  next.mutable_measured_time()->set_seconds(next.measured_time().seconds() + 1);
+  {
+    const FullDisk full;
+    EXPECT_THAT(store.Keep(next).warning, HasSubstr("write"));
+  }
+  // In use until a restart; nothing half-written is left.
+  EXPECT_TRUE(
+      MessageDifferencer::Equals(store.snapshot()->calibrations[0].by_mode[0]->calibration, next));
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  const CalibrationStore again(folder.path());
+  ASSERT_EQ(again.snapshot()->calibrations.size(), 1u);
+  EXPECT_TRUE(MessageDifferencer::Equals(again.snapshot()->calibrations[0].by_mode[0]->calibration,
+                                         FakeCalibration()));
 }
 
 }  // namespace

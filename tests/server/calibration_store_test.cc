@@ -4,12 +4,10 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -287,44 +285,6 @@ TEST(CalibrationStore, WarnsWhereItCannotWrite) {
     EXPECT_THAT(kept.warning, HasSubstr("until the server stops"));
     EXPECT_EQ(store.snapshot()->calibrations.size(), 1u) << "is not in use";
   }
-}
-
-// No file takes more than some bytes while this lives, as where the disk is full.
-class FullDisk {
- public:
-  FullDisk() {
-    std::signal(SIGXFSZ, SIG_IGN);  // then a write fails, as on a full disk
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit little = {.rlim_cur = 100, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &little);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, SIG_DFL);
-  }
-
- private:
-  rlimit before_ = {};
-};
-
-TEST(CalibrationStore, LeavesTheFormerOneWhereTheDiskIsFull) {
-  const TemporaryFolder folder;
-  CalibrationStore store(folder.path());
-  EXPECT_EQ(store.Keep(FakeCalibration()).warning, "");
-  v1::Calibration next = FakeCalibration();
-  next.mutable_measured_time()->set_seconds(next.measured_time().seconds() + 1);
-  {
-    const FullDisk full;
-    EXPECT_THAT(store.Keep(next).warning, HasSubstr("write"));
-  }
-  // In use until a restart; nothing half-written is left.
-  EXPECT_TRUE(
-      MessageDifferencer::Equals(store.snapshot()->calibrations[0].by_mode[0]->calibration, next));
-  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.standard.json"));
-  const CalibrationStore again(folder.path());
-  ASSERT_EQ(again.snapshot()->calibrations.size(), 1u);
-  EXPECT_TRUE(MessageDifferencer::Equals(again.snapshot()->calibrations[0].by_mode[0]->calibration,
-                                         FakeCalibration()));
 }
 
 TEST(CalibrationStore, NeverLetsAUuidOutOfItsFolder) {

@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/handler/accounting_service.h"
+#include "server/handler/planning_service.h"
 #include "server/metrics/metrics.h"
 #include "tests/server/json_call.h"
 
@@ -115,6 +117,35 @@ TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
   server->Shutdown();
   server->Wait();
   EXPECT_EQ(CancelledCalls(registry), 1);
+}
+
+// A pool that takes nothing refuses the call before it is read.
+TEST(HeavyCalls, LargeRequestsOfStreamsAreReadOnWorkers) {
+  prometheus::Registry registry;
+  Metrics metrics(registry);
+  WorkerPool full({.threads = 1, .max_waiting = 0});
+  WorkerPool workers({.threads = 1});
+  SuppliedCalibrations supplied;
+  const auto host = std::make_shared<const CalibrationSnapshot>();
+  PlanningService service(metrics, {.calls = {.large_calls = &full},
+                                    .calibrations = [host] { return host; },
+                                    .now = absl::Now,
+                                    .supplied = &supplied,
+                                    .workers = &workers,
+                                    .searches = &workers});
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  const auto stub = v1::PlanningService::NewStub(server->InProcessChannel({}));
+  const auto code_of = [&stub](size_t name_bytes) {
+    v1::PlanRunRequest request;
+    request.mutable_model()->set_preset(std::string(name_bytes, 'x'));
+    grpc::ClientContext context;
+    return stub->WatchPlanRun(&context, request)->Finish().error_code();
+  };
+  EXPECT_EQ(code_of(1000), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code_of(100'000), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  server->Shutdown();
 }
 
 }  // namespace
