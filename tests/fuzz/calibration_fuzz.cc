@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "engine/base/call_work.h"
 #include "server/handler/device_answers.h"
 #include "server/store/calibration_file.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -34,7 +35,9 @@ void AskFor(const v1::Calibration& calibration) {
   request.mutable_device()->mutable_host_devices()->add_devices(calibration.device().uuid());
   SuppliedCalibrations supplied;
   v1::GetKernelRatesResponse rates;
-  if (AnswerKernelRates(request, SourcesOf(supplied, host), &rates).ok()) RequireFinite(rates);
+  CallWork work;
+  const absl::Status answered = AnswerKernelRates(request, SourcesOf(supplied, host), work, &rates);
+  if (answered.ok()) RequireFinite(rates);
 }
 
 void Read(absl::string_view content) {
