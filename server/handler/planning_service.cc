@@ -35,12 +35,12 @@ constexpr size_t kMaxBytesInline = 16'384;
 
 bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
 
-// True where a plan takes less than a millisecond, whether or not it fits: of state alone, or of
+// True where a plan takes a millisecond at most, whether or not it fits: of state alone, or of
 // one layout of few stages and of a model with few kinds of layers, at a product's published rates
 // (which are fitted in tens of milliseconds, but once). Others evaluate every stage and, where none
 // fits, many changes to it; or fit what was measured.
 bool IsShort(const v1::PlanRunRequest& request) {
-  constexpr double kMaxChunks = 64;
+  constexpr double kMaxChunks = 16;
   if (Searches(request) || HasMeasurements(request.cluster()) ||
       request.ByteSizeLong() > kMaxBytesInline) {
     return false;

@@ -301,7 +301,7 @@ TEST(PlanningServiceLayouts, LooksAtManyStagesOnItsWorkers) {
   v1::PlanRunRequest with_ledger = RunWithLayout();
   with_ledger.mutable_options()->set_include_ledger(true);
   v1::PlanRunRequest of_many_chunks = RunWithLayout();
-  of_many_chunks.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(65);
+  of_many_chunks.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(17);
   v1::PlanRunResponse response;
   for (const v1::PlanRunRequest& request : {with_ledger, of_many_chunks}) {
     EXPECT_EQ(server.PlanRun(request, &response, 0.2).error_code(),

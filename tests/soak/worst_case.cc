@@ -129,6 +129,7 @@ class Search {
   }
 
   void Run() {
+    if (legal_.empty() && refused_.empty()) return;  // all are larger than asked for
     const auto end = Clock::now() + std::chrono::duration<double>(options_.seconds);
     while (Clock::now() < end) Step();
   }
