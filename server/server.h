@@ -17,6 +17,7 @@
 #include "server/call/periodic.h"
 #include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
+#include "server/fleet/fleet_reader.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
@@ -89,6 +90,7 @@ class Server {
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_;
+  const std::unique_ptr<FleetReader> fleet_;  // null: no fleet's metrics are read
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;

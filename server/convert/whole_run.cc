@@ -52,6 +52,7 @@ void DataTo(const DataLoading& data, v1::DataLoading* out) {
 
 void SlowestTo(const SlowestCost& slowest, v1::SlowestDevice* out) {
   out->set_uuid(slowest.device.uuid);
+  out->set_hostname(slowest.hostname);
   out->set_saved_share(slowest.device.saved_share);
   out->set_saved_seconds(slowest.saved.value());
   if (slowest.saved_cost.has_value()) out->set_saved_cost_usd(slowest.saved_cost->value());

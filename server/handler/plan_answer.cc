@@ -25,6 +25,9 @@ std::string Fill(const RunSpec& run, Plan plan, Metrics& metrics, v1::Plan* out)
   std::string fingerprint = RatesFingerprint(plan.rates);
   metrics.verdict(plan.verdict()).Increment();
   PlanTo(std::move(plan), run.options.full, out);
+  if (run.cluster.device.fleet.has_value()) {
+    FleetTo(*run.cluster.device.fleet, out->mutable_fleet());
+  }
   if (run.options.full) IgnoredFieldsTo(run.model, out);
   return fingerprint;
 }
