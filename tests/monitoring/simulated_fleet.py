@@ -6,8 +6,6 @@ Rates are drawn once, from the GPU's own number, so that a fleet is the same at 
 import dataclasses
 import random
 
-GIB = 1 << 30
-
 
 @dataclasses.dataclass(frozen=True)
 class Product:

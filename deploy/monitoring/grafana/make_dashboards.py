@@ -95,9 +95,11 @@ def fleet():
                   links=GPU_LINK),
             table("Alerts that fire",
                   [("Firing", "short",
-                    'topk(50, ALERTS{alertname=~"Sextant.*",alertstate="firing"})')],
+                    'topk(50, count by (alertname, severity, hostname, gpu, modelName, job_id,'
+                    ' instance) (ALERTS{alertname=~"Sextant.*",alertstate="firing"}))')],
                   "docs/fleet.md says for each what to do.",
-                  {"alertname": "Alert", **GPU_LABELS, "job_id": "Job"}, width=12),
+                  {"alertname": "Alert", "severity": "Severity", "hostname": "Host", "gpu": "GPU",
+                   "modelName": "Product", "job_id": "Job", "instance": "Instance"}, width=12),
             row("Coverage"),
             timeseries("GPUs that count, by product", "short", [
                 (f"modelName:sextant_gpu_measured:count{{{OF_PRODUCT}}}", "{{modelName}}")],
