@@ -10,10 +10,9 @@ import sys
 
 import dashboards
 import monitored_fleet as fleet
-from prometheus import MONITORING, ROOT, RULE_FILES, SKIPPED, why_absent
+from prometheus import ROOT, RULE_FILES, SKIPPED, why_absent
 from simulated_fleet import H100, H200
 
-CONSOLE = os.path.join(MONITORING, "consoles", "sextant.html")
 DOCUMENT = os.path.join(ROOT, "docs", "fleet.md")
 # What each ratio is computed from; a panel shows one of them.
 RATIOS = {"achievable": r"matmul_efficiency", "MFU": r"mfu",
@@ -52,7 +51,7 @@ def check_names():
     texts.update({path: "\n".join(line for line in read(path).split("\n")
                                   if not re.match(r"\s*(#|- record:)", line))
                   for path in RULE_FILES})
-    texts[CONSOLE] = read(CONSOLE).replace('"', " ")  # its queries are texts of the template's
+    texts[fleet.CONSOLE] = read(fleet.CONSOLE).replace('"', " ")  # its queries are texts of the template's
     for query in document_queries():
         texts[query] = query
     known = known_names()
@@ -112,7 +111,7 @@ def check_figures(prometheus):
         assert abs(lacks[1] - (planned - mfu)) < 0.02, lacks
         tokens = len(gpus) * mfu * gpus[0].product.bf16_peak / fleet.FLOPS_PER_TOKEN
         prometheus.wait_for(
-            lambda o=one, t=tokens: is_near(f"sum(rate(sextant_job_tokens_total{o}[5m]))", t),
+            lambda o=one, t=tokens: is_near(f"job:sextant_job_tokens:rate5m{o}", t),
             f"{job_id} does {tokens:.0f} tokens a second")
     assert is_near("gpu:sextant_ofu:ratio", fleet.TENSOR_ACTIVE * fleet.SM_CLOCK_MHZ /
                    fleet.MAX_SM_CLOCK_MHZ)

@@ -18,6 +18,7 @@ from prometheus import MONITORING, RULE_FILES, Prometheus
 from sextantd import BIN, Server
 from simulated_fleet import H100, H200, Gpu, exposition
 
+CONSOLE = os.path.join(MONITORING, "consoles", "sextant.html")
 MEASURED_AGO = 3600
 
 # The host of the exporter, with one GPU that is slow, one that computed a wrong result and one
@@ -29,8 +30,8 @@ EXPORTED_GPUS = [Gpu(SIMULATED_HOST, index, H100, slowdown=0.1 if index == SLOW 
 AGENT_GPUS = [Gpu(os.uname().nodename, index, H200) for index in range(4)]
 
 FLOPS_PER_TOKEN = 6 * 70.55e9
-# By job: its GPUs, its MFU and its planned MFU.
-JOBS = {"llama-70b": (EXPORTED_GPUS, 0.36, 0.45), "gpt-tuned": (AGENT_GPUS, 0.42, 0.43)}
+# By job: its GPUs, its MFU and its planned MFU. No job reports for the last exported GPU.
+JOBS = {"llama-70b": (EXPORTED_GPUS[:-1], 0.36, 0.45), "gpt-tuned": (AGENT_GPUS, 0.42, 0.43)}
 TENSOR_ACTIVE = 0.47
 SM_CLOCK_MHZ, MAX_SM_CLOCK_MHZ = 1755, 1980
 
@@ -150,13 +151,15 @@ def _asked_all_the_time(address):
 
 
 def in_a_hurry(text):
-    """Rules or a query that look back for seconds, not minutes, and alerts that fire at once."""
+    """The rules, page or query, looking back for seconds, not minutes; alerts fire at once."""
     text = re.sub(r"^( +for:) .*$", r"\1 0s", text, flags=re.MULTILINE)
     return re.sub(r"\[(5m|1h)\]", "[10s]", text).replace("offset 5m", "offset 10s")
 
 
-def _rules_in_a_hurry(folder):
-    for path in RULE_FILES:
+def _copies_in_a_hurry(paths, folder):
+    """Copies of the files that look back for seconds."""
+    os.makedirs(folder)
+    for path in paths:
         with open(path, encoding="utf-8") as file:
             text = in_a_hurry(file.read())
         copy = os.path.join(folder, os.path.basename(path))
@@ -187,6 +190,8 @@ def monitored_fleet():
             _scrape("sextant-planners", [(planner.http, "/metrics", "planner-0:9464"),
                                          (exporter.address, "/planner", "planner-1:9464")]),
             _scrape("dcgm", [(exporter.address, "/dcgm", f"{SIMULATED_HOST}:9400")])]
-        with Prometheus(scrape_configs, _rules_in_a_hurry(folder), flags=(
-                f"--web.console.templates={MONITORING}/consoles",)) as prometheus:
+        rules = list(_copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
+        page, = _copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
+        with Prometheus(scrape_configs, rules, flags=(
+                f"--web.console.templates={os.path.dirname(page)}",)) as prometheus:
             yield prometheus

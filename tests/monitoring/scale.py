@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Measures one Prometheus that holds a large fleet: memory, processor time, rules and queries.
 
-  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=5]
+  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6]
 
 Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU.
-The rules are those of deploy/monitoring. Prints Markdown tables; docs/fleet.md has a run's.
+The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for over
+the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
 """
 
 import argparse
@@ -18,8 +19,9 @@ import tempfile
 import threading
 import time
 
+import dashboards
 import simulated_fleet
-from prometheus import MONITORING, RULE_FILES, Prometheus
+from prometheus import RULE_FILES, Prometheus
 
 GPUS_PER_HOST = 8
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -92,100 +94,112 @@ def placement(host_count, size):
     return "|".join(f"node-{number:05d}" for number in range(0, step * size, step))
 
 
+def slowest_two(hosts):
+    """The two lowest of each rate among GPUs of the hosts."""
+    selector = f'gpu!="cpu",hostname=~"{hosts}"'
+    return (f"bottomk by (dtype, window) (2, sextant_gpu_matmul_flops_per_second{{{selector}}})"
+            f" or bottomk by (op) (2, sextant_gpu_memory_bandwidth_bytes_per_second{{{selector}}})")
+
+
 def planner_queries(host_count):
-    for pattern in ("modelName.*:sextant_gpu_.*",):
-        yield "recorded rates of all products", f'{{__name__=~"{pattern}"}}'
+    """(name, query) of what a planner may ask."""
+    yield "recorded rates of all products", '{__name__=~"modelName.*:sextant_gpu_.*"}'
     for size in (16, 128, 1250):
         if size > host_count:
             continue
         hosts = placement(host_count, size)
-        yield (f"all fleet series of {size} hosts",
+        yield f"two slowest GPUs of {size:,} hosts, by rate", slowest_two(hosts)
+        yield (f"GPUs measured, by host, of {size:,} hosts",
+               "count by (hostname, modelName) (sextant_gpu_probe_last_success_timestamp_seconds"
+               f'{{gpu!="cpu",hostname=~"{hosts}"}})')
+        yield (f"all series of {size:,} hosts (not to be asked)",
                f'{{__name__=~"sextant_gpu_.*",hostname=~"{hosts}"}}')
-        yield (f"slowest two of {size} hosts, by rate", slowest_two(hosts))
+    uuids = "|".join(gpu.uuid for gpu in simulated_fleet.host_gpus(0))
+    yield "all series of 8 GPUs, by UUID", f'{{__name__=~"sextant_gpu_.*",UUID=~"{uuids}"}}'
 
 
-def slowest_two(hosts):
-    selector = f'gpu!="cpu",hostname=~"{hosts}"'
-    return (f'bottomk by (dtype, window) (2, sextant_gpu_matmul_flops_per_second{{{selector}}})'
-            f' or bottomk by (op) (2, sextant_gpu_memory_bandwidth_bytes_per_second{{{selector}}})')
-
-
-def dashboard_queries():
-    path = os.path.join(MONITORING, "grafana", "fleet.json")
-    if not os.path.exists(path):
-        return
-    import dashboards
+def panel_queries(minutes):
+    """(name, path, fields) of the fleet dashboard's queries, as Grafana asks for them."""
     for panel in dashboards.panels(dashboards.load("fleet")):
         for target in panel["targets"]:
-            yield f"panel: {panel['title']}", dashboards.substitute(target["expr"])
+            fields = {"query": dashboards.substitute(target["expr"])}
+            path = "/api/v1/query"
+            if not target["instant"]:
+                path += "_range"
+                fields.update(start=time.time() - 60 * minutes, end=time.time(), step=15)
+            yield f"{panel['title']} ({target['refId']})", path, fields
 
 
-def timed(prometheus, query, repeats=5):
-    """(median seconds, slowest, bytes of the answer, series)"""
-    seconds = []
-    for _ in range(repeats):
-        start = time.monotonic()
-        answer = prometheus.post("/api/v1/query", query=query)
-        seconds.append(time.monotonic() - start)
-    return statistics.median(seconds), max(seconds), len(answer), answer.count(b'"value":')
-
-
-def report_queries(prometheus, queries):
+def report_queries(prometheus, asked, repeats=5):
+    """Times each of (name, path, fields)."""
     print("| query | median | slowest of 5 | answer | series |")
     print("| --- | --: | --: | --: | --: |")
-    for name, query in queries:
-        median, slowest, size, series = timed(prometheus, query)
-        print(f"| {name} | {median * 1e3:.0f} ms | {slowest * 1e3:.0f} ms | {size / 1e3:,.0f} kB "
+    for name, path, fields in asked:
+        seconds = []
+        for _ in range(repeats):
+            start = time.monotonic()
+            answer = prometheus.post(path, **fields)
+            seconds.append(time.monotonic() - start)
+        series = answer.count(b'"metric":')
+        print(f"| {name} | {statistics.median(seconds) * 1e3:,.0f} ms "
+              f"| {max(seconds) * 1e3:,.0f} ms | {len(answer) / 1e3:,.0f} kB "
               f"| {series:,} |", flush=True)
+    print()
 
 
 def report_rules(prometheus):
     groups = json.loads(prometheus.get("/api/v1/rules"))["data"]["groups"]
-    print("| rule group | its last evaluation took |")
-    print("| --- | --: |")
+    print("| rule group | its last evaluation took | of which the dearest rule |")
+    print("| --- | --: | --- |")
     for group in groups:
-        print(f"| {group['name']} | {group['evaluationTime']:.2f} s |")
+        dearest = max(group["rules"], key=lambda rule: rule["evaluationTime"])
+        print(f"| {group['name']} | {group['evaluationTime']:.2f} s | "
+              f"`{dearest['name']}`, {dearest['evaluationTime']:.2f} s |")
+    print()
 
 
-def report_server(prometheus, usage, cpu_seconds, wall_seconds, targets):
-    (_, durations), = prometheus.query("quantile(0.99, scrape_duration_seconds)")
+def report_server(prometheus, usage, cores, targets):
+    head = json.loads(prometheus.get("/api/v1/status/tsdb"))["data"]["headStats"]
+    (_, slowest), = prometheus.query("quantile(0.99, scrape_duration_seconds)")
     (_, up), = prometheus.query("sum(up)")
-    (_, series), = prometheus.query('prometheus_tsdb_head_series') or [({}, 0)]
-    print(f"hosts {len(targets.pages):,}, of which up {up:,.0f}; series in memory {series:,.0f}; "
-          f"RSS {usage.rss_bytes() / 1e9:.2f} GB; processor {cpu_seconds / wall_seconds:.2f} cores "
-          f"over the last {wall_seconds:.0f} s; 99 % of scrapes took at most "
-          f"{durations * 1e3:.0f} ms\n")
+    (_, samples), = prometheus.query("sum(scrape_samples_scraped)")
+    print("| figure | measured |")
+    print("| --- | --: |")
+    for name, value in (
+            ("targets, of which up", f"{len(targets.pages):,}, {up:,.0f}"),
+            ("samples of one scrape of all", f"{samples:,.0f}"),
+            ("series in memory, with recorded ones", f"{head['numSeries']:,}"),
+            ("resident memory", f"{usage.rss_bytes() / 1e9:.2f} GB"),
+            ("processor time, in cores", f"{cores:.2f}"),
+            ("99 % of scrapes took at most", f"{slowest * 1e3:.0f} ms"),
+            ("load average of the machine", f"{os.getloadavg()[0]:.1f}")):
+        print(f"| {name} | {value} |")
+    print(flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--gpus", type=int, default=10000)
     parser.add_argument("--interval", type=int, default=60, help="seconds between scrapes")
-    parser.add_argument("--minutes", type=float, default=5, help="how long to run before queries")
-    parser.add_argument("--query", action="append", default=[], help="one more query to time")
+    parser.add_argument("--minutes", type=float, default=6, help="how long to run before queries")
     arguments = parser.parse_args()
     host_count = arguments.gpus // GPUS_PER_HOST
     targets = Targets(host_count)
-    with tempfile.TemporaryDirectory() as folder:
-        configs = scrape_configs(targets, folder)
-        rules = [path for path in RULE_FILES if os.path.exists(path)]
-        with Prometheus(configs, rules, f"{arguments.interval}s") as prometheus:
-            configs_self = prometheus.url
-            usage = Usage(prometheus.process.pid)
-            print(f"{arguments.gpus:,} GPUs, a scrape each {arguments.interval} s, "
-                  f"after {arguments.minutes:g} min\n")
-            half = arguments.minutes * 30
-            time.sleep(half)
-            start, before = time.monotonic(), usage.cpu_seconds()
-            time.sleep(half)
-            report_server(prometheus, usage, usage.cpu_seconds() - before,
-                          time.monotonic() - start, targets)
-            report_rules(prometheus)
-            print()
-            queries = [*planner_queries(host_count), *dashboard_queries(),
-                       *((query[:60], query) for query in arguments.query)]
-            report_queries(prometheus, queries)
-            print(f"\nRSS after the queries {usage.rss_bytes() / 1e9:.2f} GB")
+    with tempfile.TemporaryDirectory() as folder, Prometheus(
+            scrape_configs(targets, folder), RULE_FILES, f"{arguments.interval}s") as prometheus:
+        usage = Usage(prometheus.process.pid)
+        print(f"{arguments.gpus:,} GPUs, a scrape each {arguments.interval} s, after "
+              f"{arguments.minutes:g} minutes\n", flush=True)
+        time.sleep(arguments.minutes * 30)
+        start, before = time.monotonic(), usage.cpu_seconds()
+        time.sleep(arguments.minutes * 30)
+        cores = (usage.cpu_seconds() - before) / (time.monotonic() - start)
+        report_server(prometheus, usage, cores, targets)
+        report_rules(prometheus)
+        report_queries(prometheus, ((name, "/api/v1/query", {"query": query})
+                                    for name, query in planner_queries(host_count)))
+        report_queries(prometheus, panel_queries(arguments.minutes))
+        print(f"resident memory after the queries: {usage.rss_bytes() / 1e9:.2f} GB")
     return 0
 
 

@@ -196,10 +196,9 @@ def job():
             stat("Planned less measured", "percentunit",
                  f"avg(job:sextant_mfu_planned_minus_measured:ratio{{{one}}})",
                  "Points of MFU that the job lacks."),
-            stat("Tokens a second", "short", f"sum(rate(sextant_job_tokens_total{{{one}}}[5m]))",
+            stat("Tokens a second", "short", f"sum(job:sextant_job_tokens:rate5m{{{one}}})",
                  "Of the jobs chosen, together."),
-            stat("Model FLOP/s", "flops",
-                 f"sum(rate(sextant_gpu_model_flops_total{{{one}}}[5m]))",
+            stat("Model FLOP/s", "flops", f"sum(job:sextant_gpu_model_flops:rate5m{{{one}}})",
                  "Of the jobs chosen, together."),
             stat("GPUs that report", "short",
                  f"count(count by (UUID) (gpu:sextant_mfu:ratio{{{one}}}))",
@@ -211,8 +210,8 @@ def job():
                  "{{job_id}} planned"),
             ], "Of at most 20 jobs.", most=1),
             timeseries("Tokens a second", "short", [
-                (f"topk(20, sum by (job_id) (rate(sextant_job_tokens_total{{{one}}}[5m])))",
-                 "{{job_id}}")], "Of at most 20 jobs."),
+                (f"topk(20, job:sextant_job_tokens:rate5m{{{one}}})", "{{job_id}}")],
+                "Of at most 20 jobs."),
             table("The 20 jobs that lack most", [
                 ("Lacks", "percentunit",
                  f"topk(20, job:sextant_mfu_planned_minus_measured:ratio{{{one}}})")],
