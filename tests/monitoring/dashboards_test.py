@@ -31,7 +31,8 @@ def all_panels():
 
 
 def document_queries():
-    return [query.strip() for query in re.findall(r"```promql\n(.*?)```", read(DOCUMENT), re.DOTALL)]
+    found = re.findall(r"```promql\n(.*?)```", read(DOCUMENT), re.DOTALL)
+    return [query.strip() for query in found]
 
 
 def known_names():
@@ -51,7 +52,8 @@ def check_names():
     texts.update({path: "\n".join(line for line in read(path).split("\n")
                                   if not re.match(r"\s*(#|- record:)", line))
                   for path in RULE_FILES})
-    texts[fleet.CONSOLE] = read(fleet.CONSOLE).replace('"', " ")  # its queries are texts of the template's
+    # Its queries are texts of the template.
+    texts[fleet.CONSOLE] = read(fleet.CONSOLE).replace('"', " ")
     for query in document_queries():
         texts[query] = query
     known = known_names()

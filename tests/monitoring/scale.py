@@ -4,8 +4,8 @@
   tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6]
 
 Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU.
-The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for over
-the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
+The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for
+over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
 """
 
 import argparse

@@ -48,7 +48,8 @@ class Gpu:
         return "GPU-" + "-".join(parts)
 
     def labels(self):
-        return (f'UUID="{self.uuid}",gpu="{self.index}",pci_bus_id="0000:{self.index + 16:02x}:00.0",'
+        return (f'UUID="{self.uuid}",gpu="{self.index}",'
+                f'pci_bus_id="0000:{self.index + 16:02x}:00.0",'
                 f'modelName="{self.product.name}",hostname="{self.hostname}"')
 
     def fleet_set(self, measured_at):
