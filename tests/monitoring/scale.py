@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""Measures one Prometheus that holds a large fleet: memory, processor time, rules and queries.
+
+  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6]
+
+Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU.
+The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for
+over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
+"""
+
+import argparse
+import gzip
+import http.server
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+
+import dashboards
+import simulated_fleet
+from prometheus import RULE_FILES, Prometheus
+
+GPUS_PER_HOST = 8
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Targets(http.server.ThreadingHTTPServer):
+    """Serves /HOST's metrics, compressed beforehand, so that this program takes little time."""
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def __init__(self, host_count):
+        measured_at = time.time() - 3600
+        self.pages = {}
+        for number in range(host_count):
+            gpus = list(simulated_fleet.host_gpus(number, GPUS_PER_HOST))
+            text = simulated_fleet.exposition(gpus, measured_at)
+            self.pages[f"/{gpus[0].hostname}"] = gzip.compress(text.encode(), 1)
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        page = self.server.pages[self.path]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_):
+        pass
+
+
+def scrape_configs(targets, folder):
+    address = f"127.0.0.1:{targets.server_address[1]}"
+    path = os.path.join(folder, "targets.json")
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump([{"targets": [address],
+                    "labels": {"__metrics_path__": page, "instance": page[1:] + ":9464"}}
+                   for page in targets.pages], out)
+    return [{"job_name": "sextant-agents", "file_sd_configs": [{"files": [path]}]}]
+
+
+class Usage:
+    """Memory and processor time of a process, from /proc."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def rss_bytes(self):
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as status:
+            for line in status:
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1]) * 1024
+        raise AssertionError("no VmRSS")
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.pid}/stat", encoding="utf-8") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+
+def placement(host_count, size):
+    """`size` hosts spread over the fleet, as a regular expression."""
+    step = max(1, host_count // size)
+    return "|".join(f"node-{number:05d}" for number in range(0, step * size, step))
+
+
+def slowest_two(hosts):
+    """The two lowest of each rate among GPUs of the hosts."""
+    selector = f'gpu!="cpu",hostname=~"{hosts}"'
+    return (f"bottomk by (dtype, window) (2, sextant_gpu_matmul_flops_per_second{{{selector}}})"
+            f" or bottomk by (op) (2, sextant_gpu_memory_bandwidth_bytes_per_second{{{selector}}})")
+
+
+def planner_queries(host_count):
+    """(name, query) of what a planner may ask."""
+    yield "recorded rates of all products", '{__name__=~"modelName.*:sextant_gpu_.*"}'
+    for size in (16, 128, 1250):
+        if size > host_count:
+            continue
+        hosts = placement(host_count, size)
+        yield f"two slowest GPUs of {size:,} hosts, by rate", slowest_two(hosts)
+        yield (f"GPUs measured, by host, of {size:,} hosts",
+               "count by (hostname, modelName) (sextant_gpu_probe_last_success_timestamp_seconds"
+               f'{{gpu!="cpu",hostname=~"{hosts}"}})')
+        yield (f"all series of {size:,} hosts (not to be asked)",
+               f'{{__name__=~"sextant_gpu_.*",hostname=~"{hosts}"}}')
+    uuids = "|".join(gpu.uuid for gpu in simulated_fleet.host_gpus(0))
+    yield "all series of 8 GPUs, by UUID", f'{{__name__=~"sextant_gpu_.*",UUID=~"{uuids}"}}'
+
+
+def panel_queries(minutes):
+    """(name, path, fields) of the fleet dashboard's queries, as Grafana asks for them."""
+    for panel in dashboards.panels(dashboards.load("fleet")):
+        for target in panel["targets"]:
+            fields = {"query": dashboards.substitute(target["expr"])}
+            path = "/api/v1/query"
+            if not target["instant"]:
+                path += "_range"
+                fields.update(start=time.time() - 60 * minutes, end=time.time(), step=15)
+            yield f"{panel['title']} ({target['refId']})", path, fields
+
+
+def report_queries(prometheus, asked, repeats=5):
+    """Times each of (name, path, fields)."""
+    print("| query | median | slowest of 5 | answer | series |")
+    print("| --- | --: | --: | --: | --: |")
+    for name, path, fields in asked:
+        seconds = []
+        for _ in range(repeats):
+            start = time.monotonic()
+            answer = prometheus.post(path, **fields)
+            seconds.append(time.monotonic() - start)
+        series = answer.count(b'"metric":')
+        print(f"| {name} | {statistics.median(seconds) * 1e3:,.0f} ms "
+              f"| {max(seconds) * 1e3:,.0f} ms | {len(answer) / 1e3:,.0f} kB "
+              f"| {series:,} |", flush=True)
+    print()
+
+
+def report_rules(prometheus):
+    groups = json.loads(prometheus.get("/api/v1/rules"))["data"]["groups"]
+    print("| rule group | its last evaluation took | of which the dearest rule |")
+    print("| --- | --: | --- |")
+    for group in groups:
+        dearest = max(group["rules"], key=lambda rule: rule["evaluationTime"])
+        print(f"| {group['name']} | {group['evaluationTime']:.2f} s | "
+              f"`{dearest['name']}`, {dearest['evaluationTime']:.2f} s |")
+    print()
+
+
+def report_server(prometheus, usage, cores, targets):
+    head = json.loads(prometheus.get("/api/v1/status/tsdb"))["data"]["headStats"]
+    (_, slowest), = prometheus.query("quantile(0.99, scrape_duration_seconds)")
+    (_, up), = prometheus.query("sum(up)")
+    (_, samples), = prometheus.query("sum(scrape_samples_scraped)")
+    print("| figure | measured |")
+    print("| --- | --: |")
+    for name, value in (
+            ("targets, of which up", f"{len(targets.pages):,}, {up:,.0f}"),
+            ("samples of one scrape of all", f"{samples:,.0f}"),
+            ("series in memory, with recorded ones", f"{head['numSeries']:,}"),
+            ("resident memory", f"{usage.rss_bytes() / 1e9:.2f} GB"),
+            ("processor time, in cores", f"{cores:.2f}"),
+            ("99 % of scrapes took at most", f"{slowest * 1e3:.0f} ms"),
+            ("load average of the machine", f"{os.getloadavg()[0]:.1f}")):
+        print(f"| {name} | {value} |")
+    print(flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--gpus", type=int, default=10000)
+    parser.add_argument("--interval", type=int, default=60, help="seconds between scrapes")
+    parser.add_argument("--minutes", type=float, default=6, help="how long to run before queries")
+    arguments = parser.parse_args()
+    host_count = arguments.gpus // GPUS_PER_HOST
+    targets = Targets(host_count)
+    with tempfile.TemporaryDirectory() as folder, Prometheus(
+            scrape_configs(targets, folder), RULE_FILES, f"{arguments.interval}s") as prometheus:
+        usage = Usage(prometheus.process.pid)
+        print(f"{arguments.gpus:,} GPUs, a scrape each {arguments.interval} s, after "
+              f"{arguments.minutes:g} minutes\n", flush=True)
+        time.sleep(arguments.minutes * 30)
+        start, before = time.monotonic(), usage.cpu_seconds()
+        time.sleep(arguments.minutes * 30)
+        cores = (usage.cpu_seconds() - before) / (time.monotonic() - start)
+        report_server(prometheus, usage, cores, targets)
+        report_rules(prometheus)
+        report_queries(prometheus, ((name, "/api/v1/query", {"query": query})
+                                    for name, query in planner_queries(host_count)))
+        report_queries(prometheus, panel_queries(arguments.minutes))
+        print(f"resident memory after the queries: {usage.rss_bytes() / 1e9:.2f} GB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
