@@ -8,6 +8,7 @@
 #include "engine/hardware/rates.h"
 #include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
+#include "server/convert/rates.h"
 #include "server/convert/run_spec.h"
 #include "server/handler/search_answer.h"
 
