@@ -103,7 +103,8 @@ def check_figures(prometheus):
         return prometheus.query(fleet.in_a_hurry(expression))[0]
 
     def is_near(expression, expected):
-        return abs(first(expression)[1] / expected - 1) < 0.05
+        found = prometheus.query(fleet.in_a_hurry(expression))
+        return found and abs(found[0][1] / expected - 1) < 0.05
 
     for job_id, (gpus, mfu, planned) in fleet.JOBS.items():
         one = f'{{job_id="{job_id}"}}'
