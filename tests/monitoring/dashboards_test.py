@@ -137,12 +137,11 @@ def check_alerts(prometheus):
     expected = {("SextantGpuSlowerThanFleet", str(fleet.SLOW)),
                 ("SextantGpuUnhealthy", str(fleet.WRONG)),
                 ("SextantMeasurementUnstable", str(fleet.UNSTABLE)),
-                ("SextantPlannerBlind", None)}
+                ("SextantJobBelowPlan", None), ("SextantPlannerBlind", None)}
 
     def firing():
         return {(labels["alertname"], labels.get("gpu")) for labels, _ in
-                prometheus.query('ALERTS{alertname=~"Sextant.*",alertstate="firing"}')
-                if labels["alertname"] != "SextantJobBelowPlan"}  # until MFUs have settled
+                prometheus.query('ALERTS{alertname=~"Sextant.*",alertstate="firing"}')}
     prometheus.wait_for(lambda: firing() == expected, f"the alerts that fire are {expected}")
 
 
