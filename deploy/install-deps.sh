@@ -6,7 +6,8 @@
 #
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
-#   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
+#   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
+#             Prometheus
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -51,7 +52,7 @@ readonly OLDER_CUDA_PACKAGE=nvidia-cuda-toolkit
 readonly OLDER_CUDA_DIR=build/tools/older-cuda
 
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,11p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,12p' "$0" >&2
   exit 2
 }
 

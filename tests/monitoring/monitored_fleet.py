@@ -31,7 +31,7 @@ AGENT_GPUS = [Gpu(os.uname().nodename, index, H200) for index in range(4)]
 
 FLOPS_PER_TOKEN = 6 * 70.55e9
 # By job: its GPUs, its MFU and its planned MFU. No job reports for the last exported GPU.
-JOBS = {"llama-70b": (EXPORTED_GPUS[:-1], 0.36, 0.45), "gpt-tuned": (AGENT_GPUS, 0.42, 0.43)}
+JOBS = {"llama-70b": (EXPORTED_GPUS[:-1], 0.33, 0.45), "gpt-tuned": (AGENT_GPUS, 0.42, 0.43)}
 TENSOR_ACTIVE = 0.47
 SM_CLOCK_MHZ, MAX_SM_CLOCK_MHZ = 1755, 1980
 

@@ -8,7 +8,10 @@ import re
 import subprocess
 import sys
 
-import yaml
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 from prometheus import MONITORING, ROOT, RULE_FILES, SKIPPED, why_absent
 
@@ -57,7 +60,7 @@ def check_that_alerts_are_documented(alerts):
 
 
 def main():
-    reason = why_absent("promtool")
+    reason = why_absent("promtool") or (yaml is None and "skipped: not installed: python3-yaml")
     if reason:
         print(reason)
         return SKIPPED

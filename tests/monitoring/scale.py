@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Measures one Prometheus that holds a large fleet: memory, processor time, rules and queries.
 
-  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6]
+  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6] [--live]
 
-Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU.
+Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU;
+--live adds those of a job on every 16 hosts, and of what GPUs do now.
 The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for
 over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
 """
@@ -24,7 +25,20 @@ import simulated_fleet
 from prometheus import RULE_FILES, Prometheus
 
 GPUS_PER_HOST = 8
+HOSTS_PER_JOB = 16
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def live_lines(gpus, job_id):
+    """The live series; counters stand still, which takes as long to evaluate."""
+    lines = [f'sextant_job_planned_mfu_ratio{{job_id="{job_id}"}} 0.4']
+    for gpu in gpus:
+        of_job = f'{{UUID="{gpu.uuid}",job_id="{job_id}"}}'
+        lines += [f"sextant_gpu_model_flops_total{of_job} 1e18",
+                  f"sextant_job_tokens_total{of_job} 1e9"]
+        lines += [f"sextant_gpu_{name}_active_ratio{{{gpu.labels()}}} 0.5"
+                  for name in ("tensor", "memory", "sm")]
+    return "\n".join(lines) + "\n"
 
 
 class Targets(http.server.ThreadingHTTPServer):
@@ -32,12 +46,14 @@ class Targets(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024
 
-    def __init__(self, host_count):
+    def __init__(self, host_count, is_live):
         measured_at = time.time() - 3600
         self.pages = {}
         for number in range(host_count):
             gpus = list(simulated_fleet.host_gpus(number, GPUS_PER_HOST))
             text = simulated_fleet.exposition(gpus, measured_at)
+            if is_live:
+                text += live_lines(gpus, f"job-{number // HOSTS_PER_JOB:04d}")
             self.pages[f"/{gpus[0].hostname}"] = gzip.compress(text.encode(), 1)
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -182,9 +198,10 @@ def main():
     parser.add_argument("--gpus", type=int, default=10000)
     parser.add_argument("--interval", type=int, default=60, help="seconds between scrapes")
     parser.add_argument("--minutes", type=float, default=6, help="how long to run before queries")
+    parser.add_argument("--live", action="store_true", help="with jobs and activity")
     arguments = parser.parse_args()
     host_count = arguments.gpus // GPUS_PER_HOST
-    targets = Targets(host_count)
+    targets = Targets(host_count, arguments.live)
     with tempfile.TemporaryDirectory() as folder, Prometheus(
             scrape_configs(targets, folder), RULE_FILES, f"{arguments.interval}s") as prometheus:
         usage = Usage(prometheus.process.pid)
