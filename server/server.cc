@@ -167,7 +167,16 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
-                 .workers = workers_}) {}
+                 .workers = workers_}),
+      telemetry_({.metrics = metrics_,
+                  .calls = {.log_level = options.log_calls,
+                            .access = access_.get(),
+                            .large_calls = &workers_,
+                            .under_way = &under_way_,
+                            .unread = &unread_},
+                  .jobs = jobs_,
+                  .host = [this] { return store_.snapshot(); },
+                  .now = absl::Now}) {}
 
 Server::~Server() {
   channelz_.reset();
@@ -206,6 +215,7 @@ absl::Status Server::StartGrpc() {
   builder.RegisterService(&accounting_);
   builder.RegisterService(&planning_);
   builder.RegisterService(&hardware_);
+  builder.RegisterService(&telemetry_);
   const auto acceptor = [&builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
     return builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
@@ -216,7 +226,7 @@ absl::Status Server::StartGrpc() {
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
   for (const char* service : {"sextant.v1.AccountingService", "sextant.v1.PlanningService",
-                              "sextant.v1.HardwareService"}) {
+                              "sextant.v1.HardwareService", "sextant.v1.TelemetryService"}) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
@@ -237,13 +247,13 @@ absl::Status Server::StartGrpc() {
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(
-      http_,
-      HttpServer::Start({.address = options_.http_listen,
-                         .ready = [this] { return ready_ && listener_->HasRoom(); },
-                         .registry = registry_,
-                         .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_},
-                         .tls = tls_.get(),
-                         .access = access_.get()}));
+      http_, HttpServer::Start({.address = options_.http_listen,
+                                .ready = [this] { return ready_ && listener_->HasRoom(); },
+                                .registry = registry_,
+                                .collectables = {&calibration_metrics_, &activity_metrics_, &jobs_,
+                                                 &log_metrics_},
+                                .tls = tls_.get(),
+                                .access = access_.get()}));
   return absl::OkStatus();
 }
 
