@@ -43,8 +43,6 @@ int SearchThreads() {
 
 constexpr std::chrono::milliseconds kUpkeep(1000);
 
-constexpr absl::string_view kHardwareService = "sextant.v1.HardwareService";
-
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
 
@@ -206,7 +204,16 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .supplied = supplied_,
                  .probe = probe_,
                  .workers = workers_,
-                 .fleet = fleet_.get()}) {}
+                 .fleet = fleet_.get()}),
+      telemetry_({.metrics = metrics_,
+                  .calls = {.log_level = options.log_calls,
+                            .access = access_.get(),
+                            .large_calls = &workers_,
+                            .under_way = &under_way_,
+                            .unread = &unread_},
+                  .jobs = jobs_,
+                  .host = [this] { return store_.snapshot(); },
+                  .now = absl::Now}) {}
 
 Server::~Server() {
   channelz_.reset();
@@ -242,12 +249,17 @@ absl::Status Server::StartGrpc() {
                                  .max_connections = ConnectionLimit(options_.max_connections)}));
   grpc::ServerBuilder builder;
   Configure(builder);
-  const bool plans = options_.role != ServerRole::kAgent;
-  if (plans) {
-    builder.RegisterService(&accounting_);
-    builder.RegisterService(&planning_);
+  std::vector<std::string> services;
+  const auto add = [&](grpc::Service& service, const char* name) {
+    builder.RegisterService(&service);
+    services.emplace_back(name);
+  };
+  if (options_.role != ServerRole::kAgent) {
+    add(accounting_, "sextant.v1.AccountingService");
+    add(planning_, "sextant.v1.PlanningService");
   }
-  builder.RegisterService(&hardware_);
+  add(hardware_, "sextant.v1.HardwareService");
+  if (options_.role != ServerRole::kPlanner) add(telemetry_, "sextant.v1.TelemetryService");
   const auto acceptor = [&builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
     return builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
@@ -257,11 +269,8 @@ absl::Status Server::StartGrpc() {
   if (tls_ != nullptr) tls_acceptor_ = acceptor(tls_->GrpcCredentials());
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
-  for (const absl::string_view service :
-       {absl::string_view("sextant.v1.AccountingService"),
-        absl::string_view("sextant.v1.PlanningService"), kHardwareService}) {
-    if (!plans && service != kHardwareService) continue;
-    grpc_->GetHealthCheckService()->SetServingStatus(std::string(service), true);
+  for (const std::string& service : services) {
+    grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
     unread_.EndOld(std::chrono::steady_clock::now());
@@ -281,7 +290,8 @@ absl::Status Server::StartGrpc() {
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
   std::vector<const prometheus::Collectable*> collectables = {&calibration_metrics_,
-                                                              &activity_metrics_, &log_metrics_};
+                                                              &activity_metrics_, &jobs_,
+                                                              &log_metrics_};
   if (fleet_ != nullptr) collectables.push_back(fleet_.get());
   SEXTANT_ASSIGN_OR_RETURN(
       http_,

@@ -22,6 +22,7 @@
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
 #include "server/handler/planning_service.h"
+#include "server/handler/telemetry_service.h"
 #include "server/listen/channelz_server.h"
 #include "server/listen/listener.h"
 #include "server/metrics/calibration_metrics.h"
@@ -34,6 +35,7 @@
 #include "server/security/tls_files.h"
 #include "server/store/calibration_store.h"
 #include "server/store/supplied_calibrations.h"
+#include "server/telemetry/job_progress.h"
 
 namespace sextant::server {
 
@@ -82,6 +84,7 @@ class Server {
   CalibrationMetrics calibration_metrics_;
   ActivityMonitor activity_;
   ActivityMetrics activity_metrics_;
+  JobProgress jobs_;
   LogMetrics log_metrics_;
   HostProbe probe_;
   CallsUnderWay under_way_;
@@ -94,6 +97,7 @@ class Server {
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;
+  TelemetryService telemetry_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> plain_acceptor_;
