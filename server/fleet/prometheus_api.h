@@ -14,15 +14,15 @@
 namespace sextant::server {
 
 struct PrometheusOptions {
-  std::string url;         // "https://prometheus.example:9090/prefix"
-  std::string ca_file;     // PEM; empty: the system's
-  std::string token_file;  // read anew for each query, sent as a bearer token; empty: none
-  std::string tenant;      // sent as X-Scope-OrgID; empty: none
+  std::string url = {};         // "https://prometheus.example:9090/prefix"
+  std::string ca_file = {};     // PEM; empty: the system's
+  std::string token_file = {};  // read anew for each query, sent as a bearer token; empty: none
+  std::string tenant = {};      // sent as X-Scope-OrgID; empty: none
 };
 
 // One element of an instant vector.
 struct PrometheusSample {
-  std::map<std::string, std::string, std::less<>> labels;
+  std::map<std::string, std::string, std::less<>> labels = {};
   double value = 0;
 
   // Empty where it has no such label.
