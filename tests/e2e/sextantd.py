@@ -34,8 +34,9 @@ class Server:
             [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
              f"--http_listen={self.http}", *self.flags], stderr=subprocess.PIPE, text=True,
             env={**os.environ, "SEXTANT_LOCK_FOLDER": self.runtime_folder.name})
-        started = json.loads(self.process.stderr.readline())
-        assert started["event"] == "serving", started
+        started = {}
+        while started.get("event") != "serving":  # it may log calls before that
+            started = self.log_line()
         self.address = started["grpc"][0]
         self.http = started["http"]
         return self
