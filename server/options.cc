@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,14 @@ void DefineSecurityFlags(CLI::App& app, ServerOptions& options) {
 
 void DefineFlags(CLI::App& app, ServerOptions& options) {
   app.set_version_flag("--version", absl::StrCat("sextantd ", EngineVersion()));
+  const std::map<std::string, ServerRole> roles = {{"all", ServerRole::kAll},
+                                                   {"agent", ServerRole::kAgent},
+                                                   {"planner", ServerRole::kPlanner}};
+  app.add_option("--role", options.role,
+                 "agent: measures this host's devices, and plans nothing; planner: plans, and has "
+                 "no devices (default: all)")
+      ->transform(CLI::CheckedTransformer(roles).description(""))
+      ->type_name("all|agent|planner");
   app.add_option("--listen", options.listen,
                  "gRPC: host:port (port 0: any free one) or unix:PATH; may be repeated")
       ->expected(1)
@@ -78,6 +87,29 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "after that: how long calls under way may take to finish")
       ->type_name("SECONDS")
       ->capture_default_str();
+}
+
+void DefineFleetFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--hostname", options.hostname,
+                 "the name of this host that its devices and series show (default: the system's)")
+      ->type_name("NAME");
+  app.add_option("--fleet_prometheus_url", options.fleet_prometheus_url,
+                 "the Prometheus that scrapes the fleet's agents: plans may then name any of its "
+                 "hosts")
+      ->type_name("URL");
+  app.add_option("--fleet_interval", options.fleet_interval,
+                 "how long rates that were read from it are used before they are read again")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  app.add_option("--fleet_ca_file", options.fleet_ca_file,
+                 "who signed its certificate, PEM (default: whom the system trusts)")
+      ->type_name("FILE");
+  app.add_option("--fleet_token_file", options.fleet_token_file,
+                 "a bearer token to send to it")
+      ->type_name("FILE");
+  app.add_option("--fleet_tenant", options.fleet_tenant,
+                 "the tenant of a shared one (Mimir, Thanos, Cortex), sent as X-Scope-OrgID")
+      ->type_name("NAME");
 }
 
 void DefineProbeFlags(CLI::App& app, ServerOptions& options) {
@@ -173,7 +205,47 @@ absl::Status CheckLibraryFolder(const std::string& folder) {
                    "libcublasLt.so, or leave it out"));
 }
 
+// Values that would break a header or a label.
+absl::Status CheckPrintable(absl::string_view flag, const std::string& value) {
+  constexpr size_t kMost = 253;
+  const bool printable = std::all_of(value.begin(), value.end(), [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c));
+  });
+  if (printable && value.size() <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " must have up to ", kMost, " printable characters and no blanks"));
+}
+
+absl::Status CheckFleetOptions(const ServerOptions& options) {
+  SEXTANT_RETURN_IF_ERROR(CheckPrintable("--hostname", options.hostname));
+  SEXTANT_RETURN_IF_ERROR(CheckPrintable("--fleet_tenant", options.fleet_tenant));
+  SEXTANT_RETURN_IF_ERROR(FleetInterval(options.fleet_interval).status());
+  if (options.fleet_prometheus_url.empty()) {
+    const std::string* const needless[] = {&options.fleet_ca_file, &options.fleet_token_file,
+                                           &options.fleet_tenant};
+    for (const std::string* value : needless) {
+      if (!value->empty()) {
+        return absl::InvalidArgumentError(
+            "--fleet_ca_file, --fleet_token_file and --fleet_tenant need --fleet_prometheus_url");
+      }
+    }
+    return absl::OkStatus();
+  }
+  if (options.role == ServerRole::kAgent) {
+    return absl::InvalidArgumentError(
+        "--fleet_prometheus_url is for servers that plan: leave it out with --role=agent");
+  }
+  const bool plain = absl::StartsWith(options.fleet_prometheus_url, "http://");
+  if (plain && !options.fleet_token_file.empty() && !options.insecure_allow_remote) {
+    return absl::InvalidArgumentError(
+        "--fleet_token_file would be sent in plain text to --fleet_prometheus_url: use https, or "
+        "say --insecure_allow_remote");
+  }
+  return PrometheusApi::Of(PrometheusOptionsOf(options)).status();
+}
+
 absl::Status Check(const ServerOptions& options) {
+  SEXTANT_RETURN_IF_ERROR(CheckFleetOptions(options));
   SEXTANT_RETURN_IF_ERROR(CheckSecurity(options));
   for (const std::string& address : options.listen) {
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--listen", address, options));
@@ -220,6 +292,23 @@ absl::StatusOr<HostPort> SplitHostPort(absl::string_view address) {
   return out;
 }
 
+PrometheusOptions PrometheusOptionsOf(const ServerOptions& options) {
+  return {.url = options.fleet_prometheus_url,
+          .ca_file = options.fleet_ca_file,
+          .token_file = options.fleet_token_file,
+          .tenant = options.fleet_tenant};
+}
+
+absl::StatusOr<absl::Duration> FleetInterval(absl::string_view text) {
+  absl::Duration interval;
+  if (absl::ParseDuration(text, &interval) && interval >= absl::Seconds(1) &&
+      interval <= absl::Hours(1)) {
+    return interval;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--fleet_interval=", text, " is not 1s to 1h, e.g. 15s"));
+}
+
 absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text) {
   if (text == "none") return absl::ZeroDuration();
   absl::Duration period;
@@ -238,6 +327,7 @@ absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,
   CLI::App app("sextantd: the Sextant planning server (gRPC, package sextant.v1)", "sextantd");
   DefineFlags(app, options);
   DefineProbeFlags(app, options);
+  DefineFleetFlags(app, options);
   app.footer(
       "Stops on SIGTERM or SIGINT; SIGHUP has calibrations read again. Prints one JSON line when "
       "it serves, then one a call.\n"

@@ -11,14 +11,23 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "server/call/log.h"
+#include "server/fleet/prometheus_api.h"
 
 namespace sextant::server {
+
+// What a server is for.
+enum class ServerRole {
+  kAll,
+  kAgent,    // of a host: measures its devices, shows them and its jobs, and plans nothing
+  kPlanner,  // plans; measures nothing, and has no devices of its own
+};
 
 // Which of the probe's figures are metrics.
 enum class ProbeMetricsSet { kFleet, kFull };
 
 // Each field is the flag of the same name.
 struct ServerOptions {
+  ServerRole role = ServerRole::kAll;
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string http_listen = "127.0.0.1:9464";  // "none": no HTTP
   std::string channelz_listen = "none";        // a local address
@@ -33,11 +42,17 @@ struct ServerOptions {
   CallLogLevel log_calls = CallLogLevel::kAll;
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
+  std::string hostname;               // empty: as the system reports it
   std::string probe_program;          // a path; empty: it is looked for
   std::string probe_library_folder;   // of CUDA's libraries; empty: where the system has them
   std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
   ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
-  std::string gpu_sampling = "5s";  // "none": GPUs are not watched
+  std::string gpu_sampling = "5s";    // "none": GPUs are not watched
+  std::string fleet_prometheus_url;   // empty: no fleet's metrics are read
+  std::string fleet_interval = "15s";
+  std::string fleet_ca_file;     // empty: the system's
+  std::string fleet_token_file;  // empty: none
+  std::string fleet_tenant;      // empty: none
 };
 
 // The options that the command line asks for; absent where it asks for --help or --version,
@@ -57,6 +72,12 @@ struct HostPort {
 };
 // Errors: kInvalidArgument where there is no port of 0 to 65535.
 absl::StatusOr<HostPort> SplitHostPort(absl::string_view address);
+
+PrometheusOptions PrometheusOptionsOf(const ServerOptions& options);
+
+// Returns the time between two reads of the fleet's metrics that --fleet_interval=`text` asks for.
+// Errors: kInvalidArgument where it is not 1 s to an hour.
+absl::StatusOr<absl::Duration> FleetInterval(absl::string_view text);
 
 // Returns the period of GPU samples that --gpu_sampling=`text` asks for: "5s", "250ms"; 0 for
 // "none".

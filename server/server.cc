@@ -114,8 +114,37 @@ std::string CalibrationFolder(const ServerOptions& options) {
 }
 
 ActivityMonitorOptions WatchingOf(const ServerOptions& options) {
+  if (options.role == ServerRole::kPlanner) return {.period = {}};
   const absl::StatusOr<absl::Duration> period = SamplingPeriod(options.gpu_sampling);
   return {.period = absl::ToChronoMilliseconds(period.value_or(absl::ZeroDuration()))};
+}
+
+// The measured devices that the server knows, of whatever host.
+std::vector<std::shared_ptr<const DeviceModel>> CurvesOf(const CalibrationSnapshot& known) {
+  std::vector<std::shared_ptr<const DeviceModel>> out;
+  for (const DeviceCalibrations& kept : known.calibrations) {
+    if (known.distrusted.count(kept.device.uuid()) > 0) continue;
+    for (const auto& stored : kept.by_mode) out.push_back(stored->model);
+  }
+  return out;
+}
+
+// Null where no fleet's metrics are to be read.
+std::unique_ptr<FleetReader> FleetReaderOf(const ServerOptions& options,
+                                           const CalibrationStore& store,
+                                           prometheus::Registry& registry) {
+  if (options.fleet_prometheus_url.empty()) return nullptr;
+  auto api = PrometheusApi::Of(PrometheusOptionsOf(options));
+  const auto interval = FleetInterval(options.fleet_interval);
+  if (!api.ok() || !interval.ok()) return nullptr;  // ParseServerOptions() has refused them
+  return std::make_unique<FleetReader>(
+      FleetReaderOptions{
+          .query = [api = std::shared_ptr<const PrometheusApi>(*std::move(api))](
+                       const std::string& promql,
+                       std::chrono::milliseconds limit) { return api->Query(promql, limit); },
+          .curves = [&store] { return CurvesOf(*store.snapshot()); },
+          .interval = *interval},
+      registry);
 }
 
 std::chrono::duration<double> DurationOf(double seconds) {
@@ -132,13 +161,18 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
       probe_metrics_(*registry_, options.probe_metrics),
-      store_(CalibrationFolder(options)),
+      store_(CalibrationFolder(options),
+             options.hostname.empty() ? Hostname() : options.hostname),
       calibration_metrics_(store_, options.probe_metrics),
       activity_(WatchingOf(options)),
       activity_metrics_(store_, [this] { return activity_.Latest(); }),
-      probe_({.path = options.probe_program, .library_folder = options.probe_library_folder},
+      probe_({.path = options.probe_program,
+              .library_folder = options.probe_library_folder,
+              .hostname = options.hostname,
+              .off = options.role == ServerRole::kPlanner},
              store_, probe_metrics_),
       searches_({.threads = SearchThreads(), .niceness = kSearchNiceness}),
+      fleet_(FleetReaderOf(options, store_, *registry_)),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
                                        .large_calls = &workers_,
@@ -147,7 +181,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
                              .supplied = &supplied_,
-                             .workers = &workers_}),
+                             .workers = &workers_,
+                             .fleet = fleet_.get()}),
       planning_(metrics_, {.calls = {.log_level = options.log_calls,
                                      .access = access_.get(),
                                      .large_calls = &workers_,
@@ -157,7 +192,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                            .now = absl::Now,
                            .supplied = &supplied_,
                            .workers = &workers_,
-                           .searches = &searches_}),
+                           .searches = &searches_,
+                           .fleet = fleet_.get()}),
       hardware_({.metrics = metrics_,
                  .calls = {.log_level = options.log_calls,
                            .access = access_.get(),
@@ -167,7 +203,17 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
-                 .workers = workers_}) {}
+                 .workers = workers_,
+                 .fleet = fleet_.get()}),
+      telemetry_({.metrics = metrics_,
+                  .calls = {.log_level = options.log_calls,
+                            .access = access_.get(),
+                            .large_calls = &workers_,
+                            .under_way = &under_way_,
+                            .unread = &unread_},
+                  .jobs = jobs_,
+                  .host = [this] { return store_.snapshot(); },
+                  .now = absl::Now}) {}
 
 Server::~Server() {
   channelz_.reset();
@@ -203,9 +249,17 @@ absl::Status Server::StartGrpc() {
                                  .max_connections = ConnectionLimit(options_.max_connections)}));
   grpc::ServerBuilder builder;
   Configure(builder);
-  builder.RegisterService(&accounting_);
-  builder.RegisterService(&planning_);
-  builder.RegisterService(&hardware_);
+  std::vector<std::string> services;
+  const auto add = [&](grpc::Service& service, const char* name) {
+    builder.RegisterService(&service);
+    services.emplace_back(name);
+  };
+  if (options_.role != ServerRole::kAgent) {
+    add(accounting_, "sextant.v1.AccountingService");
+    add(planning_, "sextant.v1.PlanningService");
+  }
+  add(hardware_, "sextant.v1.HardwareService");
+  if (options_.role != ServerRole::kPlanner) add(telemetry_, "sextant.v1.TelemetryService");
   const auto acceptor = [&builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
     return builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
@@ -215,8 +269,7 @@ absl::Status Server::StartGrpc() {
   if (tls_ != nullptr) tls_acceptor_ = acceptor(tls_->GrpcCredentials());
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
-  for (const char* service : {"sextant.v1.AccountingService", "sextant.v1.PlanningService",
-                              "sextant.v1.HardwareService"}) {
+  for (const std::string& service : services) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
@@ -236,12 +289,16 @@ absl::Status Server::StartGrpc() {
 
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
+  std::vector<const prometheus::Collectable*> collectables = {&calibration_metrics_,
+                                                              &activity_metrics_, &jobs_,
+                                                              &log_metrics_};
+  if (fleet_ != nullptr) collectables.push_back(fleet_.get());
   SEXTANT_ASSIGN_OR_RETURN(
       http_,
       HttpServer::Start({.address = options_.http_listen,
                          .ready = [this] { return ready_ && listener_->HasRoom(); },
                          .registry = registry_,
-                         .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_},
+                         .collectables = std::move(collectables),
                          .tls = tls_.get(),
                          .access = access_.get()}));
   return absl::OkStatus();

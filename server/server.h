@@ -17,10 +17,12 @@
 #include "server/call/periodic.h"
 #include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
+#include "server/fleet/fleet_reader.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
 #include "server/handler/planning_service.h"
+#include "server/handler/telemetry_service.h"
 #include "server/listen/channelz_server.h"
 #include "server/listen/listener.h"
 #include "server/metrics/calibration_metrics.h"
@@ -33,6 +35,7 @@
 #include "server/security/tls_files.h"
 #include "server/store/calibration_store.h"
 #include "server/store/supplied_calibrations.h"
+#include "server/telemetry/job_progress.h"
 
 namespace sextant::server {
 
@@ -81,6 +84,7 @@ class Server {
   CalibrationMetrics calibration_metrics_;
   ActivityMonitor activity_;
   ActivityMetrics activity_metrics_;
+  JobProgress jobs_;
   LogMetrics log_metrics_;
   HostProbe probe_;
   CallsUnderWay under_way_;
@@ -89,9 +93,11 @@ class Server {
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{}};
   WorkerPool searches_;
+  const std::unique_ptr<FleetReader> fleet_;  // null: no fleet's metrics are read
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;
+  TelemetryService telemetry_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> plain_acceptor_;

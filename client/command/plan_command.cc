@@ -68,6 +68,8 @@ constexpr char kHelp[] =
     "--minimum-source=measured-device\n"
     "  At the rates of another host, and for a model as its config.json describes it:\n"
     "    sextant plan --config=config.json --tokens=10B --calibration=node7.json --devices=64\n"
+    "  At the rates of the very hosts that it will run on, as the fleet measured them:\n"
+    "    sextant plan llama-3.1-8b --tokens=1T --fleet=h100-sxm --hosts=node1,node2 --devices=16\n"
     "  With adapters, of which alone there are gradients and optimizer state:\n"
     "    sextant plan llama-3.1-8b --lora-rank=16 --freeze-base --tokens=1B \\\n"
     "        --sequence-length=4096 --accelerator=a10 --devices=1\n"

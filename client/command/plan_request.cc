@@ -59,27 +59,33 @@ bool NamesModel(absl::string_view field) {
   return absl::StartsWith(field, "model.") && !absl::StartsWith(field, "model.changes.");
 }
 
-bool NamesDevices(absl::string_view field) { return absl::StartsWith(field, "cluster.device."); }
+// The way in which a field names devices, of which a request has one; empty where it names none.
+absl::string_view WayToDevices(absl::string_view field) {
+  constexpr absl::string_view kFleet = "cluster.device.fleet";
+  if (absl::StartsWith(field, kFleet)) return kFleet;
+  return absl::StartsWith(field, "cluster.device.") ? field : "";
+}
 
 // Refuses devices that flags name in two ways: the request would keep the last one in silence.
 grpc::Status CheckWays(const PlanRequestFlags& flags) {
   std::set<std::string> ways;
   const auto add = [&ways](absl::string_view field) {
-    if (NamesDevices(field)) ways.emplace(field);
+    const absl::string_view way = WayToDevices(field);
+    if (!way.empty()) ways.emplace(way);
   };
   for (const std::string& field : flags.given.paths()) add(field);
   for (const PlanRequestFlags::File& file : flags.files) add(file.flag->field);
   if (ways.size() < 2) return grpc::Status::OK;
   return RefusalStatus("USAGE",
-                       "--accelerator, --device and --calibration each name the devices: give one "
-                       "of them");
+                       "--accelerator, --device, --calibration and --fleet each name the devices: "
+                       "give one of them");
 }
 
 // Clears the file's model, or devices, where a flag gives another: the ways to give a model exclude
 // each other, and so do those to name devices.
 void ClearOtherWays(absl::string_view field, v1::PlanRunRequest* request) {
   if (NamesModel(field)) request->clear_model();
-  if (NamesDevices(field)) request->mutable_cluster()->clear_device();
+  if (!WayToDevices(field).empty()) request->mutable_cluster()->clear_device();
 }
 
 // Replaces the file's fields by those of flags. A list given by flags replaces the file's list.

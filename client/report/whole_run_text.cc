@@ -127,7 +127,8 @@ std::string WholeRunSection(const v1::Plan& plan) {
       absl::StrAppend(&what, " and ", Grouped(slowest.saved_cost_usd(), 2), " USD");
     }
     rows.push_back({"slowest device", absl::StrCat(ShareText(slowest.saved_share()), " %"),
-                    absl::StrCat(what, ", would be saved without ", slowest.uuid())});
+                    absl::StrCat(what, ", would be saved without ", slowest.uuid(),
+                                 slowest.hostname().empty() ? "" : " on ", slowest.hostname())});
   }
   AddTelemetry(run.telemetry(), rows);
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});

@@ -34,6 +34,9 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kTensorAcrossServers:
     case NoteKind::kFewMicroBatches:
     case NoteKind::kTextModelAlone:
+    case NoteKind::kFleetUnread:
+    case NoteKind::kFleetStale:
+    case NoteKind::kFleetDevicesUnhealthy:
       return true;
     default:
       return false;

@@ -93,8 +93,13 @@ enum class NoteKind {
   kFewMicroBatches,
   kNameTaken,
   kTextModelAlone,
+
+  kFleetRates,
+  kFleetUnread,
+  kFleetStale,
+  kFleetDevicesUnhealthy,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kTextModelAlone) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kFleetDevicesUnhealthy) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

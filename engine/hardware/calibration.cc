@@ -107,6 +107,10 @@ bool DeviceCalibration::HasDrifted() const {
 }
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {
+  if (m.m == 0) {
+    return absl::StrCat(m.sustained ? "sustained" : "best", " matmul rate",
+                        m.engine.empty() ? "" : ", ", m.engine, MeasuredText(c));
+  }
   return absl::StrCat(m.sustained ? "sustained" : "best", " matmul ", m.m, "x", m.n, "x", m.k,
                       " by ", m.engine, ", ", SamplesText(m.sample_count, m.relative_spread),
                       MeasuredText(c));
@@ -117,6 +121,7 @@ std::string CitationOf(const DeviceCalibration& c, const MeasuredPass& p) {
                                ? absl::StrCat("copy of ", p.array_bytes, " bytes in main memory")
                                : absl::StrCat(p.multiply_adds, " fp32 multiply-adds an element of ",
                                               p.array_bytes, " bytes");
+  if (p.sample_count == 0) return absl::StrCat("copy in main memory", MeasuredText(c));
   return absl::StrCat(what, ", ", SamplesText(p.sample_count, p.relative_spread), MeasuredText(c));
 }
 

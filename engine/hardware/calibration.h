@@ -18,7 +18,8 @@
 
 namespace sextant {
 
-// One measured matrix multiplication, C[m,n] = A[m,k] B[k,n].
+// One measured matrix multiplication, C[m,n] = A[m,k] B[k,n]; or only the rate of a large one, whose
+// sizes are 0.
 struct MeasuredMatmul {
   DataType data_type = DataType::kUnspecified;
   int64_t m = 0;
@@ -57,6 +58,7 @@ bool IsBetterRate(const RateSeen& x, const RateSeen& y);
 // however fast, they are not the device's best.
 struct DeviceCalibration {
   std::string uuid;
+  std::string hostname = {};                 // of its host; empty: not told
   std::string product_name;                  // as the device reports itself
   bool processor = false;                    // the CPUs of a host, not an accelerator
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue

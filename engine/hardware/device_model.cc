@@ -23,6 +23,17 @@ MeasuredKernels WithCalibration(MeasuredKernels kernels, const DeviceCalibration
 size_t IndexOf(DataType type) { return static_cast<size_t>(type); }
 
 template <typename Predictor>
+absl::StatusOr<absl::optional<Predictor>> Scaled(absl::StatusOr<const Predictor*> of_curves,
+                                                 const DeviceScale& scale) {
+  if (!of_curves.ok()) return of_curves.status();
+  absl::optional<Predictor> out;
+  if (*of_curves == nullptr) return out;
+  out = **of_curves;
+  out->Scale(scale);
+  return out;
+}
+
+template <typename Predictor>
 absl::StatusOr<const Predictor*> PointerTo(
     const absl::StatusOr<absl::optional<Predictor>>& fitted) {
   if (!fitted.ok()) return fitted.status();
@@ -30,6 +41,10 @@ absl::StatusOr<const Predictor*> PointerTo(
 }
 
 }  // namespace
+
+const DeviceScale& DeviceScales::Of(DataType type) const {
+  return StorageBytes(type) < 2 ? narrow : wide;
+}
 
 DeviceModel::DeviceModel(DeviceCalibration calibration, MeasuredKernels kernels)
     : calibration_(std::move(calibration)),
@@ -40,6 +55,14 @@ DeviceModel::DeviceModel(const Accelerator& accelerator)
     : calibration_(Unmeasured(accelerator)),
       kernels_({.calibration = &calibration_}),
       is_measured_(false) {}
+
+DeviceModel::DeviceModel(std::shared_ptr<const DeviceModel> curves, DeviceScales scales,
+                         DeviceCalibration calibration, std::vector<MeasuredHostCopy> host_copies)
+    : calibration_(std::move(calibration)),
+      kernels_({.calibration = &calibration_, .host_copies = std::move(host_copies)}),
+      is_measured_(true),
+      curves_(std::move(curves)),
+      scales_(std::move(scales)) {}
 
 const DeviceModel& DeviceModel::OfProduct(const Accelerator& accelerator) {
   static const auto* const models = [] {
@@ -62,6 +85,7 @@ const absl::StatusOr<absl::optional<MatmulPredictor>>& DeviceModel::FittedMatmul
   const Fitted<MatmulPredictor>& lazy =
       by_block ? fp8_block_matmuls_ : matmuls_[IndexOf(type.data_type)];
   return lazy.Get([&]() -> Result {
+    if (curves_ != nullptr) return Scaled(curves_->Matmuls(fitted), scales_.Of(fitted.data_type));
     return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, fitted)
                         : MatmulPredictor::OfAccelerator(*accelerator(), fitted);
   });
@@ -78,6 +102,7 @@ absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(MatmulType type) con
 absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) const {
   using Result = absl::StatusOr<absl::optional<AttentionPredictor>>;
   return PointerTo(attention_[IndexOf(type)].Get([&]() -> Result {
+    if (curves_ != nullptr) return Scaled(curves_->Attention(type), scales_.Of(type));
     return is_measured_ ? AttentionPredictor::OfMeasured(kernels_, type)
                         : AttentionPredictor::OfAccelerator(*accelerator(), type);
   }));
@@ -87,6 +112,7 @@ absl::StatusOr<const GroupedMatmulPredictor*> DeviceModel::Experts(ExpertsKind k
   using Result = absl::StatusOr<absl::optional<GroupedMatmulPredictor>>;
   const size_t index = (kind.gated ? 1 : 0) + (HasOtherScaling(kind) ? 2 : 0);
   return PointerTo(experts_[index][IndexOf(kind.type)].Get([&]() -> Result {
+    if (curves_ != nullptr) return Scaled(curves_->Experts(kind), scales_.Of(kind.type));
     if (!is_measured_) return GroupedMatmulPredictor::OfAccelerator(*accelerator(), kind);
     return GroupedMatmulPredictor::OfMeasured(
         kernels_, kind, [this](MatmulType type) { return FittedMatmuls(type); });
@@ -96,12 +122,18 @@ absl::StatusOr<const GroupedMatmulPredictor*> DeviceModel::Experts(ExpertsKind k
 absl::StatusOr<const StreamPredictor*> DeviceModel::Streams(DataType type) const {
   using Result = absl::StatusOr<absl::optional<StreamPredictor>>;
   return PointerTo(streams_[IndexOf(type)].Get([&]() -> Result {
+    if (curves_ != nullptr) return Scaled(curves_->Streams(type), scales_.Of(type));
     return is_measured_ ? StreamPredictor::OfMeasured(kernels_, type)
                         : StreamPredictor::OfAccelerator(*accelerator(), type);
   }));
 }
 
 absl::StatusOr<Derating> DeviceModel::SustainedDerating(DataType type) const {
+  if (curves_ != nullptr) {
+    const bool wide = &scales_.Of(type) == &scales_.wide;
+    if (wide && scales_.wide_derating.has_value()) return *scales_.wide_derating;
+    return curves_->SustainedDerating(type);
+  }
   if (!is_measured_) return DeratingOfUnmeasured(accelerator(), type);
   return DeratingOfMeasured(kernels_, type,
                             [this](MatmulType each) { return FittedMatmuls(each); });

@@ -15,6 +15,7 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/predict/attention_predictor.h"
+#include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/grouped_matmul_predictor.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/matmul_predictor.h"
@@ -32,6 +33,15 @@ struct MatmulError {
   double p90 = 0;
 };
 
+// How a device's kernels follow from another's.
+struct DeviceScales {
+  DeviceScale wide;                               // in types of 16 bits and more
+  DeviceScale narrow;                             // in fewer
+  absl::optional<Derating> wide_derating = {};  // absent: the other's
+
+  const DeviceScale& Of(DataType type) const;
+};
+
 // A measured device, or an unmeasured product. Immutable, so any number of threads may use it.
 // Each model is fitted on first use (milliseconds) and kept; a failed fit is kept likewise. Views
 // and pointers live as long as the DeviceModel.
@@ -42,6 +52,10 @@ class DeviceModel {
   // An unmeasured product: published measurements, else its datasheet. `accelerator` outlives
   // this.
   explicit DeviceModel(const Accelerator& accelerator);
+
+  // A device whose kernels are those of `curves`, of the same product, scaled.
+  DeviceModel(std::shared_ptr<const DeviceModel> curves, DeviceScales scales,
+              DeviceCalibration calibration, std::vector<MeasuredHostCopy> host_copies);
 
   DeviceModel(const DeviceModel&) = delete;
   DeviceModel& operator=(const DeviceModel&) = delete;
@@ -94,6 +108,8 @@ class DeviceModel {
   const DeviceCalibration calibration_;
   const MeasuredKernels kernels_;
   const bool is_measured_;
+  const std::shared_ptr<const DeviceModel> curves_ = nullptr;  // null: its kernels are its own
+  const DeviceScales scales_ = {};
   OfTypes<MatmulPredictor> matmuls_;
   Fitted<MatmulPredictor> fp8_block_matmuls_;
   OfTypes<AttentionPredictor> attention_;

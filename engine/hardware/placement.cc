@@ -110,11 +110,11 @@ std::vector<DataType> Placement::MeasuredTypes() const {
   const DeviceModel& first = *devices.front().model;
   if (!first.is_measured()) return UsualTypesOf(*first.accelerator());
   std::vector<DataType> out;
-  for (const MeasuredMatmulPoints& of_type : first.kernels().matmuls) {
+  for (const MeasuredMatmul& rate : first.calibration().matmuls) {
     const bool everywhere = std::all_of(devices.begin(), devices.end(), [&](const auto& device) {
-      return device.model->calibration().MatmulIn(of_type.data_type) != nullptr;
+      return device.model->calibration().MatmulIn(rate.data_type) != nullptr;
     });
-    if (everywhere) out.push_back(of_type.data_type);
+    if (everywhere) out.push_back(rate.data_type);
   }
   return out;
 }

@@ -68,7 +68,7 @@ Placement PlacementOfProduct(const Accelerator& accelerator,
 // memory must fit the smallest.
 struct MeasuredGang {
   RateSource source = RateSource::kMeasuredSupplied;
-  int64_t named_count = 0;                      // of devices, unmeasured ones included
+  int64_t measured_count = 0;                   // of devices that the request says it is about
   const DeviceCalibration* slowest = nullptr;   // null: no rate in that data type
   const MeasuredMatmul* matmul = nullptr;       // of the slowest
   const DeviceCalibration* smallest = nullptr;  // by memory; null: none was ever measured

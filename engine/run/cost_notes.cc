@@ -110,16 +110,23 @@ void AboutLimits(const Plan& plan, Notes& out) {
   }
 }
 
+// " and 1234.50 USD"; empty without a price.
+std::string MoneyText(absl::optional<Dollars> cost) {
+  return cost.has_value() ? absl::StrFormat(" and %.2f USD", cost->value()) : "";
+}
+
 void AboutSlowest(const Plan& plan, Notes& out) {
   if (!plan.whole_run.slowest.has_value()) return;
   const SlowestCost& slowest = *plan.whole_run.slowest;
   const double share = slowest.device.saved_share;
   if (share < kNoticedShare) return;
   out.push_back({.kind = NoteKind::kSlowestDevice,
-                 .text = absl::StrFormat("All devices wait for %s: the next slowest in its place "
-                                         "would save %.3g %% of the run, %.3g days.",
-                                         slowest.device.uuid, 100 * share,
-                                         slowest.saved.value() / kSecondsPerDay),
+                 .text = absl::StrFormat("All devices wait for %s%s: the next slowest in its place "
+                                         "would save %.3g %% of the run, %.3g days%s.",
+                                         slowest.device.uuid,
+                                         slowest.hostname.empty() ? "" : " on " + slowest.hostname,
+                                         100 * share, slowest.saved.value() / kSecondsPerDay,
+                                         MoneyText(slowest.saved_cost)),
                  .values = {{"saved_share", share}, {"saved_seconds", slowest.saved.value()}},
                  .fields = {"cluster.device"}});
 }

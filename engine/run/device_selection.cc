@@ -1,9 +1,13 @@
 #include "engine/run/device_selection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/reason.h"
+#include "engine/base/text.h"
 #include "engine/hardware/catalogue.h"
 
 namespace sextant {
@@ -41,7 +45,15 @@ std::vector<const DeviceModel*> DeviceSelection::models() const {
     if (device.model != nullptr) out.push_back(device.model.get());
   }
   for (const auto& model : calibrations) out.push_back(model.get());
+  if (!fleet.has_value()) return out;
+  for (const auto& model : fleet->models) out.push_back(model.get());
   return out;
+}
+
+int64_t DeviceSelection::measured_count(int64_t device_count) const {
+  if (!fleet.has_value()) return static_cast<int64_t>(named_count());
+  if (fleet->source == RateSource::kMeasuredModel) return device_count;
+  return std::min(device_count, fleet->device_count);
 }
 
 std::string DeviceSelection::ListField(absl::string_view path) const {
@@ -109,6 +121,55 @@ absl::optional<std::string> UnmeasuredText(const NamedDevice& device, absl::stri
   }
   if (device.model != nullptr) return absl::nullopt;
   return absl::StrCat("device ", device.uuid, " was never measured: measure it, or ", instead);
+}
+
+void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field, bool assumptions,
+                      Notes& out) {
+  if (!selection.fleet.has_value()) return;
+  const FleetRates& fleet = *selection.fleet;
+  const std::vector<std::string> fields = {std::string(field)};
+  const auto devices = static_cast<double>(fleet.device_count);
+  if (fleet.models.empty() || !fleet.missing.empty()) {
+    out.push_back(
+        {.kind = NoteKind::kFleetUnread,
+         .text = absl::StrCat("No rates of these devices were read from the fleet's metrics: ",
+                              fleet.missing, "; ",
+                              fleet.models.empty() ? "what is published" : "the fleet's median",
+                              " of ", selection.accelerator, " stands in."),
+         .fields = fields});
+  }
+  if (!fleet.models.empty() && assumptions) {
+    std::string text = absl::StrCat(
+        "Rates are ",
+        fleet.source == RateSource::kMeasuredModel ? "the median of " : "of the slowest of ",
+        fleet.device_count, " devices");
+    if (fleet.host_count > 0) absl::StrAppend(&text, " on ", fleet.host_count, " hosts");
+    absl::StrAppend(&text, ", by the fleet's metrics");
+    if (fleet.oldest_unix_seconds > 0) {
+      absl::StrAppend(&text, "; the oldest measured ", UtcText(fleet.oldest_unix_seconds));
+    }
+    out.push_back({.kind = NoteKind::kFleetRates,
+                   .text = absl::StrCat(text, "."),
+                   .values = {{"device_count", devices},
+                              {"host_count", static_cast<double>(fleet.host_count)}},
+                   .fields = fields});
+  }
+  if (fleet.unread_seconds.has_value()) {
+    out.push_back({.kind = NoteKind::kFleetStale,
+                   .text = absl::StrFormat("The fleet's rates are those of %.0f seconds ago%s%s.",
+                                           *fleet.unread_seconds, fleet.failure.empty() ? "" : ": ",
+                                           fleet.failure),
+                   .values = {{"age_seconds", *fleet.unread_seconds}}});
+  }
+  if (!fleet.unhealthy.empty()) {
+    out.push_back(
+        {.kind = NoteKind::kFleetDevicesUnhealthy,
+         .text = absl::StrCat("Devices had a wrong result in their last probe, and their rates are "
+                              "withdrawn: ",
+                              absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
+         .values = {{"device_count", static_cast<double>(fleet.unhealthy.size())}},
+         .fields = fields});
+  }
 }
 
 absl::Status CheckMeasured(const DeviceSelection& selection, absl::string_view instead) {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/note.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
@@ -36,12 +37,31 @@ struct NamedDevice {
   double age_seconds = 0;                              // of the measurements
 };
 
-// At most one of accelerator, devices and calibrations.
+// What a fleet's metrics say of the devices that a request names among its hosts, or of a product.
+struct FleetRates {
+  // The slowest devices of each kind of rate: no other is slower. Or one, what is usual of the
+  // product (RateSource::kMeasuredModel). Empty: nothing is known, and the accelerator stands in.
+  std::vector<std::shared_ptr<const DeviceModel>> models = {};
+  RateSource source = RateSource::kMeasuredDevice;
+  int64_t device_count = 0;                   // that have measurements
+  int64_t host_count = 0;                     // whose devices they are; 0: not told
+  int64_t oldest_unix_seconds = 0;            // of their measurements; 0: not told
+  double oldest_age_seconds = 0;              // at the call
+  std::vector<std::string> unhealthy = {};    // devices with a wrong result: they are not counted
+  std::vector<std::string> other_products = {};  // of the named ones, where none is of the product
+  std::string missing = {};  // why the named devices, or the product, have no rates; empty: they do
+  std::string failure = {};  // why nothing newer was read; empty: it has not been tried
+  absl::optional<double> unread_seconds = {};  // since what is used was read; absent: just now
+};
+
+// At most one of accelerator, devices and calibrations; with `fleet` its product is the
+// accelerator.
 struct DeviceSelection {
   absl::string_view accelerator = "";
   std::vector<NamedDevice> devices = {};  // host_devices.devices
   // The caller's calibrations, never null; an invalid one is empty.
   std::vector<std::shared_ptr<const DeviceModel>> calibrations = {};
+  absl::optional<FleetRates> fleet = {};
 
   // True where it names nothing.
   bool empty() const { return accelerator.empty() && named_count() == 0; }
@@ -49,12 +69,17 @@ struct DeviceSelection {
   // The number of devices named one by one, by themselves or by their calibrations.
   size_t named_count() const { return devices.size() + calibrations.size(); }
 
-  // The measurements of those devices, without devices that have none. Pointers live as long as the
-  // selection.
+  // The measurements of those devices, without devices that have none, and of the fleet's. Pointers
+  // live as long as the selection.
   std::vector<const DeviceModel*> models() const;
+
+  // The number of devices that those measurements are known to be of; all of a product's, of which
+  // the usual rates are known.
+  int64_t measured_count(int64_t device_count) const;
 
   // The source of those measurements.
   RateSource source() const {
+    if (fleet.has_value()) return fleet->source;
     return devices.empty() ? RateSource::kMeasuredSupplied : RateSource::kMeasuredDevice;
   }
 
@@ -91,6 +116,11 @@ absl::Status StatusOfAll(const std::vector<UnknownName>& unknown, FieldViolation
 // Says that `device` was never measured, or that its last probe had a wrong result. Absent where it
 // has measurements. `instead` is the alternative: "plan by cluster.device.accelerator".
 absl::optional<std::string> UnmeasuredText(const NamedDevice& device, absl::string_view instead);
+
+// Whose rates a fleet's are, and what is doubtful about them; nothing without a fleet. `field` is
+// the selector's; `assumptions`: also what is no warning.
+void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field, bool assumptions,
+                      Notes& out);
 
 // Returns OK, or kFailedPrecondition RATES_NOT_MEASURED with a PreconditionViolation for each
 // device of the host that has no measurements.

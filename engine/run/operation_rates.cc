@@ -230,7 +230,9 @@ Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates&
                    .text = absl::StrCat("Kernels launch in no time: ", field, " is 0."),
                    .fields = {field}});
   }
-  if (d.requirement.maximum_age_seconds.has_value() && d.device.devices.empty()) {
+  AppendFleetNotes(d.device, FieldPath(path, "device.fleet"), true, out);
+  if (d.requirement.maximum_age_seconds.has_value() && d.device.devices.empty() &&
+      !d.device.fleet.has_value()) {
     const std::string field = absl::StrCat(FieldPath(path, "rate_requirement"), ".maximum_age");
     out.push_back({.kind = NoteKind::kAgeLimitsNothing,
                    .text = absl::StrCat(

@@ -172,7 +172,9 @@ void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
   std::vector<std::string> reasons;
   if (!matmul.stable) {
     note.values.push_back({"sample_count", static_cast<double>(matmul.sample_count)});
-    if (matmul.sample_count == 1) {
+    if (matmul.sample_count == 0) {
+      reasons.push_back("its samples disagree");
+    } else if (matmul.sample_count == 1) {
       reasons.push_back("it is of a single sample");
     } else {
       reasons.push_back(
@@ -217,23 +219,29 @@ void AboutStability(const MeasuredGang& gang, Notes& out) {
 void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const MeasuredGang& gang = *resolved.measured;
   const MeasuredMatmul& matmul = *gang.matmul;
-  out.push_back({.kind = NoteKind::kMeasuredBound,
-                 .text = absl::StrCat(
-                     "The measured bound takes the whole run to be as fast as a matrix ",
-                     "multiplication of ", matmul.m, "x", matmul.n, "x", matmul.k,
-                     matmul.sustained ? ", kept up for a second or more."
-                                      : " in short bursts: a device that gets warm may be slower."),
-                 .values = {{"m", static_cast<double>(matmul.m)},
-                            {"n", static_cast<double>(matmul.n)},
-                            {"k", static_cast<double>(matmul.k)}}});
+  Note bound = {.kind = NoteKind::kMeasuredBound,
+                .text = "The measured bound takes the whole run to be as fast as a "};
+  if (matmul.m == 0) {
+    absl::StrAppend(&bound.text, "large matrix multiplication");
+  } else {
+    absl::StrAppend(&bound.text, "matrix multiplication of ", matmul.m, "x", matmul.n, "x",
+                    matmul.k);
+    bound.values = {{"m", static_cast<double>(matmul.m)},
+                    {"n", static_cast<double>(matmul.n)},
+                    {"k", static_cast<double>(matmul.k)}};
+  }
+  absl::StrAppend(&bound.text, matmul.sustained
+                                   ? ", kept up for a second or more."
+                                   : " in short bursts: a device that gets warm may be slower.");
+  out.push_back(std::move(bound));
   const int64_t devices = run.cluster.device_count;
-  if (devices > gang.named_count) {
+  if (devices > gang.measured_count) {
     out.push_back({.kind = NoteKind::kDevicesNotMeasured,
-                   .text = absl::StrCat("Of ", devices, " devices ", gang.named_count,
-                                        gang.named_count == 1 ? " was" : " were",
+                   .text = absl::StrCat("Of ", devices, " devices ", gang.measured_count,
+                                        gang.measured_count == 1 ? " was" : " were",
                                         " measured; the others are taken to be no slower."),
                    .values = {{"device_count", static_cast<double>(devices)},
-                              {"measured_device_count", static_cast<double>(gang.named_count)}}});
+                              {"measured_device_count", static_cast<double>(gang.measured_count)}}});
   }
   AboutStability(gang, out);
   if (gang.slowest->processor) {
@@ -310,8 +318,10 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   AboutPeak(run, resolved, out);
   if (run.options.assumptions) AboutAssumedMfu(run, resolved, out);
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  AppendFleetNotes(run.cluster.device, "cluster.device.fleet", run.options.assumptions, out);
   if (!run.options.assumptions) return;
-  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty()) {
+  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty() &&
+      !run.cluster.device.fleet.has_value()) {
     out.push_back({.kind = NoteKind::kAgeLimitsNothing,
                    .text = "rate_requirement.maximum_age limits nothing here: it is about "
                            "measurements of the server's own devices, and the run names none of "

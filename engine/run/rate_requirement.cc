@@ -51,6 +51,20 @@ absl::optional<std::string> NotRecentText(const NamedDevice& device,
       device.uuid, measured, device.age_seconds, path, *limit);
 }
 
+// The same of a fleet's devices, and of what was read too long ago.
+absl::optional<std::string> FleetNotRecentText(const FleetRates& fleet,
+                                               const RateRequirement& requirement,
+                                               absl::string_view path) {
+  const absl::optional<double> limit = requirement.maximum_age_seconds;
+  if (!limit.has_value() || fleet.models.empty() || fleet.oldest_age_seconds <= *limit) {
+    return absl::nullopt;
+  }
+  return absl::StrFormat(
+      "the oldest measurement of these devices is of %s, %.0f seconds ago, and %s.maximum_age is "
+      "%g seconds: have their hosts measure again",
+      UtcText(fleet.oldest_unix_seconds), fleet.oldest_age_seconds, path, *limit);
+}
+
 // Returns "rate_requirement.minimum_source is MEASURED_DEVICE" for the path "rate_requirement".
 std::string DemandText(RateSource minimum, absl::string_view path) {
   return absl::StrCat(path, ".minimum_source is ", absl::AsciiStrToUpper(RateSourceName(minimum)));
@@ -72,6 +86,7 @@ class Missing {
   void Collect() {
     for (const NamedDevice& device : run_.cluster.device.devices) OfDevice(device);
     for (const auto& model : run_.cluster.device.calibrations) OfCalibration(model->calibration());
+    if (run_.cluster.device.fleet.has_value()) OfFleet(*run_.cluster.device.fleet);
     OfSource();
   }
 
@@ -82,6 +97,7 @@ class Missing {
 
   void OfDevice(const NamedDevice& device);
   void OfCalibration(const DeviceCalibration& calibration);
+  void OfFleet(const FleetRates& fleet);
   void OfSource();
 
   const RunSpec& run_;
@@ -98,6 +114,12 @@ void Missing::OfDevice(const NamedDevice& device) {
   } else {
     OfCalibration(device.model->calibration());
   }
+}
+
+void Missing::OfFleet(const FleetRates& fleet) {
+  for (const auto& model : fleet.models) OfCalibration(model->calibration());
+  auto text = FleetNotRecentText(fleet, run_.rate_requirement, kRequirementPath);
+  if (text.has_value()) Add(resolved_.device_name, *std::move(text));
 }
 
 void Missing::OfCalibration(const DeviceCalibration& calibration) {
@@ -170,6 +192,9 @@ void MissingRates::OfAge() {
     auto text = NotRecentText(device, device_.requirement, requirement_path_);
     if (text.has_value()) Add(device.uuid, *std::move(text));
   }
+  if (!device_.device.fleet.has_value()) return;
+  auto text = FleetNotRecentText(*device_.device.fleet, device_.requirement, requirement_path_);
+  if (text.has_value()) Add(device_.device.accelerator, *std::move(text));
 }
 
 // Says how to name a device whose rates are good enough.

@@ -49,8 +49,8 @@ void ResolveMatmul(ResolvedRun& out) {
   if (!out.measured.has_value() || out.measured->matmul == nullptr) return;
   const MeasuredGang& gang = *out.measured;
   std::string citation = CitationOf(*gang.slowest, *gang.matmul);
-  if (gang.named_count > 1) {
-    absl::StrAppend(&citation, "; the slowest of ", gang.named_count, " devices");
+  if (gang.measured_count > 1 && gang.source != RateSource::kMeasuredModel) {
+    absl::StrAppend(&citation, "; the slowest of ", gang.measured_count, " devices");
   }
   Measurement measured = {.stable = gang.matmul->stable};
   if (gang.matmul->sample_count > 1) measured.relative_spread = gang.matmul->relative_spread;
@@ -259,15 +259,17 @@ void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
   ResolvePower(run, out);
 }
 
-// The gang of the devices that `selection` names, computing in `type`. Devices without a
+// The gang of the devices that `cluster` names, computing in `type`. Devices without a
 // measurement are skipped (CheckRates() reports them). Absent where an accelerator's name is given
 // instead.
-absl::optional<MeasuredGang> MeasuredGangOf(const DeviceSelection& selection, DataType type) {
-  if (selection.named_count() == 0) return absl::nullopt;
+absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType type) {
+  const DeviceSelection& selection = cluster.device;
+  const std::vector<const DeviceModel*> models = selection.models();
+  if (selection.named_count() == 0 && models.empty()) return absl::nullopt;
   MeasuredGang out;
   out.source = selection.source();
-  out.named_count = static_cast<int64_t>(selection.named_count());
-  for (const DeviceModel* const model : selection.models()) out.Join(*model, type);
+  out.measured_count = selection.measured_count(cluster.device_count);
+  for (const DeviceModel* const model : models) out.Join(*model, type);
   return out;
 }
 
@@ -277,7 +279,7 @@ void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, Resolved
                     FieldViolations& violations) {
   if (violations.Mentions("cluster.device.calibrations")) return;
   out.accelerator = accelerator;
-  out.measured = MeasuredGangOf(run.cluster.device, out.precision.compute_data_type);
+  out.measured = MeasuredGangOf(run.cluster, out.precision.compute_data_type);
   if (out.measured.has_value()) {
     if (out.measured->smallest == nullptr) return;
     out.accelerator = out.measured->smallest->accelerator;

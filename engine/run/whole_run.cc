@@ -265,6 +265,10 @@ void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   if (const absl::optional<SlowestDevice> slowest = SlowestOf(run, resolved, plan)) {
     SlowestCost& cost = whole.slowest.emplace();
     cost.device = *slowest;
+    for (const DeviceModel* const model : run.cluster.device.models()) {
+      const DeviceCalibration& calibration = model->calibration();
+      if (calibration.uuid == slowest->uuid) cost.hostname = calibration.hostname;
+    }
     cost.saved = basis->elapsed * slowest->saved_share;
     if (basis->cost.has_value()) cost.saved_cost = *basis->cost * slowest->saved_share;
   }

@@ -60,6 +60,7 @@ struct LimitCheck {
 // What one device costs by being the slowest.
 struct SlowestCost {
   SlowestDevice device;
+  std::string hostname = {};  // of its host; empty: not told
   Seconds saved;
   absl::optional<Dollars> saved_cost = {};  // absent: no price
 };

@@ -106,6 +106,7 @@ DeviceCalibration BestOf(const v1::Calibration& calibration, std::string fingerp
   const v1::Device& device = calibration.device();
   DeviceCalibration out;
   out.uuid = device.uuid();
+  out.hostname = device.hostname();
   out.product_name = device.product_name();
   out.processor = device.kind() == v1::DEVICE_KIND_CPU;
   out.accelerator = AcceleratorReportedAs(device.product_name());

@@ -1,13 +1,22 @@
 #include "server/convert/device_selector.h"
 
+#include <atomic>
+#include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/convert/calibration.h"
+#include "server/fleet/fleet_reader.h"
 #include "server/probe/device_list.h"
 
 namespace sextant::server {
 namespace {
+
+constexpr int kMaxFleetHosts = 4096;
+constexpr int kMaxFleetDevices = 8192;
+constexpr size_t kMaxFleetName = 253;  // the longest name of a host
 
 NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& host,
                             const CalibrationQuery& query) {
@@ -73,7 +82,80 @@ void CalibrationsFrom(const v1::SuppliedCalibrations& wire, absl::string_view pa
   }
 }
 
+void CheckNames(const google::protobuf::RepeatedPtrField<std::string>& names, int most,
+                absl::string_view list, absl::string_view what, FieldViolations& violations) {
+  if (names.size() > most) {
+    violations.Add(list, absl::StrCat("are ", names.size(), ": give at most ", most, " ", what));
+    return;
+  }
+  absl::flat_hash_set<absl::string_view> seen;
+  for (int i = 0; i < names.size(); ++i) {
+    const std::string field = absl::StrCat(list, "[", i, "]");
+    if (names[i].empty() || names[i].size() > kMaxFleetName) {
+      violations.Add(field, absl::StrCat("must have 1 to ", kMaxFleetName, " bytes: write ", what,
+                                         " as their series have them"));
+    } else if (!seen.insert(names[i]).second) {
+      violations.Add(field, absl::StrCat("is ", names[i], " again: name it once"));
+    }
+  }
+}
+
+void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const DeviceSources& sources,
+               FieldViolations& violations, DeviceSelection& out) {
+  const std::string field = FieldPath(path, "fleet");
+  out.accelerator = wire.accelerator();
+  if (sources.fleet == nullptr) {
+    violations.Add(field,
+                   absl::StrCat("can't be answered, since this server reads no fleet's metrics: "
+                                "start it with --fleet_prometheus_url, or name ",
+                                FieldPath(path, "accelerator"), " or calibrations"));
+    return;
+  }
+  FieldViolations found;
+  CheckFleet(wire, field, found);
+  violations.AddAll(found.ToStatus());
+  if (!found.empty()) return;
+  out.fleet = sources.fleet->Latest(wire);
+  if (out.fleet->models.empty() && !out.fleet->other_products.empty()) {
+    violations.Add(FieldPath(field, "accelerator"),
+                   absl::StrCat("is ", wire.accelerator(), ", but by the fleet's metrics these are ",
+                                absl::StrJoin(out.fleet->other_products, ", "),
+                                ": name the product that they are"));
+  }
+}
+
 }  // namespace
+
+void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViolations& violations) {
+  if (wire.accelerator().empty()) {
+    violations.Add(FieldPath(path, "accelerator"),
+                   "is required: write the product, e.g. h100-sxm (docs/accelerators.md lists "
+                   "them)");
+  }
+  if (!wire.hostnames().empty() && !wire.gpu_uuids().empty()) {
+    violations.Add(FieldPath(path, "gpu_uuids"),
+                   "can't be given with hostnames: name hosts or devices");
+  }
+  CheckNames(wire.hostnames(), kMaxFleetHosts, FieldPath(path, "hostnames"), "hosts", violations);
+  CheckNames(wire.gpu_uuids(), kMaxFleetDevices, FieldPath(path, "gpu_uuids"), "UUIDs", violations);
+}
+
+void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*>& devices,
+                std::function<void()> then) {
+  std::vector<const v1::FleetDevices*> targets;
+  for (const v1::DeviceSelector* const device : devices) {
+    FieldViolations found;
+    if (device->has_fleet()) CheckFleet(device->fleet(), "", found);
+    if (device->has_fleet() && found.empty()) targets.push_back(&device->fleet());
+  }
+  if (reader == nullptr || targets.empty()) return then();
+  const auto left = std::make_shared<std::atomic<size_t>>(targets.size());
+  for (const v1::FleetDevices* const target : targets) {
+    reader->WhenRead(*target, [left, then] {
+      if (left->fetch_sub(1) == 1) then();
+    });
+  }
+}
 
 bool RequireDeviceName(absl::string_view name, absl::string_view field,
                        FieldViolations& violations) {
@@ -102,6 +184,9 @@ DeviceSelection DeviceSelectionFrom(const v1::DeviceSelector& wire, absl::string
       break;
     case v1::DeviceSelector::kCalibrations:
       CalibrationsFrom(wire.calibrations(), path, sources, violations, out);
+      break;
+    case v1::DeviceSelector::kFleet:
+      FleetFrom(wire.fleet(), path, sources, violations, out);
       break;
     case v1::DeviceSelector::SELECTOR_NOT_SET:
       RequireSelection(out, path, violations);

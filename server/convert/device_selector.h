@@ -2,6 +2,9 @@
 #ifndef SEXTANT_SERVER_CONVERT_DEVICE_SELECTOR_H_
 #define SEXTANT_SERVER_CONVERT_DEVICE_SELECTOR_H_
 
+#include <functional>
+#include <vector>
+
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -13,11 +16,14 @@
 
 namespace sextant::server {
 
+class FleetReader;
+
 // The sources in which a server finds the devices that requests name.
 struct DeviceSources {
   SuppliedCalibrations& supplied;   // reads calibrations of requests
   const CalibrationSnapshot& host;  // outlives the translated selections: their texts point into it
   absl::Time now = {};
+  FleetReader* fleet = nullptr;  // null: this server reads no fleet's metrics
 };
 
 // Translates `wire`, the field `path`; texts point into it. Appends to `violations` what only the
@@ -29,6 +35,15 @@ DeviceSelection DeviceSelectionFrom(const v1::DeviceSelector& wire, absl::string
                                     const DeviceSources& sources,
                                     absl::optional<double> maximum_age_seconds,
                                     FieldViolations& violations);
+
+// Appends violations of `wire`, the field `path`, that a read of the fleet's metrics can't mend.
+void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViolations& violations);
+
+// Calls `then` once, after the fleet's rates that `devices` name were read (FleetReader::
+// WhenRead()): at once, here, where there is nothing to read. Selectors that are wrong, or of a
+// server without `reader`, are left to DeviceSelectionFrom(). `devices` live until then.
+void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*>& devices,
+                std::function<void()> then);
 
 // The same rule for a field `field` that holds one device of the host. Returns true where `name` is
 // not empty, else adds a violation.

@@ -24,6 +24,13 @@ absl::optional<double> SecondsFrom(const google::protobuf::Duration& duration,
   return static_cast<double>(duration.seconds()) + 1e-9 * duration.nanos();
 }
 
+bool IsSound(const google::protobuf::Timestamp& time) {
+  constexpr int64_t kFirstUnixSecond = -62'135'596'800;  // 0001-01-01
+  constexpr int64_t kLastUnixSecond = 253'402'300'799;   // 9999-12-31
+  return time.seconds() >= kFirstUnixSecond && time.seconds() <= kLastUnixSecond &&
+         time.nanos() >= 0 && time.nanos() <= 999'999'999;
+}
+
 absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
                                         absl::string_view path, FieldViolations& violations) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;

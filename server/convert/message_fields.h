@@ -5,6 +5,7 @@
 
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/timestamp.pb.h>
 
 #include <cstdint>
 #include <string>
@@ -35,6 +36,13 @@ int64_t SizeOrDefault(bool present, int64_t value, const Field& field,
 // The seconds of a duration that is not negative; one out of shape is a violation of `field`.
 absl::optional<double> SecondsFrom(const google::protobuf::Duration& duration,
                                    absl::string_view field, FieldViolations& violations);
+
+// True for an instant that google.protobuf.Timestamp's own rules allow.
+bool IsSound(const google::protobuf::Timestamp& time);
+
+// The text of a violation by one that is not.
+inline constexpr char kUnsoundTimestamp[] =
+    "must be from 0001-01-01 to 9999-12-31, with nanos from 0 to 999999999";
 
 // Returns the name of the only field of `message`, which stands at `path`. Where it has none or
 // several, adds a violation that lists the choices or the given ones. A oneof would silently keep

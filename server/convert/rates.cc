@@ -30,6 +30,19 @@ void RateTo(const Rate& rate, SourceNumbers& sources, v1::RateUsed* out) {
   if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
 }
 
+void FleetTo(const FleetRates& fleet, v1::FleetCoverage* out) {
+  out->set_device_count(fleet.models.empty() ? 0 : fleet.device_count);
+  out->set_host_count(fleet.models.empty() ? 0 : fleet.host_count);
+  if (fleet.oldest_unix_seconds > 0) {
+    out->mutable_oldest_measured_time()->set_seconds(fleet.oldest_unix_seconds);
+  }
+  if (!fleet.models.empty()) out->set_source(RateSourceTo(fleet.source));
+  for (const std::string& uuid : fleet.unhealthy) out->add_unhealthy_devices(uuid);
+  out->set_missing(fleet.missing);
+  if (fleet.unread_seconds.has_value()) out->set_unread_seconds(*fleet.unread_seconds);
+  out->set_failure(fleet.failure);
+}
+
 RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,
                                     FieldViolations& violations) {
   RateRequirement out;

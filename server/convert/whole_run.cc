@@ -9,14 +9,6 @@ namespace sextant::server {
 namespace {
 
 constexpr char kPath[] = "interruptions";
-// google.protobuf.Timestamp's: 0001-01-01 to the end of 9999-12-31.
-constexpr int64_t kFirstUnixSecond = -62'135'596'800;
-constexpr int64_t kLastUnixSecond = 253'402'300'799;
-
-bool IsSound(const google::protobuf::Timestamp& time) {
-  return time.seconds() >= kFirstUnixSecond && time.seconds() <= kLastUnixSecond &&
-         time.nanos() >= 0 && time.nanos() <= 999'999'999;
-}
 
 void CheckpointTo(const CheckpointPlan& checkpoint, const Interruptions& interruptions,
                   v1::CheckpointPlan* out) {
@@ -52,6 +44,7 @@ void DataTo(const DataLoading& data, v1::DataLoading* out) {
 
 void SlowestTo(const SlowestCost& slowest, v1::SlowestDevice* out) {
   out->set_uuid(slowest.device.uuid);
+  out->set_hostname(slowest.hostname);
   out->set_saved_share(slowest.device.saved_share);
   out->set_saved_seconds(slowest.saved.value());
   if (slowest.saved_cost.has_value()) out->set_saved_cost_usd(slowest.saved_cost->value());
@@ -97,15 +90,13 @@ InterruptionSpec InterruptionsFrom(const v1::InterruptionSpec& m, FieldViolation
 }
 
 absl::optional<double> SecondsToDeadline(const v1::EconomicsSpec& m, FieldViolations& violations) {
-  constexpr char kUnsound[] =
-      "must be from 0001-01-01 to 9999-12-31, with nanos from 0 to 999999999";
   if (m.has_start_time() && !IsSound(m.start_time())) {
-    violations.Add("economics.start_time", kUnsound);
+    violations.Add("economics.start_time", kUnsoundTimestamp);
     return absl::nullopt;
   }
   if (!m.has_deadline()) return absl::nullopt;
   if (!IsSound(m.deadline())) {
-    violations.Add("economics.deadline", kUnsound);
+    violations.Add("economics.deadline", kUnsoundTimestamp);
     return absl::nullopt;
   }
   if (!m.has_start_time()) {

@@ -19,6 +19,7 @@
 #include "server/call/worker_pool.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/counted_model.h"
+#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/graph.h"
 #include "server/convert/number_format.h"
@@ -252,7 +253,9 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
         if (quick) {
           then(absl::OkStatus());
         } else {
-          PostCall(context, *options_.workers, std::move(then));
+          AfterFleet(options_.fleet, {&in.device().device()}, [this, context, then] {
+            PostCall(context, *options_.workers, std::move(then));
+          });
         }
       },
       [this](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {

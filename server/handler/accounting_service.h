@@ -15,6 +15,8 @@
 
 namespace sextant::server {
 
+class FleetReader;
+
 struct AccountingOptions {
   CallRules calls = {};
   // Returns the state of this host's devices; never null. This and `now` are called on many
@@ -25,6 +27,7 @@ struct AccountingOptions {
   SuppliedCalibrations* supplied = nullptr;
   // Answers requests that take long; outlives the service's calls.
   WorkerPool* workers = nullptr;
+  FleetReader* fleet = nullptr;  // likewise; null: no fleet's metrics are read
 };
 
 // Every method on bytes; see AnswerAfter().

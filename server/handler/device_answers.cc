@@ -69,7 +69,7 @@ absl::StatusOr<Placement> PlacementFor(const DeviceSelection& selection,
   std::vector<UnknownName> unknown;
   const Accelerator* const accelerator = FindSelected(selection, kDevicePath, unknown);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
-  if (accelerator != nullptr) {
+  if (accelerator != nullptr && selection.models().empty()) {
     return PlacementOfProduct(*accelerator, sources.host.TrustedModels({.now = sources.now}),
                               absl::nullopt);
   }

@@ -12,6 +12,7 @@
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
+#include "server/convert/device_selector.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/link_times_answer.h"
 
@@ -36,6 +37,7 @@ HardwareService::HardwareService(const Dependencies& d)
       supplied_(d.supplied),
       probe_(d.probe),
       workers_(d.workers),
+      fleet_(d.fleet),
       list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.calls),
       list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.calls),
       get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.calls),
@@ -88,13 +90,17 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
       get_kernel_rates_, context, request, response,
-      [this, context](const auto&, auto then) { PostOnceListed(context, std::move(then)); },
+      [this, context](const v1::GetKernelRatesRequest& in, auto then) {
+        AfterFleet(fleet_, {&in.device()},
+                   [this, context, then] { PostOnceListed(context, std::move(then)); });
+      },
       [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
         const auto end = [context] { return EndOf(*context); };
         CallWork work(end);
-        return AnswerKernelRates(in, {.supplied = supplied_, .host = *host, .now = absl::Now()},
-                                 work, out);
+        return AnswerKernelRates(
+            in, {.supplied = supplied_, .host = *host, .now = absl::Now(), .fleet = fleet_}, work,
+            out);
       });
 }
 
@@ -117,12 +123,13 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
         } else if (in.nodes().device().has_calibrations()) {
           PostCall(context, workers_, std::move(then));
         } else {
-          then(absl::OkStatus());
+          AfterFleet(fleet_, {&in.nodes().device()}, [then] { then(absl::OkStatus()); });
         }
       },
       [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
         const auto host = store_.snapshot();
-        return AnswerLinkTimes(in, {.supplied = supplied_, .host = *host, .now = absl::Now()}, out);
+        return AnswerLinkTimes(
+            in, {.supplied = supplied_, .host = *host, .now = absl::Now(), .fleet = fleet_}, out);
       });
 }
 

@@ -22,6 +22,8 @@ using RawHardwareService = v1::HardwareService::WithRawCallbackMethod_ListAccele
                         v1::HardwareService::WithRawCallbackMethod_RunProbe<
                             v1::HardwareService::Service>>>>>>>;
 
+class FleetReader;
+
 class HardwareService final : public RawHardwareService {
  public:
   struct Dependencies {
@@ -30,7 +32,8 @@ class HardwareService final : public RawHardwareService {
     const CalibrationStore& store;
     SuppliedCalibrations& supplied;
     HostProbe& probe;
-    WorkerPool& workers;  // answers requests that take milliseconds
+    WorkerPool& workers;          // answers requests that take milliseconds
+    FleetReader* fleet = nullptr;  // null: no fleet's metrics are read
   };
   // All of `dependencies` outlive the service.
   explicit HardwareService(const Dependencies& dependencies);
@@ -66,6 +69,7 @@ class HardwareService final : public RawHardwareService {
   SuppliedCalibrations& supplied_;
   HostProbe& probe_;
   WorkerPool& workers_;
+  FleetReader* const fleet_;
   Method list_accelerators_;
   Method list_devices_;
   Method get_calibration_;

@@ -53,7 +53,11 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   const v1::OperationDevice& wire = request.device();
   Device out = {.host = options.calibrations(), .query = {.now = options.now()}};
   out.named = OperationDeviceFrom(
-      wire, "device", {.supplied = *options.supplied, .host = *out.host, .now = out.query.now},
+      wire, "device",
+      {.supplied = *options.supplied,
+       .host = *out.host,
+       .now = out.query.now,
+       .fleet = options.fleet},
       violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
@@ -76,9 +80,8 @@ absl::optional<Placement> KernelsOf(const Device& device) {
   if (named.matrix_flops_per_second.has_value() || named.memory_bytes_per_second.has_value()) {
     return absl::nullopt;
   }
-  if (named.device.named_count() > 0) {
-    return PlacementOf(named.device.models(), named.device.source());
-  }
+  const std::vector<const DeviceModel*> measured = named.device.models();
+  if (!measured.empty()) return PlacementOf(measured, named.device.source());
   const Accelerator* accelerator = AcceleratorNamed(named.device.accelerator);
   if (accelerator == nullptr) return absl::nullopt;
   return PlacementOfProduct(*accelerator, device.host->TrustedModels(device.query),

@@ -8,6 +8,7 @@
 #include "engine/hardware/rates.h"
 #include "server/convert/layout_search.h"
 #include "server/convert/plan.h"
+#include "server/convert/rates.h"
 #include "server/convert/run_spec.h"
 #include "server/handler/search_answer.h"
 
@@ -25,6 +26,9 @@ std::string Fill(const RunSpec& run, Plan plan, Metrics& metrics, v1::Plan* out)
   std::string fingerprint = RatesFingerprint(plan.rates);
   metrics.verdict(plan.verdict()).Increment();
   PlanTo(std::move(plan), run.options.full, out);
+  if (run.cluster.device.fleet.has_value()) {
+    FleetTo(*run.cluster.device.fleet, out->mutable_fleet());
+  }
   if (run.options.full) IgnoredFieldsTo(run.model, out);
   return fingerprint;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
@@ -35,6 +36,22 @@ constexpr size_t kMaxBytesInline = 16'384;
 
 bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
 
+// The selectors of the devices that a request is about.
+std::vector<const v1::DeviceSelector*> DevicesOf(const v1::PlanRunRequest& run) {
+  return {&run.cluster().device()};
+}
+
+std::vector<const v1::DeviceSelector*> DevicesOf(const v1::BatchPlanRunsRequest& request) {
+  std::vector<const v1::DeviceSelector*> out;
+  for (const v1::PlanRunRequest& run : request.runs()) out.push_back(&run.cluster().device());
+  return out;
+}
+
+template <typename Sizing>
+std::vector<const v1::DeviceSelector*> DevicesOf(const Sizing& request) {
+  return DevicesOf(request.run());
+}
+
 // True where a plan takes a millisecond at most, whether or not it fits: of state alone, or of
 // one layout of few stages and of a model with few kinds of layers, at a product's published rates
 // (which are fitted in tens of milliseconds, but once). Others evaluate every stage and, where none
@@ -42,6 +59,7 @@ bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().h
 bool IsShort(const v1::PlanRunRequest& request) {
   constexpr double kMaxChunks = 16;
   if (Searches(request) || HasMeasurements(request.cluster()) ||
+      request.cluster().device().has_fleet() ||
       request.ByteSizeLong() > kMaxBytesInline) {
     return false;
   }
@@ -87,7 +105,10 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
 }
 
 DeviceSources PlanningService::SourcesOf(const CalibrationSnapshot& host) const {
-  return {.supplied = *options_.supplied, .host = host, .now = options_.now()};
+  return {.supplied = *options_.supplied,
+          .host = host,
+          .now = options_.now(),
+          .fleet = options_.fleet};
 }
 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
@@ -97,7 +118,9 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
       plan_run_, context, request, response,
       [this, context](const v1::PlanRunRequest& in, auto then) {
         if (IsShort(in)) return then(absl::OkStatus());
-        PostCall(context, Searches(in) ? *options_.searches : *options_.workers, std::move(then));
+        WorkerPool& workers = Searches(in) ? *options_.searches : *options_.workers;
+        AfterFleet(options_.fleet, DevicesOf(in),
+                   [context, &workers, then] { PostCall(context, workers, std::move(then)); });
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
         return Answer(in, *context, nullptr, out);
@@ -130,14 +153,16 @@ void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* ca
   if (readable.ok()) readable = Decode(bytes, request.get());
   if (!readable.ok()) return call->End(readable);
   WorkerPool& workers = Searches(*request) ? *options_.searches : *options_.workers;
-  PostCall(context, workers, [this, context, call, request](absl::Status status) {
+  const auto finish = [this, context, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;
     v1::PlanRunResponse& answer = *event.mutable_answer();
     if (status.ok()) status = Answer(*request, *context, SendingTo(call, *request), &answer);
     answer.set_engine_version(std::string(EngineVersion()));
     if (status.ok()) status = call->Send(event, false);
     call->End(status);
-  });
+  };
+  AfterFleet(options_.fleet, DevicesOf(*request),
+             [context, &workers, finish] { PostCall(context, workers, finish); });
 }
 
 template <typename Request, typename Response>
@@ -148,8 +173,10 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
                                                           LongAnswer<Request, Response>* answer) {
   return AnswerAfter<Request, Response>(
       method, context, request, response,
-      [this, context](const Request&, auto then) {
-        PostCall(context, *options_.searches, std::move(then));
+      [this, context](const Request& in, auto then) {
+        AfterFleet(options_.fleet, DevicesOf(in), [this, context, then] {
+          PostCall(context, *options_.searches, std::move(then));
+        });
       },
       [this, context, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
@@ -195,8 +222,11 @@ grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerC
   return AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
       allocate_compute_, context, request, response,
       [this, context](const v1::AllocateComputeRequest& in, auto then) {
-        if (!HasMeasurements(in.cluster())) return then(absl::OkStatus());
-        PostCall(context, *options_.workers, std::move(then));
+        const v1::DeviceSelector& device = in.cluster().device();
+        if (!device.has_calibrations() && !device.has_fleet()) return then(absl::OkStatus());
+        AfterFleet(options_.fleet, {&device}, [this, context, then] {
+          PostCall(context, *options_.workers, std::move(then));
+        });
       },
       [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
         return Allocate(in, out);

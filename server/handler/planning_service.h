@@ -31,6 +31,7 @@ struct PlanningOptions {
   // Answer single plans, and questions of many layouts or runs; outlive the service's calls.
   WorkerPool* workers = nullptr;
   WorkerPool* searches = nullptr;
+  FleetReader* fleet = nullptr;  // likewise; null: no fleet's metrics are read
 };
 
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<

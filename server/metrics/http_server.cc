@@ -3,6 +3,8 @@
 #include <httplib.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -113,10 +115,20 @@ class HttplibServer final : public HttpServer, private httplib::Server {
     });
   }
 
+  // A family may come from several: the format has each name once.
+  static void Add(prometheus::MetricFamily family, std::vector<prometheus::MetricFamily>& all) {
+    for (prometheus::MetricFamily& known : all) {
+      if (known.name != family.name) continue;
+      std::move(family.metric.begin(), family.metric.end(), std::back_inserter(known.metric));
+      return;
+    }
+    all.push_back(std::move(family));
+  }
+
   std::vector<prometheus::MetricFamily> Collect() const {
     auto all = options_.registry->Collect();
     for (const prometheus::Collectable* collectable : options_.collectables) {
-      for (auto& family : collectable->Collect()) all.push_back(std::move(family));
+      for (auto& family : collectable->Collect()) Add(std::move(family), all);
     }
     return all;
   }

@@ -25,7 +25,7 @@ struct HttpOptions {
   // Returns true while the server takes calls; called on HTTP threads.
   std::function<bool()> ready;
   // /metrics shows the registry's metrics, then those of `collectables`, which outlive the HTTP
-  // server and have other names.
+  // server. Metrics of one name have other labels.
   std::shared_ptr<prometheus::Registry> registry;
   std::vector<const prometheus::Collectable*> collectables = {};
   TlsContext* tls = nullptr;       // null: plain text

@@ -1,5 +1,7 @@
 #include "server/metrics/metrics.h"
 
+#include <utility>
+
 #include "engine/base/version.h"
 #include "engine/run/memory_estimate.h"
 #include "server/call/log.h"
@@ -14,36 +16,31 @@ constexpr std::array<const char*, 17> kCodeNames = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-// 0.25 ms to 16 s by factors of 4: single plans fall into the first two buckets.
-const prometheus::Histogram::BucketBoundaries kLatencySeconds = {
-    0.00025, 0.001, 0.004, 0.016, 0.064, 0.25, 1, 4, 16};
+// Each is a series of every method. Single plans fall into the first two, searches into the rest.
+const prometheus::Histogram::BucketBoundaries kLatencySeconds = {0.001, 0.005, 0.025, 0.1, 1, 10};
 
 size_t CodeIndex(grpc::StatusCode code) {
   const auto index = static_cast<size_t>(code);
   return index < kCodeNames.size() ? index : size_t{grpc::StatusCode::UNKNOWN};
 }
 
-CounterFamily& VerdictFamily(prometheus::Registry& registry) {
-  return prometheus::BuildCounter()
-      .Name("sextant_plan_verdicts_total")
-      .Help("Plans answered, by verdict.")
-      .Register(registry);
-}
-
 }  // namespace
 
 const char* CodeName(grpc::StatusCode code) { return kCodeNames[CodeIndex(code)]; }
 
-CallMetrics::CallMetrics(const std::string& method, CounterFamily& calls, HistogramFamily& duration)
-    : duration_(duration.Add({{"method", method}}, kLatencySeconds)) {
-  for (size_t i = 0; i < kCodeNames.size(); ++i) {
-    calls_[i] = &calls.Add({{"method", method}, {"code", kCodeNames[i]}});
-  }
-}
+CallMetrics::CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration)
+    : method_(std::move(method)), call_family_(calls), duration_family_(duration) {}
 
 void CallMetrics::Record(grpc::StatusCode code, double seconds) {
-  calls_[CodeIndex(code)]->Increment();
-  duration_.Observe(seconds);
+  const size_t index = CodeIndex(code);
+  const auto add_counter = [&]() -> prometheus::Counter& {
+    return call_family_.Add({{"method", method_}, {"code", kCodeNames[index]}});
+  };
+  const auto add_histogram = [&]() -> prometheus::Histogram& {
+    return duration_family_.Add({{"method", method_}}, kLatencySeconds);
+  };
+  calls_[index].GetOrAdd(add_counter).Increment();
+  duration_.GetOrAdd(add_histogram).Observe(seconds);
 }
 
 Metrics::Metrics(prometheus::Registry& registry)
@@ -65,10 +62,10 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Help("Parallel layouts evaluated by plans.")
                               .Register(registry)
                               .Add({})),
-      fits_(VerdictFamily(registry).Add({{"verdict", "fits"}})),
-      tight_(VerdictFamily(registry).Add({{"verdict", "tight"}})),
-      does_not_fit_(VerdictFamily(registry).Add({{"verdict", "does_not_fit"}})),
-      state_fits_(VerdictFamily(registry).Add({{"verdict", "state_fits"}})) {
+      verdicts_(prometheus::BuildCounter()
+                    .Name("sextant_plan_verdicts_total")
+                    .Help("Plans answered, by verdict.")
+                    .Register(registry)) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")
@@ -78,17 +75,20 @@ Metrics::Metrics(prometheus::Registry& registry)
 }
 
 prometheus::Counter& Metrics::verdict(Verdict of) {
+  const auto named = [this](const char* name) {
+    return [this, name]() -> prometheus::Counter& { return verdicts_.Add({{"verdict", name}}); };
+  };
   switch (of) {
     case Verdict::kFits:
-      return fits_;
+      return fits_.GetOrAdd(named("fits"));
     case Verdict::kTight:
-      return tight_;
+      return tight_.GetOrAdd(named("tight"));
     case Verdict::kDoesNotFit:
-      return does_not_fit_;
+      return does_not_fit_.GetOrAdd(named("does_not_fit"));
     case Verdict::kStateFits:
       break;
   }
-  return state_fits_;
+  return state_fits_.GetOrAdd(named("state_fits"));
 }
 
 std::vector<prometheus::MetricFamily> LogMetrics::Collect() const {

@@ -1,6 +1,7 @@
 // The metrics of calls, plans and the log. Rules for all that the server exports: base units
 // (seconds, bytes) in the name; counters end in _total; a label's values form a closed set known at
-// build time, never a value taken from a request.
+// build time, never a value taken from a request. Series of calls, plans and probes appear when
+// they are first counted: those of an idle server would be hundreds, at zero.
 #ifndef SEXTANT_SERVER_METRICS_METRICS_H_
 #define SEXTANT_SERVER_METRICS_METRICS_H_
 
@@ -14,6 +15,7 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -29,10 +31,30 @@ const char* CodeName(grpc::StatusCode code);
 using CounterFamily = prometheus::Family<prometheus::Counter>;
 using HistogramFamily = prometheus::Family<prometheus::Histogram>;
 
-// The series of one RPC. Looked up once at start: a family's lookup takes a mutex.
+// A series that its family gets at its first use. A family's lookup takes a mutex: later uses take
+// none. Thread-safe.
+template <typename Metric>
+class LazySeries {
+ public:
+  // `add()` returns the family's series of the same labels at every call, as Family::Add() does.
+  template <typename Add>
+  Metric& GetOrAdd(Add add) {
+    Metric* metric = metric_.load(std::memory_order_acquire);
+    if (metric == nullptr) {
+      metric = &add();
+      metric_.store(metric, std::memory_order_release);
+    }
+    return *metric;
+  }
+
+ private:
+  std::atomic<Metric*> metric_{nullptr};
+};
+
+// The series of one RPC.
 class CallMetrics {
  public:
-  CallMetrics(const std::string& method, CounterFamily& calls, HistogramFamily& duration);
+  CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration);
 
   // Thread-safe.
   void Record(grpc::StatusCode code, double seconds);
@@ -40,8 +62,11 @@ class CallMetrics {
  private:
   static constexpr size_t kCodeCount = 17;
 
-  std::array<prometheus::Counter*, kCodeCount> calls_{};
-  prometheus::Histogram& duration_;
+  const std::string method_;
+  CounterFamily& call_family_;
+  HistogramFamily& duration_family_;
+  std::array<LazySeries<prometheus::Counter>, kCodeCount> calls_;
+  LazySeries<prometheus::Histogram> duration_;
 };
 
 class Metrics {
@@ -53,7 +78,7 @@ class Metrics {
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
-  // Counts plans answered with that verdict.
+  // Counts plans answered with that verdict; its series exists from this call on.
   prometheus::Counter& verdict(Verdict of);
 
  private:
@@ -61,10 +86,11 @@ class Metrics {
   HistogramFamily& duration_;
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
-  prometheus::Counter& fits_;
-  prometheus::Counter& tight_;
-  prometheus::Counter& does_not_fit_;
-  prometheus::Counter& state_fits_;
+  CounterFamily& verdicts_;
+  LazySeries<prometheus::Counter> fits_;
+  LazySeries<prometheus::Counter> tight_;
+  LazySeries<prometheus::Counter> does_not_fit_;
+  LazySeries<prometheus::Counter> state_fits_;
 };
 
 // sextant_log_lines_dropped_total: dropped lines of calls and events, DroppedLogLineCount().

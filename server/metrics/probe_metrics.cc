@@ -1,29 +1,27 @@
 #include "server/metrics/probe_metrics.h"
 
-#include <vector>
+#include <algorithm>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/base/reason.h"
 
 namespace sextant::server {
 namespace {
 
-constexpr char kOther[] = "other";
-
 constexpr const char* kGpuStates[] = {"ok",   "no_driver", "driver_too_old", "no_device",
                                       "stub", "mismatch",  "no_cublaslt",    "built_without_cuda"};
+constexpr absl::string_view kRefusals[] = {"busy",   "memory",     "threads",    "mig",
+                                           "mps",    "hot",        "ecc",        "mode",
+                                           "locked", "unreadable", "unsupported"};
+constexpr absl::string_view kChecks[] = {"registers",   "matmul", "memory",         "cache",
+                                         "elementwise", "fusion", "attention",      "host_copy",
+                                         "collective",  "peer",   "multiprocessor", "ecc"};
 
-std::map<std::string, prometheus::Counter*> AddCounters(
-    prometheus::Family<prometheus::Counter>& family, const std::string& label,
-    const std::vector<std::string>& values) {
-  std::map<std::string, prometheus::Counter*> out;
-  for (const std::string& value : values) out[value] = &family.Add({{label, value}});
-  return out;
-}
-
-void Increment(const std::map<std::string, prometheus::Counter*>& counters,
-               const std::string& value) {
-  const auto found = counters.find(value);
-  (found != counters.end() ? found : counters.find(kOther))->second->Increment();
+// `word`, or "other" where it is none of `known`: a label's values are a closed set.
+std::string KnownOrOther(absl::string_view word, absl::Span<const absl::string_view> known) {
+  const bool is_known = std::find(known.begin(), known.end(), word) != known.end();
+  return std::string(is_known ? word : "other");
 }
 
 std::string OutcomeOf(const absl::Status& end, bool partial) {
@@ -37,27 +35,19 @@ std::string OutcomeOf(const absl::Status& end, bool partial) {
 }  // namespace
 
 ProbeMetrics::ProbeMetrics(prometheus::Registry& registry, ProbeMetricsSet set)
-    : runs_(AddCounters(prometheus::BuildCounter()
-                            .Name("sextant_gpu_probe_runs_total")
-                            .Help("Probes that this server ran, by how they ended.")
-                            .Register(registry),
-                        "outcome", {"ok", "partial", "refused", "failed", "timeout", "cancelled"})),
-      refusals_(AddCounters(prometheus::BuildCounter()
-                                .Name("sextant_gpu_probe_refusals_total")
-                                .Help("Probes that refused to measure, by reason.")
-                                .Register(registry),
-                            "reason",
-                            {"busy", "memory", "threads", "mig", "mps", "hot", "ecc", "mode",
-                             "locked", "unreadable", "unsupported", kOther})),
-      mismatches_(AddCounters(
-          prometheus::BuildCounter()
-              .Name("sextant_gpu_probe_mismatches_total")
-              .Help("Results of probes that were wrong, by check. Do not trust a "
-                    "device that has any.")
-              .Register(registry),
-          "check",
-          {"registers", "matmul", "memory", "cache", "elementwise", "fusion", "attention",
-           "host_copy", "collective", "peer", "multiprocessor", "ecc", kOther})) {
+    : runs_(prometheus::BuildCounter()
+                .Name("sextant_gpu_probe_runs_total")
+                .Help("Probes that this server ran, by how they ended.")
+                .Register(registry)),
+      refusals_(prometheus::BuildCounter()
+                    .Name("sextant_gpu_probe_refusals_total")
+                    .Help("Probes that refused to measure, by reason.")
+                    .Register(registry)),
+      mismatches_(prometheus::BuildCounter()
+                      .Name("sextant_gpu_probe_mismatches_total")
+                      .Help("Results of probes that were wrong, by check. Do not trust a "
+                            "device that has any.")
+                      .Register(registry)) {
   if (set != ProbeMetricsSet::kFull) return;
   gpu_states_ = &prometheus::BuildGauge()
                      .Name("sextant_gpu_probe_state")
@@ -77,15 +67,15 @@ void ProbeMetrics::SetGpuState(const std::string& word) {
 
 void ProbeMetrics::CountRun(const absl::Status& end, bool partial) {
   const std::string outcome = OutcomeOf(end, partial);
-  Increment(runs_, outcome);
+  runs_.Add({{"outcome", outcome}}).Increment();
   if (outcome != "refused") return;
   for (const auto& [key, value] : MetadataOf(end)) {
-    if (key == "reason") Increment(refusals_, value);
+    if (key == "reason") refusals_.Add({{"reason", KnownOrOther(value, kRefusals)}}).Increment();
   }
 }
 
 void ProbeMetrics::CountMismatch(const v1::ProbeFailure& failure) {
-  Increment(mismatches_, failure.reason());
+  mismatches_.Add({{"check", KnownOrOther(failure.reason(), kChecks)}}).Increment();
 }
 
 }  // namespace sextant::server

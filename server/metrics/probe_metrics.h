@@ -7,7 +7,6 @@
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
-#include <map>
 #include <mutex>
 #include <string>
 
@@ -17,7 +16,7 @@
 
 namespace sextant::server {
 
-// Thread-safe. Every counter exists from the start, at 0.
+// Thread-safe. A counter's series appears when it is first counted.
 class ProbeMetrics {
  public:
   ProbeMetrics(prometheus::Registry& registry, ProbeMetricsSet set);
@@ -37,12 +36,9 @@ class ProbeMetrics {
   void CountMismatch(const v1::ProbeFailure& failure);
 
  private:
-  // By the label's value, "other" for values of no series of their own; never changed once made.
-  using Counters = std::map<std::string, prometheus::Counter*>;
-
-  Counters runs_;
-  Counters refusals_;
-  Counters mismatches_;
+  prometheus::Family<prometheus::Counter>& runs_;
+  prometheus::Family<prometheus::Counter>& refusals_;
+  prometheus::Family<prometheus::Counter>& mismatches_;
   std::mutex gpu_states_mutex_;
   prometheus::Family<prometheus::Gauge>* gpu_states_ = nullptr;  // null: not shown
 };

@@ -43,11 +43,19 @@ HostProbe::HostProbe(ProbeProgram program, CalibrationStore& store, ProbeMetrics
       devices_([this](const Cancellation& stop) { return List(stop); }, worker_, store) {}
 
 absl::StatusOr<std::vector<v1::Device>> HostProbe::List(const Cancellation& stop) {
+  if (program_.off) return std::vector<v1::Device>();
   absl::StatusOr<std::vector<v1::Device>> devices = ListDevices(Path(), stop);
+  if (devices.ok()) {
+    for (v1::Device& device : *devices) Name(device);
+  }
   if (devices.ok() && metrics_.shows_gpu_state()) {
     metrics_.SetGpuState(GpuState(*devices, Path(), stop));
   }
   return devices;
+}
+
+void HostProbe::Name(v1::Device& device) const {
+  if (!program_.hostname.empty()) device.set_hostname(program_.hostname);
 }
 
 std::string HostProbe::Path() const {
@@ -104,8 +112,10 @@ absl::Status HostProbe::MeasureDevice(const ProbeJob& job, const ProbeSpec& spec
   }
   run.arguments.push_back(absl::StrCat("--parent_pid=", getpid()));
   ProbeRecorder recorder(device, store_, metrics_, job.send);
-  const absl::Status end = RunProbe(
-      run, *job.cancellation, [&](const v1::ProbeEvent& event) { return recorder.Record(event); });
+  const absl::Status end = RunProbe(run, *job.cancellation, [&](v1::ProbeEvent event) {
+    if (event.has_calibration()) Name(*event.mutable_calibration()->mutable_device());
+    return recorder.Record(event);
+  });
   if (end.ok()) recorder.Keep();
   metrics_.CountRun(end, recorder.partial());
   return end;

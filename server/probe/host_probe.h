@@ -31,6 +31,8 @@ struct ProbeJob {
 struct ProbeProgram {
   std::string path = "";            // of sextant-probe; empty: it is looked for each time
   std::string library_folder = "";  // of CUDA's libraries, passed to it; empty: it looks for them
+  std::string hostname = "";        // of this host's devices; empty: as the probe says
+  bool off = false;                 // nothing is listed or measured
 };
 
 // Thread-safe.
@@ -54,6 +56,7 @@ class HostProbe {
 
  private:
   std::string Path() const;
+  void Name(v1::Device& device) const;
   absl::StatusOr<std::vector<v1::Device>> List(const Cancellation& stop);
   absl::Status Admit(const ProbeJob& job);
   void Measure(const ProbeJob& job, const ProbeSpec& spec);

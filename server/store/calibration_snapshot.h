@@ -108,6 +108,7 @@ struct CalibrationSnapshot {
   // measurement reported it, whichever is later. Until the probe has listed them: the devices of
   // loaded calibrations that name this host.
   std::vector<v1::Device> devices;
+  bool is_listed = false;  // the probe has listed them: `devices` are all
   // One element a device; may include devices that are gone, and other hosts'.
   std::vector<DeviceCalibrations> calibrations;
   // UUIDs of the devices whose last probe had a wrong result: their calibrations are withdrawn.

@@ -224,7 +224,10 @@ void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
 }
 
 void CalibrationStore::SetDevices(std::vector<v1::Device> devices) {
-  Publish([&](CalibrationSnapshot& next) { next.devices = std::move(devices); });
+  Publish([&](CalibrationSnapshot& next) {
+    next.devices = std::move(devices);
+    next.is_listed = true;
+  });
 }
 
 CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration, absl::Time now) {

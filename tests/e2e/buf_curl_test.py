@@ -41,6 +41,7 @@ def main():
         for method in ("sextant.v1.PlanningService/PlanRun",
                        "sextant.v1.PlanningService/SizeModel",
                        "sextant.v1.HardwareService/ListAccelerators",
+                       "sextant.v1.TelemetryService/ReportProgress",
                        "grpc.health.v1.Health/Check"):
             assert method in methods.stdout.splitlines(), methods.stdout
 

@@ -16,10 +16,12 @@ class Server:
 
     It keeps no calibrations unless `flags` say where. Its probes' locks are its own: they
     do not wait for, or stop, those of other programs on the host. `starter` is the start of
-    the command line: a program that becomes the one that follows.
+    the command line: a program that becomes the one that follows. `http` is the HTTP address, for
+    a server that follows another one.
     """
 
-    def __init__(self, *flags, starter=()):
+    def __init__(self, *flags, starter=(), http="127.0.0.1:0"):
+        self.http = http
         self.flags = flags
         self.starter = starter
         if not any(flag.startswith("--calibration_directory") for flag in flags):
@@ -30,7 +32,7 @@ class Server:
         self.runtime_folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
-             "--http_listen=127.0.0.1:0", *self.flags], stderr=subprocess.PIPE, text=True,
+             f"--http_listen={self.http}", *self.flags], stderr=subprocess.PIPE, text=True,
             env={**os.environ, "SEXTANT_LOCK_FOLDER": self.runtime_folder.name})
         started = json.loads(self.process.stderr.readline())
         assert started["event"] == "serving", started

@@ -56,7 +56,12 @@ FuzzedServer::FuzzedServer()
                  .store = store_,
                  .supplied = supplied_,
                  .probe = probe_,
-                 .workers = workers_}) {
+                 .workers = workers_}),
+      telemetry_({.metrics = metrics_,
+                  .calls = {.large_calls = &workers_, .under_way = &under_way_},
+                  .jobs = jobs_,
+                  .host = [this] { return store_.snapshot(); },
+                  .now = SourcesTime}) {
   google::protobuf::SetLogHandler(nullptr);
   const v1::Calibration calibration = SampleCalibration();
   WriteScript(folder_, "probe", WriteDevice(calibration.device()));
@@ -71,6 +76,7 @@ FuzzedServer::FuzzedServer()
   builder.RegisterService(&accounting_);
   builder.RegisterService(&planning_);
   builder.RegisterService(&hardware_);
+  builder.RegisterService(&telemetry_);
   server_ = builder.BuildAndStart();
   channel_ = server_->InProcessChannel({});
 }

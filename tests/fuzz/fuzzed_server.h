@@ -15,11 +15,13 @@
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
 #include "server/handler/planning_service.h"
+#include "server/handler/telemetry_service.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/probe_metrics.h"
 #include "server/probe/host_probe.h"
 #include "server/store/calibration_store.h"
 #include "server/store/supplied_calibrations.h"
+#include "server/telemetry/job_progress.h"
 #include "tests/server/fake_probe.h"
 
 namespace sextant::server {
@@ -52,6 +54,8 @@ class FuzzedServer {
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;
+  JobProgress jobs_;
+  TelemetryService telemetry_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -40,7 +40,8 @@ constexpr size_t kMaxDetailsBytes = 4096;
 
 std::vector<const MethodDescriptor*> AllMethods() {
   std::vector<const MethodDescriptor*> out;
-  for (const char* name : {"AccountingService", "HardwareService", "PlanningService"}) {
+  for (const char* name :
+       {"AccountingService", "HardwareService", "PlanningService", "TelemetryService"}) {
     const auto* service =
         DescriptorPool::generated_pool()->FindServiceByName(absl::StrCat("sextant.v1.", name));
     for (int i = 0; i < service->method_count(); ++i) out.push_back(service->method(i));

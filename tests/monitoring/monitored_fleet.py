@@ -156,7 +156,7 @@ def in_a_hurry(text):
     return re.sub(r"\[(5m|1h)\]", "[10s]", text).replace("offset 5m", "offset 10s")
 
 
-def _copies_in_a_hurry(paths, folder):
+def copies_in_a_hurry(paths, folder):
     """Copies of the files that look back for seconds."""
     os.makedirs(folder)
     for path in paths:
@@ -190,8 +190,8 @@ def monitored_fleet():
             _scrape("sextant-planners", [(planner.http, "/metrics", "planner-0:9464"),
                                          (exporter.address, "/planner", "planner-1:9464")]),
             _scrape("dcgm", [(exporter.address, "/dcgm", f"{SIMULATED_HOST}:9400")])]
-        rules = list(_copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
-        page, = _copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
+        rules = list(copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
+        page, = copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
         with Prometheus(scrape_configs, rules, flags=(
                 f"--web.console.templates={os.path.dirname(page)}",)) as prometheus:
             yield prometheus

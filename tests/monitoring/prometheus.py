@@ -47,16 +47,20 @@ class Prometheus:
         path = os.path.join(self.folder.name, "prometheus.yml")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.configuration, out)
-        address = f"127.0.0.1:{free_port()}"
-        self.url = f"http://{address}"
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{self.address}"
         self.log_path = os.path.join(self.folder.name, "log")
-        with open(self.log_path, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                ["prometheus", f"--config.file={path}",
-                 f"--storage.tsdb.path={self.folder.name}/data",
-                 f"--web.listen-address={address}", *self.flags], stdout=log, stderr=log)
-        self.wait_for(self._is_ready, "Prometheus is ready")
+        self.start()
         return self
+
+    def start(self):
+        """Starts it, or starts it again with what it stored."""
+        with open(self.log_path, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                ["prometheus", f"--config.file={self.folder.name}/prometheus.yml",
+                 f"--storage.tsdb.path={self.folder.name}/data",
+                 f"--web.listen-address={self.address}", *self.flags], stdout=log, stderr=log)
+        self.wait_for(self._is_ready, "Prometheus is ready")
 
     def __exit__(self, *_):
         self.process.terminate()

@@ -2,10 +2,14 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <latch>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/fleet/fleet_reader.h"
 #include "tests/server/device_sources.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
@@ -78,9 +82,10 @@ TEST(DeviceSelector, TakesTheCallersCalibrations) {
 
 // Every field of the messages has a test above.
 TEST(DeviceSelector, HasNoOtherFields) {
-  EXPECT_EQ(v1::DeviceSelector::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::DeviceSelector::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::HostDevices::descriptor()->field_count(), 1);
   EXPECT_EQ(v1::SuppliedCalibrations::descriptor()->field_count(), 1);
+  EXPECT_EQ(v1::FleetDevices::descriptor()->field_count(), 3);
 }
 
 TEST(DeviceSelector, SaysWhatToWriteInPlaceOfNothing) {
@@ -110,6 +115,92 @@ TEST(DeviceSelector, BoundsItsLists) {
               ElementsAre(AllOf(StartsWith("a.device.calibrations.calibrations: are 17: give at "
                                            "most 16"),
                                 HasSubstr("slowest of each host"))));
+}
+
+// A fleet whose Prometheus has one host of 8 H100s, node1.
+class FleetSelector : public ::testing::Test {
+ protected:
+  Translated From(const std::string& json) {
+    v1::DeviceSelector wire = SelectorOf(json);
+    std::latch read(1);
+    AfterFleet(&reader_, {&wire}, [&] { read.count_down(); });
+    read.wait();
+    FieldViolations violations;
+    Translated out;
+    DeviceSources sources = SourcesOf(supplied_);
+    sources.fleet = &reader_;
+    out.selection = DeviceSelectionFrom(wire, "a.device", sources, {}, violations);
+    for (const FieldViolation& v : violations.all()) {
+      out.faults.push_back(absl::StrCat(v.field, ": ", v.description));
+    }
+    return out;
+  }
+
+  absl::StatusOr<std::vector<PrometheusSample>> Answer(const std::string& promql) {
+    ++asked_;
+    std::vector<PrometheusSample> out;
+    if (!absl::StrContains(promql, "node1\"") && !absl::StrContains(promql, "GPU-1")) return out;
+    out.push_back({.labels = {{"__name__", "sextant_gpu_matmul_flops_per_second"},
+                              {"modelName", kProduct},
+                              {"UUID", "GPU-1"},
+                              {"dtype", "bf16"},
+                              {"window", "burst"}},
+                   .value = 6e14});
+    out.push_back({.labels = {{"figure", "devices"}, {"modelName", kProduct}}, .value = 8});
+    return out;
+  }
+
+  static constexpr char kProduct[] = "NVIDIA H100 80GB HBM3";
+  std::atomic<int> asked_ = 0;
+  prometheus::Registry registry_;
+  SuppliedCalibrations supplied_;
+  FleetReader reader_{{.query = [this](const std::string& promql,
+                                       std::chrono::milliseconds) { return Answer(promql); },
+                       .curves = [] { return std::vector<std::shared_ptr<const DeviceModel>>(); }},
+                      registry_};
+};
+
+TEST_F(FleetSelector, IsReadFirst) {
+  const Translated out =
+      From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})");
+  EXPECT_THAT(out.faults, IsEmpty());
+  EXPECT_EQ(out.selection.accelerator, "h100-sxm");
+  ASSERT_TRUE(out.selection.fleet.has_value());
+  EXPECT_EQ(out.selection.fleet->device_count, 8);
+  EXPECT_EQ(out.selection.models().size(), 1u);
+  EXPECT_EQ(out.selection.source(), RateSource::kMeasuredDevice);
+}
+
+TEST_F(FleetSelector, OfAnotherProductIsRefused) {
+  EXPECT_THAT(From(R"({"fleet": {"accelerator": "h200-sxm", "hostnames": ["node1"]}})").faults,
+              ElementsAre("a.device.fleet.accelerator: is h200-sxm, but by the fleet's metrics "
+                          "these are NVIDIA H100 80GB HBM3: name the product that they are"));
+}
+
+// Nothing is asked for what is wrong.
+TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
+  EXPECT_THAT(From(R"({"fleet": {}})").faults,
+              ElementsAre(StartsWith("a.device.fleet.accelerator: is required")));
+  EXPECT_THAT(From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["a", "", "a"],
+                                 "gpu_uuids": ["GPU-1"]}})")
+                  .faults,
+              ElementsAre(StartsWith("a.device.fleet.gpu_uuids: can't be given with hostnames"),
+                          StartsWith("a.device.fleet.hostnames[1]: must have 1 to 253 bytes"),
+                          "a.device.fleet.hostnames[2]: is a again: name it once"));
+  v1::DeviceSelector many;
+  many.mutable_fleet()->set_accelerator("h100-sxm");
+  for (int i = 0; i <= 4096; ++i) many.mutable_fleet()->add_hostnames(absl::StrCat("n", i));
+  std::string json;
+  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(many, &json).ok());
+  EXPECT_THAT(From(json).faults,
+              ElementsAre("a.device.fleet.hostnames: are 4097: give at most 4096 hosts"));
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST(DeviceSelector, NeedsAServerThatReadsTheFleet) {
+  EXPECT_THAT(TranslatedFrom(SelectorOf(R"({"fleet": {"accelerator": "h100-sxm"}})")).faults,
+              ElementsAre(AllOf(StartsWith("a.device.fleet: can't be answered"),
+                                HasSubstr("--fleet_prometheus_url"))));
 }
 
 }  // namespace

@@ -103,6 +103,10 @@ constexpr struct {
     SEXTANT_KIND(kFewMicroBatches),
     SEXTANT_KIND(kNameTaken),
     SEXTANT_KIND(kTextModelAlone),
+    SEXTANT_KIND(kFleetRates),
+    SEXTANT_KIND(kFleetUnread),
+    SEXTANT_KIND(kFleetStale),
+    SEXTANT_KIND(kFleetDevicesUnhealthy),
 };
 #undef SEXTANT_KIND
 

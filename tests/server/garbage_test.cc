@@ -21,6 +21,7 @@ namespace sextant::server {
 namespace {
 
 constexpr char kPlanRun[] = "/sextant.v1.PlanningService/PlanRun";
+constexpr char kReportProgress[] = "/sextant.v1.TelemetryService/ReportProgress";
 
 std::string RandomBytes(std::mt19937& random, size_t size) {
   std::string out(size, '\0');
@@ -28,7 +29,8 @@ std::string RandomBytes(std::mt19937& random, size_t size) {
   return out;
 }
 
-grpc::Status SendBytes(const TestServer& server, const std::string& bytes) {
+grpc::Status SendBytes(const TestServer& server, const std::string& bytes,
+                       const char* method = kPlanRun) {
   grpc::GenericStub stub(server.channel());
   grpc::ClientContext context;
   const grpc::Slice slice(bytes);
@@ -38,7 +40,7 @@ grpc::Status SendBytes(const TestServer& server, const std::string& bytes) {
   std::condition_variable done;
   bool finished = false;
   grpc::Status status;
-  stub.UnaryCall(&context, kPlanRun, grpc::StubOptions(), &request, &response,
+  stub.UnaryCall(&context, method, grpc::StubOptions(), &request, &response,
                  [&](grpc::Status answer) {
                    const std::lock_guard<std::mutex> lock(mutex);
                    status = std::move(answer);
@@ -57,6 +59,9 @@ TEST(Garbage, IsRefusedAndTheServerServesOn) {
   for (const size_t size : {size_t{1}, size_t{100}, size_t{10'000}, kMiB - 1024}) {
     const grpc::Status status = SendBytes(server, RandomBytes(random, size));
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << size << " bytes";
+    EXPECT_EQ(SendBytes(server, RandomBytes(random, size), kReportProgress).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT)
+        << size << " bytes";
   }
   EXPECT_EQ(SendBytes(server, RandomBytes(random, kMiB + 1)).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);

@@ -24,6 +24,7 @@ namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string MetricsOf(const Server& server) {
   httplib::Client http("http://" + server.http_address());
@@ -91,9 +92,9 @@ class ProbingServer {
   std::string Metrics() const { return MetricsOf(server_.server()); }
 
   bool HasCountedAProbeCall(const char* code) const {
-    return !absl::StrContains(Metrics(), absl::StrCat("sextant_grpc_calls_total{code=\"", code,
-                                                      "\",method=\"sextant.v1.HardwareService/"
-                                                      "RunProbe\"} 0\n"));
+    return absl::StrContains(Metrics(), absl::StrCat("sextant_grpc_calls_total{code=\"", code,
+                                                     "\",method=\"sextant.v1.HardwareService/"
+                                                     "RunProbe\"} "));
   }
 
   // Waits for the first probe to be counted, and returns its outcome.
@@ -246,7 +247,8 @@ TEST(RunProbeCall, KillsTheProbeAtTheClientsDeadline) {
   server.LetTheNextEnd();  // on a busy host this one may not have come to its mark
   EXPECT_TRUE(server.ProbeOnceFree().ok());
   // Killed by then, and not waited for.
-  EXPECT_THAT(server.Metrics(), HasSubstr("sextant_gpu_probe_runs_total{outcome=\"timeout\"} 0\n"));
+  EXPECT_THAT(server.Metrics(),
+              Not(HasSubstr("sextant_gpu_probe_runs_total{outcome=\"timeout\"}")));
 }
 
 TEST(RunProbeCall, IsCountedAsLateAtTheClientsDeadline) {

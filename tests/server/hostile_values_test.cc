@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 
 #include "tests/server/finite_numbers.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/test_server.h"
 
 namespace sextant::server {
 namespace {
@@ -102,34 +104,48 @@ bool IsTheCallers(grpc::StatusCode code) {
          code == grpc::StatusCode::FAILED_PRECONDITION;
 }
 
-template <typename Request, typename Response>
-void TryAll(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                              Response*),
-            const Request& good) {
-  const PlanningServer server = WithSample();
+// How often calls were answered and refused.
+struct Tries {
+  int answered = 0;
+  int refused = 0;
+};
+
+// Tries every value of every number of `good` with `call(request, &answer)`.
+template <typename Response, typename Request, typename Call>
+Tries TryEach(const Request& good, const Call& call) {
   Response answer;
-  const grpc::Status asked = server.Call(method, good, &answer);
-  ASSERT_TRUE(asked.ok()) << asked.error_message();
-  ASSERT_EQ(NotFinite(answer), "");
+  const grpc::Status asked = call(good, &answer);
+  EXPECT_TRUE(asked.ok()) << asked.error_message();
+  EXPECT_EQ(NotFinite(answer), "");
   std::vector<Path> paths;
   Path way;
   AddPaths(*Request::descriptor(), way, paths);
-  int answered = 0;
-  int refused = 0;
+  Tries out;
   for (const Path& path : paths) {
     for (const double value : HostileValues(*path.back())) {
       Request request = good;
       SetAt(request, path, value);
       answer.Clear();
-      const grpc::Status status = server.Call(method, request, &answer);
-      (status.ok() ? answered : refused)++;
+      const grpc::Status status = call(request, &answer);
+      (status.ok() ? out.answered : out.refused)++;
       EXPECT_TRUE(status.ok() || IsTheCallers(status.error_code()))
           << NameOf(path, value) << ": " << status.error_code() << " " << status.error_message();
       EXPECT_EQ(NotFinite(answer), "") << NameOf(path, value);
     }
   }
-  EXPECT_GT(answered, 10);
-  EXPECT_GT(refused, 100);
+  return out;
+}
+
+template <typename Request, typename Response>
+void TryAll(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                              Response*),
+            const Request& good) {
+  const PlanningServer server = WithSample();
+  const Tries tries = TryEach<Response>(good, [&](const Request& request, Response* answer) {
+    return server.Call(method, request, answer);
+  });
+  EXPECT_GT(tries.answered, 10);
+  EXPECT_GT(tries.refused, 100);
 }
 
 // Eight GPUs: a small space, as every call searches it.
@@ -188,6 +204,34 @@ TEST(HostileValues, OfAllocateCompute) {
   request.mutable_duration()->set_seconds(604800);
   TryAll<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
       &v1::PlanningService::Stub::AllocateCompute, request);
+}
+
+// A hostile report is refused, or makes series of finite numbers.
+TEST(HostileValues, OfReportProgress) {
+  const TestServer server;
+  v1::ReportProgressRequest report;
+  report.set_job_id("job");
+  report.mutable_start_time()->set_seconds(1'769'860'800);
+  report.set_token_count(1'000'000);
+  report.set_device_count(8);
+  report.add_gpu_uuids("GPU-1");
+  report.mutable_telemetry()->set_model_flops_per_token(4e11);
+  report.mutable_telemetry()->set_planned_mfu(0.4);
+  report.mutable_telemetry()->set_compute_data_type(v1::DATA_TYPE_BF16);
+  int number = 0;
+  const Tries tries = TryEach<v1::ReportProgressResponse>(
+      report, [&](v1::ReportProgressRequest request, v1::ReportProgressResponse* answer) {
+        request.set_job_id("job" + std::to_string(number++ % 50));
+        grpc::ClientContext context;
+        return server.telemetry().ReportProgress(&context, request, answer);
+      });
+  EXPECT_GT(tries.answered, 10);
+  EXPECT_GT(tries.refused, 20);
+  const std::string metrics =
+      httplib::Client("http://" + server.server().http_address()).Get("/metrics")->body;
+  EXPECT_THAT(metrics, ::testing::HasSubstr("sextant_gpu_model_flops_total{"));
+  EXPECT_THAT(metrics,
+              ::testing::Not(::testing::ContainsRegex("job_id.*} *(-|[Nn]an|[+]?[Ii]nf)")));
 }
 
 }  // namespace

@@ -84,6 +84,45 @@ TEST(ServerOptions, TakeAFolderOfLibrariesThatIsThere) {
   }
 }
 
+TEST(ServerOptions, HaveARole) {
+  EXPECT_EQ(Parsed({}).role, ServerRole::kAll);
+  EXPECT_EQ(Parsed({"--role=agent"}).role, ServerRole::kAgent);
+  EXPECT_EQ(Parsed({"--role=planner"}).role, ServerRole::kPlanner);
+  EXPECT_EQ(Parse({"--role=scheduler"}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Parsed({"--hostname=node7"}).hostname, "node7");
+  EXPECT_THAT(Parse({"--hostname=node 7"}).status().message(), HasSubstr("--hostname must have"));
+}
+
+TEST(ServerOptions, SayWhereTheFleetsMetricsAre) {
+  EXPECT_EQ(Parsed({}).fleet_prometheus_url, "");
+  const ServerOptions options = Parsed(
+      {"--fleet_prometheus_url=https://prometheus:9090/x", "--fleet_interval=1m",
+       "--fleet_ca_file=/etc/ca.pem", "--fleet_token_file=/etc/token", "--fleet_tenant=team"});
+  EXPECT_EQ(options.fleet_prometheus_url, "https://prometheus:9090/x");
+  EXPECT_EQ(*FleetInterval(options.fleet_interval), absl::Minutes(1));
+  EXPECT_EQ(PrometheusOptionsOf(options).ca_file, "/etc/ca.pem");
+  EXPECT_EQ(PrometheusOptionsOf(options).token_file, "/etc/token");
+  EXPECT_EQ(PrometheusOptionsOf(options).tenant, "team");
+}
+
+TEST(ServerOptions, RefuseAFleetThatMakesNoSense) {
+  const auto refusal = [](const std::vector<const char*>& flags) {
+    return std::string(Parse(flags).status().message());
+  };
+  const char* const url = "--fleet_prometheus_url=http://prometheus:9090";
+  EXPECT_THAT(refusal({"--fleet_prometheus_url=prometheus:9090"}), HasSubstr("has no scheme"));
+  EXPECT_THAT(refusal({"--fleet_tenant=team"}), HasSubstr("need --fleet_prometheus_url"));
+  EXPECT_THAT(refusal({url, "--role=agent"}), HasSubstr("leave it out with --role=agent"));
+  EXPECT_THAT(refusal({url, "--fleet_token_file=/etc/token"}), HasSubstr("in plain text"));
+  EXPECT_THAT(Parse({url, "--fleet_token_file=/etc/token", "--insecure_allow_remote"}), IsOk());
+  EXPECT_THAT(refusal({url, "--fleet_tenant=a\nb"}), HasSubstr("--fleet_tenant must have"));
+  for (const char* interval : {"--fleet_interval=", "--fleet_interval=15", "--fleet_interval=0s",
+                               "--fleet_interval=999ms", "--fleet_interval=2h",
+                               "--fleet_interval=-1s", "--fleet_interval=inf"}) {
+    EXPECT_THAT(refusal({url, interval}), HasSubstr("is not 1s to 1h")) << interval;
+  }
+}
+
 TEST(ServerOptions, RefuseRemoteUnlessTold) {
   for (const char* flag : {"--listen=0.0.0.0:1", "--http_listen=0.0.0.0:1", "--listen=[::]:1",
                            "--listen=127.evil.example:1"}) {

@@ -13,6 +13,7 @@
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
+#include "sextant/v1/telemetry_service.grpc.pb.h"
 
 namespace sextant::server {
 
@@ -49,6 +50,7 @@ class TestServer {
     planning_ = v1::PlanningService::NewStub(channel_);
     hardware_ = v1::HardwareService::NewStub(channel_);
     accounting_ = v1::AccountingService::NewStub(channel_);
+    telemetry_ = v1::TelemetryService::NewStub(channel_);
   }
 
   Server& server() { return *server_; }
@@ -57,6 +59,7 @@ class TestServer {
   v1::PlanningService::Stub& planning() const { return *planning_; }
   v1::HardwareService::Stub& hardware() const { return *hardware_; }
   v1::AccountingService::Stub& accounting() const { return *accounting_; }
+  v1::TelemetryService::Stub& telemetry() const { return *telemetry_; }
 
   grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response) const {
     grpc::ClientContext context;
@@ -69,6 +72,7 @@ class TestServer {
   std::unique_ptr<v1::PlanningService::Stub> planning_;
   std::unique_ptr<v1::HardwareService::Stub> hardware_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
+  std::unique_ptr<v1::TelemetryService::Stub> telemetry_;
 };
 
 }  // namespace sextant::server

@@ -197,9 +197,17 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
   return stand.equivalent_type ? AsEquivalentType(time) : time;
 }
 
+void AttentionPredictor::Scale(const DeviceScale& scale) {
+  if (scale.work == 1) return;
+  scale_ = scale.work;
+  scale.Cite(forward_.source);
+  if (latent_.has_value()) scale.Cite(latent_->source);
+  if (backward_.has_value()) scale.Cite(backward_->source);
+}
+
 KernelTime AttentionPredictor::Predict(const AttentionShape& shape) const {
   const KernelTime time = TimeBy(ForwardStand(shape), shape);
-  return chip_ ? chip_.Scaled(time, 1) : time;
+  return (chip_ ? chip_.Scaled(time, 1) : time) * scale_;
 }
 
 KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) const {
@@ -221,7 +229,7 @@ bool AttentionPredictor::HasBackwardOf(const AttentionShape& shape) const {
 }
 
 KernelTime AttentionPredictor::PredictBackward(const AttentionShape& shape) const {
-  return HasBackwardOf(shape) ? TimeBy(*backward_, shape) : BackwardByForward(shape);
+  return (HasBackwardOf(shape) ? TimeBy(*backward_, shape) : BackwardByForward(shape)) * scale_;
 }
 
 const KernelSource& AttentionPredictor::SourceOf(const AttentionShape& shape) const {

@@ -11,6 +11,7 @@
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/same_chip.h"
 
@@ -38,6 +39,10 @@ class AttentionPredictor {
   // cover, the forward pass is used. Errors: those of AttentionModel::Of().
   static absl::StatusOr<absl::optional<AttentionPredictor>> OfMeasured(
       const MeasuredKernels& measured, DataType type);
+
+  // Makes it that of a device of the same product, which has not been scaled. All of attention
+  // counts as arithmetic.
+  void Scale(const DeviceScale& scale);
 
   // Finite and positive for sizes of 1 to 2^40; key_sequence may be 0, too. Allocate nothing.
   KernelTime Predict(const AttentionShape& shape) const;
@@ -85,6 +90,7 @@ class AttentionPredictor {
   SameChip chip_ = {};                   // of whose published product the forward stands are
   absl::optional<Stand> latent_ = {};    // of keys wider than values
   absl::optional<Stand> backward_ = {};  // for keys wider than values
+  double scale_ = 1;                     // on all times
 };
 
 // Quantiles of measured over (c^2 + m^2)^(1/2) + floor of causal attention without a window, 2,048

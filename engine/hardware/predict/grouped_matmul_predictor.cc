@@ -326,6 +326,25 @@ KernelTime GroupedMatmulPredictor::ProductOfLayer(const GroupedProduct& product)
                         std::max(layer.basis, KernelBasis::kOtherPass));
 }
 
+void GroupedMatmulPredictor::Scale(const DeviceScale& scale) {
+  if (scale.is_one()) return;
+  scale_ = scale;
+  if (matmuls_.has_value()) matmuls_->Scale(scale);
+  memory_ = BytesPerSecond(memory_.value() / scale.bytes);
+  scale.Cite(source_);
+}
+
+KernelTime GroupedMatmulPredictor::Scaled(const KernelTime& time,
+                                          const GroupedMatmulShape& shape) const {
+  if (!scale_.has_value()) return time;
+  if (!matmuls_.has_value()) return scale_->Scaled(time, 1);
+  const double experts = std::max(1.0, static_cast<double>(shape.experts) /
+                                           static_cast<double>(shape.expert_parallel));
+  const MatmulShape each = {WholeSize(ExpertRows(shape) / experts), shape.intermediate,
+                            shape.hidden};
+  return scale_->Scaled(time, matmuls_->WorkShare({WholeSize(experts), each}));
+}
+
 KernelTime GroupedMatmulPredictor::PerhapsWithoutPermuting(KernelTime time,
                                                            const GroupedMatmulShape& shape) const {
   constexpr double kMostShare = 0.5;
@@ -342,7 +361,7 @@ KernelTime GroupedMatmulPredictor::Predict(const GroupedMatmulShape& shape) cons
   if (model_ == nullptr) {
     out = PerhapsWithoutPermuting(PredictByMatmuls(of_kind), of_kind);
   } else {
-    out = model_->Predict(of_kind);
+    out = Scaled(model_->Predict(of_kind), of_kind);
     if (own_ != nullptr) out = NoSurerThanAMedian(out);
     if (whole_layer_) out = PerhapsWithoutPermuting(out, of_kind);
   }

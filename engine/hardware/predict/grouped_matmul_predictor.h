@@ -108,6 +108,10 @@ class GroupedMatmulPredictor {
   static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfMeasured(
       const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls);
 
+  // Makes it that of a device of the same product, which has not been scaled. A measured layer's
+  // share of arithmetic is that of its first product, or all of it where products are not known.
+  void Scale(const DeviceScale& scale);
+
   // The forward pass of one device's share; the kind's gate replaces that of `shape`. Finite and
   // positive for sizes of 1 to 2^40. Allocates nothing.
   KernelTime Predict(const GroupedMatmulShape& shape) const;
@@ -143,6 +147,7 @@ class GroupedMatmulPredictor {
       absl::optional<MatmulPredictor> matmuls, BytesPerSecond memory);
   KernelTime PredictByMatmuls(const GroupedMatmulShape& shape) const;
   KernelTime ProductOfLayer(const GroupedProduct& product) const;
+  KernelTime Scaled(const KernelTime& time, const GroupedMatmulShape& shape) const;
   KernelTime PerhapsWithoutPermuting(KernelTime time, const GroupedMatmulShape& shape) const;
 
   ExpertsKind kind_;
@@ -155,6 +160,7 @@ class GroupedMatmulPredictor {
   absl::optional<MatmulPredictor> matmuls_ = {};
   BytesPerSecond memory_ = {};  // 0: unknown
   double element_bytes_ = 0;    // of matrices
+  absl::optional<DeviceScale> scale_ = {};
 };
 
 // A probe times only the products of a layer. Published layers also choose experts, and permute

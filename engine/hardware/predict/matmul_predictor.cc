@@ -252,10 +252,17 @@ KernelTime MatmulPredictor::PredictAligned(const MatmulShape& shape) const {
   return chip_ ? chip_.Scaled(out, WorkShare(shape)) : out;
 }
 
+void MatmulPredictor::Scale(const DeviceScale& scale) {
+  if (scale.is_one()) return;
+  scale_ = scale;
+  quantise_seconds_ *= scale.bytes;
+  scale.Cite(source_);
+}
+
 KernelTime MatmulPredictor::Predict(const MatmulShape& shape) const {
   KernelTime out = PredictAligned(shape);
   if (!IsAligned(shape)) SlowDown({.each = shape}, out);
-  return out;
+  return scale_.has_value() ? scale_->Scaled(out, WorkShare(shape)) : out;
 }
 
 void MatmulPredictor::SlowDown(const MatmulBatch& matmul, KernelTime& time) const {
@@ -284,7 +291,7 @@ KernelTime MatmulPredictor::PredictBatch(const MatmulBatch& matmul) const {
   if (matmul.batch == 1) return Predict(matmul.each);
   KernelTime out = PredictAlignedBatch(matmul);
   SlowDown(matmul, out);
-  return out;
+  return scale_.has_value() ? scale_->Scaled(out, WorkShare(matmul)) : out;
 }
 
 KernelTime MatmulPredictor::PredictAlignedBatch(const MatmulBatch& matmul) const {

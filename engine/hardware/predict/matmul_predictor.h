@@ -15,6 +15,7 @@
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
+#include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/same_chip.h"
 
@@ -44,6 +45,9 @@ class MatmulPredictor {
                                                                     MatmulType type);
   static absl::StatusOr<absl::optional<MatmulPredictor>> OfMeasured(const MeasuredKernels& measured,
                                                                     DataType type);
+
+  // Makes it that of a device of the same product, which has not been scaled.
+  void Scale(const DeviceScale& scale);
 
   // Finite and positive for dimensions of 1 to 2^40. Allocates nothing. Includes SlowdownOf().
   KernelTime Predict(const MatmulShape& shape) const;
@@ -108,6 +112,7 @@ class MatmulPredictor {
   KernelCeilings ceilings_ = {};
   MatmulRoofline roofline_ = {};  // of the model or of the ceilings, in the type itself
   double quantise_seconds_ = 0;   // per element of x; 0: no part of the time
+  absl::optional<DeviceScale> scale_ = {};
   Widening version_ = {};         // of kOtherVersion, beyond the model's own error
   bool has_slowdown_ = true;      // false for a processor
   std::vector<MatmulShape> own_unaligned_ = {};  // measured shapes that SlowdownOf() is about

@@ -75,9 +75,15 @@ absl::StatusOr<absl::optional<StreamPredictor>> StreamPredictor::OfMeasured(
   return out;
 }
 
+void StreamPredictor::Scale(const DeviceScale& scale) {
+  if (scale.bytes == 1) return;
+  scale_ = scale.bytes;
+  scale.Cite(source_);
+}
+
 KernelTime StreamPredictor::Predict(StreamWork work, StreamKind kind) const {
   work.flops *= flops_ratio_;
-  return model_.Predict(work, kind);
+  return model_.Predict(work, kind) * scale_;
 }
 
 }  // namespace sextant

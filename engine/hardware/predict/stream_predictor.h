@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/stream_model.h"
+#include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/tensor/data_type.h"
 
@@ -25,6 +26,10 @@ class StreamPredictor {
   // Absent where neither is available. Errors: those of StreamModel::Of().
   static absl::StatusOr<absl::optional<StreamPredictor>> OfMeasured(const MeasuredKernels& measured,
                                                                     DataType type);
+
+  // Makes it that of a device of the same product, which has not been scaled. All of a pass counts
+  // as moving bytes.
+  void Scale(const DeviceScale& scale);
 
   // As StreamModel::Predict(). Arithmetic runs at the fp32 rate; fp64 FLOPs are scaled up by the
   // device's ratio of the two rates.
@@ -44,6 +49,7 @@ class StreamPredictor {
   StreamModel model_;
   KernelSource source_;
   double flops_ratio_ = 1;  // fp32's rate over the type's
+  double scale_ = 1;        // on all times
 };
 
 }  // namespace sextant

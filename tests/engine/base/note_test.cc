@@ -42,7 +42,8 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
                                     NoteKind::kStepNotPredicted, NoteKind::kDeadlineMissed,
                                     NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice,
                                     NoteKind::kTensorAcrossServers, NoteKind::kFewMicroBatches,
-                                    NoteKind::kTextModelAlone));
+                                    NoteKind::kTextModelAlone, NoteKind::kFleetUnread,
+                                    NoteKind::kFleetStale, NoteKind::kFleetDevicesUnhealthy));
 }
 
 }  // namespace

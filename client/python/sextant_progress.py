@@ -1,0 +1,99 @@
+"""Tells the sextantd of this host how far a training job is (docs/live_mfu.md). Needs grpcio alone.
+
+    progress = sextant_progress.Progress(model_flops_per_token=4.2e11)  # after set_device()
+    for batch in loader:
+        train(batch)
+        progress.add(tokens_in_the_batches_of_all_processes)
+    progress.close()
+
+Every process does so for its own GPU. No call raises or waits for the network: a thread sends the
+latest count every `interval` seconds. What goes wrong is logged where it changes, as "sextant".
+"""
+import logging
+import os
+import struct
+import threading
+import time
+
+
+def varint(value):
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def field(number, value):
+    """One field in protobuf's encoding: a key, and a varint, a double, or bytes after their length.
+    By hand, since generated code would tie the job to one release of protobuf."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def plan_field(plan):
+    block = field(2, float(plan["model_flops_per_token"]))
+    if plan.get("compute_data_type") == "DATA_TYPE_BF16" and "planned_mfu" in plan:
+        # An MFU of another peak the server would not show next to the measured one.
+        block += field(3, float(plan["planned_mfu"])) + field(5, 5)
+    return field(7, block)
+
+
+def torch_gpu_uuid():
+    import torch
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    return uuid if uuid.startswith("GPU-") else "GPU-" + uuid
+
+
+class Progress:
+    """Counts tokens from now on. `plan` is whole_run.telemetry of `sextant plan --output=json`. The
+    job's id and number of GPUs are by default Slurm's or torchrun's, the GPU torch's current."""
+    def __init__(self, model_flops_per_token=None, plan=None, job_id=None, gpu_uuids=None,
+                 device_count=None, address="127.0.0.1:50051", interval=15):
+        self.token_count, self._said, self._done = 0, None, threading.Event()
+        self._thread = threading.Thread(target=self._run, args=[address, interval], daemon=True)
+        try:
+            env, now = os.environ, time.time_ns()
+            job_id = job_id or env.get("SLURM_JOB_ID") or env["TORCHELASTIC_RUN_ID"]
+            self._fixed = b"".join([
+                field(1, str(job_id).encode()),
+                field(2, field(1, now // 10**9) + field(2, now % 10**9)),
+                field(4, int(device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS", 1))),
+                plan_field(plan) if plan else field(6, float(model_flops_per_token)),
+                *(field(5, uuid.encode()) for uuid in gpu_uuids or [torch_gpu_uuid()])])
+            self._thread.start()
+        except Exception as error:  # whatever it is, training goes on
+            self._say("no progress is reported: %r" % error)
+
+    def add(self, tokens):
+        try:
+            self.token_count += tokens
+        except Exception as error:
+            self._say("tokens were not counted: %r" % error)
+
+    def close(self):
+        self._done.set()
+        if self._thread.ident:
+            self._thread.join(3)  # the last report
+
+    def _run(self, address, interval):
+        self._send(address)
+        while not self._done.wait(interval):
+            self._send(address)
+        self._send(address)
+
+    def _send(self, address):
+        try:
+            import grpc
+            # A channel a report: gRPC has no threads in between, when data loaders fork.
+            with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+                report = channel.unary_unary("/sextant.v1.TelemetryService/ReportProgress")
+                answer = report(self._fixed + field(3, int(self.token_count)), timeout=2)
+            if not answer.startswith(b"\x08\x01"):  # outcome: OUTCOME_COUNTED
+                self._say("a report was ignored: ReportProgressResponse %r" % answer)
+        except Exception as error:
+            self._say("a report failed: %s" % getattr(error, "details", error.__repr__)())
+
+    def _say(self, text):
+        if text != self._said:
+            logging.getLogger("sextant").warning(text)
+        self._said = text

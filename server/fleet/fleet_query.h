@@ -1,0 +1,56 @@
+// What a planner asks a fleet's Prometheus, and what the answers say of devices.
+#ifndef SEXTANT_SERVER_FLEET_FLEET_QUERY_H_
+#define SEXTANT_SERVER_FLEET_FLEET_QUERY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/hardware/known_rates.h"
+#include "server/fleet/prometheus_api.h"
+#include "sextant/v1/device_selector.pb.h"
+
+namespace sextant::server {
+
+// The slowest devices of those that `named` names, by each rate, and what is true of all: two
+// devices for each rate of products and memory, one for each direction of copies. Host names and
+// UUIDs are matched whole, whatever characters they have.
+std::string SlowestQuery(const v1::FleetDevices& named);
+
+// All series of the devices with these UUIDs.
+std::string DevicesQuery(absl::Span<const std::string> uuids);
+
+// The recorded rates of all products (deploy/monitoring/recording_rules.yml).
+std::string ProductsQuery();
+
+// The answer to SlowestQuery().
+struct SlowestDevices {
+  std::vector<std::string> uuids;  // of `accelerator`, each once, in alphabetical order
+  int64_t device_count = 0;        // of `accelerator`, with measurements
+  int64_t host_count = 0;
+  int64_t oldest_unix_seconds = 0;
+  std::vector<std::string> unhealthy;       // UUIDs, likewise
+  std::vector<std::string> other_products;  // of devices with measurements, as they name themselves
+};
+SlowestDevices SlowestFrom(absl::Span<const PrometheusSample> samples,
+                           const Accelerator& accelerator);
+
+// The answer to DevicesQuery(): devices of `accelerator` with a rate in bf16, in the order of their
+// UUIDs. Of several series of one figure, as a device has for minutes after its host's address
+// changed, the lowest counts.
+std::vector<KnownRates> DevicesFrom(absl::Span<const PrometheusSample> samples,
+                                    const Accelerator& accelerator);
+
+// The answer to ProductsQuery(): the median device of `accelerator`; of several names of the
+// product the one of most devices. No rate in bf16: nothing is recorded of it.
+struct UsualDevice {
+  KnownRates rates;
+  int64_t device_count = 0;
+};
+UsualDevice UsualFrom(absl::Span<const PrometheusSample> samples, const Accelerator& accelerator);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_FLEET_FLEET_QUERY_H_

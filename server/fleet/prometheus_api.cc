@@ -1,0 +1,178 @@
+#include "server/fleet/prometheus_api.h"
+
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/security/watched_file.h"
+
+namespace sextant::server {
+namespace {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+constexpr size_t kMaxVectorBytes = size_t{8} << 20;
+constexpr size_t kMaxErrorText = 200;
+
+absl::Status NoUrl(absl::string_view url, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--fleet_prometheus_url=", url, " ", why,
+                   ": write http://host:port or https://host:port, with the path under which the "
+                   "API lies, if any"));
+}
+
+absl::Status Malformed(absl::string_view why) {
+  return absl::DataLossError(absl::StrCat("Prometheus' answer is no instant vector: ", why));
+}
+
+absl::StatusOr<PrometheusSample> SampleFrom(const json& element) {
+  PrometheusSample out;
+  const auto metric = element.find("metric");
+  const auto value = element.find("value");
+  if (metric == element.end() || !metric->is_object() || value == element.end() ||
+      !value->is_array() || value->size() != 2 || !(*value)[1].is_string()) {
+    return Malformed("an element has no metric or no value");
+  }
+  for (const auto& [name, text] : metric->items()) {
+    if (!text.is_string()) return Malformed("a label is no text");
+    out.labels.emplace(name, text.get<std::string>());
+  }
+  if (!absl::SimpleAtod((*value)[1].get_ref<const std::string&>(), &out.value)) {
+    return Malformed("a value is no number");
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<PrometheusSample>> SamplesFrom(const std::string& text) {
+  const json answer = json::parse(text, nullptr, false);
+  if (!answer.is_object()) return Malformed("it is no JSON");
+  const auto data = answer.find("data");
+  if (data == answer.end() || !data->is_object()) return Malformed("it has no data");
+  const auto type = data->find("resultType");
+  const auto result = data->find("result");
+  if (type == data->end() || *type != "vector" || result == data->end() || !result->is_array()) {
+    return Malformed("it has no result of type vector");
+  }
+  std::vector<PrometheusSample> out;
+  out.reserve(result->size());
+  for (const json& element : *result) {
+    if (!element.is_object()) return Malformed("an element is no object");
+    SEXTANT_ASSIGN_OR_RETURN(out.emplace_back(), SampleFrom(element));
+  }
+  return out;
+}
+
+// "query timed out in expression evaluation", of an error's JSON; the status alone without one.
+std::string RefusalText(int status, const std::string& body) {
+  std::string out = absl::StrCat("Prometheus answers ", status);
+  const json answer = json::parse(body, nullptr, false);
+  if (!answer.is_object()) return out;
+  const auto error = answer.find("error");
+  if (error == answer.end() || !error->is_string()) return out;
+  absl::StrAppend(&out, ": ", error->get_ref<const std::string&>().substr(0, kMaxErrorText));
+  return out;
+}
+
+absl::Status StatusOfAnswer(int status, const std::string& body) {
+  if (status == 200) return absl::OkStatus();
+  const std::string text = RefusalText(status, body);
+  if (status == 401 || status == 403) return absl::PermissionDeniedError(text);
+  if (status >= 502 && status <= 504) return absl::UnavailableError(text);
+  return absl::FailedPreconditionError(text);
+}
+
+absl::Status StatusOfError(httplib::Error error, bool is_late, bool is_too_long) {
+  if (is_too_long) return Malformed(absl::StrCat("it is over ", kMaxVectorBytes, " bytes"));
+  if (is_late && error != httplib::Error::Connection) {
+    return absl::DeadlineExceededError("Prometheus did not answer within a second");
+  }
+  if (error == httplib::Error::SSLServerVerification || error == httplib::Error::SSLLoadingCerts) {
+    return absl::UnavailableError(
+        "Prometheus' certificate is not signed by --fleet_ca_file, or not for this host");
+  }
+  return absl::UnavailableError(
+      absl::StrCat("Prometheus can't be reached (", httplib::to_string(error), ")"));
+}
+
+}  // namespace
+
+absl::string_view PrometheusSample::Label(absl::string_view name) const {
+  const auto found = labels.find(name);
+  return found == labels.end() ? absl::string_view() : absl::string_view(found->second);
+}
+
+absl::StatusOr<std::unique_ptr<const PrometheusApi>> PrometheusApi::Of(
+    const PrometheusOptions& options) {
+  const absl::string_view url = options.url;
+  const size_t start = absl::StartsWith(url, "https://")  ? 8
+                       : absl::StartsWith(url, "http://") ? 7
+                                                          : 0;
+  if (start == 0) return NoUrl(url, "has no scheme");
+  const size_t slash = std::min(url.find('/', start), url.size());
+  const absl::string_view host = url.substr(start, slash - start);
+  if (absl::StrContains(host, '@')) {
+    return absl::InvalidArgumentError(
+        "--fleet_prometheus_url holds a name or a password, which every process list shows: give "
+        "--fleet_token_file");
+  }
+  if (host.empty() || absl::StrContains(url, '?') || absl::StrContains(url, '#') ||
+      url.find_first_of(" \t\r\n") != absl::string_view::npos) {
+    return NoUrl(url, "is no address of a server");
+  }
+  std::unique_ptr<PrometheusApi> out(new PrometheusApi(options));
+  out->origin_ = std::string(url.substr(0, slash));
+  absl::string_view path = url.substr(slash);
+  while (absl::EndsWith(path, "/")) path.remove_suffix(1);
+  out->path_ = absl::StrCat(path, "/api/v1/query");
+  return out;
+}
+
+absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
+    const std::string& promql, std::chrono::milliseconds limit) const {
+  const steady_clock::time_point end = steady_clock::now() + limit;
+  httplib::Client client(origin_);
+  if (!client.is_valid()) return absl::UnavailableError("--fleet_prometheus_url can't be used");
+  client.set_connection_timeout(limit);
+  client.set_read_timeout(limit);
+  client.set_write_timeout(limit);
+  client.set_follow_location(false);
+  if (!options_.ca_file.empty()) client.set_ca_cert_path(options_.ca_file);
+  httplib::Request request;
+  request.method = "POST";
+  request.path = path_;
+  request.set_header("Content-Type", "application/x-www-form-urlencoded");
+  request.set_header("Accept", "application/json");
+  if (!options_.tenant.empty()) request.set_header("X-Scope-OrgID", options_.tenant);
+  if (!options_.token_file.empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(options_.token_file));
+    request.set_header("Authorization",
+                       absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
+  }
+  request.body = absl::StrCat("timeout=", limit.count(),
+                              "ms&query=", httplib::detail::encode_query_param(promql));
+  std::string body;
+  bool is_late = false;
+  bool is_too_long = false;
+  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    is_late = steady_clock::now() > end;
+    is_too_long = body.size() + size > kMaxVectorBytes;
+    if (is_late || is_too_long) return false;
+    body.append(data, size);
+    return true;
+  };
+  const httplib::Result answer = client.send(request);
+  if (!answer) {
+    return StatusOfError(answer.error(), is_late || steady_clock::now() > end, is_too_long);
+  }
+  SEXTANT_RETURN_IF_ERROR(StatusOfAnswer(answer->status, body));
+  return SamplesFrom(body);
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,46 @@
+// sextant.v1.TelemetryService.
+#ifndef SEXTANT_SERVER_HANDLER_TELEMETRY_SERVICE_H_
+#define SEXTANT_SERVER_HANDLER_TELEMETRY_SERVICE_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "server/call/call.h"
+#include "server/metrics/metrics.h"
+#include "server/store/calibration_snapshot.h"
+#include "server/telemetry/job_progress.h"
+#include "sextant/v1/telemetry_service.grpc.pb.h"
+
+namespace sextant::server {
+
+// On bytes; see AnswerAfter().
+using RawTelemetryService =
+    v1::TelemetryService::WithRawCallbackMethod_ReportProgress<v1::TelemetryService::Service>;
+
+class TelemetryService final : public RawTelemetryService {
+ public:
+  struct Dependencies {
+    Metrics& metrics;
+    CallRules calls;
+    JobProgress& jobs;
+    // Returns the state of this host's devices; never null. This and `now` are called on many
+    // threads.
+    std::function<std::shared_ptr<const CalibrationSnapshot>()> host;
+    std::function<absl::Time()> now;
+  };
+  // `metrics` and `jobs` outlive the service.
+  explicit TelemetryService(Dependencies dependencies);
+
+  grpc::ServerUnaryReactor* ReportProgress(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+
+ private:
+  const Dependencies its_;
+  Method report_progress_;
+};
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_HANDLER_TELEMETRY_SERVICE_H_

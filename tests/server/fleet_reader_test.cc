@@ -1,0 +1,319 @@
+#include "server/fleet/fleet_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/hardware/catalogue.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Samples = absl::StatusOr<std::vector<PrometheusSample>>;
+using Labels = std::map<std::string, std::string, std::less<>>;
+
+PrometheusSample Sample(const std::string& name, double value, Labels more = {}) {
+  more.insert({{"__name__", name}, {"modelName", "NVIDIA H100 80GB HBM3"}});
+  return {.labels = std::move(more), .value = value};
+}
+
+constexpr char kMatmul[] = "sextant_gpu_matmul_flops_per_second";
+
+// A Prometheus with one device, "GPU-1" on "node1", and a clock that tests turn.
+class Fake {
+ public:
+  FleetReaderOptions Options(absl::Duration interval = absl::Seconds(15)) {
+    return {.query = [this](const std::string& promql,
+                            std::chrono::milliseconds) { return Answer(promql); },
+            .curves = [] { return std::vector<std::shared_ptr<const DeviceModel>>(); },
+            .interval = interval,
+            .now = [this] { return absl::FromUnixSeconds(seconds.load()); }};
+  }
+
+  Samples Answer(const std::string& promql) {
+    ++asked;
+    if (before_answer) before_answer();
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!failure.ok()) return failure;
+    }
+    if (absl::StrContains(promql, "modelName.*")) return Products();
+    const bool known = absl::StrContains(promql, "node1\"") || absl::StrContains(promql, "GPU-1");
+    if (!known) return std::vector<PrometheusSample>();
+    const Labels device = {{"UUID", "GPU-1"}, {"hostname", "node1"}};
+    Labels burst = device;
+    burst.insert({{"dtype", "bf16"}, {"window", "burst"}});
+    std::vector<PrometheusSample> out = {Sample(kMatmul, rate.load(), burst)};
+    if (!absl::StrContains(promql, "bottomk")) return out;
+    out.push_back({.labels = {{"figure", "devices"}, {"modelName", product}}, .value = 8});
+    out.push_back({.labels = {{"figure", "hosts"}, {"modelName", product}}, .value = 1});
+    out.push_back({.labels = {{"figure", "oldest"}, {"modelName", product}}, .value = 500});
+    return out;
+  }
+
+  Samples Products() const {
+    if (!recorded) return std::vector<PrometheusSample>();
+    return std::vector<PrometheusSample>{
+        Sample("modelName_dtype:sextant_gpu_matmul_flops_per_second:p50", 5e14,
+               {{"dtype", "bf16"}, {"window", "burst"}}),
+        Sample("modelName:sextant_gpu_measured:count", 99)};
+  }
+
+  void Fail(absl::Status status) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    failure = std::move(status);
+  }
+
+  const char* product = "NVIDIA H100 80GB HBM3";
+  std::atomic<int> asked = 0;  // queries
+  std::atomic<double> rate = 6e14;
+  std::atomic<int64_t> seconds = 1000;
+  bool recorded = true;
+  std::function<void()> before_answer;
+  std::mutex mutex;
+  absl::Status failure;
+};
+
+v1::FleetDevices On(const std::string& host) {
+  v1::FleetDevices out;
+  out.set_accelerator("h100-sxm");
+  if (!host.empty()) out.add_hostnames(host);
+  return out;
+}
+
+// Waits until `target` was read, or need not be.
+FleetRates Read(FleetReader& reader, const v1::FleetDevices& target) {
+  std::latch done(1);
+  reader.WhenRead(target, [&] { done.count_down(); });
+  done.wait();
+  return reader.Latest(target);
+}
+
+double BurstOf(const FleetRates& rates) {
+  return rates.models.empty()
+             ? 0
+             : rates.models.front()->calibration().BurstIn(DataType::kBf16)->rate.value();
+}
+
+double Counted(prometheus::Registry& registry, const std::string& name) {
+  double out = 0;
+  for (const auto& family : registry.Collect()) {
+    if (family.name != name) continue;
+    for (const auto& metric : family.metric) out += metric.counter.value;
+  }
+  return out;
+}
+
+TEST(FleetReader, ReadsTheNamedHosts) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  const FleetRates rates = Read(reader, On("node1"));
+  EXPECT_EQ(BurstOf(rates), 6e14);
+  EXPECT_EQ(rates.source, RateSource::kMeasuredDevice);
+  EXPECT_EQ(rates.device_count, 8);
+  EXPECT_EQ(rates.host_count, 1);
+  EXPECT_EQ(rates.oldest_unix_seconds, 500);
+  EXPECT_EQ(rates.oldest_age_seconds, 500);
+  EXPECT_EQ(rates.missing, "");
+  EXPECT_FALSE(rates.unread_seconds.has_value());
+  EXPECT_EQ(fake.asked, 2);  // the slowest, then their series
+}
+
+TEST(FleetReader, ReadsOnceAnInterval) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  for (int i = 0; i < 100; ++i) Read(reader, On("node1"));
+  EXPECT_EQ(fake.asked, 2);
+  fake.seconds += 14;
+  fake.rate = 5e14;
+  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
+  fake.seconds += 1;
+  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 5e14);
+  EXPECT_EQ(fake.asked, 4);
+  EXPECT_EQ(Counted(registry, "sextant_fleet_fetches_total"), 2);
+}
+
+// 50 calls that come while the first is being answered wait for that answer.
+TEST(FleetReader, OneReadServesAllWhoWait) {
+  Fake fake;
+  std::latch reading(1);
+  std::latch answer(1);
+  fake.before_answer = [&] {
+    if (fake.asked > 1) return;
+    reading.count_down();
+    answer.wait();
+  };
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  std::latch served(51);
+  const auto count = [&] { served.count_down(); };
+  reader.WhenRead(On("node1"), count);
+  reading.wait();
+  for (int i = 0; i < 50; ++i) reader.WhenRead(On("node1"), count);
+  answer.count_down();
+  served.wait();
+  EXPECT_EQ(fake.asked, 2);
+}
+
+// The second after which a call goes on without an answer.
+TEST(FleetReader, NoCallWaitsForLongerThanItsPatience) {
+  Fake fake;
+  std::latch answer(1);
+  fake.before_answer = [&] { answer.wait(); };
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  std::latch gone_on(1);
+  reader.WhenRead(On("node1"), [&] { gone_on.count_down(); });
+  fake.seconds += 1;
+  gone_on.wait();
+  const FleetRates rates = reader.Latest(On("node1"));
+  EXPECT_THAT(rates.models, IsEmpty());
+  EXPECT_EQ(rates.missing, "Prometheus has not answered for a second");
+  answer.count_down();
+}
+
+TEST(FleetReader, StaleRatesAreServedWithTheirAge) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  Read(reader, On("node1"));
+  fake.Fail(absl::UnavailableError("Prometheus can't be reached (Connection)"));
+  fake.seconds += 300;
+  const FleetRates rates = Read(reader, On("node1"));
+  EXPECT_EQ(BurstOf(rates), 6e14);
+  EXPECT_EQ(rates.unread_seconds, 300);
+  EXPECT_EQ(rates.failure, "Prometheus can't be reached (Connection)");
+  EXPECT_EQ(rates.oldest_age_seconds, 800);
+  EXPECT_EQ(Counted(registry, "sextant_fleet_fetch_failures_total"), 1);
+  // It comes back.
+  fake.Fail(absl::OkStatus());
+  fake.seconds += 15;
+  EXPECT_FALSE(Read(reader, On("node1")).unread_seconds.has_value());
+}
+
+// One failure keeps all targets from being tried for an interval.
+TEST(FleetReader, AnUnreachablePrometheusIsTriedOnceAnInterval) {
+  Fake fake;
+  fake.Fail(absl::UnavailableError("down"));
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Read(reader, On(absl::StrCat("host", i))).missing, "down");
+  }
+  EXPECT_EQ(fake.asked, 1);
+  fake.seconds += 15;
+  Read(reader, On("host3"));
+  EXPECT_EQ(fake.asked, 2);
+}
+
+// A query that is refused says nothing of others.
+TEST(FleetReader, ARefusedQueryIsItsTargetsOwn) {
+  Fake fake;
+  fake.Fail(absl::FailedPreconditionError("Prometheus answers 422: too many samples"));
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  EXPECT_THAT(Read(reader, On("host1")).missing, HasSubstr("too many samples"));
+  fake.Fail(absl::OkStatus());
+  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
+}
+
+TEST(FleetReader, HostsWithoutSeriesGetTheProductsMedian) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  const FleetRates rates = Read(reader, On("elsewhere"));
+  EXPECT_EQ(BurstOf(rates), 5e14);
+  EXPECT_EQ(rates.source, RateSource::kMeasuredModel);
+  EXPECT_EQ(rates.device_count, 99);
+  EXPECT_EQ(rates.missing, "they have no series there");
+}
+
+TEST(FleetReader, WithoutNamesTheProductsMedianIsMeant) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  const FleetRates rates = Read(reader, On(""));
+  EXPECT_EQ(BurstOf(rates), 5e14);
+  EXPECT_EQ(rates.missing, "");
+  EXPECT_EQ(fake.asked, 1);
+}
+
+TEST(FleetReader, WithoutRulesNothingIsKnownOfAProduct) {
+  Fake fake;
+  fake.recorded = false;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  const FleetRates rates = Read(reader, On(""));
+  EXPECT_THAT(rates.models, IsEmpty());
+  EXPECT_EQ(rates.device_count, 0);
+  EXPECT_THAT(rates.missing, HasSubstr("deploy/monitoring/recording_rules.yml"));
+}
+
+TEST(FleetReader, HostsOfAnotherProductAreSaid) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  v1::FleetDevices target = On("node1");
+  target.set_accelerator("h200-sxm");
+  const FleetRates rates = Read(reader, target);
+  EXPECT_THAT(rates.models, IsEmpty());
+  EXPECT_THAT(rates.other_products, ElementsAre("NVIDIA H100 80GB HBM3"));
+}
+
+TEST(FleetReader, RatesThatMakeNoSenseAreLeftOut) {
+  Fake fake;
+  fake.rate = 5e15;  // five times the datasheet's
+  fake.recorded = false;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  const FleetRates rates = Read(reader, On("node1"));
+  EXPECT_THAT(rates.models, IsEmpty());
+  EXPECT_THAT(rates.missing, HasSubstr("of GPU-1 the burst rate in bf16 is 5e+15"));
+}
+
+// More targets than are kept, twice: each is read again, and none is wrong.
+TEST(FleetReader, ForgetsWhatIsNotAskedFor) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(), registry);
+  Read(reader, On("node1"));
+  for (size_t i = 0; i < kMaxFleetTargets; ++i) Read(reader, On(absl::StrCat("other", i)));
+  const int before = fake.asked;
+  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
+  EXPECT_EQ(fake.asked, before + 2);
+}
+
+TEST(FleetReader, ManyThreadsMayAsk) {
+  Fake fake;
+  prometheus::Registry registry;
+  FleetReader reader(fake.Options(absl::Seconds(1)), registry);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        if (t == 0) fake.seconds += 1;
+        const std::string host = i % 3 == 0 ? "node1" : absl::StrCat("host", (t + i) % 7);
+        if (BurstOf(Read(reader, On(host))) == 0) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace sextant::server
