@@ -82,7 +82,7 @@ def fleet():
                  "{{modelName}} {{dtype}} {{window}} slowest"),
             ], "A job runs at the pace of its slowest GPU, not of the median."),
             heatmap("GPUs by share of their product's median (bf16, sustained)", "percentunit",
-                    f"sum by (relative) (modelName_dtype_relative:{MATMUL}:count{{{bf16}}})",
+                    f"sum by (relative) (modelName_dtype_relative:{MATMUL}:count_values{{{bf16}}})",
                     "{{relative}}", "How many GPUs have which share, in steps of 2 %."),
             row("GPUs to look at"),
             table("The 20 slowest against their product's median (bf16, sustained)",
