@@ -5,7 +5,7 @@
 
 Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU;
 --live adds those of a job on every 16 hosts, and of what GPUs do now. --slow_rules evaluates the
-groups of what changes in hours every 4 minutes.
+groups of what changes in hours every 3 minutes.
 The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for
 over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
 """
@@ -84,7 +84,7 @@ def slow_rules(folder):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         for group in SLOW_GROUPS:
-            text = text.replace(f"- name: {group}\n", f"- name: {group}\n    interval: 4m\n")
+            text = text.replace(f"- name: {group}\n", f"- name: {group}\n    interval: 3m\n")
         copy = os.path.join(folder, os.path.basename(path))
         with open(copy, "w", encoding="utf-8") as out:
             out.write(text)
@@ -214,7 +214,7 @@ def main():
     parser.add_argument("--gpus", type=int, default=10000)
     parser.add_argument("--interval", type=int, default=60, help="seconds between scrapes")
     parser.add_argument("--minutes", type=float, default=6, help="how long to run before queries")
-    parser.add_argument("--slow_rules", action="store_true", help="evaluate most every 4 minutes")
+    parser.add_argument("--slow_rules", action="store_true", help="evaluate most every 3 minutes")
     parser.add_argument("--live", action="store_true", help="with jobs and activity")
     arguments = parser.parse_args()
     host_count = arguments.gpus // GPUS_PER_HOST
