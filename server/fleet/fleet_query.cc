@@ -86,6 +86,20 @@ void Take(const PrometheusSample& sample, absl::string_view figure, KnownRates& 
   }
 }
 
+// True where `device` is known to be no faster than `other` at anything.
+bool IsNoFaster(const KnownRates& device, const KnownRates& other) {
+  const auto no_faster = [](const auto& a, const auto& b) {
+    return a.has_value() == b.has_value() && (!a.has_value() || *a <= *b);
+  };
+  return no_faster(device.bf16_burst, other.bf16_burst) &&
+         no_faster(device.bf16_sustained, other.bf16_sustained) &&
+         no_faster(device.fp8_sustained, other.fp8_sustained) &&
+         no_faster(device.memory_copy, other.memory_copy) &&
+         no_faster(device.copy_to_device, other.copy_to_device) &&
+         no_faster(device.copy_from_device, other.copy_from_device) &&
+         no_faster(device.memory, other.memory);
+}
+
 bool HasRate(const KnownRates& rates) {
   return rates.bf16_burst.has_value() || rates.bf16_sustained.has_value();
 }
@@ -103,7 +117,10 @@ std::string SlowestQuery(const v1::FleetDevices& named) {
                         "\",\"\",\"\")");
   };
   return absl::StrCat(
-      "bottomk by (modelName,dtype,window) (2,", kMatmul, "{dtype=~\"bf16|fp8\",", s, "}) or ",
+      "bottomk by (modelName,dtype) (2,", kMatmul, "{window=\"sustained\",dtype=~\"bf16|fp8\",", s,
+      "}) or ",
+      "bottomk by (modelName) (2,", kMatmul, "{window=\"burst\",dtype=\"bf16\",", s,
+      "} unless on (UUID) ", kMatmul, "{window=\"sustained\",dtype=\"bf16\",", s, "}) or ",
       "bottomk by (modelName) (2,", kMemory, "{op=\"copy\",", s, "}) or ",
       "bottomk by (modelName,direction) (1,", kHostCopy, "{memory=\"pinned\",", s, "}) or ",
       "bottomk by (modelName) (8,", kHealthy, "{", s, "}==0) or ",
@@ -170,6 +187,20 @@ std::vector<KnownRates> DevicesFrom(absl::Span<const PrometheusSample> samples,
   std::vector<KnownRates> out;
   for (auto& [uuid, device] : devices) {
     if (HasRate(device)) out.push_back(std::move(device));
+  }
+  return out;
+}
+
+std::vector<KnownRates> MayBeSlowest(std::vector<KnownRates> devices) {
+  std::vector<KnownRates> out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    int slower = 0;
+    for (size_t j = 0; j < devices.size(); ++j) {
+      // Of equals the first stays.
+      const bool equal = IsNoFaster(devices[i], devices[j]);
+      if (i != j && IsNoFaster(devices[j], devices[i]) && (!equal || j < i)) ++slower;
+    }
+    if (slower < 2) out.push_back(devices[i]);
   }
   return out;
 }

@@ -15,8 +15,9 @@
 namespace sextant::server {
 
 // The slowest devices of those that `named` names, by each rate, and what is true of all: two
-// devices for each rate of products and memory, one for each direction of copies. Host names and
-// UUIDs are matched whole, whatever characters they have.
+// devices for each rate of long runs, and of bursts where nothing else is known, two for memory and
+// one for each direction of copies. Host names and UUIDs are matched whole, whatever characters
+// they have.
 std::string SlowestQuery(const v1::FleetDevices& named);
 
 // All series of the devices with these UUIDs.
@@ -42,6 +43,10 @@ SlowestDevices SlowestFrom(absl::Span<const PrometheusSample> samples,
 // changed, the lowest counts.
 std::vector<KnownRates> DevicesFrom(absl::Span<const PrometheusSample> samples,
                                     const Accelerator& accelerator);
+
+// Those of `devices` that may be the slowest of a plan, or the next slowest: two others that are no
+// faster at anything rule a device out.
+std::vector<KnownRates> MayBeSlowest(std::vector<KnownRates> devices);
 
 // The answer to ProductsQuery(): the median device of `accelerator`; of several names of the
 // product the one of most devices. No rate in bf16: nothing is recorded of it.

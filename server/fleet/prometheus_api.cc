@@ -53,6 +53,14 @@ absl::StatusOr<PrometheusSample> SampleFrom(const json& element) {
 absl::StatusOr<std::vector<PrometheusSample>> SamplesFrom(const std::string& text) {
   const json answer = json::parse(text, nullptr, false);
   if (!answer.is_object()) return Malformed("it is no JSON");
+  // Of stores that did not answer: a device that is missing may be the slowest.
+  const auto warnings = answer.find("warnings");
+  if (warnings != answer.end() && warnings->is_array() && !warnings->empty()) {
+    const json& first = warnings->front();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Prometheus' answer may be incomplete: ",
+        first.is_string() ? first.get_ref<const std::string&>().substr(0, kMaxErrorText) : "?"));
+  }
   const auto data = answer.find("data");
   if (data == answer.end() || !data->is_object()) return Malformed("it has no data");
   const auto type = data->find("resultType");
@@ -155,8 +163,8 @@ absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
     request.set_header("Authorization",
                        absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
   }
-  request.body = absl::StrCat("timeout=", limit.count(),
-                              "ms&query=", httplib::detail::encode_query_param(promql));
+  request.body = absl::StrCat("timeout=", limit.count(), "ms&partial_response=false&query=",
+                              httplib::detail::encode_query_param(promql));
   std::string body;
   bool is_late = false;
   bool is_too_long = false;

@@ -41,7 +41,8 @@ class PrometheusApi {
   //
   // Errors, all of text that may be shown to callers: kUnavailable where it can't be reached or
   // answers 502 to 504; kDeadlineExceeded; kPermissionDenied for 401 and 403; kFailedPrecondition
-  // with its own words for another refusal; kDataLoss for an answer that is none.
+  // with its own words for another refusal, or for an answer with warnings, which may be
+  // incomplete; kDataLoss for an answer that is none.
   absl::StatusOr<std::vector<PrometheusSample>> Query(const std::string& promql,
                                                       std::chrono::milliseconds limit) const;
 

@@ -49,8 +49,9 @@ PrometheusSample Figure(const char* figure, double value, const char* product = 
 
 TEST(SlowestQuery, MatchesHostsWhole) {
   const std::string query = SlowestQuery(Hosts({"node1", "node2"}));
-  EXPECT_THAT(query, HasSubstr("{dtype=~\"bf16|fp8\",gpu!=\"cpu\",hostname=~\"node1|node2\"}"));
-  EXPECT_THAT(query, HasSubstr("bottomk by (modelName,dtype,window) (2,"));
+  EXPECT_THAT(query, HasSubstr("bottomk by (modelName,dtype) (2,sextant_gpu_matmul_flops_per_second{"
+                               "window=\"sustained\",dtype=~\"bf16|fp8\",gpu!=\"cpu\","
+                               "hostname=~\"node1|node2\"}) or "));
   EXPECT_THAT(query, Not(HasSubstr("UUID=~")));
 }
 
@@ -158,6 +159,42 @@ TEST(DevicesFrom, LeavesOutWhatHasNoRate) {
     EXPECT_THAT(DevicesFrom({{Matmul("GPU-1", wrong)}}, H100()), IsEmpty()) << wrong;
   }
   EXPECT_THAT(DevicesFrom({{Matmul("", 5e14)}}, H100()), IsEmpty());
+}
+
+KnownRates Device(const char* uuid, double burst, double copy) {
+  return {.uuid = uuid,
+          .bf16_burst = FlopsPerSecond(burst),
+          .memory_copy = BytesPerSecond(copy)};
+}
+
+std::vector<std::string> Kept(const std::vector<KnownRates>& devices) {
+  std::vector<std::string> out;
+  for (const KnownRates& device : MayBeSlowest(devices)) out.push_back(device.uuid);
+  return out;
+}
+
+TEST(MayBeSlowest, TwoOthersRuleADeviceOut) {
+  const KnownRates slow = Device("slow", 1, 1);
+  const KnownRates next = Device("next", 2, 1);
+  const KnownRates third = Device("third", 2, 2);
+  EXPECT_THAT(Kept({third, slow, next}), ElementsAre("slow", "next"));
+  // Faster at one thing than the next slowest: a plan of many copies waits for it.
+  EXPECT_THAT(Kept({slow, next, Device("copies", 9, 0.5)}), ElementsAre("slow", "next", "copies"));
+  EXPECT_THAT(Kept({slow, next}), ElementsAre("slow", "next"));
+  EXPECT_THAT(Kept({}), IsEmpty());
+}
+
+TEST(MayBeSlowest, OfEqualsTwoStay) {
+  EXPECT_THAT(Kept({Device("a", 1, 1), Device("b", 1, 1), Device("c", 1, 1), Device("d", 1, 1)}),
+              ElementsAre("a", "b"));
+}
+
+// Of a device without a rate nobody knows whether it is the slowest.
+TEST(MayBeSlowest, WhatIsNotKnownRulesNothingOut) {
+  KnownRates unknown = Device("unknown", 9, 9);
+  unknown.memory_copy.reset();
+  EXPECT_THAT(Kept({Device("a", 1, 1), Device("b", 1, 1), unknown}),
+              ElementsAre("a", "b", "unknown"));
 }
 
 PrometheusSample Recorded(const char* name, double value, Labels more = {}) {

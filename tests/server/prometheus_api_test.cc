@@ -150,6 +150,22 @@ TEST(PrometheusApi, WhatIsNoInstantVectorIsRefused) {
   EXPECT_THAT(*samples, IsEmpty());
 }
 
+// Thanos: one of its stores did not answer.
+TEST(PrometheusApi, AnAnswerInPartIsRefused) {
+  std::string partial;
+  const FakePrometheus fake([&](const httplib::Request& request, httplib::Response& response) {
+    partial = request.get_param_value("partial_response");
+    response.set_content(
+        R"({"status":"success","warnings":["store-2: unavailable"],)"
+        R"("data":{"resultType":"vector","result":[]}})",
+        "application/json");
+  });
+  const absl::Status status = Ask({.url = fake.url()}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "Prometheus' answer may be incomplete: store-2: unavailable");
+  EXPECT_EQ(partial, "false");
+}
+
 TEST(PrometheusApi, AnEndlessAnswerIsCutOff) {
   const FakePrometheus fake([](const httplib::Request&, httplib::Response& response) {
     response.set_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
