@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A fleet of 20 hosts with 160 simulated GPUs, a real Prometheus and two planners, all real servers.
+"""A fleet of 20 hosts with 160 simulated GPUs, a real Prometheus and two planners: real servers.
 
     tests/monitoring/fleet.py
 

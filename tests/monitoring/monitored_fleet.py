@@ -22,12 +22,12 @@ CONSOLE = os.path.join(MONITORING, "consoles", "sextant.html")
 MEASURED_AGO = 3600
 
 # The host of the exporter, with one GPU that is slow, one that computed a wrong result and one
-# whose samples disagreed; and this host, whose server has GPUs of another product.
-SIMULATED_HOST = "node-001"
+# whose samples disagreed; and the agent's, with GPUs of another product.
+SIMULATED_HOST, AGENT_HOST = "node-001", "node-002"
 SLOW, WRONG, UNSTABLE = 3, 5, 6
 EXPORTED_GPUS = [Gpu(SIMULATED_HOST, index, H100, slowdown=0.1 if index == SLOW else 0.0,
                      healthy=index != WRONG, stable=index != UNSTABLE) for index in range(8)]
-AGENT_GPUS = [Gpu(os.uname().nodename, index, H200) for index in range(4)]
+AGENT_GPUS = [Gpu(AGENT_HOST, index, H200) for index in range(4)]
 
 FLOPS_PER_TOKEN = 6 * 70.55e9
 # By job: its GPUs, its MFU and its planned MFU. No job reports for the last exported GPU.
@@ -74,15 +74,11 @@ def agent_lines(seconds):
 
 
 def planner_lines(seconds):
-    """What a planner shows of its reads of the fleet."""
-    yield _series("sextant_fleet_fetches_total", round(10 * seconds))
+    """A planner half of whose reads of the fleet fail, which a real one with a Prometheus does not
+    show."""
+    yield _series("sextant_fleet_fetches_total", round(2 * seconds))
     yield _series("sextant_fleet_fetch_failures_total", round(seconds), reason="timeout")
     yield _series("sextant_fleet_read_age_seconds", 12)
-    for product in (H100, H200):
-        yield _series("sextant_calibration_gpus", 8, modelName=product.name,
-                      source="MEASURED_MODEL")
-        yield _series("sextant_calibration_age_seconds", MEASURED_AGO, modelName=product.name,
-                      source="MEASURED_MODEL")
     yield _series("sextant_build_info", 1, version="0.1.0")
 
 
@@ -128,7 +124,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def _asked_all_the_time(address):
     """Asks the planner for plans, some of which it refuses, until the context ends."""
-    asked = [["plan", "gpt2", "--tokens=1e6", "--accelerator=h100-sxm", "--devices=1"],
+    asked = [["plan", "llama-3.1-8b", "--tokens=1e9", "--fleet=h100-sxm", "--devices=8",
+              f"--hosts={SIMULATED_HOST}", "--gbs=64", "--sequence-length=4096", "--tp=2"],
+             ["plan", "gpt2", "--tokens=1e6", "--fleet=h200-sxm", "--devices=1"],
              ["plan", "llama-3.1-8b", "--tokens=1e9", "--accelerator=h100-sxm", "--devices=8",
               "--gbs=64", "--sequence-length=4096", "--framework=megatron-bridge",
               "--node-type=dgx-h100"],
@@ -179,19 +177,24 @@ def _scrape(job, targets):
 def monitored_fleet():
     """The Prometheus that watches it all, with this repository's rules and console page."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        agent = stack.enter_context(Server("--log_calls=none", *simulated_agents.flags(
-            AGENT_GPUS, os.path.join(folder, "agent"), time.time() - MEASURED_AGO)))
-        planner = stack.enter_context(Server("--log_calls=none"))
+        agent = stack.enter_context(Server(
+            "--role=agent", f"--hostname={AGENT_HOST}", "--log_calls=none",
+            *simulated_agents.flags(AGENT_GPUS, os.path.join(folder, "agent"),
+                                    time.time() - MEASURED_AGO)))
         exporter = stack.enter_context(Exporter())
-        stack.enter_context(_asked_all_the_time(planner.address))
-        scrape_configs = [
-            _scrape("sextant-agents", [(agent.http, "/metrics", "this-host:9464"),
+        rules = list(copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
+        page, = copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
+        prometheus = Prometheus([], rules, flags=(
+            f"--web.console.templates={os.path.dirname(page)}",))
+        planner = stack.enter_context(Server(
+            "--role=planner", f"--fleet_prometheus_url={prometheus.url}", "--fleet_interval=1s",
+            "--log_calls=none"))
+        prometheus.configuration["scrape_configs"] = [
+            _scrape("sextant-agents", [(agent.http, "/metrics", f"{AGENT_HOST}:9464"),
                                        (exporter.address, "/agent", f"{SIMULATED_HOST}:9464")]),
             _scrape("sextant-planners", [(planner.http, "/metrics", "planner-0:9464"),
                                          (exporter.address, "/planner", "planner-1:9464")]),
             _scrape("dcgm", [(exporter.address, "/dcgm", f"{SIMULATED_HOST}:9400")])]
-        rules = list(copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
-        page, = copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
-        with Prometheus(scrape_configs, rules, flags=(
-                f"--web.console.templates={os.path.dirname(page)}",)) as prometheus:
-            yield prometheus
+        stack.enter_context(prometheus)
+        stack.enter_context(_asked_all_the_time(planner.address))
+        yield prometheus

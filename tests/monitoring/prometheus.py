@@ -41,14 +41,15 @@ class Prometheus:
                        "evaluation_interval": interval},
             "rule_files": list(rule_files), "scrape_configs": scrape_configs}
         self.flags = flags
+        # Known beforehand, so that a server may be started that will read from it.
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{self.address}"
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="sextant-prometheus-")
         path = os.path.join(self.folder.name, "prometheus.yml")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.configuration, out)
-        self.address = f"127.0.0.1:{free_port()}"
-        self.url = f"http://{self.address}"
         self.log_path = os.path.join(self.folder.name, "log")
         self.start()
         return self

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 """Measures one Prometheus that holds a large fleet: memory, processor time, rules and queries.
 
-  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6] [--live]
+  tests/monitoring/scale.py [--gpus=10000] [--interval=60] [--minutes=6] [--slow_rules] [--live]
 
 Every simulated host of 8 GPUs is a scrape target of its own, with the fleet set's 16 series a GPU;
---live adds those of a job on every 16 hosts, and of what GPUs do now.
+--live adds those of a job on every 16 hosts, and of what GPUs do now. --slow_rules evaluates the
+groups of what changes in hours every 3 minutes.
 The rules and the fleet dashboard are those of deploy/monitoring. Panels over time are asked for
 over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has a run's.
 """
 
 import argparse
+import contextlib
 import gzip
 import http.server
 import json
@@ -26,6 +28,7 @@ from prometheus import RULE_FILES, Prometheus
 
 GPUS_PER_HOST = 8
 HOSTS_PER_JOB = 16
+SLOW_GROUPS = ("sextant-products", "sextant-gpus", "sextant-gpu-alerts")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -73,6 +76,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def slow_rules(folder):
+    """Copies of the rule files, with an interval for SLOW_GROUPS."""
+    for path in RULE_FILES:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for group in SLOW_GROUPS:
+            text = text.replace(f"- name: {group}\n", f"- name: {group}\n    interval: 3m\n")
+        copy = os.path.join(folder, os.path.basename(path))
+        with open(copy, "w", encoding="utf-8") as out:
+            out.write(text)
+        yield copy
 
 
 def scrape_configs(targets, folder):
@@ -198,15 +214,18 @@ def main():
     parser.add_argument("--gpus", type=int, default=10000)
     parser.add_argument("--interval", type=int, default=60, help="seconds between scrapes")
     parser.add_argument("--minutes", type=float, default=6, help="how long to run before queries")
+    parser.add_argument("--slow_rules", action="store_true", help="evaluate most every 3 minutes")
     parser.add_argument("--live", action="store_true", help="with jobs and activity")
     arguments = parser.parse_args()
     host_count = arguments.gpus // GPUS_PER_HOST
     targets = Targets(host_count, arguments.live)
-    with tempfile.TemporaryDirectory() as folder, Prometheus(
-            scrape_configs(targets, folder), RULE_FILES, f"{arguments.interval}s") as prometheus:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        rules = list(slow_rules(folder)) if arguments.slow_rules else RULE_FILES
+        prometheus = stack.enter_context(Prometheus(
+            scrape_configs(targets, folder), rules, f"{arguments.interval}s"))
         usage = Usage(prometheus.process.pid)
-        print(f"{arguments.gpus:,} GPUs, a scrape each {arguments.interval} s, after "
-              f"{arguments.minutes:g} minutes\n", flush=True)
+        print(" ".join(sys.argv[1:]), f"after {arguments.minutes:g} minutes\n", flush=True)
         time.sleep(arguments.minutes * 30)
         start, before = time.monotonic(), usage.cpu_seconds()
         time.sleep(arguments.minutes * 30)

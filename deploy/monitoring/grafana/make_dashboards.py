@@ -17,6 +17,7 @@ from panels import dashboard, heatmap, row, stat, table, timeseries, variable
 HERE = os.path.dirname(os.path.abspath(__file__))
 MATMUL = "sextant_gpu_matmul_flops_per_second"
 PRODUCT_MATMUL = f"modelName_dtype:{MATMUL}"
+OVER_MEDIAN = f"/ on (modelName, dtype, window) group_left () {PRODUCT_MATMUL}:p50"
 LAST_SUCCESS = "sextant_gpu_probe_last_success_timestamp_seconds"
 OF_PRODUCT = 'modelName=~"$product"'
 GPU_LABELS = {"hostname": "Host", "gpu": "GPU", "modelName": "Product", "UUID": "UUID"}
@@ -26,8 +27,13 @@ JOB_LINK = {"Job": "/d/sextant-job?var-job_id=${__data.fields.Job}"}
 
 def relative(selector):
     """Each GPU's rate over the median of its product."""
-    return (f'{MATMUL}{{gpu!="cpu",{selector}}} / on (modelName, dtype, window) group_left () '
-            f"{PRODUCT_MATMUL}:p50")
+    return f'{MATMUL}{{gpu!="cpu",{selector}}} {OVER_MEDIAN}'
+
+
+def slowest(selector, count):
+    """The same of the slowest of each product. Chosen before they are divided, which is faster."""
+    return (f'bottomk by (modelName) ({count}, {MATMUL}{{gpu!="cpu",{selector}}}) '
+            f"{OVER_MEDIAN}")
 
 
 def fleet():
@@ -82,11 +88,11 @@ def fleet():
                  "{{modelName}} {{dtype}} {{window}} slowest"),
             ], "A job runs at the pace of its slowest GPU, not of the median."),
             heatmap("GPUs by share of their product's median (bf16, sustained)", "percentunit",
-                    f"sum by (relative) (modelName_dtype_relative:{MATMUL}:count{{{bf16}}})",
+                    f"sum by (relative) (modelName_dtype_relative:{MATMUL}:count_values{{{bf16}}})",
                     "{{relative}}", "How many GPUs have which share, in steps of 2 %."),
             row("GPUs to look at"),
             table("The 20 slowest against their product's median (bf16, sustained)",
-                  [("Share", "percentunit", f"bottomk(20, {relative(bf16)})")],
+                  [("Share", "percentunit", f"bottomk(20, {slowest(bf16, 20)})")],
                   "What these GPUs reached in the probe.", GPU_LABELS, links=GPU_LINK),
             table("Wrong results",
                   [("Healthy", "short",
