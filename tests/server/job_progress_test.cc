@@ -17,8 +17,6 @@
 namespace sextant::server {
 namespace {
 
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -138,26 +136,26 @@ TEST_F(JobProgressTest, ForgetsAGpuTenMinutesAfterItsLastReport) {
   JobReport report = ReportOf(1000);
   report.planned_mfu = 0.5;
   Report(report);
-  Pass(minutes(5));
+  Pass(std::chrono::minutes(5));
   report.gpu_uuids = {"GPU-b"};
   Report(report);
-  Pass(minutes(5) - std::chrono::milliseconds(1));
+  Pass(std::chrono::minutes(5) - std::chrono::milliseconds(1));
   EXPECT_EQ(Series().size(), 5u);
   Pass(std::chrono::milliseconds(1));
   EXPECT_THAT(Series(), UnorderedElementsAre(
                             "sextant_gpu_model_flops_total{job_id=\"job\",UUID=\"GPU-b\"} 50000",
                             "sextant_job_tokens_total{job_id=\"job\",UUID=\"GPU-b\"} 125",
                             "sextant_job_planned_mfu_ratio{job_id=\"job\"} 0.5"));
-  Pass(minutes(5));
+  Pass(std::chrono::minutes(5));
   EXPECT_THAT(Series(), IsEmpty());
 }
 
 // A report that is ignored keeps nothing alive.
 TEST_F(JobProgressTest, ForgetsDespiteLateReports) {
   Report(ReportOf(1000));
-  Pass(minutes(9));
+  Pass(std::chrono::minutes(9));
   EXPECT_EQ(Report(ReportOf(1)), ReportOutcome::kLowerCount);
-  Pass(minutes(1));
+  Pass(std::chrono::minutes(1));
   EXPECT_THAT(Series(), IsEmpty());
   EXPECT_EQ(Report(ReportOf(1)), ReportOutcome::kCounted) << "nothing is known of it";
 }
@@ -177,7 +175,7 @@ TEST_F(JobProgressTest, AreOfSixtyFourJobsAtMost) {
   for (size_t i = 0; i < kMaxReportedJobs; ++i) {
     report.job_id = absl::StrCat("job", i);
     Report(report);
-    Pass(seconds(1));
+    Pass(std::chrono::seconds(1));
   }
   report.job_id = "one more";
   const auto refused = jobs_.Report(report);
@@ -186,7 +184,7 @@ TEST_F(JobProgressTest, AreOfSixtyFourJobsAtMost) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("64 jobs"));
   report.job_id = "job0";
   Report(report);  // those that are known report on
-  Pass(minutes(10) - seconds(63));
+  Pass(std::chrono::minutes(10) - std::chrono::seconds(63));
   report.job_id = "one more";
   Report(report);  // job1 has ended
   EXPECT_EQ(Series().size(), 64u * 4);

@@ -18,9 +18,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using std::chrono::milliseconds;
 
-constexpr milliseconds kLong(20'000);
+constexpr std::chrono::milliseconds kLong(20'000);
 
 constexpr char kOneSample[] =
     R"({"status":"success","data":{"resultType":"vector","result":[)"
@@ -51,7 +50,7 @@ class FakePrometheus {
 };
 
 absl::StatusOr<std::vector<PrometheusSample>> Ask(PrometheusOptions options,
-                                                  milliseconds limit = kLong) {
+                                                  std::chrono::milliseconds limit = kLong) {
   auto api = PrometheusApi::Of(options);
   if (!api.ok()) return api.status();
   return (*api)->Query("up{a=\"b&c\"} + 1", limit);
@@ -183,7 +182,7 @@ TEST(PrometheusApi, GivesUpOnASilentServer) {
     given_up.wait();
     response.set_content(kOneSample, "application/json");
   });
-  const absl::Status status = Ask({.url = fake.url()}, milliseconds(50)).status();
+  const absl::Status status = Ask({.url = fake.url()}, std::chrono::milliseconds(50)).status();
   given_up.count_down();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
 }
