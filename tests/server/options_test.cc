@@ -116,7 +116,7 @@ TEST(ServerOptions, RefuseAFleetThatMakesNoSense) {
   EXPECT_THAT(refusal({url, "--fleet_token_file=/etc/token"}), HasSubstr("in plain text"));
   EXPECT_THAT(Parse({url, "--fleet_token_file=/etc/token", "--insecure_allow_remote"}), IsOk());
   EXPECT_THAT(refusal({url, "--fleet_tenant=a\nb"}), HasSubstr("--fleet_tenant must have"));
-  for (const char* interval : {"--fleet_interval=", "--fleet_interval=15", "--fleet_interval=0s",
+  for (const char* interval : {"--fleet_interval=15", "--fleet_interval=0s",
                                "--fleet_interval=999ms", "--fleet_interval=2h",
                                "--fleet_interval=-1s", "--fleet_interval=inf"}) {
     EXPECT_THAT(refusal({url, interval}), HasSubstr("is not 1s to 1h")) << interval;
