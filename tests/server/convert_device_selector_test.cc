@@ -162,8 +162,7 @@ class FleetSelector : public ::testing::Test {
 };
 
 TEST_F(FleetSelector, IsReadFirst) {
-  const Translated out =
-      From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})");
+  const Translated out = From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})");
   EXPECT_THAT(out.faults, IsEmpty());
   EXPECT_EQ(out.selection.accelerator, "h100-sxm");
   ASSERT_TRUE(out.selection.fleet.has_value());
@@ -199,8 +198,8 @@ TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
 }
 
 TEST_F(FleetSelector, SaysWhatItRead) {
-  FleetRates rates = *From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})")
-                          .selection.fleet;
+  FleetRates rates =
+      *From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})").selection.fleet;
   rates.host_count = 2;
   rates.oldest_unix_seconds = 3;
   rates.unhealthy = {"GPU-x"};
