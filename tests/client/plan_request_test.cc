@@ -285,6 +285,10 @@ TEST(BuildPlanRequest, ADeviceFlagReplacesTheFilesDevices) {
                   file);
     ExpectRequest({"--request=-", "--accelerator=l4"},
                   R"({"cluster": {"device": {"accelerator": "l4"}, "device_count": 8}})", file);
+    ExpectRequest({"--request=-", "--fleet=l4", "--hosts=a,b", "--hosts=c"},
+                  R"({"cluster": {"device": {"fleet": {"accelerator": "l4",
+                      "hostnames": ["a", "b", "c"]}}, "device_count": 8}})",
+                  file);
   }
 }
 
@@ -304,16 +308,6 @@ TEST(BuildPlanRequest, RefusesDevicesNamedInTwoWays) {
   }
 }
 
-TEST(BuildPlanRequest, NamesTheFleetsHosts) {
-  ExpectRequest({"--fleet=h100-sxm", "--hosts=a,b", "--hosts=c"},
-                R"({"cluster": {"device": {"fleet": {"accelerator": "h100-sxm",
-                                                     "hostnames": ["a", "b", "c"]}}}})");
-  ExpectRequest({"--fleet=h100-sxm", "--gpus=GPU-1,GPU-2"},
-                R"({"cluster": {"device": {"fleet": {"accelerator": "h100-sxm",
-                                                     "gpu_uuids": ["GPU-1", "GPU-2"]}}}})");
-}
-
-// As sextant-probe writes it, as sextant calibration answers, and as RunProbe does.
 TEST(BuildPlanRequest, ReadsCalibrationsFromTheirFiles) {
   const std::string bare = FileWith("bare.json", R"({"device": {"uuid": "CPU-1"}})");
   const std::string held = FileWith(
