@@ -40,9 +40,8 @@ void DefineSecurityFlags(CLI::App& app, ServerOptions& options) {
 
 void DefineFlags(CLI::App& app, ServerOptions& options) {
   app.set_version_flag("--version", absl::StrCat("sextantd ", EngineVersion()));
-  const std::map<std::string, ServerRole> roles = {{"all", ServerRole::kAll},
-                                                   {"agent", ServerRole::kAgent},
-                                                   {"planner", ServerRole::kPlanner}};
+  const std::map<std::string, ServerRole> roles = {
+      {"all", ServerRole::kAll}, {"agent", ServerRole::kAgent}, {"planner", ServerRole::kPlanner}};
   app.add_option("--role", options.role,
                  "agent: measures this host's devices, and plans nothing; planner: plans, and has "
                  "no devices (default: all)")
@@ -104,8 +103,7 @@ void DefineFleetFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--fleet_ca_file", options.fleet_ca_file,
                  "who signed its certificate, PEM (default: whom the system trusts)")
       ->type_name("FILE");
-  app.add_option("--fleet_token_file", options.fleet_token_file,
-                 "a bearer token to send to it")
+  app.add_option("--fleet_token_file", options.fleet_token_file, "a bearer token to send to it")
       ->type_name("FILE");
   app.add_option("--fleet_tenant", options.fleet_tenant,
                  "the tenant of a shared one (Mimir, Thanos, Cortex), sent as X-Scope-OrgID")

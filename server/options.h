@@ -47,8 +47,8 @@ struct ServerOptions {
   std::string probe_library_folder;   // of CUDA's libraries; empty: where the system has them
   std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
   ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
-  std::string gpu_sampling = "5s";    // "none": GPUs are not watched
-  std::string fleet_prometheus_url;   // empty: no fleet's metrics are read
+  std::string gpu_sampling = "5s";   // "none": GPUs are not watched
+  std::string fleet_prometheus_url;  // empty: no fleet's metrics are read
   std::string fleet_interval = "15s";
   std::string fleet_ca_file;     // empty: the system's
   std::string fleet_token_file;  // empty: none

@@ -161,8 +161,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
       probe_metrics_(*registry_, options.probe_metrics),
-      store_(CalibrationFolder(options),
-             options.hostname.empty() ? Hostname() : options.hostname),
+      store_(CalibrationFolder(options), options.hostname.empty() ? Hostname() : options.hostname),
       calibration_metrics_(store_, options.probe_metrics),
       activity_(WatchingOf(options)),
       activity_metrics_(store_, [this] { return activity_.Latest(); }),
@@ -289,18 +288,16 @@ absl::Status Server::StartGrpc() {
 
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
-  std::vector<const prometheus::Collectable*> collectables = {&calibration_metrics_,
-                                                              &activity_metrics_, &jobs_,
-                                                              &log_metrics_};
+  std::vector<const prometheus::Collectable*> collectables = {
+      &calibration_metrics_, &activity_metrics_, &jobs_, &log_metrics_};
   if (fleet_ != nullptr) collectables.push_back(fleet_.get());
   SEXTANT_ASSIGN_OR_RETURN(
-      http_,
-      HttpServer::Start({.address = options_.http_listen,
-                         .ready = [this] { return ready_ && listener_->HasRoom(); },
-                         .registry = registry_,
-                         .collectables = std::move(collectables),
-                         .tls = tls_.get(),
-                         .access = access_.get()}));
+      http_, HttpServer::Start({.address = options_.http_listen,
+                                .ready = [this] { return ready_ && listener_->HasRoom(); },
+                                .registry = registry_,
+                                .collectables = std::move(collectables),
+                                .tls = tls_.get(),
+                                .access = access_.get()}));
   return absl::OkStatus();
 }
 

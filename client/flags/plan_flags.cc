@@ -78,7 +78,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--calibrations,--calibration", "cluster.device.calibrations.calibrations",
      "one of: sextant calibration --save; repeatable", kDevices},
     {"--fleet", "cluster.device.fleet.accelerator",
-     "a catalogue name: at the rates that the fleet's hosts measured", kDevices},
+     "a catalogue name: at rates that the fleet's hosts measured", kDevices},
     {"--hostnames,--hosts", "cluster.device.fleet.hostnames",
      "with --fleet: the hosts to run on, a,b,c; repeatable", kDevices},
     {"--gpu-uuids,--gpus", "cluster.device.fleet.gpu_uuids",

@@ -144,13 +144,17 @@ void AddKernels(const v1::StepTime& step, absl::Time now, WordsBySource* out) {
 
 // Warnings that put the whole answer in doubt come first.
 int RankOf(const v1::Note& warning) {
-  constexpr v1::NoteKind kRanked[] = {
-      v1::NOTE_KIND_FLEET_UNREAD,          v1::NOTE_KIND_FLEET_DEVICES_UNHEALTHY,
-      v1::NOTE_KIND_RATE_UNSTABLE,         v1::NOTE_KIND_MEASURED_ABOVE_PEAK,
-      v1::NOTE_KIND_CALIBRATION_PARTIAL,   v1::NOTE_KIND_TEXT_MODEL_ALONE,
-      v1::NOTE_KIND_TENSOR_ACROSS_SERVERS, v1::NOTE_KIND_FEW_MICRO_BATCHES,
-      v1::NOTE_KIND_STEP_NOT_PREDICTED,    v1::NOTE_KIND_ACTIVATIONS_NOT_COUNTED,
-      v1::NOTE_KIND_FLEET_STALE};
+  constexpr v1::NoteKind kRanked[] = {v1::NOTE_KIND_FLEET_UNREAD,
+                                      v1::NOTE_KIND_FLEET_DEVICES_UNHEALTHY,
+                                      v1::NOTE_KIND_RATE_UNSTABLE,
+                                      v1::NOTE_KIND_MEASURED_ABOVE_PEAK,
+                                      v1::NOTE_KIND_CALIBRATION_PARTIAL,
+                                      v1::NOTE_KIND_TEXT_MODEL_ALONE,
+                                      v1::NOTE_KIND_TENSOR_ACROSS_SERVERS,
+                                      v1::NOTE_KIND_FEW_MICRO_BATCHES,
+                                      v1::NOTE_KIND_STEP_NOT_PREDICTED,
+                                      v1::NOTE_KIND_ACTIVATIONS_NOT_COUNTED,
+                                      v1::NOTE_KIND_FLEET_STALE};
   return static_cast<int>(absl::c_find(kRanked, warning.kind()) - std::begin(kRanked));
 }
 

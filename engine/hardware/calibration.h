@@ -18,8 +18,8 @@
 
 namespace sextant {
 
-// One measured matrix multiplication, C[m,n] = A[m,k] B[k,n]; or only the rate of a large one, whose
-// sizes are 0.
+// One measured matrix multiplication, C[m,n] = A[m,k] B[k,n]; or only the rate of a large one,
+// whose sizes are 0.
 struct MeasuredMatmul {
   DataType data_type = DataType::kUnspecified;
   int64_t m = 0;

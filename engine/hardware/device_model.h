@@ -35,8 +35,8 @@ struct MatmulError {
 
 // How a device's kernels follow from another's.
 struct DeviceScales {
-  DeviceScale wide;                               // in types of 16 bits and more
-  DeviceScale narrow;                             // in fewer
+  DeviceScale wide;                             // in types of 16 bits and more
+  DeviceScale narrow;                           // in fewer
   absl::optional<Derating> wide_derating = {};  // absent: the other's
 
   const DeviceScale& Of(DataType type) const;

@@ -148,9 +148,9 @@ class Identity {
     Add(DataType::kBf16, rates_.bf16_burst, false);
     Add(DataType::kBf16, rates_.bf16_sustained, true);
     Add(DataType::kFp8E4m3, rates_.fp8_sustained, true);
-    for (const DataType type : {DataType::kFp16, DataType::kTf32, DataType::kFp32,
-                                DataType::kFp8E4m3, DataType::kFp8, DataType::kFp8E5m2,
-                                DataType::kMxfp8, DataType::kMxfp4, DataType::kNvfp4}) {
+    for (const DataType type :
+         {DataType::kFp16, DataType::kTf32, DataType::kFp32, DataType::kFp8E4m3, DataType::kFp8,
+          DataType::kFp8E5m2, DataType::kMxfp8, DataType::kMxfp4, DataType::kNvfp4}) {
       SEXTANT_RETURN_IF_ERROR(AddScaled(type));
     }
     if (rates_.memory_copy.has_value()) {
@@ -165,10 +165,8 @@ class Identity {
  private:
   void Add(DataType type, const absl::optional<FlopsPerSecond>& rate, bool sustained) {
     if (!rate.has_value()) return;
-    out_.KeepIfBetter({.data_type = type,
-                       .rate = *rate,
-                       .stable = rates_.stable,
-                       .sustained = sustained});
+    out_.KeepIfBetter(
+        {.data_type = type, .rate = *rate, .stable = rates_.stable, .sustained = sustained});
   }
 
   // The curves' rate in a long run, where the device's own is not known.

@@ -16,9 +16,9 @@ namespace sextant {
 
 // What is known of it. Rates are above 0; absent ones are not known.
 struct KnownRates {
-  std::string uuid = {};          // empty: no device, but what is usual of its product
-  std::string hostname = {};      // of its host; empty: not told
-  std::string product_name = {};  // as the device reports itself
+  std::string uuid = {};                     // empty: no device, but what is usual of its product
+  std::string hostname = {};                 // of its host; empty: not told
+  std::string product_name = {};             // as the device reports itself
   const Accelerator* accelerator = nullptr;  // its datasheet; never null
   std::string origin = {};  // who measured them, for citations: "its host, by the fleet's metrics"
   int64_t measured_unix_seconds = 0;

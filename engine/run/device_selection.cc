@@ -132,10 +132,10 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
   if (fleet.models.empty() || !fleet.missing.empty()) {
     out.push_back(
         {.kind = NoteKind::kFleetUnread,
-         .text = absl::StrCat("No rates of these devices were read from the fleet's metrics: ",
-                              fleet.missing, "; ",
-                              fleet.models.empty() ? "what is published" : "the fleet's median",
-                              " of ", selection.accelerator, " stands in."),
+         .text = absl::StrCat(
+             "No rates of these devices were read from the fleet's metrics: ", fleet.missing, "; ",
+             fleet.models.empty() ? "what is published" : "the fleet's median", " of ",
+             selection.accelerator, " stands in."),
          .fields = fields});
   }
   if (!fleet.models.empty() && assumptions) {

@@ -43,11 +43,11 @@ struct FleetRates {
   // product (RateSource::kMeasuredModel). Empty: nothing is known, and the accelerator stands in.
   std::vector<std::shared_ptr<const DeviceModel>> models = {};
   RateSource source = RateSource::kMeasuredDevice;
-  int64_t device_count = 0;                   // that have measurements
-  int64_t host_count = 0;                     // whose devices they are; 0: not told
-  int64_t oldest_unix_seconds = 0;            // of their measurements; 0: not told
-  double oldest_age_seconds = 0;              // at the call
-  std::vector<std::string> unhealthy = {};    // devices with a wrong result: they are not counted
+  int64_t device_count = 0;                 // that have measurements
+  int64_t host_count = 0;                   // whose devices they are; 0: not told
+  int64_t oldest_unix_seconds = 0;          // of their measurements; 0: not told
+  double oldest_age_seconds = 0;            // at the call
+  std::vector<std::string> unhealthy = {};  // devices with a wrong result: they are not counted
   std::vector<std::string> other_products = {};  // of the named ones, where none is of the product
   std::string missing = {};  // why the named devices, or the product, have no rates; empty: they do
   std::string failure = {};  // why nothing newer was read; empty: it has not been tried

@@ -236,12 +236,13 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   out.push_back(std::move(bound));
   const int64_t devices = run.cluster.device_count;
   if (devices > gang.measured_count) {
-    out.push_back({.kind = NoteKind::kDevicesNotMeasured,
-                   .text = absl::StrCat("Of ", devices, " devices ", gang.measured_count,
-                                        gang.measured_count == 1 ? " was" : " were",
-                                        " measured; the others are taken to be no slower."),
-                   .values = {{"device_count", static_cast<double>(devices)},
-                              {"measured_device_count", static_cast<double>(gang.measured_count)}}});
+    out.push_back(
+        {.kind = NoteKind::kDevicesNotMeasured,
+         .text = absl::StrCat("Of ", devices, " devices ", gang.measured_count,
+                              gang.measured_count == 1 ? " was" : " were",
+                              " measured; the others are taken to be no slower."),
+         .values = {{"device_count", static_cast<double>(devices)},
+                    {"measured_device_count", static_cast<double>(gang.measured_count)}}});
   }
   AboutStability(gang, out);
   if (gang.slowest->processor) {

@@ -117,10 +117,11 @@ void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const Devic
   if (!found.empty()) return;
   out.fleet = sources.fleet->Latest(wire);
   if (out.fleet->models.empty() && !out.fleet->other_products.empty()) {
-    violations.Add(FieldPath(field, "accelerator"),
-                   absl::StrCat("is ", wire.accelerator(), ", but by the fleet's metrics these are ",
-                                absl::StrJoin(out.fleet->other_products, ", "),
-                                ": name the product that they are"));
+    violations.Add(
+        FieldPath(field, "accelerator"),
+        absl::StrCat("is ", wire.accelerator(), ", but by the fleet's metrics these are ",
+                     absl::StrJoin(out.fleet->other_products, ", "),
+                     ": name the product that they are"));
   }
 }
 

@@ -113,13 +113,11 @@ std::string SlowestQuery(const v1::FleetDevices& named) {
       absl::StrCat("gpu!=\"cpu\",", by_host ? "hostname" : "UUID", "=~\"", any, "\"");
   const std::string time = absl::StrCat(kLastSuccess, "{", s, "}");
   const auto marked = [](absl::string_view query, absl::string_view figure) {
-    return absl::StrCat("label_replace(", query, ",\"", kFigure, "\",\"", figure,
-                        "\",\"\",\"\")");
+    return absl::StrCat("label_replace(", query, ",\"", kFigure, "\",\"", figure, "\",\"\",\"\")");
   };
   return absl::StrCat(
       "bottomk by (modelName,dtype) (2,", kMatmul, "{window=\"sustained\",dtype=~\"bf16|fp8\",", s,
-      "}) or ",
-      "bottomk by (modelName) (2,", kMatmul, "{window=\"burst\",dtype=\"bf16\",", s,
+      "}) or ", "bottomk by (modelName) (2,", kMatmul, "{window=\"burst\",dtype=\"bf16\",", s,
       "} unless on (UUID) ", kMatmul, "{window=\"sustained\",dtype=\"bf16\",", s, "}) or ",
       "bottomk by (modelName) (2,", kMemory, "{op=\"copy\",", s, "}) or ",
       "bottomk by (modelName,direction) (1,", kHostCopy, "{memory=\"pinned\",", s, "}) or ",

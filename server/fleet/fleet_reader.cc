@@ -199,7 +199,8 @@ absl::StatusOr<FleetRates> FleetReader::AskOfNamed(const v1::FleetDevices& targe
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<PrometheusSample> series,
                            options_.query(DevicesQuery(found.uuids), Patience()));
   out.missing = "they have no rate in bf16 there";
-  out.models = ModelsOf(MayBeSlowest(DevicesFrom(series, accelerator)), options_.curves(), out.missing);
+  out.models =
+      ModelsOf(MayBeSlowest(DevicesFrom(series, accelerator)), options_.curves(), out.missing);
   if (out.models.empty()) return out;
   out.missing.clear();
   out.other_products.clear();

@@ -107,10 +107,10 @@ class FleetReader final : public prometheus::Collectable {
   const FleetReaderOptions options_;
   prometheus::Counter& reads_;
   prometheus::Family<prometheus::Counter>& failures_;
-  mutable std::mutex mutex_;  // never held while a read or a call goes on
+  mutable std::mutex mutex_;                         // never held while a read or a call goes on
   std::unordered_map<std::string, Target> targets_;  // by the bytes of the request's message
   std::list<std::string> order_;                     // keys, the last used first
-  absl::Time last_read_ = absl::InfinitePast();  // that succeeded
+  absl::Time last_read_ = absl::InfinitePast();      // that succeeded
   absl::Time unreachable_until_ = absl::InfinitePast();
   absl::Status unreachable_;
   WorkerPool readers_;

@@ -160,11 +160,11 @@ absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
   if (!options_.tenant.empty()) request.set_header("X-Scope-OrgID", options_.tenant);
   if (!options_.token_file.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(options_.token_file));
-    request.set_header("Authorization",
-                       absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
+    request.set_header("Authorization", absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
   }
-  request.body = absl::StrCat("timeout=", limit.count(), "ms&partial_response=false&query=",
-                              httplib::detail::encode_query_param(promql));
+  request.body =
+      absl::StrCat("timeout=", limit.count(),
+                   "ms&partial_response=false&query=", httplib::detail::encode_query_param(promql));
   std::string body;
   bool is_late = false;
   bool is_too_long = false;

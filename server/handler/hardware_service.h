@@ -32,7 +32,7 @@ class HardwareService final : public RawHardwareService {
     const CalibrationStore& store;
     SuppliedCalibrations& supplied;
     HostProbe& probe;
-    WorkerPool& workers;          // answers requests that take milliseconds
+    WorkerPool& workers;           // answers requests that take milliseconds
     FleetReader* fleet = nullptr;  // null: no fleet's metrics are read
   };
   // All of `dependencies` outlive the service.

@@ -52,13 +52,12 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
                   FieldViolations& violations) {
   const v1::OperationDevice& wire = request.device();
   Device out = {.host = options.calibrations(), .query = {.now = options.now()}};
-  out.named = OperationDeviceFrom(
-      wire, "device",
-      {.supplied = *options.supplied,
-       .host = *out.host,
-       .now = out.query.now,
-       .fleet = options.fleet},
-      violations);
+  out.named = OperationDeviceFrom(wire, "device",
+                                  {.supplied = *options.supplied,
+                                   .host = *out.host,
+                                   .now = out.query.now,
+                                   .fleet = options.fleet},
+                                  violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;

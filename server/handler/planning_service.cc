@@ -59,8 +59,7 @@ std::vector<const v1::DeviceSelector*> DevicesOf(const Sizing& request) {
 bool IsShort(const v1::PlanRunRequest& request) {
   constexpr double kMaxChunks = 16;
   if (Searches(request) || HasMeasurements(request.cluster()) ||
-      request.cluster().device().has_fleet() ||
-      request.ByteSizeLong() > kMaxBytesInline) {
+      request.cluster().device().has_fleet() || request.ByteSizeLong() > kMaxBytesInline) {
     return false;
   }
   if (!request.has_layout()) return true;
@@ -105,10 +104,8 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
 }
 
 DeviceSources PlanningService::SourcesOf(const CalibrationSnapshot& host) const {
-  return {.supplied = *options_.supplied,
-          .host = host,
-          .now = options_.now(),
-          .fleet = options_.fleet};
+  return {
+      .supplied = *options_.supplied, .host = host, .now = options_.now(), .fleet = options_.fleet};
 }
 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,

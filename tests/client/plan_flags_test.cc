@@ -68,6 +68,8 @@ std::string NameOf(const FieldDescriptor& field) {
   }
   // "--devices" is their number.
   if (field.containing_type() == v1::HostDevices::descriptor()) return "device_uuids";
+  // "--accelerator" is a product by what is published of it.
+  if (field.full_name() == "sextant.v1.FleetDevices.accelerator") return "fleet";
   if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
     return absl::StrCat("lora_", field.name());
   }

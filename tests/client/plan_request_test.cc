@@ -295,12 +295,22 @@ TEST(BuildPlanRequest, RefusesDevicesNamedInTwoWays) {
       {"--accelerator=a10", "--device=host"},
       {"--device=host", "--accelerator=a10"},
       {"--accelerator=a10", absl::StrCat("--calibration=", file)},
-      {"--device=host", absl::StrCat("--calibration=", file)}};
+      {"--device=host", absl::StrCat("--calibration=", file)},
+      {"--fleet=h100-sxm", "--hosts=a", "--accelerator=h100-sxm"}};
   for (const std::vector<std::string>& args : cases) {
     const CallError error = CallErrorOf(Build(args).status);
     EXPECT_EQ(error.reason, "USAGE");
-    EXPECT_THAT(error.message, HasSubstr("--accelerator, --device and --calibration"));
+    EXPECT_THAT(error.message, HasSubstr("--accelerator, --device, --calibration and --fleet"));
   }
+}
+
+TEST(BuildPlanRequest, NamesTheFleetsHosts) {
+  ExpectRequest({"--fleet=h100-sxm", "--hosts=a,b", "--hosts=c"},
+                R"({"cluster": {"device": {"fleet": {"accelerator": "h100-sxm",
+                                                     "hostnames": ["a", "b", "c"]}}}})");
+  ExpectRequest({"--fleet=h100-sxm", "--gpus=GPU-1,GPU-2"},
+                R"({"cluster": {"device": {"fleet": {"accelerator": "h100-sxm",
+                                                     "gpu_uuids": ["GPU-1", "GPU-2"]}}}})");
 }
 
 // As sextant-probe writes it, as sextant calibration answers, and as RunProbe does.

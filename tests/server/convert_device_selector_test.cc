@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/convert/rates.h"
 #include "server/fleet/fleet_reader.h"
 #include "tests/server/device_sources.h"
 #include "tests/server/planning_server.h"
@@ -161,8 +162,7 @@ class FleetSelector : public ::testing::Test {
 };
 
 TEST_F(FleetSelector, IsReadFirst) {
-  const Translated out =
-      From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})");
+  const Translated out = From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})");
   EXPECT_THAT(out.faults, IsEmpty());
   EXPECT_EQ(out.selection.accelerator, "h100-sxm");
   ASSERT_TRUE(out.selection.fleet.has_value());
@@ -195,6 +195,32 @@ TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
   EXPECT_THAT(From(json).faults,
               ElementsAre("a.device.fleet.hostnames: are 4097: give at most 4096 hosts"));
   EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(FleetSelector, SaysWhatItRead) {
+  FleetRates rates =
+      *From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})").selection.fleet;
+  rates.host_count = 2;
+  rates.oldest_unix_seconds = 3;
+  rates.unhealthy = {"GPU-x"};
+  rates.missing = "gone";
+  rates.unread_seconds = 4;
+  rates.failure = "down";
+  v1::FleetCoverage wire;
+  FleetTo(rates, &wire);
+  EXPECT_EQ(wire.device_count(), 8);
+  EXPECT_EQ(wire.host_count(), 2);
+  EXPECT_EQ(wire.oldest_measured_time().seconds(), 3);
+  EXPECT_EQ(wire.source(), v1::RATE_SOURCE_MEASURED_DEVICE);
+  EXPECT_THAT(wire.unhealthy_devices(), ElementsAre("GPU-x"));
+  EXPECT_EQ(wire.missing(), "gone");
+  EXPECT_EQ(wire.unread_seconds(), 4);
+  EXPECT_EQ(wire.failure(), "down");
+  EXPECT_EQ(v1::FleetCoverage::descriptor()->field_count(), 8);
+  v1::FleetCoverage none;
+  FleetTo({.device_count = 8, .host_count = 2}, &none);  // none of which has a rate
+  EXPECT_EQ(none.device_count(), 0);
+  EXPECT_EQ(none.source(), v1::RATE_SOURCE_UNSPECIFIED);
 }
 
 TEST(DeviceSelector, NeedsAServerThatReadsTheFleet) {

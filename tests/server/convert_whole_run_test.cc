@@ -52,6 +52,7 @@ Plan SampleWholeRun() {
   whole.failure_count = 33;
   SlowestCost& slowest = whole.slowest.emplace();
   slowest.device = {.uuid = "GPU-1", .saved_share = 0.34};
+  slowest.hostname = "node7";
   slowest.saved = Seconds(35);
   slowest.saved_cost.emplace(36);
   whole.time_limit = Seconds(37);
@@ -76,6 +77,7 @@ TEST(WholeRunTo, CarriesTheRun) {
   EXPECT_EQ(wire.expected_failure_count(), 33);
   EXPECT_EQ(wire.recommended_time_limit_seconds(), 37);
   EXPECT_EQ(wire.slowest_device().uuid(), "GPU-1");
+  EXPECT_EQ(wire.slowest_device().hostname(), "node7");
   EXPECT_EQ(wire.slowest_device().saved_share(), 0.34);
   EXPECT_EQ(wire.slowest_device().saved_seconds(), 35);
   EXPECT_EQ(wire.slowest_device().saved_cost_usd(), 36);
@@ -132,7 +134,7 @@ TEST(WholeRunTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::WholeRun::descriptor()->field_count(), 13);
   EXPECT_EQ(v1::CheckpointPlan::descriptor()->field_count(), 11);
   EXPECT_EQ(v1::DataLoading::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::SlowestDevice::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::SlowestDevice::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::TelemetryPlan::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::LimitCheck::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::TimeEstimate::descriptor()->field_count(), 13);

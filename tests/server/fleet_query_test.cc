@@ -49,9 +49,10 @@ PrometheusSample Figure(const char* figure, double value, const char* product = 
 
 TEST(SlowestQuery, MatchesHostsWhole) {
   const std::string query = SlowestQuery(Hosts({"node1", "node2"}));
-  EXPECT_THAT(query, HasSubstr("bottomk by (modelName,dtype) (2,sextant_gpu_matmul_flops_per_second{"
-                               "window=\"sustained\",dtype=~\"bf16|fp8\",gpu!=\"cpu\","
-                               "hostname=~\"node1|node2\"}) or "));
+  EXPECT_THAT(query,
+              HasSubstr("bottomk by (modelName,dtype) (2,sextant_gpu_matmul_flops_per_second{"
+                        "window=\"sustained\",dtype=~\"bf16|fp8\",gpu!=\"cpu\","
+                        "hostname=~\"node1|node2\"}) or "));
   EXPECT_THAT(query, Not(HasSubstr("UUID=~")));
 }
 
@@ -96,19 +97,18 @@ TEST(SlowestFrom, FindsDevicesOfTheProductAlone) {
 
 // A driver and a label of Kubernetes spell one product in two ways.
 TEST(SlowestFrom, AddsUpTheNamesOfOneProduct) {
-  const SlowestDevices found = SlowestFrom(
-      {{Figure("devices", 8), Figure("devices", 4, "NVIDIA-H100-80GB-HBM3"),
-        Figure("oldest", 200), Figure("oldest", 100, "NVIDIA-H100-80GB-HBM3")}},
-      H100());
+  const SlowestDevices found =
+      SlowestFrom({{Figure("devices", 8), Figure("devices", 4, "NVIDIA-H100-80GB-HBM3"),
+                    Figure("oldest", 200), Figure("oldest", 100, "NVIDIA-H100-80GB-HBM3")}},
+                  H100());
   EXPECT_EQ(found.device_count, 12);
   EXPECT_EQ(found.oldest_unix_seconds, 100);
   EXPECT_THAT(found.other_products, IsEmpty());
 }
 
 TEST(SlowestFrom, NoSenseIsNoCount) {
-  const SlowestDevices found =
-      SlowestFrom({{Figure("devices", std::nan("")), Figure("hosts", -5), Figure("oldest", 1e300)}},
-                  H100());
+  const SlowestDevices found = SlowestFrom(
+      {{Figure("devices", std::nan("")), Figure("hosts", -5), Figure("oldest", 1e300)}}, H100());
   EXPECT_EQ(found.device_count, 0);
   EXPECT_EQ(found.host_count, 0);
   EXPECT_EQ(found.oldest_unix_seconds, 0);
@@ -162,9 +162,7 @@ TEST(DevicesFrom, LeavesOutWhatHasNoRate) {
 }
 
 KnownRates Device(const char* uuid, double burst, double copy) {
-  return {.uuid = uuid,
-          .bf16_burst = FlopsPerSecond(burst),
-          .memory_copy = BytesPerSecond(copy)};
+  return {.uuid = uuid, .bf16_burst = FlopsPerSecond(burst), .memory_copy = BytesPerSecond(copy)};
 }
 
 std::vector<std::string> Kept(const std::vector<KnownRates>& devices) {

@@ -95,9 +95,9 @@ TEST(ServerOptions, HaveARole) {
 
 TEST(ServerOptions, SayWhereTheFleetsMetricsAre) {
   EXPECT_EQ(Parsed({}).fleet_prometheus_url, "");
-  const ServerOptions options = Parsed(
-      {"--fleet_prometheus_url=https://prometheus:9090/x", "--fleet_interval=1m",
-       "--fleet_ca_file=/etc/ca.pem", "--fleet_token_file=/etc/token", "--fleet_tenant=team"});
+  const ServerOptions options = Parsed({"--fleet_prometheus_url=https://prometheus:9090/x",
+                                        "--fleet_interval=1m", "--fleet_ca_file=/etc/ca.pem",
+                                        "--fleet_token_file=/etc/token", "--fleet_tenant=team"});
   EXPECT_EQ(options.fleet_prometheus_url, "https://prometheus:9090/x");
   EXPECT_EQ(*FleetInterval(options.fleet_interval), absl::Minutes(1));
   EXPECT_EQ(PrometheusOptionsOf(options).ca_file, "/etc/ca.pem");
@@ -116,9 +116,9 @@ TEST(ServerOptions, RefuseAFleetThatMakesNoSense) {
   EXPECT_THAT(refusal({url, "--fleet_token_file=/etc/token"}), HasSubstr("in plain text"));
   EXPECT_THAT(Parse({url, "--fleet_token_file=/etc/token", "--insecure_allow_remote"}), IsOk());
   EXPECT_THAT(refusal({url, "--fleet_tenant=a\nb"}), HasSubstr("--fleet_tenant must have"));
-  for (const char* interval : {"--fleet_interval=", "--fleet_interval=15", "--fleet_interval=0s",
-                               "--fleet_interval=999ms", "--fleet_interval=2h",
-                               "--fleet_interval=-1s", "--fleet_interval=inf"}) {
+  for (const char* interval :
+       {"--fleet_interval=15", "--fleet_interval=0s", "--fleet_interval=999ms",
+        "--fleet_interval=2h", "--fleet_interval=-1s", "--fleet_interval=inf"}) {
     EXPECT_THAT(refusal({url, interval}), HasSubstr("is not 1s to 1h")) << interval;
   }
 }

@@ -98,8 +98,7 @@ TEST(PrometheusApi, SendsTokenAndTenant) {
   });
   const std::string file = absl::StrCat(::testing::TempDir(), "/fleet_token");
   std::ofstream(file) << "first\n";
-  const auto api =
-      PrometheusApi::Of({.url = fake.url(), .token_file = file, .tenant = "team-7"});
+  const auto api = PrometheusApi::Of({.url = fake.url(), .token_file = file, .tenant = "team-7"});
   ASSERT_THAT(api, IsOk());
   EXPECT_THAT((*api)->Query("up", kLong), IsOk());
   EXPECT_EQ(authorization, "Bearer first");
@@ -119,8 +118,8 @@ TEST(PrometheusApi, ErrorsHaveKindsAndWords) {
     const FakePrometheus fake(Answering(body, status));
     return Ask({.url = fake.url()}).status();
   };
-  const absl::Status refused =
-      code_and_text(422, R"({"status":"error","errorType":"execution","error":"too many samples"})");
+  const absl::Status refused = code_and_text(
+      422, R"({"status":"error","errorType":"execution","error":"too many samples"})");
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(refused.message(), "Prometheus answers 422: too many samples");
   EXPECT_EQ(code_and_text(401, "").code(), absl::StatusCode::kPermissionDenied);
@@ -154,10 +153,9 @@ TEST(PrometheusApi, AnAnswerInPartIsRefused) {
   std::string partial;
   const FakePrometheus fake([&](const httplib::Request& request, httplib::Response& response) {
     partial = request.get_param_value("partial_response");
-    response.set_content(
-        R"({"status":"success","warnings":["store-2: unavailable"],)"
-        R"("data":{"resultType":"vector","result":[]}})",
-        "application/json");
+    response.set_content(R"({"status":"success","warnings":["store-2: unavailable"],)"
+                         R"("data":{"resultType":"vector","result":[]}})",
+                         "application/json");
   });
   const absl::Status status = Ask({.url = fake.url()}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -338,8 +338,8 @@ KernelTime GroupedMatmulPredictor::Scaled(const KernelTime& time,
                                           const GroupedMatmulShape& shape) const {
   if (!scale_.has_value()) return time;
   if (!matmuls_.has_value()) return scale_->Scaled(time, 1);
-  const double experts = std::max(1.0, static_cast<double>(shape.experts) /
-                                           static_cast<double>(shape.expert_parallel));
+  const double experts = std::max(
+      1.0, static_cast<double>(shape.experts) / static_cast<double>(shape.expert_parallel));
   const MatmulShape each = {WholeSize(ExpertRows(shape) / experts), shape.intermediate,
                             shape.hidden};
   return scale_->Scaled(time, matmuls_->WorkShare({WholeSize(experts), each}));

@@ -113,8 +113,8 @@ class MatmulPredictor {
   MatmulRoofline roofline_ = {};  // of the model or of the ceilings, in the type itself
   double quantise_seconds_ = 0;   // per element of x; 0: no part of the time
   absl::optional<DeviceScale> scale_ = {};
-  Widening version_ = {};         // of kOtherVersion, beyond the model's own error
-  bool has_slowdown_ = true;      // false for a processor
+  Widening version_ = {};                        // of kOtherVersion, beyond the model's own error
+  bool has_slowdown_ = true;                     // false for a processor
   std::vector<MatmulShape> own_unaligned_ = {};  // measured shapes that SlowdownOf() is about
 };
 

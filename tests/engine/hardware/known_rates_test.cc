@@ -108,11 +108,8 @@ TEST(DeviceOfRates, TheIntervalKeepsItsShare) {
 
 TEST(DeviceOfRates, ExpertsAreScaledOnce) {
   const ExpertsKind kind = {.type = DataType::kBf16};
-  const GroupedMatmulShape shape = {.tokens = 65536,
-                                    .hidden = 4096,
-                                    .intermediate = 14336,
-                                    .experts_per_token = 2,
-                                    .experts = 8};
+  const GroupedMatmulShape shape = {
+      .tokens = 65536, .hidden = 4096, .intermediate = 14336, .experts_per_token = 2, .experts = 8};
   const auto model = Scaled(RatesOf(0.5));
   const double ratio = (*model->Experts(kind))->Predict(shape).expected.value() /
                        (*Published()->Experts(kind))->Predict(shape).expected.value();
@@ -199,8 +196,8 @@ TEST(DeviceOfRates, RefusesWhatIsNoRate) {
   KnownRates none = RatesOf(1);
   none.bf16_burst.reset();
   EXPECT_THAT(status(none).message(), HasSubstr("no rate in bf16 is known"));
-  for (const double wrong : {0.0, -1.0, 0.5, 2e18, std::nan(""),
-                             std::numeric_limits<double>::infinity()}) {
+  for (const double wrong :
+       {0.0, -1.0, 0.5, 2e18, std::nan(""), std::numeric_limits<double>::infinity()}) {
     KnownRates rates = RatesOf(1);
     rates.bf16_burst = FlopsPerSecond(wrong);
     EXPECT_THAT(status(rates).message(), HasSubstr("the burst rate in bf16 is")) << wrong;

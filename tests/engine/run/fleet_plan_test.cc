@@ -90,8 +90,8 @@ TEST(FleetPlan, OneSlowDeviceSlowsTheStepDownAndIsNamed) {
   ASSERT_TRUE(slow.whole_run.slowest.has_value());
   EXPECT_EQ(slow.whole_run.slowest->device.uuid, "GPU-slow");
   EXPECT_EQ(slow.whole_run.slowest->hostname, "node7");
-  EXPECT_NEAR(slow.whole_run.slowest->device.saved_share,
-              1 - StepSeconds(even) / StepSeconds(slow), 1e-9);
+  EXPECT_NEAR(slow.whole_run.slowest->device.saved_share, 1 - StepSeconds(even) / StepSeconds(slow),
+              1e-9);
   EXPECT_THAT(NoteOf(slow, NoteKind::kSlowestDevice).text,
               HasSubstr("All devices wait for GPU-slow on node7: "));
   EXPECT_THAT(NoteOf(slow, NoteKind::kSlowestDevice).text, HasSubstr(" USD."));
