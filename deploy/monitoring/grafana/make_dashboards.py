@@ -189,7 +189,8 @@ def job():
     one = 'job_id=~"$job_id"'
     # 0 x MFU has the GPUs of the job; what is added has the figure.
     of_job = f"0 * gpu:sextant_mfu:ratio{{{one}}} + on (UUID) group_left () min by (UUID)"
-    sustained = relative('window="sustained"')
+    sustained = (f'({MATMUL}{{gpu!="cpu",window="sustained"}} and on (UUID) '
+                 f"gpu:sextant_mfu:ratio{{{one}}}) {OVER_MEDIAN}")
     return dashboard(
         "job", "Job", "What a training job makes of its GPUs, against its plan.",
         [variable("job_id", "Job", "label_values(sextant_gpu_model_flops_total, job_id)")],
