@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What reading a fleet's rates adds to a plan's time.
 
-    tests/monitoring/planner_latency.py [--calls=3000] [--hosts=16]
+    tests/monitoring/planner_latency.py [--calls=3000] [--hosts=16] [--interval=15s]
 
 One planner, one Prometheus with an exporter of simulated GPUs, calls one after another from Python,
 in turns: a layout at a product's published rates, the same on hosts of the fleet. Those that read
@@ -71,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--hosts", type=int, default=16)
+    parser.add_argument("--interval", default="15s", help="between two reads of the planner")
     options = parser.parse_args()
     hosts = [f"node-{number:03d}" for number in range(options.hosts)]
     gpus = [Gpu(host, index, H100) for host in hosts for index in range(8)]
@@ -78,10 +79,11 @@ def main():
         generate_messages(stack.enter_context(tempfile.TemporaryDirectory()))
         address = stack.enter_context(exporter(exposition(gpus, time.time()).encode()))
         prometheus = stack.enter_context(Prometheus(
-            [{"job_name": "agents", "static_configs": [{"targets": [address]}]}], RULE_FILES))
+            [{"job_name": "agents", "static_configs": [{"targets": [address]}]}], RULE_FILES, "5s"))
         prometheus.wait_for(lambda: prometheus.query("sextant_gpu_healthy"), "a scrape")
         planner = stack.enter_context(Server(
-            "--role=planner", f"--fleet_prometheus_url={prometheus.url}", "--log_calls=none"))
+            "--role=planner", f"--fleet_prometheus_url={prometheus.url}",
+            f"--fleet_interval={options.interval}", "--log_calls=none"))
         channel = stack.enter_context(grpc.insecure_channel(planner.address))
         requests = {"published rates": request_for([]), "hosts of the fleet": request_for(hosts)}
         for request in requests.values():
