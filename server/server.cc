@@ -291,6 +291,7 @@ absl::Status Server::StartHttp() {
   std::vector<const prometheus::Collectable*> collectables = {
       &calibration_metrics_, &activity_metrics_, &jobs_, &log_metrics_};
   if (fleet_ != nullptr) collectables.push_back(fleet_.get());
+  if (tls_ != nullptr) collectables.push_back(tls_.get());
   SEXTANT_ASSIGN_OR_RETURN(
       http_, HttpServer::Start({.address = options_.http_listen,
                                 .ready = [this] { return ready_ && listener_->HasRoom(); },

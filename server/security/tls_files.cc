@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -174,6 +175,23 @@ std::unique_ptr<SSL, void (*)(SSL*)> TlsContext::NewConnection() {
   Refresh();
   const std::lock_guard<std::mutex> lock(mutex_);
   return {SSL_new(context_.get()), SSL_free};
+}
+
+std::vector<prometheus::MetricFamily> TlsContext::Collect() const {
+  Context context;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    context = context_;
+  }
+  const X509* const certificate = SSL_CTX_get0_certificate(context.get());
+  std::tm expires = {};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &expires) != 1) return {};
+  prometheus::ClientMetric metric;
+  metric.gauge.value = static_cast<double>(timegm(&expires));
+  return {{.name = "sextant_tls_certificate_expiry_timestamp_seconds",
+           .help = "When the certificate in use expires, in Unix time.",
+           .type = prometheus::MetricType::Gauge,
+           .metric = {metric}}};
 }
 
 }  // namespace sextant::server

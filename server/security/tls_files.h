@@ -4,6 +4,8 @@
 
 #include <grpcpp/security/server_credentials.h>
 #include <openssl/ssl.h>
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
 
 #include <chrono>
 #include <memory>
@@ -44,8 +46,9 @@ class MemoryFile {
 std::string NameOfCertificate(X509* certificate);
 
 // What the files hold, read again as they change: both ports have it from here, and neither sees a
-// version that is wrong. Thread-safe.
-class TlsContext {
+// version that is wrong. Thread-safe. Its metric is when the certificate in use expires: a server
+// whose files nobody renews goes on, and callers refuse it.
+class TlsContext final : public prometheus::Collectable {
  public:
   // Errors: kInvalidArgument naming the flag: a file can't be read, the key is not the
   // certificate's, or the certificate is not valid now.
@@ -61,6 +64,8 @@ class TlsContext {
   // asked for where there is a client_ca, and may be missing.
   std::unique_ptr<SSL, void (*)(SSL*)> NewConnection();
 
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
  private:
   using Context = std::shared_ptr<SSL_CTX>;
 
@@ -73,7 +78,7 @@ class TlsContext {
   // What gRPC reads: certificate and key in one, and the CA.
   MemoryFile identity_;
   MemoryFile client_ca_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<FileVersion> versions_;
   std::chrono::steady_clock::time_point next_look_;
   Context context_;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/server/test_certificates.h"
@@ -140,6 +142,22 @@ TEST_F(Tls, ShowsANewCertificateWithoutARestart) {
   WriteServersFiles(next.Sign({.common_name = "sextantd"}));
   while (!PlanWith(server, next.pem(), Scheduler()).ok()) {
   }
+}
+
+// Certificates of tests begin an hour ago.
+TEST_F(Tls, ShowsWhenItsCertificateExpires) {
+  const auto expiry = [](const TlsContext& tls) { return tls.Collect().at(0).metric.at(0).gauge; };
+  const auto tls = TlsContext::Load(
+      {.certificate = options_.tls_certificate, .key = options_.tls_key, .client_ca = ""});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  const double first = expiry(**tls).value;
+  const double left = first - absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  EXPECT_GT(left, 0);
+  EXPECT_LE(left, 3600);
+  WriteServersFiles(authority_.Sign({.common_name = "sextantd", .valid_seconds = 86400}));
+  const auto renewed = TlsContext::Load(
+      {.certificate = options_.tls_certificate, .key = options_.tls_key, .client_ca = ""});
+  EXPECT_NEAR(expiry(**renewed).value - first, 86400 - 3600, 60);
 }
 
 TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
