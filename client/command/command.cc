@@ -36,7 +36,8 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
   }
   if (error.code == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::StrCat("the server at ", server.address,
-                        " is another program, or an older sextantd");
+                        " is another program, an older sextantd, or of a role without this call: "
+                        "agents plan nothing (sextantd --role)");
   }
   return "";
 }

@@ -15,12 +15,17 @@ void LinkRateTo(const LinkDatum& figure, v1::LinkRate* out) {
 }  // namespace
 
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
-  return {.node_type = spec.node_type(),
-          .accelerator = spec.device().accelerator(),
-          .node_count = spec.node_count(),
-          .ranks_per_node = spec.ranks_per_node(),
-          .network = {.name = spec.network().name(),
-                      .bytes_per_second = spec.network().bytes_per_second()}};
+  NodeGroupRequest out = {.node_type = spec.node_type(),
+                          .accelerator = spec.device().accelerator(),
+                          .node_count = spec.node_count(),
+                          .ranks_per_node = spec.ranks_per_node(),
+                          .network = {.name = spec.network().name(),
+                                      .bytes_per_second = spec.network().bytes_per_second()}};
+  if (spec.device().has_fleet()) {  // links are the product's
+    out.accelerator = spec.device().fleet().accelerator();
+    out.accelerator_field = "device.fleet.accelerator";
+  }
+  return out;
 }
 
 v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op) {

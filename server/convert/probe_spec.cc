@@ -151,6 +151,11 @@ absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
   for (const v1::Device* device : DevicesOf(request, host)) {
     spec.probes.push_back(ProbeOf(*device, request, spec.budget));
   }
+  if (spec.probes.empty()) {
+    return UnknownDevice(
+        "this server has no device to measure: it is a planner (--role=planner), or its host has "
+        "none that the probe finds; ask the server of the host whose devices are meant");
+  }
   return spec;
 }
 

@@ -118,7 +118,7 @@ TEST(PlanError, OfAnUnknownServiceIsNotOurs) {
   const FakeServer server(nullptr);
   const Ran ran = RunWith({"plan", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 6);
-  EXPECT_THAT(ran.err, HasSubstr("is another program, or an older sextantd"));
+  EXPECT_THAT(ran.err, HasSubstr("is another program, an older sextantd, or of a role"));
 }
 
 // Neither "fits" nor "does not fit" may be made up.

@@ -45,6 +45,13 @@ TEST(ProbeSpec, OfAnEmptyRequestIsStandardOnAllDevices) {
                           "--device=CPU-0123456789abcdef"));
 }
 
+// A planner's.
+TEST(ProbeSpec, NeedsADevice) {
+  const absl::Status status = ProbeSpecFrom({}, CalibrationSnapshot()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("this server has no device to measure"));
+}
+
 TEST(ProbeSpec, NamesEachDeviceOnce) {
   v1::RunProbeRequest request;
   request.set_mode(v1::PROBE_MODE_FULL);
