@@ -123,8 +123,12 @@ std::string MeasuredAge(const Measured& measured, absl::Time now) {
   return absl::StrCat(" ", AgeText(AgeSeconds(measured.measured_time(), now)));
 }
 
-// "kernels", or "kernels (97 %)" of sources that share the time with others.
-void AddKernels(const v1::StepTime& step, absl::Time now, WordsBySource* out) {
+// "kernels", or "kernels (97 %)" of sources that share the time with others. Those of a fleet's
+// devices are scaled, whatever their source.
+void AddKernels(const v1::Plan& plan, absl::Time now, WordsBySource* out) {
+  const v1::StepTime& step = plan.step_time();
+  const char* const name =
+      plan.fleet().device_count() > 0 ? "kernels scaled to the fleet's rates" : "kernels";
   std::vector<v1::KernelTimeSource> kinds;  // one of each kind of source
   for (const v1::KernelTimeSource& each : step.kernel_sources()) {
     const auto same = absl::c_find_if(
@@ -138,7 +142,7 @@ void AddKernels(const v1::StepTime& step, absl::Time now, WordsBySource* out) {
   for (const v1::KernelTimeSource& each : kinds) {
     const std::string share =
         kinds.size() > 1 ? absl::StrCat(" (", ShareText(each.share()), " %)") : "";
-    out->Add(each.source(), absl::StrCat("kernels", share, MeasuredAge(each, now)));
+    out->Add(each.source(), absl::StrCat(name, share, MeasuredAge(each, now)));
   }
 }
 
@@ -191,7 +195,7 @@ std::string EstimateWords(v1::EstimateKind kind) {
 
 std::string RatesWords(const v1::Plan& plan, absl::Time now) {
   WordsBySource out;
-  AddKernels(plan.step_time(), now, &out);
+  AddKernels(plan, now, &out);
   for (const v1::RateUsed& rate : plan.rates()) {
     const bool unstable = rate.has_stable() && !rate.stable();
     out.Add(rate.source(), absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now),

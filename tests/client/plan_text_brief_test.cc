@@ -91,6 +91,14 @@ TEST(RatesWords, NameTheKernelsOfAStepFirst) {
 }
 
 // What the line of limits says is no warning more.
+TEST(RatesWords, SayThatKernelsOfAFleetAreScaled) {
+  v1::Plan plan;
+  plan.mutable_step_time()->add_kernel_sources()->set_source(v1::RATE_SOURCE_REFERENCE);
+  EXPECT_EQ(RatesWords(plan, absl::UnixEpoch()), "reference: kernels");
+  plan.mutable_fleet()->set_device_count(16);
+  EXPECT_EQ(RatesWords(plan, absl::UnixEpoch()), "reference: kernels scaled to the fleet's rates");
+}
+
 TEST(BriefPlan, SaysOnceThatALimitIsMissed) {
   v1::Plan plan = SampleOfStep().plan();
   plan.clear_warnings();
