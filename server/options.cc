@@ -36,6 +36,8 @@ void DefineSecurityFlags(CLI::App& app, ServerOptions& options) {
        "who may call what; lines METHOD NAME..., * for all other methods or all known callers");
   app.add_flag("--allow_remote_probe", options.allow_remote_probe,
                "let callers on other hosts run the probe");
+  app.add_flag("--allow_remote_reports", options.allow_remote_reports,
+               "let jobs report their progress from other addresses than this host's own");
 }
 
 void DefineFlags(CLI::App& app, ServerOptions& options) {

@@ -38,6 +38,7 @@ struct ServerOptions {
   std::string token_file;     // empty: callers send no token
   std::string access_file;    // empty: every caller may call everything that is not privileged
   bool allow_remote_probe = false;
+  bool allow_remote_reports = false;
   size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000
   CallLogLevel log_calls = CallLogLevel::kAll;
   double drain_announce_seconds = 1;

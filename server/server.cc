@@ -229,7 +229,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                            Access::Load({.demands_certificate = !options.tls_client_ca.empty(),
                                          .token_file = options.token_file,
                                          .access_file = options.access_file,
-                                         .allows_remote_probe = options.allow_remote_probe}));
+                                         .allows_remote_probe = options.allow_remote_probe,
+                                         .allows_remote_reports = options.allow_remote_reports}));
   std::unique_ptr<TlsContext> tls;
   if (!options.tls_certificate.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(tls, TlsContext::Load(TlsFilesOf(options)));

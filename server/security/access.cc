@@ -15,14 +15,27 @@
 namespace sextant::server {
 namespace {
 
-constexpr absl::string_view kPrivileged[] = {"RunProbe"};
+// Methods that are closed to other hosts, and the options that open them.
+struct Privileged {
+  absl::string_view method;
+  absl::string_view flag;
+  bool AccessOptions::*allowed;
+};
+
+constexpr Privileged kPrivileged[] = {
+    {"RunProbe", "--allow_remote_probe", &AccessOptions::allows_remote_probe},
+    {"ReportProgress", "--allow_remote_reports", &AccessOptions::allows_remote_reports}};
 constexpr size_t kMinTokenBytes = 16;
 
 // "PlanRun" of "sextant.v1.PlanningService/PlanRun".
 absl::string_view Called(absl::string_view method) { return method.substr(method.rfind('/') + 1); }
 
-bool IsPrivileged(absl::string_view called) {
-  return std::find(std::begin(kPrivileged), std::end(kPrivileged), called) != std::end(kPrivileged);
+// Null: it is not privileged.
+const Privileged* PrivilegeOf(absl::string_view called) {
+  const auto* const found =
+      std::find_if(std::begin(kPrivileged), std::end(kPrivileged),
+                   [called](const Privileged& each) { return each.method == called; });
+  return found == std::end(kPrivileged) ? nullptr : found;
 }
 
 std::string Sha256(absl::string_view text) {
@@ -110,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Access>> Access::Load(const AccessOptions& option
 
 bool Access::Concerns(absl::string_view method) const {
   return options_.demands_certificate || tokens_ != nullptr || rules_ != nullptr ||
-         IsPrivileged(Called(method));
+         PrivilegeOf(Called(method)) != nullptr;
 }
 
 absl::StatusOr<std::string> Access::NameOf(const Caller& caller, absl::Time now) const {
@@ -136,20 +149,21 @@ absl::StatusOr<std::string> Access::NameOf(const Caller& caller, absl::Time now)
 absl::Status Access::Check(absl::string_view method, const Caller& caller,
                            absl::string_view name) const {
   const absl::string_view called = Called(method);
-  const bool privileged = IsPrivileged(called);
+  const Privileged* const privileged = PrivilegeOf(called);
   if (rules_ == nullptr) {
-    if (!privileged || caller.is_on_this_host || options_.allows_remote_probe) {
+    if (privileged == nullptr || caller.is_on_this_host || options_.*privileged->allowed) {
       return absl::OkStatus();
     }
     return Refused(absl::StrCat(
         called, " is for callers on the server's host: call it there, name the caller in a line \"",
-        called, " NAME\" of its --access_file, or start it with --allow_remote_probe"));
+        called, " NAME\" of its --access_file, or start it with ", privileged->flag));
   }
   const auto rules = rules_->Latest();
   const auto is_of_method = [called](const AccessRule& rule) { return rule.method == called; };
   const bool is_named = std::any_of(rules->begin(), rules->end(), is_of_method);
   for (const AccessRule& rule : *rules) {
-    const bool applies = is_named ? is_of_method(rule) : !privileged && rule.method == "*";
+    const bool applies =
+        is_named ? is_of_method(rule) : privileged == nullptr && rule.method == "*";
     if (applies && Names(rule, name)) return absl::OkStatus();
   }
   return Refused(absl::StrCat("the server's access file does not let ",

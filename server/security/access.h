@@ -28,6 +28,7 @@ struct AccessOptions {
   std::string access_file =
       {};  // empty: every known caller may call everything that is not privileged
   bool allows_remote_probe = false;
+  bool allows_remote_reports = false;
 };
 
 // A line of the token file: who sends which token, until when.
@@ -55,8 +56,8 @@ absl::StatusOr<std::vector<AccessRule>> ParseAccessRules(absl::string_view text)
 
 // Thread-safe. Callers by a Unix socket are let in: who may open it, the file's mode says. All
 // others show what the options demand, a certificate, a token or both, and are then held against
-// the rules. RunProbe, which takes GPUs from their jobs, is closed to other hosts unless a rule or
-// an option opens it.
+// the rules. RunProbe, which takes GPUs from their jobs, and ReportProgress, which says what jobs
+// do, are closed to other hosts unless a rule or an option opens them.
 class Access {
  public:
   // Errors: kInvalidArgument naming the flag and file that can't be read.

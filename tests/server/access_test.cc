@@ -18,6 +18,7 @@ using ::testing::Not;
 
 constexpr char kPlan[] = "sextant.v1.PlanningService/PlanRun";
 constexpr char kProbe[] = "sextant.v1.HardwareService/RunProbe";
+constexpr char kReport[] = "sextant.v1.TelemetryService/ReportProgress";
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // in January 2027
 
 std::string FileOf(const std::string& name, const std::string& text) {
@@ -45,6 +46,10 @@ TEST(Access, LetsAllPlanAndThisHostProbe) {
   EXPECT_EQ(ReasonOf(refused.status()), "IDENTITY_REFUSED");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("--allow_remote_probe"));
   EXPECT_TRUE(AccessOf({.allows_remote_probe = true})->Admit(kProbe, {}, kNow).ok());
+  const auto not_reported = AccessOf({.allows_remote_probe = true})->Admit(kReport, {}, kNow);
+  EXPECT_THAT(std::string(not_reported.status().message()), HasSubstr("--allow_remote_reports"));
+  EXPECT_TRUE(AccessOf({.allows_remote_reports = true})->Admit(kReport, {}, kNow).ok());
+  EXPECT_TRUE(AccessOf({})->Admit(kReport, {.is_on_this_host = true}, kNow).ok());
 }
 
 TEST(Access, DemandsACertificateButNotOfUnixSockets) {
