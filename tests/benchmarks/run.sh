@@ -10,6 +10,9 @@ bin=${1:-build/release/bin}
 echo "== a call of PlanRun beside a call of an empty handler"
 "$bin/plan_run_cost"
 
+echo "== a whole server, by h2load"
+SEXTANT_BIN=$bin tests/benchmarks/h2load.py || [ $? -eq 77 ]
+
 echo "== short calls beside searches"
 "$bin/isolation"
 
