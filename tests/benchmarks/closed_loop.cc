@@ -21,7 +21,7 @@ struct LoopCall {
 
 }  // namespace
 
-LoopResult RunClosedLoop(const std::string& address, const v1::PlanRunRequest& request, int calls,
+LoopResult RunClosedLoop(const std::string& address, v1::PlanRunRequest request, int calls,
                          int in_flight) {
   const auto stub = v1::PlanningService::NewStub(
       grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -29,6 +29,8 @@ LoopResult RunClosedLoop(const std::string& address, const v1::PlanRunRequest& r
   int started = 0;
   const auto start_one = [&] {
     auto* call = new LoopCall;
+    v1::TrainingSpec& training = *request.mutable_training();
+    training.set_token_count(training.token_count() + 1);
     call->reader = stub->AsyncPlanRun(&call->context, request, &queue);
     call->reader->Finish(&call->response, &call->status, call);
     ++started;

@@ -42,6 +42,11 @@ v1::PlanRunRequest DeepSeekLayout() {
   return request;
 }
 
+v1::PlanRunRequest Recomputing(v1::PlanRunRequest request) {
+  request.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  return request;
+}
+
 v1::PlanRunRequest OpenPlan() {
   v1::PlanRunRequest request = LaidOut("llama-3.1-70b", 512, 1, 1);
   request.mutable_layout()->clear_parallel();

@@ -14,6 +14,10 @@ v1::PlanRunRequest Llama70bLayout();   // TP 8, PP 4
 v1::PlanRunRequest Llama405bLayout();  // TP 8, PP 14
 v1::PlanRunRequest DeepSeekLayout();   // DeepSeek-V3: PP 16, EP 64
 
+// With full recomputation, by which the two larger ones fit: of those that do not, the changes that
+// would make them fit are computed too.
+v1::PlanRunRequest Recomputing(v1::PlanRunRequest request);
+
 // Llama 3.1 70B on 512 H100s: the layout is searched for, among 20,000.
 v1::PlanRunRequest OpenPlan();
 

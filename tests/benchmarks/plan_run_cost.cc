@@ -208,6 +208,8 @@ int Main(int rounds, int calls, int in_flight) {
   ask("70B layout", Llama70bLayout(), 1);
   ask("405B layout", Llama405bLayout(), 1);
   ask("V3 layout", DeepSeekLayout(), 1);
+  ask("405B, fits", Recomputing(Llama405bLayout()), 1);
+  ask("V3, fits", Recomputing(DeepSeekLayout()), 1);
   ask("open layout", OpenPlan(), kSearchedCallsShare);
   ask("calibrations", RequestOnCalibrations(), kCalibratedCallsShare);
   for (Contestant& c : contestants) c.address = c.child->ReadAddress();
