@@ -13,8 +13,8 @@ struct LoopResult {
   int failed_calls = 0;
 };
 
-// Calls the server at `address` `calls` times from one thread, `in_flight` at a time, each time with
-// one more token to train on than before.
+// Calls the server at `address` `calls` times from one thread, `in_flight` at a time, each time
+// with one more token to train on than before.
 LoopResult RunClosedLoop(const std::string& address, v1::PlanRunRequest request, int calls,
                          int in_flight);
 
