@@ -98,7 +98,9 @@ TEST(FleetPlan, OneSlowDeviceSlowsTheStepDownAndIsNamed) {
 }
 
 TEST(FleetPlan, TheMeasuredBoundIsOfTheSlowestSustainedRate) {
-  const Plan plan = Planned(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 550e12)})));
+  // A plan's rates point into it.
+  const RunSpec run = RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 550e12)}));
+  const Plan plan = Planned(run);
   const auto rate = std::find_if(plan.rates.begin(), plan.rates.end(), [](const Rate& each) {
     return each.quantity == "matmul_flops_per_second";
   });
