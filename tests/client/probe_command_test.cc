@@ -246,7 +246,7 @@ TEST(ProbeError, IsAnOlderServer) {
   const FakeServer server{HardwareHandlers{}};
   const Ran ran = RunWith({"probe", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 6);
-  EXPECT_THAT(ran.err, HasSubstr("or an older sextantd"));
+  EXPECT_THAT(ran.err, HasSubstr("an older sextantd, or of a role"));
 }
 
 TEST(ProbeError, SteersNoTerminal) {

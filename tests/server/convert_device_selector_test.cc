@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <latch>
 #include <string>
 #include <vector>
@@ -122,7 +123,7 @@ TEST(DeviceSelector, BoundsItsLists) {
 class FleetSelector : public ::testing::Test {
  protected:
   Translated From(const std::string& json) {
-    v1::DeviceSelector wire = SelectorOf(json);
+    const v1::DeviceSelector& wire = wires_.emplace_back(SelectorOf(json));
     std::latch read(1);
     AfterFleet(&reader_, {&wire}, [&] { read.count_down(); });
     read.wait();
@@ -152,6 +153,7 @@ class FleetSelector : public ::testing::Test {
   }
 
   static constexpr char kProduct[] = "NVIDIA H100 80GB HBM3";
+  std::deque<v1::DeviceSelector> wires_;  // selections point into them
   std::atomic<int> asked_ = 0;
   prometheus::Registry registry_;
   SuppliedCalibrations supplied_;
