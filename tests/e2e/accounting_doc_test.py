@@ -43,7 +43,7 @@ def printed_by(command, server):
     """What a terminal shows. A fit that is none and a refusal exit with other codes than 0."""
     environment = dict(os.environ, SEXTANT_ADDRESS=server.address,
                        PATH=BIN + os.pathsep + os.environ["PATH"])
-    return subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, timeout=60,
+    return subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, timeout=250,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False).stdout
 
