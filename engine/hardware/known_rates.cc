@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kMinRate = 1;
 constexpr double kMaxRate = 1e18;
+constexpr int64_t kLeastMemory = int64_t{1} << 30;
+constexpr int64_t kMostMemory = 10'000'000'000'000;
 // A pass in main memory: beyond every cache.
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 
@@ -50,6 +52,12 @@ absl::Status Check(const KnownRates& rates) {
   SEXTANT_RETURN_IF_ERROR(check("the rate of copies in memory", rates.memory_copy, memory));
   SEXTANT_RETURN_IF_ERROR(check("the rate of copies to the device", rates.copy_to_device, {}));
   SEXTANT_RETURN_IF_ERROR(check("the rate of copies from it", rates.copy_from_device, {}));
+  if (rates.memory.has_value() &&
+      (*rates.memory < Bytes(kLeastMemory) || *rates.memory > Bytes(kMostMemory))) {
+    return absl::InvalidArgumentError(absl::StrCat("the memory is ", rates.memory->value(),
+                                                   " bytes, not ", kLeastMemory, " to ",
+                                                   kMostMemory));
+  }
   if (!rates.bf16_burst.has_value() && !rates.bf16_sustained.has_value()) {
     return absl::InvalidArgumentError("no rate in bf16 is known");
   }
@@ -130,6 +138,12 @@ absl::StatusOr<DeviceScales> ScalesOf(const KnownRates& rates, const DeviceModel
   return out;
 }
 
+// What a device of the product has: by its driver, else by its datasheet; 0: neither is known.
+Bytes MemoryOf(const Accelerator& accelerator) {
+  const DatasheetValue& reported = accelerator.reported_memory_bytes;
+  return Bytes(static_cast<int64_t>(reported ? reported.value : accelerator.memory_bytes.value));
+}
+
 // The identity of the device and its rates as a probe's calibration has them.
 class Identity {
  public:
@@ -139,7 +153,7 @@ class Identity {
     out_.hostname = rates.hostname;
     out_.product_name = rates.product_name;
     out_.accelerator = rates.accelerator;
-    out_.memory = rates.memory.value_or(curves.calibration().memory);
+    out_.memory = rates.memory.value_or(MemoryOf(*rates.accelerator));
     out_.measured_unix_seconds = rates.measured_unix_seconds;
     out_.probe_version = rates.origin;
   }

@@ -22,8 +22,8 @@ struct KnownRates {
   const Accelerator* accelerator = nullptr;  // its datasheet; never null
   std::string origin = {};  // who measured them, for citations: "its host, by the fleet's metrics"
   int64_t measured_unix_seconds = 0;
-  bool stable = true;  // the samples of its rates agreed
-  absl::optional<Bytes> memory = {};
+  bool stable = true;                              // the samples of its rates agreed
+  absl::optional<Bytes> memory = {};               // absent: the product's
   absl::optional<FlopsPerSecond> bf16_burst = {};  // the fastest large product
   absl::optional<FlopsPerSecond> bf16_sustained = {};
   absl::optional<FlopsPerSecond> fp8_sustained = {};
@@ -45,8 +45,8 @@ struct KnownRates {
 // kernels".
 //
 // Errors: kInvalidArgument for neither rate in bf16, for a rate that is no number from 1 to 1e18 or
-// more than kMaxOfPeak of the datasheet's, and for curves of another product or without products in
-// bf16; those of the curves' fits.
+// more than kMaxOfPeak of the datasheet's, for memory that is not 2^30 to 1e13 bytes, and for
+// curves of another product or without products in bf16; those of the curves' fits.
 absl::StatusOr<std::shared_ptr<const DeviceModel>> DeviceOfRates(
     const KnownRates& rates, std::shared_ptr<const DeviceModel> curves);
 

@@ -103,7 +103,9 @@ const Accelerator* FindSelected(const DeviceSelection& selection, absl::string_v
   if (selection.accelerator.empty()) return nullptr;
   const auto accelerator = FindAccelerator(selection.accelerator);
   if (accelerator.ok()) return *accelerator;
-  unknown.push_back({FieldPath(path, "accelerator"), accelerator.status()});
+  unknown.push_back(
+      {FieldPath(path, selection.fleet.has_value() ? "fleet.accelerator" : "accelerator"),
+       accelerator.status()});
   return nullptr;
 }
 

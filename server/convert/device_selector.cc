@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/hardware/catalogue.h"
 #include "server/convert/calibration.h"
 #include "server/fleet/fleet_reader.h"
 #include "server/probe/device_list.h"
@@ -115,7 +116,9 @@ void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const Devic
   CheckFleet(wire, field, found);
   violations.AddAll(found.ToStatus());
   if (!found.empty()) return;
-  out.fleet = sources.fleet->Latest(wire);
+  // A product that nobody knows was not read: FindSelected() reports it.
+  const bool is_known = FindAccelerator(wire.accelerator()).ok();
+  out.fleet = is_known ? sources.fleet->Latest(wire) : FleetRates();
   if (out.fleet->models.empty() && !out.fleet->other_products.empty()) {
     violations.Add(
         FieldPath(field, "accelerator"),
@@ -147,7 +150,10 @@ void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*
   for (const v1::DeviceSelector* const device : devices) {
     FieldViolations found;
     if (device->has_fleet()) CheckFleet(device->fleet(), "", found);
-    if (device->has_fleet() && found.empty()) targets.push_back(&device->fleet());
+    if (device->has_fleet() && found.empty() &&
+        FindAccelerator(device->fleet().accelerator()).ok()) {
+      targets.push_back(&device->fleet());
+    }
   }
   if (reader == nullptr || targets.empty()) return then();
   const auto left = std::make_shared<std::atomic<size_t>>(targets.size());

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/known_rates.h"
@@ -241,7 +240,9 @@ FleetRates FleetReader::Latest(const v1::FleetDevices& target) {
       failure = std::string(unreachable_.message());
     }
   }
-  if (reading == nullptr) return {.missing = std::move(failure)};
+  if (reading == nullptr) {
+    return {.missing = failure.empty() ? "they have not been read yet" : std::move(failure)};
+  }
   FleetRates out = reading->rates;
   if (out.oldest_unix_seconds > 0) {
     out.oldest_age_seconds =

@@ -199,6 +199,21 @@ TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
   EXPECT_EQ(asked_, 0);
 }
 
+// A caller's mistake is no failure to read, which operators are told of.
+TEST_F(FleetSelector, OfAnUnknownProductIsNotRead) {
+  const Translated out = From(R"({"fleet": {"accelerator": "h999", "hostnames": ["node1"]}})");
+  EXPECT_THAT(out.faults, IsEmpty());
+  EXPECT_EQ(out.selection.accelerator, "h999");
+  EXPECT_EQ(asked_, 0);
+  std::vector<UnknownName> unknown;
+  EXPECT_EQ(FindSelected(out.selection, "a.device", unknown), nullptr);
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].field, "a.device.fleet.accelerator");
+  for (const auto& family : registry_.Collect()) {
+    for (const auto& metric : family.metric) EXPECT_EQ(metric.counter.value, 0) << family.name;
+  }
+}
+
 TEST_F(FleetSelector, SaysWhatItRead) {
   FleetRates rates =
       *From(R"({"fleet": {"accelerator": "h100-sxm", "hostnames": ["node1"]}})").selection.fleet;

@@ -189,6 +189,16 @@ TEST(DeviceOfRates, HostCopiesHaveTheirRates) {
   EXPECT_NEAR(SlowerHostCopyRate(Scaled(rates)->kernels().host_copies)->value(), 40e9, 1e-3 * 40e9);
 }
 
+TEST(DeviceOfRates, HasTheProductsMemoryWhereNoneIsTold) {
+  EXPECT_EQ(static_cast<double>(Scaled(RatesOf(1))->calibration().memory.value()),
+            H100().reported_memory_bytes.value);
+  for (const int64_t wrong : {int64_t{1}, int64_t{1} << 29, int64_t{1} << 60}) {
+    KnownRates rates = RatesOf(1);
+    rates.memory = Bytes(wrong);
+    EXPECT_THAT(DeviceOfRates(rates, Published()).status().message(), HasSubstr("the memory is"));
+  }
+}
+
 TEST(DeviceOfRates, RefusesWhatIsNoRate) {
   const auto status = [](const KnownRates& rates) {
     return DeviceOfRates(rates, Published()).status();
