@@ -21,6 +21,7 @@ constexpr rlim_t kMaxDescriptors = 65'536;
 
 // Logs the addresses: scripts that ask for port 0 read this line.
 void LogServerEvent(const char* event, const sextant::server::Server& server) {
+  if (!sextant::server::IsLogged(sextant::server::LogLevel::kInfo)) return;
   nlohmann::ordered_json line;
   line["time"] = sextant::server::TimeText(std::chrono::system_clock::now());
   line["level"] = sextant::server::LogLevelName(sextant::server::LogLevel::kInfo);
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
     return kExitUsage;
   }
   if (!options->has_value()) return 0;
+  sextant::server::SetLeastLogLevel((*options)->log_level);
 
   RaiseDescriptorLimit();
   const sigset_t signals = PrepareSignals();

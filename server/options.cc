@@ -80,6 +80,12 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "which calls write a JSON line to stderr (default: all)")
       ->transform(CLI::CheckedTransformer(levels).description(""))
       ->type_name("all|errors|none");
+  const std::map<std::string, LogLevel> least = {
+      {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}};
+  app.add_option("--log_level", options.log_level,
+                 "the least level of the lines on stderr, of calls and of all else (default: info)")
+      ->transform(CLI::CheckedTransformer(least).description(""))
+      ->type_name("info|warning|error");
   app.add_option("--drain_announce_seconds", options.drain_announce_seconds,
                  "after SIGTERM: how long to serve on while health says NOT_SERVING")
       ->type_name("SECONDS")

@@ -41,6 +41,7 @@ struct ServerOptions {
   bool allow_remote_reports = false;
   size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000
   CallLogLevel log_calls = CallLogLevel::kAll;
+  LogLevel log_level = LogLevel::kInfo;
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
   std::string hostname;               // empty: as the system reports it

@@ -17,6 +17,7 @@ namespace sextant::server {
 namespace {
 
 std::atomic<int64_t> dropped_line_count{0};
+std::atomic<LogLevel> least_log_level{LogLevel::kInfo};
 
 bool TryToWrite(const std::string& line) {
   // A pipe that polls writable takes PIPE_BUF bytes without blocking. One thread at a time: two
@@ -75,6 +76,10 @@ std::string TimeText(std::chrono::system_clock::time_point time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
+void SetLeastLogLevel(LogLevel least) { least_log_level = least; }
+
+bool IsLogged(LogLevel level) { return level >= least_log_level; }
+
 const char* LogLevelName(LogLevel level) {
   switch (level) {
     case LogLevel::kInfo:
@@ -112,7 +117,9 @@ bool IsLogged(CallLogLevel level, bool ended_well) {
   return level == CallLogLevel::kAll || (level == CallLogLevel::kErrors && !ended_well);
 }
 
-void LogCall(const CallRecord& record) { WriteLogLine(CallLogLine(record)); }
+void LogCall(const CallRecord& record) {
+  if (IsLogged(LogLevelOfCall(record.code))) WriteLogLine(CallLogLine(record));
+}
 
 void WriteLogLine(const std::string& line) {
   if (!TryToWrite(line)) ++dropped_line_count;
@@ -132,7 +139,7 @@ std::string EventLogLine(LogLevel level, absl::string_view event,
 
 void LogEvent(LogLevel level, absl::string_view event,
               const std::vector<std::pair<std::string, std::string>>& facts) {
-  WriteLogLine(EventLogLine(level, event, facts));
+  if (IsLogged(level)) WriteLogLine(EventLogLine(level, event, facts));
 }
 
 std::string PrintableText(absl::string_view bytes) {

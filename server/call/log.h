@@ -32,6 +32,10 @@ enum class CallLogLevel { kNone, kErrors, kAll };
 // defect, or something that needs a person.
 enum class LogLevel { kInfo, kWarning, kError };
 
+// Leaves out lines below `least` from here on: of calls and of events, of the whole process.
+void SetLeastLogLevel(LogLevel least);
+bool IsLogged(LogLevel level);
+
 // "info", "warning" or "error", as each line has it.
 const char* LogLevelName(LogLevel level);
 
@@ -46,7 +50,7 @@ std::string CallLogLine(const CallRecord& record);
 // Returns true where `level` asks for the line of a call that ended well, or not.
 bool IsLogged(CallLogLevel level, bool ended_well);
 
-// Writes the line to stderr; see WriteLogLine().
+// Writes the line to stderr where its level is logged; see WriteLogLine().
 void LogCall(const CallRecord& record);
 
 // `time` in UTC as RFC 3339 has it, to the millisecond: "2026-11-20T21:47:05.123Z".
@@ -65,7 +69,7 @@ int64_t DroppedLogLineCount();
 std::string EventLogLine(LogLevel level, absl::string_view event,
                          const std::vector<std::pair<std::string, std::string>>& facts);
 
-// Writes the line to stderr; see WriteLogLine().
+// Writes the line to stderr where `level` is logged; see WriteLogLine().
 void LogEvent(LogLevel level, absl::string_view event,
               const std::vector<std::pair<std::string, std::string>>& facts);
 

@@ -7,12 +7,14 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "server/metrics/metrics.h"
 
 namespace sextant::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -72,6 +74,31 @@ TEST(IsLogged, AsItsLevelAsks) {
   EXPECT_FALSE(IsLogged(CallLogLevel::kErrors, true));
   EXPECT_TRUE(IsLogged(CallLogLevel::kErrors, false));
   EXPECT_TRUE(IsLogged(CallLogLevel::kAll, true));
+}
+
+// Of the whole process, so that it is set back.
+TEST(LeastLogLevel, LeavesOutWhatIsBelow) {
+  const auto written = [] {
+    ::testing::internal::CaptureStderr();
+    LogEvent(LogLevel::kInfo, "started", {});
+    LogEvent(LogLevel::kWarning, "odd", {});
+    for (const auto& [method, code] :
+         {std::pair("s/A", "OK"), std::pair("s/B", "NOT_FOUND"), std::pair("s/C", "INTERNAL")}) {
+      CallRecord record = Record();
+      record.method = method;
+      record.code = code;
+      LogCall(record);
+    }
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(written(), AllOf(HasSubstr("started"), HasSubstr("odd"), HasSubstr("s/A"),
+                               HasSubstr("s/B"), HasSubstr("s/C")));
+  SetLeastLogLevel(LogLevel::kWarning);
+  EXPECT_THAT(written(), AllOf(Not(HasSubstr("started")), HasSubstr("odd"), Not(HasSubstr("s/A")),
+                               HasSubstr("s/B"), HasSubstr("s/C")));
+  SetLeastLogLevel(LogLevel::kError);
+  EXPECT_THAT(written(), AllOf(Not(HasSubstr("odd")), Not(HasSubstr("s/B")), HasSubstr("s/C")));
+  SetLeastLogLevel(LogLevel::kInfo);
 }
 
 TEST(WriteLogLine, CountsWhatItDrops) {

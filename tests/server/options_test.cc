@@ -33,12 +33,13 @@ TEST(ServerOptions, ListenOnLoopbackByDefault) {
 }
 
 TEST(ServerOptions, EveryFlagSetsItsField) {
-  const ServerOptions options =
-      Parsed({"--listen=127.0.0.1:1", "--listen=unix:/tmp/x", "--http_listen=none",
-              "--log_calls=errors", "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
+  const ServerOptions options = Parsed(
+      {"--listen=127.0.0.1:1", "--listen=unix:/tmp/x", "--http_listen=none", "--log_calls=errors",
+       "--log_level=warning", "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
   EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/tmp/x"));
   EXPECT_EQ(options.http_listen, "none");
   EXPECT_EQ(options.log_calls, CallLogLevel::kErrors);
+  EXPECT_EQ(options.log_level, LogLevel::kWarning);
   EXPECT_EQ(options.drain_announce_seconds, 0.5);
   EXPECT_EQ(options.drain_grace_seconds, 3);
   EXPECT_TRUE(Parsed({"--insecure_allow_remote"}).insecure_allow_remote);
@@ -134,12 +135,26 @@ TEST(ServerOptions, RefuseRemoteUnlessTold) {
 }
 
 TEST(ServerOptions, RefuseWhatTheyCannotRead) {
-  for (const char* flag :
-       {"--listen=nonsense", "--listen=127.0.0.1:70000", "--listen=127.0.0.1:-1", "--listen=:1",
-        "--http_listen=127.0.0.1", "--http_listen=unix:/tmp/x", "--log_calls=some",
-        "--drain_grace_seconds=-1", "--drain_grace_seconds=nan", "--drain_announce_seconds=1e9",
-        "--probe_metrics=some", "--gpu_sampling=5", "--gpu_sampling=99ms", "--gpu_sampling=2h",
-        "--gpu_sampling=inf", "--gpu_sampling=-5s", "--gpu_sampling=", "--unknown=1", "stray"}) {
+  for (const char* flag : {"--listen=nonsense",
+                           "--listen=127.0.0.1:70000",
+                           "--listen=127.0.0.1:-1",
+                           "--listen=:1",
+                           "--http_listen=127.0.0.1",
+                           "--http_listen=unix:/tmp/x",
+                           "--log_calls=some",
+                           "--log_level=some",
+                           "--drain_grace_seconds=-1",
+                           "--drain_grace_seconds=nan",
+                           "--drain_announce_seconds=1e9",
+                           "--probe_metrics=some",
+                           "--gpu_sampling=5",
+                           "--gpu_sampling=99ms",
+                           "--gpu_sampling=2h",
+                           "--gpu_sampling=inf",
+                           "--gpu_sampling=-5s",
+                           "--gpu_sampling=",
+                           "--unknown=1",
+                           "stray"}) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
 }
@@ -151,7 +166,7 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   ASSERT_THAT(help, IsOk());
   EXPECT_FALSE(help->has_value());
   for (const char* flag :
-       {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls",
+       {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls", "--log_level",
         "--drain_announce_seconds", "--drain_grace_seconds", "--version", "--probe_program",
         "--probe_library_folder", "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
