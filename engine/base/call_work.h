@@ -49,6 +49,9 @@ class CallWork {
   int64_t next_poll_ = 0;  // the first step asks: a call may have ended before it began
 };
 
+// To fit a model of a device's kernels: up to some milliseconds.
+inline constexpr int64_t kStepsAFit = 300'000;
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_BASE_CALL_WORK_H_

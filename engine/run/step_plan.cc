@@ -38,7 +38,7 @@ class StepPlanner {
       NotPredicted(missing);
       if (!run_.options.include_operations) return std::move(out_);
     }
-    SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_));
+    SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_, work_));
     if (predictor_->devices().empty()) return Untimed(missing.field.empty());
     const ExchangePricer exchanges = predictor_->ExchangesOf(job_);
     absl::optional<DeviceStages> slowest;

@@ -101,11 +101,12 @@ absl::string_view StepPredictor::Device::uuid() const {
   return placed.model == nullptr ? absl::string_view() : placed.model->calibration().uuid;
 }
 
-absl::StatusOr<std::unique_ptr<const StepPredictor>> StepPredictor::Of(
-    const RunSpec& run, const ResolvedRun& resolved) {
+absl::StatusOr<std::unique_ptr<const StepPredictor>> StepPredictor::Of(const RunSpec& run,
+                                                                       const ResolvedRun& resolved,
+                                                                       CallWork& work) {
   std::unique_ptr<StepPredictor> out(new StepPredictor(run, resolved));
   SEXTANT_RETURN_IF_ERROR(out->FindLinks());
-  SEXTANT_RETURN_IF_ERROR(out->FindDevices());
+  SEXTANT_RETURN_IF_ERROR(out->FindDevices(work));
   return out;
 }
 
@@ -131,8 +132,10 @@ absl::Status StepPredictor::FindLinks() {
   return absl::OkStatus();
 }
 
-absl::Status StepPredictor::FindDevices() {
+absl::Status StepPredictor::FindDevices(CallWork& work) {
+  const bool measured = !run_.cluster.device.models().empty();
   for (const PlacedDevice& device : DevicesOf(run_, resolved_)) {
+    if (measured) SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAFit));
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPricer> pricer,
                              OperationPricer::Of(device, types_, RatiosOf(software_)));
     if (!pricer.has_value()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/call_work.h"
 #include "engine/framework/software_stack.h"
 #include "engine/hardware/links/link_times.h"
 #include "engine/hardware/measured_links.h"
@@ -45,9 +46,11 @@ class StepPredictor {
   // `run`, which has a layout, and `resolved` outlive the result. Their memory model may change
   // later: the layouts of one run share types and software.
   //
-  // Errors: those of damaged measurements.
+  // Errors: those of damaged measurements, and of `work`, which is asked before the models of each
+  // device that was measured are fitted.
   static absl::StatusOr<std::unique_ptr<const StepPredictor>> Of(const RunSpec& run,
-                                                                 const ResolvedRun& resolved);
+                                                                 const ResolvedRun& resolved,
+                                                                 CallWork& work);
 
   const SoftwareConstants& software() const { return software_; }
   // Empty where times of matrix products, attention or memory passes are unknown on one of them.
@@ -67,7 +70,7 @@ class StepPredictor {
  private:
   StepPredictor(const RunSpec& run, const ResolvedRun& resolved);
   absl::Status FindLinks();
-  absl::Status FindDevices();
+  absl::Status FindDevices(CallWork& work);
   double SendBytes(const MemoryJob& job) const;
   StepClass ClassOf(const MemoryJob& job) const;
 

@@ -45,7 +45,7 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
   // The layouts that are evaluated give both.
   run_.training.recompute_given = true;
   run_.layout->interleaving_given = true;
-  SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_));
+  SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_, work_));
   if (predictor_->devices().empty()) {
     predictor_.reset();
     untimed_ = {"options.search",

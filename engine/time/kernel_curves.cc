@@ -74,9 +74,6 @@ absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PlacedDevice& device, 
   return out;
 }
 
-// To fit a model, in CallWork's steps: up to some milliseconds.
-constexpr int64_t kStepsAModel = 300'000;
-
 KernelCurve CurveOf(CurveKind kind, DataType type, const std::vector<DeviceTimes>& all,
                     DeviceJoin join) {
   KernelCurve out = {.kind = kind, .data_type = type, .source = {}};
@@ -107,7 +104,7 @@ absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedD
     for (const DataType type : types) {
       std::vector<DeviceTimes> all;
       for (const PlacedDevice& device : devices) {
-        SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAModel));
+        SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAFit));
         SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceTimes> times, TimesOf(device, kind, type));
         if (times.has_value()) all.push_back(*std::move(times));
       }

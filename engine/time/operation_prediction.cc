@@ -183,11 +183,12 @@ void MakeSustained(const Derating& derating, const absl::optional<KernelTime>& p
 
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, const OperationTypes& types, absl::Span<const PlacedDevice> devices,
-    DeviceJoin join) {
+    DeviceJoin join, CallWork* work) {
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
   std::vector<RateSource> sources;
   for (const PlacedDevice& device : devices) {
+    if (work != nullptr) SEXTANT_RETURN_IF_ERROR(work->Spend(kStepsAFit));
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> one,
                              PredictionOn(device, operation, types));
     if (!one.has_value()) return absl::optional<OperationPrediction>();

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/call_work.h"
 #include "engine/base/note.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/grouped_matmul_shape.h"
@@ -63,10 +64,11 @@ struct OperationPrediction {
 // between them. Absent for other operations, and where one of the devices is unknown in `type`.
 // `operation` has passed CheckOperation().
 //
-// Errors: those of MatmulModel::Of() and of the other models, where measurements are damaged.
+// Errors: those of MatmulModel::Of() and of the other models, where measurements are damaged; and
+// of `work`, where it is given: it is asked before each device's models are fitted.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, const OperationTypes& types, absl::Span<const PlacedDevice> devices,
-    DeviceJoin join);
+    DeviceJoin join, CallWork* work = nullptr);
 
 // The matrix products of an operation, in sequence.
 struct OperationProducts {

@@ -258,8 +258,10 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
           });
         }
       },
-      [this](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
-        return AnswerOperation(in, options_, out);
+      [this, context](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
+        const auto end = [context] { return EndOf(*context); };
+        CallWork work(end);
+        return AnswerOperation(in, options_, work, out);
       });
 }
 

@@ -90,10 +90,11 @@ absl::optional<Placement> KernelsOf(const Device& device) {
 // The time that measured kernels predict; absent where no kernel of the kind was measured.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const OperationRequest& asked,
                                                                  const OperationAnalysis& analysis,
-                                                                 const Placement& kernels) {
+                                                                 const Placement& kernels,
+                                                                 CallWork& work) {
   SEXTANT_ASSIGN_OR_RETURN(
       absl::optional<OperationPrediction> out,
-      PredictOperation(asked.operation, asked.types, kernels.devices, kernels.join));
+      PredictOperation(asked.operation, asked.types, kernels.devices, kernels.join, &work));
   if (out.has_value()) return out;
   return PredictMemoryPasses(asked.operation, analysis, kernels.devices, kernels.join);
 }
@@ -118,14 +119,14 @@ void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnal
 }
 
 // Adds the prediction to the answer, where there is one.
-absl::Status PredictionTo(const TimedOperation& timed, const Device& device, SourceNumbers& sources,
-                          v1::OperationTime* out) {
+absl::Status PredictionTo(const TimedOperation& timed, const Device& device, CallWork& work,
+                          SourceNumbers& sources, v1::OperationTime* out) {
   const OperationRequest& asked = timed.request;
   const OperationAnalysis& analysis = timed.analysis;
   const absl::optional<Placement> kernels = KernelsOf(device);
   if (!kernels.has_value()) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> prediction,
-                           PredictionOf(asked, analysis, *kernels));
+                           PredictionOf(asked, analysis, *kernels, work));
   if (!prediction.has_value()) return absl::OkStatus();
   SEXTANT_RETURN_IF_ERROR(CheckPredictionSource(device.named, prediction->source, "device"));
   if (prediction->backward_source.has_value()) {
@@ -149,9 +150,9 @@ absl::Status PredictionTo(const TimedOperation& timed, const Device& device, Sou
   for (Note& note : prediction->notes) notes.push_back(std::move(note));
   NotesTo(std::move(notes), out->mutable_warnings(), out->mutable_assumptions());
   // A peak of products does not apply to operations that multiply no matrices.
-  PredictedWork work;
-  if (!prediction->memory_pass) work.peak = timed.rates.datasheet_peak;
-  PredictedTimesTo(*prediction, analysis, work, sources, out);
+  PredictedWork predicted;
+  if (!prediction->memory_pass) predicted.peak = timed.rates.datasheet_peak;
+  PredictedTimesTo(*prediction, analysis, predicted, sources, out);
   return absl::OkStatus();
 }
 
@@ -167,7 +168,7 @@ struct Analysed {
 
 // Fills the times on `device`.
 absl::Status TimesTo(const v1::AnalyzeOperationRequest& request, const Device& device,
-                     Analysed operation, v1::OperationTime* out) {
+                     Analysed operation, CallWork& work, v1::OperationTime* out) {
   SEXTANT_ASSIGN_OR_RETURN(
       const OperationRates rates,
       RatesFor(device.named, operation.asked.types.input, "device", NeedOf(operation.analysis)));
@@ -178,13 +179,13 @@ absl::Status TimesTo(const v1::AnalyzeOperationRequest& request, const Device& d
   if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
   SourceNumbers sources(out->mutable_sources());
   SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, sources, out));
-  return PredictionTo(timed, device, sources, out);
+  return PredictionTo(timed, device, work, sources, out);
 }
 
 }  // namespace
 
 absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
-                             const AccountingOptions& options,
+                             const AccountingOptions& options, CallWork& work,
                              v1::AnalyzeOperationResponse* response) {
   FieldViolations violations;
   OperationRequest asked;
@@ -212,7 +213,7 @@ absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
     return absl::OkStatus();
   }
   if (!request.has_device()) return absl::OkStatus();
-  return TimesTo(request, device, {.asked = asked, .analysis = *analysis},
+  return TimesTo(request, device, {.asked = asked, .analysis = *analysis}, work,
                  response->mutable_time());
 }
 

@@ -97,7 +97,8 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AnswerOn(const v1::Calibration& cal
   options.calibrations = [] { return std::make_shared<const CalibrationSnapshot>(); };
   options.now = [] { return absl::FromUnixSeconds(1'769'860'900); };
   v1::AnalyzeOperationResponse response;
-  const absl::Status status = AnswerOperation(request, options, &response);
+  CallWork work;
+  const absl::Status status = AnswerOperation(request, options, work, &response);
   if (!status.ok()) return status;
   return response;
 }

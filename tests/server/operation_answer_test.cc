@@ -51,7 +51,8 @@ absl::StatusOr<v1::AnalyzeOperationResponse> Answered(const v1::AnalyzeOperation
   options.calibrations = [snapshot] { return snapshot; };
   options.now = [] { return absl::FromUnixSeconds(kMeasured + 3600); };
   v1::AnalyzeOperationResponse response;
-  const absl::Status status = AnswerOperation(request, options, &response);
+  CallWork work;
+  const absl::Status status = AnswerOperation(request, options, work, &response);
   if (!status.ok()) return status;
   return response;
 }

@@ -133,7 +133,8 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
   const MatmulPredictor* fitted = nullptr;
   for (int call = 0; call < 3; ++call) {
     v1::AnalyzeOperationResponse response;
-    ASSERT_THAT(AnswerOperation(request, options, &response), IsOk());
+    CallWork work;
+    ASSERT_THAT(AnswerOperation(request, options, work, &response), IsOk());
     EXPECT_TRUE(response.time().has_predicted_forward());
     EXPECT_EQ(supplied.read_count(), 1);
     EXPECT_EQ(supplied.found_count(), 2 * call);

@@ -44,7 +44,8 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AskForOperation(
   options.calibrations = [] { return Host(); };
   options.now = [] { return absl::UnixEpoch(); };
   v1::AnalyzeOperationResponse out;
-  SEXTANT_RETURN_IF_ERROR(server::AnswerOperation(request, options, &out));
+  CallWork work;
+  SEXTANT_RETURN_IF_ERROR(server::AnswerOperation(request, options, work, &out));
   return out;
 }
 

@@ -143,7 +143,8 @@ class StepInputs {
     absl::StatusOr<ResolvedRun> resolved = Resolve(run_, FieldViolations());
     EXPECT_THAT(resolved, IsOk()) << Words(run_);
     resolved_ = *std::move(resolved);
-    predictor_ = StepPredictor::Of(run_, resolved_).value();
+    CallWork unbounded;
+    predictor_ = StepPredictor::Of(run_, resolved_, unbounded).value();
     const MemoryJob& job = resolved_.memory->job();
     exchanges_.emplace(predictor_->ExchangesOf(job));
     const ComputeInput compute = predictor_->ComputeOf(*resolved_.memory);
