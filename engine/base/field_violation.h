@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -72,6 +73,22 @@ absl::Status BelowField(const absl::Status& status, absl::string_view path);
 
 // "path.name", or the nonempty one of the two.
 std::string FieldPath(absl::string_view path, absl::string_view name);
+
+// A FieldPath() that is put together where it is asked for: no sound field's is.
+class FieldName {
+ public:
+  // Implicit: the whole path is a name, too.
+  template <typename Text,
+            typename = std::enable_if_t<std::is_convertible_v<const Text&, absl::string_view>>>
+  FieldName(const Text& path) : path_(path) {}
+  FieldName(absl::string_view path, absl::string_view name) : path_(path), name_(name) {}
+
+  std::string text() const { return FieldPath(path_, name_); }
+
+ private:
+  absl::string_view path_;
+  absl::string_view name_;
+};
 
 }  // namespace sextant
 

@@ -106,6 +106,7 @@ std::string ComparableName(absl::string_view name) {
 }
 
 bool IsNameOf(absl::string_view name, absl::string_view known) {
+  if (name == known) return true;
   const std::string wanted = ComparableName(known);
   return ComparableName(name) == wanted ||
          ComparableName(name.substr(name.rfind('/') + 1)) == wanted;

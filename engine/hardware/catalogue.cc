@@ -15,10 +15,12 @@ namespace {
 
 using Index = absl::flat_hash_map<std::string, const Accelerator*>;
 
-const Index& IndexByComparableName() {
+// By ComparableName(), and by the names as they are.
+const Index& IndexByName() {
   static const Index* const index = [] {
     auto* out = new Index;
     for (const Accelerator& a : Accelerators()) {
+      out->emplace(a.name, &a);
       out->emplace(ComparableName(a.name), &a);
       out->emplace(ComparableName(a.product_name), &a);
     }
@@ -173,8 +175,9 @@ std::vector<const Accelerator*> AcceleratorsComputingIn(DataType type) {
 }
 
 const Accelerator* AcceleratorNamed(absl::string_view name) {
-  const Index& index = IndexByComparableName();
-  const auto it = index.find(ComparableName(name));
+  const Index& index = IndexByName();
+  auto it = index.find(name);
+  if (it == index.end()) it = index.find(ComparableName(name));
   return it == index.end() ? nullptr : it->second;
 }
 

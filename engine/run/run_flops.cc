@@ -58,15 +58,14 @@ HardwareShare HardwareShareOf(const StepFlops& flops, FlopsConvention convention
   return {passes.HardwareWithoutFlashRecompute(), passes.Model()};
 }
 
-absl::Status CheckConvention(const std::vector<ConventionFlops>& all, FlopsConvention convention) {
+absl::Status CheckConvention(const ConventionFlops& asked) {
   constexpr char kField[] = "options.flops_convention";
-  const ConventionFlops& asked = all[static_cast<size_t>(convention)];
   if (!asked.not_applicable.empty()) {
     return InvalidField(
         kField,
         absl::StrCat("says nothing about this model: ", asked.not_applicable, "; leave it out"));
   }
-  if (FactsOf(convention).kind == FlopsKind::kHardware) {
+  if (FactsOf(asked.convention).kind == FlopsKind::kHardware) {
     return InvalidField(kField,
                         "counts hardware FLOPs, with which an MFU would be none: leave it out, or "
                         "write a convention of model FLOPs");
@@ -90,22 +89,29 @@ absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subj
   const TrainingStepSpec step = StepOf(run.training);
   const StepFlops flops =
       CountFlops(*subject.architecture, subject.tensors, step, FlopsDetail::kComponents);
-  std::vector<ConventionFlops> all = FlopsByConvention(
-      {.spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops});
+  const ConventionInput input = {
+      .spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops};
   RunFlops out;
   out.convention = run.options.flops_convention.value_or(kExactCausal);
-  SEXTANT_RETURN_IF_ERROR(CheckConvention(all, out.convention));
-  for (ConventionFlops& count : all) {
-    if (!count.not_applicable.empty()) continue;
+  out.hardware = HardwareShareOf(flops, out.convention);
+  const auto add = [&](ConventionFlops count) {
     out.counts.push_back({count.convention, count.per_token,
                           count.per_token * static_cast<double>(run.training.token_count),
                           std::move(count.differences)});
+  };
+  ConventionFlops asked = FlopsUnder(out.convention, input);
+  SEXTANT_RETURN_IF_ERROR(CheckConvention(asked));
+  if (!run.options.full) {
+    add(std::move(asked));
+    return out;
+  }
+  for (ConventionFlops& count : FlopsByConvention(input)) {
+    if (count.not_applicable.empty()) add(std::move(count));
   }
   for (const ComponentFlops& component : flops.components) {
     out.products.push_back(
         component.per_token[static_cast<size_t>(MaskConvention::kCausal)].Model());
   }
-  out.hardware = HardwareShareOf(flops, out.convention);
   return out;
 }
 

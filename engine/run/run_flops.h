@@ -30,10 +30,13 @@ struct HardwareShare {
 };
 
 struct RunFlops {
-  std::vector<FlopsCount> counts = {};  // in the order of FlopsConvention; at least one
+  // In the order of FlopsConvention, at least the one that the times use; of a full answer all that
+  // apply.
+  std::vector<FlopsCount> counts = {};
   FlopsConvention convention = FlopsConvention::kSixNTotal;  // the one that the times use
   absl::optional<HardwareShare> hardware = {};               // absent without a sequence length
-  std::vector<Flops> products = {};  // per token, by component; their sum is kExactCausal
+  // Of a full answer: per token, by component; their sum is kExactCausal.
+  std::vector<Flops> products = {};
 
   const FlopsCount& used() const { return Of(convention); }
   Flops exact_causal() const { return Of(FlopsConvention::kExactCausal).per_token; }

@@ -56,7 +56,7 @@ double ReadOn(int64_t stage, const MemoryModel& model, const ReadRule& rule) {
   const MemoryJob& job = model.job();
   const StateSharding& sharding = job.state.sharding;
   const StateRanks ranks = StateRanksOf(job.layout, sharding, job.batch.context_parallel_size);
-  const StageWeights weights = model.weights().Stage(stage);
+  const StageWeights weights = model.weights().GroupsOn(stage);
   double out = 0;
   for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
     const ShardCount& held = weights.of(group);

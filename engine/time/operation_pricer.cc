@@ -39,14 +39,6 @@ absl::string_view KernelKindName(KernelKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-absl::optional<KernelKind> KernelKindOf(const TraceOp& op) {
-  if (std::holds_alternative<MatmulWork>(op.work)) return KernelKind::kMatmul;
-  if (std::holds_alternative<GroupedMatmulWork>(op.work)) return KernelKind::kGroupedMatmul;
-  if (std::holds_alternative<AttentionWork>(op.work)) return KernelKind::kAttention;
-  if (std::holds_alternative<PassWork>(op.work)) return KernelKind::kMemoryPass;
-  return absl::nullopt;
-}
-
 void TimeSum::Add(KernelKind kind, const KernelTime& time) {
   Ends& ends = kinds_[static_cast<size_t>(kind)];
   expected_ = expected_ + time.expected;
@@ -208,11 +200,6 @@ KernelTime OperationPricer::AttentionTime(const TraceOp& op, const AttentionWork
   return Sustained(burst, attention_derating_, 1) * ratios_.attention;
 }
 
-KernelTime OperationPricer::PassTime(const PassWork& work) const {
-  return streams_->Predict({.read_bytes = work.read_bytes, .written_bytes = work.written_bytes},
-                           work.sums_rows ? StreamKind::kRows : StreamKind::kElementwise);
-}
-
 // Source: NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/token_dispatcher.py: the
 // flexible dispatcher sends tokens without permuting them for ranks.
 double OperationPricer::PassRatioOf(const TraceOp& op, bool sends_tokens) const {
@@ -222,18 +209,13 @@ double OperationPricer::PassRatioOf(const TraceOp& op, bool sends_tokens) const 
   return ratios_.memory_pass * (dispatches ? ratios_.dispatch : 1);
 }
 
-KernelTime OperationPricer::TimeOf(const TraceOp& op) const {
-  KernelTime once = {};
-  if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
-    once = MatmulTime(op, *matmul);
-  } else if (const auto* grouped = std::get_if<GroupedMatmulWork>(&op.work)) {
-    once = GroupedTime(op, *grouped);
-  } else if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
-    once = AttentionTime(op, *attention);
-  } else if (const auto* pass = std::get_if<PassWork>(&op.work)) {
-    once = PassTime(*pass);
+KernelTime OperationPricer::ComputeTime(const TraceOp& op) const {
+  if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) return MatmulTime(op, *matmul);
+  if (const auto* grouped = std::get_if<GroupedMatmulWork>(&op.work)) {
+    return GroupedTime(op, *grouped);
   }
-  return once * static_cast<double>(op.launches);
+  const auto* const attention = std::get_if<AttentionWork>(&op.work);
+  return attention != nullptr ? AttentionTime(op, *attention) : KernelTime();
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,6 +15,7 @@
 #include "engine/hardware/placement.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/matmul_predictor.h"
+#include "engine/hardware/predict/stream_predictor.h"
 #include "engine/hardware/predict/sustained_rate.h"
 #include "engine/model/trace/trace.h"
 #include "engine/tensor/data_type.h"
@@ -29,7 +31,13 @@ inline constexpr size_t kKernelKindCount = 4;
 absl::string_view KernelKindName(KernelKind kind);
 
 // The kind of `op`; absent: a collective.
-absl::optional<KernelKind> KernelKindOf(const TraceOp& op);
+inline absl::optional<KernelKind> KernelKindOf(const TraceOp& op) {
+  if (std::holds_alternative<PassWork>(op.work)) return KernelKind::kMemoryPass;
+  if (std::holds_alternative<MatmulWork>(op.work)) return KernelKind::kMatmul;
+  if (std::holds_alternative<GroupedMatmulWork>(op.work)) return KernelKind::kGroupedMatmul;
+  if (std::holds_alternative<AttentionWork>(op.work)) return KernelKind::kAttention;
+  return absl::nullopt;
+}
 
 // The types that a trace's products are multiplied in.
 struct PricedTypes {
@@ -94,7 +102,10 @@ class OperationPricer {
                                                             const KernelRatios& ratios = {});
 
   // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
-  KernelTime TimeOf(const TraceOp& op) const;
+  KernelTime TimeOf(const TraceOp& op) const {
+    const auto* const pass = std::get_if<PassWork>(&op.work);
+    return (pass != nullptr ? PassTime(*pass) : ComputeTime(op)) * static_cast<double>(op.launches);
+  }
 
   // Of the time of a pass: memory_pass, and dispatch where experts are on several ranks; 1 for all
   // others.
@@ -128,7 +139,12 @@ class OperationPricer {
   void Realign(const MatmulBatch& product, const MatmulPredictor& matmuls, KernelTime& time) const;
   KernelTime GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const;
   KernelTime AttentionTime(const TraceOp& op, const AttentionWork& work) const;
-  KernelTime PassTime(const PassWork& work) const;
+  // Of one launch of anything but a pass over memory.
+  KernelTime ComputeTime(const TraceOp& op) const;
+  KernelTime PassTime(const PassWork& work) const {
+    return streams_->Predict({.read_bytes = work.read_bytes, .written_bytes = work.written_bytes},
+                             work.sums_rows ? StreamKind::kRows : StreamKind::kElementwise);
+  }
 
   Products compute_;
   Products narrow_;

@@ -16,11 +16,10 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 uint64_t Mix(uint64_t hash, int64_t value) { return Mix(hash, static_cast<uint64_t>(value)); }
 uint64_t Mix(uint64_t hash, double value) { return Mix(hash, std::bit_cast<uint64_t>(value)); }
 
-}  // namespace
-
-uint64_t PricedOperations::HashOf(const TraceWork& work) const {
+// 0: not kept.
+uint64_t HashOf(const TraceWork& work) {
   if (const auto* pass = std::get_if<PassWork>(&work)) {
-    return keeps_passes_ ? Mix(Mix(1, pass->read_bytes), pass->written_bytes) : 0;
+    return Mix(Mix(1, pass->read_bytes), pass->written_bytes);
   }
   if (const auto* matmul = std::get_if<MatmulWork>(&work)) {
     return Mix(Mix(Mix(2, matmul->m), matmul->n), matmul->k);
@@ -31,7 +30,9 @@ uint64_t PricedOperations::HashOf(const TraceWork& work) const {
   return 0;  // of work whose sizes come but once
 }
 
-KernelTime PricedOperations::TimeOf(const TraceOp& op) {
+}  // namespace
+
+KernelTime PricedOperations::TimeOfKept(const TraceOp& op) {
   const uint64_t hash = HashOf(op.work);
   if (hash == 0) return pricer_.TimeOf(op);
   const bool any_pass = std::holds_alternative<PassWork>(op.work);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "engine/hardware/kernels/kernel_time.h"
@@ -27,7 +28,10 @@ class PricedOperations {
   const OperationPricer& pricer() const { return pricer_; }
 
   // OperationPricer::TimeOf().
-  KernelTime TimeOf(const TraceOp& op);
+  KernelTime TimeOf(const TraceOp& op) {
+    const bool keeps = keeps_passes_ || !std::holds_alternative<PassWork>(op.work);
+    return keeps ? TimeOfKept(op) : pricer_.TimeOf(op);
+  }
 
  private:
   struct Entry {
@@ -43,8 +47,7 @@ class PricedOperations {
       : pricer_(pricer), keeps_passes_(keeps_passes), slots_(slots) {
     entries_.reserve(kOfLayout);
   }
-  // 0: not kept.
-  uint64_t HashOf(const TraceWork& work) const;
+  KernelTime TimeOfKept(const TraceOp& op);
 
   const OperationPricer& pricer_;
   const bool keeps_passes_;

@@ -4,16 +4,16 @@ namespace sextant::server {
 namespace {
 
 // Returns true where `number` is one of the enum's; otherwise adds a violation.
-bool IsKnown(bool valid, int number, absl::string_view field, FieldViolations& violations) {
+bool IsKnown(bool valid, int number, const FieldName& field, FieldViolations& violations) {
   if (!valid) {
-    violations.Add(field, UnknownEnumNumber(number));
+    violations.Add(field.text(), UnknownEnumNumber(number));
   }
   return valid;
 }
 
 // Converts an enum whose engine values are the wire's in the wire's order, from 0.
 template <typename Engine, typename Wire>
-Engine SameOrder(Wire wire, bool valid, absl::string_view field, FieldViolations& violations) {
+Engine SameOrder(Wire wire, bool valid, const FieldName& field, FieldViolations& violations) {
   return IsKnown(valid, static_cast<int>(wire), field, violations) ? static_cast<Engine>(wire)
                                                                    : Engine{};
 }
@@ -21,7 +21,7 @@ Engine SameOrder(Wire wire, bool valid, absl::string_view field, FieldViolations
 // SameOrder() for an engine enum without the wire's "unspecified": absent where the value is that,
 // or unknown.
 template <typename Engine, typename Wire>
-absl::optional<Engine> Following(Wire wire, bool valid, absl::string_view field,
+absl::optional<Engine> Following(Wire wire, bool valid, const FieldName& field,
                                  FieldViolations& violations) {
   const int number = static_cast<int>(wire);
   if (!IsKnown(valid, number, field, violations) || number == 0) return absl::nullopt;
@@ -82,40 +82,40 @@ Wire After(Own value) {
 
 }  // namespace
 
-DataType DataTypeFrom(v1::DataType wire, absl::string_view field, FieldViolations& violations) {
+DataType DataTypeFrom(v1::DataType wire, const FieldName& field, FieldViolations& violations) {
   return SameOrder<DataType>(wire, v1::DataType_IsValid(wire), field, violations);
 }
 
 FeedForwardKind FeedForwardKindFrom(v1::TransformerSpec::FeedForwardKind wire,
-                                    absl::string_view field, FieldViolations& violations) {
+                                    const FieldName& field, FieldViolations& violations) {
   return SameOrder<FeedForwardKind>(wire, v1::TransformerSpec::FeedForwardKind_IsValid(wire), field,
                                     violations);
 }
 
-NormKind NormKindFrom(v1::TransformerSpec::NormKind wire, absl::string_view field,
+NormKind NormKindFrom(v1::TransformerSpec::NormKind wire, const FieldName& field,
                       FieldViolations& violations) {
   return SameOrder<NormKind>(wire, v1::TransformerSpec::NormKind_IsValid(wire), field, violations);
 }
 
-QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, absl::string_view field,
+QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, const FieldName& field,
                               FieldViolations& violations) {
   return SameOrder<QueryKeyNorm>(wire, v1::TransformerSpec::QueryKeyNorm_IsValid(wire), field,
                                  violations);
 }
 
-OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view field,
+OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, const FieldName& field,
                                 FieldViolations& violations) {
   return Following<OptimizerKind>(wire, v1::OptimizerSpec::Kind_IsValid(wire), field, violations)
       .value_or(OptimizerKind::kAdamw);
 }
 
 absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
-                                                    absl::string_view field,
+                                                    const FieldName& field,
                                                     FieldViolations& violations) {
   return Following<FlopsConvention>(wire, v1::FlopsConvention_IsValid(wire), field, violations);
 }
 
-absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
+absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, const FieldName& field,
                                           FieldViolations& violations) {
   const bool known =
       IsKnown(v1::RateSource_IsValid(wire), static_cast<int>(wire), field, violations);
@@ -123,56 +123,56 @@ absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view
   return static_cast<RateSource>(wire);
 }
 
-RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
+RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, const FieldName& field,
                                     FieldViolations& violations) {
   return Following<RecomputePolicy>(wire, v1::RecomputePolicy_IsValid(wire), field, violations)
       .value_or(RecomputePolicy::kNone);
 }
 
-PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_view field,
+PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, const FieldName& field,
                                       FieldViolations& violations) {
   return Following<PipelineSchedule>(wire, v1::PipelineSchedule_IsValid(wire), field, violations)
       .value_or(PipelineSchedule::kOneForwardOneBackward);
 }
 
 absl::optional<ContextParallelKind> ContextParallelKindFrom(v1::ContextParallelKind wire,
-                                                            absl::string_view field,
+                                                            const FieldName& field,
                                                             FieldViolations& violations) {
   return Following<ContextParallelKind>(wire, v1::ContextParallelKind_IsValid(wire), field,
                                         violations);
 }
 
-absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,
+absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, const FieldName& field,
                                         FieldViolations& violations) {
   return Following<ZeroStage>(wire, v1::ZeroStage_IsValid(wire), field, violations);
 }
 
-WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_view field,
+WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, const FieldName& field,
                                 FieldViolations& violations) {
   const bool valid = v1::WeightStorage::Scaling_IsValid(wire);
   return Following<WeightScaling>(wire, valid, field, violations).value_or(WeightScaling::kNone);
 }
 
-AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::string_view field,
+AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, const FieldName& field,
                                     FieldViolations& violations) {
   const bool valid = v1::KernelChoices::Attention_IsValid(wire);
   return Following<AttentionKernel>(wire, valid, field, violations)
       .value_or(AttentionKernel::kFlash);
 }
 
-absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, const FieldName& field,
                                       FieldViolations& violations) {
   return Following<LossKind>(wire, v1::KernelChoices::Loss_IsValid(wire), field, violations);
 }
 
-ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,
+ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, const FieldName& field,
                                 FieldViolations& violations) {
   const bool valid = v1::KernelChoices::ExpertScaling_IsValid(wire);
   return Following<ExpertScaling>(wire, valid, field, violations)
       .value_or(ExpertScaling::kBeforeDown);
 }
 
-Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,
+Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, const FieldName& field,
                         FieldViolations& violations) {
   return Following<Framework>(wire, v1::FrameworkMemory::Kind_IsValid(wire), field, violations)
       .value_or(Framework::kMegatronLm);

@@ -35,40 +35,40 @@ using check::UnknownEnumNumber;
 
 // From the wire. proto3 lets any number through: one that this version does not know is a violation
 // at `field` and becomes the enum's default, as does the unspecified value.
-DataType DataTypeFrom(v1::DataType wire, absl::string_view field, FieldViolations& violations);
+DataType DataTypeFrom(v1::DataType wire, const FieldName& field, FieldViolations& violations);
 FeedForwardKind FeedForwardKindFrom(v1::TransformerSpec::FeedForwardKind wire,
-                                    absl::string_view field, FieldViolations& violations);
-NormKind NormKindFrom(v1::TransformerSpec::NormKind wire, absl::string_view field,
+                                    const FieldName& field, FieldViolations& violations);
+NormKind NormKindFrom(v1::TransformerSpec::NormKind wire, const FieldName& field,
                       FieldViolations& violations);
-QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, absl::string_view field,
+QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, const FieldName& field,
                               FieldViolations& violations);
-OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view field,
+OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, const FieldName& field,
                                 FieldViolations& violations);
 // Absent: unspecified.
 absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
-                                                    absl::string_view field,
+                                                    const FieldName& field,
                                                     FieldViolations& violations);
-absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
+absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, const FieldName& field,
                                           FieldViolations& violations);
-RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
+RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, const FieldName& field,
                                     FieldViolations& violations);
-PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_view field,
+PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, const FieldName& field,
                                       FieldViolations& violations);
 // Absent: unspecified.
 absl::optional<ContextParallelKind> ContextParallelKindFrom(v1::ContextParallelKind wire,
-                                                            absl::string_view field,
+                                                            const FieldName& field,
                                                             FieldViolations& violations);
-absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,
+absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, const FieldName& field,
                                         FieldViolations& violations);
-WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_view field,
+WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, const FieldName& field,
                                 FieldViolations& violations);
-AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::string_view field,
+AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, const FieldName& field,
                                     FieldViolations& violations);
-absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, const FieldName& field,
                                       FieldViolations& violations);
-ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,
+ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, const FieldName& field,
                                 FieldViolations& violations);
-Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,
+Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, const FieldName& field,
                         FieldViolations& violations);
 
 // To the wire.

@@ -31,7 +31,7 @@ GraphTensor TensorFrom(const v1::GraphTensor& wire, absl::string_view path,
                        FieldViolations& violations) {
   return {.name = wire.name(),
           .shape = ShapeFrom(wire.shape()),
-          .data_type = DataTypeFrom(wire.data_type(), FieldPath(path, "data_type"), violations),
+          .data_type = DataTypeFrom(wire.data_type(), {path, "data_type"}, violations),
           .index_bytes = wire.index_bytes(),
           .parameter = wire.parameter(),
           .frozen = wire.frozen(),
@@ -55,13 +55,12 @@ void WorkFrom(const v1::GraphOperation& wire, absl::string_view path, GraphOpera
 
 GraphOperation OperationFrom(const v1::GraphOperation& wire, absl::string_view path,
                              FieldViolations& violations) {
-  GraphOperation out = {
-      .name = wire.name(),
-      .inputs = {wire.inputs().begin(), wire.inputs().end()},
-      .output = wire.output().empty() ? wire.name() : wire.output(),
-      .output_data_type =
-          DataTypeFrom(wire.output_data_type(), FieldPath(path, "output_data_type"), violations),
-      .segment = wire.segment()};
+  GraphOperation out = {.name = wire.name(),
+                        .inputs = {wire.inputs().begin(), wire.inputs().end()},
+                        .output = wire.output().empty() ? wire.name() : wire.output(),
+                        .output_data_type = DataTypeFrom(wire.output_data_type(),
+                                                         {path, "output_data_type"}, violations),
+                        .segment = wire.segment()};
   WorkFrom(wire, path, out, violations);
   return out;
 }
@@ -144,7 +143,7 @@ GraphSpec GraphFrom(const v1::Graph& wire, absl::string_view path, FieldViolatio
                                 wire.checkpointed_segments().end()},
       .extent =
           ExtentFrom(wire.recompute_extent(), FieldPath(path, "recompute_extent"), violations),
-      .data_type = DataTypeFrom(wire.data_type(), FieldPath(path, "data_type"), violations),
+      .data_type = DataTypeFrom(wire.data_type(), {path, "data_type"}, violations),
       .rule = UpdateRuleFrom(wire.optimizer(), FieldPath(path, "optimizer"), violations),
       .master_weights = wire.master_weights()};
   if (wire.has_transcendental_flops()) {

@@ -228,10 +228,9 @@ void FillSizeDefaults(Operation& operation) {
 
 OperationTypes OperationTypesFrom(const v1::OperationTypes& wire, absl::string_view path,
                                   FieldViolations& violations) {
-  return {.input = DataTypeFrom(wire.input(), FieldPath(path, "input"), violations),
-          .output = DataTypeFrom(wire.output(), FieldPath(path, "output"), violations),
-          .accumulation =
-              DataTypeFrom(wire.accumulation(), FieldPath(path, "accumulation"), violations),
+  return {.input = DataTypeFrom(wire.input(), {path, "input"}, violations),
+          .output = DataTypeFrom(wire.output(), {path, "output"}, violations),
+          .accumulation = DataTypeFrom(wire.accumulation(), {path, "accumulation"}, violations),
           .scaling = ScalingFrom(wire.scaling(), FieldPath(path, "scaling"), violations)};
 }
 

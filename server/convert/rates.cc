@@ -46,8 +46,7 @@ void FleetTo(const FleetRates& fleet, v1::FleetCoverage* out) {
 RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,
                                     FieldViolations& violations) {
   RateRequirement out;
-  out.minimum_source =
-      RateSourceFrom(wire.minimum_source(), FieldPath(path, "minimum_source"), violations);
+  out.minimum_source = RateSourceFrom(wire.minimum_source(), {path, "minimum_source"}, violations);
   if (!wire.has_maximum_age()) return out;
   out.maximum_age_seconds =
       SecondsFrom(wire.maximum_age(), FieldPath(path, "maximum_age"), violations);

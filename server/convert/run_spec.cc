@@ -17,7 +17,7 @@ namespace {
 
 void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViolations& violations,
                   RunLayout& out) {
-  out.zero_stage = ZeroStageFrom(m.zero_stage(), FieldPath(path, "zero_stage"), violations);
+  out.zero_stage = ZeroStageFrom(m.zero_stage(), {path, "zero_stage"}, violations);
   out.sharding.shard_group_size = SizeOrDefault(
       m.has_shard_group_size(), m.shard_group_size(),
       [&] { return FieldPath(path, "shard_group_size"); }, violations);
@@ -33,25 +33,24 @@ void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViola
 
 void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolations& violations,
                  RunLayout& out) {
-  out.frozen.data_type =
-      DataTypeFrom(m.frozen_data_type(), FieldPath(path, "frozen_data_type"), violations);
+  out.frozen.data_type = DataTypeFrom(m.frozen_data_type(), {path, "frozen_data_type"}, violations);
   out.frozen.double_quantization = m.double_quantization();
   out.frozen.block_size = SizeOrDefault(
       m.has_frozen_block_size(), m.frozen_block_size(),
       [&] { return FieldPath(path, "frozen_block_size"); }, violations);
-  out.weight_scaling = WeightScalingFrom(m.scaling(), FieldPath(path, "scaling"), violations);
+  out.weight_scaling = WeightScalingFrom(m.scaling(), {path, "scaling"}, violations);
   out.fp8_weight_copies = m.fp8_weight_copies();
 }
 
 void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolations& violations,
                  RunLayout& layout) {
   MicroBatchSpec& out = layout.kernels;
-  out.attention = AttentionKernelFrom(m.attention(), FieldPath(path, "attention"), violations);
-  layout.loss = LossKindFrom(m.loss(), FieldPath(path, "loss"), violations);
+  out.attention = AttentionKernelFrom(m.attention(), {path, "attention"}, violations);
+  layout.loss = LossKindFrom(m.loss(), {path, "loss"}, violations);
   out.loss_chunk_tokens = m.loss_chunk_tokens();
   out.dropout = m.dropout();
-  out.matmul_input_data_type = DataTypeFrom(m.matmul_input_data_type(),
-                                            FieldPath(path, "matmul_input_data_type"), violations);
+  out.matmul_input_data_type =
+      DataTypeFrom(m.matmul_input_data_type(), {path, "matmul_input_data_type"}, violations);
   if (m.has_recomputed_layers_per_block()) {
     out.recomputation.layers_per_block = m.recomputed_layers_per_block();
   }
@@ -59,8 +58,7 @@ void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolat
   out.recomputation.norm_outputs = m.recompute_norm_outputs();
   out.recomputation.latent_up_projections = m.recompute_latent_up_projections();
   if (m.has_expert_load_factor()) out.expert_load_factor = m.expert_load_factor();
-  out.expert_scaling =
-      ExpertScalingFrom(m.expert_scaling(), FieldPath(path, "expert_scaling"), violations);
+  out.expert_scaling = ExpertScalingFrom(m.expert_scaling(), {path, "expert_scaling"}, violations);
   if (m.has_attention_output_copied()) {
     layout.attention_output_copied = m.attention_output_copied();
   }
@@ -72,7 +70,7 @@ void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolat
 FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_view path,
                                   FieldViolations& violations) {
   FrameworkSpec out;
-  out.kind = FrameworkFrom(m.kind(), FieldPath(path, "kind"), violations);
+  out.kind = FrameworkFrom(m.kind(), {path, "kind"}, violations);
   out.named = m.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
   if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
@@ -93,7 +91,7 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
 
 PrecisionPolicy PrecisionFrom(const v1::PrecisionPolicy& m, FieldViolations& violations) {
   const auto type = [&](v1::DataType wire, absl::string_view name) {
-    return DataTypeFrom(wire, FieldPath("training.precision", name), violations);
+    return DataTypeFrom(wire, {"training.precision", name}, violations);
   };
   PrecisionPolicy out;
   out.compute_data_type = type(m.compute_data_type(), "compute_data_type");
@@ -222,12 +220,12 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   RunLayout out;
   out.parallel = ParallelLayoutFrom(m.parallel(), FieldPath(path, "parallel"), violations);
   if (m.has_context_parallel_size()) out.context_parallel_size = m.context_parallel_size();
-  out.context_parallel_kind = ContextParallelKindFrom(
-      m.context_parallel_kind(), FieldPath(path, "context_parallel_kind"), violations);
+  out.context_parallel_kind = ContextParallelKindFrom(m.context_parallel_kind(),
+                                                      {path, "context_parallel_kind"}, violations);
   if (m.has_sequence_parallel()) out.sequence_parallel = m.sequence_parallel();
   if (m.has_micro_batch_size()) out.micro_batch_size = m.micro_batch_size();
   if (m.has_global_batch_size()) out.global_batch_size = m.global_batch_size();
-  out.schedule = PipelineScheduleFrom(m.schedule(), FieldPath(path, "schedule"), violations);
+  out.schedule = PipelineScheduleFrom(m.schedule(), {path, "schedule"}, violations);
   ShardingFrom(m.sharding(), FieldPath(path, "sharding"), violations, out);
   StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
   KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);

@@ -67,8 +67,8 @@ TensorAction ActionFrom(const v1::TensorStep& step, absl::string_view path,
   if (step.has_flatten()) return TensorStep(FlattenFrom(step.flatten()));
   if (step.has_contiguous()) return TensorStep(ContiguousStep{});
   if (step.has_cast()) {
-    return TensorStep(CastStep{
-        DataTypeFrom(step.cast().data_type(), FieldPath(path, "cast.data_type"), violations)});
+    return TensorStep(
+        CastStep{DataTypeFrom(step.cast().data_type(), {path, "cast.data_type"}, violations)});
   }
   if (step.has_elementwise()) return TensorStep(ElementwiseFrom(step.elementwise()));
   if (step.has_rearrange()) {
@@ -137,13 +137,13 @@ ReductionKind ReductionFrom(v1::ReductionFunction wire, absl::string_view field,
 StridedTensor TensorFrom(const v1::TensorSpec& spec, absl::string_view path,
                          FieldViolations& violations) {
   FieldViolations found;
-  StridedTensor out = {
-      .shape = ShapeFrom(spec.shape()),
-      .strides = Strides(spec.strides().begin(), spec.strides().end()),
-      .offset = spec.offset_elements(),
-      .storage_elements = spec.has_storage_elements() ? spec.storage_elements()
-                                                      : std::numeric_limits<int64_t>::max(),
-      .data_type = DataTypeFrom(spec.data_type(), FieldPath(path, "data_type"), found)};
+  StridedTensor out = {.shape = ShapeFrom(spec.shape()),
+                       .strides = Strides(spec.strides().begin(), spec.strides().end()),
+                       .offset = spec.offset_elements(),
+                       .storage_elements = spec.has_storage_elements()
+                                               ? spec.storage_elements()
+                                               : std::numeric_limits<int64_t>::max(),
+                       .data_type = DataTypeFrom(spec.data_type(), {path, "data_type"}, found)};
   if (spec.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
     found.Add(FieldPath(path, "data_type"), "is required: write e.g. DATA_TYPE_BF16");
   }

@@ -36,8 +36,12 @@ v1::PlanRunRequest RequestOnCalibrations() {
   return request;
 }
 
-v1::PlanRunResponse Answer() {
-  const v1::PlanRunRequest request = PresetPlan();
+v1::PlanRunRequest Full(v1::PlanRunRequest request) {
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  return request;
+}
+
+v1::PlanRunResponse AnswerTo(const v1::PlanRunRequest& request) {
   FieldViolations none;
   SuppliedCalibrations supplied;
   const CalibrationSnapshot host;
@@ -79,7 +83,13 @@ void ServeFixed(v1::PlanRunResponse answer, int address_out, int stop_in) {
 
 void ServeEmpty(int address_out, int stop_in) { ServeFixed({}, address_out, stop_in); }
 
-void ServeReadyAnswer(int address_out, int stop_in) { ServeFixed(Answer(), address_out, stop_in); }
+void ServeReadyAnswer(int address_out, int stop_in) {
+  ServeFixed(AnswerTo(PresetPlan()), address_out, stop_in);
+}
+
+void ServeReadyFullAnswer(int address_out, int stop_in) {
+  ServeFixed(AnswerTo(Full(PresetPlan())), address_out, stop_in);
+}
 
 void ServeSextant(int address_out, int stop_in) {
   ServerOptions options;
@@ -200,11 +210,13 @@ int Main(int rounds, int calls, int in_flight) {
   add("empty", ServeEmpty);
   add("ready answer", ServeReadyAnswer);
   add("PlanRun", ServeSextant);
+  add("ready, FULL", ServeReadyFullAnswer);
   const auto ask = [&](const char* name, v1::PlanRunRequest request, int share) {
     add(name, ServeSextant);
     contestants.back().request = std::move(request);
     contestants.back().calls = std::max(1, calls / share);
   };
+  ask("FULL", Full(PresetPlan()), 1);
   ask("70B layout", Llama70bLayout(), 1);
   ask("405B layout", Llama405bLayout(), 1);
   ask("V3 layout", DeepSeekLayout(), 1);

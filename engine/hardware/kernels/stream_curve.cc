@@ -130,16 +130,14 @@ void SetMixes(std::vector<Pass> passes, double usual, StreamCurve& out) {
 double AlongLine(double low, double high, double share) { return low + (high - low) * share; }
 
 double SizeSeconds(const StreamCurve& curve, double bytes) {
-  const StreamSize& first = curve.sizes.front();
-  const StreamSize& last = curve.sizes.back();
   if (bytes <= 0) return curve.floor_seconds;
-  const double at = std::log(bytes);
-  if (at <= first.log_bytes) {
-    return AlongLine(curve.floor_seconds, curve.shortest_seconds, std::exp(at - first.log_bytes));
+  if (bytes <= curve.smallest_bytes) {
+    return AlongLine(curve.floor_seconds, curve.shortest_seconds, bytes / curve.smallest_bytes);
   }
-  if (at >= last.log_bytes) return std::exp(last.log_seconds + at - last.log_bytes);
+  if (bytes >= curve.largest_bytes) return curve.longest_seconds * (bytes / curve.largest_bytes);
+  const double at = std::log(bytes);
   size_t i = 1;
-  while (curve.sizes[i].log_bytes < at) ++i;
+  while (i + 1 < curve.sizes.size() && curve.sizes[i].log_bytes < at) ++i;
   const StreamSize& low = curve.sizes[i - 1];
   const StreamSize& high = curve.sizes[i];
   return std::exp(AlongLine(low.log_seconds, high.log_seconds,
@@ -159,6 +157,14 @@ double MixRatio(const StreamCurve& curve, double share) {
 
 }  // namespace
 
+void StreamCurve::SetEnds(Seconds floor) {
+  smallest_bytes = std::exp(sizes.front().log_bytes);
+  shortest_seconds = std::exp(sizes.front().log_seconds);
+  largest_bytes = std::exp(sizes.back().log_bytes);
+  longest_seconds = std::exp(sizes.back().log_seconds);
+  floor_seconds = std::min(floor.value(), shortest_seconds);
+}
+
 double StreamCurve::SecondsAt(double bytes, double read_share) const {
   return SizeSeconds(*this, bytes) * MixRatio(*this, read_share);
 }
@@ -171,15 +177,13 @@ StreamCurve FitStreams(const StreamCalibration& calibration) {
   if (calibration.cache_bytes.has_value()) {
     EndCaches(passes, std::log(kCachesOutgrown * *calibration.cache_bytes), out);
   }
-  const Seconds floor = calibration.processor ? kProcessorFloor : kUnmeasuredFloor;
-  out.shortest_seconds = std::exp(out.sizes.front().log_seconds);
-  out.floor_seconds = std::min(floor.value(), out.shortest_seconds);
+  out.SetEnds(calibration.processor ? kProcessorFloor : kUnmeasuredFloor);
   SetMixes(passes, usual, out);
   return out;
 }
 
 StreamLack LackAt(const StreamCurve& curve, double bytes, double read_share) {
-  const double smallest = std::exp(curve.sizes.front().log_bytes);
+  const double smallest = curve.smallest_bytes;
   const double low = curve.mixes.front().read_share;
   const double high = curve.mixes.back().read_share;
   const double at = std::clamp(read_share, low, high);

@@ -30,7 +30,15 @@ struct StreamCurve {
   absl::InlinedVector<StreamSize, 8> sizes;  // at least one, ascending by bytes
   absl::InlinedVector<StreamMix, 4> mixes;   // at least one, ascending by share
   double floor_seconds = 0;
-  double shortest_seconds = 0;  // of the first of `sizes`
+  // Of the first and the last of `sizes`.
+  double smallest_bytes = 0;
+  double shortest_seconds = 0;
+  double largest_bytes = 0;
+  double longest_seconds = 0;
+
+  // Sets what follows from `sizes`, once they are complete, and the floor: the first one's time at
+  // most.
+  void SetEnds(Seconds floor);
 
   // Continuous, positive, and nondecreasing in `bytes`. Allocates nothing.
   double SecondsAt(double bytes, double read_share) const;

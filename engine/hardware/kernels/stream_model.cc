@@ -189,8 +189,7 @@ StreamModel StreamModel::OfRates(const StreamRates& rates) {
   const double seconds = floor + kLongPassBytes / rates.memory.value();
   out.curve_.sizes.push_back({std::log(kLongPassBytes), std::log(seconds)});
   out.curve_.mixes.push_back({0.5, 1});
-  out.curve_.floor_seconds = floor;
-  out.curve_.shortest_seconds = std::exp(out.curve_.sizes.front().log_seconds);
+  out.curve_.SetEnds(kUnmeasuredFloor);
   if (rates.arithmetic.has_value()) {
     out.arithmetic_.seconds_per_flop = 1 / rates.arithmetic->value();
   }
@@ -207,9 +206,11 @@ KernelTime StreamModel::Predict(const StreamWork& asked, StreamKind kind) const 
   const StreamWork work = Limited(asked);
   const StreamArithmetic::Joined joined =
       arithmetic_.Join(curve_.SecondsAt(work.bytes(), work.read_share()), work.flops);
-  Widening widening = Power(StreamFallbacks::kArithmetic, joined.compute_share);
-  if (work.flops > 0 && arithmetic_.seconds_per_flop == 0) {
-    widening = widening * StreamFallbacks::kNoArithmetic;
+  Widening widening;
+  if (work.flops > 0) {
+    widening = arithmetic_.seconds_per_flop == 0
+                   ? StreamFallbacks::kNoArithmetic
+                   : Power(StreamFallbacks::kArithmetic, joined.compute_share);
   }
   KernelBasis basis = basis_;
   // For rates, their own error covers this.

@@ -132,6 +132,9 @@ double SendSeconds(const NetworkCall& call) {
 absl::Span<const NamedNetwork> NamedNetworks() { return kNetworks; }
 
 absl::StatusOr<const NamedNetwork*> FindNetwork(absl::string_view name) {
+  for (const NamedNetwork& network : kNetworks) {
+    if (network.name == name) return &network;
+  }
   const std::string wanted = ComparableName(name);
   for (const NamedNetwork& network : kNetworks) {
     if (ComparableName(network.name) == wanted || ComparableName(network.product_name) == wanted) {

@@ -14,6 +14,9 @@ std::string SourceOf(const LinkDatum& figure) {
 }
 
 absl::StatusOr<const NodeType*> FindNodeType(absl::string_view name) {
+  for (const NodeType& node : NodeTypes()) {
+    if (node.name == name) return &node;
+  }
   const std::string wanted = ComparableName(name);
   std::vector<KnownName> known;
   for (const NodeType& node : NodeTypes()) {

@@ -81,9 +81,4 @@ void StreamPredictor::Scale(const DeviceScale& scale) {
   scale.Cite(source_);
 }
 
-KernelTime StreamPredictor::Predict(StreamWork work, StreamKind kind) const {
-  work.flops *= flops_ratio_;
-  return model_.Predict(work, kind) * scale_;
-}
-
 }  // namespace sextant

@@ -33,7 +33,10 @@ class StreamPredictor {
 
   // As StreamModel::Predict(). Arithmetic runs at the fp32 rate; fp64 FLOPs are scaled up by the
   // device's ratio of the two rates.
-  KernelTime Predict(StreamWork work, StreamKind kind) const;
+  KernelTime Predict(StreamWork work, StreamKind kind) const {
+    work.flops *= flops_ratio_;
+    return model_.Predict(work, kind) * scale_;
+  }
 
   // Measured passes, nearest first; empty where a datasheet is used.
   std::vector<NearbyPass> Nearest(const StreamWork& work, size_t most) const {

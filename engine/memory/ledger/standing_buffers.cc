@@ -48,18 +48,24 @@ class FusedMatrices {
 
   // The elements of one matrix of each shape.
   int64_t ElementsOfShapes() && {
-    std::sort(shapes_.begin(), shapes_.end());
-    const auto end = std::unique(shapes_.begin(), shapes_.end());
+    const bool few = shapes_.size() <= kFew;
+    if (!few) std::sort(shapes_.begin(), shapes_.end());
+    const auto begin = shapes_.begin();
     int64_t out = 0;
-    for (auto shape = shapes_.begin(); shape != end; ++shape) out += shape->rows * shape->columns;
+    for (auto shape = begin; shape != shapes_.end(); ++shape) {
+      const auto first = few || shape == begin ? begin : shape - 1;
+      if (std::find(first, shape, *shape) == shape) out += shape->rows * shape->columns;
+    }
     return out;
   }
 
  private:
+  static constexpr size_t kFew = 32;  // are found sooner than sorted
+
   absl::string_view first_;  // of the last matrix
   int layer_kind_ = -1;
   absl::string_view module_;
-  absl::InlinedVector<MatrixShape, 32> shapes_;
+  absl::InlinedVector<MatrixShape, kFew> shapes_;
 };
 
 int64_t ElementsOfShapes(const CopiesContext& context, int64_t stage) {

@@ -108,21 +108,25 @@ KaplanRow TotalOf(const std::vector<KaplanRow>& rows) {
 
 }  // namespace
 
-std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input) {
+ConventionFlops FlopsUnder(FlopsConvention convention, const ConventionInput& input) {
+  ConventionFlops out = {.convention = convention, .not_applicable = ""};
+  const absl::StatusOr<TermFlops> terms = TermsOf(convention, input);
+  if (!terms.ok()) {
+    out.not_applicable = std::string(terms.status().message());
+    return out;
+  }
   const TermFlops exact = ExactTerms(input.flops, MaskConvention::kCausal);
+  out.per_token = Flops(terms->Total());
+  out.per_step = out.per_token * static_cast<double>(input.flops.tokens);
+  out.ratio_to_exact = terms->Total() / exact.Total();
+  out.differences = DifferencesOf(*terms, exact);
+  return out;
+}
+
+std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input) {
   std::vector<ConventionFlops> out;
   for (int i = 0; i < kFlopsConventionCount; ++i) {
-    ConventionFlops& row = out.emplace_back();
-    row.convention = static_cast<FlopsConvention>(i);
-    const absl::StatusOr<TermFlops> terms = TermsOf(row.convention, input);
-    if (!terms.ok()) {
-      row.not_applicable = std::string(terms.status().message());
-      continue;
-    }
-    row.per_token = Flops(terms->Total());
-    row.per_step = row.per_token * static_cast<double>(input.flops.tokens);
-    row.ratio_to_exact = terms->Total() / exact.Total();
-    row.differences = DifferencesOf(*terms, exact);
+    out.push_back(FlopsUnder(static_cast<FlopsConvention>(i), input));
   }
   return out;
 }

@@ -40,6 +40,8 @@ struct ConventionInput {
   const StepFlops& flops;  // CountFlops() of the three, with FlopsDetail::kComponents
 };
 
+ConventionFlops FlopsUnder(FlopsConvention convention, const ConventionInput& input);
+
 // In the order of FlopsConvention.
 std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input);
 

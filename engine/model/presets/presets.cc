@@ -22,10 +22,12 @@ constexpr size_t kMaxNameBytes = 200;
 
 using Index = absl::flat_hash_map<std::string, const ModelPreset*>;
 
-const Index& IndexByComparableName() {
+// By ComparableName(), and by the names as they are.
+const Index& IndexByName() {
   static const Index* const index = [] {
     auto* out = new Index;
     for (const ModelPreset& preset : ModelPresets()) {
+      out->emplace(preset.name, &preset);
       out->emplace(ComparableName(preset.name), &preset);
     }
     return out;
@@ -71,16 +73,16 @@ std::string ShapeName(absl::string_view name) {
   return ComparableName(absl::StrJoin(kept, "-"));
 }
 
-const ModelPreset* FindComparable(absl::string_view name) {
-  const auto found = IndexByComparableName().find(name);
-  return found == IndexByComparableName().end() ? nullptr : found->second;
+const ModelPreset* FindIndexed(absl::string_view name) {
+  const auto found = IndexByName().find(name);
+  return found == IndexByName().end() ? nullptr : found->second;
 }
 
 const ModelPreset* FindRepository(absl::string_view name) {
   const std::string shape = ShapeName(name);
   const auto row =
       absl::c_find_if(kRepositories, [&shape](const Repository& r) { return r.name == shape; });
-  return FindComparable(row == std::end(kRepositories) ? shape : ComparableName(row->preset));
+  return FindIndexed(row == std::end(kRepositories) ? shape : ComparableName(row->preset));
 }
 
 absl::Status UnknownModel(absl::string_view name) {
@@ -127,10 +129,11 @@ const std::vector<ModelPreset>& ModelPresets() {
 }
 
 absl::StatusOr<const ModelPreset*> FindModelPreset(absl::string_view name) {
-  if (const ModelPreset* found = FindComparable(ComparableName(name))) return found;
+  if (const ModelPreset* found = FindIndexed(name)) return found;
+  if (const ModelPreset* found = FindIndexed(ComparableName(name))) return found;
   absl::string_view model = name.substr(0, kMaxNameBytes);
   model.remove_prefix(model.rfind('/') + 1);  // npos + 1 is 0
-  if (const ModelPreset* found = FindComparable(ComparableName(model))) return found;
+  if (const ModelPreset* found = FindIndexed(ComparableName(model))) return found;
   if (const ModelPreset* found = FindRepository(model)) return found;
   return UnknownModel(name);
 }

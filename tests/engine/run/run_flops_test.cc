@@ -25,6 +25,7 @@ RunSpec RunOf(absl::string_view preset) {
   run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   run.cluster.peak_flops_per_second = 1e12;
+  run.options.full = true;
   return run;
 }
 
