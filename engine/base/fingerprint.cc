@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 
 namespace sextant {
 
@@ -38,6 +38,6 @@ void Fingerprint::Add(double value) {
   for (int shift = 0; shift < 64; shift += 8) AddByte(static_cast<unsigned char>(bits >> shift));
 }
 
-std::string Fingerprint::ToString() const { return absl::StrFormat("%016x", hash_); }
+std::string Fingerprint::ToString() const { return absl::StrCat(absl::Hex(hash_, absl::kZeroPad16)); }
 
 }  // namespace sextant

@@ -17,7 +17,7 @@ class Fingerprint {
  public:
   // Additions are delimited: Add("ab") differs from Add("a"), Add("b").
   void Add(absl::string_view text);
-  // Like Add(), for kilobytes: eight bytes per step, several times faster, with another result.
+  // Like Add(): eight bytes per step, several times faster, with another result.
   void AddLong(absl::string_view bytes);
   // Adds the double's bits; -0 differs from 0, but no rate is -0.
   void Add(double value);

@@ -40,13 +40,13 @@ absl::string_view RateSourceName(RateSource source) {
 std::string RatesFingerprint(absl::Span<const Rate> rates) {
   Fingerprint fingerprint;
   for (const Rate& rate : rates) {
-    fingerprint.Add(rate.quantity);
-    fingerprint.Add(DataTypeName(rate.data_type));
+    fingerprint.AddLong(rate.quantity);
+    fingerprint.AddLong(DataTypeName(rate.data_type));
     fingerprint.Add(rate.value);
-    fingerprint.Add(rate.unit);
-    fingerprint.Add(RateSourceName(rate.source));
-    fingerprint.Add(rate.citation);
-    fingerprint.Add(rate.device);
+    fingerprint.AddLong(rate.unit);
+    fingerprint.AddLong(RateSourceName(rate.source));
+    fingerprint.AddLong(rate.citation);
+    fingerprint.AddLong(rate.device);
     if (rate.measured.has_value()) AddMeasurement(*rate.measured, fingerprint);
   }
   return fingerprint.ToString();

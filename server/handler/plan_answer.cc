@@ -22,7 +22,7 @@ void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
   }
 }
 
-std::string Fill(const RunSpec& run, Plan plan, Metrics& metrics, v1::Plan* out) {
+std::string Fill(const RunSpec& run, Plan&& plan, Metrics& metrics, v1::Plan* out) {
   std::string fingerprint = RatesFingerprint(plan.rates);
   metrics.verdict(plan.verdict()).Increment();
   PlanTo(std::move(plan), run.options.full, out);
