@@ -38,6 +38,8 @@ void Fingerprint::Add(double value) {
   for (int shift = 0; shift < 64; shift += 8) AddByte(static_cast<unsigned char>(bits >> shift));
 }
 
-std::string Fingerprint::ToString() const { return absl::StrCat(absl::Hex(hash_, absl::kZeroPad16)); }
+std::string Fingerprint::ToString() const {
+  return absl::StrCat(absl::Hex(hash_, absl::kZeroPad16));
+}
 
 }  // namespace sextant

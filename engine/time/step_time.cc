@@ -198,7 +198,8 @@ class Step {
   void AddPipeline() {
     const StepPipelineSeconds time = PipelineOf(in_, kinds_, SendSeconds());
     AddSlowest();
-    const double waits = std::max(0.0, time.total - PartsSum());
+    const bool alone = in_.job.layout.pipeline_parallel_size == 1;
+    const double waits = alone ? 0 : std::max(0.0, time.total - PartsSum());
     part(StepCause::kPipelineExchange) = std::min(waits, time.sends);
     part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
     if (time.total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / time.total;

@@ -238,7 +238,7 @@ TEST(CheckKernels, TimesAreOfTheirKind) {
 
 TEST(CheckKernels, LooksNoFurtherThanIsOfUse) {
   v1::Calibration c = SampleCalibration();
-  for (int i = c.attentions_size(); i < 2048; ++i) c.add_attentions();
+  for (int i = c.attentions_size(); i < 512; ++i) c.add_attentions();
   EXPECT_GT(CalibrationFaults(c).size(), 40u);
   EXPECT_LT(CalibrationFaults(c).size(), 100u);
   c.add_attentions();

@@ -57,6 +57,16 @@ TEST(PredictOperation, AnEinsumIsItsProducts) {
   EXPECT_FALSE(On(kH100, Einsum{.expression = "a b -> a", .operands = {{64, 64}}}).has_value());
 }
 
+TEST(PredictOperation, AsksBeforeEachDevicesModelsAreFitted) {
+  const PlacedDevice devices[] = {kH100[0], kH100[0]};
+  int asked = 0;
+  const auto stop = [&] { return ++asked < 2 ? absl::OkStatus() : absl::CancelledError("gone"); };
+  CallWork work(stop);
+  const auto out = PredictOperation(Matmul{.m = 64, .n = 64, .k = 64}, {.input = DataType::kBf16},
+                                    devices, DeviceJoin::kSlowest, &work);
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST(PredictOperation, IsOfProductsAndOfAttention) {
   Attention attention = {.batch = 2,
                          .heads = 16,
