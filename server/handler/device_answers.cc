@@ -53,14 +53,27 @@ std::vector<DataType> TypesOf(const v1::GetKernelRatesRequest& request,
 // Models are fitted anew to what a request brings, each in up to some milliseconds. Those of the
 // host's devices are kept.
 constexpr size_t kMaxFits = 16;
+// A model of attention takes the longest for each of its measurements.
+constexpr int kMaxFittedAttentions = 1024;
 
-absl::Status CheckFits(size_t calibrations, size_t types) {
-  if (calibrations * types <= kMaxFits) return absl::OkStatus();
-  return InvalidField("data_types",
-                      absl::StrCat("are ", types, " of ", calibrations, " calibrations, of which ",
-                                   "models are fitted: at most ", kMaxFits,
-                                   " in one call; name fewer data types, or give fewer "
-                                   "calibrations"));
+absl::Status CheckFits(const v1::DeviceSelector& device, size_t types) {
+  const auto& calibrations = device.calibrations().calibrations();
+  const auto count = static_cast<size_t>(calibrations.size());
+  if (count * types > kMaxFits) {
+    return InvalidField("data_types",
+                        absl::StrCat("are ", types, " of ", count, " calibrations, of which ",
+                                     "models are fitted: at most ", kMaxFits,
+                                     " in one call; name fewer data types, or give fewer "
+                                     "calibrations"));
+  }
+  int attentions = 0;
+  for (const v1::Calibration& each : calibrations) attentions += each.attentions_size();
+  if (attentions <= kMaxFittedAttentions) return absl::OkStatus();
+  return InvalidField(absl::StrCat(kDevicePath, ".calibrations"),
+                      absl::StrCat("hold ", attentions,
+                                   " attentions, to which models are fitted: "
+                                   "at most ",
+                                   kMaxFittedAttentions, " in one call; give fewer calibrations"));
 }
 
 // Errors: kNotFound, of the only unknown name; kFailedPrecondition RATES_NOT_MEASURED.
@@ -176,9 +189,7 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
   std::vector<DataType> types = TypesOf(request, violations);
   SEXTANT_ASSIGN_OR_RETURN(Placement devices, PlacementFor(selection, sources, violations));
   if (types.empty()) types = devices.MeasuredTypes();
-  if (!selection.calibrations.empty()) {
-    SEXTANT_RETURN_IF_ERROR(CheckFits(selection.calibrations.size(), types.size()));
-  }
+  SEXTANT_RETURN_IF_ERROR(CheckFits(request.device(), types.size()));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,
                            KernelCurvesOf(devices.devices, devices.join, types, work));
   if (curves.empty()) {

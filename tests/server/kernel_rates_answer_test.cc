@@ -85,6 +85,36 @@ TEST(KernelRates, OfACallAreOfSixteenFittedModelsAtMost) {
               ElementsAre(::testing::Field(&FieldViolation::field, "data_types")));
 }
 
+// `calibration` with `count` attentions: the first one in batches that grow.
+v1::Calibration WithAttentions(v1::Calibration calibration, int count) {
+  const v1::AttentionMeasurement first = calibration.attentions(0);
+  for (int i = calibration.attentions_size(); i < count; ++i) {
+    v1::AttentionMeasurement& more = *calibration.add_attentions();
+    more = first;
+    more.set_batch(first.batch() * (i + 1));
+    v1::TimeStatistics& time = *more.mutable_time();
+    time.set_median_seconds(time.median_seconds() * (i + 1));
+    time.set_p10_seconds(time.p10_seconds() * (i + 1));
+    time.set_p90_seconds(time.p90_seconds() * (i + 1));
+  }
+  return calibration;
+}
+
+TEST(KernelRates, OfACallAreOfAThousandAttentionsAtMost) {
+  const CalibrationStore store("");
+  v1::GetKernelRatesRequest request;
+  auto& calibrations = *request.mutable_device()->mutable_calibrations();
+  for (int i = 0; i < 2; ++i) {
+    *calibrations.add_calibrations() =
+        WithAttentions(CalibrationOfH200(absl::StrCat("GPU-", i), 0.001), 512);
+  }
+  request.add_data_types(v1::DATA_TYPE_BF16);
+  EXPECT_THAT(RatesOf(request, store), IsOk());
+  *calibrations.add_calibrations() = CalibrationOfH200("GPU-2", 0.001);
+  EXPECT_THAT(FieldViolationsOf(RatesOf(request, store).status()),
+              ElementsAre(::testing::Field(&FieldViolation::field, "device.calibrations")));
+}
+
 TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
   const CalibrationStore store("");
   const auto response = RatesOf(OfProduct("H200 SXM"), store);

@@ -159,6 +159,7 @@ std::vector<std::pair<std::string, v1::DeviceSelector>> FullSelectors() {
       {"16 calibrations of 3 x 42 products", CalibrationsOf(16, {3, 42, 0})},
       {"16 calibrations of 450 products", CalibrationsOf(16, {1, 450, 0})},
       {"16 calibrations of 200 products and 200 attentions", CalibrationsOf(16, {1, 200, 200})},
+      {"16 calibrations of 200 products and 64 attentions", CalibrationsOf(16, {1, 200, 64})},
       {"16 calibrations of 6 x 50 products", CalibrationsOf(16, {6, 50, 0})},
       {"1 calibration of 2,048 products and 512 attentions", CalibrationsOf(1, {1, 2048, 512})},
       {"2 calibrations of 6 x 200 products and 200 attentions", CalibrationsOf(2, {6, 200, 200})}};
