@@ -166,12 +166,7 @@ absl::Status AnswerGraph(const grpc::CallbackServerContext& context,
 // Larger requests than for any model and step in use may take milliseconds.
 constexpr size_t kMaxCountBytesInline = 16'384;
 constexpr int64_t kMaxStagesInline = 64;
-
-bool IsQuick(const v1::CountModelRequest& request) {
-  return request.ByteSizeLong() <= kMaxCountBytesInline &&
-         request.layout().pipeline_parallel_size() <= kMaxStagesInline &&
-         request.layout().virtual_stage_count() <= kMaxStagesInline;
-}
+constexpr int kMaxKindsInline = 16;  // of layers
 
 absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelResponse* response) {
   FieldViolations violations;
@@ -201,6 +196,18 @@ absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResp
 }
 
 }  // namespace
+
+bool IsShort(const v1::CountModelRequest& request) {
+  return request.ByteSizeLong() <= kMaxCountBytesInline &&
+         request.model().architecture().layer_kinds_size() <= kMaxKindsInline &&
+         request.layout().pipeline_parallel_size() <= kMaxStagesInline &&
+         request.layout().virtual_stage_count() <= kMaxStagesInline;
+}
+
+bool IsShort(const v1::AnalyzeOperationRequest& request) {
+  return request.operation().einsum().operands_size() <= kMaxOperandsInline &&
+         !request.has_device();
+}
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
     : options_(std::move(options)),
@@ -247,10 +254,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
   return AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
       analyze_operation_, context, request, response,
       [this, context](const v1::AnalyzeOperationRequest& in, auto then) {
-        // A device's models may be fitted first.
-        const bool quick =
-            in.operation().einsum().operands_size() <= kMaxOperandsInline && !in.has_device();
-        if (quick) {
+        if (IsShort(in)) {
           then(absl::OkStatus());
         } else {
           AfterFleet(options_.fleet, {&in.device().device()}, [this, context, then] {
@@ -284,7 +288,7 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
   return AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
       count_model_, context, request, response,
       [this, context](const v1::CountModelRequest& in, auto then) {
-        if (IsQuick(in)) {
+        if (IsShort(in)) {
           then(absl::OkStatus());
         } else {
           PostCall(context, *options_.workers, std::move(then));

@@ -30,6 +30,11 @@ struct AccountingOptions {
   FleetReader* fleet = nullptr;  // likewise; null: no fleet's metrics are read
 };
 
+// True where a call takes a millisecond at most, and is answered on gRPC's threads.
+bool IsShort(const v1::CountModelRequest& request);
+// A device's models may be fitted first.
+bool IsShort(const v1::AnalyzeOperationRequest& request);
+
 // Every method on bytes; see AnswerAfter().
 using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDataTypes<
     v1::AccountingService::WithRawCallbackMethod_DescribeDataType<

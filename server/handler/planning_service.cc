@@ -10,6 +10,8 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "engine/model/presets/presets.h"
+#include "engine/run/job.h"
 #include "engine/search/allocate_compute.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
@@ -33,6 +35,15 @@ bool Searches(const v1::PlanRunRequest& request) {
 // Larger requests than for any model in use may take milliseconds, and so may measurements, which
 // are read and checked where they are new.
 constexpr size_t kMaxBytesInline = 16'384;
+constexpr int kMaxKindsInline = 16;  // of layers
+
+// True where few changes could make a layout fit: experts can be divided in many ways.
+bool IsShortModel(const v1::ModelSpec& model) {
+  if (model.has_transformer()) return true;
+  if (model.preset().empty()) return false;
+  const auto preset = FindModelPreset(model.preset());
+  return !preset.ok() || !HasExperts((*preset)->architecture);
+}
 
 bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
 
@@ -52,26 +63,32 @@ std::vector<const v1::DeviceSelector*> DevicesOf(const Sizing& request) {
   return DevicesOf(request.run());
 }
 
-// True where a plan takes a millisecond at most, whether or not it fits: of state alone, or of
-// one layout of few stages and of a model with few kinds of layers, at a product's published rates
-// (which are fitted in tens of milliseconds, but once). Others evaluate every stage and, where none
-// fits, many changes to it; or fit what was measured.
+}  // namespace
+
 bool IsShort(const v1::PlanRunRequest& request) {
   constexpr double kMaxChunks = 16;
+  constexpr double kMaxTokens = 1 << 20;  // of a micro-batch
   if (Searches(request) || HasMeasurements(request.cluster()) ||
-      request.cluster().device().has_fleet() || request.ByteSizeLong() > kMaxBytesInline) {
+      request.cluster().device().has_fleet() || request.ByteSizeLong() > kMaxBytesInline ||
+      request.model().architecture().layer_kinds_size() > kMaxKindsInline) {
     return false;
   }
   if (!request.has_layout()) return true;
   const v1::ParallelLayout& sizes = request.layout().parallel();
   const double chunks = static_cast<double>(std::max(sizes.pipeline_parallel_size(), int64_t{1})) *
                         static_cast<double>(std::max(sizes.virtual_stage_count(), int64_t{1}));
-  return (!request.model().preset().empty() || request.model().has_transformer()) &&
-         chunks <= kMaxChunks && request.cluster().device().has_accelerator() &&
-         !request.options().include_ledger() && !request.options().include_operations();
+  const double tokens =
+      static_cast<double>(request.training().sequence_length()) *
+      static_cast<double>(std::max(request.layout().micro_batch_size(), int64_t{1}));
+  return IsShortModel(request.model()) && chunks <= kMaxChunks && tokens <= kMaxTokens &&
+         request.cluster().device().has_accelerator() && !request.options().include_ledger() &&
+         !request.options().include_operations();
 }
 
-}  // namespace
+bool IsShort(const v1::AllocateComputeRequest& request) {
+  const v1::DeviceSelector& device = request.cluster().device();
+  return !device.has_calibrations() && !device.has_fleet();
+}
 
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : metrics_(metrics),
@@ -219,9 +236,8 @@ grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerC
   return AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
       allocate_compute_, context, request, response,
       [this, context](const v1::AllocateComputeRequest& in, auto then) {
-        const v1::DeviceSelector& device = in.cluster().device();
-        if (!device.has_calibrations() && !device.has_fleet()) return then(absl::OkStatus());
-        AfterFleet(options_.fleet, {&device}, [this, context, then] {
+        if (IsShort(in)) return then(absl::OkStatus());
+        AfterFleet(options_.fleet, {&in.cluster().device()}, [this, context, then] {
           PostCall(context, *options_.workers, std::move(then));
         });
       },

@@ -34,6 +34,15 @@ struct PlanningOptions {
   FleetReader* fleet = nullptr;  // likewise; null: no fleet's metrics are read
 };
 
+// True where a plan takes a millisecond at most, whether or not it fits: of state alone, or of
+// one layout of few stages and of a model with few kinds of layers and no experts, at a product's
+// published rates (which are fitted in tens of milliseconds, but once). Others evaluate every stage
+// and, where none fits, many changes to it; or fit what was measured.
+// Short calls are answered on gRPC's threads.
+bool IsShort(const v1::PlanRunRequest& request);
+// What was measured is read and checked first.
+bool IsShort(const v1::AllocateComputeRequest& request);
+
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
     v1::PlanningService::WithRawCallbackMethod_WatchPlanRun<
         v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
