@@ -20,6 +20,22 @@ std::string ComparableName(absl::string_view name);
 // True where `name` is `known`, or a path that ends in it ("meta-llama/Llama-3.1-8B").
 bool IsNameOf(absl::string_view name, absl::string_view known);
 
+// The first of `all` that is named `name`, else the first whose name or product name has its
+// ComparableName(); null: none.
+template <typename Named>
+const Named* FindNamed(absl::Span<const Named> all, absl::string_view name) {
+  for (const Named& each : all) {
+    if (each.name == name) return &each;
+  }
+  const std::string wanted = ComparableName(name);
+  for (const Named& each : all) {
+    if (ComparableName(each.name) == wanted || ComparableName(each.product_name) == wanted) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
 // A name, and another name for it (a product name).
 struct KnownName {
   absl::string_view name;

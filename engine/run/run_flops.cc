@@ -94,20 +94,17 @@ absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subj
   RunFlops out;
   out.convention = run.options.flops_convention.value_or(kExactCausal);
   out.hardware = HardwareShareOf(flops, out.convention);
-  const auto add = [&](ConventionFlops count) {
+  const bool full = run.options.full;
+  std::vector<ConventionFlops> all =
+      full ? FlopsByConvention(input) : std::vector{FlopsUnder(out.convention, input)};
+  SEXTANT_RETURN_IF_ERROR(CheckConvention(all[full ? static_cast<size_t>(out.convention) : 0]));
+  for (ConventionFlops& count : all) {
+    if (!count.not_applicable.empty()) continue;
     out.counts.push_back({count.convention, count.per_token,
                           count.per_token * static_cast<double>(run.training.token_count),
                           std::move(count.differences)});
-  };
-  ConventionFlops asked = FlopsUnder(out.convention, input);
-  SEXTANT_RETURN_IF_ERROR(CheckConvention(asked));
-  if (!run.options.full) {
-    add(std::move(asked));
-    return out;
   }
-  for (ConventionFlops& count : FlopsByConvention(input)) {
-    if (count.not_applicable.empty()) add(std::move(count));
-  }
+  if (!full) return out;
   for (const ComponentFlops& component : flops.components) {
     out.products.push_back(
         component.per_token[static_cast<size_t>(MaskConvention::kCausal)].Model());

@@ -132,15 +132,7 @@ double SendSeconds(const NetworkCall& call) {
 absl::Span<const NamedNetwork> NamedNetworks() { return kNetworks; }
 
 absl::StatusOr<const NamedNetwork*> FindNetwork(absl::string_view name) {
-  for (const NamedNetwork& network : kNetworks) {
-    if (network.name == name) return &network;
-  }
-  const std::string wanted = ComparableName(name);
-  for (const NamedNetwork& network : kNetworks) {
-    if (ComparableName(network.name) == wanted || ComparableName(network.product_name) == wanted) {
-      return &network;
-    }
-  }
+  if (const NamedNetwork* const found = FindNamed(NamedNetworks(), name)) return found;
   return WithReason(
       absl::NotFoundError(UnknownNameMessage("network", name, Names(), "docs/links.md")),
       "NETWORK_UNKNOWN");

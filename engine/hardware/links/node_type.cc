@@ -14,17 +14,9 @@ std::string SourceOf(const LinkDatum& figure) {
 }
 
 absl::StatusOr<const NodeType*> FindNodeType(absl::string_view name) {
-  for (const NodeType& node : NodeTypes()) {
-    if (node.name == name) return &node;
-  }
-  const std::string wanted = ComparableName(name);
+  if (const NodeType* const found = FindNamed(NodeTypes(), name)) return found;
   std::vector<KnownName> known;
-  for (const NodeType& node : NodeTypes()) {
-    if (ComparableName(node.name) == wanted || ComparableName(node.product_name) == wanted) {
-      return &node;
-    }
-    known.push_back({node.name, node.product_name});
-  }
+  for (const NodeType& node : NodeTypes()) known.push_back({node.name, node.product_name});
   return WithReason(
       absl::NotFoundError(UnknownNameMessage("node type", name, known, "docs/links.md")),
       "NODE_TYPE_UNKNOWN");
