@@ -36,7 +36,7 @@ v1::PlanRunRequest SmallRun() {
   return request;
 }
 
-v1::PlanRunRequest RunOn(const std::vector<std::string>& uuids) {
+v1::PlanRunRequest PlanOnDevices(const std::vector<std::string>& uuids) {
   v1::PlanRunRequest request = SmallRun();
   auto* devices = request.mutable_cluster()->mutable_device()->mutable_host_devices();
   for (const std::string& uuid : uuids) devices->add_devices(uuid);
@@ -67,7 +67,7 @@ TEST(PlanningService, PlansOnTheCalibrationInUse) {
   quick.set_mode(v1::PROBE_MODE_QUICK);
   quick.mutable_measured_time()->set_seconds(kMeasured + 1800);
   const PlanningServer server(SnapshotOf({quick, full}));
-  v1::PlanRunRequest request = RunOn({kUuid});
+  v1::PlanRunRequest request = PlanOnDevices({kUuid});
   v1::PlanRunResponse response;
   ASSERT_TRUE(server.PlanRun(request, &response).ok());
   EXPECT_EQ(MatmulRate(response).calibration_fingerprint(), CalibrationFingerprint(full));
@@ -82,7 +82,7 @@ TEST(PlanningService, PlansOnThisHostsOwnDevice) {
   const PlanningServer server = WithSample();
   for (const char* name : {"host", kUuid}) {
     v1::PlanRunResponse response;
-    const grpc::Status status = server.PlanRun(RunOn({name}), &response);
+    const grpc::Status status = server.PlanRun(PlanOnDevices({name}), &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     // 1.2e20 FLOP at the sustained 1.6e12 FLOP/s
     ASSERT_EQ(response.plan().estimates_size(), 1);  // no peak is known
@@ -138,7 +138,7 @@ TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
 TEST(PlanningService, AnswersAlikeEveryTime) {
   const PlanningServer one = WithSample();
   const PlanningServer two = WithSample();
-  v1::PlanRunRequest request = RunOn({"host"});
+  v1::PlanRunRequest request = PlanOnDevices({"host"});
   request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   request.mutable_options()->set_include_derivation(true);
   v1::PlanRunResponse first;
@@ -160,8 +160,8 @@ TEST(PlanningService, FingerprintsTheRates) {
   v1::PlanRunRequest supplied = SmallRun();
   *SuppliedTo(supplied).Add() = SampleCalibration();
   v1::PlanRunResponse a, b, c;
-  ASSERT_TRUE(one.PlanRun(RunOn({"host"}), &a).ok());
-  ASSERT_TRUE(two.PlanRun(RunOn({"host"}), &b).ok());
+  ASSERT_TRUE(one.PlanRun(PlanOnDevices({"host"}), &a).ok());
+  ASSERT_TRUE(two.PlanRun(PlanOnDevices({"host"}), &b).ok());
   ASSERT_TRUE(one.PlanRun(supplied, &c).ok());
   EXPECT_NE(a.rates_fingerprint(), b.rates_fingerprint());
   EXPECT_NE(a.rates_fingerprint(), c.rates_fingerprint());
@@ -183,13 +183,13 @@ TEST(PlanningService, TakesBackWhatTheServerAnnotated) {
 TEST(PlanningService, KnowsItsHostsDevicesAlone) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse response;
-  const grpc::Status unknown = server.PlanRun(RunOn({"CPU-0123456789abcdee"}), &response);
+  const grpc::Status unknown = server.PlanRun(PlanOnDevices({"CPU-0123456789abcdee"}), &response);
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(unknown), "DEVICE_UNKNOWN");
   EXPECT_EQ(unknown.error_message(),
             absl::StrCat("device \"CPU-0123456789abcdee\" is not known; near names: ", kUuid,
                          "; all: sextant devices (HardwareService.ListDevices)"));
-  const grpc::Status together = server.PlanRun(RunOn({"gpu-0", "gpu-1"}), &response);
+  const grpc::Status together = server.PlanRun(PlanOnDevices({"gpu-0", "gpu-1"}), &response);
   EXPECT_EQ(together.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(together.error_message(), AllOf(HasSubstr("cluster.device.host_devices.devices[0]"),
                                               HasSubstr("cluster.device.host_devices.devices[1]")));
@@ -198,7 +198,7 @@ TEST(PlanningService, KnowsItsHostsDevicesAlone) {
 TEST(PlanningService, TheHostAndItsUuidAreOneDevice) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse response;
-  const grpc::Status status = server.PlanRun(RunOn({"host", kUuid}), &response);
+  const grpc::Status status = server.PlanRun(PlanOnDevices({"host", kUuid}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("cluster.device.host_devices.devices[1]"));
 }
@@ -209,7 +209,7 @@ TEST(PlanningService, DoesNotPlanOnDevicesThatAreGone) {
   snapshot.devices.clear();
   const PlanningServer server{std::move(snapshot)};
   v1::PlanRunResponse response;
-  EXPECT_EQ(ReasonOf(server.PlanRun(RunOn({kUuid}), &response)), "DEVICE_UNKNOWN");
+  EXPECT_EQ(ReasonOf(server.PlanRun(PlanOnDevices({kUuid}), &response)), "DEVICE_UNKNOWN");
 }
 
 TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
@@ -217,7 +217,7 @@ TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
   snapshot.calibrations.clear();
   const PlanningServer server{std::move(snapshot)};
   v1::PlanRunResponse response;
-  const grpc::Status status = server.PlanRun(RunOn({"host"}), &response);
+  const grpc::Status status = server.PlanRun(PlanOnDevices({"host"}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
   EXPECT_THAT(status.error_message(), AllOf(HasSubstr(kUuid), HasSubstr("measure it")));
@@ -225,7 +225,7 @@ TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
 
 TEST(PlanningService, MeasuresAgeByItsOwnClock) {
   const PlanningServer server = WithSample();
-  v1::PlanRunRequest request = RunOn({"host"});
+  v1::PlanRunRequest request = PlanOnDevices({"host"});
   v1::PlanRunResponse response;
   request.mutable_rate_requirement()->mutable_maximum_age()->set_seconds(3600);
   EXPECT_TRUE(server.PlanRun(request, &response).ok());
@@ -239,7 +239,7 @@ TEST(PlanningService, RefusesTooManyNames) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse response;
   const grpc::Status status =
-      server.PlanRun(RunOn(std::vector<std::string>(65, "host")), &response);
+      server.PlanRun(PlanOnDevices(std::vector<std::string>(65, "host")), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), StartsWith("cluster.device.host_devices.devices: are 65"));
 }
@@ -273,7 +273,8 @@ TEST(PlanningService, NamesWhatIsWrongWithASuppliedCalibration) {
 TEST(PlanningService, NearNamesHoldTheHost) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse response;
-  EXPECT_THAT(server.PlanRun(RunOn({"hots"}), &response).error_message(), HasSubstr("host"));
+  EXPECT_THAT(server.PlanRun(PlanOnDevices({"hots"}), &response).error_message(),
+              HasSubstr("host"));
 }
 
 }  // namespace
