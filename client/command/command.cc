@@ -71,7 +71,10 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
     streams.out << status.error_message();
     return kExitFits;
   }
-  CallError error = CallErrorOf(status);
+  const int signal_number = SignalOf(status);
+  CallError error = signal_number == 0
+                        ? CallErrorOf(status)
+                        : CallError{.code = status.error_code(), .message = status.error_message()};
   error.hint = HintFor(error, line.server);
   if (error.hint.empty() && words.hint) error.hint = words.hint(error);
   for (CallError::Violation& v : error.field_violations) {
@@ -80,7 +83,7 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
     if (words.description) v.description = words.description(v.description);
   }
   streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
-  return ExitCodeOf(error);
+  return signal_number == 0 ? int{ExitCodeOf(error)} : kExitSignal + signal_number;
 }
 
 int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams) {

@@ -107,13 +107,6 @@ class ProbeEvents {
   bool any_ = false;
 };
 
-int Interrupted(int signal_number, const CommandLine& line, const Streams& streams) {
-  Fail({grpc::StatusCode::CANCELLED,
-        "interrupted: the server stops the probe and keeps the last calibration"},
-       line, streams);
-  return kExitSignal + signal_number;
-}
-
 // Prints each calibration as it comes, so that an error does not lose those before it.
 int Run(const v1::RunProbeRequest& request, const CommandLine& line, const Streams& streams) {
   if (line.server.prints_requests) return Fail(Printed(request), line, streams);
@@ -127,7 +120,8 @@ int Run(const v1::RunProbeRequest& request, const CommandLine& line, const Strea
                   [&events](const v1::RunProbeResponse& event) { events.Take(event); });
   const bool measured = events.Finish();
   if (!status.ok() && watch.signal_number() != 0) {
-    return Interrupted(watch.signal_number(), line, streams);
+    status = Interrupted(watch.signal_number(),
+                         "the server stops the probe and keeps the last calibration");
   }
   if (status.ok() && !measured) status = Incomplete("calibration");
   return status.ok() ? int{kExitFits} : Fail(status, line, streams);

@@ -2,6 +2,12 @@
 
 #include <grpcpp/client_context.h>
 
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/io/interrupt_watch.h"
 #include "client/io/progress_bar.h"
 #include "client/report/search_text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
@@ -16,6 +22,12 @@ void Show(const v1::SearchProgress& progress, int64_t device_count, ProgressBar*
       SearchProgressWords(progress, device_count));
 }
 
+std::string WhereItStopped(const v1::SearchProgress& progress, int64_t device_count) {
+  if (progress.layout_count() <= 0) return "the server stops the search";
+  return absl::StrCat("the server stops the search, after ",
+                      SearchProgressWords(progress, device_count));
+}
+
 }  // namespace
 
 grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
@@ -28,13 +40,21 @@ grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
   grpc::ClientContext context;
   PrepareContext(server, &context);
   v1::PlanningService::Stub stub(NewChannel(server));
+  const InterruptWatch watch;
   const auto reader = stub.WatchPlanRun(&context, request);
+  const std::stop_callback cancel(watch.stop_token(), [&context] { context.TryCancel(); });
+  const int64_t devices = request.cluster().device_count();
   ProgressBar bar(streams.err, streams.err_columns);
+  v1::SearchProgress progress;
   for (v1::WatchPlanRunResponse event; reader->Read(&event);) {
     if (event.has_answer()) response->Swap(event.mutable_answer());
-    if (event.has_progress()) Show(event.progress(), request.cluster().device_count(), &bar);
+    if (!event.has_progress()) continue;
+    progress.Swap(event.mutable_progress());
+    Show(progress, devices, &bar);
   }
-  return reader->Finish();
+  const grpc::Status status = reader->Finish();
+  if (status.ok() || watch.signal_number() == 0) return status;
+  return Interrupted(watch.signal_number(), WhereItStopped(progress, devices));
 }
 
 }  // namespace sextant::client

@@ -12,7 +12,7 @@ namespace sextant::client {
 // Calls PlanRun. Where streams.err is a terminal, it shows the progress of a search that takes
 // long, and erases it at the end.
 //
-// Errors: Call()'s.
+// Errors: Call()'s, and Interrupted() with how far the search came.
 grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
                          const v1::PlanRunRequest& request, v1::PlanRunResponse* response);
 

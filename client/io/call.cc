@@ -11,7 +11,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
@@ -19,7 +22,9 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kPrinted[] = "a request, printed";  // no google.rpc.Status
+// Details that are no google.rpc.Status.
+constexpr char kPrinted[] = "a request, printed";
+constexpr absl::string_view kInterrupted = "interrupted by signal ";
 
 bool IsOnThisHost(absl::string_view address) {
   for (const char* start : {"unix:", "127.", "localhost:", "[::1]:"}) {
@@ -99,5 +104,18 @@ grpc::Status Printed(const google::protobuf::Message& request) {
 }
 
 bool IsPrinted(const grpc::Status& status) { return status.error_details() == kPrinted; }
+
+grpc::Status Interrupted(int signal_number, const std::string& what_stopped) {
+  return {grpc::StatusCode::CANCELLED, absl::StrCat("interrupted: ", what_stopped),
+          absl::StrCat(kInterrupted, signal_number)};
+}
+
+int SignalOf(const grpc::Status& status) {
+  const std::string details = status.error_details();
+  absl::string_view number = details;
+  int out = 0;
+  if (!absl::ConsumePrefix(&number, kInterrupted)) return 0;
+  return absl::SimpleAtoi(number, &out) ? out : 0;
+}
 
 }  // namespace sextant::client

@@ -50,6 +50,10 @@ grpc::Status CheckSize(const google::protobuf::Message& request);
 grpc::Status Printed(const google::protobuf::Message& request);
 bool IsPrinted(const grpc::Status& status);
 
+// The status of a call that the user's signal cancelled; and that signal, 0 of any other status.
+grpc::Status Interrupted(int signal_number, const std::string& what_stopped);
+int SignalOf(const grpc::Status& status);
+
 // Calls `method` of a service's stub, e.g. &v1::PlanningService::Stub::PlanRun.
 //
 // Errors: CheckSize()'s, with nothing sent; Printed(), if server.prints_requests; else the

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/model/architecture/model_weights.h"
 #include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
@@ -27,11 +26,11 @@ absl::StatusOr<const ModelPreset*> CheckedPreset(const ModelSpec& model,
 }
 
 void CountStep(const CountSpec& spec, CountedModel& out) {
-  const ArchitectureSpec& architecture = *out.model.architecture;
-  out.flops = CountFlops(architecture, out.tensors, *spec.step, spec.detail);
+  const CheckedModel& model = *out.model.checked;
+  out.flops = CountFlops(model.spec(), model.tensors(), *spec.step, spec.detail);
   if (!spec.conventions) return;
   const ConventionInput input = {
-      .spec = architecture, .tensors = out.tensors, .step = *spec.step, .flops = *out.flops};
+      .spec = model.spec(), .tensors = model.tensors(), .step = *spec.step, .flops = *out.flops};
   out.conventions = FlopsByConvention(input);
   out.kaplan_table = KaplanTable(input).value_or(std::vector<KaplanRow>());
 }
@@ -53,12 +52,11 @@ absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations f
   if (spec.step.has_value()) CheckTrainingStep(*spec.step, architecture, "step", found);
   if (spec.layout.has_value()) CheckLayout(architecture, *spec.layout, "layout", found);
   SEXTANT_RETURN_IF_ERROR(found.ToStatus());
-  out.tensors = WeightsOf(architecture);
-  SEXTANT_ASSIGN_OR_RETURN(out.parameters, CountWeights(out.tensors, "model"));
+  SEXTANT_RETURN_IF_ERROR(CheckShape(out.model));
   if (spec.step.has_value()) CountStep(spec, out);
   if (spec.layout.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(out.shards,
-                             ShardedWeights::Of(architecture, "model", *spec.layout, "layout"));
+                             ShardedWeights::Of(out.model.checked, *spec.layout, "layout"));
   }
   return out;
 }

@@ -26,9 +26,7 @@ struct CountSpec {
 
 // Points into the CountSpec.
 struct CountedModel {
-  ShapedModel model;
-  WeightTensors tensors;
-  ArchitectureCount parameters;
+  ShapedModel model;                     // with its weights
   absl::optional<StepFlops> flops = {};  // with a step
   std::vector<ConventionFlops> conventions = {};
   std::vector<KaplanRow> kaplan_table = {};    // empty where the table doesn't apply to the model

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/model_weights.h"
@@ -90,7 +91,10 @@ ShapedModel Owned(absl::string_view name, ArchitectureSpec architecture) {
 }
 
 ShapedModel Unchanged(const ModelSpec& model, const ModelPreset* preset) {
-  if (preset != nullptr) return {.name = preset->name, .architecture = &preset->architecture};
+  if (preset != nullptr) {
+    return {
+        .name = preset->name, .architecture = &preset->architecture, .checked = preset->checked};
+  }
   if (model.hugging_face_config.has_value()) {
     return {.name = model.hugging_face_config->model_type,
             .architecture = &model.hugging_face_config->architecture};
@@ -164,6 +168,12 @@ ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset,
   if (out.own == nullptr) out = Owned(out.name, *out.architecture);
   ApplyChanges(model.changes, "model.changes", *out.own, violations);
   return out;
+}
+
+absl::Status CheckShape(ShapedModel& model) {
+  if (model.checked != nullptr) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(model.checked, CheckedModel::OfSound(*model.architecture, "model"));
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

@@ -11,6 +11,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/architecture/checked_model.h"
 #include "engine/model/config/read_config.h"
 #include "engine/model/presets/presets.h"
 #include "engine/model/transformer_spec.h"
@@ -57,12 +58,17 @@ struct ShapedModel {
   absl::string_view name;  // the preset's, the config.json's model_type or the way it was given
   const ArchitectureSpec* architecture = nullptr;  // into the ModelSpec, a preset or `own`
   std::unique_ptr<ArchitectureSpec> own = nullptr;
+  std::shared_ptr<const CheckedModel> checked = nullptr;  // null until CheckShape()
 };
 
 // The shape of `model`, which has passed CheckModel() and is no bare parameter_count; `preset` is
 // the one it names, if any. Appends the errors of its changes to `violations`; then the shape is
 // usable only for checks.
 ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset, FieldViolations& violations);
+
+// Counts the weights of `model`, whose shape ShapeOf() found no fault with, where that was not done
+// before. Errors: CountWeights()'s.
+absl::Status CheckShape(ShapedModel& model);
 
 }  // namespace sextant
 

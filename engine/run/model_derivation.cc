@@ -78,7 +78,7 @@ void ModelDerivation::Component(WeightComponent component) {
   const auto add = [](std::string& sum, const std::string& term) {
     absl::StrAppend(&sum, sum.empty() ? "" : " + ", term);
   };
-  for (const WeightTensor& t : plan_.tensors) {
+  for (const WeightTensor& t : plan_.tensors()) {
     if (t.component != component) continue;
     add(all, Product({t.rows, t.columns, t.copies, t.layers}));
     add(active, Product({t.rows, t.columns, t.active_copies, t.layers}));
@@ -113,7 +113,7 @@ void ModelDerivation::MultiTokenPrediction() {
   const int64_t count = plan_.parameters.of(ModelPart::kMultiTokenPrediction).total;
   if (count == 0) return;
   std::string sum;
-  for (const WeightTensor& t : plan_.tensors) {
+  for (const WeightTensor& t : plan_.tensors()) {
     if (t.part != ModelPart::kMultiTokenPrediction) continue;
     absl::StrAppend(&sum, sum.empty() ? "" : " + ",
                     Product({t.rows, t.columns, t.copies, t.layers}));
@@ -125,7 +125,7 @@ void ModelDerivation::MultiTokenPrediction() {
 
 void ModelDerivation::Padding() {
   std::string sum;
-  for (const WeightTensor& t : plan_.tensors) {
+  for (const WeightTensor& t : plan_.tensors()) {
     if (t.padding_rows > 0) {
       absl::StrAppend(&sum, sum.empty() ? "" : " + ", Product({t.padding_rows, t.columns}));
     }

@@ -31,7 +31,7 @@ absl::Status InRequestFields(const absl::Status& status) {
 
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                         Plan& plan) {
-  SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors,
+  SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors(),
                                                     resolved.precision, run.training.optimizer));
   if (run.training.activation_bytes.has_value()) {
     plan.activations = Bytes(*run.training.activation_bytes);
@@ -184,6 +184,11 @@ Verdict Plan::verdict() const {
   return activations.has_value() ? Verdict::kFits : Verdict::kStateFits;
 }
 
+const WeightTensors& Plan::tensors() const {
+  static const WeightTensors& none = *new WeightTensors;
+  return model != nullptr ? model->tensors() : none;
+}
+
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   CallWork unstopped;
   return PlanRun(run, std::move(found), unstopped);
@@ -198,7 +203,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.device_count = run.cluster.device_count;
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;
-  plan.tensors = std::move(resolved.tensors);
+  plan.model = resolved.shape.checked;
   plan.flops = std::move(resolved.flops);
   plan.compute_data_type = resolved.precision.compute_data_type;
   plan.peak = resolved.peak;

@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_RUN_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/model_state.h"
+#include "engine/model/architecture/checked_model.h"
 #include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/weight_tensor.h"
 #include "engine/run/derivation.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/run_flops.h"
@@ -95,7 +98,7 @@ struct Plan {
   int64_t device_count = 0;
   int64_t token_count = 0;
   ArchitectureCount parameters;
-  WeightTensors tensors;  // empty where the model is a bare count
+  std::shared_ptr<const CheckedModel> model;  // null: a bare count; its spec() is not valid
   RunFlops flops;
   DataType compute_data_type = DataType::kUnspecified;
   absl::optional<FlopsPerSecond> peak = {};  // of one device in that type
@@ -113,7 +116,8 @@ struct Plan {
   Notes notes;
   std::vector<DerivationStep> derivation;  // empty unless asked for
 
-  bool has_shapes() const { return !tensors.empty(); }
+  bool has_shapes() const { return model != nullptr; }
+  const WeightTensors& tensors() const;  // none where the model is a bare count
   // Null where there is none of that kind.
   const TimeEstimate* estimate(EstimateKind kind) const;
   Verdict verdict() const;

@@ -9,7 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rates.h"
-#include "engine/model/architecture/model_weights.h"
+#include "engine/model/architecture/size_limits.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/host_rates.h"
 #include "engine/run/job.h"
@@ -168,11 +168,9 @@ Named FindNames(const RunSpec& run) {
   return out;
 }
 
-void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, ResolvedRun& out,
-                  FieldViolations& violations) {
+void ResolveFlops(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   if (run.training.token_count < 1) return;  // reported elsewhere
-  auto flops = RunFlopsOf(
-      run, {.architecture = architecture, .tensors = out.tensors, .parameters = out.parameters});
+  auto flops = RunFlopsOf(run, {.model = out.shape.checked.get(), .parameters = out.parameters});
   violations.AddAll(flops.status());
   if (!flops.ok()) return;
   out.flops = *std::move(flops);
@@ -206,7 +204,7 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
   const ArchitectureSpec& shape = out.counted_shape();
   const MemoryJob job = JobOf({shape, out.precision, run.training.optimizer, out.generation},
                               ChoiceToCheck(run, violations), violations);
-  auto memory = MemoryModel::Of(shape, job);
+  auto memory = MemoryModelOf(out.shape, out.padded, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
     const std::string field = RequestFieldOf(violation.field);
     if (!violations.Mentions(field)) violations.Add(field, violation.description);
@@ -224,12 +222,11 @@ void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
   const bool lengths_are_sound = violations.all().size() == with_shape;
   if (with_shape != faults || violations.Mentions("model.changes")) return;
   out.model_name = out.shape.name;
-  out.tensors = WeightsOf(*out.shape.architecture);
-  auto count = CountWeights(out.tensors, "model");
-  violations.AddAll(count.status());
-  if (!count.ok()) return;
-  out.parameters = *std::move(count);
-  if (lengths_are_sound) ResolveFlops(run, out.shape.architecture, out, violations);
+  const absl::Status counted = CheckShape(out.shape);
+  violations.AddAll(counted);
+  if (!counted.ok()) return;
+  out.parameters = out.shape.checked->count();
+  if (lengths_are_sound) ResolveFlops(run, out, violations);
   ResolveLayout(run, out, violations);
 }
 
@@ -244,7 +241,7 @@ void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
   out.parameters.all = {.total = count, .active = count, .trainable = count};
   if (!violations.Mentions("training.sequence_length") &&
       !violations.Mentions("options.flops_convention")) {
-    ResolveFlops(run, nullptr, out, violations);
+    ResolveFlops(run, out, violations);
   }
 }
 
@@ -366,6 +363,18 @@ std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
   auto out = std::make_shared<ArchitectureSpec>(shape);
   out->embedding.padded_vocabulary_size = padded;
   return out;
+}
+
+absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
+                                          const std::shared_ptr<const ArchitectureSpec>& padded,
+                                          MemoryJob job) {
+  if (padded == nullptr) return MemoryModel::Of(shape.checked, std::move(job));
+  // Nothing else of it can be wrong.
+  if (padded->embedding.padded_vocabulary_size > kMaxVocabularySize) {
+    return MemoryModel::Of(*padded, std::move(job));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(auto model, CheckedModel::OfSound(*padded, "model"));
+  return MemoryModel::Of(std::move(model), std::move(job));
 }
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violations) {

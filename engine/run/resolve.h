@@ -33,8 +33,7 @@ struct ResolvedRun {
   absl::string_view model_name;
   ArchitectureCount parameters;
   RunFlops flops;
-  WeightTensors tensors;  // empty where the model is a bare count
-  ShapedModel shape;      // likewise
+  ShapedModel shape;  // with its weights; empty where the model is a bare count
   // The shape with the vocabulary that the framework pads; null: it pads nothing.
   std::shared_ptr<const ArchitectureSpec> padded = {};
   // Present where the run has a layout, and none is searched for.
@@ -70,6 +69,12 @@ int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shap
 // `shape` with that vocabulary; null where it is 0.
 std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
                                                     const ArchitectureSpec& shape);
+
+// The memory of a job of `shape`, whose weights were counted; with the vocabulary of `padded`,
+// which outlives the result, where that is not null. Errors: those of MemoryModel::Of().
+absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
+                                          const std::shared_ptr<const ArchitectureSpec>& padded,
+                                          MemoryJob job);
 
 // Checks `run` as a whole and resolves its names. `found`: see PlanRun().
 //

@@ -18,11 +18,11 @@ using enum FlopsConvention;
 
 // The reason why 6 N can't count the model; empty where it can.
 absl::string_view WhyNotSixN(const FlopsSubject& subject) {
-  if (subject.architecture == nullptr) return "";
-  if (HasTwoStacks(*subject.architecture)) {
+  if (subject.model == nullptr) return "";
+  if (HasTwoStacks(subject.model->spec())) {
     return "encoder and decoder have tokens of their own, so that none meets all parameters";
   }
-  return HasFrozen(*subject.architecture) ? "some parameters are frozen, and 6 N trains them all"
+  return HasFrozen(subject.model->spec()) ? "some parameters are frozen, and 6 N trains them all"
                                           : "";
 }
 
@@ -37,7 +37,7 @@ absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& s
   RunFlops out;
   const int64_t tokens = run.training.token_count;
   out.counts.push_back(SixN(kSixNTotal, subject.parameters.all.active, tokens));
-  if (subject.architecture != nullptr) {
+  if (subject.model != nullptr) {
     out.counts.push_back(
         SixN(kSixNNonEmbedding, subject.parameters.active_non_embedding(), tokens));
   }
@@ -83,14 +83,14 @@ const FlopsCount& RunFlops::Of(FlopsConvention wanted) const {
 }
 
 absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subject) {
-  if (!run.training.sequence_length.has_value() || subject.architecture == nullptr) {
+  if (!run.training.sequence_length.has_value() || subject.model == nullptr) {
     return WithoutLength(run, subject);
   }
+  const CheckedModel& model = *subject.model;
   const TrainingStepSpec step = StepOf(run.training);
-  const StepFlops flops =
-      CountFlops(*subject.architecture, subject.tensors, step, FlopsDetail::kComponents);
+  const StepFlops flops = CountFlops(model.spec(), model.tensors(), step, FlopsDetail::kComponents);
   const ConventionInput input = {
-      .spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops};
+      .spec = model.spec(), .tensors = model.tensors(), .step = step, .flops = flops};
   RunFlops out;
   out.convention = run.options.flops_convention.value_or(kExactCausal);
   out.hardware = HardwareShareOf(flops, out.convention);

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
+#include "engine/model/architecture/checked_model.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/flops/flops_by_convention.h"
 #include "engine/run/run_spec.h"
@@ -47,8 +48,7 @@ struct RunFlops {
 
 // A model with a shape, or without one.
 struct FlopsSubject {
-  const ArchitectureSpec* architecture = nullptr;  // null: a bare parameter_count
-  const WeightTensors& tensors;
+  const CheckedModel* model = nullptr;  // null: a bare parameter_count
   const ArchitectureCount& parameters;
 };
 

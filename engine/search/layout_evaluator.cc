@@ -144,7 +144,7 @@ absl::Status LayoutEvaluator::MakeModel() {
                         ChoiceOf(run_), violations);
   if (!violations.empty()) return absl::OkStatus();
   if (!base.model.has_value()) {
-    auto model = MemoryModel::Of(resolved_.counted_shape(), std::move(job));
+    auto model = MemoryModelOf(resolved_.shape, base.padded, std::move(job));
     if (model.ok()) resolved_.memory = base.model = *std::move(model);
     return absl::OkStatus();
   }

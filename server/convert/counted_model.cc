@@ -170,8 +170,9 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
                     const v1::CountModelRequest& request, v1::CountModelResponse* out) {
   const ArchitectureSpec& architecture = *counted.model.architecture;
   out->set_model_name(std::string(counted.model.name));
-  ParameterCountsTo(counted.parameters, /*components=*/true, out->mutable_parameters());
-  for (const LayerKindCount& kind : counted.parameters.by_layer_kind) {
+  const CheckedModel& model = *counted.model.checked;
+  ParameterCountsTo(model.count(), /*components=*/true, out->mutable_parameters());
+  for (const LayerKindCount& kind : model.count().by_layer_kind) {
     LayerKindTo(architecture, kind, out->add_layer_kinds());
   }
   if (counted.flops.has_value()) {
@@ -183,7 +184,7 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
     }
   }
   if (request.include_tensors()) {
-    for (const WeightTensor& tensor : counted.tensors) {
+    for (const WeightTensor& tensor : model.tensors()) {
       TensorTo(architecture, tensor, out->add_tensors());
     }
   }

@@ -180,8 +180,7 @@ absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResp
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<const ModelPreset*> presets,
                            ModelPresetsLike(request.pattern()));
   for (const ModelPreset* preset : presets) {
-    SEXTANT_ASSIGN_OR_RETURN(const ArchitectureCount count,
-                             CountArchitecture(preset->architecture, preset->name));
+    const ArchitectureCount& count = preset->checked->count();
     v1::ListModelsResponse::Model* const out = response->add_models();
     out->set_name(std::string(preset->name));
     out->set_parameter_count(count.all.total);

@@ -56,7 +56,7 @@ BENCHMARK_CAPTURE(Step, llama_70b, Llama70b())->Name("StepTimeThousandTimes")->I
 [[gnu::noinline]] void PlanLayout(const RunSpec& run, const ResolvedRun& resolved,
                                   const MemoryJob& job) {
   CallWork work;
-  const auto memory = MemoryModel::Of(resolved.counted_shape(), job);
+  const auto memory = MemoryModelOf(resolved.shape, resolved.padded, job);
   benchmark::DoNotOptimize(memory->Peak());
   benchmark::DoNotOptimize(PlanStep(run, resolved, work));
 }

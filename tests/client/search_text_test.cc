@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
+#include "tests/client/default_signals.h"
 #include "tests/client/fake_server.h"
 
 namespace sextant::client {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -167,6 +171,38 @@ TEST(Search, ShowsItsProgressOnATerminalAndErasesIt) {
   const Ran plain = RunWith(args);
   EXPECT_EQ(plain.err, "");
   EXPECT_EQ(plain.out, watched.out);
+}
+
+// Sends progress and the signal, and then more progress until the client is gone: only a cancelled
+// call ends this handler.
+TEST(Search, SaysOnASignalHowFarItCame) {
+  const DefaultSignals signals;
+  v1::WatchPlanRunResponse progress;
+  progress.mutable_progress()->set_searched_count(12288);
+  progress.mutable_progress()->set_layout_count(24576);
+  *progress.mutable_progress()->mutable_best() = Sample().search().chosen();
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    bool cancelled = false;
+    Ran ran;
+    {
+      const FakeServer server(
+          PlanningHandlers{.watch_plan_run = [&](grpc::ServerContext* context,
+                                                 const v1::PlanRunRequest&, auto* writer) {
+            writer->Write(progress);
+            kill(getpid(), signal_number);
+            while (writer->Write(progress)) continue;
+            cancelled = context->IsCancelled();
+            return grpc::Status::OK;
+          }});
+      ran = RunWith({"search", "toy", "--devices=24", "--address", server.address()}, "", 120);
+    }  // the handler has ended
+    EXPECT_EQ(ran.exit_code, 128 + signal_number);
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, EndsWith("sextant: CANCELLED: interrupted: the server stops the search, "
+                                  "after 12,288 of 24,576 layouts; 2.00 s: tp 4 sp cp 2 pp 3 dp 1 "
+                                  "zero 1 mbs 1 zb-h1\n"));
+  }
 }
 
 }  // namespace

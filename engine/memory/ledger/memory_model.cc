@@ -63,16 +63,19 @@ std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
 }  // namespace
 
 absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, MemoryJob job) {
-  absl::StatusOr<ShardedWeights> weights = ShardedWeights::Of(spec, "model", job.layout, "layout");
+  // Everything else depends on the model.
+  SEXTANT_ASSIGN_OR_RETURN(auto model, CheckedModel::Of(spec, "model"));
+  return Of(std::move(model), std::move(job));
+}
+
+absl::StatusOr<MemoryModel> MemoryModel::Of(std::shared_ptr<const CheckedModel> model,
+                                            MemoryJob job) {
+  const ArchitectureSpec& spec = model->spec();
+  absl::StatusOr<ShardedWeights> weights =
+      ShardedWeights::Of(std::move(model), job.layout, "layout");
   FieldViolations violations;
   violations.AddAll(weights.status());
-  if (weights.ok()) {
-    CheckJob(job, spec, job.layout, violations);
-  } else if (!violations.Mentions("layout")) {
-    return weights.status();  // of the model, which everything else depends on
-  } else {
-    CheckJob(job, spec, WithSoundSizes(job.layout), violations);
-  }
+  CheckJob(job, spec, weights.ok() ? job.layout : WithSoundSizes(job.layout), violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   return MemoryModel(spec, std::move(job), *std::move(weights), FlowOf(spec));
 }
@@ -238,7 +241,7 @@ absl::Status MemoryModel::FullestOfRun(int64_t first, absl::Span<const ChunkByte
                                        int64_t& stage, InFlightPeak& peak) const {
   stage = first;
   SEXTANT_ASSIGN_OR_RETURN(peak, in_flight_.Peak(first, weights));
-  if (in_flight_.FirstStagesHoldMost()) return absl::OkStatus();
+  if (in_flight_.FirstStagesHoldMost(weights)) return absl::OkStatus();
   for (int64_t next = first + 1; next < stage_count() && IsAsBefore(next); ++next) {
     SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak other, in_flight_.Peak(next, weights));
     if (other.size <= peak.size) continue;

@@ -19,7 +19,7 @@
 #include "engine/memory/schedule/in_flight.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/sharding/checked_model.h"
+#include "engine/model/architecture/checked_model.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/sharded_weights.h"
 #include "engine/model/trace/gradient_flow.h"
@@ -59,6 +59,8 @@ class MemoryModel {
   // Errors: kInvalidArgument with all errors, under the paths of a run request: "model",
   // "layout...", "training...".
   static absl::StatusOr<MemoryModel> Of(const ArchitectureSpec& spec, MemoryJob job);
+  // The same of a model that was checked before, whose specification outlives the result.
+  static absl::StatusOr<MemoryModel> Of(std::shared_ptr<const CheckedModel> model, MemoryJob job);
 
   const MemoryJob& job() const { return job_; }
   const ShardedWeights& weights() const { return weights_; }

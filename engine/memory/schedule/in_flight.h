@@ -56,11 +56,8 @@ class InFlight {
   // schedules, 15 for DualPipe.
   void ForEachMoment(int64_t stage, MomentVisitor visit) const;
 
-  // True where no stage holds more than the previous one if their chunks have equal bytes.
-  bool FirstStagesHoldMost() const {
-    return virtual_stage_count_ == 1 && (schedule_ == PipelineSchedule::kOneForwardOneBackward ||
-                                         schedule_ == PipelineSchedule::kGPipe);
-  }
+  // True where no stage whose chunks have the bytes of `chunks` holds more than the previous one.
+  bool FirstStagesHoldMost(absl::Span<const ChunkBytes> chunks) const;
 
   // The moment at which the stage's chunk_count() chunks hold the most bytes, and these bytes. The
   // first of several. O(chunks) time.

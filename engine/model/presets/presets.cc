@@ -123,6 +123,9 @@ const std::vector<ModelPreset>& ModelPresets() {
       for (const PresetTable& table : tables) AddPresets(table, *out);
     }
     out->push_back(Gpt3Xl());
+    for (ModelPreset& preset : *out) {
+      preset.checked = CheckedModel::Of(preset.architecture, preset.name).value();
+    }
     return out;
   }();
   return presets;

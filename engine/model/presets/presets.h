@@ -2,11 +2,13 @@
 #ifndef SEXTANT_ENGINE_MODEL_PRESETS_PRESETS_H_
 #define SEXTANT_ENGINE_MODEL_PRESETS_PRESETS_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/architecture/checked_model.h"
 
 namespace sextant {
 
@@ -14,6 +16,7 @@ struct ModelPreset {
   absl::string_view name;    // e.g. "llama-3.1-70b"
   absl::string_view source;  // the source of the shape
   ArchitectureSpec architecture;
+  std::shared_ptr<const CheckedModel> checked = nullptr;  // of `architecture`
 };
 
 // All presets, by family. Built at the first call, never destroyed.

@@ -21,6 +21,12 @@ absl::StatusOr<ShardedWeights> ShardedWeights::Of(const ArchitectureSpec& spec,
                                                   const ParallelLayout& layout,
                                                   absl::string_view layout_path) {
   SEXTANT_ASSIGN_OR_RETURN(auto model, CheckedModel::Of(spec, model_path));
+  return Of(std::move(model), layout, layout_path);
+}
+
+absl::StatusOr<ShardedWeights> ShardedWeights::Of(std::shared_ptr<const CheckedModel> model,
+                                                  const ParallelLayout& layout,
+                                                  absl::string_view layout_path) {
   FieldViolations violations;
   CheckLayout(model->spec(), layout, layout_path, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());

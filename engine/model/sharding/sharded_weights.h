@@ -12,8 +12,8 @@
 #include "absl/types/span.h"
 #include "engine/base/checked_math.h"
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/sharding/checked_model.h"
 #include "engine/model/sharding/layer_placement.h"
+#include "engine/model/sharding/model_shards.h"
 #include "engine/model/sharding/tensor_shard.h"
 
 namespace sextant {
@@ -60,6 +60,10 @@ class ShardedWeights {
   // else with all that CheckLayout() finds under `layout_path`; or CountWeights()'s.
   static absl::StatusOr<ShardedWeights> Of(const ArchitectureSpec& spec,
                                            absl::string_view model_path,
+                                           const ParallelLayout& layout,
+                                           absl::string_view layout_path);
+  // Of a model that was checked before. Errors: those of `layout`.
+  static absl::StatusOr<ShardedWeights> Of(std::shared_ptr<const CheckedModel> model,
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);
 

@@ -1,6 +1,6 @@
-// A model that has been checked, with all that every layout of it shares.
-#ifndef SEXTANT_ENGINE_MODEL_SHARDING_CHECKED_MODEL_H_
-#define SEXTANT_ENGINE_MODEL_SHARDING_CHECKED_MODEL_H_
+// The parts of a model that its GPUs have under one layout or another.
+#ifndef SEXTANT_ENGINE_MODEL_SHARDING_MODEL_SHARDS_H_
+#define SEXTANT_ENGINE_MODEL_SHARDING_MODEL_SHARDS_H_
 
 #include <array>
 #include <cstdint>
@@ -8,41 +8,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/call_work.h"
-#include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/checked_model.h"
+#include "engine/model/architecture/weight_tensor.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/sharding/tensor_shard.h"
 
 namespace sextant {
-
-class CheckedModel {
- public:
-  // spec() is valid only as long as `spec`; all else is the result's own.
-  //
-  // Errors: kInvalidArgument with all errors that CheckArchitecture() finds under `path`, or
-  // CountWeights()'s.
-  static absl::StatusOr<std::shared_ptr<const CheckedModel>> Of(const ArchitectureSpec& spec,
-                                                                absl::string_view path);
-
-  const ArchitectureSpec& spec() const { return spec_; }
-  const WeightTensors& tensors() const { return tensors_; }
-  const ArchitectureCount& count() const { return count_; }
-  // By kind of layer: the first kind that differs from it in nothing but the name, or itself.
-  absl::Span<const int> alike_kinds() const { return alike_kinds_; }
-
- private:
-  CheckedModel(const ArchitectureSpec& spec, WeightTensors tensors, ArchitectureCount count);
-
-  const ArchitectureSpec& spec_;
-  const WeightTensors tensors_;
-  const ArchitectureCount count_;
-  std::vector<int> alike_kinds_;
-};
 
 // Consecutive tensors of one group of ranks that every stage has in the same layers.
 struct TensorRun {
@@ -143,4 +117,4 @@ class LayoutCache {
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MODEL_SHARDING_CHECKED_MODEL_H_
+#endif  // SEXTANT_ENGINE_MODEL_SHARDING_MODEL_SHARDS_H_

@@ -1,12 +1,8 @@
-#include "engine/model/sharding/checked_model.h"
+#include "engine/model/sharding/model_shards.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/field_violation.h"
-#include "engine/base/status_macros.h"
-#include "engine/model/architecture/check_architecture.h"
-#include "engine/model/architecture/model_weights.h"
 
 namespace sextant {
 namespace {
@@ -15,16 +11,6 @@ namespace {
 constexpr size_t kStepsACheck = 512;
 constexpr size_t kStepsAShard = 4;
 constexpr size_t kStepsAPiece = 2;
-
-std::vector<int> AlikeKindsOf(const ArchitectureSpec& spec) {
-  std::vector<int> out;
-  for (const LayerSpec& kind : spec.layer_kinds) {
-    int first = 0;
-    while (!IsAlike(spec.layer_kinds[static_cast<size_t>(first)], kind)) ++first;
-    out.push_back(first);
-  }
-  return out;
-}
 
 bool IsInLayers(const WeightTensor& tensor) { return IsOfStack(tensor) && tensor.layer_kind >= 0; }
 
@@ -35,24 +21,6 @@ bool StandTogether(const WeightTensor& a, const WeightTensor& b) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::shared_ptr<const CheckedModel>> CheckedModel::Of(const ArchitectureSpec& spec,
-                                                                     absl::string_view path) {
-  FieldViolations violations;
-  CheckArchitecture(spec, path, violations);
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  WeightTensors tensors = WeightsOf(spec);
-  SEXTANT_ASSIGN_OR_RETURN(ArchitectureCount count, CountWeights(tensors, path));
-  return std::shared_ptr<const CheckedModel>(
-      new CheckedModel(spec, std::move(tensors), std::move(count)));
-}
-
-CheckedModel::CheckedModel(const ArchitectureSpec& spec, WeightTensors tensors,
-                           ArchitectureCount count)
-    : spec_(spec),
-      tensors_(std::move(tensors)),
-      count_(std::move(count)),
-      alike_kinds_(AlikeKindsOf(spec)) {}
 
 ModelShards::ModelShards(const CheckedModel& model, const ParallelLayout& layout)
     : kind_count_(model.spec().layer_kinds.size()), runs_of_kinds_(2 * kind_count_) {
