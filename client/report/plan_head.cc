@@ -154,6 +154,7 @@ int RankOf(const v1::Note& warning) {
                                       v1::NOTE_KIND_MEASURED_ABOVE_PEAK,
                                       v1::NOTE_KIND_CALIBRATION_PARTIAL,
                                       v1::NOTE_KIND_TEXT_MODEL_ALONE,
+                                      v1::NOTE_KIND_BASE_TRAINED,
                                       v1::NOTE_KIND_TENSOR_ACROSS_SERVERS,
                                       v1::NOTE_KIND_FEW_MICRO_BATCHES,
                                       v1::NOTE_KIND_STEP_NOT_PREDICTED,

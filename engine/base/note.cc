@@ -3,7 +3,8 @@
 namespace sextant {
 
 NoteSubject SubjectOf(NoteKind kind) {
-  const bool about_model = kind == NoteKind::kNameTaken || kind == NoteKind::kTextModelAlone;
+  const bool about_model = kind == NoteKind::kNameTaken || kind == NoteKind::kTextModelAlone ||
+                           kind == NoteKind::kBaseTrained;
   if (kind <= NoteKind::kAttentionNotCounted || about_model) return NoteSubject::kArithmetic;
   if (kind <= NoteKind::kOptimizerIn8Bits || kind == NoteKind::kCapacityNominal ||
       kind == NoteKind::kVocabularyPadded) {
@@ -37,6 +38,7 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kFleetUnread:
     case NoteKind::kFleetStale:
     case NoteKind::kFleetDevicesUnhealthy:
+    case NoteKind::kBaseTrained:
       return true;
     default:
       return false;

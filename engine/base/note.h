@@ -98,8 +98,10 @@ enum class NoteKind {
   kFleetUnread,
   kFleetStale,
   kFleetDevicesUnhealthy,
+
+  kBaseTrained,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kFleetDevicesUnhealthy) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kBaseTrained) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

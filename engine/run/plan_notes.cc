@@ -46,6 +46,16 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   }
 }
 
+// Adapters are mostly wanted for a base that stays as it is.
+void AboutAdapters(const ModelChanges& changes, Notes& out) {
+  if (!changes.adapters.has_value() || changes.base_frozen) return;
+  out.push_back({.kind = NoteKind::kBaseTrained,
+                 .text = "The model's own weights are trained beside the adapters, with gradients "
+                         "and optimizer state: set model.changes.base_frozen to train the adapters "
+                         "alone.",
+                 .fields = {"model.changes.base_frozen"}});
+}
+
 void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const auto& facts = FactsOf(resolved.flops.convention);
   out.push_back({.kind = NoteKind::kFlopsConvention,
@@ -342,6 +352,7 @@ Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
   Notes out;
   out.reserve(12);
   AboutNames(run, resolved, out);
+  AboutAdapters(run.model.changes, out);
   if (run.options.assumptions) AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
   AboutTime(run, resolved, out);

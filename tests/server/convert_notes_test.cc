@@ -107,6 +107,7 @@ constexpr struct {
     SEXTANT_KIND(kFleetUnread),
     SEXTANT_KIND(kFleetStale),
     SEXTANT_KIND(kFleetDevicesUnhealthy),
+    SEXTANT_KIND(kBaseTrained),
 };
 #undef SEXTANT_KIND
 

@@ -53,5 +53,14 @@ TEST(PlanNotes, SayWhatNamesWereTakenFor) {
                             HasSubstr("\"gpu:h100:8\" is taken for h100-sxm (H100 SXM5 80GB)")}));
 }
 
+TEST(PlanNotes, WarnWhereTheBaseIsTrainedBesideItsAdapters) {
+  RunSpec run = Llama70b();
+  EXPECT_THAT(KindsOf(PlanRun(run)->notes), Not(Contains(NoteKind::kBaseTrained)));
+  run.model.changes.adapters = AdapterSpec{.rank = 16, .targets = {{"attention", "query"}}};
+  EXPECT_THAT(KindsOf(PlanRun(run)->notes), Contains(NoteKind::kBaseTrained));
+  run.model.changes.base_frozen = true;
+  EXPECT_THAT(KindsOf(PlanRun(run)->notes), Not(Contains(NoteKind::kBaseTrained)));
+}
+
 }  // namespace
 }  // namespace sextant
