@@ -86,6 +86,11 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "the least level of the lines on stderr, of calls and of all else (default: info)")
       ->transform(CLI::CheckedTransformer(least).description(""))
       ->type_name("info|warning|error");
+  app.add_option("--search_niceness", options.search_niceness,
+                 "0 to 19, as nice(1) has it: how far searches give way to all else on this host")
+      ->check(CLI::Range(0, 19).description(""))
+      ->type_name("NUMBER")
+      ->capture_default_str();
   app.add_option("--drain_announce_seconds", options.drain_announce_seconds,
                  "after SIGTERM: how long to serve on while health says NOT_SERVING")
       ->type_name("SECONDS")

@@ -42,6 +42,7 @@ struct ServerOptions {
   size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000
   CallLogLevel log_calls = CallLogLevel::kAll;
   LogLevel log_level = LogLevel::kInfo;
+  int search_niceness = 10;  // of the threads that search, as nice(1) has it
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
   std::string hostname;               // empty: as the system reports it

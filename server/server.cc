@@ -36,7 +36,6 @@ constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
 
 // Searches leave a processor to all else where there are several.
-constexpr int kSearchNiceness = 10;
 int SearchThreads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
 }
@@ -170,7 +169,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
               .hostname = options.hostname,
               .off = options.role == ServerRole::kPlanner},
              store_, probe_metrics_),
-      searches_({.threads = SearchThreads(), .niceness = kSearchNiceness}),
+      searches_({.threads = SearchThreads(), .niceness = options.search_niceness}),
       fleet_(FleetReaderOf(options, store_, *registry_)),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),

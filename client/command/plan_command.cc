@@ -41,7 +41,7 @@ constexpr char kHelp[] =
     "palm-2022, megatron-2021-hardware, megatron-2021-model, megatron-causal, exact-full,\n"
     "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
     "--schedule takes 1f1b (one-forward-one-backward), gpipe, zb-h1, zb-h2 (zero-bubble-) or\n"
-    "dualpipe.\n"
+    "dualpipe. Waits 120 s, since it may search, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  Does it fit, and for how long does it run?\n"
@@ -256,7 +256,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
   command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
       ->type_name("FILE");
   AddEmission(&flags->emission, command);
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return Run(*flags, read, streams);
   });
 }

@@ -54,7 +54,7 @@ void AddGlobalFlags(CLI::App* app, CommandLine* line) {
       ->envname("SEXTANT_ADDRESS")
       ->capture_default_str();
   app->add_option("--timeout", line->server.timeout_seconds,
-                  "wait at most this long for it; probe: 60 and more")
+                  "wait at most this long; what searches: 120; probe: from 60")
       ->type_name("SECONDS")
       ->check(CheckTimeout)
       ->capture_default_str();

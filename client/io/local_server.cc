@@ -98,6 +98,7 @@ absl::StatusOr<std::string> NewFolder() {
                               "--http_listen=none",
                               "--log_calls=none",
                               "--gpu_sampling=none",
+                              "--search_niceness=0",  // there is no other call
                               "--drain_announce_seconds=0",
                               nullptr};
   execv(program.c_str(), const_cast<char* const*>(args));

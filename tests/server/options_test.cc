@@ -33,13 +33,15 @@ TEST(ServerOptions, ListenOnLoopbackByDefault) {
 }
 
 TEST(ServerOptions, EveryFlagSetsItsField) {
-  const ServerOptions options = Parsed(
-      {"--listen=127.0.0.1:1", "--listen=unix:/tmp/x", "--http_listen=none", "--log_calls=errors",
-       "--log_level=warning", "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
+  const ServerOptions options =
+      Parsed({"--listen=127.0.0.1:1", "--listen=unix:/tmp/x", "--http_listen=none",
+              "--log_calls=errors", "--log_level=warning", "--search_niceness=3",
+              "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
   EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/tmp/x"));
   EXPECT_EQ(options.http_listen, "none");
   EXPECT_EQ(options.log_calls, CallLogLevel::kErrors);
   EXPECT_EQ(options.log_level, LogLevel::kWarning);
+  EXPECT_EQ(options.search_niceness, 3);
   EXPECT_EQ(options.drain_announce_seconds, 0.5);
   EXPECT_EQ(options.drain_grace_seconds, 3);
   EXPECT_TRUE(Parsed({"--insecure_allow_remote"}).insecure_allow_remote);
@@ -145,6 +147,8 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
                            "--drain_grace_seconds=-1",
                            "--drain_grace_seconds=nan",
                            "--drain_announce_seconds=1e9",
+                           "--search_niceness=-1",
+                           "--search_niceness=20",
                            "--probe_metrics=some",
                            "--gpu_sampling=5",
                            "--gpu_sampling=99ms",
@@ -167,8 +171,9 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   EXPECT_FALSE(help->has_value());
   for (const char* flag :
        {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls", "--log_level",
-        "--drain_announce_seconds", "--drain_grace_seconds", "--version", "--probe_program",
-        "--probe_library_folder", "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
+        "--search_niceness", "--drain_announce_seconds", "--drain_grace_seconds", "--version",
+        "--probe_program", "--probe_library_folder", "--calibration_directory", "--probe_metrics",
+        "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }
