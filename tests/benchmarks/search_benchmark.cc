@@ -76,6 +76,8 @@ void Search(benchmark::State& state, const RunSpec& run, int threads = 1, bool t
 }
 BENCHMARK_CAPTURE(Search, llama_70b, RunOn("llama-3.1-70b", 64, 128))->Name("Search/llama_70b");
 BENCHMARK_CAPTURE(Search, llama_8b, RunOn("llama-3.1-8b", 64, 128))->Name("Search/llama_8b");
+// A mixture of experts.
+BENCHMARK_CAPTURE(Search, qwen3, RunOn("qwen3-30b-a3b", 64, 512))->Name("Search/qwen3_30b_a3b");
 BENCHMARK_CAPTURE(Search, case_a, CaseA())->Name("Search/case_a");
 BENCHMARK_CAPTURE(Search, case_a_all, CaseA(), 1, true)->Name("Search/case_a_times_all");
 BENCHMARK_CAPTURE(Search, case_a_two, CaseA(), 2, true)

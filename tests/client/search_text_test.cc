@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ostream>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tests/client/default_signals.h"
 #include "tests/client/fake_server.h"
 
@@ -173,8 +177,23 @@ TEST(Search, ShowsItsProgressOnATerminalAndErasesIt) {
   EXPECT_EQ(plain.out, watched.out);
 }
 
-// Sends progress and the signal, and then more progress until the client is gone: only a cancelled
-// call ends this handler.
+// A text that raises a signal once a search's progress is written to it.
+class RaisingText : public std::stringbuf {
+ public:
+  explicit RaisingText(int signal_number) : signal_number_(signal_number) {}
+
+ private:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const bool shows = absl::StrContains({text, static_cast<size_t>(size)}, "layouts");
+    if (shows && signal_number_ != 0) kill(getpid(), std::exchange(signal_number_, 0));
+    return std::stringbuf::xsputn(text, size);
+  }
+
+  int signal_number_;
+};
+
+// Sends progress until the client is gone, which gets a signal when it shows the first of it: only
+// a cancelled call ends this handler.
 TEST(Search, SaysOnASignalHowFarItCame) {
   const DefaultSignals signals;
   v1::WatchPlanRunResponse progress;
@@ -183,25 +202,31 @@ TEST(Search, SaysOnASignalHowFarItCame) {
   *progress.mutable_progress()->mutable_best() = Sample().search().chosen();
   for (const int signal_number : {SIGINT, SIGTERM}) {
     bool cancelled = false;
-    Ran ran;
+    int exit_code = 0;
+    std::istringstream in;
+    std::ostringstream out;
+    RaisingText shown(signal_number);
+    std::ostream err(&shown);
     {
       const FakeServer server(
           PlanningHandlers{.watch_plan_run = [&](grpc::ServerContext* context,
                                                  const v1::PlanRunRequest&, auto* writer) {
-            writer->Write(progress);
-            kill(getpid(), signal_number);
             while (writer->Write(progress)) continue;
             cancelled = context->IsCancelled();
             return grpc::Status::OK;
           }});
-      ran = RunWith({"search", "toy", "--devices=24", "--address", server.address()}, "", 120);
+      exit_code = RunClient({"search", "toy", "--devices=24", "--address", server.address()},
+                            {.in = in, .out = out, .err = err, .err_columns = 120, .now = [] {
+                               return absl::FromUnixSeconds(kNowUnixSeconds);
+                             }});
     }  // the handler has ended
-    EXPECT_EQ(ran.exit_code, 128 + signal_number);
+    EXPECT_EQ(exit_code, 128 + signal_number);
     EXPECT_TRUE(cancelled);
-    EXPECT_EQ(ran.out, "");
-    EXPECT_THAT(ran.err, EndsWith("sextant: CANCELLED: interrupted: the server stops the search, "
-                                  "after 12,288 of 24,576 layouts; 2.00 s: tp 4 sp cp 2 pp 3 dp 1 "
-                                  "zero 1 mbs 1 zb-h1\n"));
+    EXPECT_EQ(out.str(), "");
+    EXPECT_THAT(shown.str(),
+                EndsWith("sextant: CANCELLED: interrupted: the server stops the search, "
+                         "after 12,288 of 24,576 layouts; 2.00 s: tp 4 sp cp 2 pp 3 dp 1 "
+                         "zero 1 mbs 1 zb-h1\n"));
   }
 }
 
