@@ -33,6 +33,10 @@ void CheckHeads(const TransformerSpec& s, absl::string_view path, FieldViolation
     violations.Add(FieldPath(path, "attention_head_count"),
                    absl::StrCat("must divide hidden_size (", s.hidden_size, "), which ",
                                 s.attention_head_count, " does not; or give head_size"));
+  } else if (s.head_size == 0 && s.hidden_size / s.attention_head_count > kMaxHeads) {
+    violations.Add(FieldPath(path, "attention_head_count"),
+                   absl::StrCat("makes heads of ", s.hidden_size / s.attention_head_count,
+                                " features, more than ", kMaxHeads, ": give more heads"));
   }
 }
 

@@ -67,6 +67,17 @@ TEST(CheckTransformer, NamesTheSizeThatIsOutOfRange) {
   }
 }
 
+TEST(CheckTransformer, HeadsAreNoWiderThanAnArchitectures) {
+  TransformerSpec spec = Small();
+  spec.key_value_head_count = 1;
+  spec.hidden_size = 2'000'000;
+  spec.attention_head_count = 2;
+  EXPECT_THAT(Check(spec), IsOk());
+  EXPECT_THAT(CountArchitecture(DenseDecoder(spec), "m"), IsOk());
+  spec.attention_head_count = 1;  // heads of 2,000,000 features, which no architecture has
+  EXPECT_THAT(Check(spec), NamesFields(ElementsAre("m.attention_head_count")));
+}
+
 TEST(CheckTransformer, HeadsHaveToDivide) {
   TransformerSpec spec = Small();
   spec.attention_head_count = 3;  // 8 / 3
