@@ -241,7 +241,7 @@ absl::Status MemoryModel::FullestOfRun(int64_t first, absl::Span<const ChunkByte
                                        int64_t& stage, InFlightPeak& peak) const {
   stage = first;
   SEXTANT_ASSIGN_OR_RETURN(peak, in_flight_.Peak(first, weights));
-  if (in_flight_.FirstStagesHoldMost(weights)) return absl::OkStatus();
+  if (in_flight_.FirstStagesHoldMost()) return absl::OkStatus();
   for (int64_t next = first + 1; next < stage_count() && IsAsBefore(next); ++next) {
     SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak other, in_flight_.Peak(next, weights));
     if (other.size <= peak.size) continue;

@@ -156,13 +156,6 @@ void InFlight::ForEachMoment(int64_t stage, MomentVisitor visit) const {
   }
 }
 
-// Interleaved chunks that are alike peak after the warm-up, which is shorter on later stages.
-bool InFlight::FirstStagesHoldMost(absl::Span<const ChunkBytes> chunks) const {
-  const bool whole_passes = schedule_ == PipelineSchedule::kOneForwardOneBackward ||
-                            schedule_ == PipelineSchedule::kGPipe;
-  return whole_passes && (virtual_stage_count_ == 1 || AllAlike(chunks));
-}
-
 absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
                                             absl::Span<const ChunkBytes> chunks) const {
   const StageOfPipeline of = StageAt(stage);

@@ -56,8 +56,12 @@ class InFlight {
   // schedules, 15 for DualPipe.
   void ForEachMoment(int64_t stage, MomentVisitor visit) const;
 
-  // True where no stage whose chunks have the bytes of `chunks` holds more than the previous one.
-  bool FirstStagesHoldMost(absl::Span<const ChunkBytes> chunks) const;
+  // True where no stage holds more than the previous one if their chunks have equal bytes: at each
+  // backward pass, both have run the same passes back, and the later one no more forward.
+  bool FirstStagesHoldMost() const {
+    return schedule_ == PipelineSchedule::kOneForwardOneBackward ||
+           schedule_ == PipelineSchedule::kGPipe;
+  }
 
   // The moment at which the stage's chunk_count() chunks hold the most bytes, and these bytes. The
   // first of several. O(chunks) time.

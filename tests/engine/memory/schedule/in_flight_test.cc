@@ -163,5 +163,31 @@ TEST(InFlight, SumsThatOverflowAreRefused) {
               NamesFields(ElementsAre("pipeline")));
 }
 
+// Chunks of all kinds, alike or not.
+TEST(InFlight, FirstStagesHoldMostWhereItSaysSo) {
+  for (int64_t p = 2; p <= 6; ++p) {
+    for (const int64_t micro_batches : {p, 2 * p, 3 * p}) {
+      const InFlight in_flight({.micro_batch_count = micro_batches},
+                               {.pipeline_parallel_size = p, .virtual_stage_count = 3});
+      ASSERT_TRUE(in_flight.FirstStagesHoldMost());
+      for (int bits = 0; bits < 64; ++bits) {
+        std::vector<ChunkBytes> chunks(3);
+        for (size_t i = 0; i < 3; ++i) {
+          chunks[i].held = Bytes((bits >> i & 1) != 0 ? 5 : 1);
+          chunks[i].backward_work = Bytes((bits >> (3 + i) & 1) != 0 ? 40 : 0);
+        }
+        for (int64_t stage = 1; stage < p; ++stage) {
+          EXPECT_LE(in_flight.Peak(stage, chunks)->size, in_flight.Peak(stage - 1, chunks)->size)
+              << p << " " << micro_batches << " " << bits;
+        }
+      }
+    }
+  }
+  // Zero-bubble H2 runs forward while weight gradients wait, the more the later the stage.
+  const InFlight zero_bubble({.schedule = PipelineSchedule::kZeroBubbleH2, .micro_batch_count = 16},
+                             {.pipeline_parallel_size = 4});
+  EXPECT_FALSE(zero_bubble.FirstStagesHoldMost());
+}
+
 }  // namespace
 }  // namespace sextant
