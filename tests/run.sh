@@ -18,7 +18,8 @@ headline "installing what the tests need"
 deploy/install-deps.sh tests
 
 headline "configuring $preset"
-cmake --preset "$preset" -DSEXTANT_BUILD_TESTS=ON
+# The benchmarks, which only run here, are not worth minutes of optimising as they link.
+cmake --preset "$preset" -DSEXTANT_BUILD_TESTS=ON -DSEXTANT_LTO=SERVER
 
 headline "building $preset ($cores cores)"
 cmake --build --preset "$preset" --parallel "$cores"

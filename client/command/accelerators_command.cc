@@ -12,19 +12,20 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kAcceleratorsHelp[] =
     "Examples:\n"
     "  sextant accelerators                    the catalogue as a table\n"
     "  sextant accelerators h100-sxm           one, each figure with its source\n"
     "  sextant accelerators --sources          all, each figure with its source\n"
     "  sextant --output=json accelerators      for a program\n";
 
-struct Flags {
+struct AcceleratorsFlags {
   std::string name;  // "" for all
   bool sources = false;
 };
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunAccelerators(const AcceleratorsFlags& flags, const CommandLine& line,
+                    const Streams& streams) {
   v1::ListAcceleratorsRequest request;
   if (!flags.name.empty()) request.set_name(flags.name);
   v1::ListAcceleratorsResponse response;
@@ -43,13 +44,13 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddAccelerators(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      AddCommand("accelerators", "List the accelerators known, with sources", kHelp, app);
+  const auto flags = std::make_shared<AcceleratorsFlags>();
+  CLI::App* command = AddCommand("accelerators", "List the accelerators known, with sources",
+                                 kAcceleratorsHelp, app);
   command->add_option("NAME", flags->name, "a catalogue or product name; default: all");
   command->add_flag("--sources", flags->sources, "show every figure with its source");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunAccelerators(*flags, read, streams);
   });
 }
 

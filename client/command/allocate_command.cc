@@ -21,7 +21,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kAllocateHelp[] =
     "The budget is FLOPs, or devices for a time: --duration, --deadline, or what --budget-usd "
     "pays\n"
     "for. Published rules answer side by side, since they disagree (docs/allocate.md): parameters "
@@ -97,7 +97,7 @@ std::string AllocateDescription(const std::string& text) {
   return DescriptionWordsOf({kFlags, kOtherFlags}, text);
 }
 
-struct Flags {
+struct AllocateFlags {
   std::string request_file;            // "" where none was given, "-" for standard input
   v1::AllocateComputeRequest request;  // but for the calibrations
   google::protobuf::FieldMask given;   // the fields that flags set
@@ -106,7 +106,7 @@ struct Flags {
 };
 
 // The ways in which flags name the devices.
-std::set<std::string> WaysOf(const Flags& flags) {
+std::set<std::string> WaysOf(const AllocateFlags& flags) {
   std::set<std::string> ways;
   for (const std::string& field : flags.given.paths()) {
     if (absl::StartsWith(field, "cluster.device.")) ways.insert(field);
@@ -116,7 +116,7 @@ std::set<std::string> WaysOf(const Flags& flags) {
 }
 
 // Refuses devices that flags name in two ways: the request would keep the last one in silence.
-void CheckWays(const Flags& flags) {
+void CheckWays(const AllocateFlags& flags) {
   if (WaysOf(flags).size() > 1) {
     throw CLI::ValidationError(
         "--accelerator, --device and --calibration each name the devices: give one of them");
@@ -125,7 +125,8 @@ void CheckWays(const Flags& flags) {
 
 // Fills `*request` from --request's file and then from the flags; the devices that they name
 // replace all of the file's.
-grpc::Status Build(const Flags& flags, std::istream& in, v1::AllocateComputeRequest* request) {
+grpc::Status Build(const AllocateFlags& flags, std::istream& in,
+                   v1::AllocateComputeRequest* request) {
   if (!flags.request_file.empty()) {
     grpc::Status read = ReadMessage(flags.request_file, in, request);
     if (!read.ok()) return read;
@@ -138,7 +139,7 @@ grpc::Status Build(const Flags& flags, std::istream& in, v1::AllocateComputeRequ
                               device->mutable_calibrations()->mutable_calibrations());
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunAllocate(const AllocateFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::AllocateComputeRequest request;
   v1::AllocateComputeResponse response;
   grpc::Status status = Build(flags, streams.in, &request);
@@ -160,9 +161,10 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddAllocate(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command = AddCommand(
-      "allocate", "Say how many parameters and tokens a budget of compute buys", kHelp, app);
+  const auto flags = std::make_shared<AllocateFlags>();
+  CLI::App* command =
+      AddCommand("allocate", "Say how many parameters and tokens a budget of compute buys",
+                 kAllocateHelp, app);
   command
       ->add_option("--request", flags->request_file,
                    "an AllocateComputeRequest in proto JSON; - is stdin")
@@ -183,7 +185,7 @@ void AddAllocate(CLI::App* app, CommandLine* line) {
   command->final_callback([flags, line] {
     CheckWays(*flags);
     line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return Run(*flags, read, streams);
+      return RunAllocate(*flags, read, streams);
     };
   });
 }

@@ -14,7 +14,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCalibrationHelp[] =
     "Times are medians; spread is 1.4826 x the median absolute deviation over the median; n "
     "counts\n"
     "samples. What is marked unstable had samples that disagree.\n"
@@ -27,13 +27,13 @@ constexpr char kHelp[] =
     "--calibration=node7.json\n"
     "  sextant --output=json calibration       for a program\n";
 
-struct Flags {
+struct CalibrationFlags {
   std::optional<std::string> device;                // absent: the only GPU, or the only device
   v1::ProbeMode mode = v1::PROBE_MODE_UNSPECIFIED;  // unspecified: the one in use
   std::string save_file;                            // "" for none
 };
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunCalibration(const CalibrationFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetCalibrationRequest request;
   if (flags.device.has_value()) request.set_device(*flags.device);
   request.set_mode(flags.mode);
@@ -53,8 +53,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddCalibration(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command = AddCommand("calibration", "Show what was measured on a device", kHelp, app);
+  const auto flags = std::make_shared<CalibrationFlags>();
+  CLI::App* command =
+      AddCommand("calibration", "Show what was measured on a device", kCalibrationHelp, app);
   command->add_option("UUID", flags->device, "a device; host is the processor; default: the only");
   AddEnum(
       "--mode", "the last of this mode; default: the one that plans use",
@@ -63,7 +64,7 @@ void AddCalibration(CLI::App* app, CommandLine* line) {
   command->add_option("--save", flags->save_file, "also write it, for plan --calibration")
       ->type_name("FILE");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunCalibration(*flags, read, streams);
   });
 }
 

@@ -23,7 +23,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCompareHelp[] =
     "Flags are those of sextant plan, and hold for all runs. --each=FLAG=VALUE,VALUE... varies "
     "one:\n"
     "repeated, all combinations are planned, at most 256, the last flag's values changing "
@@ -173,7 +173,7 @@ int ExitCodeFor(const v1::BatchPlanRunsResponse& response) {
   return ExitCodeOfVerdict(BestVerdict(response)).value_or(kExitBadRequest);
 }
 
-int Run(const CompareFlags& flags, const CommandLine& line, const Streams& streams) {
+int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::BatchPlanRunsRequest request;
   Comparison comparison;
   v1::BatchPlanRunsResponse response;
@@ -195,7 +195,7 @@ int Run(const CompareFlags& flags, const CommandLine& line, const Streams& strea
 void AddCompare(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<CompareFlags>();
   CLI::App* command =
-      AddCommand("compare", "Plan several runs that differ in some flags", kHelp, app);
+      AddCommand("compare", "Plan several runs that differ in some flags", kCompareHelp, app);
   AddRequestFile(&flags->plan, command);
   AddTexts(
       "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
@@ -204,7 +204,7 @@ void AddCompare(CLI::App* app, CommandLine* line) {
     if (IsCompared(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunCompare(*flags, read, streams);
   });
 }
 

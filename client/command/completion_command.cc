@@ -18,7 +18,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCompletionHelp[] =
     "Examples:\n"
     "  source <(sextant completion bash)       in ~/.bashrc\n"
     "  source <(sextant completion zsh)        in ~/.zshrc, after compinit\n"
@@ -269,7 +269,8 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell,
 
 void AddCompletion(CLI::App* app, CommandLine* line) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* command = AddCommand("completion", "Print a shell's completion script", kHelp, app);
+  CLI::App* command =
+      AddCommand("completion", "Print a shell's completion script", kCompletionHelp, app);
   AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh|fish");
   command->final_callback([shell, line] {
     line->quiet = true;  // it runs where a shell starts

@@ -23,7 +23,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCountHelp[] =
     "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
     "of sequences take Ki (8Ki is 8192). A multiply-add counts as two FLOPs. Flags given with\n"
     "--request override its fields; MODEL replaces its whole model. Components,\n"
@@ -158,7 +158,7 @@ grpc::Status CheckAnswer(const v1::CountModelRequest& request,
   return {grpc::StatusCode::INTERNAL, absl::StrCat("the answer holds no ", missing)};
 }
 
-int Run(const CountCommand& count, const CommandLine& line, const Streams& streams) {
+int RunCount(const CountCommand& count, const CommandLine& line, const Streams& streams) {
   v1::CountModelRequest request;
   grpc::Status status = BuildCountRequest(count, streams.in, &request);
   v1::CountModelResponse response;
@@ -224,12 +224,12 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
 void AddCount(CLI::App* app, CommandLine* line) {
   const auto count = std::make_shared<CountCommand>();
   CLI::App* command =
-      AddCommand("count", "Count a model's parameters and FLOPs, whole or by GPU", kHelp, app);
+      AddCommand("count", "Count a model's parameters and FLOPs, whole or by GPU", kCountHelp, app);
   AddCountFlags(count.get(), command);
   command->final_callback([count, line] {
     CheckTogether(*count);
     line->run = [count](const CommandLine& read, const Streams& streams) {
-      return Run(*count, read, streams);
+      return RunCount(*count, read, streams);
     };
   });
 }

@@ -15,7 +15,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kDataTypeHelp[] =
     "Examples:\n"
     "  sextant dtype                           all formats: layout, range, storage\n"
     "  sextant dtype bf16\n"
@@ -34,8 +34,8 @@ int ShowAll(const CommandLine& line, const Streams& streams) {
 }
 
 // Shows all types where `request` names none.
-int Run(const v1::DescribeDataTypeRequest& request, const CommandLine& line,
-        const Streams& streams) {
+int RunDataType(const v1::DescribeDataTypeRequest& request, const CommandLine& line,
+                const Streams& streams) {
   if (request.data_type() == v1::DATA_TYPE_UNSPECIFIED) return ShowAll(line, streams);
   v1::DescribeDataTypeResponse response;
   const grpc::Status status =
@@ -49,7 +49,7 @@ int Run(const v1::DescribeDataTypeRequest& request, const CommandLine& line,
 
 void AddDataType(CLI::App* app, CommandLine* line) {
   const auto request = std::make_shared<v1::DescribeDataTypeRequest>();
-  CLI::App* command = AddCommand("dtype", "Show what a number format can hold", kHelp, app);
+  CLI::App* command = AddCommand("dtype", "Show what a number format can hold", kDataTypeHelp, app);
   CLI::Option* name = AddEnum(
       "NAME", "one format; default: a table of all", *v1::DataType_descriptor(),
       [request](int type) { request->set_data_type(static_cast<v1::DataType>(type)); }, command);
@@ -80,7 +80,7 @@ void AddDataType(CLI::App* app, CommandLine* line) {
       ->type_name("NUMBER")
       ->needs(name);
   OnceRead(command, line, [request](const CommandLine& read, const Streams& streams) {
-    return Run(*request, read, streams);
+    return RunDataType(*request, read, streams);
   });
 }
 

@@ -11,14 +11,14 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kDevicesHelp[] =
     "Each device, when it was measured last, and the fingerprint of what was measured.\n"
     "\n"
     "Examples:\n"
     "  sextant devices\n"
     "  sextant --output=json devices           for a program\n";
 
-int Run(const CommandLine& line, const Streams& streams) {
+int RunDevices(const CommandLine& line, const Streams& streams) {
   v1::ListDevicesResponse response;
   const grpc::Status status = Call(line.server, &v1::HardwareService::Stub::ListDevices,
                                    v1::ListDevicesRequest(), &response);
@@ -30,7 +30,8 @@ int Run(const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddDevices(CLI::App* app, CommandLine* line) {
-  OnceRead(AddCommand("devices", "List the devices of the server's host", kHelp, app), line, Run);
+  OnceRead(AddCommand("devices", "List the devices of the server's host", kDevicesHelp, app), line,
+           RunDevices);
 }
 
 }  // namespace sextant::client

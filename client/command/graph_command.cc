@@ -14,7 +14,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kGraphHelp[] =
     "FILE is a Graph in proto JSON (docs/graphs.md); - is stdin. Tensors from outside have "
     "shapes;\n"
     "operations name their inputs, and sizes that they leave out follow from those. Flags go\n"
@@ -34,7 +34,7 @@ constexpr char kHelp[] =
     "                     \"inputs\": [\"x\", \"w\"]}]}\n"
     "    END\n";
 
-struct Flags {
+struct GraphFlags {
   std::string file;                 // "-" for standard input
   v1::AnalyzeGraphRequest request;  // the flags' additions to the file's graph
 };
@@ -53,7 +53,7 @@ std::string GraphFieldWords(const std::string& field) {
   return std::string(absl::StripPrefix(field, "graph."));
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunGraph(const GraphFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::AnalyzeGraphRequest request;
   grpc::Status status = ReadMessage(flags.file, streams.in, request.mutable_graph());
   if (!status.ok()) return Fail(status, line, streams);
@@ -69,9 +69,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddGraph(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<GraphFlags>();
   CLI::App* command = AddCommand(
-      "graph", "Account for a model's training step, operation by operation", kHelp, app);
+      "graph", "Account for a model's training step, operation by operation", kGraphHelp, app);
   command->add_option("FILE", flags->file, "a Graph in proto JSON; - is stdin")
       ->type_name("")
       ->check(CheckFileOrInput)
@@ -85,7 +85,7 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, &flags->request, command);
   command->get_option("--dtype")->option_text("TYPE");  // all names would not fit on its line
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunGraph(*flags, read, streams);
   });
 }
 

@@ -17,7 +17,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kLinksHelp[] =
     "Times within a node are measured ones where there are any: your own (--calibration), else\n"
     "published; across nodes they follow from the network's rate. algbw is size over time, busbw\n"
     "that times the share of the bytes that leave or reach a rank, as nccl-tests has them.\n"
@@ -37,7 +37,7 @@ constexpr char kHelp[] =
     "  With collectives of your own:\n"
     "    sextant links hgx-h200 --calibration=node7.json\n";
 
-struct Flags {
+struct LinksFlags {
   std::string name;                 // of a kind of server, or else of an accelerator
   v1::GetLinkTimesRequest request;  // but for that name and the calibrations
   std::vector<std::string> calibration_files;
@@ -108,7 +108,7 @@ absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::
   return WriteText(file, KernelChartsSvg({chart}));
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunLinks(const LinksFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetLinkTimesRequest request = flags.request;
   v1::GetLinkTimesResponse response;
   grpc::Status status;
@@ -151,9 +151,9 @@ void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
 }  // namespace
 
 void AddLinks(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<LinksFlags>();
   CLI::App* command =
-      AddCommand("links", "Show how long devices take to exchange bytes", kHelp, app);
+      AddCommand("links", "Show how long devices take to exchange bytes", kLinksHelp, app);
   command->add_option("NODE", flags->name, "of sextant nodes, or a product that comes in one alone")
       ->required();
   AddLists(&flags->request, command);
@@ -167,7 +167,7 @@ void AddLinks(CLI::App* app, CommandLine* line) {
   command->add_option("--svg", flags->svg_file, "also draw bus bandwidth into this file")
       ->type_name("FILE");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunLinks(*flags, read, streams);
   });
 }
 

@@ -24,7 +24,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kMemoryHelp[] =
     "What each GPU of each pipeline stage holds when that stage holds the most: model state,\n"
     "activations, transients, buffers and an estimated reserve, which has a low and a high end.\n"
     "FITS: from a chance of 90 % on (--fits-chance); DOES NOT FIT: below 10 %\n"
@@ -51,7 +51,7 @@ constexpr char kHelp[] =
     "    sextant memory --parameters=7e9 --activation-bytes=8GiB --accelerator=h100-sxm \\\n"
     "        --devices=2\n";
 
-struct Flags {
+struct MemoryFlags {
   PlanRequestFlags plan;
   std::string svg_file;  // "" for none
 };
@@ -139,8 +139,8 @@ grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunRes
   return judged ? grpc::Status::OK : Incomplete("verdict that this client knows");
 }
 
-grpc::Status Ask(const Flags& flags, const v1::PlanRunRequest& request, const CommandLine& line,
-                 v1::PlanRunResponse* response) {
+grpc::Status Ask(const MemoryFlags& flags, const v1::PlanRunRequest& request,
+                 const CommandLine& line, v1::PlanRunResponse* response) {
   if (!request.has_layout() && !flags.svg_file.empty()) {
     return RefusalStatus("USAGE",
                          "--svg draws the stages of a layout, and there is none with "
@@ -150,7 +150,7 @@ grpc::Status Ask(const Flags& flags, const v1::PlanRunRequest& request, const Co
   return status.ok() ? CheckAnswer(request, *response) : status;
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   grpc::Status status = BuildPlanRequest(flags.plan, streams, &request);
   v1::PlanRunResponse response;
@@ -180,9 +180,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddMemory(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<MemoryFlags>();
   CLI::App* command =
-      AddCommand("memory", "Count what each GPU holds, and say whether it fits", kHelp, app);
+      AddCommand("memory", "Count what each GPU holds, and say whether it fits", kMemoryHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsOfMemory(flag)) AddPlanFlag(flag, &flags->plan, command);
@@ -190,7 +190,7 @@ void AddMemory(CLI::App* app, CommandLine* line) {
   command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
       ->type_name("FILE");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunMemory(*flags, read, streams);
   });
 }
 

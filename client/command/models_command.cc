@@ -15,7 +15,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kModelsHelp[] =
     "A command's MODEL is such a name; or a Hugging Face id, whose organisation and words such as\n"
     "Instruct and Base are passed over (meta-llama/Llama-3.1-70B-Instruct); or a config.json.\n"
     "\n"
@@ -25,7 +25,7 @@ constexpr char kHelp[] =
     "  sextant models mixtral --sources        where their shapes were read\n"
     "  sextant --output=json models            for a program\n";
 
-struct Flags {
+struct ModelsFlags {
   std::vector<std::string> words;
   bool sources = false;
 };
@@ -50,7 +50,7 @@ std::string ModelSources(const v1::ListModelsResponse& response) {
   return out;
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunModels(const ModelsFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::ListModelsRequest request;
   if (!flags.words.empty()) request.set_pattern(absl::StrJoin(flags.words, " "));
   v1::ListModelsResponse response;
@@ -68,12 +68,13 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddModels(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command = AddCommand("models", "List the models that are known by name", kHelp, app);
+  const auto flags = std::make_shared<ModelsFlags>();
+  CLI::App* command =
+      AddCommand("models", "List the models that are known by name", kModelsHelp, app);
   command->add_option("WORD", flags->words, "words of their names; default: all models");
   command->add_flag("--sources", flags->sources, "where each shape was read");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunModels(*flags, read, streams);
   });
 }
 

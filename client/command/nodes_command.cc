@@ -12,7 +12,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kNodesHelp[] =
     "Rates are those of one device in one direction. A node's link joins its devices; host is to\n"
     "the host's memory; networks join nodes, one port a device.\n"
     "\n"
@@ -22,12 +22,12 @@ constexpr char kHelp[] =
     "  sextant nodes --sources                 all, each figure with its source\n"
     "  sextant --output=json nodes             for a program\n";
 
-struct Flags {
+struct NodesFlags {
   std::string name;  // of a kind of server; "" for all
   bool sources = false;
 };
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunNodes(const NodesFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::ListNodeTypesRequest request;
   if (!flags.name.empty()) request.set_name(flags.name);
   v1::ListNodeTypesResponse response;
@@ -46,12 +46,12 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddNodes(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command = AddCommand("nodes", "List kinds of servers, and networks", kHelp, app);
+  const auto flags = std::make_shared<NodesFlags>();
+  CLI::App* command = AddCommand("nodes", "List kinds of servers, and networks", kNodesHelp, app);
   command->add_option("NAME", flags->name, "a kind of server; default: all");
   command->add_flag("--sources", flags->sources, "show every figure with its source");
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunNodes(*flags, read, streams);
   });
 }
 

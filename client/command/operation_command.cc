@@ -22,7 +22,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kOperationHelp[] =
     "Each kind has a --help of its own: sextant op attention --help. Sizes take Ki and Mi:\n"
     "8Ki is 8192. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
     "\n"
@@ -42,7 +42,7 @@ constexpr char kHelp[] =
     "        --memory-bandwidth=2e12\n";
 
 // The flags and arguments of one kind of operation.
-struct Flags {
+struct OperationFlags {
   v1::AnalyzeOperationRequest request;
   std::string calibration_file;  // "" for none
   bool plot = false;
@@ -94,7 +94,7 @@ absl::Status ReadAchieved(const std::string& text, v1::AnalyzeOperationRequest* 
 constexpr char kDeviceGroup[] = "Device";
 
 // The flags that name a device, and say what its rates have to be.
-void AddDeviceName(Flags* flags, CLI::App* command) {
+void AddDeviceName(OperationFlags* flags, CLI::App* command) {
   v1::AnalyzeOperationRequest* request = &flags->request;
   const auto read_device = [request](const std::string& name) {
     SetDevice(name, request->mutable_device()->mutable_device());
@@ -112,7 +112,7 @@ void AddDeviceName(Flags* flags, CLI::App* command) {
   for (const FieldFlag& flag : RateRequirementFlags()) AddFieldFlag(flag, request, command);
 }
 
-void AddRoofline(Flags* flags, CLI::App* command) {
+void AddRoofline(OperationFlags* flags, CLI::App* command) {
   v1::AnalyzeOperationRequest* request = &flags->request;
   for (const FieldFlag& flag : DeviceFlags()) AddFieldFlag(flag, request, command);
   AddText("--achieved", "what forward took, e.g. 9.5ms: tells its utilisation",
@@ -126,7 +126,7 @@ void AddRoofline(Flags* flags, CLI::App* command) {
 }
 
 // Checks combinations of flags that are each valid.
-void CheckTogether(const Flags& flags, const CommandLine& line) {
+void CheckTogether(const OperationFlags& flags, const CommandLine& line) {
   if (flags.request.device().has_device() && !flags.calibration_file.empty()) {
     throw CLI::ValidationError("--device and --calibration each name a device: give one of them");
   }
@@ -141,7 +141,7 @@ void CheckTogether(const Flags& flags, const CommandLine& line) {
   }
 }
 
-grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
+grpc::Status Ask(const OperationFlags& flags, const CommandLine& line, std::istream& in,
                  v1::AnalyzeOperationResponse* response) {
   v1::AnalyzeOperationRequest request = flags.request;
   grpc::Status status;
@@ -155,8 +155,8 @@ grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
   return status.ok() && !response->has_forward() ? Incomplete("cost") : status;
 }
 
-int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
-        const Streams& streams) {
+int RunOperation(const OperationKind& kind, const OperationFlags& flags, const CommandLine& line,
+                 const Streams& streams) {
   const auto words = [&kind](const std::string& field) { return OperationFieldWords(kind, field); };
   v1::AnalyzeOperationResponse response;
   const grpc::Status status = Ask(flags, line, streams.in, &response);
@@ -184,7 +184,7 @@ int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
 }
 
 void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<OperationFlags>();
   const std::string help =
       absl::StrCat("Example:\n  sextant op ", kind.name, " ", kind.example, "\n");
   CLI::App* command = AddCommand(kind.name, kind.description, help.c_str(), group);
@@ -196,7 +196,7 @@ void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   command->final_callback([&kind, flags, line] {
     CheckTogether(*flags, *line);
     line->run = [&kind, flags](const CommandLine& read, const Streams& streams) {
-      return Run(kind, *flags, read, streams);
+      return RunOperation(kind, *flags, read, streams);
     };
   });
 }
@@ -204,8 +204,8 @@ void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
 }  // namespace
 
 void AddOperation(CLI::App* app, CommandLine* line) {
-  CLI::App* group =
-      AddCommand("op", "Cost one operation, forward and backward, and on a device", kHelp, app);
+  CLI::App* group = AddCommand("op", "Cost one operation, forward and backward, and on a device",
+                               kOperationHelp, app);
   group->require_subcommand(1);
   for (const OperationKind& kind : OperationKinds()) AddKind(kind, group, line);
 }

@@ -31,7 +31,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kPlanHelp[] =
     "Numbers: counts take K M B T (powers of 1000) or an exponent: 70B = 70e9. Sizes take B, KB\n"
     "to PB (powers of 1000) and KiB to PiB (powers of 1024). Ranges are the server's to check.\n"
     "A TIME takes s, m (minutes), h or d. Flags given with --request override its fields; a model "
@@ -200,7 +200,7 @@ std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& requ
                    streams.out_columns == 0 ? kUsualColumns : TextWidth());
 }
 
-int Run(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
+int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   v1::PlanRunResponse response;
   grpc::Status status = Ask(flags, line, streams, &request, &response);
@@ -242,14 +242,14 @@ void AddSearch(CLI::App* app, CommandLine* line) {
                    "draw the front of step time and memory into this file")
       ->type_name("FILE");
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunPlan(*flags, read, streams);
   });
 }
 
 void AddPlan(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
   CLI::App* command =
-      AddCommand("plan", "Plan a training run, and say whether it fits", kHelp, app);
+      AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
@@ -257,7 +257,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
       ->type_name("FILE");
   AddEmission(&flags->emission, command);
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunPlan(*flags, read, streams);
   });
 }
 

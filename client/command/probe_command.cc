@@ -31,7 +31,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kProbeHelp[] =
     "Without --device it measures the server's GPUs, or its processor (host) where it has none.\n"
     "Takes about 2 s (quick), 5 s (standard) or 30 s (full) a device, which is busy meanwhile.\n"
     "Plans use the result from then on; with --matmul it is only shown. Ctrl-C stops the probe.\n"
@@ -108,7 +108,7 @@ class ProbeEvents {
 };
 
 // Prints each calibration as it comes, so that an error does not lose those before it.
-int Run(const v1::RunProbeRequest& request, const CommandLine& line, const Streams& streams) {
+int RunProbe(const v1::RunProbeRequest& request, const CommandLine& line, const Streams& streams) {
   if (line.server.prints_requests) return Fail(Printed(request), line, streams);
   if (streams.err_columns == 0 && !line.json()) {
     streams.err << "sextant: measuring; the figures follow\n";
@@ -182,7 +182,8 @@ double ProbeTimeoutSeconds(const ProbeFlags& flags) {
 
 void AddProbe(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<ProbeFlags>();
-  CLI::App* command = AddCommand("probe", "Measure devices now; plans then use it", kHelp, app);
+  CLI::App* command =
+      AddCommand("probe", "Measure devices now; plans then use it", kProbeHelp, app);
   AddChoices(command->add_option("--mode", flags->mode, "how thoroughly; default: standard"),
              absl::StrJoin(EnumNames(*v1::ProbeMode_descriptor()), "|"));
   command
@@ -213,7 +214,7 @@ void AddProbe(CLI::App* app, CommandLine* line) {
       line->server.timeout_seconds = ProbeTimeoutSeconds(*flags);
     }
     line->run = [request](const CommandLine& read_line, const Streams& streams) {
-      return Run(request, read_line, streams);
+      return RunProbe(request, read_line, streams);
     };
   });
 }

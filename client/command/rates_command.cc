@@ -19,7 +19,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kRatesHelp[] =
     "A product's rates are this server's own measurements of such devices, else published\n"
     "measurements, else its datasheet; of several devices the slowest counts at each size.\n"
     "\n"
@@ -28,7 +28,7 @@ constexpr char kHelp[] =
     "  sextant rates b200-sxm --dtype=bf16 --dtype=nvfp4\n"
     "  sextant rates host\n";
 
-struct Flags {
+struct RatesFlags {
   std::vector<std::string> devices;
   std::vector<std::string> calibration_files;
   v1::GetKernelRatesRequest request;  // but for those two
@@ -76,7 +76,7 @@ absl::Status AddDevice(const std::string& name, v1::DeviceSelector* devices) {
 }
 
 // Checks combinations of flags that are each valid, and adds the devices to the request.
-void Finish(Flags* flags) {
+void Finish(RatesFlags* flags) {
   if (flags->devices.empty() == flags->calibration_files.empty()) {
     throw CLI::ValidationError(
         "name one product (sextant accelerators), devices of the server (sextant devices), or "
@@ -88,7 +88,7 @@ void Finish(Flags* flags) {
   }
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunRates(const RatesFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetKernelRatesRequest request = flags.request;
   v1::GetKernelRatesResponse response;
   grpc::Status status;
@@ -117,9 +117,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddRates(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<RatesFlags>();
   CLI::App* command =
-      AddCommand("rates", "Show how fast kernels of growing size run on a device", kHelp, app);
+      AddCommand("rates", "Show how fast kernels of growing size run on a device", kRatesHelp, app);
   command->add_option("DEVICE", flags->devices,
                       "a product, or UUIDs of the server's devices; host: its CPU");
   command
@@ -137,7 +137,7 @@ void AddRates(CLI::App* app, CommandLine* line) {
   command->final_callback([flags, line] {
     Finish(flags.get());
     line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return Run(*flags, read, streams);
+      return RunRates(*flags, read, streams);
     };
   });
 }

@@ -21,7 +21,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kClientHelp[] =
     "Examples:\n"
     "  sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
     "  sextant memory llama-3.1-8b --tp=8 --sequence-length=8192 --accelerator=h100-sxm\n"
@@ -85,7 +85,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   app->set_version_flag("--version", absl::StrCat("sextant ", ClientVersion()),
                         "print the client's version");
   AddGlobalFlags(app.get(), line);
-  app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kHelp));
+  app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kClientHelp));
   for (AddsCommand* add : kCommands) add(app.get(), line);
   app->require_subcommand(1);
   return app;

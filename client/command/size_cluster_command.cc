@@ -23,7 +23,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kSizeClusterHelp[] =
     "The fewest devices, in powers of two within a server and whole servers beyond, on which a "
     "run\n"
     "fits, and that meet --max-duration (or --deadline) and --budget where they are given. With\n"
@@ -59,7 +59,7 @@ constexpr FieldFlag kOwnFlags[] = {
 
 constexpr FieldFlag kProductWords[] = {WordFor("--products", "products")};
 
-struct Flags {
+struct SizeClusterFlags {
   PlanRequestFlags plan;
   v1::SizeClusterRequest request;
 };
@@ -97,7 +97,8 @@ std::string RequestWords(const std::string& field) {
   return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
 }
 
-grpc::Status Build(const Flags& flags, const Streams& streams, v1::SizeClusterRequest* request) {
+grpc::Status Build(const SizeClusterFlags& flags, const Streams& streams,
+                   v1::SizeClusterRequest* request) {
   *request = flags.request;
   grpc::Status status = BuildPlanRequest(flags.plan, streams, request->mutable_run());
   if (!status.ok()) return status;
@@ -114,7 +115,7 @@ int ExitCodeFor(const v1::SizeClusterResponse& response) {
   return answered ? kExitDoesNotFit : kExitBadRequest;
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunSizeCluster(const SizeClusterFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::SizeClusterRequest request;
   v1::SizeClusterResponse response;
   grpc::Status status = Build(flags, streams, &request);
@@ -135,9 +136,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddSizeCluster(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<SizeClusterFlags>();
   CLI::App* command =
-      AddCommand("size-cluster", "Find the fewest devices that a run takes", kHelp, app);
+      AddCommand("size-cluster", "Find the fewest devices that a run takes", kSizeClusterHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
   AddTexts(
@@ -148,7 +149,7 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
     if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunSizeCluster(*flags, read, streams);
   });
 }
 

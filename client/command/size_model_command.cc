@@ -18,7 +18,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kSizeModelHelp[] =
     "Without a model: the most parameters whose state the devices hold, and whose textbook time\n"
     "meets --max-duration (or --deadline) and --budget where they are given. With a model: the\n"
     "largest of its proportions, its heads, width and depth scaled together (docs/sizing.md). "
@@ -43,7 +43,7 @@ constexpr FieldFlag kOwnFlags[] = {
     {"--tokens-per-parameter", "tokens_per_parameter", "for --tokens: of each, e.g. 20", kOwn},
 };
 
-struct Flags {
+struct SizeModelFlags {
   PlanRequestFlags plan;
   v1::SizeModelRequest request;
 };
@@ -60,7 +60,7 @@ std::string RequestWords(const std::string& field) {
   return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunSizeModel(const SizeModelFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::SizeModelRequest request = flags.request;
   v1::SizeModelResponse response;
   grpc::Status status = BuildPlanRequest(flags.plan, streams, request.mutable_run());
@@ -81,16 +81,16 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddSizeModel(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      AddCommand("size-model", "Find the largest model that given devices train", kHelp, app);
+  const auto flags = std::make_shared<SizeModelFlags>();
+  CLI::App* command = AddCommand("size-model", "Find the largest model that given devices train",
+                                 kSizeModelHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
   for (const FieldFlag& flag : PlanFlags()) {
     if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunSizeModel(*flags, read, streams);
   });
 }
 

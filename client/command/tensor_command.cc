@@ -22,7 +22,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kTensorHelp[] =
     "Each STEP is one argument, in quotes; it works on the result of the one before. Names and\n"
     "behaviour are PyTorch's. Axes and indices may be negative: they count from the end.\n"
     "  select AXIS INDEX          one index of an axis, which goes\n"
@@ -54,7 +54,7 @@ constexpr char kHelp[] =
     "    sextant tensor 4x128x512 --dtype=bf16 \"rearrange b s (h d) -> b h s d, h=8\" \\\n"
     "        \"check batch heads seq 64\"\n";
 
-struct Flags {
+struct TensorFlags {
   v1::AnalyzeTensorRequest request;
   std::vector<std::string> steps;  // as they were written
 };
@@ -112,12 +112,12 @@ absl::Status AddTo(const absl::StatusOr<std::vector<int64_t>>& values,
   return values.status();
 }
 
-absl::Status AddStep(const std::string& text, Flags* flags) {
+absl::Status AddStep(const std::string& text, TensorFlags* flags) {
   flags->steps.push_back(text);
   return ReadTensorStep(text, flags->request.add_steps());
 }
 
-int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+int RunTensor(const TensorFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::AnalyzeTensorResponse response;
   grpc::Status status =
       Call(line.server, &v1::AccountingService::Stub::AnalyzeTensor, flags.request, &response);
@@ -136,8 +136,9 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddTensor(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<Flags>();
-  CLI::App* command = AddCommand("tensor", "Follow a tensor through views and copies", kHelp, app);
+  const auto flags = std::make_shared<TensorFlags>();
+  CLI::App* command =
+      AddCommand("tensor", "Follow a tensor through views and copies", kTensorHelp, app);
   v1::TensorSpec* tensor = flags->request.mutable_tensor();
   AddText(
       "SHAPE", "4x8x64, or scalar",
@@ -159,7 +160,7 @@ void AddTensor(CLI::App* app, CommandLine* line) {
       ->type_name("STRIDES");
   for (const FieldFlag& flag : kStorage) AddFieldFlag(flag, &flags->request, command);
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return Run(*flags, read, streams);
+    return RunTensor(*flags, read, streams);
   });
 }
 

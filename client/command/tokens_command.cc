@@ -13,7 +13,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kTokensHelp[] =
     "An id takes 2 bytes up to a vocabulary of 65,536, else 4; in memory often 8 (int64).\n"
     "\n"
     "Examples:\n"
@@ -28,7 +28,8 @@ constexpr FieldFlag kFlags[] = {
     {"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8: instead of it"},
     {"--tokens-per-second", "tokens_per_second", "that a run reads"}};
 
-int Run(const v1::DescribeTokensRequest& request, const CommandLine& line, const Streams& streams) {
+int RunTokens(const v1::DescribeTokensRequest& request, const CommandLine& line,
+              const Streams& streams) {
   v1::DescribeTokensResponse response;
   const grpc::Status status =
       Call(line.server, &v1::AccountingService::Stub::DescribeTokens, request, &response);
@@ -45,7 +46,7 @@ int Run(const v1::DescribeTokensRequest& request, const CommandLine& line, const
 void AddTokens(CLI::App* app, CommandLine* line) {
   const auto request = std::make_shared<v1::DescribeTokensRequest>();
   CLI::App* command =
-      AddCommand("tokens", "Size token files, and how fast they are read", kHelp, app);
+      AddCommand("tokens", "Size token files, and how fast they are read", kTokensHelp, app);
   for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, request.get(), command);
   command->get_option("COUNT")->type_name("")->required();
   command->final_callback([request, line] {
@@ -53,7 +54,7 @@ void AddTokens(CLI::App* app, CommandLine* line) {
       throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
     }
     line->run = [request](const CommandLine& read, const Streams& streams) {
-      return Run(*request, read, streams);
+      return RunTokens(*request, read, streams);
     };
   });
 }

@@ -11,14 +11,14 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kVersionHelp[] =
     "Succeeds without a server too, and says so.\n"
     "\n"
     "Examples:\n"
     "  sextant version\n"
     "  sextant version --address=unix:/run/sextant/sextantd.sock\n";
 
-int Run(const CommandLine& line, const Streams& streams) {
+int RunVersion(const CommandLine& line, const Streams& streams) {
   // The cheapest call that returns the engine's version: one row of the catalogue.
   v1::ListAcceleratorsRequest request;
   request.set_name("h100-sxm");
@@ -46,10 +46,10 @@ int Run(const CommandLine& line, const Streams& streams) {
 }  // namespace
 
 void AddVersion(CLI::App* app, CommandLine* line) {
-  AddCommand("version", "Print the client's and the server's version", kHelp, app)
+  AddCommand("version", "Print the client's and the server's version", kVersionHelp, app)
       ->final_callback([line] {
         line->asks_server = false;
-        line->run = Run;
+        line->run = RunVersion;
       });
 }
 

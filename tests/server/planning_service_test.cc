@@ -44,7 +44,7 @@ v1::PlanRunRequest PlanOnDevices(const std::vector<std::string>& uuids) {
   return request;
 }
 
-std::string ReasonOf(const grpc::Status& status) {
+std::string RefusalOf(const grpc::Status& status) {
   google::rpc::Status wire;
   google::rpc::ErrorInfo info;
   if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details_size() == 0) return "none";
@@ -129,7 +129,7 @@ TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
+  EXPECT_EQ(RefusalOf(status), "RATES_NOT_MEASURED");
   EXPECT_THAT(status.error_message(), AllOf(HasSubstr("holds only shapes that a request named"),
                                             HasSubstr("without naming shapes")));
 }
@@ -185,7 +185,7 @@ TEST(PlanningService, KnowsItsHostsDevicesAlone) {
   v1::PlanRunResponse response;
   const grpc::Status unknown = server.PlanRun(PlanOnDevices({"CPU-0123456789abcdee"}), &response);
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(ReasonOf(unknown), "DEVICE_UNKNOWN");
+  EXPECT_EQ(RefusalOf(unknown), "DEVICE_UNKNOWN");
   EXPECT_EQ(unknown.error_message(),
             absl::StrCat("device \"CPU-0123456789abcdee\" is not known; near names: ", kUuid,
                          "; all: sextant devices (HardwareService.ListDevices)"));
@@ -209,7 +209,7 @@ TEST(PlanningService, DoesNotPlanOnDevicesThatAreGone) {
   snapshot.devices.clear();
   const PlanningServer server{std::move(snapshot)};
   v1::PlanRunResponse response;
-  EXPECT_EQ(ReasonOf(server.PlanRun(PlanOnDevices({kUuid}), &response)), "DEVICE_UNKNOWN");
+  EXPECT_EQ(RefusalOf(server.PlanRun(PlanOnDevices({kUuid}), &response)), "DEVICE_UNKNOWN");
 }
 
 TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
@@ -219,7 +219,7 @@ TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(PlanOnDevices({"host"}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
+  EXPECT_EQ(RefusalOf(status), "RATES_NOT_MEASURED");
   EXPECT_THAT(status.error_message(), AllOf(HasSubstr(kUuid), HasSubstr("measure it")));
 }
 
