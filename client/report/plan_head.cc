@@ -123,9 +123,9 @@ std::string MeasuredAge(const Measured& measured, absl::Time now) {
   return absl::StrCat(" ", AgeText(AgeSeconds(measured.measured_time(), now)));
 }
 
-// "kernels", or "kernels (97 %)" of sources that share the time with others. Those of a fleet's
-// devices are scaled, whatever their source.
-void AddKernels(const v1::Plan& plan, absl::Time now, WordsBySource* out) {
+// "kernels", or "kernels (97 %)" of sources that share the time with others; without shares "some
+// kernels" of all but the largest. Those of a fleet's devices are scaled, whatever their source.
+void AddKernels(const v1::Plan& plan, absl::Time now, KernelShares shares, WordsBySource* out) {
   const v1::StepTime& step = plan.step_time();
   const char* const name =
       plan.fleet().device_count() > 0 ? "kernels scaled to the fleet's rates" : "kernels";
@@ -140,9 +140,10 @@ void AddKernels(const v1::Plan& plan, absl::Time now, WordsBySource* out) {
     }
   }
   for (const v1::KernelTimeSource& each : kinds) {
-    const std::string share =
-        kinds.size() > 1 ? absl::StrCat(" (", ShareText(each.share()), " %)") : "";
-    out->Add(each.source(), absl::StrCat(name, share, MeasuredAge(each, now)));
+    const bool says = shares == KernelShares::kSaid && kinds.size() > 1;
+    const bool some = shares == KernelShares::kLeftOut && &each != &kinds.front();
+    const std::string share = says ? absl::StrCat(" (", ShareText(each.share()), " %)") : "";
+    out->Add(each.source(), absl::StrCat(some ? "some " : "", name, share, MeasuredAge(each, now)));
   }
 }
 
@@ -194,9 +195,9 @@ std::string EstimateWords(v1::EstimateKind kind) {
   }
 }
 
-std::string RatesWords(const v1::Plan& plan, absl::Time now) {
+std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares) {
   WordsBySource out;
-  AddKernels(plan, now, &out);
+  AddKernels(plan, now, shares, &out);
   for (const v1::RateUsed& rate : plan.rates()) {
     const bool unstable = rate.has_stable() && !rate.stable();
     out.Add(rate.source(), absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now),

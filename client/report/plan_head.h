@@ -21,7 +21,9 @@ std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width);
 // "reference: kernels, memory; measured-device: matmul flops 12 days ago (unstable)": what the plan
 // stands on, by the kinds of sources. The kernels of its step come first, with their shares of its
 // time where they are of several.
-std::string RatesWords(const v1::Plan& plan, absl::Time now);
+enum class KernelShares { kSaid, kLeftOut };
+std::string RatesWords(const v1::Plan& plan, absl::Time now,
+                       KernelShares shares = KernelShares::kSaid);
 
 // "predicted", "by the textbook", "at the measured rate": what follows a time.
 std::string EstimateWords(v1::EstimateKind kind);

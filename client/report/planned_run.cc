@@ -39,9 +39,11 @@ std::string ShortNumber(double value) {
 
 std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
                        absl::Time now) {
+  // Of several plans, sources are the same and shares differ.
+  const KernelShares shares = plans.size() > 1 ? KernelShares::kLeftOut : KernelShares::kSaid;
   std::vector<std::string> all;
   for (const v1::Plan* const plan : plans) {
-    std::string words = RatesWords(*plan, now);
+    std::string words = RatesWords(*plan, now, shares);
     if (!words.empty() && !absl::c_linear_search(all, words)) all.push_back(std::move(words));
   }
   std::string out;

@@ -69,12 +69,20 @@ bool IsOffloaded(const v1::LayoutOption& option) {
   return option.layout().sharding().offload_optimizer();
 }
 
-std::string Sharing(const v1::RunLayout& layout) {
-  const int64_t group = layout.sharding().shard_group_size();
-  return absl::StrCat(ZeroOf(layout), group > 0 ? absl::StrCat(" by ", group) : "",
-                      layout.sharding().offload_parameters()  ? " off+w"
-                      : layout.sharding().offload_optimizer() ? " off"
-                                                              : "");
+// ZeRO stage 3 that gathers weights once for both passes.
+bool KeepsWeights(const v1::LayoutOption& option) {
+  const v1::StateSharding& sharding = option.layout().sharding();
+  return sharding.has_reshard_after_forward() && !sharding.reshard_after_forward();
+}
+
+std::string Sharing(const v1::LayoutOption& option) {
+  const v1::StateSharding& sharding = option.layout().sharding();
+  const int64_t group = sharding.shard_group_size();
+  return absl::StrCat(ZeroOf(option.layout()), group > 0 ? absl::StrCat(" by ", group) : "",
+                      KeepsWeights(option) ? " keep" : "",
+                      sharding.offload_parameters()  ? " off+w"
+                      : sharding.offload_optimizer() ? " off"
+                                                     : "");
 }
 
 // "unfused, fused": the kernels of attention and of the loss; "" where they are the run's.
@@ -112,7 +120,14 @@ constexpr OptionColumn kOptionColumns[] = {
      [](const Option& o) { return absl::StrCat(o.layout().parallel().virtual_stage_count()); }},
     {"ep", Align::kRight, "1",
      [](const Option& o) { return absl::StrCat(o.layout().parallel().expert_parallel_size()); }},
-    {"zero", Align::kLeft, nullptr, [](const Option& o) { return Sharing(o.layout()); }},
+    {"etp", Align::kRight, "",
+     [](const Option& o) {
+       const v1::ParallelLayout& sizes = o.layout().parallel();
+       return sizes.has_expert_tensor_parallel_size()
+                  ? absl::StrCat(sizes.expert_tensor_parallel_size())
+                  : std::string();
+     }},
+    {"zero", Align::kLeft, nullptr, Sharing},
     {"mbs", Align::kRight, nullptr,
      [](const Option& o) { return absl::StrCat(o.layout().micro_batch_size()); }},
     {"recompute", Align::kLeft, nullptr, RecomputeWords},
@@ -190,7 +205,7 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   // One after the other: their product may overflow.
   out.push_back(absl::StrCat("dp ", device_count / tensor / context / pipeline));
   if (ZeroOf(layout) > 0 || IsOffloaded(option)) {
-    out.push_back(absl::StrCat("zero ", Sharing(layout)));
+    out.push_back(absl::StrCat("zero ", Sharing(option)));
   }
   out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
   if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
@@ -268,19 +283,23 @@ std::string BoundWords(const v1::LayoutSearchResult& search) {
 std::string SearchSection(const v1::Plan& plan) {
   if (!plan.has_search()) return "";
   const v1::LayoutSearchResult& search = plan.search();
-  const bool offloads =
-      IsOffloaded(search.chosen()) || absl::c_any_of(search.alternatives(), IsOffloaded);
-  const std::string away = offloads
-                               ? " off: the optimizer's state is in host memory; off+w: shards of "
-                                 "weights, too."
-                               : "";
+  const auto has = [&search](bool (*is)(const Option&)) {
+    return is(search.chosen()) || absl::c_any_of(search.alternatives(), is);
+  };
+  const absl::string_view away =
+      has(IsOffloaded)
+          ? " off: the optimizer's state is in host memory; off+w: shards of weights, too."
+          : "";
+  const absl::string_view kept =
+      has(KeepsWeights) ? " keep: weights stay gathered from the forward to the backward pass."
+                        : "";
   const std::string ties =
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest, which is as near as the times of two layouts can be told "
                    "apart (docs/search.md). The plan is of the first.");
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
-                      OptionTable(search), Wrap("  ", absl::StrCat(ties, away), 2),
+                      OptionTable(search), Wrap("  ", absl::StrCat(ties, kept, away), 2),
                       search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }
 

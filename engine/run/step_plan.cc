@@ -21,9 +21,9 @@ struct DeviceStages {
   std::vector<StageTime> times = {};
   Seconds slowest = {};         // stage's kernels of a micro-batch
   ComputeEstimate listed = {};  // where operations are asked for
-  // Of the slowest stage, in a full answer.
-  std::vector<LongOperation> longest = {};
+  // Of the slowest stage.
   std::vector<KernelTimeShare> sources = {};
+  std::vector<LongOperation> longest = {};  // in a full answer
 };
 
 // Plans the step of one run.
@@ -88,11 +88,11 @@ class StepPlanner {
         out.times.begin(), out.times.end(),
         [](const StageTime& a, const StageTime& b) { return a.kernels() < b.kernels(); });
     out.slowest = Seconds(slowest->kernels());
+    out.sources = KernelTimeSharesOf(*slowest, device.pricer);
     if (run_.options.full) {
       const StageCompute listed = ComputeOf(compute, operations, slowest->first_stage);
       const PricedStage priced_stage = {compute.spec, listed, device.pricer, exchanges};
       out.longest = LongestOperations(priced_stage, kLongestOperations);
-      out.sources = KernelTimeSharesOf(priced_stage);
     }
     if (run_.options.include_operations) {
       SEXTANT_RETURN_IF_ERROR(ListOperations(input, operations, out));

@@ -56,7 +56,7 @@ struct StepPlan {
   int64_t token_count = 0;  // of a step, on all devices
   // Of a step on the stage whose micro-batches compute longest; in a full answer.
   std::vector<LongOperation> longest_operations = {};
-  std::vector<KernelTimeShare> kernel_sources = {};  // of that stage; in a full answer
+  std::vector<KernelTimeShare> kernel_sources = {};  // of that stage
 };
 
 struct StepAnswer {

@@ -61,27 +61,4 @@ std::vector<LongOperation> LongestOperations(const PricedStage& stage, size_t mo
   return out;
 }
 
-std::vector<KernelTimeShare> KernelTimeSharesOf(const PricedStage& stage) {
-  const std::vector<KernelSource> sources = stage.pricer.sources();
-  std::vector<KernelTimeShare> out;
-  double all = 0;
-  for (const TimedOperation& each : stage.compute.operations) {
-    const double seconds = each.time.expected.value();
-    if (!KernelKindOf(each.op).has_value() || seconds <= 0) continue;
-    const KernelSource& source = sources[each.source];
-    auto found = std::find_if(out.begin(), out.end(), [&source](const KernelTimeShare& known) {
-      return known.source.source == source.source && known.source.citation == source.citation &&
-             known.source.device_uuid == source.device_uuid;
-    });
-    if (found == out.end()) found = out.insert(out.end(), {.source = source});
-    found->share += seconds;
-    all += seconds;
-  }
-  for (KernelTimeShare& each : out) each.share /= all;
-  std::stable_sort(out.begin(), out.end(), [](const KernelTimeShare& a, const KernelTimeShare& b) {
-    return a.share > b.share;
-  });
-  return out;
-}
-
 }  // namespace sextant

@@ -48,16 +48,6 @@ Seconds ExchangeSeconds(const PricedStage& stage, const TimedOperation& operatio
 // arithmetic, all else by memory.
 std::vector<LongOperation> LongestOperations(const PricedStage& stage, size_t most);
 
-// A source of kernels' times.
-struct KernelTimeShare {
-  KernelSource source;
-  double share = 0;  // of the time of all kernels; above 0
-};
-
-// The sources of the kernels of a micro-batch, exchanges left out, by their shares of its time: the
-// largest first. Sources with one kind, citation and device are one.
-std::vector<KernelTimeShare> KernelTimeSharesOf(const PricedStage& stage);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_TIME_LONGEST_OPERATIONS_H_

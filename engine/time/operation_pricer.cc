@@ -112,7 +112,7 @@ absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const Placed
 
 std::vector<KernelSource> OperationPricer::sources() const {
   std::vector<KernelSource> out;
-  for (const KernelSource* const source : sources_) out.push_back(device_.SourceOf(*source));
+  for (size_t i = 0; i < kSourceCount; ++i) out.push_back(source(i));
   return out;
 }
 

@@ -117,6 +117,8 @@ class OperationPricer {
   const KernelRatios& ratios() const { return ratios_; }
 
   // Sources of times, and the index of `op`'s.
+  static constexpr size_t kSourceCount = 9;
+  KernelSource source(size_t index) const { return device_.SourceOf(*sources_[index]); }
   std::vector<KernelSource> sources() const;
   size_t SourceOf(const TraceOp& op) const;
   bool IsOfDatasheet(size_t source) const {
@@ -154,7 +156,7 @@ class OperationPricer {
   KernelRatios ratios_ = {};
   PlacedDevice device_;
   // Attention's last: heads of one size and latent ones, forward and backward.
-  std::array<const KernelSource*, 9> sources_ = {};
+  std::array<const KernelSource*, kSourceCount> sources_ = {};
 };
 
 }  // namespace sextant

@@ -66,6 +66,7 @@ WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part, ModelOperation
     const auto kind = static_cast<size_t>(*KernelKindOf(op));
     const double seconds = time.expected.value();
     pass.kernels[kind] += seconds;
+    out.by_source[source] += seconds;
     if (!in.compute.captured_graphs) out.launches += op.launches;
     if (!in.pricer.IsOfDatasheet(source)) return;
     out.ends[kind].below += seconds - time.low.value();
@@ -242,7 +243,31 @@ void WorkSeconds::Add(const WorkSeconds& other, double times) {
     ends[i].below += other.ends[i].below * times;
     ends[i].above += other.ends[i].above * times;
   }
+  for (size_t i = 0; i < by_source.size(); ++i) by_source[i] += other.by_source[i] * times;
   launches += other.launches * static_cast<int64_t>(times);
+}
+
+std::vector<KernelTimeShare> KernelTimeSharesOf(const StageTime& stage,
+                                                const OperationPricer& pricer) {
+  std::vector<KernelTimeShare> out;
+  double all = 0;
+  for (size_t i = 0; i < OperationPricer::kSourceCount; ++i) {
+    const double seconds = stage.layers.by_source[i] + stage.outside.by_source[i];
+    if (seconds <= 0) continue;
+    KernelSource source = pricer.source(i);
+    auto found = std::find_if(out.begin(), out.end(), [&source](const KernelTimeShare& known) {
+      return known.source.source == source.source && known.source.citation == source.citation &&
+             known.source.device_uuid == source.device_uuid;
+    });
+    if (found == out.end()) found = out.insert(out.end(), {.source = std::move(source)});
+    found->share += seconds;
+    all += seconds;
+  }
+  for (KernelTimeShare& each : out) each.share /= all;
+  std::stable_sort(out.begin(), out.end(), [](const KernelTimeShare& a, const KernelTimeShare& b) {
+    return a.share > b.share;
+  });
+  return out;
 }
 
 const WorkSeconds& WorkTable::Of(const WorkPart& part, const StageTimeInput& in,

@@ -51,6 +51,8 @@ struct WorkSeconds {
   PassSeconds weight_gradient = {};
   // Of kernels in all passes that only a datasheet tells of: the others' errors are StepClass's.
   std::array<KindEnds, kKernelKindCount> ends = {};
+  // Of kernels in all passes, by OperationPricer's sources.
+  std::array<double, OperationPricer::kSourceCount> by_source = {};
   int64_t launches = 0;  // 0: captured graphs
 
   double kernels() const;
@@ -115,6 +117,17 @@ StateSeconds StateSecondsOf(const StageTimeInput& in, ModelOperations& operation
 // The time of one stage without its state, whose layers and ends may be in `known`.
 StageTime StageWorkOf(const StageTimeInput& in, ModelOperations& operations, WorkTable& known,
                       int64_t stage);
+
+// A source of kernels' times.
+struct KernelTimeShare {
+  KernelSource source;
+  double share = 0;  // of the time of all kernels; above 0
+};
+
+// The sources of the kernels of a micro-batch on `stage`, exchanges left out, by their shares of
+// its time: the largest first. Sources with one kind, citation and device are one.
+std::vector<KernelTimeShare> KernelTimeSharesOf(const StageTime& stage,
+                                                const OperationPricer& pricer);
 
 // Appends the times of all stages in their order, of those that are alike once.
 //

@@ -132,6 +132,9 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
     wire->set_distance(step.calibration->distance);
     wire->set_applied(step.calibration->applied);
   }
+  for (const KernelTimeShare& each : step.kernel_sources) {
+    SourceTo(each, sources, out->add_kernel_sources());
+  }
   if (!full) return;
   for (const StepSensitivity& each : estimate.sensitivities) {
     v1::StepSensitivity* const wire = out->add_sensitivities();
@@ -140,9 +143,6 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
   }
   for (const LongOperation& each : step.longest_operations) {
     OperationTo(each, expected, out->add_longest_operations());
-  }
-  for (const KernelTimeShare& each : step.kernel_sources) {
-    SourceTo(each, sources, out->add_kernel_sources());
   }
   AssumptionsTo(step.software, sources, out);
 }

@@ -3,9 +3,17 @@
 # counts by callgrind, which repeat exactly.
 #
 #   tests/benchmarks/run.sh [folder of the programs]
+#
+# Without a folder it builds them, optimised across files as sextantd is: tests/run.sh, which only
+# runs them, leaves that out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/release/bin}
+if [ $# -eq 0 ]; then
+  cmake --preset release -DSEXTANT_BUILD_TESTS=ON -DSEXTANT_LTO=ALL --log-level=NOTICE
+  cmake --build --preset release --parallel "$(nproc)" \
+    --target sextantd engine_benchmark plan_run_cost answer_benchmark isolation
+fi
 
 echo "== a call of PlanRun beside a call of an empty handler"
 "$bin/plan_run_cost"

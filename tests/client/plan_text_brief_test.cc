@@ -86,6 +86,8 @@ TEST(RatesWords, NameTheKernelsOfAStepFirst) {
       RatesWords(plan, kReadAt),
       StartsWith("reference: kernels (75.0 %); measured-device: kernels (25.0 %) 24.0 hours "
                  "ago; datasheet: "));
+  EXPECT_THAT(RatesWords(plan, kReadAt, KernelShares::kLeftOut),
+              StartsWith("reference: kernels; measured-device: some kernels 24.0 hours ago; "));
   plan.mutable_step_time()->mutable_kernel_sources(1)->set_source(v1::RATE_SOURCE_REFERENCE);
   EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
 }

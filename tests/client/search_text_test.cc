@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -145,6 +146,46 @@ TEST(SearchSection, SaysWhatIsOffloaded) {
   EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
   EXPECT_THAT(LayoutFlags(other),
               HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
+// Layouts that differ in one field make different tables.
+TEST(SearchSection, TellsApartWhateverASearchVaries) {
+  const auto table_of = [](const v1::RunLayout& layout) {
+    v1::Plan plan = Sample();
+    *plan.mutable_search()->mutable_alternatives(0)->mutable_layout() = layout;
+    const std::string text = SearchSection(plan);
+    return text.substr(0, text.find("=: within"));
+  };
+  const v1::RunLayout plain = Sample().search().alternatives(0).layout();
+  std::vector<v1::RunLayout> layouts(14, plain);
+  layouts[1].mutable_parallel()->set_tensor_parallel_size(2);
+  layouts[2].mutable_parallel()->set_pipeline_parallel_size(2);
+  layouts[3].mutable_parallel()->set_virtual_stage_count(2);
+  layouts[4].mutable_parallel()->set_expert_parallel_size(4);
+  layouts[5].mutable_parallel()->set_expert_tensor_parallel_size(2);
+  layouts[6].set_context_parallel_size(4);
+  layouts[7].set_micro_batch_size(2);
+  layouts[8].set_sequence_parallel(true);
+  layouts[9].set_schedule(v1::PIPELINE_SCHEDULE_GPIPE);
+  layouts[10].mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_GRADIENTS);
+  layouts[11].mutable_sharding()->set_shard_group_size(16);
+  layouts[12].mutable_sharding()->set_reshard_after_forward(false);
+  layouts[13].mutable_kernels()->set_recomputed_layers_per_block(4);
+  std::set<std::string> tables;
+  for (const v1::RunLayout& layout : layouts) {
+    const std::string table = table_of(layout);
+    EXPECT_TRUE(tables.insert(table).second) << table << layout.ShortDebugString();
+  }
+}
+
+TEST(SearchSection, SaysWhatKeepsItsWeights) {
+  v1::Plan plan = Sample();
+  EXPECT_THAT(SearchSection(plan), Not(HasSubstr("keep")));
+  v1::LayoutOption& other = *plan.mutable_search()->mutable_alternatives(0);
+  other.mutable_layout()->mutable_sharding()->set_reshard_after_forward(false);
+  EXPECT_THAT(SearchSection(plan), HasSubstr("3 by 8 keep"));
+  EXPECT_THAT(SearchSection(plan), HasSubstr("keep: weights stay gathered"));
+  EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 keep"));
 }
 
 // On a terminal the progress is one line, which the answer replaces; elsewhere there is none.

@@ -51,6 +51,18 @@ TEST(PlanningServiceLayouts, AStepNamesTheSourcesOfItsKernels) {
   EXPECT_GT(shares[v1::RATE_SOURCE_REFERENCE], 0.5);
   EXPECT_GT(shares[v1::RATE_SOURCE_DATASHEET], 0);
   EXPECT_NEAR(shares[v1::RATE_SOURCE_REFERENCE] + shares[v1::RATE_SOURCE_DATASHEET], 1, 1e-12);
+
+  // A short answer names their kinds.
+  request.mutable_options()->set_view(v1::PLAN_VIEW_BASIC);
+  v1::PlanRunResponse basic;
+  ASSERT_TRUE(server.PlanRun(request, &basic).ok());
+  const v1::StepTime& step = basic.plan().step_time();
+  ASSERT_EQ(step.kernel_sources_size(), plan.step_time().kernel_sources_size());
+  for (int i = 0; i < step.kernel_sources_size(); ++i) {
+    EXPECT_EQ(step.kernel_sources(i).source(), plan.step_time().kernel_sources(i).source());
+    EXPECT_EQ(step.kernel_sources(i).share(), plan.step_time().kernel_sources(i).share());
+    EXPECT_EQ(step.kernel_sources(i).source_number(), 0);
+  }
 }
 
 void ExpectAddsUp(const v1::StageMemory& stage) {

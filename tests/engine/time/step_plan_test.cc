@@ -269,9 +269,13 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
 // datasheet's bandwidth; exchanges have no share.
 TEST(StepPlan, NamesTheSourcesOfItsKernels) {
   RunSpec run = Llama70b();
-  EXPECT_TRUE(Planned(run).step->kernel_sources.empty());
+  const std::vector<KernelTimeShare> basic = Planned(run).step->kernel_sources;
   run.options.full = run.options.include_operations = true;
   const Plan plan = Planned(run);
+  ASSERT_EQ(basic.size(), plan.step->kernel_sources.size());
+  for (size_t i = 0; i < basic.size(); ++i) {
+    EXPECT_EQ(basic[i].share, plan.step->kernel_sources[i].share);
+  }
   double sum = 0;
   double datasheet = 0;
   double before = 1;
