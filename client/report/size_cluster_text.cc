@@ -203,7 +203,7 @@ std::string GoalWords(const v1::PlanRunRequest& run,
 
 const char* SizeBasisWords(v1::SizeBasis basis) {
   return basis == v1::SIZE_BASIS_LAYOUTS
-             ? "Each with the fastest layout that a bounded search finds, and its predicted time."
+             ? "Each with the fastest layout of a bounded search, and its predicted time."
              : "Model state alone, shared evenly, and no exchanges: activations were not "
                "counted, so that this is a lower limit and no ground to launch on.";
 }
