@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/release/bin}
 if [ $# -eq 0 ]; then
-  cmake --preset release -DSEXTANT_BUILD_TESTS=ON -DSEXTANT_LTO=ALL --log-level=NOTICE
+  cmake --preset release -DSEXTANT_BUILD_TESTS=ON -DSEXTANT_LTO=ON --log-level=NOTICE
   cmake --build --preset release --parallel "$(nproc)" \
     --target sextantd engine_benchmark plan_run_cost answer_benchmark isolation
 fi
