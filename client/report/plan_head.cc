@@ -139,6 +139,7 @@ void AddKernels(const v1::Plan& plan, absl::Time now, KernelShares shares, Words
       same->set_share(same->share() + each.share());
     }
   }
+  absl::c_stable_sort(kinds, [](const auto& a, const auto& b) { return a.share() > b.share(); });
   for (const v1::KernelTimeSource& each : kinds) {
     const bool says = shares == KernelShares::kSaid && kinds.size() > 1;
     const bool some = shares == KernelShares::kLeftOut && &each != &kinds.front();

@@ -18,10 +18,11 @@ std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width);
 // The whole answer where nothing more is asked for: PlanHead(), and how to see the rest.
 std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width);
 
+enum class KernelShares { kSaid, kLeftOut };
+
 // "reference: kernels, memory; measured-device: matmul flops 12 days ago (unstable)": what the plan
 // stands on, by the kinds of sources. The kernels of its step come first, with their shares of its
 // time where they are of several.
-enum class KernelShares { kSaid, kLeftOut };
 std::string RatesWords(const v1::Plan& plan, absl::Time now,
                        KernelShares shares = KernelShares::kSaid);
 
