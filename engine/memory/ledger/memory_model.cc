@@ -45,14 +45,16 @@ bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
   return true;
 }
 
-// True where `a` takes more than `b`, both without the reserve, or more than can be counted. The
-// reserve grows with what is counted, and with the step's cache.
-bool TakesMore(const ReserveSpec& reserve, const StageMemory& a, const StageMemory& b) {
-  const CheckedInt counted = a.counted();
-  if (!counted.ok()) return true;
-  if (a.step_cache == b.step_cache) return counted.value() > b.counted().value();
-  const auto all = AddReserve(reserve, a);
-  const auto other = AddReserve(reserve, b);
+// True where `a` takes more than `b`, or more than can be counted. The reserve grows with what is
+// counted, and with the step's cache.
+bool TakesMore(const ReserveSpec& reserve, const StageTotal& a, const StageTotal& b) {
+  if (!a.counted.ok()) return true;
+  if (a.step_cache == b.step_cache) return a.counted.value() > b.counted.value();
+  const auto with_reserve = [&reserve](const StageTotal& of) {
+    return AddReserve(reserve, {.sums = {Bytes(of.counted.value())}, .step_cache = of.step_cache});
+  };
+  const auto all = with_reserve(a);
+  const auto other = with_reserve(b);
   return !all.ok() || (other.ok() && all->total() > other->total());
 }
 
@@ -164,16 +166,18 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   LayerCosts costs(weights_.model().alike_kinds());
   StageContent content;
   StagePeak out;
-  StagePeak of_run;
-  for (int64_t stage = 0; stage < stage_count() && out.memory.counted().ok();) {
+  StageTotal most;
+  for (int64_t stage = 0; stage < stage_count() && most.counted.ok();) {
     SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
+    int64_t fullest_stage = stage;
     InFlightPeak fullest;
-    SEXTANT_RETURN_IF_ERROR(FullestOfRun(stage, content.weights, of_run.stage, fullest));
-    of_run.memory = ledger.MemoryOf(content, fullest);
-    // In the optimizer step nothing is in flight, and all stages hold the same.
-    if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = stage;
-    if (stage == 0 || TakesMore(job_.reserve, of_run.memory, out.memory)) {
-      out = of_run;
+    SEXTANT_RETURN_IF_ERROR(FullestOfRun(stage, content.weights, fullest_stage, fullest));
+    const StageTotal total = ledger.TotalOf(content, fullest);
+    if (stage == 0 || TakesMore(job_.reserve, total, most)) {
+      most = total;
+      // In the optimizer step nothing is in flight, and all stages hold the same.
+      out = {.stage = total.in_step ? stage : fullest_stage,
+             .memory = ledger.MemoryOf(content, fullest)};
       const absl::StatusOr<StageMemory> memory = AddReserve(job_.reserve, out.memory);
       if (memory.ok() && is_enough(*memory)) break;
     }
@@ -193,47 +197,40 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
       if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
     }
   }
-  StagePeak out;
+  const KnownStages::Run* fullest = nullptr;
+  StageTotal most;
   for (KnownStages::Run& run : known.runs) {
     StageContent& content = run.content;
     if (!known.has_holdings) {
       SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, content.held));
     }
     if (!known.has_chunks) {
-      run.weights.clear();  // other micro-batches, and another number of them
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
-    if (ledger.Finish(run.first_stage, content) && !MoveWeights(content.weights, run)) {
+    if (!Move(ledger.Finish(run.first_stage, content), run.peak)) {
       SEXTANT_RETURN_IF_ERROR(
           FullestOfRun(run.first_stage, content.weights, run.fullest_stage, run.peak));
-      run.weights = content.weights;
     }
-    StagePeak of_run = {.stage = run.fullest_stage, .memory = ledger.MemoryOf(content, run.peak)};
-    if (of_run.memory.phase == PeakPhase::kOptimizerStep) of_run.stage = run.first_stage;
-    const bool first = run.first_stage == 0;
-    if (!first && !TakesMore(job_.reserve, of_run.memory, out.memory)) continue;
-    out = of_run;
-    if (!out.memory.counted().ok()) break;
+    const StageTotal total = ledger.TotalOf(content, run.peak);
+    if (fullest != nullptr && !TakesMore(job_.reserve, total, most)) continue;
+    fullest = &run;
+    most = total;
+    if (!most.counted.ok()) break;
   }
   known.has_holdings = known.has_chunks = true;
-  SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
-  return out;
+  SEXTANT_ASSIGN_OR_RETURN(
+      StageMemory memory,
+      AddReserve(job_.reserve, ledger.MemoryOf(fullest->content, fullest->peak)));
+  return StagePeak{most.in_step ? fullest->first_stage : fullest->fullest_stage, memory};
 }
 
-bool MemoryModel::MoveWeights(absl::Span<const ChunkBytes> weights, KnownStages::Run& run) const {
+bool MemoryModel::Move(const absl::optional<Bytes>& grown, InFlightPeak& peak) const {
+  if (!grown.has_value()) return false;
   const bool whole_passes = job_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward ||
                             job_.pipeline.schedule == PipelineSchedule::kGPipe;
-  if (run.weights.empty() || !whole_passes) return false;
-  const Bytes more = weights[0].backward_work - run.weights[0].backward_work;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    ChunkBytes moved = run.weights[i];
-    moved.backward_work = moved.backward_work + more;
-    if (weights[i] != moved) return false;
-  }
-  const CheckedInt size = CheckedInt(run.peak.size.value()) + more.value();
-  if (!size.ok()) return false;
-  run.peak.size = Bytes(size.value());
-  for (ChunkBytes& each : run.weights) each.backward_work = each.backward_work + more;
+  const CheckedInt size = CheckedInt(peak.size.value()) + grown->value();
+  if ((*grown != Bytes(0) && !whole_passes) || !size.ok()) return false;
+  peak.size = Bytes(size.value());
   return true;
 }
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
@@ -36,10 +36,9 @@ struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
     StageContent content;
-    // The run's stage with the most in flight, of chunks that weigh `weights`.
+    // The run's stage with the most in flight.
     int64_t fullest_stage = 0;
     InFlightPeak peak;
-    absl::InlinedVector<ChunkBytes, 8> weights;  // empty: not known
   };
   LayerCosts* costs = nullptr;  // of layers with the same micro-batches
   std::vector<Run> runs;        // of stages that are alike, in their order
@@ -112,9 +111,9 @@ class MemoryModel {
               std::shared_ptr<const GradientFlow> flow);
 
   LedgerContext ContextOf(CallWork& work) const;
-  // True where the weights of `run` differ from `weights` by one amount of work in all chunks,
-  // which moves the peak by as much: done.
-  bool MoveWeights(absl::Span<const ChunkBytes> weights, KnownStages::Run& run) const;
+  // Moves `peak`, of chunks whose work has `grown` since. Returns false where another moment may be
+  // the peak now.
+  bool Move(const absl::optional<Bytes>& grown, InFlightPeak& peak) const;
   // Finds the stage with the most in flight, of `first` and the identical stages after it, whose
   // chunks weigh `weights`.
   absl::Status FullestOfRun(int64_t first, absl::Span<const ChunkBytes> weights, int64_t& stage,

@@ -60,15 +60,17 @@ bool GivesPlaceholders(const BufferSpec& buffers) {
   return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
 }
 
-StageState SumOf(const StageState& a, const StageState& b) {
-  return {.weights = a.weights + b.weights,
-          .gradients = a.gradients + b.gradients,
-          .master_weights = a.master_weights + b.master_weights,
-          .optimizer_state = a.optimizer_state + b.optimizer_state,
-          .host = a.host + b.host,
-          .gathered_weights = a.gathered_weights + b.gathered_weights,
-          .gathered_gradients = a.gathered_gradients + b.gathered_gradients,
-          .dequantized_weights = a.dequantized_weights + b.dequantized_weights};
+// The one of `moments` that adds the most, with what is `beside` it.
+ChunkWork WorstOf(const std::array<MomentBytes, kStageMomentCount>& moments,
+                  const std::array<Bytes, kStageMomentCount>& beside) {
+  ChunkWork worst;
+  for (size_t i = 0; i < moments.size(); ++i) {
+    if (!moments[i].happens) continue;
+    const Bytes net = moments[i].added - moments[i].freed + beside[i];
+    if (worst.happens && net <= worst.net) continue;
+    worst = {.moment = static_cast<StagePhase>(i), .net = net, .happens = true};
+  }
+  return worst;
 }
 
 Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
@@ -148,41 +150,49 @@ absl::Status StageLedger::FillHoldings(int64_t stage, StageHoldings& out) const 
 
 absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& out) const {
   SEXTANT_RETURN_IF_ERROR(FillHoldings(stage, out.held));
+  out.chunks.clear();
   SEXTANT_RETURN_IF_ERROR(FillChunks(stage, costs, out));
   Finish(stage, out);
   return absl::OkStatus();
 }
 
 absl::Status StageLedger::FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const {
-  out.chunks.clear();
-  out.chunks.reserve(static_cast<size_t>(context_.in_flight.chunk_count()));
+  if (out.chunks.empty()) FindChunks(stage, out);
   out.most_received = Bytes(0);
   out.weights.clear();
-  for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
-    SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
-    out.most_received = std::max(out.most_received, out.chunks.back().transients.receive_buffers);
+  const ChunkMemory* before = nullptr;
+  for (ChunkMemory& chunk : out.chunks) {
+    SEXTANT_RETURN_IF_ERROR(FillChunk(before, costs, chunk));
+    out.most_received = std::max(out.most_received, chunk.transients.receive_buffers);
+    before = &chunk;
   }
   return absl::OkStatus();
 }
 
-bool StageLedger::Finish(int64_t stage, StageContent& out) const {
+absl::optional<Bytes> StageLedger::Finish(int64_t stage, StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
   out.held.standing.deferred_head = DeferredHead(out);
   std::array<Bytes, kStageMomentCount> beside;
   for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
-  if (!out.weights.empty() && out.beside == beside) return false;
+  bool evenly = !out.weights.empty();
+  if (evenly && out.beside == beside) return Bytes(0);
   out.beside = beside;
-  out.weights.resize(out.chunks.size());
-  for (size_t i = 0; i < out.chunks.size(); ++i) {
-    ChunkMemory& chunk = out.chunks[i];
-    chunk.worst = chunk.works_as_before ? out.chunks[i - 1].worst : WorstOf(chunk, out);
-    out.weights[i] = {.held = chunk.parts.total(),
-                      .awaiting_weight_gradient = chunk.awaiting.total(),
-                      .backward_work = chunk.worst.net};
+  out.weights.resize(static_cast<size_t>(context_.in_flight.chunk_count()));
+  Bytes grown(0);
+  for (ChunkMemory& chunk : out.chunks) {
+    const Bytes before = chunk.worst.net;
+    chunk.worst = WorstOf(chunk.moments, beside);
+    const Bytes more = chunk.worst.net - before;
+    if (chunk.first == 0) grown = more;
+    evenly = evenly && more == grown;
+    std::fill_n(out.weights.begin() + chunk.first, chunk.count,
+                ChunkBytes{.held = chunk.parts.total(),
+                           .awaiting_weight_gradient = chunk.awaiting.total(),
+                           .backward_work = chunk.worst.net});
   }
-  return true;
+  return evenly ? absl::optional<Bytes>(grown) : absl::nullopt;
 }
 
 // The first chunks have an embedding.
@@ -193,55 +203,50 @@ bool StageLedger::IsAsBefore(const StageChunk& of) const {
                  placement.PiecesOf(of.stage, of.chunk - 1));
 }
 
-absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
-                                   StageContent& out) const {
-  const LayerPlacement& placement = context_.weights.placement();
+void StageLedger::FindChunks(int64_t stage, StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
-  const bool last_chunk = dual || of.chunk == context_.in_flight.chunk_count() - 1;
-  const StageChunk where = {.stage = StageOfChunk(of.stage, of.chunk),
-                            .chunk = dual ? 0 : of.chunk};
-  const auto pieces = static_cast<int64_t>(placement.PiecesOf(where.stage, where.chunk).size());
-  const bool last = last_chunk && where.stage == context_.weights.stage_count() - 1;
-  if (!last && IsAsBefore(where)) {
-    ChunkMemory& chunk = out.chunks.emplace_back(out.chunks.back());  // FillChunks() has made room
-    chunk.where = where;
-    chunk.works_as_before = true;
-    return context_.work.Spend(kStepsAChunk + pieces);
-  }
-  const int64_t computed = costs.computed();
-  ChunkMemory chunk = {.where = where, .last = last};
-  SEXTANT_ASSIGN_OR_RETURN(chunk.parts,
-                           ChunkActivations(activations_, placement, chunk.where, costs.walks()));
-  if (SplitsBackward(context_.job.pipeline.schedule)) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
-  }
-  if (last && context_.job.pipeline.deferred_head_gradients > 0) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        const StageParts waits,
-        AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
-    chunk.deferred_head = waits.output;
-  }
-  SEXTANT_RETURN_IF_ERROR(AddTransients(chunk, costs, out));
-  out.chunks.push_back(chunk);
-  return context_.work.Spend(kStepsAChunk + pieces + kStepsALayer * (costs.computed() - computed));
-}
-
-// The chunks of a stage differ only in what they keep after the layers.
-absl::Status StageLedger::AddTransients(ChunkMemory& chunk, LayerCosts& costs,
-                                        const StageContent& content) const {
-  if (!content.chunks.empty()) {
-    const ChunkMemory& before = content.chunks.back();
-    if (before.where.stage == chunk.where.stage && before.parts.output == chunk.parts.output) {
-      chunk.transients = before.transients;
-      chunk.works_as_before =
-          before.last == chunk.last && before.awaiting.output == chunk.awaiting.output;
-      return absl::OkStatus();
+  const int64_t count = context_.in_flight.chunk_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const StageChunk where = {.stage = StageOfChunk(stage, i), .chunk = dual ? 0 : i};
+    const bool last = (dual || i == count - 1) && where.stage == context_.weights.stage_count() - 1;
+    if (!last && IsAsBefore(where)) {
+      ++out.chunks.back().count;
+    } else {
+      out.chunks.push_back({.where = where, .first = i, .last = last});
     }
   }
-  SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
-                           StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs));
-  return absl::OkStatus();
+}
+
+// The chunks of a stage differ in transients only where they do in what they keep after the layers.
+absl::Status StageLedger::FillChunk(const ChunkMemory* before, LayerCosts& costs,
+                                    ChunkMemory& out) const {
+  const LayerPlacement& placement = context_.weights.placement();
+  const int64_t computed = costs.computed();
+  SEXTANT_ASSIGN_OR_RETURN(out.parts,
+                           ChunkActivations(activations_, placement, out.where, costs.walks()));
+  const bool splits = SplitsBackward(context_.job.pipeline.schedule);
+  const bool defers = out.last && context_.job.pipeline.deferred_head_gradients > 0;
+  StageParts waits;
+  if (splits || defers) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        waits, AwaitingActivations(activations_, placement, out.where, costs.walks()));
+  }
+  out.awaiting = splits ? waits : StageParts();
+  out.deferred_head = defers ? waits.output : Bytes(0);
+  if (before != nullptr && before->where.stage == out.where.stage &&
+      before->parts.output == out.parts.output) {
+    out.transients = before->transients;
+  } else {
+    SEXTANT_ASSIGN_OR_RETURN(out.transients,
+                             StageTransientsOf(transients_, out.where.stage, out.parts, costs));
+  }
+  for (size_t i = 0; i < out.moments.size(); ++i) {
+    out.moments[i] = BytesAt(out, static_cast<StagePhase>(i));
+  }
+  const auto pieces =
+      static_cast<int64_t>(placement.PiecesOf(out.where.stage, out.where.chunk).size());
+  return context_.work.Spend(kStepsAChunk + pieces + out.count +
+                             kStepsALayer * (costs.computed() - computed));
 }
 
 void StageLedger::AddBuckets(int64_t stage, StageHoldings& out) const {
@@ -328,38 +333,37 @@ Bytes StageLedger::BesideAt(StagePhase moment, const StageContent& content) cons
   return always + state.gathered_gradients + content.held.reduce_bucket;
 }
 
-ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& content) const {
-  ChunkWork worst;
-  for (int i = 0; i < kStageMomentCount; ++i) {
-    const auto moment = static_cast<StagePhase>(i);
-    const MomentBytes bytes = BytesAt(chunk, moment);
-    if (!bytes.happens) continue;
-    const Bytes net = bytes.added - bytes.freed + content.beside[static_cast<size_t>(i)];
-    if (worst.happens && net <= worst.net) continue;
-    worst = {.moment = moment, .net = net, .happens = true};
-  }
-  return worst;
+StageLedger::PhaseBytes StageLedger::PhasesOf(const StageContent& content, Bytes in_flight,
+                                              PeakPhase phase) const {
+  return {.working = CheckedInt(in_flight.value()) + content.most_received.value() +
+                     content.held.copies.whole_gradients.value() +
+                     GradientsAt(phase, content).value(),
+          .stepping = content.held.gather_bucket + StepCopies(content.held.state) +
+                      GradientsAt(PeakPhase::kOptimizerStep, content)};
 }
 
-// Sums of absurd sizes overflow; AddReserve() refuses them.
-bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const {
-  const CheckedInt working = CheckedInt(in_flight.value()) + content.most_received.value() +
-                             content.held.copies.whole_gradients.value() +
-                             GradientsAt(phase, content).value();
-  const Bytes stepping = content.held.gather_bucket + StepCopies(content.held.state) +
-                         GradientsAt(PeakPhase::kOptimizerStep, content);
-  return working.ok() && stepping.value() > working.value();
+StageTotal StageLedger::TotalOf(const StageContent& content, const InFlightPeak& peak) const {
+  const StageState& state = content.held.state;
+  const PhaseBytes phases =
+      PhasesOf(content, peak.size, PeakPhaseOf(WorkOf(peak.moment, content).moment));
+  StageTotal out;
+  out.in_step = phases.in_step();
+  const CheckedInt phase = out.in_step ? phases.stepping.value() : phases.working;
+  out.counted = phase + state.weights.value() + state.master_weights.value() +
+                state.optimizer_state.value() + content.held.standing.total().value();
+  const bool caches = context_.job.buffers.flattens_gradients_at_step && !out.in_step;
+  if (caches) out.step_cache = StepCopies(state);
+  return out;
 }
 
 StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPeak& peak) const {
   StageMemory out;
   out.in_flight = peak.moment;
   const StageState& state = content.held.state;
-  const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.phase = PeakPhaseOf(work.moment);
   const Bytes copies = StepCopies(state);
-  const bool step = PeaksInStep(content, peak.size, out.phase);
+  const bool step = PhasesOf(content, peak.size, out.phase).in_step();
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();
@@ -379,7 +383,8 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     return out;
   }
   if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
-  const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
+  const MomentBytes bytes =
+      work.happens ? content.ChunkAt(peak.moment.chunk).At(work.moment) : MomentBytes();
   const bool reduces =
       work.happens && work.moment != StagePhase::kForward && work.moment != StagePhase::kLoss;
   const Bytes reduced = reduces ? content.held.reduce_bucket : Bytes(0);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
+#include "engine/base/checked_math.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/memory_job.h"
@@ -41,17 +42,21 @@ struct ChunkWork {
   bool happens = false;
 };
 
-// One of the chunks of a stage.
+// Chunks of a stage in a row that have the same layers.
 struct ChunkMemory {
-  StageChunk where;
+  StageChunk where;   // of the first
+  int64_t first = 0;  // its index among the stage's chunks
+  int64_t count = 1;
   bool last = false;      // of the model
   StageParts parts = {};  // of one micro-batch
   // A micro-batch that waits for its weight gradients, where backward passes are split.
   StageParts awaiting = {};
-  Bytes deferred_head = Bytes(0);  // of a micro-batch that waits for its head's weight gradient
-  StageTransients transients = {};
-  ChunkWork worst = {};
-  bool works_as_before = false;  // `worst` equals the previous chunk's
+  Bytes deferred_head = Bytes(0);   // of a micro-batch that waits for its head's weight gradient
+  StageTransients transients = {};  // of the stage
+  std::array<MomentBytes, kStageMomentCount> moments = {};
+  ChunkWork worst = {};  // of `moments`
+
+  const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
 };
 
 // The part of a stage's content that no micro-batch has a share in.
@@ -66,10 +71,23 @@ struct StageHoldings {
 // Stage contents that do not depend on micro-batches in flight; shared by identical stages.
 struct StageContent {
   StageHoldings held;
-  absl::InlinedVector<ChunkMemory, 8> chunks;
+  absl::InlinedVector<ChunkMemory, 4> chunks;
   Bytes most_received = Bytes(0);                    // of the receive buffers of `chunks`
-  absl::InlinedVector<ChunkBytes, 8> weights;        // of `chunks`; empty: not known
+  absl::InlinedVector<ChunkBytes, 8> weights;        // of each chunk; empty: not known
   std::array<Bytes, kStageMomentCount> beside = {};  // StageLedger::BesideAt() of `weights`
+
+  const ChunkMemory& ChunkAt(int64_t index) const {
+    size_t i = 0;
+    while (index >= chunks[i].first + chunks[i].count) ++i;
+    return chunks[i];
+  }
+};
+
+// What decides which of two stages holds more.
+struct StageTotal {
+  CheckedInt counted = 0;  // without the reserve
+  Bytes step_cache = Bytes(0);
+  bool in_step = false;  // the peak is in the optimizer step
 };
 
 class StageLedger {
@@ -86,14 +104,18 @@ class StageLedger {
   // holdings but for their global buffer, which Finish() sets; those with the same micro-batches
   // on the same stages, equal chunks but for ChunkMemory::worst, which it sets, too.
   absl::Status FillHoldings(int64_t stage, StageHoldings& out) const;
+  // `out` has no chunks, or those of this stage.
   absl::Status FillChunks(int64_t stage, LayerCosts& costs, StageContent& out) const;
-  // Returns true where the chunks' weights are new.
-  bool Finish(int64_t stage, StageContent& out) const;
+  // Returns by how much the work of all chunks has grown since it was last finished; absent: not
+  // by the same, or the chunks are new.
+  absl::optional<Bytes> Finish(int64_t stage, StageContent& out) const;
 
   // The memory of a stage with `content` at `peak`, which is InFlight::Peak() of its chunks'
   // weights. For stages with the same content, more in flight means a larger total, unless the
   // peak is in the optimizer step. Excludes the framework's reserve, which AddReserve() adds.
   StageMemory MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
+  // The same in total.
+  StageTotal TotalOf(const StageContent& content, const InFlightPeak& peak) const;
 
   // Appends the rows that add up to `memory`, the peak of `stage`. Where there are more than
   // kMaxLedgerRows, some are left out: the caller refuses them.
@@ -105,20 +127,20 @@ class StageLedger {
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
   // Counts the tensors that FillState() visits.
   absl::Status SpendOnState(int64_t stage) const;
-  absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
+  // Divides the stage's chunks.
+  void FindChunks(int64_t stage, StageContent& out) const;
+  // `before`: the stage's previous chunks, which are filled; null: none.
+  absl::Status FillChunk(const ChunkMemory* before, LayerCosts& costs, ChunkMemory& out) const;
   // True where a chunk, not the model's last, has the layers of the stage's previous one, and
   // neither has an embedding.
   bool IsAsBefore(const StageChunk& of) const;
-  absl::Status AddTransients(ChunkMemory& chunk, LayerCosts& costs,
-                             const StageContent& content) const;
   void AddBuckets(int64_t stage, StageHoldings& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
-  ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
   // The work of the chunk that runs at `moment`; empty where it only computes weight gradients, or
   // has no layers.
   static ChunkWork WorkOf(const InFlightPoint& moment, const StageContent& content) {
     if (moment.begins == ScheduleWork::kWeightGradient) return {};
-    return content.chunks[static_cast<size_t>(moment.chunk)].worst;
+    return content.ChunkAt(moment.chunk).worst;
   }
   // Bytes in addition to the micro-batches at `moment`: state that is gathered, cast or being
   // sent.
@@ -132,9 +154,16 @@ class StageLedger {
   bool HasHead(int64_t stage) const;
   // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
   Bytes StepCopies(const StageState& state) const;
-  // True where the optimizer step takes more than `phase`, at which `in_flight` is alive with
-  // everything but state.
-  bool PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
+  // What micro-batches and gradients take at `phase`, at which `in_flight` is alive with everything
+  // but state, and what the optimizer step takes instead.
+  struct PhaseBytes {
+    CheckedInt working = 0;
+    Bytes stepping = Bytes(0);
+
+    // Sums of absurd sizes overflow; AddReserve() refuses them.
+    bool in_step() const { return working.ok() && stepping.value() > working.value(); }
+  };
+  PhaseBytes PhasesOf(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakPhase moment) const {
     return gradients_wait() && moment != PeakPhase::kOptimizerStep;

@@ -66,7 +66,7 @@ LedgerRow StepCopiesRow(Bytes size) {
 // Sets the chunk of the rows from `first` on, where the stage has several chunks. Functions that
 // append rows leave it to this one.
 void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRows& rows) {
-  if (content.chunks.size() == 1) return;
+  if (content.weights.size() == 1) return;
   for (size_t i = first; i < rows.size(); ++i) rows[i].chunk = chunk;
 }
 
@@ -112,11 +112,13 @@ void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
                                             LedgerRows& rows) const {
   const LayerPlacement& placement = context_.weights.placement();
-  for (size_t i = 0; i < content.chunks.size(); ++i) {
+  for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     if (static_cast<int64_t>(rows.size()) > kMaxLedgerRows) return absl::OkStatus();
-    const StageChunk& where = content.chunks[i].where;
-    const int64_t held = memory.in_flight.Held(static_cast<int64_t>(i));
-    const int64_t awaiting = memory.in_flight.AwaitingWeightGradient(static_cast<int64_t>(i));
+    const ChunkMemory& alike = content.ChunkAt(i);
+    const StageChunk where = {.stage = alike.where.stage,
+                              .chunk = alike.where.chunk + i - alike.first};
+    const int64_t held = memory.in_flight.Held(i);
+    const int64_t awaiting = memory.in_flight.AwaitingWeightGradient(i);
     const size_t first = rows.size();
     ActivationTensors kept;
     SEXTANT_RETURN_IF_ERROR(ChunkActivations(activations_, placement, where, &kept).status());
@@ -130,7 +132,7 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
     }
     SEXTANT_RETURN_IF_ERROR(
         context_.work.Spend(kStepsARow * static_cast<int64_t>(rows.size() - first)));
-    SetChunk(content, static_cast<int64_t>(i), first, rows);
+    SetChunk(content, i, first, rows);
   }
   return absl::OkStatus();
 }
@@ -160,8 +162,8 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   }
   SEXTANT_RETURN_IF_ERROR(AppendActivations(content, memory, rows));
   if (moment.has_value()) {
-    const ChunkMemory& chunk = content.chunks[static_cast<size_t>(memory.in_flight.chunk)];
-    const MomentBytes bytes = BytesAt(chunk, *moment);
+    const ChunkMemory& chunk = content.ChunkAt(memory.in_flight.chunk);
+    const MomentBytes& bytes = chunk.At(*moment);
     const size_t first = rows.size();
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
     AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, costs, rows);

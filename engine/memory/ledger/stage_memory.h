@@ -24,7 +24,7 @@ absl::string_view PeakPhaseName(PeakPhase phase);
 
 struct StageMemory {
   PeakPhase phase = PeakPhase::kForward;
-  InFlightPoint in_flight;                     // at that moment
+  InFlightPoint in_flight = {};                // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
   Bytes step_cache = Bytes(0);                 // reserved for flat copies of the optimizer step

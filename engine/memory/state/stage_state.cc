@@ -210,6 +210,17 @@ int64_t AddDequantized(const PrecisionPolicy& precision, int64_t elements, State
 
 }  // namespace
 
+StageState SumOf(const StageState& a, const StageState& b) {
+  return {.weights = a.weights + b.weights,
+          .gradients = a.gradients + b.gradients,
+          .master_weights = a.master_weights + b.master_weights,
+          .optimizer_state = a.optimizer_state + b.optimizer_state,
+          .host = a.host + b.host,
+          .gathered_weights = a.gathered_weights + b.gathered_weights,
+          .gathered_gradients = a.gathered_gradients + b.gathered_gradients,
+          .dequantized_weights = a.dequantized_weights + b.dequantized_weights};
+}
+
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows) {
   return StageStateOf(context, StateRulesOf(context), stage, rows);

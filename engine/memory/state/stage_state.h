@@ -30,6 +30,9 @@ struct StageState {
   Bytes transients() const { return gathered_weights + gathered_gradients + dequantized_weights; }
 };
 
+// The state of two stages on one GPU.
+StageState SumOf(const StageState& a, const StageState& b);
+
 // The state of `stage`. Rows appended to `rows` add up to total() and, for rows of kind
 // kTransient, to transients(). null: only sums, and nothing is allocated.
 //
