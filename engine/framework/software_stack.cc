@@ -338,7 +338,11 @@ SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framewo
                               DeviceGeneration generation) {
   const SoftwareStack* stack = framework == nullptr ? &kStacks[0] : &StackOf(*framework);
   if (!spec.name.empty()) stack = FindStack(spec.name);
-  return {.stack = stack, .generation = generation, .given = spec.given};
+  SoftwareConstants out = {.stack = stack, .generation = generation, .given = spec.given};
+  for (size_t i = 0; i < kStackConstantCount; ++i) {
+    out.values[i] = spec.given[i].value_or(stack->values[i].On(generation));
+  }
+  return out;
 }
 
 }  // namespace sextant

@@ -102,12 +102,10 @@ struct SoftwareConstants {
   const SoftwareStack* stack = nullptr;
   DeviceGeneration generation = DeviceGeneration::kUnknown;
   std::array<absl::optional<double>, kStackConstantCount> given = {};
+  std::array<double, kStackConstantCount> values = {};  // given, or the stack's
 
   // kExpertTimeRatio is of 16-bit products; see ExpertTimeRatio().
-  double of(StackConstant constant) const {
-    const absl::optional<double>& value = given[static_cast<size_t>(constant)];
-    return value.has_value() ? *value : stack->of(constant).On(generation);
-  }
+  double of(StackConstant constant) const { return values[static_cast<size_t>(constant)]; }
   double ExpertTimeRatio(bool narrow) const;
   bool IsGiven(StackConstant constant) const {
     return given[static_cast<size_t>(constant)].has_value();

@@ -6,6 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/run/job.h"
+#include "engine/time/step_interval.h"
 
 namespace sextant {
 namespace {
@@ -65,19 +66,24 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
   SEXTANT_RETURN_IF_ERROR(SetModel(choice, layer_count));
   if (!resolved_.memory.has_value() || held_->refused) return absl::nullopt;
-  const auto peak = Peak();
-  if (absl::IsInvalidArgument(peak.status())) return absl::nullopt;
-  SEXTANT_RETURN_IF_ERROR(peak.status());
-  LayoutOption out = {.choice = choice, .process = peak->memory.process};
+  const auto process = PeakProcess();
+  if (absl::IsInvalidArgument(process.status())) return absl::nullopt;
+  SEXTANT_RETURN_IF_ERROR(process.status());
+  LayoutOption out = {.choice = choice, .process = *process};
   out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
   out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
   if (out.verdict == Verdict::kDoesNotFit && !times_all) return out;
   if (predictor_ == nullptr) return absl::nullopt;
   PrepareStep();
-  StepEstimate step = EstimateStep(Step(), steps_[slowest_]);
-  if (run_.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate(step));
-  out.step = step.seconds;
+  step_ = ExpectedStep(Step(), steps_[slowest_]);
+  if (run_.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate());
+  out.step = step_.seconds;
   return out;
+}
+
+void LayoutEvaluator::Complete(LayoutOption& option) const {
+  const bool has_step = option.step.expected > Seconds(0);
+  if (has_step && !run_.measured_step.has_value()) option.step = StepInterval(Step(), step_);
 }
 
 bool LayoutEvaluator::IsOfModel(const LayoutChoice& choice) const {
@@ -252,21 +258,21 @@ LayoutEvaluator::Holdings& LayoutEvaluator::HoldingsOf(const HoldingsKey& key) {
   return holdings_.emplace_back(Holdings{.key = key});
 }
 
-absl::StatusOr<StagePeak> LayoutEvaluator::Peak() {
+absl::StatusOr<BytesInterval> LayoutEvaluator::PeakProcess() {
   known_.has_holdings = !held_->held.empty();
   for (size_t i = 0; i < held_->held.size(); ++i) known_.runs[i].content.held = held_->held[i];
-  auto peak = resolved_.memory->Peak(known_, work_);
-  if (!peak.ok()) {
+  auto process = resolved_.memory->PeakProcess(known_, work_);
+  if (!process.ok()) {
     known_.runs.clear();
     known_.has_chunks = false;
     holdings_.clear();
-    return peak;
+    return process;
   }
   if (held_->held.empty()) {
     held_->held.reserve(known_.runs.size());
     for (const KnownStages::Run& run : known_.runs) held_->held.push_back(run.content.held);
   }
-  return peak;
+  return process;
 }
 
 size_t LayoutEvaluator::Division() const {
@@ -309,7 +315,7 @@ Seconds LayoutEvaluator::SecondsWhere(StepRate rate, double slowness) const {
 }
 
 // A measured step that says nothing of recomputation recomputes as the run does.
-absl::Status LayoutEvaluator::Calibrate(StepEstimate& step) {
+absl::Status LayoutEvaluator::Calibrate() {
   const RecomputePolicy policy = run_.training.recompute;
   auto known = std::find_if(measured_.begin(), measured_.end(),
                             [policy](const auto& each) { return each.first == policy; });
@@ -317,7 +323,8 @@ absl::Status LayoutEvaluator::Calibrate(StepEstimate& step) {
     SEXTANT_ASSIGN_OR_RETURN(MeasuredRatio ratio, MeasuredRatio::Of(run_, work_));
     known = measured_.emplace(measured_.end(), policy, std::move(ratio));
   }
-  Apply(known->second.For(run_, resolved_.memory->job()), step);
+  step_.seconds = StepInterval(Step(), step_);
+  Apply(known->second.For(run_, resolved_.memory->job()), step_);
   return absl::OkStatus();
 }
 

@@ -52,10 +52,14 @@ class LayoutEvaluator {
   MissingField untimed_offload() const { return MissingForOffload(resolved_); }
 
   // Absent: the framework or the shape refuses it, or its step can't be predicted. Without a step
-  // where it does not fit, unless `times_all`. Errors: of `work`.
+  // where it does not fit, unless `times_all`; a step has no interval before Complete(). Errors: of
+  // `work`.
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
                                                         int64_t layer_count,
                                                         bool times_all = false);
+
+  // Sets the interval of the step of `option`, which was evaluated last, if it has a step.
+  void Complete(LayoutOption& option) const;
 
   // The step of the layout that was evaluated last, which has one, where all times of `rate` are
   // `slowness` times as long. A measured step has no say in it.
@@ -141,10 +145,10 @@ class LayoutEvaluator {
   void SelectMicroBatches(const MicroBatchKey& key);
   MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
   Holdings& HoldingsOf(const HoldingsKey& key);
-  absl::StatusOr<StagePeak> Peak();
+  absl::StatusOr<BytesInterval> PeakProcess();
   void PrepareStep();
   StepInput Step() const;  // that was prepared
-  absl::Status Calibrate(StepEstimate& step);
+  absl::Status Calibrate();
   void FillTimes(size_t device, size_t table, const StageTimeInput& in);
 
   RunSpec run_;
@@ -170,6 +174,7 @@ class LayoutEvaluator {
   std::vector<std::vector<StageTime>> times_;
   std::vector<KnownStep> steps_;    // of times_
   size_t slowest_ = 0;              // the index of the times_ that decide
+  StepEstimate step_;               // of the layout that was evaluated last
   std::vector<Holdings> holdings_;  // of stages that are divided like known_
   Holdings* held_ = nullptr;
 };

@@ -167,7 +167,8 @@ class ShardSearch {
       ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
       return absl::OkStatus();
     }
-    Add(*option, out_);
+    Add(
+        *option, [this](LayoutOption& listed) { evaluator_.Complete(listed); }, out_);
     return absl::OkStatus();
   }
 

@@ -7,15 +7,25 @@
 namespace sextant {
 namespace {
 
-bool IsDominated(const LayoutOption& option, const std::vector<LayoutOption>& front) {
-  return std::any_of(front.begin(), front.end(), [&](const LayoutOption& other) {
-    return other.step.expected <= option.step.expected &&
-           other.process.expected <= option.process.expected && IsBetter(other, option);
-  });
+// Whether an option is to be listed.
+bool BelongsToFront(const LayoutOption& option, const std::vector<LayoutOption>& front) {
+  return option.verdict == Verdict::kFits &&
+         std::none_of(front.begin(), front.end(), [&](const LayoutOption& other) {
+           return other.step.expected <= option.step.expected &&
+                  other.process.expected <= option.process.expected && IsBetter(other, option);
+         });
+}
+bool BelongsToBest(const LayoutOption& option, const std::vector<LayoutOption>& best) {
+  return best.size() < kAlternatives || IsBetter(option, best.back());
+}
+bool IsSmallest(const LayoutOption& option, const absl::optional<LayoutOption>& smallest) {
+  const auto key = [](const LayoutOption& of) {
+    return std::make_tuple(of.process.expected, of.choice);
+  };
+  return !smallest.has_value() || key(option) < key(*smallest);
 }
 
 void AddToFront(const LayoutOption& option, std::vector<LayoutOption>& front) {
-  if (option.verdict != Verdict::kFits || IsDominated(option, front)) return;
   std::erase_if(front, [&](const LayoutOption& other) {
     return option.step.expected <= other.step.expected &&
            option.process.expected <= other.process.expected;
@@ -24,17 +34,8 @@ void AddToFront(const LayoutOption& option, std::vector<LayoutOption>& front) {
 }
 
 void AddToBest(const LayoutOption& option, std::vector<LayoutOption>& best) {
-  const auto at = std::upper_bound(best.begin(), best.end(), option, IsBetter);
-  if (best.size() == kAlternatives && at == best.end()) return;
-  best.insert(at, option);
+  best.insert(std::upper_bound(best.begin(), best.end(), option, IsBetter), option);
   if (best.size() > kAlternatives) best.pop_back();
-}
-
-void AddSmallest(const LayoutOption& option, absl::optional<LayoutOption>& smallest) {
-  const auto key = [](const LayoutOption& of) {
-    return std::make_tuple(of.process.expected, of.choice);
-  };
-  if (!smallest.has_value() || key(option) < key(*smallest)) smallest = option;
 }
 
 }  // namespace
@@ -47,15 +48,16 @@ bool IsBetter(const LayoutOption& a, const LayoutOption& b) {
   return key(a) < key(b);
 }
 
-void Add(const LayoutOption& option, SearchOutcome& to) {
-  AddSmallest(option, to.smallest);
-  if (option.verdict == Verdict::kDoesNotFit) {
-    ++to.pruned[static_cast<size_t>(Pruned::kMemory)];
-    return;
-  }
-  ++to.evaluated;
-  AddToBest(option, to.best);
-  AddToFront(option, to.front);
+void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, SearchOutcome& to) {
+  const bool may_fit = option.verdict != Verdict::kDoesNotFit;
+  const bool smallest = IsSmallest(option, to.smallest);
+  const bool best = may_fit && BelongsToBest(option, to.best);
+  const bool front = may_fit && BelongsToFront(option, to.front);
+  if (smallest || best || front) complete(option);
+  if (smallest) to.smallest = option;
+  if (best) AddToBest(option, to.best);
+  if (front) AddToFront(option, to.front);
+  ++(may_fit ? to.evaluated : to.pruned[static_cast<size_t>(Pruned::kMemory)]);
 }
 
 void Merge(SearchOutcome from, SearchOutcome& to) {
@@ -66,9 +68,15 @@ void Merge(SearchOutcome from, SearchOutcome& to) {
   to.exhaustive = to.exhaustive && from.exhaustive;
   to.untimed = std::move(from.untimed);
   to.untimed_offload = std::move(from.untimed_offload);
-  for (const LayoutOption& option : from.best) AddToBest(option, to.best);
-  for (const LayoutOption& option : from.front) AddToFront(option, to.front);
-  if (from.smallest.has_value()) AddSmallest(*from.smallest, to.smallest);
+  for (const LayoutOption& option : from.best) {
+    if (BelongsToBest(option, to.best)) AddToBest(option, to.best);
+  }
+  for (const LayoutOption& option : from.front) {
+    if (BelongsToFront(option, to.front)) AddToFront(option, to.front);
+  }
+  if (from.smallest.has_value() && IsSmallest(*from.smallest, to.smallest)) {
+    to.smallest = std::move(from.smallest);
+  }
 }
 
 SearchProgress ProgressOf(const SearchOutcome& so_far) {

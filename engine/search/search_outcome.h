@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "engine/search/layout_evaluator.h"
 #include "engine/search/layout_space.h"
@@ -35,8 +36,9 @@ struct SearchOutcome {
   absl::optional<LayoutOption> smallest = {};
 };
 
-// Adds a layout whose memory, and where it may fit whose step, was computed.
-void Add(const LayoutOption& option, SearchOutcome& to);
+// Adds a layout whose memory, and where it may fit whose step, was computed. If it is to be listed,
+// `complete` sets its step's interval first.
+void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, SearchOutcome& to);
 
 // Adds `from`, of another shard of the same search.
 void Merge(SearchOutcome from, SearchOutcome& to);

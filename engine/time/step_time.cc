@@ -149,6 +149,9 @@ class Step {
     const double backward_passes = out.all() - passes;
     const double backward = Exposed(again + reduce, backward_passes);
     At(out.parts, StepCause::kShardExchange) += forward + backward;
+    out.layers.forward += forward;
+    out.layers.input_gradient += backward;
+    if (!sharding.offload_optimizer) return;
     const OffloadExposed offload = ExposedOf(stage.state.offload, in_.job,
                                              {.forward = passes,
                                               .backward = backward_passes,
@@ -158,8 +161,8 @@ class Step {
                                              slow_.at(StepRate::kHost));
     At(out.parts, StepCause::kHostCopy) += offload.copies();
     At(out.parts, StepCause::kHostOptimizer) += offload.addition;
-    out.layers.forward += forward + offload.forward;
-    out.layers.input_gradient += backward + offload.backward + offload.addition;
+    out.layers.forward += offload.forward;
+    out.layers.input_gradient += offload.backward + offload.addition;
   }
 
   // Where the host's least time of a pass of layers with experts is longer than the device's, the
@@ -231,11 +234,9 @@ class Step {
   double SendSeconds() const {
     const ParallelLayout& layout = in_.job.layout;
     if (layout.pipeline_parallel_size == 1) return 0;
-    const ExchangeTime send = in_.exchanges.Send(in_.send_bytes);
-    LinkSeconds links;
-    links.Add(send);
+    if (!known_.send.has_value()) known_.send.emplace().Add(in_.exchanges.Send(in_.send_bytes));
     const bool interleaved = layout.virtual_stage_count > 1;
-    return slow_(links) * (interleaved ? constant(Constant::kPipelineExchangeExposure) : 1);
+    return slow_(*known_.send) * (interleaved ? constant(Constant::kPipelineExchangeExposure) : 1);
   }
 
   // Exchanges of data parallel ranks are hidden by the passes of the micro-batches that are in
@@ -294,13 +295,13 @@ class Step {
 
 StepEstimate EstimateStep(const StepInput& in) {
   KnownStep known;
-  return EstimateStep(in, known);
-}
-
-StepEstimate EstimateStep(const StepInput& in, KnownStep& known) {
-  StepEstimate out = Step(in, {}, known).Estimate();
+  StepEstimate out = ExpectedStep(in, known);
   out.seconds = StepInterval(in, out);
   return out;
+}
+
+StepEstimate ExpectedStep(const StepInput& in, KnownStep& known) {
+  return Step(in, {}, known).Estimate();
 }
 
 Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness) {

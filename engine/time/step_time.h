@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/framework/software_stack.h"
@@ -99,7 +100,8 @@ using StageSecondsList = absl::InlinedVector<StageSeconds, 4>;
 
 // What steps share whose stages differ in nothing but StageTime::state.
 struct KnownStep {
-  StageSecondsList work = {};  // without shards and host; empty: not known
+  absl::optional<LinkSeconds> send = {};  // of a micro-batch, from one stage to the next
+  StageSecondsList work = {};             // without shards and host; empty: not known
   // Of a layout that divides no weights and offloads nothing: its passes exchange nothing of the
   // state.
   StageSecondsList stages = {};  // empty: not known
@@ -114,8 +116,8 @@ struct KnownStep {
 //              host memory adds)
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
-// The same, with what is known; fills in what is not.
-StepEstimate EstimateStep(const StepInput& in, KnownStep& known);
+// The same without the interval's ends, with what is known; fills in what is not.
+StepEstimate ExpectedStep(const StepInput& in, KnownStep& known);
 
 // Factors on the times that each rate decides; 1: as they are.
 struct StepSlowness {

@@ -50,12 +50,9 @@ bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
 bool TakesMore(const ReserveSpec& reserve, const StageTotal& a, const StageTotal& b) {
   if (!a.counted.ok()) return true;
   if (a.step_cache == b.step_cache) return a.counted.value() > b.counted.value();
-  const auto with_reserve = [&reserve](const StageTotal& of) {
-    return AddReserve(reserve, {.sums = {Bytes(of.counted.value())}, .step_cache = of.step_cache});
-  };
-  const auto all = with_reserve(a);
-  const auto other = with_reserve(b);
-  return !all.ok() || (other.ok() && all->total() > other->total());
+  const auto all = ProcessMemoryOf(reserve, a.counted, a.step_cache);
+  const auto other = ProcessMemoryOf(reserve, b.counted, b.step_cache);
+  return !all.ok() || (other.ok() && all->process.expected > other->process.expected);
 }
 
 std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
@@ -189,7 +186,7 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   return out;
 }
 
-absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) const {
+absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known, CallWork& work) const {
   const StageLedger ledger(ContextOf(work));
   if (!known.has_holdings && !known.has_chunks) {
     known.runs.clear();
@@ -197,8 +194,7 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
       if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
     }
   }
-  const KnownStages::Run* fullest = nullptr;
-  StageTotal most;
+  absl::optional<StageTotal> most;
   for (KnownStages::Run& run : known.runs) {
     StageContent& content = run.content;
     if (!known.has_holdings) {
@@ -208,20 +204,17 @@ absl::StatusOr<StagePeak> MemoryModel::Peak(KnownStages& known, CallWork& work) 
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
     if (!Move(ledger.Finish(run.first_stage, content), run.peak)) {
-      SEXTANT_RETURN_IF_ERROR(
-          FullestOfRun(run.first_stage, content.weights, run.fullest_stage, run.peak));
+      int64_t fullest = run.first_stage;
+      SEXTANT_RETURN_IF_ERROR(FullestOfRun(run.first_stage, content.weights, fullest, run.peak));
     }
     const StageTotal total = ledger.TotalOf(content, run.peak);
-    if (fullest != nullptr && !TakesMore(job_.reserve, total, most)) continue;
-    fullest = &run;
-    most = total;
-    if (!most.counted.ok()) break;
+    if (!most.has_value() || TakesMore(job_.reserve, total, *most)) most = total;
+    if (!most->counted.ok()) break;
   }
   known.has_holdings = known.has_chunks = true;
-  SEXTANT_ASSIGN_OR_RETURN(
-      StageMemory memory,
-      AddReserve(job_.reserve, ledger.MemoryOf(fullest->content, fullest->peak)));
-  return StagePeak{most.in_step ? fullest->first_stage : fullest->fullest_stage, memory};
+  SEXTANT_ASSIGN_OR_RETURN(const ProcessMemory held,
+                           ProcessMemoryOf(job_.reserve, most->counted, most->step_cache));
+  return held.process;
 }
 
 bool MemoryModel::Move(const absl::optional<Bytes>& grown, InFlightPeak& peak) const {

@@ -36,9 +36,7 @@ struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
     StageContent content;
-    // The run's stage with the most in flight.
-    int64_t fullest_stage = 0;
-    InFlightPeak peak;
+    InFlightPeak peak;  // of the run's stage with the most in flight
   };
   LayerCosts* costs = nullptr;  // of layers with the same micro-batches
   std::vector<Run> runs;        // of stages that are alike, in their order
@@ -100,9 +98,10 @@ class MemoryModel {
   // The peak of the stage that holds the most, or the first of several. Computes the shared
   // content of a run of identical stages once. Allocates nothing where Stage() allocates nothing.
   absl::StatusOr<StagePeak> Peak() const;
-  // The same, with what is known of the layout's stages; fills in what is not. `work` counts that.
-  absl::StatusOr<StagePeak> Peak(KnownStages& known, CallWork& work) const;
-  // The same, or the first stage that `is_enough` accepts, if any.
+  // The process's memory of that stage, with what is known of the layout's stages; fills in what is
+  // not. `work` counts that.
+  absl::StatusOr<BytesInterval> PeakProcess(KnownStages& known, CallWork& work) const;
+  // Peak(), or the first stage that `is_enough` accepts, if any.
   using StageTest = absl::FunctionRef<bool(const StageMemory&)>;
   absl::StatusOr<StagePeak> PeakOrFirst(StageTest is_enough, CallWork& work) const;
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
 
 namespace sextant {
 namespace {
@@ -73,20 +74,31 @@ absl::string_view PeakPhaseName(PeakPhase phase) {
   return kNames[static_cast<size_t>(phase)];
 }
 
-absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
-  const CheckedInt counted = memory.counted() + reserve.workspace.value();
-  if (!counted.ok() || counted.value() > kMaxAllocated) {
+absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, CheckedInt counted,
+                                              Bytes step_cache) {
+  const CheckedInt worked = counted + reserve.workspace.value();
+  if (!worked.ok() || worked.value() > kMaxAllocated) {
     return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
   }
-  const Bytes base(counted.value());
-  memory.allocated = Plus(base, OfShare(base, reserve.uncounted));
-  const Bytes allocated = memory.allocated.expected;
-  memory.reserved = SumOf({memory.allocated,
-                           OfShare(allocated, reserve.fragmentation),
-                           {memory.step_cache, memory.step_cache, memory.step_cache}});
-  memory.process = SumOf({memory.reserved, reserve.context, reserve.communicators});
+  const Bytes base(worked.value());
+  ProcessMemory out;
+  out.allocated = Plus(base, OfShare(base, reserve.uncounted));
+  out.reserved = SumOf({out.allocated,
+                        OfShare(out.allocated.expected, reserve.fragmentation),
+                        {step_cache, step_cache, step_cache}});
+  out.process = SumOf({out.reserved, reserve.context, reserve.communicators});
+  return out;
+}
+
+absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
+  const CheckedInt counted = memory.counted();
+  SEXTANT_ASSIGN_OR_RETURN(const ProcessMemory held,
+                           ProcessMemoryOf(reserve, counted, memory.step_cache));
+  memory.allocated = held.allocated;
+  memory.reserved = held.reserved;
+  memory.process = held.process;
   memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
-      memory.process.expected - base + reserve.workspace;
+      memory.process.expected - Bytes(counted.value());
   return memory;
 }
 

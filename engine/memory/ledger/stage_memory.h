@@ -47,6 +47,16 @@ struct StageMemory {
   Bytes total() const { return process.expected; }  // exactly the sum of `sums`
 };
 
+// What a stage's process holds where `counted` bytes are counted.
+struct ProcessMemory {
+  BytesInterval allocated = {};
+  BytesInterval reserved = {};
+  BytesInterval process = {};
+};
+// As AddReserve() does, with its errors.
+absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, CheckedInt counted,
+                                              Bytes step_cache);
+
 // Completes `memory`, which has all sums except the reserve's, with the reserve:
 //
 //   allocated = (counted + workspace) (1 + uncounted)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -40,8 +41,20 @@ bool AllAlike(absl::Span<const ChunkBytes> chunks) {
   });
 }
 
+// True where no sum of the chunks' bytes, all micro-batches in flight, exceeds an int64.
+bool SumsFit(int64_t micro_batch_count, absl::Span<const ChunkBytes> chunks) {
+  CheckedInt held = 0;
+  int64_t work = 0;
+  for (const ChunkBytes& chunk : chunks) {
+    held = held + chunk.held.value();
+    work = std::max(work, chunk.backward_work.value());
+  }
+  return (held * micro_batch_count * 2 + work).ok();
+}
+
 // Updates the bytes of interleaved stages from one position to the next: with thousands of chunks,
-// summing all of them at each position would take seconds.
+// summing all of them at each position would take seconds. Sums are of type Sum.
+template <typename Sum>
 class InterleavedSearch {
  public:
   InterleavedSearch(const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks)
@@ -55,8 +68,7 @@ class InterleavedSearch {
       held_ -= backwards_.Run(position.backwards - at_.backwards, of_, chunks_);
     }
     at_ = position;
-    const WideBytes size =
-        held_ + chunks_[static_cast<size_t>(position.chunk)].backward_work.value();
+    const Sum size = held_ + chunks_[static_cast<size_t>(position.chunk)].backward_work.value();
     if (size <= most_) return;
     most_ = size;
     peak_ = position;
@@ -72,11 +84,11 @@ class InterleavedSearch {
     int64_t step = 1;
 
     // The held bytes of the chunks of the next `passes` passes.
-    WideBytes Run(int64_t passes, const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks) {
-      WideBytes sum = 0;
+    Sum Run(int64_t passes, const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks) {
+      Sum sum = 0;
       while (passes > 0) {
         const int64_t now = std::min(passes, left);
-        sum += WideBytes{now} * chunks[static_cast<size_t>(chunk)].held.value();
+        sum += Sum{now} * chunks[static_cast<size_t>(chunk)].held.value();
         passes -= now;
         left -= now;
         if (left > 0) continue;
@@ -99,7 +111,7 @@ class InterleavedSearch {
     backwards_.Run(position.backwards, of_, chunks_);
     const InFlightPoint moment = MomentAt(of_, position);
     for (int64_t chunk = 0; chunk <= last; ++chunk) {
-      held_ += WideBytes{moment.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
+      held_ += Sum{moment.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
     }
   }
 
@@ -110,9 +122,17 @@ class InterleavedSearch {
   InterleavedPosition peak_;
   Round forwards_;
   Round backwards_;
-  WideBytes held_ = 0;
-  WideBytes most_ = -1;
+  Sum held_ = 0;
+  Sum most_ = -1;
 };
+
+template <typename Sum>
+absl::StatusOr<InFlightPeak> PeakOfInterleaved(const StageOfPipeline& of,
+                                               absl::Span<const ChunkBytes> chunks) {
+  InterleavedSearch<Sum> search(of, chunks);
+  VisitInterleaved(of, [&](const InterleavedPosition& position) { search.Visit(position); });
+  return search.Result();
+}
 
 }  // namespace
 
@@ -165,9 +185,8 @@ absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
       return PeakOf(MomentAt(of, first), WideBytes{first.forwards} * chunks[0].held.value() +
                                              chunks[0].backward_work.value());
     }
-    InterleavedSearch search(of, chunks);
-    VisitInterleaved(of, [&](const InterleavedPosition& position) { search.Visit(position); });
-    return search.Result();
+    return SumsFit(micro_batch_count_, chunks) ? PeakOfInterleaved<int64_t>(of, chunks)
+                                               : PeakOfInterleaved<WideBytes>(of, chunks);
   }
   InFlightPoint peak;
   WideBytes most = -1;

@@ -82,6 +82,12 @@ void ExpectBruteForce(const RunSpec& run, int64_t shards) {
   EXPECT_EQ(found.evaluated + std::accumulate(found.pruned.begin(), found.pruned.end(), int64_t{0}),
             found.considered);
   ASSERT_EQ(found.best.empty(), brute.planned == 0);
+  for (const std::vector<LayoutOption>* const listed : {&found.best, &found.front}) {
+    for (const LayoutOption& option : *listed) {
+      EXPECT_LT(option.step.low, option.step.expected);
+      EXPECT_GT(option.step.high, option.step.expected);
+    }
+  }
   if (brute.seconds == 0) return;
   EXPECT_EQ(found.best.front().step.expected.value(), brute.seconds);
 }

@@ -37,8 +37,7 @@ class StepOf {
       : job_(std::move(job)),
         node_(**FindNodeType("dgx-h100")),
         links_(&node_, {}, ResolveNetwork(node_, 2, {}).value()),
-        exchanges_(links_, job_, false),
-        software_(ConstantsOf({.name = "megatron_lm"}, nullptr, DeviceGeneration::kHopper)) {
+        exchanges_(links_, job_, false) {
     Set(StackConstant::kGrowthPerDoubling, 0);
     Set(StackConstant::kOverlapContention, 0.4);
   }
@@ -54,7 +53,8 @@ class StepOf {
             .send_bytes = send_bytes};
   }
   StepOf& Set(StackConstant constant, double value) {
-    software_.given[static_cast<size_t>(constant)] = value;
+    given_.of(constant) = value;
+    software_ = ConstantsOf(given_, nullptr, DeviceGeneration::kHopper);
     return *this;
   }
 
@@ -63,6 +63,7 @@ class StepOf {
   const NodeType& node_;
   LinkTimes links_;
   ExchangePricer exchanges_;
+  SoftwareSpec given_ = {.name = "megatron_lm"};
   SoftwareConstants software_;
 };
 
@@ -175,6 +176,7 @@ TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
 TEST(StepTime, AddsWhatOffloadedStateTakes) {
   MemoryJob job = Job();
   job.state.sharding.zero_stage = ZeroStage::kParameters;
+  job.state.sharding.offload_optimizer = true;
   StageTime stage = Stage();
   stage.state.offload = {.weights = 20e-3, .copies = 30e-3, .update = 70e-3};
   const StepEstimate before = StepOf(job).Of({Stage()});
