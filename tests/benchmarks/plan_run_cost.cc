@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
+#include <ctime>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -137,15 +136,10 @@ class Child {
 
   // User and system time so far.
   double CpuSeconds() const {
-    std::ifstream in("/proc/" + std::to_string(pid_) + "/stat");
-    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    std::istringstream fields(text.substr(text.rfind(')') + 2));
-    std::string field;
-    for (int i = 0; i < 11; ++i) fields >> field;  // up to cmajflt
-    long user = 0;
-    long system = 0;
-    fields >> user >> system;
-    return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    clockid_t clock = 0;
+    timespec time = {};
+    if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) std::abort();
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
   }
 
  private:
