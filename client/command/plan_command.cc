@@ -200,13 +200,23 @@ std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& requ
                    streams.out_columns == 0 ? kUsualColumns : TextWidth());
 }
 
+// Refuses a plan of state alone, which has no layout to write.
+grpc::Status RequireLayout(const v1::Plan& plan) {
+  const bool state = plan.memory().scope() == v1::MEMORY_SCOPE_MODEL_STATE ||
+                     plan.memory().scope() == v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS;
+  if (!state) return grpc::Status::OK;
+  return RefusalStatus(
+      "USAGE", absl::StrCat("--emit writes a layout, and none was planned: ", WhyNoStep(plan)));
+}
+
 int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   v1::PlanRunResponse response;
   grpc::Status status = Ask(flags, line, streams, &request, &response);
   LauncherFile emitted;
   if (status.ok() && flags.emission.wanted()) {
-    status = Emit(flags.emission, line, &request, &response, &emitted);
+    status = RequireLayout(response.plan());
+    if (status.ok()) status = Emit(flags.emission, line, &request, &response, &emitted);
   }
   if (!status.ok()) {
     return Fail(status, line, streams,
@@ -221,6 +231,10 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
   streams.err << EmissionNotes(emitted);
   const ExitCode exit_code = *ExitCodeOfVerdict(response.plan().verdict());
   if (flags.emission.wanted() && flags.emission.file.empty()) {
+    // Nothing else says that the layout is not one to launch.
+    if (exit_code != kExitFits) {
+      streams.err << Printable(PlanHead(response.plan(), streams.now(), TextWidth()));
+    }
     streams.out << emitted.text;
     return exit_code;
   }

@@ -51,7 +51,7 @@ class StepPlanner {
       }
     }
     if (run_.options.include_operations) AddOperations(*slowest);
-    if (missing.field.empty()) AddStep(exchanges, *slowest, next);
+    if (missing.field.empty()) AddStep(exchanges, *std::move(slowest), next);
     return std::move(out_);
   }
 
@@ -154,15 +154,15 @@ class StepPlanner {
          .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});
   }
 
-  void AddStep(const ExchangePricer& exchanges, const DeviceStages& slowest,
+  void AddStep(const ExchangePricer& exchanges, DeviceStages slowest,
                const absl::optional<DeviceStages>& next) {
     const StepInput input = predictor_->StepOf(job_, exchanges, slowest.times);
     StepPlan& step = out_.step.emplace();
     step.estimate = EstimateStep(input);
     if (run_.options.full) AddSensitivities(input, step.estimate);
     if (next.has_value()) AddSlowest(input, slowest, *next, step);
-    step.longest_operations = slowest.longest;
-    step.kernel_sources = slowest.sources;
+    step.longest_operations = std::move(slowest.longest);
+    step.kernel_sources = std::move(slowest.sources);
     const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
     const bool halves = job_.pipeline.schedule == PipelineSchedule::kDualPipe;
     for (LongOperation& each : step.longest_operations) {

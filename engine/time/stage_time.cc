@@ -250,6 +250,7 @@ void WorkSeconds::Add(const WorkSeconds& other, double times) {
 std::vector<KernelTimeShare> KernelTimeSharesOf(const StageTime& stage,
                                                 const OperationPricer& pricer) {
   std::vector<KernelTimeShare> out;
+  out.reserve(OperationPricer::kSourceCount);
   double all = 0;
   for (size_t i = 0; i < OperationPricer::kSourceCount; ++i) {
     const double seconds = stage.layers.by_source[i] + stage.outside.by_source[i];

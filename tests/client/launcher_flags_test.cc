@@ -133,10 +133,28 @@ TEST(Emit, WritesAJobScriptOfTheNodes) {
   EXPECT_THAT(ran.out, HasSubstr("  pretrain_gpt.py \"$@\" \\\n  --num-layers 32 \\\n"));
 }
 
-TEST(Emit, KeepsTheVerdictsExitCode) {
+TEST(Emit, SaysThatTheLayoutDoesNotFit) {
   Server server;
   server.plans.response.mutable_plan()->set_verdict(v1::VERDICT_DOES_NOT_FIT);
-  EXPECT_EQ(server.Run(Plan({"--emit=megatron"})).exit_code, 1);
+  const Ran ran = server.Run(Plan({"--emit=megatron"}));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_EQ(ran.out, LauncherGolden("dense.megatron"));
+  EXPECT_THAT(ran.err, StartsWith("DOES NOT FIT: "));
+}
+
+TEST(Emit, RefusesAPlanWithoutALayout) {
+  Server server;
+  v1::Plan& plan = *server.plans.response.mutable_plan();
+  plan.mutable_memory()->set_scope(v1::MEMORY_SCOPE_MODEL_STATE);
+  v1::Note* note = plan.add_warnings();
+  note->set_kind(v1::NOTE_KIND_STEP_NOT_PREDICTED);
+  note->set_text("No layout was searched for: give cluster.network.");
+  note->add_fields("cluster.network");
+  const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--devices=64", "--gbs=128",
+                              "--sequence-length=4096", "--emit=megatron"});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("none was planned: No layout was searched for: give --network."));
+  EXPECT_THAT(ran.out, IsEmpty());
 }
 
 TEST(Emit, RefusesBeforeAnythingIsAskedOrWritten) {
