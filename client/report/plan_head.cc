@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/chart/step_chart.h"
@@ -31,6 +32,11 @@ std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
   }
   if (plan.has_step_time()) {
     absl::StrAppend(&out, "; a step takes ", TimeIntervalText(plan.step_time().seconds()));
+    const v1::StepCalibration& measured = plan.step_time().calibration();
+    if (measured.applied()) {
+      absl::StrAppend(&out, ", ", absl::StrFormat("%.3g", measured.factor()),
+                      " times the prediction as the measured step says");
+    }
   }
   return cost.has_mfu() ? absl::StrCat(out, ", ", ShareText(cost.mfu()), " % MFU") : out;
 }

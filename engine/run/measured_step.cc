@@ -1,5 +1,6 @@
 #include "engine/run/measured_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@ namespace sextant {
 namespace {
 
 constexpr char kPath[] = "measured_step";
+constexpr double kOtherWork = 2;  // doublings
+constexpr double kFarthest = 16;  // likewise
 
 // The run whose step was measured.
 RunSpec MeasuredRunOf(const RunSpec& run) {
@@ -71,9 +74,13 @@ Note NoteOf(const StepCalibration& found) {
       .text = absl::StrFormat(
           "The measured step took %.3g times as long as predicted for its layout; %s.", found.ratio,
           found.applied
-              ? "the prediction is multiplied by that"
+              ? absl::StrFormat("the prediction is multiplied by %.3g, at a distance of "
+                                "%.3g doublings",
+                                found.factor, found.distance)
               : "the run's layout is too unlike it, so that its prediction stays as it is"),
-      .values = {{"measured_over_predicted", found.ratio}, {"distance", found.distance}},
+      .values = {{"measured_over_predicted", found.ratio},
+                 {"distance", found.distance},
+                 {"factor", found.factor}},
       .fields = {kPath}};
 }
 
@@ -86,8 +93,12 @@ double DistanceOf(const MemoryJob& one, const MemoryJob& other) {
          Doublings(one.layout.expert_parallel_size, other.layout.expert_parallel_size) +
          Doublings(one.batch.context_parallel_size, other.batch.context_parallel_size) +
          Doublings(one.batch.sequence_count, other.batch.sequence_count) +
-         Doublings(one.state.sharding.data_parallel_size, other.state.sharding.data_parallel_size);
+         Doublings(one.state.sharding.data_parallel_size, other.state.sharding.data_parallel_size) +
+         (one.batch.recomputation.policy != other.batch.recomputation.policy ? kOtherWork : 0) +
+         (one.batch.attention != other.batch.attention ? kOtherWork : 0);
 }
+
+double ErrorSharedAt(double distance) { return std::max(0.0, 1 - distance / kFarthest); }
 
 absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& work) {
   const RunSpec measured = MeasuredRunOf(run);
@@ -100,38 +111,42 @@ absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& wo
   }
   MeasuredRatio out;
   out.job_ = resolved->memory->job();
-  out.recompute_ = measured.training.recompute;
   out.predicted_ = step->step->estimate.seconds.expected;
   out.ratio_ = run.measured_step->seconds / out.predicted_.value();
   return out;
 }
 
-StepCalibration MeasuredRatio::For(const RunSpec& run, const MemoryJob& job) const {
+StepCalibration MeasuredRatio::For(const MemoryJob& job) const {
   StepCalibration out = {
       .ratio = ratio_, .predicted = predicted_, .distance = DistanceOf(job, job_)};
-  out.applied = out.distance <= kNearLayout && run.training.recompute == recompute_ &&
-                job.batch.attention == job_.batch.attention &&
-                ExchangesHeads(job.batch) == ExchangesHeads(job_.batch) &&
-                job.state.sharding.offload_optimizer == job_.state.sharding.offload_optimizer &&
-                job.state.sharding.offload_parameters == job_.state.sharding.offload_parameters;
+  const bool alike =
+      ExchangesHeads(job.batch) == ExchangesHeads(job_.batch) &&
+      job.state.sharding.offload_optimizer == job_.state.sharding.offload_optimizer &&
+      job.state.sharding.offload_parameters == job_.state.sharding.offload_parameters;
+  const double shared = alike ? ErrorSharedAt(out.distance) : 0;
+  out.applied = shared > 0;
+  out.factor = std::pow(ratio_, shared);
   return out;
 }
 
 void Apply(const StepCalibration& found, StepEstimate& step) {
   if (!found.applied) return;
-  for (double& part : step.parts) part *= found.ratio;
-  const Seconds expected = step.seconds.expected * found.ratio;
-  step.seconds = {expected * std::exp(-kCalibratedEnd), expected,
-                  expected * std::exp(kCalibratedEnd)};
+  for (double& part : step.parts) part *= found.factor;
+  SecondsInterval& seconds = step.seconds;
+  seconds = {seconds.low * found.factor, seconds.expected * found.factor,
+             seconds.high * found.factor};
+  if (found.distance > kNearLayout) return;
+  seconds.low = seconds.expected * std::exp(-kCalibratedEnd);
+  seconds.high = seconds.expected * std::exp(kCalibratedEnd);
 }
 
 absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                        StepAnswer& answer) {
   if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(const MeasuredRatio ratio, MeasuredRatio::Of(run, work));
-  const StepCalibration found = ratio.For(run, resolved.memory->job());
+  const StepCalibration found = ratio.For(resolved.memory->job());
   Apply(found, answer.step->estimate);
-  if (found.applied) Scale(found.ratio, answer.step->longest_operations);
+  Scale(found.factor, answer.step->longest_operations);
   answer.step->calibration = found;
   answer.notes.push_back(NoteOf(found));
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// One measured step of a run's own software, which calibrates predictions of layouts near it.
+// One measured step of a run's own software, which calibrates predictions of other layouts.
 #ifndef SEXTANT_ENGINE_RUN_MEASURED_STEP_H_
 #define SEXTANT_ENGINE_RUN_MEASURED_STEP_H_
 
@@ -14,12 +14,17 @@ namespace sextant {
 // the other, each counted:
 //   sum of |log2 (one / other)| over tensor, pipeline, context, expert and data parallel size,
 //   virtual stages and micro-batch size
+// and 2 each where they recompute or compute attention otherwise.
 double DistanceOf(const MemoryJob& one, const MemoryJob& other);
 
-// The farthest layout that a measured step calibrates: of published runs, those up to here are
-// predicted within 7 % by one of their neighbours (docs/accuracy-step-time.md).
-inline constexpr double kNearLayout = 4;
-// The 80 % interval of a calibrated step, each way, in ln(measured / predicted).
+// The share of one layout's error, in ln(measured / predicted), that another one has, too:
+// 1 - distance / 16. Fitted by eye to published runs: docs/accuracy-step-time.md, "A step measured
+// on another layout".
+double ErrorSharedAt(double distance);
+
+// Up to here the 80 % interval of a calibrated step is this, each way, in ln(measured / predicted).
+// Beyond, it is that of its StepClass.
+inline constexpr double kNearLayout = 2;
 inline constexpr double kCalibratedEnd = 0.07;
 
 // The measured step of a run, and what it was predicted to take.
@@ -31,18 +36,17 @@ class MeasuredRatio {
   // PlanStep().
   static absl::StatusOr<MeasuredRatio> Of(const RunSpec& run, CallWork& work);
 
-  // How it compares with a layout of `run`, whose job is `job`: it applies where that is near and
-  // recomputes as much.
-  StepCalibration For(const RunSpec& run, const MemoryJob& job) const;
+  // How it compares with the layout of `job`. It says nothing of layouts that keep state elsewhere,
+  // or exchange other tensors among context parallel ranks.
+  StepCalibration For(const MemoryJob& job) const;
 
  private:
   MemoryJob job_;
-  RecomputePolicy recompute_ = RecomputePolicy::kNone;
   Seconds predicted_ = {};
   double ratio_ = 1;
 };
 
-// Multiplies the step and all its parts by measured over predicted, where that applies.
+// Multiplies the step and all its parts.
 void Apply(const StepCalibration& found, StepEstimate& step);
 
 // Writes to `answer` how the measured step of `run` compares, and applies it. Nothing without a

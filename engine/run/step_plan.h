@@ -38,7 +38,8 @@ struct StepCalibration {
   double ratio = 1;        // measured over predicted
   Seconds predicted = {};  // for its own layout
   double distance = 0;     // DistanceOf() the run's layout
-  bool applied = false;    // to the run's step
+  double factor = 1;       // of the run's step: the ratio as far as it holds there
+  bool applied = false;    // it holds there at all
 };
 
 // What the next slowest device would save in the place of the slowest, for which all others wait.

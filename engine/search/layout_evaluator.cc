@@ -324,7 +324,7 @@ absl::Status LayoutEvaluator::Calibrate() {
     known = measured_.emplace(measured_.end(), policy, std::move(ratio));
   }
   step_.seconds = StepInterval(Step(), step_);
-  Apply(known->second.For(run_, resolved_.memory->job()), step_);
+  Apply(known->second.For(resolved_.memory->job()), step_);
   return absl::OkStatus();
 }
 

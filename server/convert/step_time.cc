@@ -131,6 +131,7 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
     wire->set_predicted_seconds(step.calibration->predicted.value());
     wire->set_distance(step.calibration->distance);
     wire->set_applied(step.calibration->applied);
+    wire->set_factor(step.calibration->factor);
   }
   for (const KernelTimeShare& each : step.kernel_sources) {
     SourceTo(each, sources, out->add_kernel_sources());

@@ -80,6 +80,17 @@ TEST(BriefPlan, FitsATerminal) {
 }
 
 // The predicted time stands on kernels more than on any rate.
+TEST(BriefPlan, SaysThatAMeasuredStepHasASay) {
+  v1::Plan plan = *SampleOfStep().mutable_plan();
+  v1::StepCalibration* measured = plan.mutable_step_time()->mutable_calibration();
+  measured->set_factor(1.0625);
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 200), Not(HasSubstr("measured step")));  // too unlike
+  measured->set_applied(true);
+  EXPECT_THAT(BriefPlan(plan, kReadAt, 200),
+              HasSubstr("a step takes 10.0 s (9.00 to 12.0), 1.06 times the prediction as the "
+                        "measured step says, 7.5 % MFU"));
+}
+
 TEST(RatesWords, NameTheKernelsOfAStepFirst) {
   v1::Plan plan = SampleOfStep().plan();
   EXPECT_THAT(

@@ -8,12 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "tests/validation/step_table_parts.h"
 #include "tests/validation/step_tables.h"
+#include "tests/validation/step_transfer.h"
 
 namespace sextant {
 namespace {
-
-// Of a step that one measured step corrects: docs/step_time.md, "A measured step".
-constexpr double kMeasuredEnd = 0.07;
 
 // The interval of a case; null where it has none.
 using Interval = std::function<const StepPrediction*(const StepCase&)>;

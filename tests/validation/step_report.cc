@@ -9,6 +9,7 @@
 #include "tests/validation/step_score.h"
 #include "tests/validation/step_sweeps.h"
 #include "tests/validation/step_tables.h"
+#include "tests/validation/step_transfer.h"
 
 namespace sextant {
 namespace {
@@ -31,8 +32,8 @@ a family: of the families' medians. Every row is in `accuracy-step-time.csv`.
   in alphabetical order are dealt out to the folds; of experts each model is a fold.
 - **In sight**: with the stacks' own constants, which were chosen in sight of these rows.
 - **Neutral constants**: nothing is estimated.
-- **Unknown stack**: `layout.software.name` is "generic"; **and one measured step**: that, times
-  measured over predicted of the nearest other row of the same family and device.
+- **Unknown stack**: `layout.software.name` is "generic"; **and one measured step**: that, as the
+  nearest other row of the same family and device corrects it.
 - **Baselines**: 6 N + 12 L H Q T at 45 % of the datasheet's peak (experts are counted exactly); and
   all that is computed, recomputation included, at the datasheet's peak.
 - **Recipes**: what NVIDIA's pages don't print and its recipe of the same release sets is the
@@ -68,6 +69,20 @@ the answer's interval and its ends, which are at -1 and 1: the classes' ends (do
 where these percentiles are. Where the service can leave open what is open (recomputation,
 interleaving), the request does, and the interval is its answer's; else it is from the fastest
 choice's low end to the slowest's high end. A measured step's interval is -7 to +7 %.
+
+)";
+
+constexpr char kTransfer[] = R"(Pairs of rows of one family and device with nothing open, of which
+one is measured and the other predicted; one vote a family: of the medians of
+|ln(measured / predicted)|. What the layouts share of the measured one's error falls with the
+doublings between them (recomputation otherwise counts as 2): docs/step_time.md, "A measured step".
+Covered: by -7 to +7 % up to 2 doublings, by the class's interval beyond.
+
+)";
+
+constexpr char kChoice[] = R"(
+What the layout costs that is then predicted to be the fastest, over the fastest, less 1: the mean
+over sweeps of four rows or more, and over each of their rows being the measured one.
 
 )";
 
@@ -160,10 +175,11 @@ std::string StepReport(const StepResults& results) {
       "row that is predicted to be the fastest, over the fastest, less 1. Tie: as a search calls "
       "it, within 3 %.\n\n",
       SweepTable(results), kBudget, LowSweepTable(results), "\n## Intervals\n", kIntervals,
-      BandTable(results), "\n## Constants\n", results.folds.dense_fold_count,
-      " folds of dense families, ", results.folds.expert_fold_count, " of models of experts:\n\n",
-      ConstantTable(results), "\n## The worst twenty\n", WorstStepTable(results, kWorst),
-      "\n## Left out\n", StepLeftOutTable(results));
+      BandTable(results), "\n## A step measured on another layout\n", kTransfer,
+      TransferTable(results), kChoice, ChoiceTable(results), "\n## Constants\n",
+      results.folds.dense_fold_count, " folds of dense families, ", results.folds.expert_fold_count,
+      " of models of experts:\n\n", ConstantTable(results), "\n## The worst twenty\n",
+      WorstStepTable(results, kWorst), "\n## Left out\n", StepLeftOutTable(results));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/validation/step_sweeps.h"
+#include "tests/validation/step_transfer.h"
 
 namespace sextant {
 namespace {
@@ -106,7 +107,7 @@ TEST(StepPredictionTest, PositionInItsInterval) {
   EXPECT_NEAR(one.PositionOf(0.5), -2, 1e-12);
 }
 
-TEST(StepSweepsTest, OneMeasuredStepOfTheNearestLayout) {
+TEST(StepTransferTest, OneMeasuredStepOfTheNearestLayout) {
   std::vector<StepCase> cases = {Case("a", 2.0, 1.0), Case("a", 3.0, 2.0), Case("a", 8.0, 2.0)};
   cases[1].row.layout.tensor = 2;
   cases[2].row.layout.tensor = 8;
@@ -114,9 +115,10 @@ TEST(StepSweepsTest, OneMeasuredStepOfTheNearestLayout) {
                                                              {&cases[1], {.expected = 2.0}},
                                                              {&cases[2], {.expected = 2.0}}};
   const auto near = NearStepsOf(cases, generic);
-  EXPECT_NEAR(near.at(&cases[0]), 1.5, 1e-12);  // 1.0 x 3.0 / 2.0
-  EXPECT_NEAR(near.at(&cases[1]), 4.0, 1e-12);  // 2.0 x 2.0 / 1.0
-  EXPECT_NEAR(near.at(&cases[2]), 3.0, 1e-12);  // 2.0 x 3.0 / 2.0
+  // One doubling away, and two: 15 and 14 sixteenths of the error.
+  EXPECT_NEAR(near.at(&cases[0]), 1.0 * std::pow(3.0 / 2.0, 15. / 16), 1e-12);
+  EXPECT_NEAR(near.at(&cases[1]), 2.0 * std::pow(2.0 / 1.0, 15. / 16), 1e-12);
+  EXPECT_NEAR(near.at(&cases[2]), 2.0 * std::pow(3.0 / 2.0, 14. / 16), 1e-12);
 }
 
 }  // namespace

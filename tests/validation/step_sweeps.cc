@@ -143,21 +143,6 @@ StepSweep SweepOf(const std::string& name, const StepGroup& group) {
   return out;
 }
 
-double DistanceOf(const StepLayout& a, const StepLayout& b) {
-  const std::pair<int64_t, int64_t> kSizes[] = {
-      {a.tensor, b.tensor},   {a.stages, b.stages}, {a.context, b.context},
-      {a.experts, b.experts}, {a.data, b.data},     {a.micro_batch, b.micro_batch}};
-  double out = 0;
-  for (const auto& [x, y] : kSizes) {
-    out += std::abs(std::log2(static_cast<double>(x) / static_cast<double>(y)));
-  }
-  return out;
-}
-
-std::string KindOf(const StepCase& each) {
-  return absl::StrCat(each.row.family, " | ", each.row.hardware);
-}
-
 }  // namespace
 
 std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases) {
@@ -172,28 +157,6 @@ std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases) {
     sweep.reachable = ReachableOf(group, noise.at(sweep.source));
     SetErrorSpread(group, sweep);
     out.push_back(std::move(sweep));
-  }
-  return out;
-}
-
-std::map<const StepCase*, double> NearStepsOf(
-    const std::vector<StepCase>& cases, const std::map<const StepCase*, StepPrediction>& generic) {
-  std::map<const StepCase*, double> out;
-  const StepGroup all = Where(cases, [&](const StepCase& each) { return generic.contains(&each); });
-  for (const auto& [kind, group] : GroupsBy(all, KindOf)) {
-    for (const StepCase* each : group) {
-      const StepCase* near = nullptr;
-      double least = 0;
-      for (const StepCase* other : group) {
-        if (other == each) continue;
-        const double distance = DistanceOf(each->row.layout, other->row.layout);
-        if (near != nullptr && distance >= least) continue;
-        near = other;
-        least = distance;
-      }
-      if (near == nullptr) continue;
-      out[each] = generic.at(each).expected * near->row.measured / generic.at(near).expected;
-    }
   }
   return out;
 }

@@ -41,12 +41,6 @@ struct StepSweep {
 // Those of four rows or more whose spread exceeds 5 %.
 std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases);
 
-// The prediction of `generic` for each case, times measured over `generic` of the nearest other
-// case of its model, framework, device and type: that with the smallest sum of |log2| of the ratios
-// of tensor, pipeline, context, expert and data parallel size and micro-batch.
-std::map<const StepCase*, double> NearStepsOf(
-    const std::vector<StepCase>& cases, const std::map<const StepCase*, StepPrediction>& generic);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_

@@ -153,7 +153,9 @@ TEST(OffloadPlan, AMeasuredStepIsOfItsOwnPlaceOfState) {
   measured.layout = *run.layout;
   EXPECT_TRUE(Planned(run).step->calibration->applied);
   measured.layout.sharding.offload_optimizer = false;
-  EXPECT_FALSE(Planned(run).step->calibration->applied);
+  const Plan plan = Planned(run);
+  EXPECT_FALSE(plan.step->calibration->applied);
+  EXPECT_EQ(plan.step->calibration->factor, 1);
 }
 
 }  // namespace
