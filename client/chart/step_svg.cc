@@ -104,7 +104,7 @@ class StepDrawing {
                .bold = true});
     const double rate = static_cast<double>(step_.token_count()) / step_.seconds().expected();
     const std::string lines[] = {
-        LayoutWords(request_.layout(), plan_.memory()),
+        LayoutWords(PlannedLayout(request_, plan_), plan_.memory()),
         absl::StrCat(Grouped(step_.token_count()), " tokens in ", TimeIntervalText(step_.seconds()),
                      ": ", TokensPerSecond(rate), ", software ", step_.software_stack())};
     double baseline = 50;

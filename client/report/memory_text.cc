@@ -195,13 +195,14 @@ std::string ChanceText(const v1::Plan& plan) {
 
 std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
+  const v1::RunLayout& layout = PlannedLayout(request, plan);
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
                            absl::StrCat(PeakText(memory), ChanceText(plan)), 2),
                       Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
                       CapacityLine("  capacity  ", memory, kMemoryHang),
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
-                      Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
-                      ShardingLine(request.layout(), memory), "\nStages\n", StageWorkTable(memory),
+                      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang),
+                      ShardingLine(layout, memory), "\nStages\n", StageWorkTable(memory),
                       "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n",
                       StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
                       ChangesSection(plan), LedgerSections(memory, plan.sources()));
@@ -243,6 +244,10 @@ std::string ModelWords(const v1::Plan& plan) {
   return absl::StrCat(plan.model_name(), " (", size, ")");
 }
 
+const v1::RunLayout& PlannedLayout(const v1::PlanRunRequest& request, const v1::Plan& plan) {
+  return plan.has_search() ? plan.search().chosen().layout() : request.layout();
+}
+
 std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
   const v1::ParallelLayout& parallel = layout.parallel();
   const auto size = [](bool given, int64_t value) { return given ? value : 1; };
@@ -258,9 +263,11 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
   add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
   add("data", memory.data_parallel_size());
   const int64_t expert = size(parallel.has_expert_parallel_size(), parallel.expert_parallel_size());
+  const int64_t chunks = size(parallel.has_virtual_stage_count(), parallel.virtual_stage_count());
   const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
   return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
                       expert > 1 ? absl::StrCat(", experts over ", Grouped(expert), " ranks") : "",
+                      chunks > 1 ? absl::StrCat(", ", Grouped(chunks), " chunks a stage") : "",
                       "; a step is ",
                       Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
                       Times(sequences, "sequence", "sequences"));

@@ -18,8 +18,8 @@ namespace sextant {
 double DistanceOf(const MemoryJob& one, const MemoryJob& other);
 
 // The share of one layout's error, in ln(measured / predicted), that another one has, too:
-// 1 - distance / 16. Fitted by eye to published runs: docs/accuracy-step-time.md, "A step measured
-// on another layout".
+// 1 - distance / 16. A round number, chosen in sight of published runs: docs/accuracy-step-time.md,
+// "A step measured on another layout".
 double ErrorSharedAt(double distance);
 
 // Up to here the 80 % interval of a calibrated step is this, each way, in ln(measured / predicted).

@@ -55,6 +55,17 @@ TEST(StepSvg, NamesEverythingWithItsUnit) {
   EXPECT_THAT(svg, Not(HasSubstr("network")));  // it saves next to nothing
 }
 
+TEST(StepSvg, NamesTheLayoutThatASearchChose) {
+  v1::PlanRunResponse response = SampleOfStep();
+  v1::RunLayout& chosen =
+      *response.mutable_plan()->mutable_search()->mutable_chosen()->mutable_layout();
+  chosen.set_micro_batch_size(2);
+  chosen.mutable_parallel()->set_expert_parallel_size(8);
+  chosen.mutable_parallel()->set_virtual_stage_count(24);
+  EXPECT_THAT(SvgOf(response), HasSubstr("data 2, experts over 8 ranks, 24 chunks a stage; a step "
+                                         "is 64 micro-batches of 2 sequences<"));
+}
+
 // The axis is 760 pixels for 12 s x 1.02, from x = 40: 62.0915 a second. Parts, the longest first:
 // 6, 1.5, 1, 0.8, 0.5, 0.196 and 0.004 s.
 TEST(StepSvg, DrawsPartsToScaleTheLongestFirst) {
