@@ -1,5 +1,6 @@
 #include "client/flags/field_flag.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/field_mask_util.h>
 
 #include <CLI/CLI.hpp>
@@ -77,8 +78,16 @@ std::optional<std::string> WordsOf(const FieldFlag& flag, absl::string_view fiel
   return std::nullopt;
 }
 
-// The flag of a field that a text names by its path or by its last name; the name itself where it
-// has none. A name without "_" is an ordinary word.
+// What flags call the value of an enum that has `name` in the API: "gpipe"; `name` where none has.
+std::string ChoiceOfName(absl::string_view name) {
+  const google::protobuf::EnumValueDescriptor* const value =
+      google::protobuf::DescriptorPool::generated_pool()->FindEnumValueByName(
+          absl::StrCat("sextant.v1.", name));
+  return value == nullptr ? std::string(name) : EnumName(*value->type(), value->number());
+}
+
+// The flag of a field that a text names by its path or by its last name, or the choice of a flag;
+// the name itself where it is neither. A name without "_" is an ordinary word.
 std::string FlagOfName(FlagTables tables, absl::string_view name) {
   // A name of one plain word, such as "model", may be meant as that word.
   if (!absl::StrContains(name, "_") && !absl::StrContains(name, ".")) return std::string(name);
@@ -89,7 +98,7 @@ std::string FlagOfName(FlagTables tables, absl::string_view name) {
       }
     }
   }
-  return std::string(name);
+  return ChoiceOfName(name);
 }
 
 bool IsOfAName(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-'; }

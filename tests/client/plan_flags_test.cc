@@ -140,7 +140,11 @@ TEST(PlanDescriptionWords, AreThoseOfTheCommandLine) {
       {"within the intervals of docs/memory.md", "within the intervals of docs/memory.md"},
       {"plan by cluster.device.accelerator, or cluster.device.calibrations",
        "plan by --accelerator, or --calibration"},
-      {"as megatron_lm has them", "as megatron_lm has them"}};
+      {"as megatron_lm has them", "as megatron_lm has them"},
+      {"is required for PIPELINE_SCHEDULE_GPIPE, which holds",
+       "is required for gpipe, which holds"},
+      {"must be LAYOUT_SEARCH_BOUNDED at most", "must be bounded at most"},
+      {"is not of SOME_OTHER_ENUM", "is not of SOME_OTHER_ENUM"}};
   for (const auto& [text, words] : cases) EXPECT_EQ(PlanDescriptionWords(text), words);
 }
 
