@@ -337,7 +337,7 @@ void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolat
 SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framework,
                               DeviceGeneration generation) {
   const SoftwareStack* stack = framework == nullptr ? &kStacks[0] : &StackOf(*framework);
-  if (!spec.name.empty()) stack = FindStack(spec.name);
+  if (const SoftwareStack* const named = FindStack(spec.name); named != nullptr) stack = named;
   SoftwareConstants out = {.stack = stack, .generation = generation, .given = spec.given};
   for (size_t i = 0; i < kStackConstantCount; ++i) {
     out.values[i] = spec.given[i].value_or(stack->values[i].On(generation));

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/framework/software_stack.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
@@ -37,9 +39,12 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (!run.training.sequence_length.has_value()) {
     violations.Add("training.sequence_length", "is required for options.search");
   }
-  // Of sizes that leave no layout, these are wrong by themselves.
-  if (run.layout.has_value())
+  // Of what leaves no layout, these are wrong by themselves.
+  if (run.layout.has_value()) {
     CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
+    CheckFramework(run.layout->framework, "layout.framework", violations);
+    CheckSoftware(run.layout->software, "layout.software", violations);
+  }
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
     violations.Add("layout.global_batch_size",
                    "is required for options.search: the sequences of a step");

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/run/resolve.h"
 #include "tests/engine/search/searched.h"
+#include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
@@ -285,6 +286,19 @@ TEST(LayoutSearch, WhereNothingFitsPlansTheSmallest) {
   const auto searched = PlanBest(run, std::move(found), work);
   ASSERT_TRUE(searched.ok()) << searched.status();
   EXPECT_EQ(searched->plan.verdict(), Verdict::kDoesNotFit);
+}
+
+// Each layout would be refused for it.
+TEST(LayoutSearch, NamesAnUnknownSoftwareStack) {
+  RunSpec run = RunOn("llama-3.1-8b", 8, 8, 8192);
+  run.layout->software.name = "no_such_stack";
+  CallWork work;
+  EXPECT_THAT(SearchLayouts(run, {}, {}, work),
+              NamesFields(std::vector<std::string>{"layout.software.name"}));
+  // Whoever does not ask before is not let down.
+  const SoftwareConstants constants =
+      ConstantsOf(run.layout->software, nullptr, DeviceGeneration::kHopper);
+  EXPECT_EQ(constants.stack->name, "generic");
 }
 
 TEST(LayoutSearch, SaysWhatItNeeds) {
