@@ -22,6 +22,7 @@
 #include "client/flags/field_path.h"
 #include "client/io/text_file.h"
 #include "client/report/text.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 namespace {
@@ -78,11 +79,21 @@ std::optional<std::string> WordsOf(const FieldFlag& flag, absl::string_view fiel
   return std::nullopt;
 }
 
+// The value of an enum of `file`, or of those that it imports; null where none has `name`.
+const google::protobuf::EnumValueDescriptor* FindValue(const google::protobuf::FileDescriptor& file,
+                                                       const std::string& name) {
+  const google::protobuf::EnumValueDescriptor* found = file.FindEnumValueByName(name);
+  for (int i = 0; found == nullptr && i < file.dependency_count(); ++i) {
+    found = FindValue(*file.dependency(i), name);
+  }
+  return found;
+}
+
 // What flags call the value of an enum that has `name` in the API: "gpipe"; `name` where none has.
 std::string ChoiceOfName(absl::string_view name) {
+  if (!absl::ascii_isupper(static_cast<unsigned char>(name.front()))) return std::string(name);
   const google::protobuf::EnumValueDescriptor* const value =
-      google::protobuf::DescriptorPool::generated_pool()->FindEnumValueByName(
-          absl::StrCat("sextant.v1.", name));
+      FindValue(*v1::PlanRunRequest::descriptor()->file(), std::string(name));
   return value == nullptr ? std::string(name) : EnumName(*value->type(), value->number());
 }
 

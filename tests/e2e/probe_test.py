@@ -87,7 +87,10 @@ def check_a_probe(hardware):
     result = last.result
     assert result.in_use and not result.storage_warning, result
     assert result.calibration.device.uuid == before.device.uuid
-    assert result.calibration.matmuls and result.calibration.streams, result
+    assert result.calibration.matmuls, result
+    # Copies that no cache holds may need more memory than a probe may take.
+    assert result.calibration.streams or any("left out" in note
+                                             for note in result.calibration.notes), result
     check_what_is_kept(hardware, result.fingerprint)
     return result.fingerprint
 
