@@ -53,8 +53,8 @@ struct ChunkMemory {
   StageParts awaiting = {};
   Bytes deferred_head = Bytes(0);   // of a micro-batch that waits for its head's weight gradient
   StageTransients transients = {};  // of the stage
-  std::array<MomentBytes, kStageMomentCount> moments = {};
-  ChunkWork worst = {};  // of `moments`
+  std::array<MomentBytes, kStageMomentCount> moments = {};  // of `transients`, as they are here
+  ChunkWork worst = {};                                     // of `moments`
 
   const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
 };
