@@ -81,8 +81,9 @@ Covered: by -7 to +7 % up to 2 doublings, by the class's interval beyond.
 )";
 
 constexpr char kChoice[] = R"(
-What the layout costs that is then predicted to be the fastest, over the fastest, less 1: the mean
-over sweeps of four rows or more, and over each of their rows being the measured one.
+What the layout costs that is then predicted to be the fastest, over the fastest, less 1, of times
+over those of the FLOPs at the peak: the mean over sweeps of four rows or more, and over each of
+their rows being the measured one.
 
 )";
 

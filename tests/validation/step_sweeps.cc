@@ -11,7 +11,6 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kFewest = 4;
 constexpr double kLeastSpread = 0.05;
 constexpr double kTie = 1e-9;
 constexpr double kSearchTie = 0.03;   // LayoutSearchResult.tie_ratio
@@ -19,19 +18,6 @@ constexpr double kUsualNoise = 0.02;  // of sources that repeat nothing
 constexpr int kDraws = 200;
 constexpr uint64_t kSeed = 1;
 constexpr double kPi = 3.14159265358979323846;
-
-// The mean of `measured` where `predicted` is least.
-double CostOfFirst(const std::vector<double>& measured, const std::vector<double>& predicted) {
-  const double least = *std::min_element(predicted.begin(), predicted.end());
-  double sum = 0;
-  double count = 0;
-  for (size_t i = 0; i < measured.size(); ++i) {
-    if (predicted[i] > least * (1 + kTie)) continue;
-    sum += measured[i];
-    ++count;
-  }
-  return sum / count;
-}
 
 std::string RequestOf(const StepCase& each) {
   return each.row.requests.empty() ? each.row.id : each.row.requests.front().SerializeAsString();
@@ -145,13 +131,25 @@ StepSweep SweepOf(const std::string& name, const StepGroup& group) {
 
 }  // namespace
 
+double CostOfFirst(const std::vector<double>& measured, const std::vector<double>& predicted) {
+  const double least = *std::min_element(predicted.begin(), predicted.end());
+  double sum = 0;
+  double count = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    if (predicted[i] > least * (1 + kTie)) continue;
+    sum += measured[i];
+    ++count;
+  }
+  return sum / count;
+}
+
 std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases) {
   std::vector<StepSweep> out;
   const StepGroup all = Where(cases, [](const StepCase& each) { return each.baselines.ideal > 0; });
   const std::map<std::string, double> noise = NoiseOf(all);
   for (const auto& [name, group] :
        GroupsBy(all, [](const StepCase& each) { return each.row.sweep; })) {
-    if (group.size() < kFewest) continue;
+    if (group.size() < kFewestOfSweep) continue;
     StepSweep sweep = SweepOf(name, group);
     if (sweep.spread <= kLeastSpread) continue;
     sweep.reachable = ReachableOf(group, noise.at(sweep.source));

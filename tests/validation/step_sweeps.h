@@ -1,5 +1,4 @@
-// Whether predictions put layouts of one model in the order that was measured, and what a step
-// measured on a near layout is worth.
+// Whether predictions put layouts of one model in the order that was measured.
 #ifndef SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_
 #define SEXTANT_TESTS_VALIDATION_STEP_SWEEPS_H_
 
@@ -37,6 +36,11 @@ struct StepSweep {
   double framework_spread = 0;
   double rest_spread = 0;
 };
+
+inline constexpr size_t kFewestOfSweep = 4;
+
+// The mean of `measured` where `predicted` is least.
+double CostOfFirst(const std::vector<double>& measured, const std::vector<double>& predicted);
 
 // Those of four rows or more whose spread exceeds 5 %.
 std::vector<StepSweep> SweepsOf(const std::vector<StepCase>& cases);

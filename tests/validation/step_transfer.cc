@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/validation/step_score.h"
+#include "tests/validation/step_sweeps.h"
 #include "tests/validation/step_table_parts.h"
 
 namespace sextant {
@@ -109,23 +109,30 @@ double Coverage(const Pairs& pairs, const Predictions& predictions) {
   return pairs.empty() ? 0 : sum / static_cast<double>(pairs.size());
 }
 
-// The mean, over each of `group` being the measured one, of what the first choice costs.
+// The mean, over each of `group` being the measured one, of what the first choice costs. Times are
+// over those of the rows' FLOPs at the peak.
 double CostOf(const StepGroup& group, const Predictions& predictions, const Sharing& sharing) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const StepCase* each : group) best = std::min(best, each->row.measured);
+  std::vector<double> measured;
+  for (const StepCase* each : group) {
+    measured.push_back(each->row.measured / each->baselines.ideal);
+  }
+  const double best = *std::min_element(measured.begin(), measured.end());
   double sum = 0;
-  for (const StepCase* measured : group) {
-    const auto seconds = [&](const StepCase* each) {
-      if (each == measured) return each->row.measured;
-      const double share = sharing(DistanceOf(each->row, measured->row));
-      return predictions.at(each).expected * std::exp(share * ErrorOf(*measured, predictions));
-    };
-    const StepCase* const chosen = *std::min_element(
-        group.begin(), group.end(),
-        [&](const StepCase* a, const StepCase* b) { return seconds(a) < seconds(b); });
-    sum += chosen->row.measured / best - 1;
+  for (const StepCase* known : group) {
+    std::vector<double> predicted;
+    for (const StepCase* each : group) {
+      const double share = each == known ? 1 : sharing(DistanceOf(each->row, known->row));
+      predicted.push_back(predictions.at(each).expected / each->baselines.ideal *
+                          std::exp(share * ErrorOf(*known, predictions)));
+    }
+    sum += CostOfFirst(measured, predicted) / best - 1;
   }
   return sum / static_cast<double>(group.size());
+}
+
+// The predictions that the tables tell of.
+std::array<std::pair<const char*, const Predictions*>, 2> WaysOf(const StepResults& results) {
+  return {{{"family left out", &results.folds.left_out}, {"unknown stack", &results.generic}}};
 }
 
 }  // namespace
@@ -175,11 +182,9 @@ std::string TransferTable(const StepResults& results) {
   std::string out =
       "| predicted | doublings | families | pairs | alone % | with the whole error % | with its "
       "share % | covered % |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-  const std::pair<const char*, const Predictions*> kWays[] = {
-      {"family left out", &results.folds.left_out}, {"unknown stack", &results.generic}};
   constexpr std::array<std::pair<double, double>, 4> kBands = {
       {{-1, kNearDoublings}, {kNearDoublings, 4}, {4, 8}, {8, 16}}};
-  for (const auto& [name, predictions] : kWays) {
+  for (const auto& [name, predictions] : WaysOf(results)) {
     for (const auto& [from, to] : kBands) {
       const Pairs pairs = PairsAt(from, to, results, *predictions);
       size_t count = 0;
@@ -196,22 +201,18 @@ std::string TransferTable(const StepResults& results) {
 
 std::string ChoiceTable(const StepResults& results) {
   std::string out =
-      "| predicted | sweeps | alone % | whole error up to 4 doublings % | whole error % | its "
-      "share "
-      "% |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
-  constexpr size_t kFewest = 4;
-  const std::pair<const char*, const Predictions*> kWays[] = {
-      {"family left out", &results.folds.left_out}, {"unknown stack", &results.generic}};
-  for (const auto& [name, predictions] : kWays) {
+      "| predicted | sweeps | alone % | whole error up to 4 doublings % | whole error % | "
+      "its share % |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+  for (const auto& [name, predictions] : WaysOf(results)) {
     const Predictions& of = *predictions;
     const StepGroup closed = Where(results.rows.cases, [&of](const StepCase& each) {
-      return each.row.open.empty() && of.contains(&each);
+      return each.row.open.empty() && of.contains(&each) && each.baselines.ideal > 0;
     });
     std::array<double, 4> costs = {};
     int64_t sweeps = 0;
     for (const auto& [sweep, group] :
          GroupsBy(closed, [](const StepCase& each) { return each.row.sweep; })) {
-      if (group.size() < kFewest) continue;
+      if (group.size() < kFewestOfSweep) continue;
       ++sweeps;
       const Sharing kSharings[] = {ShareNone, ShareUpToFour, ShareAll, ShareByDistance};
       for (size_t i = 0; i < costs.size(); ++i) costs[i] += CostOf(group, of, kSharings[i]);
