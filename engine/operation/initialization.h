@@ -29,8 +29,8 @@ inline constexpr double kMaxTruncation = 100;
 // Unit normal weights redrawn beyond +-t have variance 1 - 2 t phi(t) / (2 Phi(t) - 1), where phi
 // and Phi are the normal density and distribution (integration by parts of x^2 phi). Scaled by
 // 1/sqrt(fan_in) and not renormalised, they give the square root of this variance: 0.98658 at t =
-// 3. Sources: Glorot, Bengio 2010 (AISTATS) section 4.2 for the sum of variances; the truncated
-// one derived in docs/operations.md.
+// 3. Sources: Glorot, Bengio 2010 (AISTATS) section 4.2 for the sum of variances; for the
+// truncated one docs/operation_costs.md, "Initialisation".
 //
 // Errors: kInvalidArgument "fan_in" below 1 or above kMaxDimension; "truncation" not from
 // kMinTruncation to kMaxTruncation.

@@ -27,7 +27,7 @@ struct OpKernelsInput {
   FlopConvention convention = {};
 };
 
-// Source: derived in docs/operations.md, from each operation's definition.
+// Source: docs/operation_costs.md, "Forward and backward".
 // `operation` has passed CheckOperation().
 OpKernels OpKernelsOf(const Operation& operation, const OpKernelsInput& input);
 

@@ -252,8 +252,8 @@ void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolat
 //                   where w = s, as model FLOPs are commonly stated
 //
 // Divided by q, these are the mean attended lengths w - w (w - 1)/(2 s), and w - w^2/(2 s).
-// Source: sums of arithmetic series, docs/operations.md; the published convention is that of
-// Megatron-LM's and OLMo-core's FLOP counters.
+// Source: sums of arithmetic series, docs/operation_costs.md, "Pairs under a mask"; the published
+// convention is that of Megatron-LM's and OLMo-core's FLOP counters.
 double AttendedPairs(const Attention& attention);
 
 // Keys of one sequence that any query attends to: at most the last q + w - 1.

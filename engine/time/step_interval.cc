@@ -12,7 +12,7 @@ namespace {
 
 // The relative standard error of each part of a step whose kernels were measured or published. The
 // errors of one part's kernels and exchanges are shared, those of two parts independent.
-// Source: docs/step_time.md, "The interval".
+// Source: docs/step_time.md, "The interval of a step".
 constexpr std::array<double, kStepCauseCount> kDoubts = {
     0.06,  // matmul
     0.15,  // experts

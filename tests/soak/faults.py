@@ -4,7 +4,7 @@
     tests/soak/faults.py [NAME...]
 
 Each fault prints what it found, and fails where the server does not answer afterwards.
-docs/operations.md has the figures.
+docs/running.md, "Memory, connections and pings, measured", has the figures.
 """
 
 import os

@@ -224,7 +224,7 @@ class AttentionCore {
   }
 
   // Two batched products with a softmax between them, over all pairs, masked ones included.
-  // Source: docs/kernels_attention.md, "Unfused attention".
+  // Source: docs/kernels_attention.md, "Attention in separate kernels".
   void AddUnfusedCore() {
     const bool dropout = out_.batch().dropout;
     const uint8_t softmax = out_.Make(TokenRows::kAll, core_.heads * core_.key_length);
