@@ -1,0 +1,63 @@
+"""Tables of published runs, and the cells of their rows."""
+
+import csv
+import math
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+
+Row = dict[str, str]
+
+GIB = 2**30
+UNITS = {"GB": 10**9, "GiB": GIB}
+
+
+class Undescribed(Exception):
+    """The reason why a row can't become a request."""
+
+
+def shared(path: str) -> str | None:
+    """The path of a shared table; None where it is absent."""
+    found = os.path.join(SHARED, path)
+    return found if os.path.exists(found) else None
+
+
+def read_csv(path: str) -> list[Row]:
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, strict=True)
+        rows = list(reader)
+    for line, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}: row {line} has another number of cells than the heading")
+    return rows
+
+
+def number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def whole(row: Row, column: str, otherwise: int | None = None) -> int | None:
+    """`otherwise` where the cell is absent, empty or no whole number; "4" and "4.0" are both 4."""
+    value = number(row.get(column, ""))
+    return int(value) if value is not None and value.is_integer() else otherwise
+
+
+def required(row: Row, column: str, what: str) -> int:
+    value = whole(row, column)
+    if value is None:
+        raise Undescribed(f"{what} not published")
+    return value
+
+
+def published_bytes(text: str, megabyte: float = 1e6) -> int | None:
+    """ "17.43 GB" is 17.43e9 bytes, "47.96 GiB" 47.96 x 2^30, "28965.4 MB" 28965.4 x `megabyte`."""
+    match = re.fullmatch(r"([\d.]+)\s*(GB|GiB|MB)", text)
+    amount = number(match[1]) if match else None
+    if not amount:
+        return None
+    return math.floor(amount * {**UNITS, "MB": megabyte}[match[2]] + 0.5)

@@ -1,0 +1,87 @@
+"""Requests for published runs: what all translators set, and what a framework decides."""
+
+from sextant_api import api
+
+TOKENS = 10**9  # any: memory doesn't depend on it
+
+
+def request_on(accelerator: str, **fields):
+    """A request for a run on `accelerator`, a name of the catalogue."""
+    training = {"token_count": TOKENS, **fields.pop("training", {})}
+    cluster = {"device": {"accelerator": accelerator}, **fields.pop("cluster", {})}
+    return api.PlanRunRequest(cluster=cluster, training=training, **fields)
+
+
+def given(message, field: str, otherwise: int = 1) -> int:
+    return getattr(message, field) if message.HasField(field) else otherwise
+
+
+def replica_size(layout) -> int:
+    """Tensor x pipeline x context parallel size."""
+    return (
+        given(layout.parallel, "tensor_parallel_size")
+        * given(layout.parallel, "pipeline_parallel_size")
+        * given(layout, "context_parallel_size")
+    )
+
+
+def set_sizes(request, data_parallel: int = 1, micro_batches: int = 1) -> None:
+    """Sets the number of devices and the global batch, by these and the sizes of `request`."""
+    layout = request.layout
+    request.cluster.device_count = data_parallel * replica_size(layout)
+    layout.global_batch_size = layout.micro_batch_size * data_parallel * micro_batches
+
+
+def data_parallel_size(request) -> int:
+    """The number of devices over the product of the other parallel sizes."""
+    return request.cluster.device_count // replica_size(request.layout)
+
+
+def uneven_stages(layers: int, stages: int) -> list[int]:
+    """Layers of each stage, the first ones one larger; none where stages divide the layers."""
+    if stages < 1 or stages > layers or layers % stages == 0:
+        return []
+    return [layers // stages + (i < layers % stages) for i in range(stages)]
+
+
+def mixed_precision(compute: int, gradient: int) -> dict:
+    """A PrecisionPolicy: `compute` for weights too, their copies and Adam's moments in fp32."""
+    return {
+        "compute_data_type": compute,
+        "weight_data_type": compute,
+        "gradient_data_type": gradient,
+        "master_weights": compute != api.DATA_TYPE_FP32,
+        "optimizer_data_type": api.DATA_TYPE_FP32,
+    }
+
+
+def padded(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def defaults_of(request):
+    """`request` without the fields that a framework decides where a caller doesn't.
+
+    They are number formats of weights, gradients and optimizer, padding of the vocabulary, the
+    loss, copies of attention's output, fusion of experts' activations, gathered weights after the
+    forward pass, and all settings of the framework but its kind and determinism, of which no
+    framework has a default.
+    """
+    out = api.PlanRunRequest()
+    out.CopyFrom(request)
+    precision = {"compute_data_type": request.training.precision.compute_data_type}
+    out.training.precision.CopyFrom(api.PrecisionPolicy(**precision))
+    if out.model.HasField("architecture"):
+        out.model.architecture.embedding.ClearField("padded_vocabulary_size")
+    out.layout.sharding.ClearField("reshard_after_forward")
+    for field in (
+        "loss",
+        "loss_chunk_tokens",
+        "attention_output_copied",
+        "fused_expert_activation",
+    ):
+        out.layout.kernels.ClearField(field)
+    kept = request.layout.framework
+    framework = api.FrameworkMemory(kind=kept.kind, deterministic=kept.deterministic)
+    out.layout.framework.CopyFrom(framework)
+    return out
