@@ -178,7 +178,8 @@ def check_itself():
              "engine/size.cc": "struct ByteSize {}; // --some-flag file_size"}
     tree = Tree(["docs/here.md", "engine/size.cc"], files)
     good = ('docs/here.md, "A part" [x](here.md#a-part) [x](here.md), "A\npart" '
-            "`ByteSize` `*teSize*` `file_size` `--some-flag` `--some_flag=1` `engine/size.cc` `engine/size`")
+            "`ByteSize` `*teSize*` `file_size` `--some-flag` `--some_flag=1` "
+            "`engine/size.cc` `engine/size`")
     assert not list(problems_of({"docs/good.md": good}, tree))
     for bad in ("docs/there.md", 'docs/here.md, "A\n// third part"', '[x](here.md), "Another"',
                 "[x](there.md)", "[x](here.md#another)", "`BitSize`", "`BitSize::Of()`",
