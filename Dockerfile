@@ -1,6 +1,6 @@
 # Sextant's server and its command line, on Debian.
 #
-#   docker build -t sextant .           (or podman, or buildah: see docs/container.md)
+#   docker build -t sextant .           (or podman, or buildah: see docs/running.md, "Containers")
 ARG BUILD_IMAGE=debian:bookworm-slim
 ARG RUNTIME_IMAGE=debian:bookworm-slim
 

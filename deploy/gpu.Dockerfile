@@ -5,7 +5,7 @@
 #   docker build -f deploy/gpu.Dockerfile -t sextant-gpu .
 #   docker run --rm --gpus all -p 127.0.0.1:50051:50051 sextant-gpu
 #
-# With `--target=mounted` the image has no libraries: see docs/container.md.
+# With `--target=mounted` the image has no libraries: see docs/running.md, "Containers".
 ARG SEXTANT_IMAGE=sextant
 ARG BUILD_IMAGE=debian:bookworm-slim
 ARG CUDA_DEVEL_IMAGE=nvidia/cuda:13.0.1-devel-ubuntu22.04

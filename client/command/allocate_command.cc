@@ -24,7 +24,7 @@ namespace {
 constexpr char kAllocateHelp[] =
     "The budget is FLOPs, or devices for a time: --duration, --deadline, or what --budget-usd "
     "pays\n"
-    "for. Published rules answer side by side, since they disagree (docs/allocate.md): parameters "
+    "for. Published rules answer side by side, since they disagree (docs/sizing.md): parameters "
     "N,\n"
     "tokens, and where the rule has a law of loss, the loss there and its rise at half and twice "
     "N.\n"

@@ -15,7 +15,8 @@ namespace sextant::client {
 namespace {
 
 constexpr char kGraphHelp[] =
-    "FILE is a Graph in proto JSON (docs/graphs.md); - is stdin. Tensors from outside have "
+    "FILE is a Graph in proto JSON (docs/operation_costs.md); - is stdin. Tensors from outside "
+    "have "
     "shapes;\n"
     "operations name their inputs, and sizes that they leave out follow from those. Flags go\n"
     "before what the file says.\n"

@@ -1,4 +1,6 @@
-"""Tells the sextantd of this host how far a training job is (docs/live_mfu.md). Needs grpcio alone.
+"""Reports to the sextantd of this host how far a training job is (docs/fleet.md, "Live MFU").
+
+Needs grpcio alone.
 
     progress = sextant_progress.Progress(model_flops_per_token=4.2e11)  # after set_device()
     for batch in loader:

@@ -10,7 +10,7 @@ namespace {
 
 using Constant = StackConstant;
 
-constexpr char kStacksPage[] = "docs/software_stacks.md";
+constexpr char kStacksPage[] = "docs/frameworks.md";
 
 constexpr char kFitted[] =
     "round values near the median of the stack's published runs: docs/accuracy-step-time.md";

@@ -52,7 +52,8 @@ struct Rearrangement {
   std::vector<AxisSize> sizes = {};
 };
 
-// Sizes of `work` that are 0 follow from its inputs; docs/graphs.md lists the rules.
+// Sizes of `work` that are 0 follow from its inputs; docs/operation_costs.md, "Graphs", lists the
+// rules.
 struct GraphOperation {
   std::string name = {};
   std::variant<Operation, Rearrangement> work = {};
@@ -154,7 +155,8 @@ struct GraphAnalysis {
 };
 
 // Source: reverse accumulation (Linnainmaa 1976; Griewank, Walther, Evaluating Derivatives,
-// 2nd ed. 2008, chapter 3) over the kernels of the operations; all rules in docs/graphs.md.
+// 2nd ed. 2008, chapter 3) over the kernels of the operations; all rules in
+// docs/operation_costs.md, "Graphs".
 //
 // Errors: kInvalidArgument naming "tensors[1].shape[0]", "operations[3].inputs[0]",
 // "operations[3].operation.linear.input_size", "losses[0]" and so on, as many as can be found at

@@ -27,9 +27,10 @@ struct SizedOperation {
   Shape shape;                   // of the output
 };
 
-// `operation` with its zero sizes computed from `inputs`, as docs/graphs.md lists. Absent where
-// there are errors, which are added: "operations[3].inputs[1]" below `path` where a tensor does
-// not fit, "operations[3].operation.linear.input_size" where a given size does not.
+// `operation` with its zero sizes computed from `inputs`, as docs/operation_costs.md, "Graphs"
+// lists. Absent where there are errors, which are added: "operations[3].inputs[1]" below `path`
+// where a tensor does not fit, "operations[3].operation.linear.input_size" where a given size does
+// not.
 absl::optional<SizedOperation> SizeOperation(const Operation& operation,
                                              absl::Span<const OperationInput> inputs,
                                              absl::string_view path, FieldViolations& violations);

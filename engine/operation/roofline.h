@@ -39,7 +39,7 @@ enum class RooflineMethod {
 // of its ratio's p-th power; at the ridge a kernel takes 2^(1/p) of either. p = 2: 41 % more at
 // the ridge. For measured bf16 products of H100 and H200 whose two times are within a factor of 3,
 // the median error is 6 % with p = 2, and 12 % and 15 % with the classical roofline, which is too
-// fast; docs/roofline.md.
+// fast; docs/kernels.md, "Roofline".
 inline constexpr double kRooflineExponent = 2;
 
 // "smooth", "classical".
@@ -65,7 +65,7 @@ struct Roofline {
 //   ridge = rate / memory rate, rate = FLOPs / compute time (the mixture of both rates)
 //
 // Source: Williams, Waterman, Patterson, CACM 52(4), 2009, for the classical roofline;
-// docs/roofline.md for the smooth one. Copies to and from the host use another link: see
+// docs/kernels.md, "Roofline" for the smooth one. Copies to and from the host use another link: see
 // TimeOf(HostCopy).
 //
 // Errors: kInvalidArgument "matrix_flops_per_second", "general_flops_per_second",

@@ -238,7 +238,7 @@ void Derivation::AppendAtMeasuredRate(absl::string_view prefix, const TimeEstima
              : "flops / (device_count x matmul_flops_per_second)",
        absl::StrCat(Number(plan_.flops.used().run.value()), twice ? " * " : "", ratio, " / (",
                     run_.cluster.device_count, " * ", rate, ")"),
-       cost.duration.value(), "s", "docs/run.md"});
+       cost.duration.value(), "s", "docs/plan.md"});
   AppendCost(prefix, cost);
 }
 
@@ -265,7 +265,7 @@ void Derivation::AppendPredicted(absl::string_view prefix, const TimeEstimate& c
   }
   Add({absl::StrCat(prefix, ".duration_seconds.expected"),
        "step_time.seconds x token_count / step_time.token_count, of each phase of the batch",
-       std::move(sum), cost.duration.value(), "s", "docs/whole_run.md"});
+       std::move(sum), cost.duration.value(), "s", "docs/plan.md"});
   if (cost.mfu.has_value()) {
     Add({absl::StrCat(prefix, ".mfu"),
          "flops / (device_count x peak_flops_per_second x duration_seconds)",
@@ -300,7 +300,7 @@ void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) 
   const std::string elapsed = Number(cost.elapsed.value());
   add("elapsed_seconds.expected", "duration_seconds x elapsed_per_second",
       absl::StrCat(seconds, " * ", Number(plan_.whole_run.elapsed.all())), cost.elapsed.value(),
-      "s", "docs/whole_run.md");
+      "s", "docs/plan.md");
   add("device_hours", "device_count x elapsed_seconds / 3600",
       absl::StrCat(n, " * ", elapsed, " / 3600"), cost.device_hours, "device hour",
       "by definition");
@@ -311,7 +311,7 @@ void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) 
     add("cost_usd", "device_hours x device_hour_price_usd",
         absl::StrCat(Number(cost.device_hours), " * ",
                      Number(*run_.economics.device_hour_price_usd)),
-        cost.cost->value(), "USD", "docs/run.md");
+        cost.cost->value(), "USD", "docs/plan.md");
   }
   AppendEnergy(prefix, cost);
   AppendLimits(prefix, cost);
@@ -346,7 +346,7 @@ void Derivation::AppendEnergy(absl::string_view prefix, const TimeEstimate& cost
                     " + ", Number(run_.economics.host_power_watts_per_device.value_or(0)), ") * ",
                     Number(cost.elapsed.value()), " * ",
                     Number(run_.economics.power_usage_effectiveness.value_or(1))),
-       cost.energy->value(), "J", "docs/run.md"});
+       cost.energy->value(), "J", "docs/plan.md"});
 }
 
 double Derivation::RateValue(absl::string_view quantity) const {

@@ -65,13 +65,13 @@ struct ElapsedShares {
 // after a restart; failures of mean distance M are exponential, and may hit a restart, too:
 //   elapsed = M e^(r / M) (e^((t + c) / M) - 1) / t    for each second of work
 // where r is the restart and what a checkpoint still takes after its stall, until which the one
-// before it counts. Derivation: docs/whole_run.md; Daly 2006, section 4. Infinite where the numbers
-// are too large.
+// before it counts. Derivation: docs/plan.md, "The whole run"; Daly 2006, section 4. Infinite where
+// the numbers are too large.
 ElapsedShares ElapsedPerSecond(const Interruptions& interruptions);
 
 // The standard deviation of the time that failures add to a run that takes `elapsed` in all: their
 // number has a Poisson distribution, each loses a part of an interval, uniformly.
-// Derivation: docs/whole_run.md.
+// Derivation: docs/plan.md, "The whole run".
 Seconds DeviationOfFailures(const Interruptions& interruptions, Seconds elapsed);
 
 }  // namespace sextant

@@ -87,7 +87,7 @@ struct TimeEstimate {
 //
 // The duration is the definition of model FLOPs utilisation, solved for the time: Chowdhery et al.
 // 2022 (arXiv 2204.02311) appendix B. Devices draw their power and cost their price all the time.
-// Derivation: docs/run.md.
+// Derivation: docs/plan.md, "Times of a run".
 TimeEstimate TimeEstimateOf(const TimeInput& input);
 
 // String views point into the RunSpec or to static data.

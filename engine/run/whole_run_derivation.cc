@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr absl::string_view kPage = "docs/whole_run.md";
+constexpr absl::string_view kPage = "docs/plan.md";
 
 class WholeRunSteps {
  public:

@@ -1,5 +1,5 @@
 // Published rules that divide training compute between parameters and tokens, and the laws of the
-// loss that some of them stand on. docs/allocate.md derives every formula.
+// loss that some of them stand on. docs/sizing.md, "A budget of compute", derives every formula.
 //
 // Counts are real numbers here: the laws are smooth, and callers round. Training costs c N D FLOPs,
 // with c = 6 where nobody says otherwise: Kaplan et al. 2020 (arXiv 2001.08361) section 2.1.

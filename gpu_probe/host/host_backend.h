@@ -28,7 +28,7 @@ struct HostProbeRequest {
 v1::Device HostDevice();
 
 // The plan of this host's measurements. Loads oneDNN; starts one thread a core, which live as long
-// as the plan or any workload made from it. docs/probe_host.md describes each kernel.
+// as the plan or any workload made from it. docs/probe.md, "Processors", describes each kernel.
 //
 // Errors:
 //   kInvalidArgument    a shape or the memory cap is out of range

@@ -16,9 +16,9 @@ inline constexpr int64_t kCheckedColumnCount = 256;
 
 // Freivalds' check: for random signs r, compares every row of C r with A (B r), a block of columns
 // at a time. In exact arithmetic both are equal; here they may differ by rounding
-// (docs/probe_host.md derives the bound). INT8 must be equal exactly, modulo 2^32 as its sums are.
-// `seed` selects the signs.
-// Source: Freivalds, "Probabilistic Machines Can Use Less Running Time", IFIP 1977.
+// (docs/probe.md, "Processors", derives the bound). INT8 must be equal exactly, modulo 2^32 as its
+// sums are. `seed` selects the signs. Source: Freivalds, "Probabilistic Machines Can Use Less
+// Running Time", IFIP 1977.
 //
 // Errors: kDataLoss naming the row, the columns and the difference.
 absl::Status CheckMatmul(const v1::MatmulShape& shape, const MatmulOperands& operands,

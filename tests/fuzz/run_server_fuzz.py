@@ -5,8 +5,8 @@
   tests/fuzz/run_server_fuzz.py requests --cpu_seconds=1800 --out=/tmp/fuzz/requests
 
 FOLDER of --out gets `corpus` (grows from run to run), the inputs at fault (crash-*, timeout-*,
-oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, of which the row of
-docs/robustness.md is printed. A target that fails is started again on the corpus, up to 20 times.
+oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, printed as a row of a
+Markdown table: CPU s, inputs, edges covered, corpus, at fault, slowest, peak. A target that fails is started again on the corpus, up to 20 times.
 Exits with 1 where any input is at fault.
 """
 

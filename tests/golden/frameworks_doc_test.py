@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""docs/frameworks.md and docs/frameworks.csv list the engine's table of frameworks, docs/
-software_stacks.md and .csv that of software stacks, and every cell has a source. --write writes
-them."""
+"""docs/frameworks.md lists the engine's tables of frameworks and of software stacks, as
+docs/frameworks.csv and docs/software_stacks.csv do with sources, of which each cell has one. --write
+writes them."""
 
 import csv
 import io
@@ -12,30 +12,30 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.path.join(os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin")),
                     "framework_table")
-COLUMNS = 4
-HEAD = """# Training frameworks
+HEAD = """# Frameworks and software stacks
 
-One table, `engine/framework/framework.cc`, has what a framework does where a request leaves a field
+`engine/framework/framework.cc` has one table of what a framework does where a request leaves a field
 open, the memory that it holds in addition to the model's tensors, and what it refuses. Requests'
 defaults, the memory ledger ([memory.md](memory.md)), errors and suggested changes all read it. The
-source of each cell: [frameworks.csv](frameworks.csv). Both are written by
+source of each cell: [frameworks.csv](frameworks.csv). This page and both tables are written by
 `tests/golden/frameworks_doc_test.py --write`.
 
 A request names its framework in `layout.framework.kind`. A request that names none gets the
-defaults of Megatron-LM, and no refusals. Without a layout no framework has a part: model state has
-16 bytes a parameter under mixed precision, divided evenly over all devices.
+defaults of Megatron-LM, and no refusals. Without a layout the framework does not matter: model state
+has 16 bytes a parameter under mixed precision, divided evenly over all devices.
 
 """
 
 
-STACKS_HEAD = """# Software stacks
+STACKS_HEAD = """
+## Software stacks
 
-How fast a stack runs what a layout asks for: what its own kernels, overlaps and host make of the
-fastest published kernels. One table, `engine/framework/software_stack.cc`, has them; a request
-names one in `layout.software.name`, or gets that of its framework, and may set any constant itself.
-The source of each cell: [software_stacks.csv](software_stacks.csv). Both are written by
-`tests/golden/frameworks_doc_test.py --write`; [step_time.md](step_time.md) says what each constant
-does. Three values are those on devices before Hopper, on Hopper and on Blackwell.
+A software stack is what a framework's own kernels, overlaps and host make of the fastest published
+kernels: ratios and shares by which a step's parts are scaled. A request names one in
+`layout.software.name`, or gets its framework's, and may set any constant itself.
+[step_time.md](step_time.md) says what each constant does; the source of each cell:
+[software_stacks.csv](software_stacks.csv). Three values are those on devices before Hopper, on
+Hopper and on Blackwell.
 
 """
 
@@ -58,21 +58,21 @@ def page(rows):
     return HEAD + "\n".join(lines) + "\n"
 
 
-def stacks_page(rows):
-    """A Markdown table: stacks down, constants across, in parts."""
+def stacks_section(rows):
+    """The first stack's constants, and those in which each other one differs from it."""
     stacks = list(dict.fromkeys(row["stack"] for row in rows))
     constants = list(dict.fromkeys(row["constant"] for row in rows))
     value = {(row["stack"], row["constant"]): row["value"] for row in rows}
     title = {row["stack"]: row["title"] for row in rows}
-    text = STACKS_HEAD + "| name | stack |\n| --- | --- |\n"
-    text += "".join(f"| `{stack}` | {title[stack]} |\n" for stack in stacks)
-    for first in range(0, len(constants), COLUMNS):
-        part = constants[first:first + COLUMNS]
-        text += "\n| | " + " | ".join(part) + " |\n" + "| --- " * (len(part) + 1) + "|\n"
-        for stack in stacks:
-            cells_of = [value.get((stack, constant), "") for constant in part]
-            text += f"| `{stack}` | " + " | ".join(cells_of) + " |\n"
-    return text
+    text = STACKS_HEAD + f"| name | stack | constants that differ from those of `{stacks[0]}` |\n"
+    text += "| --- | --- | --- |\n"
+    for stack in stacks:
+        other = [f"{constant} {value.get((stack, constant), '')}" for constant in constants
+                 if value.get((stack, constant)) != value.get((stacks[0], constant))]
+        text += f"| `{stack}` | {title[stack]} | {', '.join(other)} |\n"
+    text += f"\n| constant | value of `{stacks[0]}` |\n| --- | --- |\n"
+    return text + "".join(f"| {constant} | {value.get((stacks[0], constant), '')} |\n"
+                          for constant in constants)
 
 
 def main():
@@ -83,9 +83,8 @@ def main():
     if unsourced:
         print("cells without a source: " + "; ".join(unsourced))
         return 1
-    for name, text in {"frameworks.md": page(rows), "frameworks.csv": table,
-                       "software_stacks.md": stacks_page(stacks),
-                       "software_stacks.csv": stacks_table}.items():
+    for name, text in {"frameworks.md": page(rows) + stacks_section(stacks),
+                       "frameworks.csv": table, "software_stacks.csv": stacks_table}.items():
         path = os.path.join(ROOT, "docs", name)
         if "--write" in sys.argv:
             with open(path, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-// The figures of docs/roofline.md: measured matrix products against both rooflines.
+// The figures of docs/kernels.md, "Roofline": measured matrix products against both rooflines.
 #include "engine/operation/roofline.h"
 
 #include <gtest/gtest.h>

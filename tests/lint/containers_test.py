@@ -94,7 +94,7 @@ def check_gpu_recipe():
     assert f"COPY --from=libraries /libraries {folder}\n" in text, folder
     assert f"LD_LIBRARY_PATH={folder}\n" in text, folder
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in text
-    assert folder in read("docs/container.md"), f"docs/container.md does not say {folder}"
+    assert folder in read("docs/running.md"), f"docs/running.md does not say {folder}"
 
 
 def main():

@@ -41,7 +41,7 @@ cent, bias the median of predicted over measured less 1. The datasheet's rooflin
 / peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
 instead. "By requests" asks the service, as a user would, for rows that are no points of the
 calibrations that the engine brings along; intervals aim at 80 %. How the times are made, and
-why some are worse: [kernels_gemm.md](kernels_gemm.md),
+why some are worse: [kernels_matmul.md](kernels_matmul.md),
 [kernels_attention.md](kernels_attention.md), [links.md](links.md).
 
 )md";

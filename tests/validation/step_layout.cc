@@ -17,7 +17,8 @@ constexpr int64_t kMostChunks = 12;
 constexpr int64_t kNodeSize = 8;
 constexpr int64_t kPaxShard = 128;  // MaxText's group on the same pages
 
-// flash-attention 2 on Hopper, which PyTorch's stacks run: docs/software_stacks.md, pytorch_fsdp.
+// flash-attention 2 on Hopper, which PyTorch's stacks run: docs/frameworks.md, "Software stacks",
+// pytorch_fsdp.
 constexpr double kFlashAttention2Ratio = 2.1;
 // An exchange that passes hide still takes from them what it does of theirs: the stacks'
 // overlap_contention.

@@ -38,8 +38,8 @@ bool IsNarrow(DataType type);
 PredictionError ErrorUnderCeilings(KernelBasis basis, DataType type);
 
 // (c^2 + m^2)^(1/2) + floor, times the median of `error`, the kernel's error against that formula:
-// ErrorUnderCeilings() for a matrix product. `ceilings` are above 0. Source: docs/roofline.md for
-// the p-norm, docs/kernels.md for the factor.
+// ErrorUnderCeilings() for a matrix product. `ceilings` are above 0. Source: docs/kernels.md,
+// "Roofline" for the p-norm, docs/kernels.md for the factor.
 KernelTime TimeUnderCeilings(const KernelWork& work, const KernelCeilings& ceilings,
                              const PredictionError& error);
 

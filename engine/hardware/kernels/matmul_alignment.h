@@ -18,7 +18,7 @@ struct MatmulSlowdown {
   friend bool operator==(const MatmulSlowdown&, const MatmulSlowdown&) = default;
 };
 
-// Published tables have no such sizes, so these are stated (docs/kernels_gemm.md, "Off a multiple
+// Published tables have no such sizes, so these are stated (docs/kernels_matmul.md, "Off a multiple
 // of 64"). Sizes meant are those that rows in memory have: n and k, and m and n of a weight's
 // gradient.
 //

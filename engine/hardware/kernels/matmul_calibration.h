@@ -36,7 +36,7 @@ struct MatmulCalibration {
   std::vector<MatmulPoint> checks = {};
 };
 
-// A processor's standard grid has 18 (docs/kernels_gemm.md, "Few shapes").
+// A processor's standard grid has 18 (docs/kernels_matmul.md, "Few shapes").
 inline constexpr size_t kMinMatmulPoints = 16;
 inline constexpr size_t kMinMatmulChecks = 8;
 // With fewer points tiles can't be resolved: the form is kGrid.

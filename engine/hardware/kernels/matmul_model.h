@@ -113,7 +113,7 @@ class MatmulModel {
   std::vector<MatmulPoint> measured_;
 };
 
-// Intervals where a calibration lacks a shape, as factors on their ends. docs/kernels_gemm.md has
+// Intervals where a calibration lacks a shape, as factors on their ends. docs/kernels_matmul.md has
 // their data and derivation.
 struct MatmulFallbacks {
   // 10th and 90th percentile of measured over predicted time, over the same of shapes inside:

@@ -25,7 +25,7 @@ struct StreamMix {
 // size: linear in logarithms between measured sizes; proportional to the bytes above the largest,
 // and below the smallest down to the floor. mix: linear in the share, as if some of the bytes
 // moved in the pattern on one side and the rest in the pattern on the other.
-// Source: derived in docs/kernels_streams.md.
+// Source: derived in docs/kernels.md, "Passes over memory".
 struct StreamCurve {
   absl::InlinedVector<StreamSize, 8> sizes;  // at least one, ascending by bytes
   absl::InlinedVector<StreamMix, 4> mixes;   // at least one, ascending by share
@@ -50,7 +50,7 @@ struct StreamCurve {
 StreamCurve FitStreams(const StreamCalibration& calibration);
 
 // The probe's rule for main memory: arrays of four times the last-level cache
-// (docs/probe_host.md).
+// (docs/probe.md, "Processors").
 inline constexpr double kCachesOutgrown = 4;
 
 // The distance of a size and a mix from the measured ones.
@@ -61,7 +61,7 @@ struct StreamLack {
 StreamLack LackAt(const StreamCurve& curve, double bytes, double read_share);
 
 // The minimum time of a kernel on a processor: a call. A copy of 16 KiB by two threads took this
-// long (docs/kernels_streams.md).
+// long (docs/kernels.md, "Passes over memory").
 inline constexpr Seconds kProcessorFloor = Seconds(1e-7);
 
 }  // namespace sextant

@@ -34,7 +34,7 @@ inline constexpr size_t kMinLadderSteps = 3;
 // Least squares of the relative error of t^a for each a of a list; keeps the one with the smallest
 // error in time. Absent with fewer than kMinLadderSteps, or where time does not grow with the
 // multiply-adds.
-// Source: derived in docs/kernels_streams.md.
+// Source: derived in docs/kernels.md, "Passes over memory".
 absl::optional<StreamArithmetic> FitLadder(absl::Span<const MeasuredElementwise> measured);
 
 // The work of a kernel in addition to one pass over its arrays.
@@ -95,7 +95,7 @@ class StreamModel {
 inline constexpr size_t kMinPasses = 5;
 
 // Intervals where a calibration lacks passes, and for kernels that do more than a pass; factors on
-// their ends. docs/kernels_streams.md has the figures and their sources.
+// their ends. docs/kernels.md, "Passes over memory", has the figures and their sources.
 struct StreamFallbacks {
   // Fewer than kMinPasses to fit.
   static constexpr PredictionError kUntried{.p10 = 0.85, .median = 1, .p90 = 1.25};

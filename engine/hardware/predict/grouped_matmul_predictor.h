@@ -37,7 +37,7 @@ struct UngroupedProducts {
 // m' is m padded to tiles: all tiles run as one launch, like those of one tall product, but every
 // expert's weights are read. The activation reads 2 f and writes f numbers of 2 bytes per row, at
 // the bandwidth. Without a gate, f replaces 2 f. The exponent is the roofline's
-// (docs/roofline.md). Finite and positive for sizes of 1 to 2^40.
+// (docs/kernels.md, "Roofline"). Finite and positive for sizes of 1 to 2^40.
 Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProducts& products);
 
 // Quantiles of measured times of published layers over ExpertsByMatmuls() with the published

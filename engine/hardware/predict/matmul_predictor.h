@@ -55,7 +55,7 @@ class MatmulPredictor {
   // The product alone of operands that are narrow already: Predict() less the separate passes that
   // find the scales of x and quantise it, which published narrow times include. Equal to Predict()
   // for types that are used as they are, and for the device's own multiplications: a probe times
-  // the product alone (docs/gpu_matmul.md).
+  // the product alone (docs/gpu_probe.md, "Matrix multiplications").
   //
   //   t - min(q m k / B, 0.4 t),  q bytes moved per element of x, B bytes a second reached
   KernelTime PredictQuantised(const MatmulShape& shape) const;
@@ -65,8 +65,8 @@ class MatmulPredictor {
   double QuantisedSeconds(const MatmulShape& shape, double seconds) const;
 
   // Time of the batch as one tall matmul with the same tiles (StackedMatmul()), plus the roofline
-  // cost of the batch-1 extra second operands: docs/kernels_gemm.md. Predict() for a batch of one.
-  // No times of batches are published: kOtherPass at best.
+  // cost of the batch-1 extra second operands: docs/kernels_matmul.md. Predict() for a batch of
+  // one. No times of batches are published: kOtherPass at best.
   KernelTime PredictBatch(const MatmulBatch& matmul) const;
 
   // The share of the arithmetic in a product's time: by which share it takes longer where the
@@ -130,7 +130,7 @@ inline constexpr Widening kMatmulBatch{.low = 0.8, .high = 1.6};
 
 // Factors on the interval of published times, which are one version's of one library. Three pairs
 // of versions and four of libraries took 0.92 to 1.13 times as long, 10th to 90th percentile of all
-// seven, each made of its published 5th, 50th and 95th (docs/kernels_gemm.md, "Another version").
+// seven, each made of its published 5th, 50th and 95th (docs/kernels_matmul.md, "Another version").
 // It and the model's own error are independent: their logarithms add up by squares.
 inline constexpr Widening kOtherVersion{.low = 0.92, .high = 1.15};
 
@@ -139,7 +139,7 @@ inline constexpr Widening kOtherVersion{.low = 0.92, .high = 1.15};
 inline constexpr double kQuantiseBandwidthShare = 0.80;
 inline constexpr double kMostQuantised = 0.4;
 // Factors on the quantisation's time: from less than what is counted, where x stays in the cache,
-// to twice it, as published times show that are drawn over n to 0 (docs/kernels_gemm.md).
+// to twice it, as published times show that are drawn over n to 0 (docs/kernels_matmul.md).
 inline constexpr double kQuantiseLeast = 0.5;
 inline constexpr double kQuantiseMost = 2;
 inline constexpr double kMostQuantisedEver = 0.6;

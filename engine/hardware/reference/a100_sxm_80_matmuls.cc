@@ -1,7 +1,7 @@
 // Measured multiplications of a100-sxm-80: made by make_matmul_reference.py, not by hand.
 //
 // Source: ai-dynamo/aiconfigurator @095f58a51c4c, <system>/gemm/.../gemm_perf.parquet (Apache-2.0).
-// Bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of
+// Bursts on random data: docs/kernels_matmul.md. Microseconds by m, n, k, for each of
 // kColumns; 0: not in its calibration.
 #include "engine/hardware/reference/reference_matmuls_table.h"
 

@@ -80,7 +80,7 @@ def table_file(gpu, by_type, libraries):
         f"// Measured multiplications of {gpu}: made by make_matmul_reference.py, not by hand.",
         "//",
         f"// Source: {SOURCE}.",
-        "// Bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of",
+        "// Bursts on random data: docs/kernels_matmul.md. Microseconds by m, n, k, for each of",
         "// kColumns; 0: not in its calibration.",
         '#include "engine/hardware/reference/reference_matmuls_table.h"',
         "",

@@ -84,7 +84,7 @@ struct LayerUnit {
 };
 
 constexpr char kSource[] =
-    "PyTorch FSDP; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3; docs/memory_state.md";
+    "PyTorch FSDP; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3; docs/memory.md";
 
 DataType GatheredType(const PrecisionPolicy& precision) {
   const DataType computed = StorageFor(precision.compute_data_type);

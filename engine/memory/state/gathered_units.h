@@ -26,7 +26,7 @@ struct GatheredSizes {
 // holds alone are gathered only from its host.
 // Source: PyTorch FSDP, fully_shard() and its MixedPrecisionPolicy, which keeps the root's weights
 // from the forward to the backward pass; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3;
-// docs/memory_state.md.
+// docs/memory.md, "Model state".
 GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks& ranks,
                               int64_t stage, StateList& list);
 

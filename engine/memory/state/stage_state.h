@@ -1,5 +1,5 @@
 // Model state on one GPU of a pipeline stage, tensor by tensor: weights, gradients, master weights
-// and the optimizer's buffers. docs/memory_state.md derives it.
+// and the optimizer's buffers. docs/memory.md, "Model state", derives it.
 #ifndef SEXTANT_ENGINE_MEMORY_STATE_STAGE_STATE_H_
 #define SEXTANT_ENGINE_MEMORY_STATE_STAGE_STATE_H_
 

@@ -12,11 +12,11 @@ constexpr ConventionFacts kFacts[] = {
     {kSixNTotal, "six_n_total",
      "6 FLOPs a token for each parameter that the token meets, embeddings included: of a mixture, "
      "the active ones",
-     "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/flops.md",
+     "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/transformer.md",
      FlopsKind::kModel},
     {kSixNNonEmbedding, "six_n_non_embedding",
      "6 FLOPs a token for each parameter that the token meets, without embeddings and output head",
-     "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/flops.md",
+     "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/transformer.md",
      FlopsKind::kModel},
     {kKaplan2020, "kaplan_2020",
      "3 (2 N + 2 L s d_attn) for N = 2 L d_model (2 d_attn + d_ff): no embedding, no output head",

@@ -86,7 +86,7 @@ TermFlops SixNTerms(const WeightTensors& tensors, bool embeddings);
 // FLOPs per parameter and token: one multiply-add forward (2), two backward (4), for the gradients
 // of the input and of the weight.
 // Source: Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; derived in
-// docs/flops.md.
+// docs/transformer.md, "6 N D".
 inline constexpr double kFlopsPerParameterAndToken = 6;
 
 // 6 N: FLOPs of one token, forward and backward. Excludes products of activations with activations

@@ -147,7 +147,8 @@ int64_t NearestDivisor(const CutSizes& cuts, int64_t ranks) {
   return 1;
 }
 
-// Megatron-LM pads the vocabulary to a multiple of this times the ranks: docs/sharding.md.
+// Megatron-LM pads the vocabulary to a multiple of this times the ranks: docs/memory.md,
+// "Sharding".
 constexpr int64_t kVocabularyMultiple = 128;
 
 class LayoutCheck {

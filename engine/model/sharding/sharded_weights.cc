@@ -66,7 +66,8 @@ bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
 }
 
 // Embeddings are on the first stage of each stack, and again on the last stage where multi-token
-// prediction modules embed tokens or a tied head needs the matrix. Source: docs/sharding.md.
+// prediction modules embed tokens or a tied head needs the matrix. Source: docs/memory.md,
+// "Sharding".
 bool ShardedWeights::IsOn(int64_t stage, const WeightTensor& t) const {
   if (IsOfStack(t)) return EndIsOn(stage, t);
   if (t.part != ModelPart::kInput) return stage == last_stage();

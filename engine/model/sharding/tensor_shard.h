@@ -29,7 +29,8 @@ struct ShardRule {
   friend bool operator==(const ShardRule&, const ShardRule&) = default;
 };
 
-// The rule of `tensor`, one of WeightsOf(spec). docs/sharding.md has the table and its sources.
+// The rule of `tensor`, one of WeightsOf(spec). docs/memory.md, "Sharding", has the table and its
+// sources.
 ShardRule ShardRuleOf(const ArchitectureSpec& spec, const WeightTensor& tensor);
 
 // The attention that `tensor` belongs to; null: none.

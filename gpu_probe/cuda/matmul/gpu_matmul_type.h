@@ -86,7 +86,8 @@ int64_t OutputBytesOf(MatrixFormat output);
 
 // The rounding error that a sum of k products may have, in both kinds of tolerance.
 //
-// docs/gpu_matmul.md derives it. `capability` determines the bits of e4m3's sums.
+// docs/gpu_probe.md, "Matrix multiplications", derives it. `capability` determines the bits of
+// e4m3's sums.
 MatmulTolerance ToleranceOf(const GpuMatmulType& type, int64_t k, int capability);
 
 // Scales of one matrix of `rows` by k: tiles of 128 rows by 4 blocks.

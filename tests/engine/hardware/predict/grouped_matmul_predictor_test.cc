@@ -142,7 +142,7 @@ TEST(GroupedMatmulPredictor, OneProductIsItsFlopsOrItsWeights) {
     EXPECT_LT(time.low, time.expected);
   }
   // A row each: reading 64 x 8192 x 8192 weights of 2 bytes at 3e12 bytes a second takes 2.86 ms,
-  // multiplying tiles of 64 rows 0.92 ms: 3.01 ms together (docs/roofline.md).
+  // multiplying tiles of 64 rows 0.92 ms: 3.01 ms together (docs/kernels.md, "Roofline").
   product = {.experts = 64, .rows_per_expert = 1, .n = 8192, .k = 8192};
   const double reading = 64 * 2 * 8192.0 * 8192 / 3e12;
   const double one_each = predictor.PredictProduct(product).expected.value();

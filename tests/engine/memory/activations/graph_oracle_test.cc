@@ -1,5 +1,6 @@
 // Activations that layers keep, compared with those that a graph of the same operations saves for
-// its backward pass (docs/graphs.md), which knows nothing of transformers. 200 random layers.
+// its backward pass (docs/operation_costs.md, "Graphs"), which knows nothing of transformers. 200
+// random layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // The peak of a feed-forward's backward pass, against a graph of the same operations
-// (docs/graphs.md), whose arrays live from their first to their last use. 200 random layers.
+// (docs/operation_costs.md, "Graphs"), whose arrays live from their first to their last use. 200
+// random layers.
 #include <gtest/gtest.h>
 
 #include <random>
