@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """docs/frameworks.md lists the engine's tables of frameworks and of software stacks, as
-docs/frameworks.csv and docs/software_stacks.csv do with sources, of which each cell has one. --write
-writes them."""
+docs/frameworks.csv and docs/software_stacks.csv do with sources, of which each cell has one.
+--write writes them."""
 
 import csv
 import io
@@ -14,15 +14,15 @@ TOOL = os.path.join(os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "r
                     "framework_table")
 HEAD = """# Frameworks and software stacks
 
-`engine/framework/framework.cc` has one table of what a framework does where a request leaves a field
-open, the memory that it holds in addition to the model's tensors, and what it refuses. Requests'
+`engine/framework/framework.cc` has what a framework does where a request leaves a field open,
+the memory that it holds in addition to the model's tensors, and what it refuses. Requests'
 defaults, the memory ledger ([memory.md](memory.md)), errors and suggested changes all read it. The
 source of each cell: [frameworks.csv](frameworks.csv). This page and both tables are written by
 `tests/golden/frameworks_doc_test.py --write`.
 
 A request names its framework in `layout.framework.kind`. A request that names none gets the
-defaults of Megatron-LM, and no refusals. Without a layout the framework does not matter: model state
-has 16 bytes a parameter under mixed precision, divided evenly over all devices.
+defaults of Megatron-LM, and no refusals. Without a layout the framework does not matter: model
+state has 16 bytes a parameter under mixed precision, divided evenly over all devices.
 
 """
 

@@ -110,7 +110,7 @@ TEST(ReferenceTables, OfExpertsAreWhatTheRuleTakes) {
 
 // Nine of ten shapes of 2048 to 16384 tokens within 10 %, which no roofline comes near. Of the
 // kernels measured on B200 in fp8 and on H200 by SGLang, two measurements of neighbouring shapes
-// differ by more than that: docs/kernels_attention.md.
+// differ by more than that: docs/kernels_attention.md, "How near it is".
 TEST(ReferenceTables, OfAttentionArePredictedWithinTenPerCent) {
   const auto rows = TableOf("attention_forward_dev.csv");
   if (absl::IsNotFound(rows.status())) GTEST_SKIP() << "no shared tables: " << rows.status();

@@ -37,7 +37,7 @@ class AttentionModel {
  public:
   // Each combination of head size, mask and window that kernels treat differently is fitted
   // separately, from at least kMinPoints points. About 30 points are a good calibration;
-  // docs/kernels_attention.md lists them.
+  // docs/kernels_attention.md, "Which points", lists them.
   static constexpr int64_t kMinPoints = 8;
 
   // Errors: kInvalidArgument naming calibration.attention fields: no points, sizes below 1 or
@@ -99,7 +99,7 @@ class AttentionModel {
 
 // Intervals where a calibration lacks a shape, as factors on their ends, chosen so that 75 to 85 %
 // of the shapes of each kind that were held out of a model are within them:
-// docs/kernels_attention.md, tests/validation/attention_lacks.cc.
+// docs/kernels_attention.md, "What a calibration lacks", tests/validation/attention_lacks.cc.
 struct AttentionFallbacks {
   // Sequence, batch x heads or group size below or above the points', per octave (doubling).
   static constexpr Widening kOctaveBelow{.low = 0.97, .high = 1.12};

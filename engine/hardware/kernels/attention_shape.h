@@ -80,7 +80,7 @@ struct AttentionForm {
 //
 // A causal tile does half a tile of masked work on the diagonal: q tile / 2 pairs per head of q
 // queries.
-// docs/kernels_attention.md derives the terms. Sizes are at least 1.
+// docs/kernels_attention.md, "Attention", derives the terms. Sizes are at least 1.
 TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units);
 
 // log2 of the sequence (the mean of both where queries and keys differ), half of log2 of batch x

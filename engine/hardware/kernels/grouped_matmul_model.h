@@ -44,14 +44,14 @@ struct GroupedMatmulForm {
 //   5  expert rows x hidden                permuting and summing
 //   6  expert rows x intermediate          the activation, and its quantisation
 //   7  tokens                              routing
-// Sizes are at least 1. docs/kernels_attention.md derives them.
+// Sizes are at least 1. docs/kernels_attention.md, "Layers of experts", derives them.
 TermShape GroupedMatmulTerms(const GroupedMatmulShape& shape, GroupedMatmulForm form);
 
 class GroupedMatmulModel {
  public:
   static constexpr int64_t kMinPoints = 16;
   // Rows per expert, experts or their size outside the points: factors per octave, derived as
-  // those of AttentionFallbacks: docs/kernels_attention.md.
+  // those of AttentionFallbacks: docs/kernels_attention.md, "What a calibration lacks".
   static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.25};
 
   // Errors: kInvalidArgument naming calibration.grouped_gemm fields: fewer than kMinPoints

@@ -37,8 +37,9 @@ WaveLoss WaveLossOf(double tiles, double multiprocessors) {
 }
 
 // Weights of the penalties relative to a point's weight of 1, the same for all devices and types.
-// Chosen once, on half of the published shapes; docs/kernels_matmul.md has the other half and other
-// values. A third or three times any of them costs about one percentage point at most.
+// Chosen once, on half of the published shapes; docs/kernels_matmul.md, "The form", has the other
+// half and other values. A third or three times any of them costs about one percentage point at
+// most.
 constexpr double kCurvature = 0.02;             // on squared second differences, by log2
 constexpr double kSlope = 0.003;                // on squared first differences
 constexpr double kSize = 0.003;                 // on squared values

@@ -113,8 +113,8 @@ class MatmulModel {
   std::vector<MatmulPoint> measured_;
 };
 
-// Intervals where a calibration lacks a shape, as factors on their ends. docs/kernels_matmul.md has
-// their data and derivation.
+// Intervals where a calibration lacks a shape, as factors on their ends. docs/kernels_matmul.md,
+// "What a calibration lacks", has their data and derivation.
 struct MatmulFallbacks {
   // 10th and 90th percentile of measured over predicted time, over the same of shapes inside:
   // shapes of up to two octaves (doublings) outside in one or two dimensions. For n > 2 octaves,

@@ -29,8 +29,8 @@ struct TermPoint {
 //
 // r_p is ln(measured / sum), clamped to 0.15 either way. The sum is monotone in every term because
 // no cost is negative. The correction is smooth, and 0 far from all points.
-// docs/kernels_attention.md derives it. Source of the correction: kernel regression, Nadaraya
-// 1964, Watson 1964, shrunk to 0 as if by one more point at x.
+// docs/kernels_attention.md, "The form", derives it. Source of the correction: kernel regression,
+// Nadaraya 1964, Watson 1964, shrunk to 0 as if by one more point at x.
 class TermFit {
  public:
   // `points` is not empty; terms and positions are finite, and each point's terms have a positive

@@ -96,7 +96,7 @@ class AttentionPredictor {
 // Quantiles of measured over (c^2 + m^2)^(1/2) + floor of causal attention without a window, 2,048
 // to 16,384 tokens, where c and m use the rates that matrix products and copies reach. Attention
 // is slower because softmax runs on other units, and half of each diagonal tile is masked. From
-// the published tables of four GPUs (docs/kernels.md).
+// the published tables of four GPUs (docs/kernels.md, "By two ceilings").
 PredictionError AttentionErrorUnderCeilings(DataType type);
 
 }  // namespace sextant

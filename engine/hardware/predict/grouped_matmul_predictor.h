@@ -41,7 +41,7 @@ struct UngroupedProducts {
 Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProducts& products);
 
 // Quantiles of measured times of published layers over ExpertsByMatmuls() with the published
-// multiplications of the same product, for four GPUs (docs/kernels.md).
+// multiplications of the same product, for four GPUs (docs/kernels.md, "By two ceilings").
 PredictionError ErrorOfExpertsByMatmuls(DataType type);
 
 // One product of all experts of a device: y[m,n] = x[m,k] w[n,k]^T of each of them, or one of its
@@ -56,8 +56,8 @@ struct GroupedProduct {
 
 // Time over that of the device's dense products that trainings of mixtures with many small experts
 // were seen to take, at most: published runs on H100, B200 and GB200 against the published dense
-// products (docs/kernels_attention.md). A property of their software, so no prediction expects it;
-// `narrow` is of fp8.
+// products (docs/kernels_attention.md, "Parts of a layer"). A property of their software, so no
+// prediction expects it; `narrow` is of fp8.
 inline constexpr struct {
   double wide = 1.75;
   double narrow = 1.35;
@@ -84,7 +84,8 @@ struct ExpertsKind {
 bool HasOtherScaling(ExpertsKind kind);
 
 // Published layers in fp8 with a scale per block over those with one per tensor, of the same shape:
-// p10 0.66, median 1.01, p90 1.57 of 1866 layers of three GPUs (docs/kernels_attention.md).
+// p10 0.66, median 1.01, p90 1.57 of 1866 layers of three GPUs (docs/kernels_attention.md,
+// "Parts of a layer").
 inline constexpr Widening kOtherScalingOfExperts{.low = 0.65, .high = 1.6};
 
 class GroupedMatmulPredictor {
@@ -165,8 +166,9 @@ class GroupedMatmulPredictor {
 
 // A probe times only the products of a layer. Published layers also choose experts, and permute
 // and sum tokens, which a device may skip: four passes over a row of h in bf16, bytes per element
-// (docs/kernels.md). Up to 0.22 of a published layer (90th percentile of the table with the largest
-// share); the low end goes down by each layer's own share, by at most half.
+// (docs/kernels.md, "From what, for each kind"). Up to 0.22 of a published layer (90th percentile
+// of the table with the largest share); the low end goes down by each layer's own share, by at most
+// half.
 inline constexpr double kPermutedLayerBytes = 8;
 
 }  // namespace sextant

@@ -65,8 +65,8 @@ class MatmulPredictor {
   double QuantisedSeconds(const MatmulShape& shape, double seconds) const;
 
   // Time of the batch as one tall matmul with the same tiles (StackedMatmul()), plus the roofline
-  // cost of the batch-1 extra second operands: docs/kernels_matmul.md. Predict() for a batch of
-  // one. No times of batches are published: kOtherPass at best.
+  // cost of the batch-1 extra second operands: docs/kernels_matmul.md, "In batches". Predict() for
+  // a batch of one. No times of batches are published: kOtherPass at best.
   KernelTime PredictBatch(const MatmulBatch& matmul) const;
 
   // The share of the arithmetic in a product's time: by which share it takes longer where the
@@ -139,7 +139,8 @@ inline constexpr Widening kOtherVersion{.low = 0.92, .high = 1.15};
 inline constexpr double kQuantiseBandwidthShare = 0.80;
 inline constexpr double kMostQuantised = 0.4;
 // Factors on the quantisation's time: from less than what is counted, where x stays in the cache,
-// to twice it, as published times show that are drawn over n to 0 (docs/kernels_matmul.md).
+// to twice it, as published times show that are drawn over n to 0 (docs/kernels_matmul.md,
+// "Operands that are narrow already").
 inline constexpr double kQuantiseLeast = 0.5;
 inline constexpr double kQuantiseMost = 2;
 inline constexpr double kMostQuantisedEver = 0.6;
