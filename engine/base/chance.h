@@ -15,7 +15,7 @@ struct FigureInterval {
 };
 
 // The chance that a figure is at most `limit`: half of a normal distribution on each side of the
-// expected one. A step where an end is the expected figure. Derivation: docs/memory.md.
+// expected one. A step where an end is the expected figure. Derivation: docs/memory.md, "Fit".
 double ChanceAtMost(const FigureInterval& figure, double limit);
 
 }  // namespace sextant

@@ -65,7 +65,7 @@ struct Fit {
 // largest_parameter_count = floor((n x usable - activations) x parameters / state), at the
 //   model's own bytes per parameter; 0 where activations alone fill the devices
 //
-// Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3, P_os+g+p; docs/memory.md.
+// Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3, P_os+g+p; docs/memory.md, "Fit".
 // The caller has checked that model_state + activations fit an int64; n x usable may exceed it.
 Fit FitOf(const FitInput& input);
 

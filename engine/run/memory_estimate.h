@@ -74,7 +74,7 @@ struct MemoryEstimate {
 
 // The chance that `process` is at most `usable`: half of a normal distribution on each side of the
 // expected size, of which the interval holds 80 %. A step where an end is the expected size.
-// Derivation: docs/memory.md.
+// Derivation: docs/memory.md, "Fit".
 double FitChance(const BytesInterval& process, Bytes usable);
 
 // kFits, kTight or kDoesNotFit.

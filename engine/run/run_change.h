@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// From the cheapest to the most expensive; docs/memory.md explains the order.
+// From the cheapest to the most expensive; docs/memory.md, "Fit", explains the order.
 enum class RunSetting {
   kSequenceParallel,
   kAttention,

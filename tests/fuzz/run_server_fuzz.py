@@ -6,8 +6,8 @@
 
 FOLDER of --out gets `corpus` (grows from run to run), the inputs at fault (crash-*, timeout-*,
 oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, printed as a row of a
-Markdown table: CPU s, inputs, edges covered, corpus, at fault, slowest, peak. A target that fails is started again on the corpus, up to 20 times.
-Exits with 1 where any input is at fault.
+Markdown table: CPU s, inputs, edges covered, corpus, at fault, slowest, peak. A target that fails
+is started again on the corpus, up to 20 times. Exits with 1 where any input is at fault.
 """
 
 import argparse

@@ -94,8 +94,8 @@ class ChunkLayers {
 };
 
 // For the functions below, `rows` receives the tensors whose sum is exactly the result, each
-// multiplied by its layers; null: nothing is allocated. docs/memory.md has the table of tensors
-// and its sources.
+// multiplied by its layers; null: nothing is allocated. docs/memory.md, "A layer", has the table of
+// tensors and its sources.
 //
 // Errors of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
 
@@ -164,7 +164,7 @@ absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
 
 // The bytes of a chunk's micro-batch that are alive between the two halves of a split backward
 // pass: inputs of matrices, kept or recomputed, and gradients of their outputs.
-// docs/memory_transients.md derives them.
+// Derivation: docs/memory_transients.md, "Between the halves of a backward pass".
 absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
                                                const LayerPlacement& placement,
                                                const StageChunk& where,

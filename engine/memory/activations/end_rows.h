@@ -1,5 +1,5 @@
-// The tensors kept before and after the layers: embedding, norms, head and loss. docs/memory.md
-// derives them.
+// The tensors kept before and after the layers: embedding, norms, head and loss. docs/memory.md,
+// "What stands around the layers", derives them.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
 

@@ -1,4 +1,4 @@
-// The tensors that the branches of a layer keep. docs/memory.md derives them.
+// The tensors that the branches of a layer keep. docs/memory.md, "A layer", derives them.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_LAYER_ROWS_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_LAYER_ROWS_H_
 

@@ -1,6 +1,6 @@
 // Copies of a stage's gradients and weights that frameworks keep in addition to model state:
 // gradients in a second type, gradients that wait to be sharded, and weights cast to the compute
-// type. docs/memory.md derives each.
+// type. docs/memory.md, "A stage's ledger", derives each.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_COPIES_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_COPIES_H_
 

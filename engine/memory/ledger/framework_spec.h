@@ -51,7 +51,7 @@ bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLay
 // The multiple to which the framework pads a vocabulary under `layout`; 1: it does not pad.
 int64_t VocabularyMultiple(const FrameworkTraits& traits, const ParallelLayout& layout);
 
-// The buffers of `framework` under `layout`. docs/memory.md has the table.
+// The buffers of `framework` under `layout`. docs/memory.md, "A stage's ledger", has the table.
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);
 
 struct ReserveUse {

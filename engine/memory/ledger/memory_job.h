@@ -47,7 +47,7 @@ struct BytesInterval {
   Bytes high = Bytes(0);
 };
 
-// The estimated reserves. docs/memory.md has the sources of the defaults.
+// The estimated reserves. docs/memory.md, "The reserve", has the sources of the defaults.
 struct ReserveSpec {
   Bytes workspace = Bytes(0);        // of matrix libraries, inside the framework's allocator
   ShareInterval uncounted = {};      // allocated but not counted, as a share of the counted bytes

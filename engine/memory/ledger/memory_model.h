@@ -48,7 +48,7 @@ struct KnownStages {
 //
 //   model state + activations in flight + transients + communication buffers + framework reserve
 //
-// at the moment when this sum is largest. docs/memory.md derives each term.
+// at the moment when this sum is largest. docs/memory.md, "A stage's ledger", derives each term.
 class MemoryModel {
  public:
   // `spec` outlives the result.

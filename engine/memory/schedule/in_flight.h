@@ -1,5 +1,5 @@
 // The number of micro-batches whose activations each stage of a pipeline holds at its peak, chunk
-// by chunk. docs/memory_schedules.md derives the counts.
+// by chunk. docs/memory_schedules.md, "Counts", derives the counts.
 #ifndef SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_H_
 #define SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_H_
 

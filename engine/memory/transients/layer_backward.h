@@ -1,5 +1,5 @@
 // The backward pass of one layer, step by step: the tensors that each step frees, recomputes,
-// makes and still reads. docs/memory_transients.md derives it.
+// makes and still reads. docs/memory_transients.md, "A layer's backward pass", derives it.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_BACKWARD_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_BACKWARD_H_
 

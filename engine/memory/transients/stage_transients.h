@@ -1,5 +1,6 @@
 // The transient memory of a pipeline stage: at the loss, in the backward passes of the output head
-// and the layers, and in the layers' forward pass. docs/memory_transients.md derives it.
+// and the layers, and in the layers' forward pass. docs/memory_transients.md, "Phases of a stage",
+// derives it.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
 

@@ -211,7 +211,8 @@ int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& l
 // Each group of tensor parallel ranks that together hold all experts brings its own tokens:
 //   k s/c x_t/t slots per GPU and sequence, times the load factor
 // where x_t ranks share an expert and see the same slots. Rounded up per sequence.
-// Source: derived in docs/memory.md; x_t = t = 1 is k s, as SimuMax and llm-analysis have it.
+// Source: derived in docs/memory.md, "A layer"; x_t = t = 1 is k s, as SimuMax and llm-analysis
+// have it.
 CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayout& layout,
                                   const MicroBatchSpec& batch, int64_t length) {
   const int64_t ranks = layout.tensor_parallel_size;

@@ -75,7 +75,7 @@ MadeSteps MadeStepsOf(const TransientContext& context, const ActivationPlace& pl
 }
 
 // Steps are equal one by one where all of a layer is trained. Elsewhere memory counts gradients
-// that autograd leaves out (docs/memory_transients.md, "Not modelled"): it counts no fewer.
+// that autograd leaves out (docs/limits.md, "Memory: under a layout"): it counts no fewer.
 void CompareSteps(const BytesByStep& traced, const MadeSteps& counted, bool all_trained) {
   if (all_trained) {
     EXPECT_EQ(traced, counted.bytes) << counted.rows;
