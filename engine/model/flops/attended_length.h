@@ -50,8 +50,8 @@ class TokenShares {
   //   causal_diagonal  (s + 1)/2;  w - w (w - 1)/(2s)
   //
   // A chunked sequence is its whole chunks and the rest, each a separate sequence. Source: sums of
-  // arithmetic series, docs/transformer.md; the second row is the convention of Megatron-LM's and
-  // OLMo-core's FLOP counters.
+  // arithmetic series, docs/transformer.md, "Which positions a token attends to"; the second row is
+  // the convention of Megatron-LM's and OLMo-core's FLOP counters.
   ByMask<double> Attended(const AttentionSpec& attention, bool encoder) const;
 
  private:

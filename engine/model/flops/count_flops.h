@@ -17,7 +17,7 @@ enum class FlopsDetail { kTotals, kComponents };
 // softmax, biases and the loss are no products. Backward, each gradient of reverse accumulation is
 // a product of the size of its forward one; with frozen parameters, gradients that nothing needs
 // are excluded.
-// Source: derived in docs/transformer.md.
+// Source: derived in docs/transformer.md, "One product".
 StepFlops CountFlops(const ArchitectureSpec& spec, const WeightTensors& tensors,
                      const TrainingStepSpec& step, FlopsDetail detail);
 
