@@ -1,0 +1,182 @@
+"""The service's answers for published runs, in terms of what was measured."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+from cells import Row
+from measured_case import CONTRADICTED, Definition, LeftOut, MeasuredCase, OpenCase
+from measured_row import says_memory, translate_measured_row
+from megatron_row import translate_megatron_row
+from sextant_api import Refused, Sextantd, api
+
+FAR_OFF = 0.10
+ALL_FIELDS = "all fields given"
+DEFAULTS = "defaults of the framework"
+REQUESTS = (ALL_FIELDS, DEFAULTS)
+
+STATE_KINDS = (
+    api.LEDGER_KIND_WEIGHT,
+    api.LEDGER_KIND_GRADIENT,
+    api.LEDGER_KIND_MASTER_WEIGHT,
+    api.LEDGER_KIND_OPTIMIZER_STATE,
+)
+
+
+def is_of_layers_matrices(row) -> bool:
+    if row.kind in STATE_KINDS:
+        return bool(row.layer_kind) and len(row.dimensions) > 1
+    return row.kind == api.LEDGER_KIND_ACTIVATION and bool(row.layer_kind)
+
+
+@dataclasses.dataclass
+class Prediction:
+    """The answer to one request, for one of its stages."""
+
+    plan: Any
+    stage: int
+
+    @property
+    def memory(self):
+        return self.plan.memory.stages[self.stage]
+
+    def of(self, definition: Definition):
+        """An Interval in bytes; its ends are equal where a source's own formula was computed."""
+        if definition == Definition.CALCULATED:
+            rows = filter(is_of_layers_matrices, self.memory.ledger)
+            size = sum(row.size_bytes for row in rows)
+            return api.Interval(low=size, expected=size, high=size)
+        return getattr(self.memory, f"{definition}_bytes")
+
+    def error(self, definition: Definition, measured: int) -> float:
+        """Signed: the expected figure over what was measured, less 1."""
+        return self.of(definition).expected / measured - 1
+
+
+@dataclasses.dataclass
+class Answer:
+    run: MeasuredCase
+    # By ALL_FIELDS and DEFAULTS; without the latter where the service refuses that request.
+    predictions: dict[str, Prediction]
+    defaults_refused: str = ""  # the service's words then
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.predictions[ALL_FIELDS]
+
+
+class OpenAnswer(NamedTuple):
+    """The range of the intervals that an open case's requests are answered with, in bytes."""
+
+    run: OpenCase
+    low: int
+    high: int
+    may_not_fit: bool  # some choice's verdict isn't FITS
+
+    @property
+    def inside(self) -> bool:
+        """True where the measured figure lies in the range; of a job that ran out, may_not_fit."""
+        if self.run.measured is None:
+            return self.may_not_fit
+        return self.low <= self.run.measured <= self.high
+
+
+class Answers(NamedTuple):
+    answered: list[Answer]
+    open: list[OpenAnswer]
+    left_out: list[LeftOut]
+
+
+def questions(case: MeasuredCase | OpenCase) -> list:
+    """The requests that are sent."""
+    if isinstance(case, OpenCase):
+        sent = case.requests
+    else:
+        sent = [case.request, case.defaults]
+    out = []
+    for request in sent:
+        copy = api.PlanRunRequest()
+        copy.CopyFrom(request)
+        copy.options.view = api.PLAN_VIEW_FULL
+        if isinstance(case, MeasuredCase):
+            calculated = any(d == Definition.CALCULATED for d, _ in case.measured)
+            copy.options.include_ledger = calculated
+        out.append(copy)
+    return out
+
+
+def prediction_of(response, stage: int | None) -> Prediction:
+    plan = response.plan
+    return Prediction(plan, plan.memory.peak_stage if stage is None else stage)
+
+
+def answer_of(run: MeasuredCase, response, defaults) -> Answer:
+    out = Answer(run, {ALL_FIELDS: prediction_of(response, run.stage)})
+    if isinstance(defaults, Refused):
+        out.defaults_refused = str(defaults)
+    else:
+        out.predictions[DEFAULTS] = prediction_of(defaults, run.stage)
+    return out
+
+
+def open_answer_of(run: OpenCase, responses: list) -> OpenAnswer:
+    predictions = [prediction_of(response, None) for response in responses]
+    intervals = [p.of(definition) for p in predictions for definition in run.definitions]
+    return OpenAnswer(
+        run,
+        math.floor(min(interval.low for interval in intervals) + 0.5),
+        math.floor(max(interval.high for interval in intervals) + 0.5),
+        any(p.plan.verdict != api.VERDICT_FITS for p in predictions),
+    )
+
+
+def mark_contradicted(answers: list[Answer]) -> None:
+    """Marks runs whose figures contradict those of the same question.
+
+    Runs of a source on the same hardware that are the same question, so that the service's answer
+    is the same to the byte, ought to have the same memory. Where the largest figure of such a group
+    is more than 10 % above the smallest, something else differs that rows don't say: mostly a
+    release of the framework. All runs of the group get CONTRADICTED as a trait and as an
+    assumption. The service's answer plays no part beyond forming groups.
+    """
+    groups: dict[tuple, list[MeasuredCase]] = {}
+    for answer in answers:
+        run = answer.run
+        if not run.measured or not run.hardware:
+            continue
+        # Sequences of other lengths, cut by context parallelism, may well have the same answer.
+        length = run.request.training.sequence_length
+        size = answer.prediction.of(Definition.ALLOCATED).expected
+        key = (run.source, run.hardware, length, answer.prediction.stage, size)
+        groups.setdefault(key, []).append(run)
+    for group in groups.values():
+        figures = [run.measured[0][1] for run in group]
+        if max(figures) > (1 + FAR_OFF) * min(figures):
+            for run in group:
+                run.traits.add(CONTRADICTED)
+                run.assumptions.append(CONTRADICTED)
+
+
+def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row]) -> Answers:
+    """Answers for rows of megatron_ci_memory.csv and rows of measured_runs.csv about memory.
+
+    A run that the service refuses is left out with its words.
+    """
+    cases = [translate_megatron_row(row) for row in megatron_ci]
+    cases += [translate_measured_row(row) for row in measured_runs if says_memory(row)]
+    out = Answers([], [], [case for case in cases if isinstance(case, LeftOut)])
+    asked = [case for case in cases if not isinstance(case, LeftOut)]
+    responses = iter(server.plans([q for case in asked for q in questions(case)]))
+    for case in asked:
+        own = [next(responses) for _ in questions(case)]
+        needed = own if isinstance(case, OpenCase) else own[:1]
+        refused = next((answer for answer in needed if isinstance(answer, Refused)), None)
+        if refused is not None:
+            reason = f"the service refuses it: {refused}"
+            out.left_out.append(LeftOut(reason, case.source, case.id))
+        elif isinstance(case, OpenCase):
+            out.open.append(open_answer_of(case, own))
+        else:
+            out.answered.append(answer_of(case, *own))
+    mark_contradicted(out.answered)
+    return out

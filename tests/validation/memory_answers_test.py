@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""The statistics and tables of docs/accuracy_memory.md, by hand on a few answers."""
+
+import os
+import sys
+
+from cells import ROOT, published_bytes, read_csv, whole
+from error_summary import ErrorSummary, quantile, summary_of
+from measured_case import (
+    CONTRADICTED,
+    SELF_CONTRADICTING,
+    Definition,
+    LeftOut,
+    MeasuredCase,
+    OpenCase,
+)
+from memory_accuracy import memory_tables, sentences
+from memory_answers import (
+    ALL_FIELDS,
+    DEFAULTS,
+    Answer,
+    Answers,
+    OpenAnswer,
+    Prediction,
+    answer_of,
+    answers_of,
+    mark_contradicted,
+    questions,
+)
+from memory_tables import coverage_table, figures_of
+from run_request import data_parallel_size, defaults_of, request_on, set_sizes
+from sextant_api import Sextantd, api
+from verdict_tables import contradiction_table, nearest_that_fits, surprises
+
+GOLDEN = os.path.join(ROOT, "tests", "golden")
+
+
+def answer_with(name: str, measured: int, predicted: float, **run) -> Answer:
+    """Of one stage; reserved is 1 and the process 2 bytes more than allocated."""
+    figures = [(Definition.ALLOCATED, measured)] if measured else []
+    case = MeasuredCase(request_on("h100-sxm"), figures, "", "h100", "a source", name)
+    vars(case).update(run)
+    stage = {
+        f"{definition}_bytes": {"low": size - 10, "expected": size, "high": size + 10}
+        for definition, size in zip(Definition, (predicted, predicted + 1, predicted + 2))
+    }
+    plan = api.Plan(memory={"stages": [stage]}, verdict="VERDICT_FITS")
+    return Answer(case, {ALL_FIELDS: Prediction(plan, 0)})
+
+
+def check_summaries() -> None:
+    # Medians are of -0.04 and 0.02, and of 0.04 and 0.10.
+    want = ErrorSummary(4, -0.01, -0.30, 0.10, 0.07, 0.30, 0.30, 0.25, 0.75)
+    assert all(abs(a - b) < 1e-12 for a, b in zip(summary_of([0.10, -0.30, 0.02, -0.04]), want))
+    assert summary_of([]).count == 0
+    assert summary_of([-0.5])[:4] == (1, -0.5, -0.5, -0.5)
+    # Nearest rank: of ten, the ninth has nine tenths at or below it.
+    ten = [float(i) for i in range(1, 11)]
+    assert [quantile(ten, share) for share in (0.9, 0.1, 0.5, 1)] == [9, 1, 5.5, 10]
+
+
+def check_cells() -> None:
+    sizes = {"17.43 GB": 17_430_000_000, "47.5 GiB": 51_002_736_640, "12MB": 12_000_000}
+    sizes |= dict.fromkeys(("OOM", "GB", "", "1 TB", "261.58", "1.2.3 GB"))
+    for text, size in sizes.items():
+        assert published_bytes(text) == size, text
+    assert [whole({"a": cell}, "a") for cell in ("4.0", "4.5", "")] == [4, None, None]
+    assert whole({}, "a") is None and whole({}, "a", 1) == 1
+
+
+def check_predictions() -> None:
+    prediction = answer_with("a", 100, 110).prediction
+    assert prediction.of(Definition.RESERVED).low == 101
+    assert abs(prediction.error(Definition.ALLOCATED, 100) - 0.1) < 1e-12
+    assert prediction.error(Definition.PROCESS, 224) == -0.5
+    for measured, may_not_fit, inside in ((90, False, True), (89, True, False), (None, True, True)):
+        run = OpenCase("", [], [], measured)
+        assert OpenAnswer(run, 90, 110, may_not_fit).inside == inside, measured
+
+
+def check_contradictions() -> None:
+    """111 is more than 10 % above 100, 110 is not; e and f are other questions."""
+    answers = [
+        answer_with("a", 100, 50),
+        answer_with("b", 111, 50),
+        answer_with("c", 100, 60),
+        answer_with("d", 110, 60),
+        answer_with("e", 300, 50, hardware="a100"),
+        answer_with("f", 400, 50),
+        answer_with("g", 70, 1),
+        answer_with("h", 70, 2),
+    ]
+    answers[5].run.request.training.sequence_length = 9
+    answers[6].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
+    answers[7].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_NONE
+    mark_contradicted(answers)
+    marked = [a.run.id for a in answers if CONTRADICTED in a.run.traits]
+    assert marked == ["a", "b"] == [a.run.id for a in answers if not a.run.fully_known]
+    left_out = [LeftOut(SELF_CONTRADICTING, "a source", "i"), LeftOut("another", "a source", "j")]
+    names = [row[2] for row in contradiction_table(Answers(answers, [], left_out)).rows]
+    assert names == ["a", "b", "g", "h", "i"], names
+
+
+def check_neighbours() -> None:
+    ran_out = answer_with("ran out", 0, 90, ran_out=True)
+    two_off, one_off = answer_with("two off", 50, 89), answer_with("one off", 50, 10)
+    two_off.run.request.layout.parallel.tensor_parallel_size = 2
+    two_off.run.request.layout.parallel.pipeline_parallel_size = 2
+    one_off.run.request.layout.micro_batch_size = 2
+    others = [
+        answer_with("other source", 50, 90, source="another"),
+        answer_with("other device", 50, 90, request=request_on("a100-sxm-80")),
+        answer_with("ran out too", 0, 90, ran_out=True),
+    ]
+    answers = [ran_out, two_off, one_off, *others]
+    assert nearest_that_fits(ran_out, answers).run.id == "one off"
+    assert nearest_that_fits(ran_out, others) is None
+    # 92 over 12, less 1: both ends are of the process.
+    found = surprises(answers[:-1])
+    assert len(found) == 1 and "+666.67 % from that of one off" in found[0], found
+
+
+def check_causes() -> None:
+    answer = answer_with("a", 100, 100)
+    assert figures_of([answer], ALL_FIELDS)[0].cause == "not named"
+    answer.run.traits = {"samples shorter than the maximum", CONTRADICTED}
+    assert figures_of([answer], ALL_FIELDS)[0].cause == "contradicted"
+
+
+def check_coverage() -> None:
+    """Intervals go from 95 to 115; ends are inside."""
+    figures = {"a": 100, "b": 94, "c": 95, "d": 116}
+    answers = [answer_with(name, size, 105) for name, size in figures.items()]
+    rows = coverage_table(figures_of(answers, ALL_FIELDS)).rows
+    assert [row[3:] for row in rows] == [["4", "50 %", "25 %", "25 %", "", "unproven"]]
+
+
+def check_requests() -> None:
+    request = request_on("h100-sxm", layout={"micro_batch_size": 5, "context_parallel_size": 2})
+    request.layout.parallel.tensor_parallel_size = 4
+    request.layout.parallel.pipeline_parallel_size = 3
+    set_sizes(request, data_parallel=7, micro_batches=11)
+    assert request.cluster.device_count == 4 * 3 * 2 * 7
+    assert request.layout.global_batch_size == 5 * 7 * 11
+    assert data_parallel_size(request) == 7
+
+
+def small_answers(server: Sextantd) -> Answers:
+    megatron = read_csv(os.path.join(GOLDEN, "megatron_ci_memory.csv"))
+    measured = read_csv(os.path.join(GOLDEN, "measured_memory.csv"))
+    return answers_of(server, megatron, measured)
+
+
+def check_small_tables(server: Sextantd) -> None:
+    """A few rows of each source from end to end."""
+    answers = small_answers(server)
+    assert [len(part) for part in answers] == [16, 1, 3]
+    tables = {name: table.rows for name, table in memory_tables(answers).items()}
+    assert ["Megatron-LM CI", "1", "Mamba layers are not described"] in tables["left_out"]
+    rows = {tuple(row[:4]): row[4:] for row in tables["errors"]}
+    known = rows["allocated", "Megatron-LM CI", ALL_FIELDS, "fully known"]
+    assert known[0] == "8" and float(known[3].split()[0]) <= 3
+    calculated = rows["calculated", "Korthikanti 2022, figure 1", ALL_FIELDS, "fully known"]
+    assert calculated[0] == "1" and float(calculated[4].split()[0]) <= 0.1
+    verdicts = {tuple(row[:3]): row[3:] for row in tables["verdicts"]}
+    assert verdicts["BLOOM trials", ALL_FIELDS, "ran"] == ["1", "0", "0"]
+    assert verdicts["BLOOM trials", ALL_FIELDS, "ran out of memory"] == ["0", "0", "1"]
+    bloom = [row[0].removeprefix("bloom-chronicles-prequel-") for row in tables["out_of_memory"]]
+    assert bloom[:2] == ["087", "086"], bloom
+    assert [row[1] for row in tables["open"]] == ["litgpt-finetune-table-052"]
+    assert "16 rows are asked about, 1 lack a field" in sentences(answers)[0]
+    worst = [abs(float(row[4].split()[0])) for row in tables["worst"]]
+    assert len(worst) == 10 and worst == sorted(worst, reverse=True)
+
+
+def check_refusals(server: Sextantd) -> None:
+    """A run whose defaults are refused keeps its figure; one that is refused is left out."""
+    request = request_on("h100-sxm", model={"preset": "gpt2"}, layout={"micro_batch_size": 1})
+    request.training.sequence_length = 1024
+    set_sizes(request, data_parallel=2)
+    wrong = defaults_of(request)
+    wrong.layout.parallel.tensor_parallel_size = 4
+    run = MeasuredCase(request, [(Definition.ALLOCATED, 1)], "", defaults=wrong)
+    answer = answer_of(run, *server.plans(questions(run)))
+    assert DEFAULTS not in answer.predictions
+    assert "cluster.device_count" in answer.defaults_refused, answer.defaults_refused
+
+
+def main() -> int:
+    check_summaries()
+    check_cells()
+    check_predictions()
+    check_contradictions()
+    check_neighbours()
+    check_causes()
+    check_coverage()
+    check_requests()
+    with Sextantd() as server:
+        check_small_tables(server)
+        check_refusals(server)
+    print("answers, statistics and tables are as by hand")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

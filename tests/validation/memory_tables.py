@@ -1,0 +1,280 @@
+"""Tables of docs/accuracy_memory.md about errors of figures."""
+
+import math
+from typing import NamedTuple
+
+import measured_case
+from cells import GIB
+from error_summary import ErrorSummary, percent, signed_percent, summary_of
+from measured_case import Definition
+from memory_answers import REQUESTS, Answer, Prediction
+from sextant_api import api
+from tables import Table
+
+CLOSE = 0.03
+ENOUGH_FIGURES = 20
+
+# Why predictions are off: causes that hold for all rows of a kind, never for one row. The graver
+# first: of several that hold for a row the first is its cause.
+CAUSES = {
+    "contradicted": (
+        "another run of the source asks the same question on the same hardware, and its figure is "
+        "more than 10 % away: golden values of two releases of the framework, most of them in "
+        "`lts` containers",
+        lambda traits, _: measured_case.CONTRADICTED in traits,
+    ),
+    "samples shorter than the maximum": (
+        "litgpt's table has the longest length that a sample may have, not the lengths of its "
+        "samples, and doesn't say how the gradients of several micro-batches are kept; rows of 1 "
+        "and of 4 GPUs have the same figure",
+        lambda traits, _: measured_case.SHORTER_SAMPLES in traits,
+    ),
+    "torch.compile and fp8": (
+        "not described: the tensors that a compiled layer keeps under full recomputation, and the "
+        "copies that fp8 products make",
+        lambda traits, _: measured_case.COMPILED in traits,
+    ),
+    "experts under Megatron-FSDP": (
+        "the buffers that it gathers experts in are not described; rows without experts are within "
+        "2 %",
+        lambda traits, _: {measured_case.FSDP, measured_case.EXPERTS} <= traits,
+    ),
+    "shares of experts": (
+        "the router sends more tokens to some experts, most of all in the first steps, and the "
+        "share of the logged rank is not published; the request has even shares "
+        "(expert_load_factor 1)",
+        lambda traits, _: measured_case.EXPERTS in traits,
+    ),
+    "BERT": (
+        "under tensor parallelism a layer has 4 to 6 MiB more than the same layer of a GPT, and "
+        "the last of 8 stages has some 50 MiB more in fp16; the tensors were not found",
+        lambda traits, _: measured_case.BERT in traits,
+    ),
+    "workspaces of PyTorch on Blackwell": (
+        "older releases take 8.125 MiB for each cuBLAS handle there, the newest 32 MiB, which is "
+        "assumed",
+        lambda traits, _: measured_case.NEWEST_WORKSPACE in traits,
+    ),
+    "without Transformer Engine": (
+        "Megatron-LM's own layers; in the one row far off the package was not installed, and "
+        "fallbacks ran that keep more",
+        lambda traits, _: measured_case.LOCAL_LAYERS in traits,
+    ),
+    "allocator's cache": (
+        "the share that the allocator reserves beyond what it hands out depends on the order of "
+        "its sizes; the ledger adds one share to all, the median of SimuMax's runs",
+        lambda _, definition: definition == Definition.RESERVED,
+    ),
+    "process of 2022": (
+        "nvidia-smi's figure in whole GB; communicators and cache of DeepSpeed of early 2022 are "
+        "estimated",
+        lambda _, definition: definition == Definition.PROCESS,
+    ),
+}
+NOT_NAMED = "not named"
+
+SUMMARY_COLUMNS = [
+    "rows:",
+    "median:",
+    "10th to 90th percentile:",
+    "median of sizes:",
+    "90th percentile of sizes:",
+    "within 3 %:",
+    "within 10 %:",
+]
+
+
+class Figure(NamedTuple):
+    """A figure of a run, and the service's answer to one of the run's requests."""
+
+    answer: Answer
+    request: str
+    definition: Definition
+    measured: int
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.answer.predictions[self.request]
+
+    @property
+    def error(self) -> float:
+        return self.prediction.error(self.definition, self.measured)
+
+    @property
+    def cause(self) -> str:
+        held = (
+            name
+            for name, (_, holds) in CAUSES.items()
+            if holds(self.answer.run.traits, self.definition)
+        )
+        return next(held, NOT_NAMED)
+
+
+def figures_of(answers: list[Answer], request: str) -> list[Figure]:
+    """Every figure of every answer to `request`, in their order."""
+    return [
+        Figure(answer, request, definition, size)
+        for answer in answers
+        if request in answer.predictions
+        for definition, size in answer.run.measured
+    ]
+
+
+def gibibytes(size: float) -> str:
+    return f"{size / GIB:.2f}"
+
+
+def rounded_percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def summary_cells(summary: ErrorSummary) -> list[str]:
+    if summary.count == 0:
+        return ["0", "", "", "", "", "", ""]
+    return [
+        str(summary.count),
+        signed_percent(summary.median_signed),
+        f"{signed_percent(summary.low)} to {signed_percent(summary.high)}",
+        percent(summary.median),
+        percent(summary.p90),
+        rounded_percent(summary.within_3),
+        rounded_percent(summary.within_10),
+    ]
+
+
+def error_table(figures: list[Figure]) -> Table:
+    """Errors of each source and definition, a line for each request and choice of rows."""
+    groups = sorted({(figure.definition, figure.answer.run.source) for figure in figures})
+    rows = []
+    for definition, source in groups:
+        for request in REQUESTS:
+            group = [
+                figure
+                for figure in figures
+                if (figure.definition, figure.answer.run.source) == (definition, source)
+                and figure.request == request
+            ]
+            known = [figure for figure in group if figure.answer.run.fully_known]
+            for which, chosen in (("all", group), ("fully known", known)):
+                summary = summary_of([figure.error for figure in chosen])
+                rows.append([str(definition), source, request, which, *summary_cells(summary)])
+    return Table(["definition", "source", "request", "which", *SUMMARY_COLUMNS], rows)
+
+
+def between(ordered: list[float], share: float) -> float:
+    """The quantile of `ordered`, not empty, between its two nearest figures."""
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def coverage_of_left_out(residuals: dict[str, list[float]], tail: float) -> float:
+    """The share of figures inside an interval made on the residuals of all other series."""
+    inside = 0
+    for left_out, own in residuals.items():
+        others = sorted(e for series, es in residuals.items() if series != left_out for e in es)
+        if others:
+            low, high = between(others, tail), between(others, 1 - tail)
+            inside += sum(low <= error <= high for error in own)
+    return inside / sum(map(len, residuals.values()))
+
+
+def framework_of(figure: Figure) -> str:
+    kind = figure.answer.run.request.layout.framework.kind
+    return api.FrameworkMemory.Kind.Name(kind).removeprefix("KIND_").lower()
+
+
+def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
+    residuals: dict[str, list[float]] = {}
+    below = above = 0
+    for figure in figures:
+        interval = figure.prediction.of(figure.definition)
+        below += figure.measured < interval.low
+        above += figure.measured > interval.high
+        series = figure.answer.run.source + figure.answer.run.series
+        residuals.setdefault(series, []).append(figure.measured / interval.expected - 1)
+    count = len(figures)
+    out = [str(count)]
+    out += [rounded_percent(part / count) for part in (count - below - above, below, above)]
+    if count < ENOUGH_FIGURES:
+        return [*out, "", "unproven"]
+    # The tail that the engine's interval of a framework leaves on each side of its residuals: less
+    # where all figures are of one project's few series.
+    tail = 0.05 if framework == "deepspeed" else 0.1
+    return [*out, str(len(residuals)), rounded_percent(coverage_of_left_out(residuals, tail))]
+
+
+def coverage_table(figures: list[Figure]) -> Table:
+    """Shares of figures in their 80 % intervals. Calculated figures have none."""
+    groups: dict[tuple, list[Figure]] = {}
+    for figure in figures:
+        if figure.definition != Definition.CALCULATED:
+            order = REQUESTS.index(figure.request)
+            key = (figure.definition, framework_of(figure), order)
+            groups.setdefault(key, []).append(figure)
+    rows = [
+        [str(definition), framework, REQUESTS[order], *coverage_cells(group, framework)]
+        for (definition, framework, order), group in sorted(groups.items())
+    ]
+    columns = ["figures:", "inside:", "below low:", "above high:", "series:"]
+    columns.append("inside, of series left out:")
+    return Table(["definition", "framework", "request", *columns], rows)
+
+
+def between_steps(memory) -> float:
+    """Bytes allocated after a step: all but activations, transients and buffers."""
+    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
+    freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
+    return memory.allocated_bytes.expected - freed
+
+
+def between_steps_table(answers: list[Answer]) -> Table:
+    errors, known = [], []
+    for answer in answers:
+        run = answer.run
+        bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
+        stages = len(answer.prediction.plan.memory.stages)
+        if run.between_steps is None or stages > 1 or not bf16:
+            continue
+        errors.append(between_steps(answer.prediction.memory) / run.between_steps - 1)
+        if run.fully_known:
+            known.append(errors[-1])
+    rows = [["all", *summary_cells(summary_of(errors))]]
+    rows.append(["fully known", *summary_cells(summary_of(known))])
+    return Table(["which", *SUMMARY_COLUMNS], rows)
+
+
+def worst_table(figures: list[Figure], count: int) -> Table:
+    """The largest errors."""
+    rows = []
+    for figure in sorted(figures, key=lambda figure: -abs(figure.error))[:count]:
+        phase = api.PeakPhase.Name(figure.prediction.memory.peak_phase)
+        rows.append(
+            [
+                figure.answer.run.id,
+                str(figure.definition),
+                gibibytes(figure.measured),
+                gibibytes(figure.prediction.of(figure.definition).expected),
+                signed_percent(figure.error),
+                phase.removeprefix("PEAK_PHASE_").lower(),
+                figure.cause,
+            ]
+        )
+    columns = ["run", "definition", "measured GiB:", "predicted GiB:", "error:", "at the peak"]
+    return Table([*columns, "cause"], rows)
+
+
+def cause_table(figures: list[Figure]) -> Table:
+    """Causes of figures more than 3 % off."""
+    errors: dict[str, list[float]] = {}
+    for figure in figures:
+        if abs(figure.error) > CLOSE:
+            errors.setdefault(figure.cause, []).append(figure.error)
+    rows = []
+    for name, (why, _) in {**CAUSES, NOT_NAMED: ("", None)}.items():
+        if name in errors:
+            summary = summary_of(errors[name])
+            median = signed_percent(summary.median_signed)
+            rows.append([name, str(summary.count), median, percent(summary.worst), why])
+    return Table(["cause", "rows beyond 3 %:", "median:", "worst:", "why"], rows)

@@ -1,0 +1,232 @@
+"""Tables of docs/accuracy_memory.md about runs: those that fit and that ran out, those that lack a
+field or contradict one another, those left out, and what is assumed of others."""
+
+from collections import Counter
+
+from error_summary import signed_percent
+from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, MeasuredCase
+from memory_answers import REQUESTS, Answer, Answers
+from memory_tables import gibibytes
+from run_request import data_parallel_size, given
+from sextant_api import api
+from tables import Table
+
+VERDICTS = ("FITS", "TIGHT", "DOES_NOT_FIT")
+
+
+def verdict_of(plan) -> str:
+    return api.Verdict.Name(plan.verdict).removeprefix("VERDICT_")
+
+
+def has_run(run: MeasuredCase) -> bool:
+    """False for figures that nothing ran for."""
+    return run.ran_out or (bool(run.measured) and run.measured[0][0] != Definition.CALCULATED)
+
+
+def verdict_table(answers: list[Answer]) -> Table:
+    counts: dict[tuple, Counter] = {}
+    for answer in filter(lambda answer: has_run(answer.run), answers):
+        for request, prediction in answer.predictions.items():
+            key = (answer.run.source, REQUESTS.index(request), answer.run.ran_out)
+            counts.setdefault(key, Counter())[verdict_of(prediction.plan)] += 1
+    rows = []
+    for (source, order, ran_out), count in sorted(counts.items()):
+        job = "ran out of memory" if ran_out else "ran"
+        verdicts = [str(count[verdict]) for verdict in VERDICTS]
+        rows.append([source, REQUESTS[order], job, *verdicts])
+    return Table(["source", "request", "the job", *(f"{v}:" for v in VERDICTS)], rows)
+
+
+def model_text(model) -> str:
+    """ "72 layers of 14336, 64 heads", or a preset's name."""
+    if not model.HasField("architecture"):
+        return model.preset
+    shape = model.architecture
+    layers = sum(run.count for run in shape.decoder.layers)
+    heads = shape.layer_kinds[0].attention.head_count if shape.layer_kinds else 0
+    return f"{layers} layers of {shape.hidden_size}, {heads} heads"
+
+
+def settings_of(run: MeasuredCase) -> list[str]:
+    """A job's settings, as far as such jobs differ."""
+    request = run.request
+    layout, parallel = request.layout, request.layout.parallel
+    gradient = api.DataType.Name(request.training.precision.gradient_data_type)
+    return [
+        model_text(request.model),
+        f"tensor {given(parallel, 'tensor_parallel_size')}",
+        f"pipeline {given(parallel, 'pipeline_parallel_size')}",
+        f"data {data_parallel_size(request)}",
+        f"ZeRO {max(0, layout.sharding.zero_stage - 1)}",
+        f"micro-batch {layout.micro_batch_size}",
+        f"gradients in {gradient.removeprefix('DATA_TYPE_').lower()}",
+    ]
+
+
+def process_of(answer: Answer):
+    return answer.prediction.of(Definition.PROCESS)
+
+
+def nearest_that_fits(answer: Answer, answers: list[Answer]) -> Answer | None:
+    """The measured run, of the same source and device, that differs in the fewest settings.
+
+    Of several, the one with the nearest prediction.
+    """
+
+    def device(of: Answer) -> tuple:
+        cluster = of.run.request.cluster
+        return cluster.device.accelerator, cluster.device_memory_bytes
+
+    def distance(other: Answer) -> tuple:
+        pairs = zip(settings_of(answer.run), settings_of(other.run))
+        apart = abs(process_of(other).expected - process_of(answer).expected)
+        return sum(mine != others for mine, others in pairs), apart
+
+    candidates = [
+        other
+        for other in answers
+        if not other.run.ran_out
+        and other.run.source == answer.run.source
+        and device(other) == device(answer)
+    ]
+    return min(candidates, key=distance, default=None)
+
+
+def run_cells(answer: Answer) -> list[str]:
+    run, process = answer.run, process_of(answer)
+    return [
+        run.id,
+        ", ".join(settings_of(run)),
+        gibibytes(run.measured[0][1]) if run.measured else "ran out",
+        f"{gibibytes(process.low)} to {gibibytes(process.high)}",
+        f"{100 * answer.prediction.plan.fit_chance:.0f} %",
+        verdict_of(answer.prediction.plan),
+    ]
+
+
+def out_of_memory_table(answers: list[Answer]) -> Table:
+    """Runs that ran out, each followed by the nearest that did not."""
+    rows = []
+    for answer in filter(lambda answer: answer.run.ran_out, answers):
+        rows.append(run_cells(answer))
+        other = nearest_that_fits(answer, answers)
+        if other is not None:
+            rows.append(run_cells(other))
+    columns = ["run", "settings", "measured GiB:", "process, predicted GiB:", "chance:", "verdict"]
+    return Table(columns, rows)
+
+
+def surprises(answers: list[Answer]) -> list[str]:
+    """Runs that are predicted to fit but ran out, compared with similar ones that ran."""
+    out = []
+    for answer in filter(lambda answer: answer.run.ran_out, answers):
+        other = nearest_that_fits(answer, answers)
+        if verdict_of(answer.prediction.plan) != "FITS" or other is None or not other.run.measured:
+            continue
+        apart = signed_percent(process_of(answer).expected / process_of(other).expected - 1)
+        out.append(
+            f"{answer.run.id} ran out but is predicted to fit. The prediction is {apart} from that "
+            f"of {other.run.id}, which ran in {gibibytes(other.run.measured[0][1])} GiB. Where the "
+            "two predictions are as good as equal, the row lacks what made it run out.\n"
+        )
+    return out
+
+
+def open_table(answers: Answers) -> Table:
+    rows = []
+    for answer in answers.open:
+        run = answer.run
+        rows.append(
+            [
+                run.source,
+                run.id,
+                run.open,
+                gibibytes(answer.low),
+                gibibytes(answer.high),
+                "ran out" if run.measured is None else gibibytes(run.measured),
+                "yes" if answer.inside else "no",
+            ]
+        )
+    columns = ["source", "row", "open", "lowest, GiB:", "highest, GiB:", "measured GiB:", "inside"]
+    return Table(columns, rows)
+
+
+def unmoved_by_sharding(answers: Answers) -> list[tuple[str, str]]:
+    """Runs with equal figures of which only some shard their weights."""
+    runs = [
+        (answer.run.source, answer.run.id, answer.run.request, answer.run.measured[0][1])
+        for answer in answers.answered
+        if answer.run.measured
+    ]
+    runs += [
+        (answer.run.source, answer.run.id, answer.run.requests[0], answer.run.measured)
+        for answer in answers.open
+        if answer.run.measured is not None
+    ]
+    groups: dict[tuple, list] = {}
+    for source, name, request, measured in runs:
+        # All of a run but the number of its GPUs and the sharding among them.
+        setting = api.PlanRunRequest()
+        setting.CopyFrom(request)
+        setting.ClearField("cluster")
+        for field in ("global_batch_size", "sharding", "framework"):
+            setting.layout.ClearField(field)
+        stage = request.layout.sharding.zero_stage
+        key = (source, measured, setting.SerializeToString(deterministic=True))
+        groups.setdefault(key, []).append((source, name, stage))
+    out = []
+    for group in groups.values():
+        stages = {stage for _, _, stage in group}
+        if len(stages) > 1 and api.ZERO_STAGE_PARAMETERS in stages:
+            out += [(source, name) for source, name, _ in group]
+    return out
+
+
+def contradiction_table(answers: Answers) -> Table:
+    """Rows whose source contradicts itself."""
+    repeated = [
+        (answer.run.source, answer.run.id)
+        for answer in answers.answered
+        if CONTRADICTED in answer.run.traits
+    ]
+    columns = [
+        (row.source, row.id) for row in answers.left_out if row.reason == SELF_CONTRADICTING
+    ]
+    kinds = {
+        "equal questions with figures more than 10 % apart": repeated,
+        "the same figure with and without shards": unmoved_by_sharding(answers),
+        SELF_CONTRADICTING: columns,
+    }
+    rows = [
+        [source, kind, name]
+        for kind, found in kinds.items()
+        for source, name in sorted(set(found))
+    ]
+    return Table(["source", "contradiction", "row"], rows)
+
+
+def reason_table(reasons: list[tuple[str, str]]) -> Table:
+    """Reasons of each source, the most frequent first."""
+    counts = sorted(Counter(reasons).items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+    rows = [[source, str(count), reason] for (source, reason), count in counts]
+    return Table(["source", "rows:", "why"], rows)
+
+
+def left_out_table(answers: Answers) -> Table:
+    return reason_table([(row.source, row.reason) for row in answers.left_out])
+
+
+def refused_defaults_table(answers: Answers) -> Table:
+    """Requests with the framework's defaults that the service refuses."""
+    refused = [answer for answer in answers.answered if answer.defaults_refused]
+    return reason_table([(answer.run.source, answer.defaults_refused) for answer in refused])
+
+
+def assumption_table(answers: list[Answer]) -> Table:
+    counts = Counter(
+        (answer.run.source, assumption)
+        for answer in answers
+        for assumption in answer.run.assumptions
+    )
+    rows = [[source, str(count), words] for (source, words), count in sorted(counts.items())]
+    return Table(["source", "rows:", "assumed"], rows)
