@@ -47,15 +47,20 @@ def cells(*arguments):
 
 
 def page(rows):
-    """A Markdown table: fields down, frameworks across."""
+    """A Markdown table: a field a line, its most frequent value, and who has another."""
     frameworks = list(dict.fromkeys(row["framework"] for row in rows))
     fields = list(dict.fromkeys(row["field"] for row in rows))
     value = {(row["framework"], row["field"]): row["value"] for row in rows}
-    lines = ["| | " + " | ".join(f"`{name}`" for name in frameworks) + " |",
-             "| --- " * (len(frameworks) + 1) + "|"]
-    lines += [f"| {field} | " + " | ".join(value[name, field] for name in frameworks) + " |"
-              for field in fields]
-    return HEAD + "\n".join(lines) + "\n"
+    lines = ["| field | most frameworks | others |", "| --- | --- | --- |"]
+    for field in fields:
+        values = [value[name, field] for name in frameworks]
+        usual = max(values, key=values.count)
+        others = [f"{other.replace('; ', ' or ')}: " + ", ".join(f"`{name}`" for name in frameworks
+                                           if value[name, field] == other)
+                  for other in dict.fromkeys(values) if other != usual]
+        lines.append(f"| {field} | {usual} | {'; '.join(others)} |")
+    names = ", ".join(f"`{name}`" for name in frameworks)
+    return f"{HEAD}The frameworks: {names}.\n\n" + "\n".join(lines) + "\n"
 
 
 def stacks_section(rows):
