@@ -45,8 +45,8 @@ def summary_of(errors: list[float]) -> ErrorSummary:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    return f"{100 * share:.2f}"
 
 
 def signed_percent(share: float) -> str:
-    return f"{100 * share:+.2f} %"
+    return f"{100 * share:+.2f}"

@@ -1,83 +1,134 @@
-"""docs/accuracy_memory.md: its tables, and its sentences with figures."""
+#!/usr/bin/python3
+"""How well memory is predicted, by published runs: tables and totals.
 
+  memory_accuracy.py --megatron_ci=FILE.csv --measured_runs=FILE.csv --output=FOLDER
+
+Either table may be left out; any file of the same columns does. Writes the tables of
+docs/accuracy_memory, and figures.csv with every figure and its interval; prints the totals.
+"""
+
+import argparse
+import os
+
+from cells import read_csv
 from error_summary import percent, signed_percent, summary_of
 from measured_case import Definition
-from memory_answers import ALL_FIELDS, DEFAULTS, Answers
+from memory_answers import ALL_FIELDS, DEFAULTS, Answers, answers_of
 from memory_tables import (
+    FULLY_KNOWN,
     Figure,
-    between_steps_table,
     cause_table,
     coverage_table,
     error_table,
+    figure_table,
     figures_of,
     worst_table,
 )
-from tables import Table
+from sextant_api import Sextantd
+from tables import Table, chosen, csv_text, markdown, stale
 from verdict_tables import (
     assumption_table,
     contradiction_table,
     left_out_table,
     open_table,
     out_of_memory_table,
-    refused_defaults_table,
     surprises,
     verdict_table,
 )
 
-WORST = 10
 
-
-def known_of(figures: list[Figure]) -> list[Figure]:
-    return [figure for figure in figures if figure.answer.run.fully_known]
+def all_figures(answers: Answers) -> list[Figure]:
+    return [f for request in (ALL_FIELDS, DEFAULTS) for f in figures_of(answers.answered, request)]
 
 
 def memory_tables(answers: Answers) -> dict[str, Table]:
     """By the names of their files."""
     answered = answers.answered
     figures = figures_of(answered, ALL_FIELDS)
-    both = figures + figures_of(answered, DEFAULTS)
     return {
-        "errors": error_table(both),
-        "intervals": coverage_table(both),
-        "model_state": between_steps_table(answered),
+        "errors": error_table(all_figures(answers), answered),
+        "intervals": coverage_table(all_figures(answers)),
         "causes": cause_table(figures),
-        "worst": worst_table(figures, WORST),
-        "worst_fully_known": worst_table(known_of(figures), WORST),
+        "worst": worst_table(figures),
         "verdicts": verdict_table(answered),
         "out_of_memory": out_of_memory_table(answered),
         "open": open_table(answers),
         "contradictions": contradiction_table(answers),
         "left_out": left_out_table(answers),
-        "refused_defaults": refused_defaults_table(answers),
         "assumptions": assumption_table(answered),
     }
+
+
+def counts(answers: Answers) -> str:
+    inside = sum(answer.inside for answer in answers.open)
+    return (
+        f"{len(answers.answered)} rows are asked about, {len(answers.open)} lack a field and are "
+        f"asked about as ranges, {len(answers.left_out)} are left out. Of the ranges {inside} hold "
+        "what was measured.\n"
+    )
 
 
 def residual(answers: Answers) -> str:
     """Memory that the ledger leaves out, or counts too often."""
     errors = [
         figure.error
-        for figure in known_of(figures_of(answers.answered, ALL_FIELDS))
-        if figure.definition == Definition.ALLOCATED
+        for figure in figures_of(answers.answered, ALL_FIELDS)
+        if figure.answer.run.fully_known and figure.definition == Definition.ALLOCATED
     ]
     summary = summary_of(errors)
     uncounted = summary_of([1 / (1 + error) - 1 for error in errors])
     return (
         f"Of the {summary.count} fully known allocated figures together: median of sizes "
-        f"{percent(summary.median)}, 10th to 90th percentile {signed_percent(summary.low)} to "
-        f"{signed_percent(summary.high)}. Measured over predicted, less 1, is the share that no "
-        f"ledger row has: {signed_percent(uncounted.low)} to {signed_percent(uncounted.high)}, "
-        f"median {signed_percent(uncounted.median_signed)}.\n"
+        f"{percent(summary.median)} %, 10th to 90th percentile {signed_percent(summary.low)} % to "
+        f"{signed_percent(summary.high)} %. Measured over predicted, less 1, is the share that no "
+        f"ledger row has: {signed_percent(uncounted.low)} % to {signed_percent(uncounted.high)} %, "
+        f"median {signed_percent(uncounted.median_signed)} %.\n"
     )
 
 
-def counts(answers: Answers) -> str:
-    return (
-        f"{len(answers.answered)} rows are asked about, {len(answers.open)} lack a field and are "
-        f"asked about as ranges, {len(answers.left_out)} are left out.\n"
+def totals(answers: Answers, tables: dict[str, Table]) -> str:
+    """The part of the page with figures; all of requests with all fields given."""
+    columns = ["definition", "source", "rows", "median of sizes %", "10th percentile %"]
+    columns += ["90th percentile %", "within 3 %, % of rows"]
+    errors = chosen(tables["errors"], columns, which="all", request=ALL_FIELDS)
+    known = chosen(
+        tables["errors"], ["rows", "median of sizes %"], which=FULLY_KNOWN, request=ALL_FIELDS
     )
+    both = [[*row, *more] for row, more in zip(errors.rows, known.rows)]
+    wide = Table([*columns, "fully known rows", "their median of sizes %"], both)
+    columns = ["definition", "framework", "figures", "inside %", "inside, of series left out %"]
+    intervals = chosen(tables["intervals"], columns, request=ALL_FIELDS)
+    proven = [row for row in intervals.rows if row[-1] != "unproven"]
+    verdicts = ["source", "the job", "FITS", "TIGHT", "DOES_NOT_FIT"]
+    parts = [
+        counts(answers),
+        markdown(wide),
+        residual(answers),
+        markdown(intervals._replace(rows=proven)),
+        markdown(chosen(tables["verdicts"], verdicts, request=ALL_FIELDS)),
+        *surprises(answers.answered),
+    ]
+    return "\n".join(parts)
 
 
-def sentences(answers: Answers) -> list[str]:
-    """Sentences of the page with figures."""
-    return [counts(answers), residual(answers), *surprises(answers.answered)]
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for name in ("megatron_ci", "measured_runs"):
+        parser.add_argument(f"--{name}", metavar="FILE.csv")
+    parser.add_argument("--output", required=True, metavar="FOLDER")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = options()
+    files = (given.megatron_ci, given.measured_runs)
+    with Sextantd() as server:
+        answers = answers_of(server, *(read_csv(path) if path else [] for path in files))
+    tables = memory_tables(answers)
+    print(totals(answers, tables))
+    for name, table in {**tables, "figures": figure_table(all_figures(answers))}.items():
+        stale(os.path.join(given.output, f"{name}.csv"), csv_text(table), write=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ from measured_case import (
     MeasuredCase,
     OpenCase,
 )
-from memory_accuracy import memory_tables, sentences
+from memory_accuracy import memory_tables, totals
 from memory_answers import (
     ALL_FIELDS,
     DEFAULTS,
@@ -56,11 +56,12 @@ def check_summaries() -> None:
     assert summary_of([-0.5])[:4] == (1, -0.5, -0.5, -0.5)
     # Nearest rank: of ten, the ninth has nine tenths at or below it.
     ten = [float(i) for i in range(1, 11)]
+    assert summary_of(ten)[2:4] == (1, 9)
     assert [quantile(ten, share) for share in (0.9, 0.1, 0.5, 1)] == [9, 1, 5.5, 10]
 
 
 def check_cells() -> None:
-    sizes = {"17.43 GB": 17_430_000_000, "47.5 GiB": 51_002_736_640, "12MB": 12_000_000}
+    sizes = {"17.43 GB": 17_430_000_000, "75.9 GiB": 81_497_004_442, "12MB": 12_000_000}
     sizes |= dict.fromkeys(("OOM", "GB", "", "1 TB", "261.58", "1.2.3 GB"))
     for text, size in sizes.items():
         assert published_bytes(text) == size, text
@@ -79,7 +80,10 @@ def check_predictions() -> None:
 
 
 def check_contradictions() -> None:
-    """111 is more than 10 % above 100, 110 is not; e and f are other questions."""
+    """111 is more than 10 % above 100, 110 is not; e and f are other questions.
+
+    Of g and h, with equal figures, only g shards its weights; k and l both do.
+    """
     answers = [
         answer_with("a", 100, 50),
         answer_with("b", 111, 50),
@@ -89,9 +93,12 @@ def check_contradictions() -> None:
         answer_with("f", 400, 50),
         answer_with("g", 70, 1),
         answer_with("h", 70, 2),
+        answer_with("k", 80, 3),
+        answer_with("l", 80, 4),
     ]
     answers[5].run.request.training.sequence_length = 9
-    answers[6].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
+    for sharded in (6, 8, 9):
+        answers[sharded].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
     answers[7].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_NONE
     mark_contradicted(answers)
     marked = [a.run.id for a in answers if CONTRADICTED in a.run.traits]
@@ -132,7 +139,7 @@ def check_coverage() -> None:
     figures = {"a": 100, "b": 94, "c": 95, "d": 116}
     answers = [answer_with(name, size, 105) for name, size in figures.items()]
     rows = coverage_table(figures_of(answers, ALL_FIELDS)).rows
-    assert [row[3:] for row in rows] == [["4", "50 %", "25 %", "25 %", "", "unproven"]]
+    assert [row[3:] for row in rows] == [["4", "50", "25", "25", "", "unproven"]]
 
 
 def check_requests() -> None:
@@ -155,21 +162,23 @@ def check_small_tables(server: Sextantd) -> None:
     """A few rows of each source from end to end."""
     answers = small_answers(server)
     assert [len(part) for part in answers] == [16, 1, 3]
-    tables = {name: table.rows for name, table in memory_tables(answers).items()}
-    assert ["Megatron-LM CI", "1", "Mamba layers are not described"] in tables["left_out"]
+    found = memory_tables(answers)
+    tables = {name: table.rows for name, table in found.items()}
+    mamba = ["Megatron-LM CI", ALL_FIELDS, "1", "Mamba layers are not described"]
+    assert mamba in tables["left_out"]
     rows = {tuple(row[:4]): row[4:] for row in tables["errors"]}
     known = rows["allocated", "Megatron-LM CI", ALL_FIELDS, "fully known"]
-    assert known[0] == "8" and float(known[3].split()[0]) <= 3
+    assert known[0] == "8" and float(known[4]) <= 3
     calculated = rows["calculated", "Korthikanti 2022, figure 1", ALL_FIELDS, "fully known"]
-    assert calculated[0] == "1" and float(calculated[4].split()[0]) <= 0.1
+    assert calculated[0] == "1" and float(calculated[5]) <= 0.1
     verdicts = {tuple(row[:3]): row[3:] for row in tables["verdicts"]}
     assert verdicts["BLOOM trials", ALL_FIELDS, "ran"] == ["1", "0", "0"]
     assert verdicts["BLOOM trials", ALL_FIELDS, "ran out of memory"] == ["0", "0", "1"]
     bloom = [row[0].removeprefix("bloom-chronicles-prequel-") for row in tables["out_of_memory"]]
     assert bloom[:2] == ["087", "086"], bloom
     assert [row[1] for row in tables["open"]] == ["litgpt-finetune-table-052"]
-    assert "16 rows are asked about, 1 lack a field" in sentences(answers)[0]
-    worst = [abs(float(row[4].split()[0])) for row in tables["worst"]]
+    assert "16 rows are asked about, 1 lack a field" in totals(answers, found)
+    worst = [abs(float(row[5])) for row in tables["worst"] if row[0] == "all"]
     assert len(worst) == 10 and worst == sorted(worst, reverse=True)
 
 

@@ -5,14 +5,17 @@ from typing import NamedTuple
 
 import measured_case
 from cells import GIB
-from error_summary import ErrorSummary, percent, signed_percent, summary_of
+from error_summary import percent, signed_percent, summary_of
 from measured_case import Definition
-from memory_answers import REQUESTS, Answer, Prediction
+from megatron_row import SOURCE as MEGATRON
+from memory_answers import ALL_FIELDS, REQUESTS, Answer, Prediction
 from sextant_api import api
 from tables import Table
 
 CLOSE = 0.03
+WORST = 10
 ENOUGH_FIGURES = 20
+ALL, FULLY_KNOWN = "all", "fully known"  # rows
 
 # Why predictions are off: causes that hold for all rows of a kind, never for one row. The graver
 # first: of several that hold for a row the first is its cause.
@@ -74,13 +77,14 @@ CAUSES = {
 NOT_NAMED = "not named"
 
 SUMMARY_COLUMNS = [
-    "rows:",
-    "median:",
-    "10th to 90th percentile:",
-    "median of sizes:",
-    "90th percentile of sizes:",
-    "within 3 %:",
-    "within 10 %:",
+    "rows",
+    "median %",
+    "10th percentile %",
+    "90th percentile %",
+    "median of sizes %",
+    "90th percentile of sizes %",
+    "within 3 %, % of rows",
+    "within 10 %, % of rows",
 ]
 
 
@@ -124,25 +128,53 @@ def gibibytes(size: float) -> str:
     return f"{size / GIB:.2f}"
 
 
-def rounded_percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def whole_percent(share: float) -> str:
+    return f"{100 * share:.0f}"
 
 
-def summary_cells(summary: ErrorSummary) -> list[str]:
-    if summary.count == 0:
-        return ["0", "", "", "", "", "", ""]
+def summary_cells(errors: list[float]) -> list[str]:
+    summary = summary_of(errors)
+    if not errors:
+        return ["0", *[""] * 7]
     return [
         str(summary.count),
         signed_percent(summary.median_signed),
-        f"{signed_percent(summary.low)} to {signed_percent(summary.high)}",
+        signed_percent(summary.low),
+        signed_percent(summary.high),
         percent(summary.median),
         percent(summary.p90),
-        rounded_percent(summary.within_3),
-        rounded_percent(summary.within_10),
+        whole_percent(summary.within_3),
+        whole_percent(summary.within_10),
     ]
 
 
-def error_table(figures: list[Figure]) -> Table:
+def between_steps(memory) -> float:
+    """Bytes allocated after a step: all but activations, transients and buffers."""
+    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
+    freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
+    return memory.allocated_bytes.expected - freed
+
+
+def state_rows(answers: list[Answer]) -> list[list[str]]:
+    """Errors of model state alone: of rows in bf16 without pipeline parallelism."""
+    errors, known = [], []
+    for answer in answers:
+        run = answer.run
+        bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
+        stages = len(answer.prediction.plan.memory.stages)
+        if run.between_steps is None or stages > 1 or not bf16:
+            continue
+        errors.append(between_steps(answer.prediction.memory) / run.between_steps - 1)
+        if run.fully_known:
+            known.append(errors[-1])
+    head = ["allocated after a step", MEGATRON, ALL_FIELDS]
+    return [
+        [*head, which, *summary_cells(some)]
+        for which, some in ((ALL, errors), (FULLY_KNOWN, known))
+    ]
+
+
+def error_table(figures: list[Figure], answers: list[Answer]) -> Table:
     """Errors of each source and definition, a line for each request and choice of rows."""
     groups = sorted({(figure.definition, figure.answer.run.source) for figure in figures})
     rows = []
@@ -155,9 +187,10 @@ def error_table(figures: list[Figure]) -> Table:
                 and figure.request == request
             ]
             known = [figure for figure in group if figure.answer.run.fully_known]
-            for which, chosen in (("all", group), ("fully known", known)):
-                summary = summary_of([figure.error for figure in chosen])
-                rows.append([str(definition), source, request, which, *summary_cells(summary)])
+            for which, some in ((ALL, group), (FULLY_KNOWN, known)):
+                cells = summary_cells([figure.error for figure in some])
+                rows.append([str(definition), source, request, which, *cells])
+    rows += state_rows(answers)
     return Table(["definition", "source", "request", "which", *SUMMARY_COLUMNS], rows)
 
 
@@ -196,13 +229,13 @@ def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
         residuals.setdefault(series, []).append(figure.measured / interval.expected - 1)
     count = len(figures)
     out = [str(count)]
-    out += [rounded_percent(part / count) for part in (count - below - above, below, above)]
+    out += [whole_percent(part / count) for part in (count - below - above, below, above)]
     if count < ENOUGH_FIGURES:
         return [*out, "", "unproven"]
     # The tail that the engine's interval of a framework leaves on each side of its residuals: less
     # where all figures are of one project's few series.
     tail = 0.05 if framework == "deepspeed" else 0.1
-    return [*out, str(len(residuals)), rounded_percent(coverage_of_left_out(residuals, tail))]
+    return [*out, str(len(residuals)), whole_percent(coverage_of_left_out(residuals, tail))]
 
 
 def coverage_table(figures: list[Figure]) -> Table:
@@ -217,52 +250,32 @@ def coverage_table(figures: list[Figure]) -> Table:
         [str(definition), framework, REQUESTS[order], *coverage_cells(group, framework)]
         for (definition, framework, order), group in sorted(groups.items())
     ]
-    columns = ["figures:", "inside:", "below low:", "above high:", "series:"]
-    columns.append("inside, of series left out:")
+    columns = ["figures", "inside %", "below low %", "above high %", "series"]
+    columns.append("inside, of series left out %")
     return Table(["definition", "framework", "request", *columns], rows)
 
 
-def between_steps(memory) -> float:
-    """Bytes allocated after a step: all but activations, transients and buffers."""
-    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
-    freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
-    return memory.allocated_bytes.expected - freed
-
-
-def between_steps_table(answers: list[Answer]) -> Table:
-    errors, known = [], []
-    for answer in answers:
-        run = answer.run
-        bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
-        stages = len(answer.prediction.plan.memory.stages)
-        if run.between_steps is None or stages > 1 or not bf16:
-            continue
-        errors.append(between_steps(answer.prediction.memory) / run.between_steps - 1)
-        if run.fully_known:
-            known.append(errors[-1])
-    rows = [["all", *summary_cells(summary_of(errors))]]
-    rows.append(["fully known", *summary_cells(summary_of(known))])
-    return Table(["which", *SUMMARY_COLUMNS], rows)
-
-
-def worst_table(figures: list[Figure], count: int) -> Table:
-    """The largest errors."""
+def worst_table(figures: list[Figure]) -> Table:
+    """The largest errors of all rows and of those fully known."""
+    known = [figure for figure in figures if figure.answer.run.fully_known]
     rows = []
-    for figure in sorted(figures, key=lambda figure: -abs(figure.error))[:count]:
-        phase = api.PeakPhase.Name(figure.prediction.memory.peak_phase)
-        rows.append(
-            [
-                figure.answer.run.id,
-                str(figure.definition),
-                gibibytes(figure.measured),
-                gibibytes(figure.prediction.of(figure.definition).expected),
-                signed_percent(figure.error),
-                phase.removeprefix("PEAK_PHASE_").lower(),
-                figure.cause,
-            ]
-        )
-    columns = ["run", "definition", "measured GiB:", "predicted GiB:", "error:", "at the peak"]
-    return Table([*columns, "cause"], rows)
+    for which, some in ((ALL, figures), (FULLY_KNOWN, known)):
+        for figure in sorted(some, key=lambda figure: -abs(figure.error))[:WORST]:
+            phase = api.PeakPhase.Name(figure.prediction.memory.peak_phase)
+            rows.append(
+                [
+                    which,
+                    figure.answer.run.id,
+                    str(figure.definition),
+                    gibibytes(figure.measured),
+                    gibibytes(figure.prediction.of(figure.definition).expected),
+                    signed_percent(figure.error),
+                    phase.removeprefix("PEAK_PHASE_").lower(),
+                    figure.cause,
+                ]
+            )
+    columns = ["which", "run", "definition", "measured GiB", "predicted GiB", "error %"]
+    return Table([*columns, "at the peak", "cause"], rows)
 
 
 def cause_table(figures: list[Figure]) -> Table:
@@ -277,4 +290,19 @@ def cause_table(figures: list[Figure]) -> Table:
             summary = summary_of(errors[name])
             median = signed_percent(summary.median_signed)
             rows.append([name, str(summary.count), median, percent(summary.worst), why])
-    return Table(["cause", "rows beyond 3 %:", "median:", "worst:", "why"], rows)
+    return Table(["cause", "rows beyond 3 %", "median %", "worst %", "why"], rows)
+
+
+def figure_table(figures: list[Figure]) -> Table:
+    """Every measured figure and its interval, in bytes."""
+    rows = []
+    for figure in figures:
+        run = figure.answer.run
+        interval = figure.prediction.of(figure.definition)
+        sizes = (figure.measured, interval.expected, interval.low, interval.high)
+        if figure.definition != Definition.CALCULATED:
+            names = [run.source, framework_of(figure), run.series, run.id, figure.request]
+            known = str(int(run.fully_known))
+            rows.append([*names, str(figure.definition), known, *(f"{b:.0f}" for b in sizes)])
+    columns = ["source", "framework", "series", "id", "request", "definition", "fully_known"]
+    return Table([*columns, "measured", "expected", "low", "high"], rows)

@@ -1,13 +1,23 @@
 """Tables as cells of text."""
 
+import csv
+import io
+import os
 from typing import NamedTuple
 
 
 class Table(NamedTuple):
-    """Columns whose names end in ":" are aligned to the right."""
+    """Units of figures are in the columns' names; a page aligns "name:" to the right."""
 
     columns: list[str]
     rows: list[list[str]]
+
+
+def csv_text(table: Table) -> str:
+    out = io.StringIO()
+    head = [column.removesuffix(":") for column in table.columns]
+    csv.writer(out, lineterminator="\n").writerows([head, *table.rows])
+    return out.getvalue()
 
 
 def line(cells: list[str]) -> str:
@@ -18,3 +28,32 @@ def markdown(table: Table) -> str:
     head = line([column.removesuffix(":") for column in table.columns])
     rule = line(["---:" if column.endswith(":") else "---" for column in table.columns])
     return head + rule + "".join(map(line, table.rows))
+
+
+def chosen(table: Table, columns: list[str], **where: str) -> Table:
+    """Some columns of the rows that have these cells."""
+    at = [table.columns.index(column) for column in columns]
+    rows = [row for row in table.rows if where.items() <= dict(zip(table.columns, row)).items()]
+    return Table(columns, [[row[i] for i in at] for row in rows])
+
+
+def with_block(text: str, mark: str, block: str) -> str:
+    """A page with `block` after the line of `mark`, up to the next heading."""
+    before, after = text.split(mark + "\n")
+    heading = after.find("\n## ")
+    return f"{before}{mark}\n{block}" + (after[heading:] if heading >= 0 else "")
+
+
+def stale(path: str, text: str, write: bool) -> bool:
+    """Whether a file is other than `text`; with `write`, makes it so."""
+    if write:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return False
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return False
+    print(f"{path} is out of date: run this with --write")
+    return True

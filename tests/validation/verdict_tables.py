@@ -5,7 +5,7 @@ from collections import Counter
 
 from error_summary import signed_percent
 from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, MeasuredCase
-from memory_answers import REQUESTS, Answer, Answers
+from memory_answers import ALL_FIELDS, DEFAULTS, REQUESTS, Answer, Answers
 from memory_tables import gibibytes
 from run_request import data_parallel_size, given
 from sextant_api import api
@@ -34,7 +34,7 @@ def verdict_table(answers: list[Answer]) -> Table:
         job = "ran out of memory" if ran_out else "ran"
         verdicts = [str(count[verdict]) for verdict in VERDICTS]
         rows.append([source, REQUESTS[order], job, *verdicts])
-    return Table(["source", "request", "the job", *(f"{v}:" for v in VERDICTS)], rows)
+    return Table(["source", "request", "the job", *VERDICTS], rows)
 
 
 def model_text(model) -> str:
@@ -98,8 +98,9 @@ def run_cells(answer: Answer) -> list[str]:
         run.id,
         ", ".join(settings_of(run)),
         gibibytes(run.measured[0][1]) if run.measured else "ran out",
-        f"{gibibytes(process.low)} to {gibibytes(process.high)}",
-        f"{100 * answer.prediction.plan.fit_chance:.0f} %",
+        gibibytes(process.low),
+        gibibytes(process.high),
+        f"{100 * answer.prediction.plan.fit_chance:.0f}",
         verdict_of(answer.prediction.plan),
     ]
 
@@ -112,8 +113,8 @@ def out_of_memory_table(answers: list[Answer]) -> Table:
         other = nearest_that_fits(answer, answers)
         if other is not None:
             rows.append(run_cells(other))
-    columns = ["run", "settings", "measured GiB:", "process, predicted GiB:", "chance:", "verdict"]
-    return Table(columns, rows)
+    columns = ["run", "settings", "measured GiB", "process: low GiB", "high GiB", "chance %"]
+    return Table([*columns, "verdict"], rows)
 
 
 def surprises(answers: list[Answer]) -> list[str]:
@@ -125,9 +126,9 @@ def surprises(answers: list[Answer]) -> list[str]:
             continue
         apart = signed_percent(process_of(answer).expected / process_of(other).expected - 1)
         out.append(
-            f"{answer.run.id} ran out but is predicted to fit. The prediction is {apart} from that "
-            f"of {other.run.id}, which ran in {gibibytes(other.run.measured[0][1])} GiB. Where the "
-            "two predictions are as good as equal, the row lacks what made it run out.\n"
+            f"{answer.run.id} ran out but is predicted to fit. The prediction is {apart} % from "
+            f"that of {other.run.id}, which ran in {gibibytes(other.run.measured[0][1])} GiB. "
+            "Where the two predictions are as good as equal, the row lacks what made it run out.\n"
         )
     return out
 
@@ -147,7 +148,7 @@ def open_table(answers: Answers) -> Table:
                 "yes" if answer.inside else "no",
             ]
         )
-    columns = ["source", "row", "open", "lowest, GiB:", "highest, GiB:", "measured GiB:", "inside"]
+    columns = ["source", "row", "open", "lowest GiB", "highest GiB", "measured GiB", "inside"]
     return Table(columns, rows)
 
 
@@ -205,21 +206,19 @@ def contradiction_table(answers: Answers) -> Table:
     return Table(["source", "contradiction", "row"], rows)
 
 
-def reason_table(reasons: list[tuple[str, str]]) -> Table:
-    """Reasons of each source, the most frequent first."""
-    counts = sorted(Counter(reasons).items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    rows = [[source, str(count), reason] for (source, reason), count in counts]
-    return Table(["source", "rows:", "why"], rows)
-
-
 def left_out_table(answers: Answers) -> Table:
-    return reason_table([(row.source, row.reason) for row in answers.left_out])
-
-
-def refused_defaults_table(answers: Answers) -> Table:
-    """Requests with the framework's defaults that the service refuses."""
+    """Reasons of each source, the most frequent first; of requests that the service refuses too."""
     refused = [answer for answer in answers.answered if answer.defaults_refused]
-    return reason_table([(answer.run.source, answer.defaults_refused) for answer in refused])
+    kinds = {
+        ALL_FIELDS: [(row.source, row.reason) for row in answers.left_out],
+        DEFAULTS: [(answer.run.source, answer.defaults_refused) for answer in refused],
+    }
+    rows = []
+    for request, reasons in kinds.items():
+        counts = Counter(reasons).items()
+        for (source, reason), count in sorted(counts, key=lambda c: (c[0][0], -c[1], c[0][1])):
+            rows.append([source, request, str(count), reason])
+    return Table(["source", "request", "rows", "why"], rows)
 
 
 def assumption_table(answers: list[Answer]) -> Table:
@@ -229,4 +228,4 @@ def assumption_table(answers: list[Answer]) -> Table:
         for assumption in answer.run.assumptions
     )
     rows = [[source, str(count), words] for (source, words), count in sorted(counts.items())]
-    return Table(["source", "rows:", "assumed"], rows)
+    return Table(["source", "rows", "assumed"], rows)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""docs/accuracy_whole_run.md compares published training runs with their plans by `sextant plan`.
+"""docs/accuracy_whole_run.md compares published runs with their plans by `sextant plan`.
 
-Runs are those of tests/golden/published_runs.json. With --write, writes the page's tables. Where
-the shared answers are, each published count of GPU-hours there is a row or is left out by name.
+Runs are those of tests/golden/published_runs.json. With --write, writes its tables and the page's
+totals. Where the shared answers are, each published count of GPU-hours there is a row or is left
+out by name.
 """
 
 import json
@@ -12,14 +13,34 @@ import statistics
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from cells import ROOT, shared
+from tables import Table, csv_text, markdown, stale, with_block
+
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 
 from sextantd import BIN, Server  # pylint: disable=wrong-import-position
 
 DOCUMENT = os.path.join(ROOT, "docs", "accuracy_whole_run.md")
+FOLDER = os.path.join(ROOT, "docs", "accuracy_whole_run")
 RUNS = os.path.join(ROOT, "tests", "golden", "published_runs.json")
-MARK = "<!-- tables: tests/validation/whole_run_accuracy_test.py --write -->\n"
+MARK = "<!-- totals: tests/validation/whole_run_accuracy_test.py --write -->"
+COLUMNS = [
+    "run",
+    "GPU-hours published",
+    "planned",
+    "interval: low",
+    "high",
+    "inside",
+    "difference %",
+    "MFU published %",
+    "planned MFU %",
+    "lost to failures %",
+    "memory",
+    "difference explained",
+    "ours",
+    "source",
+    "sextant plan",
+]
 # Of every run: Meta's 419 interruptions in 54 days of 16,384 GPUs, and a store that takes 2 TB/s
 # from as many (arXiv 2407.21783 sections 3.3.1 and 3.3.4); the restart is a choice.
 INTERRUPTIONS = ("--failures-per-device-hour=1.97e-5", "--restart-duration=10m",
@@ -59,47 +80,50 @@ class Scored:
     def inside(self):
         return self.low <= self.run["gpu_hours"] <= self.high
 
-    def row(self):
-        return (f"| `{self.run['id'].removesuffix('-gpu-hours')}` | {self.run['gpu_hours']:,.0f} | "
-                f"{self.hours:,.0f} | {self.low:,.0f} to {self.high:,.0f} | "
-                f"{100 * (self.ratio - 1):+.0f} % | {100 * self.published_mfu:.0f} % | "
-                f"{100 * self.mfu:.0f} % | {100 * (1 - self.goodput):.1f} % |")
+    @property
+    def layout_is_ours(self):
+        return "layout" in self.run["open"]
 
-    def explained(self):
-        opened = f" Ours: {self.run['open']}." if self.run["open"] else ""
-        memory = "" if self.fits else " Our memory says that it does not fit."
-        return (f"- `{self.run['id']}`: {self.run['why']}.{opened}{memory} Source: "
-                f"{self.run['source']}.\n      sextant plan {self.run['command']}")
+    def row(self):
+        return [
+            self.run["id"].removesuffix("-gpu-hours"),
+            f"{self.run['gpu_hours']:.0f}",
+            f"{self.hours:.0f}",
+            f"{self.low:.0f}",
+            f"{self.high:.0f}",
+            "yes" if self.inside else "no",
+            f"{100 * (self.ratio - 1):+.0f}",
+            f"{100 * self.published_mfu:.0f}",
+            f"{100 * self.mfu:.0f}",
+            f"{100 * (1 - self.goodput):.1f}",
+            "fits" if self.fits else "does not fit",
+            *(self.run[key] for key in ("why", "open", "source", "command")),
+        ]
 
 
 def summary(name, rows):
     errors = sorted(abs(row.ratio - 1) for row in rows)
-    return (f"| {name} | {len(rows)} | {100 * statistics.median(errors):.0f} % | "
-            f"{100 * errors[-1]:.0f} % | {sum(row.inside for row in rows)} |")
+    median, largest = (f"{100 * error:.0f}" for error in (statistics.median(errors), errors[-1]))
+    return [name, str(len(rows)), median, largest, str(sum(row.inside for row in rows))]
 
 
-def tables(rows, left_out):
-    yield ("| run | GPU-hours published | planned | 80 % interval | difference | MFU published | "
-           "planned | lost to failures |")
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    yield from (row.row() for row in rows)
-    yield ""
-    yield "| rows | count | median difference | largest | inside the interval |"
-    yield "| --- | --- | --- | --- | --- |"
-    yield summary("all", rows)
-    for name, words in (("layout published", False), ("layout ours", True)):
-        yield summary(name, [row for row in rows if ("layout" in row.run["open"]) == words])
-    yield "\n## Each difference"
-    yield from (row.explained() for row in rows)
-    yield "\n## Left out"
-    yield from (f"- `{name}`: {why}." for name, why in left_out.items())
+def total_table(rows):
+    ours = [row for row in rows if row.layout_is_ours]
+    published = [row for row in rows if not row.layout_is_ours]
+    groups = {"all": rows, "layout published": published, "layout ours": ours}
+    columns = ["rows", "count", "median difference %", "largest %", "inside the interval"]
+    return Table(columns, [summary(name, some) for name, some in groups.items()])
+
+
+def totals(table, left_out):
+    lines = [f"- `{name}`: {why}.\n" for name, why in left_out.items()]
+    return markdown(table) + "\nLeft out:\n\n" + "".join(lines)
 
 
 def check_shared(runs):
     """Every published count of GPU-hours is a row with that count, or left out."""
-    folder = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-    path = os.path.join(folder, "golden", "published_answers.jsonl")
-    if not os.path.exists(path):
+    path = shared("golden/published_answers.jsonl")
+    if path is None:
         return
     known = {run["id"]: run["gpu_hours"] for run in runs["runs"]}
     with open(path, encoding="utf-8") as file:
@@ -114,14 +138,12 @@ def main():
     check_shared(runs)
     with Server("--log_calls=none") as server:
         rows = [Scored(run, ask(run, server)) for run in runs["runs"]]
+    total = total_table(rows)
+    tables = {"runs": Table(COLUMNS, [row.row() for row in rows]), "totals": total}
+    wanted = {os.path.join(FOLDER, f"{name}.csv"): csv_text(t) for name, t in tables.items()}
     with open(DOCUMENT, encoding="utf-8") as file:
-        text = file.read()
-    wanted = text.split(MARK)[0] + MARK + "\n".join(tables(rows, runs["left_out"])) + "\n"
-    if "--write" in sys.argv:
-        with open(DOCUMENT, "w", encoding="utf-8") as file:
-            file.write(wanted)
-    elif wanted != text:
-        sys.exit("docs/accuracy_whole_run.md is out of date: run this with --write")
+        wanted[DOCUMENT] = with_block(file.read(), MARK, totals(total, runs["left_out"]))
+    sys.exit(any([stale(path, text, "--write" in sys.argv) for path, text in wanted.items()]))
 
 
 main()
