@@ -8,7 +8,7 @@ import os
 import sys
 
 from cells import ROOT, read_csv, shared
-from memory_accuracy import memory_tables, totals
+from memory_accuracy import all_tables, totals
 from memory_answers import ALL_FIELDS, answers_of
 from memory_tables import FULLY_KNOWN
 from sextant_api import SKIPPED, Sextantd
@@ -37,7 +37,7 @@ def main() -> int:
         return SKIPPED
     with Sextantd() as server:
         answers = answers_of(server, *map(read_csv, files))
-    tables = memory_tables(answers)
+    tables = all_tables(answers)
     check_aim(tables["errors"])
     with open(DOCUMENT, encoding="utf-8") as file:
         page = with_block(file.read(), MARK, totals(answers, tables))

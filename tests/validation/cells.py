@@ -61,3 +61,10 @@ def published_bytes(text: str, megabyte: float = 1e6) -> int | None:
     if not amount:
         return None
     return math.floor(amount * {**UNITS, "MB": megabyte}[match[2]] + 0.5)
+
+
+def filled(template, value_of):
+    """`template`, a map, with value_of() each text that names a cell or an argument: "$x"."""
+    if isinstance(template, dict):
+        return {name: filled(value, value_of) for name, value in template.items()}
+    return value_of(template) if isinstance(template, str) and "$" in template else template

@@ -17,14 +17,7 @@ class Definition(enum.IntEnum):
         return self.name.lower()
 
 
-# Words of MeasuredCase.traits; causes of errors are looked up by them.
-EXPERTS = "experts"
-FSDP = "fsdp"
-BERT = "bert"
-LOCAL_LAYERS = "local layers"
-NEWEST_WORKSPACE = "workspaces of the newest PyTorch"
-SHORTER_SAMPLES = "samples shorter than the maximum"
-COMPILED = "compiled"
+# A trait and assumption of runs.
 CONTRADICTED = "contradicted by a repetition"
 
 # Why a row is left out of which two columns can't both be right.
@@ -45,12 +38,22 @@ class MeasuredCase:
     between_steps: int | None = None  # bytes allocated after a step: model state and workspaces
     ran_out: bool = False
     assumptions: list[str] = dataclasses.field(default_factory=list)  # what the row doesn't say
+    # By which memory_causes.yaml looks up causes of errors.
     traits: set[str] = dataclasses.field(default_factory=set)
     defaults: Any = None  # defaults_of(request)
 
     @property
     def fully_known(self) -> bool:
         return not self.assumptions
+
+    @property
+    def requests(self) -> list:
+        return [self.request, self.defaults]
+
+    @property
+    def figure(self) -> int | None:
+        """The first measured figure, in bytes."""
+        return self.measured[0][1] if self.measured else None
 
 
 @dataclasses.dataclass
@@ -63,6 +66,10 @@ class OpenCase:
     measured: int | None  # None: the job ran out of memory
     source: str = ""
     id: str = ""
+
+    @property
+    def figure(self) -> int | None:
+        return self.measured
 
 
 @dataclasses.dataclass

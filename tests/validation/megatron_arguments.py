@@ -6,15 +6,12 @@ import os
 
 import yaml
 
-from cells import Undescribed, number
+from cells import ROOT, Undescribed, filled, number
 
 MAX_ENTRIES = 100_000  # of a list
 
-with open(
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "megatron_arguments.yaml"),
-    encoding="utf-8",
-) as known:
-    KNOWN = yaml.safe_load(known)
+with open(os.path.join(ROOT, "tests/validation/megatron_arguments.yaml"), encoding="utf-8") as file:
+    KNOWN = yaml.safe_load(file)
 JUDGED = {*KNOWN["read"].split(), *KNOWN["without_effect"].split()}
 OBSTACLES = [
     (argument, obstacle["reason"])
@@ -58,6 +55,17 @@ class Arguments:
     def text(self, name: str, otherwise: str) -> str:
         value = self.values.get(name, otherwise)
         return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+    def fields(self, name: str) -> dict:
+        """A template of KNOWN["fields"] with the arguments."""
+
+        def value(text: str) -> int | bool:
+            argument, _, otherwise = text.removeprefix("not ")[1:].partition(" or ")
+            if otherwise:
+                return self.count(argument, int(otherwise))
+            return self.flag(argument) != text.startswith("not ")
+
+        return filled(KNOWN["fields"][name], value)
 
     def states_default(self, name: str) -> bool:
         value = self.values[name]

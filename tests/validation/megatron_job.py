@@ -13,10 +13,6 @@ from sextant_api import api
 
 DROPOUT = 0.1
 MAX_LAYOUT = 10_000  # letters
-LOSSES = {
-    False: api.KernelChoices.LOSS_VOCABULARY_PARALLEL,
-    True: api.KernelChoices.LOSS_VOCABULARY_PARALLEL_COMPILED,
-}
 
 
 class Machine(NamedTuple):
@@ -102,22 +98,6 @@ def chunks(arguments: Arguments, stages: int) -> dict:
     return {"virtual_stage_count": virtual, "layers_per_chunk": with_ends}
 
 
-def parallel_layout(arguments: Arguments) -> dict:
-    stages = arguments.count("pipeline-model-parallel-size", 1)
-    out = {
-        "tensor_parallel_size": arguments.count("tensor-model-parallel-size", 1),
-        "pipeline_parallel_size": stages,
-        **chunks(arguments, stages),
-    }
-    # Ranks of expert parallelism mean nothing to a model without experts.
-    if arguments.has("num-experts"):
-        out["expert_parallel_size"] = arguments.count("expert-model-parallel-size", 1)
-        ranks = arguments.count("expert-tensor-parallel-size", 0)
-        if ranks > 0:
-            out["expert_tensor_parallel_size"] = ranks
-    return out
-
-
 def attention_kernel(arguments: Arguments) -> dict:
     """A run that names the kernel of attention names its copies too.
 
@@ -125,8 +105,8 @@ def attention_kernel(arguments: Arguments) -> dict:
     """
     backend = arguments.text("attention-backend", "auto")
     if backend in ("unfused", "local") or not uses_transformer_engine(arguments):
-        return {"attention": api.KernelChoices.ATTENTION_UNFUSED}
-    out = {"attention": api.KernelChoices.ATTENTION_FLASH}
+        return {"attention": "ATTENTION_UNFUSED"}
+    out = {"attention": "ATTENTION_FLASH"}
     if backend in ("flash", "fused"):
         out["attention_output_copied"] = backend == "flash"
     return out
@@ -138,11 +118,10 @@ def kernels(arguments: Arguments) -> dict:
     )
     if hidden != attention:
         raise Undescribed("dropout of attention or of branches alone")
-    out = {
-        "dropout": hidden,
-        "loss": LOSSES[arguments.flag("cross-entropy-loss-fusion")],
-        **attention_kernel(arguments),
-    }
+    out = {"dropout": hidden, **attention_kernel(arguments)}
+    out["loss"] = "LOSS_VOCABULARY_PARALLEL"
+    if arguments.flag("cross-entropy-loss-fusion"):
+        out["loss"] = "LOSS_VOCABULARY_PARALLEL_COMPILED"
     if arguments.has("num-experts"):
         # One kernel where experts are gated, or their squared ReLU is asked to be fused.
         fused = arguments.flag("swiglu") or arguments.flag("use-fused-weighted-squared-relu")
@@ -180,14 +159,14 @@ def set_recomputation(arguments: Arguments, request) -> None:
     request.layout.kernels.recomputed_layers_per_block = layers
 
 
-def precision(arguments: Arguments) -> dict:
+def set_precision(arguments: Arguments, request) -> None:
     """bf16 training adds gradients up in fp32; fp16 training in fp16."""
     compute = api.DATA_TYPE_FP32
     for name, data_type in (("fp16", api.DATA_TYPE_FP16), ("bf16", api.DATA_TYPE_BF16)):
         if arguments.flag(name):
             compute = data_type
     narrow = compute != api.DATA_TYPE_BF16 or arguments.flag("grad-reduce-in-bf16")
-    return mixed_precision(compute, compute if narrow else api.DATA_TYPE_FP32)
+    mixed_precision(request, compute, compute if narrow else api.DATA_TYPE_FP32)
 
 
 def sharding(arguments: Arguments, ranks: int) -> dict:
@@ -206,18 +185,6 @@ def sharding(arguments: Arguments, ranks: int) -> dict:
     return out
 
 
-def framework(arguments: Arguments) -> dict:
-    out = {
-        "kind": api.FrameworkMemory.KIND_MEGATRON_LM,
-        "fused_weight_gradient": not arguments.flag("no-gradient-accumulation-fusion"),
-        "transformer_engine": uses_transformer_engine(arguments),
-        "deterministic": arguments.flag("deterministic-mode"),
-    }
-    if arguments.has("num-experts"):
-        out["grouped_experts"] = arguments.flag("moe-grouped-gemm")
-    return out
-
-
 def micro_batches(arguments: Arguments, replicas: int) -> int:
     if arguments.has("step-batch-size-schedule"):
         raise Undescribed("global batch changes during the run")
@@ -228,24 +195,29 @@ def micro_batches(arguments: Arguments, replicas: int) -> int:
     return batch // micro
 
 
-def set_megatron_job(arguments: Arguments, machine: Machine, request) -> None:
-    """Sets all of `request` but its model and devices' name."""
-    context = arguments.count("context-parallel-size", 1)
-    parallel = parallel_layout(arguments)
-    layout = api.RunLayout(
-        parallel=parallel,
-        context_parallel_size=context,
-        sequence_parallel=arguments.flag("sequence-parallel")
-        and parallel["tensor_parallel_size"] > 1,
-        micro_batch_size=arguments.count("micro-batch-size", 1),
-        kernels=kernels(arguments),
-        framework=framework(arguments),
-    )
-    request.layout.CopyFrom(layout)
-    request.training.sequence_length = arguments.count("seq-length", 0)
+def megatron_job(arguments: Arguments):
+    """A request without model, devices and their number."""
+    request = api.PlanRunRequest(**arguments.fields("request"))
+    layout, parallel = request.layout, request.layout.parallel
+    cut = chunks(arguments, parallel.pipeline_parallel_size)
+    parallel.MergeFrom(api.ParallelLayout(**cut))
+    if arguments.has("num-experts"):
+        request.MergeFrom(api.PlanRunRequest(**arguments.fields("expert_request")))
+        ranks = arguments.count("expert-tensor-parallel-size", 0)
+        if ranks > 0:
+            parallel.expert_tensor_parallel_size = ranks
+    several = parallel.tensor_parallel_size > 1
+    layout.sequence_parallel = arguments.flag("sequence-parallel") and several
+    layout.kernels.CopyFrom(api.KernelChoices(**kernels(arguments)))
+    layout.framework.transformer_engine = uses_transformer_engine(arguments)
     set_recomputation(arguments, request)
-    request.training.precision.CopyFrom(api.PrecisionPolicy(**precision(arguments)))
+    set_precision(arguments, request)
+    return request
+
+
+def set_devices(arguments: Arguments, machine: Machine, request) -> None:
+    request.cluster.device.accelerator = machine.accelerator
     replicas = machine.gpus // gpus_of_replica(arguments)
-    shards = api.StateSharding(**sharding(arguments, replicas * context))
-    request.layout.sharding.CopyFrom(shards)
+    ranks = replicas * request.layout.context_parallel_size
+    request.layout.sharding.CopyFrom(api.StateSharding(**sharding(arguments, ranks)))
     set_sizes(request, replicas, micro_batches(arguments, replicas))

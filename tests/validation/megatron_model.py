@@ -45,60 +45,32 @@ def feed_forward_size(arguments: Arguments) -> int:
 
 
 def feed_forward(arguments: Arguments, size: int) -> dict:
-    bias = not arguments.flag("disable-bias-linear")
-    gated = arguments.flag("swiglu")
-    return {
-        "kind": api.FeedForward.KIND_GATED if gated else api.FeedForward.KIND_PLAIN,
-        "size": size,
-        "input_bias": bias,
-        "output_bias": bias,
-    }
-
-
-def latent_attention(arguments: Arguments) -> dict:
-    rotary = arguments.count("qk-pos-emb-head-dim", 64)
-    latent = {"key_value_rank": arguments.count("kv-lora-rank", 32), "rotary_size": rotary}
-    if arguments.has("q-lora-rank"):
-        latent["query_rank"] = arguments.count("q-lora-rank", 0)
-    return {
-        "query_key_head_size": arguments.count("qk-head-dim", 128) + rotary,
-        "value_head_size": arguments.count("v-head-dim", 128),
-        "output_bias": not arguments.flag("disable-bias-linear"),
-        "latent": latent,
-    }
+    kind = "KIND_GATED" if arguments.flag("swiglu") else "KIND_PLAIN"
+    return {"kind": kind, "size": size, **arguments.fields("feed_forward")}
 
 
 def attention(arguments: Arguments, bert: bool) -> dict:
-    heads = arguments.count("num-attention-heads", 0)
     if arguments.flag("multi-latent-attention"):
-        return {"head_count": heads, **latent_attention(arguments)}
-    size = arguments.count("hidden-size", 0) // max(1, heads)
-    bias = not arguments.flag("disable-bias-linear")
-    out = {
-        "head_count": heads,
-        "query_key_head_size": arguments.count("kv-channels", size),
-        "query_bias": bias,
-        "key_bias": bias,
-        "value_bias": bias,
-        "output_bias": bias,
-        "mask": api.ATTENTION_MASK_FULL if bert else api.ATTENTION_MASK_CAUSAL,
-    }
+        out = arguments.fields("latent_attention")
+        out["query_key_head_size"] += out["latent"]["rotary_size"]
+        if arguments.has("q-lora-rank"):
+            out["latent"]["query_rank"] = arguments.count("q-lora-rank", 0)
+        return out
+    out = arguments.fields("attention")
+    size = arguments.count("hidden-size", 0) // max(1, out["head_count"])
+    out["query_key_head_size"] = arguments.count("kv-channels", size)
+    out["mask"] = "ATTENTION_MASK_FULL" if bert else "ATTENTION_MASK_CAUSAL"
     if arguments.flag("group-query-attention"):
         out["key_value_head_count"] = arguments.count("num-query-groups", 1)
     if arguments.flag("qk-layernorm"):
-        out["query_key_norm"] = api.Attention.QUERY_KEY_NORM_PER_HEAD
+        out["query_key_norm"] = "QUERY_KEY_NORM_PER_HEAD"
     return out
 
 
 def experts(arguments: Arguments) -> dict:
     size = arguments.count("moe-ffn-hidden-size", feed_forward_size(arguments))
+    out = {**arguments.fields("experts"), "expert": feed_forward(arguments, size)}
     shared = arguments.count("moe-shared-expert-intermediate-size", 0)
-    out = {
-        "expert_count": arguments.count("num-experts", 0),
-        "experts_per_token": arguments.count("moe-router-topk", 2),
-        "expert": feed_forward(arguments, size),
-        "router_correction_bias": arguments.flag("moe-router-enable-expert-bias"),
-    }
     if shared > 0:
         out |= {"shared_expert_count": 1, "shared_expert": feed_forward(arguments, shared)}
     return out

@@ -1,19 +1,19 @@
 """A row of megatron_ci_memory.csv: a test of Megatron-LM with all its arguments, and the memory
 that the last rank had allocated."""
 
-import measured_case
 from cells import Row, Undescribed, whole
 from measured_case import Definition, LeftOut, MeasuredCase
 from megatron_arguments import Arguments
 from megatron_job import (
     Machine,
     gpus_of_replica,
-    set_megatron_job,
+    megatron_job,
+    set_devices,
     shares_state,
     uses_transformer_engine,
 )
 from megatron_model import megatron_model
-from run_request import defaults_of, request_on
+from run_request import TOKENS, defaults_of
 
 SOURCE = "Megatron-LM CI"
 USUAL_GPUS = 8  # of a test whose recipe is not in the table
@@ -47,11 +47,11 @@ def gpu_count(row: Row, arguments: Arguments, assumptions: list[str]) -> int:
 def traits(arguments: Arguments, machine: Machine, bert: bool) -> set[str]:
     newest = "b200" in machine.accelerator and not arguments.flag("deterministic-mode")
     holds = {
-        measured_case.EXPERTS: arguments.has("num-experts"),
-        measured_case.FSDP: arguments.flag("use-megatron-fsdp"),
-        measured_case.BERT: bert,
-        measured_case.LOCAL_LAYERS: not uses_transformer_engine(arguments),
-        measured_case.NEWEST_WORKSPACE: newest,
+        "experts": arguments.has("num-experts"),
+        "fsdp": arguments.flag("use-megatron-fsdp"),
+        "bert": bert,
+        "local layers": not uses_transformer_engine(arguments),
+        "workspaces of the newest PyTorch": newest,
     }
     return {trait for trait, is_held in holds.items() if is_held}
 
@@ -60,8 +60,10 @@ def described(arguments: Arguments, machine: Machine, bert: bool, assumptions: l
     """The request for a run."""
     arguments.require_described()
     model = megatron_model(arguments, bert, assumptions)
-    request = request_on(machine.accelerator, model={"architecture": model})
-    set_megatron_job(arguments, machine, request)
+    request = megatron_job(arguments)
+    set_devices(arguments, machine, request)
+    request.model.architecture.CopyFrom(model)
+    request.training.token_count = TOKENS
     return request
 
 

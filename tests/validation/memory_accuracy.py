@@ -10,52 +10,36 @@ docs/accuracy_memory, and figures.csv with every figure and its interval; prints
 import argparse
 import os
 
+import memory_tables
+import verdict_tables
 from cells import read_csv
 from error_summary import percent, signed_percent, summary_of
 from measured_case import Definition
 from memory_answers import ALL_FIELDS, DEFAULTS, Answers, answers_of
-from memory_tables import (
-    FULLY_KNOWN,
-    Figure,
-    cause_table,
-    coverage_table,
-    error_table,
-    figure_table,
-    figures_of,
-    worst_table,
-)
+from memory_tables import FULLY_KNOWN, Figure, figures_of
 from sextant_api import Sextantd
 from tables import Table, chosen, csv_text, markdown, stale
-from verdict_tables import (
-    assumption_table,
-    contradiction_table,
-    left_out_table,
-    open_table,
-    out_of_memory_table,
-    surprises,
-    verdict_table,
-)
 
 
 def all_figures(answers: Answers) -> list[Figure]:
     return [f for request in (ALL_FIELDS, DEFAULTS) for f in figures_of(answers.answered, request)]
 
 
-def memory_tables(answers: Answers) -> dict[str, Table]:
+def all_tables(answers: Answers) -> dict[str, Table]:
     """By the names of their files."""
     answered = answers.answered
     figures = figures_of(answered, ALL_FIELDS)
     return {
-        "errors": error_table(all_figures(answers), answered),
-        "intervals": coverage_table(all_figures(answers)),
-        "causes": cause_table(figures),
-        "worst": worst_table(figures),
-        "verdicts": verdict_table(answered),
-        "out_of_memory": out_of_memory_table(answered),
-        "open": open_table(answers),
-        "contradictions": contradiction_table(answers),
-        "left_out": left_out_table(answers),
-        "assumptions": assumption_table(answered),
+        "errors": memory_tables.error_table(all_figures(answers), answered),
+        "intervals": memory_tables.coverage_table(all_figures(answers)),
+        "causes": memory_tables.cause_table(figures),
+        "worst": memory_tables.worst_table(figures),
+        "verdicts": verdict_tables.verdict_table(answered),
+        "out_of_memory": verdict_tables.out_of_memory_table(answered),
+        "open": verdict_tables.open_table(answers),
+        "contradictions": verdict_tables.contradiction_table(answers),
+        "left_out": verdict_tables.left_out_table(answers),
+        "assumptions": verdict_tables.assumption_table(answered),
     }
 
 
@@ -106,7 +90,7 @@ def totals(answers: Answers, tables: dict[str, Table]) -> str:
         residual(answers),
         markdown(intervals._replace(rows=proven)),
         markdown(chosen(tables["verdicts"], verdicts, request=ALL_FIELDS)),
-        *surprises(answers.answered),
+        *verdict_tables.surprises(answers.answered),
     ]
     return "\n".join(parts)
 
@@ -124,9 +108,10 @@ def main() -> None:
     files = (given.megatron_ci, given.measured_runs)
     with Sextantd() as server:
         answers = answers_of(server, *(read_csv(path) if path else [] for path in files))
-    tables = memory_tables(answers)
+    tables = all_tables(answers)
     print(totals(answers, tables))
-    for name, table in {**tables, "figures": figure_table(all_figures(answers))}.items():
+    tables["figures"] = memory_tables.figure_table(all_figures(answers))
+    for name, table in tables.items():
         stale(os.path.join(given.output, f"{name}.csv"), csv_text(table), write=True)
 
 

@@ -89,18 +89,13 @@ class Answers(NamedTuple):
 
 def questions(case: MeasuredCase | OpenCase) -> list:
     """The requests that are sent."""
-    if isinstance(case, OpenCase):
-        sent = case.requests
-    else:
-        sent = [case.request, case.defaults]
     out = []
-    for request in sent:
+    for request in case.requests:
         copy = api.PlanRunRequest()
         copy.CopyFrom(request)
         copy.options.view = api.PLAN_VIEW_FULL
-        if isinstance(case, MeasuredCase):
-            calculated = any(d == Definition.CALCULATED for d, _ in case.measured)
-            copy.options.include_ledger = calculated
+        if isinstance(case, MeasuredCase) and case.measured:
+            copy.options.include_ledger = case.measured[0][0] == Definition.CALCULATED
         out.append(copy)
     return out
 
@@ -150,7 +145,7 @@ def mark_contradicted(answers: list[Answer]) -> None:
         key = (run.source, run.hardware, length, answer.prediction.stage, size)
         groups.setdefault(key, []).append(run)
     for group in groups.values():
-        figures = [run.measured[0][1] for run in group]
+        figures = [run.figure for run in group]
         if max(figures) > (1 + FAR_OFF) * min(figures):
             for run in group:
                 run.traits.add(CONTRADICTED)

@@ -14,7 +14,7 @@ from measured_case import (
     MeasuredCase,
     OpenCase,
 )
-from memory_accuracy import memory_tables, totals
+from memory_accuracy import all_tables, totals
 from memory_answers import (
     ALL_FIELDS,
     DEFAULTS,
@@ -162,7 +162,7 @@ def check_small_tables(server: Sextantd) -> None:
     """A few rows of each source from end to end."""
     answers = small_answers(server)
     assert [len(part) for part in answers] == [16, 1, 3]
-    found = memory_tables(answers)
+    found = all_tables(answers)
     tables = {name: table.rows for name, table in found.items()}
     mamba = ["Megatron-LM CI", ALL_FIELDS, "1", "Mamba layers are not described"]
     assert mamba in tables["left_out"]

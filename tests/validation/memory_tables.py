@@ -1,10 +1,12 @@
 """Tables of docs/accuracy_memory.md about errors of figures."""
 
 import math
+import os
 from typing import NamedTuple
 
-import measured_case
-from cells import GIB
+import yaml
+
+from cells import GIB, ROOT
 from error_summary import percent, signed_percent, summary_of
 from measured_case import Definition
 from megatron_row import SOURCE as MEGATRON
@@ -17,63 +19,8 @@ WORST = 10
 ENOUGH_FIGURES = 20
 ALL, FULLY_KNOWN = "all", "fully known"  # rows
 
-# Why predictions are off: causes that hold for all rows of a kind, never for one row. The graver
-# first: of several that hold for a row the first is its cause.
-CAUSES = {
-    "contradicted": (
-        "another run of the source asks the same question on the same hardware, and its figure is "
-        "more than 10 % away: golden values of two releases of the framework, most of them in "
-        "`lts` containers",
-        lambda traits, _: measured_case.CONTRADICTED in traits,
-    ),
-    "samples shorter than the maximum": (
-        "litgpt's table has the longest length that a sample may have, not the lengths of its "
-        "samples, and doesn't say how the gradients of several micro-batches are kept; rows of 1 "
-        "and of 4 GPUs have the same figure",
-        lambda traits, _: measured_case.SHORTER_SAMPLES in traits,
-    ),
-    "torch.compile and fp8": (
-        "not described: the tensors that a compiled layer keeps under full recomputation, and the "
-        "copies that fp8 products make",
-        lambda traits, _: measured_case.COMPILED in traits,
-    ),
-    "experts under Megatron-FSDP": (
-        "the buffers that it gathers experts in are not described; rows without experts are within "
-        "2 %",
-        lambda traits, _: {measured_case.FSDP, measured_case.EXPERTS} <= traits,
-    ),
-    "shares of experts": (
-        "the router sends more tokens to some experts, most of all in the first steps, and the "
-        "share of the logged rank is not published; the request has even shares "
-        "(expert_load_factor 1)",
-        lambda traits, _: measured_case.EXPERTS in traits,
-    ),
-    "BERT": (
-        "under tensor parallelism a layer has 4 to 6 MiB more than the same layer of a GPT, and "
-        "the last of 8 stages has some 50 MiB more in fp16; the tensors were not found",
-        lambda traits, _: measured_case.BERT in traits,
-    ),
-    "workspaces of PyTorch on Blackwell": (
-        "older releases take 8.125 MiB for each cuBLAS handle there, the newest 32 MiB, which is "
-        "assumed",
-        lambda traits, _: measured_case.NEWEST_WORKSPACE in traits,
-    ),
-    "without Transformer Engine": (
-        "Megatron-LM's own layers; in the one row far off the package was not installed, and "
-        "fallbacks ran that keep more",
-        lambda traits, _: measured_case.LOCAL_LAYERS in traits,
-    ),
-    "allocator's cache": (
-        "the share that the allocator reserves beyond what it hands out depends on the order of "
-        "its sizes; the ledger adds one share to all, the median of SimuMax's runs",
-        lambda _, definition: definition == Definition.RESERVED,
-    ),
-    "process of 2022": (
-        "nvidia-smi's figure in whole GB; communicators and cache of DeepSpeed of early 2022 are "
-        "estimated",
-        lambda _, definition: definition == Definition.PROCESS,
-    ),
-}
+with open(os.path.join(ROOT, "tests/validation/memory_causes.yaml"), encoding="utf-8") as file:
+    CAUSES = yaml.safe_load(file)
 NOT_NAMED = "not named"
 
 SUMMARY_COLUMNS = [
@@ -106,12 +53,11 @@ class Figure(NamedTuple):
 
     @property
     def cause(self) -> str:
-        held = (
-            name
-            for name, (_, holds) in CAUSES.items()
-            if holds(self.answer.run.traits, self.definition)
-        )
-        return next(held, NOT_NAMED)
+        for cause in CAUSES:
+            held = self.answer.run.traits >= set(cause.get("traits", []))
+            if held and str(self.definition) == cause.get("definition", str(self.definition)):
+                return cause["cause"]
+        return NOT_NAMED
 
 
 def figures_of(answers: list[Answer], request: str) -> list[Figure]:
@@ -285,11 +231,12 @@ def cause_table(figures: list[Figure]) -> Table:
         if abs(figure.error) > CLOSE:
             errors.setdefault(figure.cause, []).append(figure.error)
     rows = []
-    for name, (why, _) in {**CAUSES, NOT_NAMED: ("", None)}.items():
+    for cause in [*CAUSES, {"cause": NOT_NAMED, "why": ""}]:
+        name = cause["cause"]
         if name in errors:
             summary = summary_of(errors[name])
-            median = signed_percent(summary.median_signed)
-            rows.append([name, str(summary.count), median, percent(summary.worst), why])
+            figures = [signed_percent(summary.median_signed), percent(summary.worst)]
+            rows.append([name, str(summary.count), *figures, cause["why"]])
     return Table(["cause", "rows beyond 3 %", "median %", "worst %", "why"], rows)
 
 

@@ -1,8 +1,15 @@
 """Requests for published runs: what all translators set, and what a framework decides."""
 
+from cells import Undescribed
 from sextant_api import api
 
 TOKENS = 10**9  # any: memory doesn't depend on it
+DECIDED_KERNELS = (
+    "loss",
+    "loss_chunk_tokens",
+    "attention_output_copied",
+    "fused_expert_activation",
+)
 
 
 def request_on(accelerator: str, **fields):
@@ -44,19 +51,50 @@ def uneven_stages(layers: int, stages: int) -> list[int]:
     return [layers // stages + (i < layers % stages) for i in range(stages)]
 
 
-def mixed_precision(compute: int, gradient: int) -> dict:
-    """A PrecisionPolicy: `compute` for weights too, their copies and Adam's moments in fp32."""
-    return {
-        "compute_data_type": compute,
-        "weight_data_type": compute,
-        "gradient_data_type": gradient,
-        "master_weights": compute != api.DATA_TYPE_FP32,
-        "optimizer_data_type": api.DATA_TYPE_FP32,
-    }
+def mixed_precision(request, compute: int, gradient: int) -> None:
+    """Sets `compute` for weights too; their copies and Adam's moments are in fp32."""
+    out = request.training.precision
+    out.compute_data_type = out.weight_data_type = compute
+    out.gradient_data_type = gradient
+    out.master_weights = compute != api.DATA_TYPE_FP32
+    out.optimizer_data_type = api.DATA_TYPE_FP32
 
 
 def padded(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
+
+
+def dense_architecture(
+    layers: int,
+    hidden: int,
+    heads: int,
+    vocabulary: int,
+    feed_forward: int,
+    positions: int = 0,  # rows of a learned table
+    gated: bool = False,  # and with norms by the root mean square, else a GPT's
+    tied: bool = True,
+    attention_bias: bool = False,
+    biases: bool = False,  # of the feed-forward
+):
+    """A dense decoder of one kind of layer."""
+    if heads < 1 or hidden % heads != 0:
+        raise Undescribed("heads don't divide the hidden size")
+    norm = api.NORM_VARIANT_RMS_NORM if gated else api.NORM_VARIANT_LAYER_NORM
+    kind = api.FeedForward.KIND_GATED if gated else api.FeedForward.KIND_PLAIN
+    matrices = ("query", "key", "value", "output")
+    attention = {f"{matrix}_bias": attention_bias for matrix in matrices}
+    attention |= {"head_count": heads, "query_key_head_size": hidden // heads}
+    mlp = {"kind": kind, "size": feed_forward, "input_bias": biases, "output_bias": biases}
+    layer = {"name": "dense", "norm": norm, "attention": attention, "feed_forward": mlp}
+    runs = [{"layer_kind": "dense", "count": layers}]
+    return api.Architecture(
+        hidden_size=hidden,
+        layer_kinds=[layer],
+        norm=norm,
+        embedding={"vocabulary_size": vocabulary},
+        decoder={"layers": runs, "learned_position_count": positions},
+        output={"head": api.OUTPUT_HEAD_TIED if tied else api.OUTPUT_HEAD_UNTIED},
+    )
 
 
 def defaults_of(request):
@@ -74,12 +112,7 @@ def defaults_of(request):
     if out.model.HasField("architecture"):
         out.model.architecture.embedding.ClearField("padded_vocabulary_size")
     out.layout.sharding.ClearField("reshard_after_forward")
-    for field in (
-        "loss",
-        "loss_chunk_tokens",
-        "attention_output_copied",
-        "fused_expert_activation",
-    ):
+    for field in DECIDED_KERNELS:
         out.layout.kernels.ClearField(field)
     kept = request.layout.framework
     framework = api.FrameworkMemory(kind=kept.kind, deterministic=kept.deterministic)

@@ -4,7 +4,7 @@ field or contradict one another, those left out, and what is assumed of others."
 from collections import Counter
 
 from error_summary import signed_percent
-from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, MeasuredCase
+from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
 from memory_answers import ALL_FIELDS, DEFAULTS, REQUESTS, Answer, Answers
 from memory_tables import gibibytes
 from run_request import data_parallel_size, given
@@ -18,22 +18,20 @@ def verdict_of(plan) -> str:
     return api.Verdict.Name(plan.verdict).removeprefix("VERDICT_")
 
 
-def has_run(run: MeasuredCase) -> bool:
-    """False for figures that nothing ran for."""
-    return run.ran_out or (bool(run.measured) and run.measured[0][0] != Definition.CALCULATED)
-
-
 def verdict_table(answers: list[Answer]) -> Table:
     counts: dict[tuple, Counter] = {}
-    for answer in filter(lambda answer: has_run(answer.run), answers):
+    for answer in answers:
+        run = answer.run
+        # Nothing ran for calculated figures.
+        if not run.ran_out and run.measured[0][0] == Definition.CALCULATED:
+            continue
         for request, prediction in answer.predictions.items():
-            key = (answer.run.source, REQUESTS.index(request), answer.run.ran_out)
+            key = (run.source, REQUESTS.index(request), run.ran_out)
             counts.setdefault(key, Counter())[verdict_of(prediction.plan)] += 1
     rows = []
     for (source, order, ran_out), count in sorted(counts.items()):
         job = "ran out of memory" if ran_out else "ran"
-        verdicts = [str(count[verdict]) for verdict in VERDICTS]
-        rows.append([source, REQUESTS[order], job, *verdicts])
+        rows.append([source, REQUESTS[order], job, *(str(count[v]) for v in VERDICTS)])
     return Table(["source", "request", "the job", *VERDICTS], rows)
 
 
@@ -75,21 +73,15 @@ def nearest_that_fits(answer: Answer, answers: list[Answer]) -> Answer | None:
 
     def device(of: Answer) -> tuple:
         cluster = of.run.request.cluster
-        return cluster.device.accelerator, cluster.device_memory_bytes
+        return of.run.source, cluster.device.accelerator, cluster.device_memory_bytes
 
     def distance(other: Answer) -> tuple:
         pairs = zip(settings_of(answer.run), settings_of(other.run))
         apart = abs(process_of(other).expected - process_of(answer).expected)
         return sum(mine != others for mine, others in pairs), apart
 
-    candidates = [
-        other
-        for other in answers
-        if not other.run.ran_out
-        and other.run.source == answer.run.source
-        and device(other) == device(answer)
-    ]
-    return min(candidates, key=distance, default=None)
+    others = [a for a in answers if not a.run.ran_out and device(a) == device(answer)]
+    return min(others, key=distance, default=None)
 
 
 def run_cells(answer: Answer) -> list[str]:
@@ -97,7 +89,7 @@ def run_cells(answer: Answer) -> list[str]:
     return [
         run.id,
         ", ".join(settings_of(run)),
-        gibibytes(run.measured[0][1]) if run.measured else "ran out",
+        "ran out" if run.figure is None else gibibytes(run.figure),
         gibibytes(process.low),
         gibibytes(process.high),
         f"{100 * answer.prediction.plan.fit_chance:.0f}",
@@ -127,7 +119,7 @@ def surprises(answers: list[Answer]) -> list[str]:
         apart = signed_percent(process_of(answer).expected / process_of(other).expected - 1)
         out.append(
             f"{answer.run.id} ran out but is predicted to fit. The prediction is {apart} % from "
-            f"that of {other.run.id}, which ran in {gibibytes(other.run.measured[0][1])} GiB. "
+            f"that of {other.run.id}, which ran in {gibibytes(other.run.figure)} GiB. "
             "Where the two predictions are as good as equal, the row lacks what made it run out.\n"
         )
     return out
@@ -137,72 +129,52 @@ def open_table(answers: Answers) -> Table:
     rows = []
     for answer in answers.open:
         run = answer.run
-        rows.append(
-            [
-                run.source,
-                run.id,
-                run.open,
-                gibibytes(answer.low),
-                gibibytes(answer.high),
-                "ran out" if run.measured is None else gibibytes(run.measured),
-                "yes" if answer.inside else "no",
-            ]
-        )
+        measured = "ran out" if run.measured is None else gibibytes(run.measured)
+        ends = [gibibytes(answer.low), gibibytes(answer.high)]
+        inside = "yes" if answer.inside else "no"
+        rows.append([run.source, run.id, run.open, *ends, measured, inside])
     columns = ["source", "row", "open", "lowest GiB", "highest GiB", "measured GiB", "inside"]
     return Table(columns, rows)
 
 
-def unmoved_by_sharding(answers: Answers) -> list[tuple[str, str]]:
+def setting_without_gpus(run: MeasuredCase | OpenCase) -> tuple:
+    """All of a run but the number of its GPUs and the sharding among them."""
+    setting = api.PlanRunRequest()
+    setting.CopyFrom(run.requests[0])
+    setting.ClearField("cluster")
+    for field in ("global_batch_size", "sharding", "framework"):
+        setting.layout.ClearField(field)
+    return run.source, run.figure, setting.SerializeToString(deterministic=True)
+
+
+def unmoved_by_sharding(answers: Answers) -> list[MeasuredCase | OpenCase]:
     """Runs with equal figures of which only some shard their weights."""
-    runs = [
-        (answer.run.source, answer.run.id, answer.run.request, answer.run.measured[0][1])
-        for answer in answers.answered
-        if answer.run.measured
-    ]
-    runs += [
-        (answer.run.source, answer.run.id, answer.run.requests[0], answer.run.measured)
-        for answer in answers.open
-        if answer.run.measured is not None
-    ]
     groups: dict[tuple, list] = {}
-    for source, name, request, measured in runs:
-        # All of a run but the number of its GPUs and the sharding among them.
-        setting = api.PlanRunRequest()
-        setting.CopyFrom(request)
-        setting.ClearField("cluster")
-        for field in ("global_batch_size", "sharding", "framework"):
-            setting.layout.ClearField(field)
-        stage = request.layout.sharding.zero_stage
-        key = (source, measured, setting.SerializeToString(deterministic=True))
-        groups.setdefault(key, []).append((source, name, stage))
+    for answer in [*answers.answered, *answers.open]:
+        if answer.run.figure is not None:
+            groups.setdefault(setting_without_gpus(answer.run), []).append(answer.run)
     out = []
     for group in groups.values():
-        stages = {stage for _, _, stage in group}
+        stages = {run.requests[0].layout.sharding.zero_stage for run in group}
         if len(stages) > 1 and api.ZERO_STAGE_PARAMETERS in stages:
-            out += [(source, name) for source, name, _ in group]
+            out += group
     return out
 
 
 def contradiction_table(answers: Answers) -> Table:
     """Rows whose source contradicts itself."""
-    repeated = [
-        (answer.run.source, answer.run.id)
-        for answer in answers.answered
-        if CONTRADICTED in answer.run.traits
-    ]
-    columns = [
-        (row.source, row.id) for row in answers.left_out if row.reason == SELF_CONTRADICTING
-    ]
+    runs = [answer.run for answer in answers.answered]
     kinds = {
-        "equal questions with figures more than 10 % apart": repeated,
+        "equal questions with figures more than 10 % apart": [
+            run for run in runs if CONTRADICTED in run.traits
+        ],
         "the same figure with and without shards": unmoved_by_sharding(answers),
-        SELF_CONTRADICTING: columns,
+        SELF_CONTRADICTING: [r for r in answers.left_out if r.reason == SELF_CONTRADICTING],
     }
-    rows = [
-        [source, kind, name]
-        for kind, found in kinds.items()
-        for source, name in sorted(set(found))
-    ]
+    rows = []
+    for kind, found in kinds.items():
+        names = sorted({(run.source, run.id) for run in found})
+        rows += [[source, kind, name] for source, name in names]
     return Table(["source", "contradiction", "row"], rows)
 
 
@@ -222,10 +194,7 @@ def left_out_table(answers: Answers) -> Table:
 
 
 def assumption_table(answers: list[Answer]) -> Table:
-    counts = Counter(
-        (answer.run.source, assumption)
-        for answer in answers
-        for assumption in answer.run.assumptions
-    )
+    runs = [answer.run for answer in answers]
+    counts = Counter((run.source, words) for run in runs for words in run.assumptions)
     rows = [[source, str(count), words] for (source, words), count in sorted(counts.items())]
     return Table(["source", "rows", "assumed"], rows)

@@ -1,0 +1,377 @@
+"""Runs of measured_runs.csv that measured memory, as cases, by measured_sources.yaml."""
+
+import math
+import os
+import re
+
+import yaml
+
+from cells import (
+    GIB,
+    ROOT,
+    Row,
+    Undescribed,
+    filled,
+    number,
+    published_bytes,
+    required,
+    whole,
+)
+from measured_case import SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
+from megatron_job import Machine
+from megatron_row import Arguments, described, traits
+from run_request import (
+    TOKENS,
+    data_parallel_size,
+    dense_architecture,
+    mixed_precision,
+    padded,
+    set_sizes,
+    uneven_stages,
+)
+from sextant_api import api
+
+with open(os.path.join(ROOT, "tests/validation/measured_sources.yaml"), encoding="utf-8") as file:
+    KNOWN = yaml.safe_load(file)
+
+# From here on BLOOM's embedding at either end counts as a layer.
+REBALANCED = "Rebalancing layers"
+# The fewest and the most heads of BLOOM's trials that don't publish theirs: of 300 and of 90
+# elements.
+OPEN_HEADS = (48, 160)
+GRAND_TETON = "h100-96-hbm2e-500w"
+# That GPU has no published peak, without which the service plans no run. No memory depends on it.
+ANY_PEAK = 5e14
+
+
+def of_row(template: dict, row: Row) -> dict:
+    """`template` with the row's cells."""
+
+    def cell(text: str) -> int:
+        column, _, otherwise = text[1:].partition(" or ")
+        if otherwise:
+            return whole(row, column, int(otherwise))
+        return required(row, column, KNOWN["names"][column])
+
+    return filled(template, cell)
+
+
+def request_of(source: str, row: Row):
+    out = api.PlanRunRequest(**of_row(KNOWN["requests"][source], row))
+    out.training.token_count = TOKENS
+    return out
+
+
+def gpt_shape(row: Row) -> dict:
+    """Of a feed-forward of four times the hidden size."""
+    columns = {"layers": "$layers", "hidden": "$hidden", "heads": "$heads", "vocabulary": "$vocab"}
+    out = of_row(columns, row)
+    return {**out, "feed_forward": 4 * out["hidden"]}
+
+
+def variants(request, field: str, values: list) -> list:
+    """Requests of other values of a field of `training`."""
+    out = []
+    for value in values:
+        out.append(api.PlanRunRequest())
+        out[-1].CopyFrom(request)
+        setattr(out[-1].training, field, value)
+    return out
+
+
+def bloom_request(row: Row):
+    shape = gpt_shape(row)
+    request = request_of("bloom", row)
+    positions = request.training.sequence_length
+    model = dense_architecture(**shape, positions=positions, biases=True, attention_bias=True)
+    multiple = 128 * max(1, whole(row, "tp", 1))
+    model.embedding.padded_vocabulary_size = padded(shape["vocabulary"], multiple)
+    request.model.architecture.CopyFrom(model)
+    parallel, sharding = request.layout.parallel, request.layout.sharding
+    stages, ends = parallel.pipeline_parallel_size, REBALANCED in row.get("source_table", "")
+    layers = shape["layers"] + 2 * ends
+    if stages < 1 or layers % stages != 0:
+        raise Undescribed("layers of each stage not published")
+    if ends:
+        inner = [layers // stages] * (stages - 2)
+        parallel.layers_per_chunk.extend([layers // stages - 1, *inner, layers // stages - 1])
+    wide = "fp32 grad accumulation" in row.get("precision", "")
+    compute = api.DATA_TYPE_BF16 if wide else api.DATA_TYPE_FP16
+    mixed_precision(request, compute, api.DATA_TYPE_FP32 if wide else compute)
+    unsharded = whole(row, "zero_stage") == 0
+    sharding.zero_stage = api.ZERO_STAGE_NONE if unsharded else api.ZERO_STAGE_OPTIMIZER
+    micro, replicas = request.layout.micro_batch_size, required(row, "dp", "layout")
+    if micro < 1 or replicas < 1:
+        raise Undescribed("no batch")
+    set_sizes(request, replicas, request.layout.global_batch_size // (micro * replicas))
+    return request
+
+
+def bloom_layers(row: Row) -> int:
+    """The multiple of the stages that is nearest to the published size over 12 h^2.
+
+    78 for "194B as published" on 6 stages.
+    """
+    billions = number(row.get("params_note", "").split("B")[0])
+    hidden, stages = whole(row, "hidden", 0), whole(row, "pp", 0)
+    if billions is None or hidden < 1 or stages < 1:
+        raise Undescribed("number of layers not published")
+    return stages * math.floor(billions * 1e9 / (12 * hidden * hidden) / stages + 0.5)
+
+
+def bloom_case(row: Row) -> MeasuredCase:
+    text = row.get("peak_mem_as_published", "")
+    ran_out = text == "OOM" or row.get("oom") == "True"
+    size = published_bytes(text)
+    if size is None and not ran_out:
+        raise Undescribed("no measured memory")
+    measured = [] if ran_out else [(Definition.PROCESS, size)]
+    series = row.get("source_table", "").split(": ", 1)[-1]
+    return MeasuredCase(bloom_request(row), measured, series, ran_out=ran_out)
+
+
+def open_bloom_case(row: Row) -> OpenCase:
+    """A trial of which the number of heads isn't published, and maybe not that of layers either."""
+    measured = published_bytes(row.get("peak_mem_as_published", ""))
+    if measured is None or row.get("heads"):
+        raise Undescribed("no open field with a measured figure")
+    words = f"heads: {OPEN_HEADS[0]} to {OPEN_HEADS[1]}"
+    closed = dict(row)
+    if not row.get("layers"):
+        closed["layers"] = str(bloom_layers(row))
+        words += f"; {closed['layers']} layers, by the published size"
+    requests = [bloom_request({**closed, "heads": str(heads)}) for heads in OPEN_HEADS]
+    return OpenCase(words, requests, [Definition.PROCESS], measured)
+
+
+def korthikanti_case(row: Row) -> MeasuredCase:
+    request = request_of("korthikanti", row)
+    request.model.architecture.CopyFrom(dense_architecture(**gpt_shape(row)))
+    recompute = row.get("recompute", "")
+    if recompute not in ("selective", "none"):
+        raise Undescribed(f"recompute {recompute}")
+    if recompute == "selective":
+        request.training.recompute = api.RECOMPUTE_POLICY_SELECTIVE
+    request.layout.sequence_parallel = row.get("sequence_parallel") == "True"
+    mixed_precision(request, api.DATA_TYPE_FP16, api.DATA_TYPE_FP32)
+    # Enough micro-batches to fill the pipeline.
+    set_sizes(request, micro_batches=8 * request.layout.parallel.pipeline_parallel_size)
+    gibibytes = number(row.get("peak_mem_gib", ""))
+    if gibibytes is None:
+        raise Undescribed("no calculated memory")
+    measured = [(Definition.CALCULATED, math.floor(gibibytes * GIB + 0.5))]
+    return MeasuredCase(request, measured, row.get("model", ""), stage=0)
+
+
+def require_consistent(row: Row) -> None:
+    """ "gemma2-2b/lora.yaml" next to the model gemma-2b: one of the two is wrong."""
+    table = row.get("source_table", "")
+    if row.get("model") == "gemma-2b" and table and not table.startswith("gemma-2b/"):
+        raise Undescribed(SELF_CONTRADICTING)
+
+
+def set_litgpt_state(request, several: bool) -> None:
+    kinds, layout = api.FrameworkMemory, request.layout
+    layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS if several else api.ZERO_STAGE_NONE
+    layout.framework.kind = kinds.KIND_PYTORCH_FSDP if several else kinds.KIND_PYTORCH_DDP
+
+
+def litgpt_request(row: Row):
+    require_consistent(row)
+    preset = KNOWN["litgpt_presets"].get(row.get("model"))
+    if preset is None:
+        raise Undescribed("shape of the layers not published")
+    request = request_of("litgpt", row)
+    request.model.preset = preset
+    gpus = required(row, "gpus", "GPU count")
+    set_litgpt_state(request, gpus > 1)
+    set_sizes(request, gpus, micro_batches=2)  # gradients stay from one to the next
+    return request
+
+
+def litgpt_case(row: Row) -> MeasuredCase:
+    if row.get("task") == "pretrain":
+        raise Undescribed("sequence length not published")
+    require_consistent(row)
+    if row.get("task") != "sft":
+        raise Undescribed("rank and targets of adapters not published with the row")
+    request = litgpt_request(row)
+    text = row.get("peak_mem_as_published", "")
+    size, ran_out = published_bytes(text), text == "OOM"
+    if size is None and not ran_out:
+        raise Undescribed("no measured memory")
+    out = MeasuredCase(request, [], row.get("model", ""), ran_out=ran_out)
+    out.measured += [] if ran_out else [(Definition.ALLOCATED, size)]
+    out.traits.add("samples shorter than the maximum")
+    out.assumptions.append("samples as long as the longest")
+    return out
+
+
+def open_litgpt_case(row: Row) -> OpenCase:
+    """Finetuning of adapters, whose rank and places the row doesn't say."""
+    if row.get("task") not in ("lora", "qlora"):
+        raise Undescribed("not of adapters")
+    request = litgpt_request(row)
+    if row.get("task") == "qlora":  # bitsandbytes' default of a block
+        storage = api.WeightStorage(frozen_data_type="DATA_TYPE_FP4", frozen_block_size=64)
+        request.layout.storage.CopyFrom(storage)
+    least, most = variants(request, "sequence_length", [128, request.training.sequence_length])
+    targets = ["attention.query", "attention.value"]
+    changes = api.ModelChanges(adapters={"rank": 8, "targets": targets}, base_frozen=True)
+    least.model.changes.CopyFrom(changes)
+    targets += ["attention.key", "attention.output", "feed_forward.up", "feed_forward.down"]
+    targets += [] if request.model.preset == "phi-2" else ["feed_forward.gate"]
+    changes = api.ModelChanges(adapters={"rank": 32, "targets": targets}, base_frozen=True)
+    most.model.changes.CopyFrom(changes)
+    words = (
+        "rank: 8 to 32; adapters: on queries and values, or on all matrices; samples: 128 to 512 "
+        "tokens"
+    )
+    if request.cluster.device_count > 1:
+        # The figures of several GPUs are those of one.
+        words += "; weights: sharded or whole"
+        set_litgpt_state(most, several=False)
+    measured = published_bytes(row.get("peak_mem_as_published", ""))
+    return OpenCase(words, [least, most], [Definition.ALLOCATED], measured)
+
+
+def local_batch(row: Row) -> int:
+    """Sequences of a step on a rank: "torch.compile+AsyncTP+1F1B; local batch size 8"."""
+    found = re.search(r"local batch size (\d+)$", row.get("notes", ""))
+    out = whole(row, "micro_batch", int(found[1]) if found else None)
+    if out is None:
+        raise Undescribed("micro-batch not published")
+    return out
+
+
+def torchtitan_request(row: Row, recompute: int):
+    if row.get("model") not in KNOWN["torchtitan_presets"]:
+        raise Undescribed("shape of the layers not published")
+    request = request_of("torchtitan", row)
+    layout, parallel = request.layout, request.layout.parallel
+    request.model.preset, layers = KNOWN["torchtitan_presets"][row["model"]]
+    request.training.recompute = recompute
+    key = row.get("gpu_key", "")
+    plain = not key or key.startswith("h100-sxm")
+    request.cluster.device.accelerator = "h100-sxm" if plain else key
+    if key == GRAND_TETON:
+        request.cluster.peak_flops_per_second = ANY_PEAK
+    # torchtitan's own split may differ by a layer.
+    stages = parallel.pipeline_parallel_size
+    parallel.layers_per_chunk.extend(uneven_stages(layers, stages))
+    layout.sequence_parallel = parallel.tensor_parallel_size > 1
+    layout.sharding.reshard_after_forward = stages == 1
+    layout.framework.deferred_reduction = stages > 1
+    local = local_batch(row)
+    layout.micro_batch_size = 1 if stages > 1 else local
+    set_sizes(request, required(row, "dp", "layout"), local if stages > 1 else 1)
+    return request
+
+
+def torchtitan_case(row: Row) -> MeasuredCase:
+    """A run that recomputes all layers.
+
+    The API can't describe which operators its selective recomputation keeps.
+    """
+    if row.get("recompute") != "full":
+        raise Undescribed("recomputation by operator can't be described")
+    request = torchtitan_request(row, api.RECOMPUTE_POLICY_FULL)
+    size = published_bytes(row.get("peak_mem_as_published", ""))
+    if size is None:
+        raise Undescribed("no measured memory")
+    series = f"{row.get('model', '')} {row.get('source_table', '')}"
+    out = MeasuredCase(request, [(Definition.RESERVED, size)], series)
+    out.traits.add("compiled")
+    out.assumptions.append("the tensors that torch.compile and fp8 products keep")
+    return out
+
+
+def open_torchtitan_case(row: Row) -> OpenCase:
+    """A run that recomputes operator by operator, or one of torchao's of torchtitan."""
+    # torchtitan logs GiB, which tables made of its logs print as GB.
+    measured = published_bytes(re.sub(" GB$", " GiB", row.get("peak_mem_as_published", "")))
+    full, none = api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE
+    if measured is None:
+        raise Undescribed("no measured memory")
+    if row.get("recompute") != "full":
+        requests = [torchtitan_request(row, policy) for policy in (full, none)]
+        words = "recomputation, by operator: between none and full"
+    elif row.get("micro_batch"):
+        raise Undescribed("nothing open")
+    else:
+        requests = [torchtitan_request({**row, "micro_batch": size}, full) for size in "12"]
+        words = "micro-batch: 1 or 2"
+    return OpenCase(words, requests, [Definition.RESERVED], measured)
+
+
+def set_shape(request, row: Row, gradient: int, **shape) -> None:
+    """Sets what nanotron's and InternEvo's runs have in common."""
+    layout, parallel = request.layout, request.layout.parallel
+    if not 0 <= layout.sharding.zero_stage <= 3:
+        raise Undescribed("unknown ZeRO stage")
+    layout.sharding.zero_stage += 1
+    request.model.architecture.CopyFrom(dense_architecture(**shape, gated=True))
+    stages = uneven_stages(shape["layers"], parallel.pipeline_parallel_size)
+    parallel.layers_per_chunk.extend(stages)
+    layout.sequence_parallel = parallel.tensor_parallel_size > 1
+    mixed_precision(request, api.DATA_TYPE_BF16, gradient)
+    set_sizes(request, required(row, "dp", "layout"), required(row, "grad_accum", "batch"))
+
+
+def open_nanotron_case(row: Row) -> OpenCase:
+    """Neither recomputation nor the kind of memory is published."""
+    shape = KNOWN["nanotron_shapes"].get(row.get("model"))
+    if shape is None:
+        raise Undescribed("shape of the layers not published")
+    request = request_of("nanotron", row)
+    tied = shape["hidden"] < 4096
+    set_shape(request, row, api.DATA_TYPE_FP32, **shape, vocabulary=131_072, tied=tied)
+    policies = [api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE]
+    published = row.get("peak_mem_as_published", "").removesuffix("GB")
+    return OpenCase(
+        "recomputation: none or full; allocated or reserved",
+        variants(request, "recompute", policies),
+        [Definition.ALLOCATED, Definition.RESERVED],
+        published_bytes(published + "GiB"),  # its GB are GiB
+    )
+
+
+def open_internevo_case(row: Row) -> OpenCase:
+    """InternEvo's page doesn't say how long a sequence is."""
+    shape = gpt_shape(row)
+    shape["feed_forward"] = required(row, "ffn_hidden", "feed-forward size")
+    request = request_of("internevo", row)
+    sharded = request.layout.sharding.zero_stage == 3
+    gradient = api.DATA_TYPE_BF16 if sharded else api.DATA_TYPE_FP32
+    bias = shape["hidden"] == 4096  # of the 7B model alone
+    set_shape(request, row, gradient, **shape, tied=False, attention_bias=bias)
+    kinds = api.FrameworkMemory
+    request.layout.framework.kind = kinds.KIND_PYTORCH_FSDP if sharded else kinds.KIND_DEEPSPEED
+    requests = variants(request, "sequence_length", [2048, 4096])
+    measured = published_bytes(row.get("peak_mem_as_published", ""))
+    return OpenCase("sequence length: 2,048 or 4,096", requests, [Definition.PROCESS], measured)
+
+
+def simumax_case(row: Row) -> MeasuredCase:
+    values = of_row(KNOWN["simumax_arguments"], row)
+    if row.get("attention") == "MLA":
+        values |= of_row(KNOWN["simumax_deepseek"], row)
+        values["moe-layer-freq"] = f"([0]*1+[1]*{values['num-layers'] - 1})*1"
+        wide = "deepseek-v2" in row.get("model", "")
+        values["moe-shared-expert-intermediate-size"] = 3072 if wide else 2048
+    else:
+        values |= of_row(KNOWN["simumax_llama"], row)
+    machine = Machine("b200-sxm", required(row, "gpus", "GPU count"))
+    out = MeasuredCase(None, [], row.get("model", ""))
+    out.request = described(Arguments(values), machine, False, out.assumptions)
+    out.request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
+    set_sizes(out.request, data_parallel_size(out.request), whole(row, "grad_accum", 1))
+    out.traits = traits(Arguments(values), machine, False)
+    # "...; max over ranks alloc 28965.36 MB reserved 29816.0 MB" of 2^20 bytes.
+    definitions = {"alloc": Definition.ALLOCATED, "reserved": Definition.RESERVED}
+    figures = r"\b(alloc|reserved) ([\d.]+) MB\b"
+    for name, size in re.findall(figures, row.get("peak_mem_as_published", "")):
+        out.measured.append((definitions[name], published_bytes(f"{size}MB", 2**20)))
+    if len(out.measured) != 2:
+        raise Undescribed("no measured memory")
+    return out
