@@ -112,7 +112,9 @@ std::string FlagOfName(FlagTables tables, absl::string_view name) {
   return ChoiceOfName(name);
 }
 
-bool IsOfAName(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-'; }
+bool IsOfAName(unsigned char c) {
+  return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-';
+}
 
 // Lets `option` take the names of the enum `type`.
 CLI::Option* AddNames(const google::protobuf::EnumDescriptor& type, const TakeNumber& take,
@@ -242,8 +244,8 @@ std::string DescriptionWordsOf(FlagTables tables, const std::string& text) {
     out += flag;
     rest.remove_prefix(name.size());
     // "vocabulary_multiple 1024" is written with "=" on the command line.
-    const bool has_value =
-        flag != name && rest.size() > 1 && rest[0] == ' ' && absl::ascii_isdigit(rest[1]);
+    const bool has_value = flag != name && rest.size() > 1 && rest[0] == ' ' &&
+                           absl::ascii_isdigit(static_cast<unsigned char>(rest[1]));
     if (has_value) out += '=';
     if (!has_value && !rest.empty()) out += rest.front();
     if (!rest.empty()) rest.remove_prefix(1);

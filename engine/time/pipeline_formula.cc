@@ -15,7 +15,8 @@ double OfWholeStages(const EvenPipeline& of, double send) {
   const double a_stage = of.chunk.all() + 2 * send - of.last_stage();
   const double a_way = others * a_stage + of.first.all();
   const int64_t passes = of.micro_batch_count + of.stage_count - 1;
-  const auto ways = static_cast<double>(passes / of.stage_count - 1);
+  const int64_t whole_ways = passes / of.stage_count;
+  const auto ways = static_cast<double>(whole_ways - 1);
   const auto rest = static_cast<double>(std::max<int64_t>(passes % of.stage_count - 1, 0));
   return others * (of.chunk.all() + 2 * send) + of.first.all() +
          static_cast<double>(of.micro_batch_count) * of.last_stage() + ways * std::max(0.0, a_way) +

@@ -13,7 +13,6 @@ class StagePhases {
  public:
   StagePhases(const TransientContext& context, int64_t stage)
       : context_(context),
-        stage_(stage),
         last_(stage == context.placement.stage_count() - 1),
         layers_(context.activations, context.placement, {.stage = stage}) {}
 
@@ -90,7 +89,6 @@ class StagePhases {
   }
 
   const TransientContext& context_;
-  const int64_t stage_;
   const bool last_;
   const ChunkLayers layers_;
 };
