@@ -4,7 +4,6 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/report/allocation_text.h"
 #include "tests/client/fake_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -88,11 +88,10 @@ TEST(Allocate, StartsNowWhereADeadlineIsGivenAlone) {
 }
 
 TEST(Allocate, ReadsCalibrations) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_allocate.json");
+  const std::string file = TemporaryFile("allocate.json");
   std::ofstream(file) << R"({"device": {"uuid": "GPU-1"}})";
   const v1::AllocateComputeRequest asked =
       AskedBy({"--calibration", file, "--devices=64", "--duration=1d"});
-  std::remove(file.c_str());
   ASSERT_EQ(asked.cluster().device().calibrations().calibrations_size(), 1);
   EXPECT_EQ(asked.cluster().device().calibrations().calibrations(0).device().uuid(), "GPU-1");
   EXPECT_EQ(asked.cluster().device_count(), 64);
@@ -100,7 +99,7 @@ TEST(Allocate, ReadsCalibrations) {
 
 // What --print-request wrote, with the flags that override it.
 TEST(Allocate, ReadsARequestThatFlagsOverride) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_request.json");
+  const std::string file = TemporaryFile("allocate_request.json");
   std::ofstream(file) << RunWith({"allocate", "--device=host", "--devices=8", "--duration=7d",
                                   "--rule=besiroglu-2024", "--print-request"})
                              .out;

@@ -1,7 +1,6 @@
 // The completion scripts, run by the shells that they are for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tests/client/fake_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -45,8 +45,7 @@ ShellRan RunShell(const std::string& command) {
 std::string ScriptFile(const std::string& shell) {
   const Ran ran = RunWith({"completion", shell, kNobody});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/", getpid(), "_sextant_completion.", shell);
+  const std::string path = TemporaryFile(absl::StrCat("completion.", shell));
   std::ofstream(path) << ran.out;
   return path;
 }
@@ -56,8 +55,7 @@ std::vector<std::string> BashOffers(const std::vector<std::string>& words) {
   const std::string test = absl::StrCat(
       "source ", ScriptFile("bash"), "; COMP_WORDS=('", absl::StrJoin(words, "' '"),
       "'); COMP_CWORD=", words.size() - 1, "; _sextant; printf '%s\\n' \"${COMPREPLY[@]}\"\n");
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/", getpid(), "_sextant_completion_test.sh");
+  const std::string path = TemporaryFile("completion_test.sh");
   std::ofstream(path) << test;
   const ShellRan ran = RunShell(absl::StrCat("bash ", path, " 2>&1"));
   EXPECT_EQ(ran.status, 0) << ran.out;
@@ -194,8 +192,7 @@ std::vector<std::string> ZshOffers(const std::vector<std::string>& words) {
       "compadd() { shift; for w in \"$@\"; do [[ $w == ${PREFIX}* ]] && print -r -- $w; done }\n",
       "source ", ScriptFile("zsh"), "\nwords=('", absl::StrJoin(words, "' '"),
       "'); CURRENT=", words.size(), "; PREFIX='", words.back(), "'\n_sextant\ntrue\n");
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/", getpid(), "_sextant_completion_test.zsh");
+  const std::string path = TemporaryFile("completion_test.zsh");
   std::ofstream(path) << test;
   const ShellRan ran = RunShell(absl::StrCat("zsh -f ", path, " 2>&1"));
   EXPECT_EQ(ran.status, 0) << ran.out;

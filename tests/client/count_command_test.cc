@@ -22,6 +22,7 @@
 #include "client/flags/field_path.h"
 #include "client/io/call_error.h"
 #include "tests/client/fake_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -33,7 +34,7 @@ using ::testing::StartsWith;
 
 // A file of the test's own, holding `text`.
 std::string CountFileWith(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat(::testing::TempDir(), "/", getpid(), "_count_", name);
+  const std::string path = TemporaryFile(absl::StrCat("count_", name));
   std::ofstream(path) << text;
   return path;
 }

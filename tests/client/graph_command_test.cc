@@ -3,9 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -14,6 +12,7 @@
 #include "client/io/call_error.h"
 #include "client/report/graph_text.h"
 #include "tests/client/fake_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -116,7 +115,6 @@ TEST(GraphText, LeavesOutWhatIsNotThere) {
 class GraphCommand : public ::testing::Test {
  protected:
   void SetUp() override { WriteFile(kGraph); }
-  void TearDown() override { std::remove(file_.c_str()); }
 
   void WriteFile(const std::string& text) { std::ofstream(file_) << text; }
 
@@ -134,7 +132,7 @@ class GraphCommand : public ::testing::Test {
     return RunClient(args, {.in = in_, .out = out_, .err = err_, .now = absl::InfinitePast});
   }
 
-  const std::string file_ = absl::StrCat(::testing::TempDir(), "/", getpid(), "graph.json");
+  const std::string file_ = TemporaryFile("graph.json");
   v1::AnalyzeGraphRequest request_;
   std::istringstream in_;
   std::ostringstream out_;

@@ -3,9 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_calibration.h"
 #include "tests/client/sample_plan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -95,7 +94,7 @@ TEST(Calibration, IsTextOrJson) {
 
 // From one host to a plan made at another.
 TEST(Calibration, IsSavedForAPlan) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_saved.json");
+  const std::string file = TemporaryFile("saved.json");
   std::string device;
   const FakeServer server(HoldsCalibration(&device));
   EXPECT_EQ(RunWith({"calibration", "--save", file, "--address", server.address()}).exit_code, 0);
@@ -107,7 +106,6 @@ TEST(Calibration, IsSavedForAPlan) {
     return grpc::Status::OK;
   });
   const Ran ran = RunWith({"plan", "toy", "--calibration", file, "--address", planner.address()});
-  std::remove(file.c_str());
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const v1::SuppliedCalibrations& sent = got.cluster().device().calibrations();
   ASSERT_EQ(sent.calibrations_size(), 1);

@@ -1,7 +1,6 @@
 // The flags about launchers, through the whole program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_launch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -51,8 +51,8 @@ struct Server {
       plans.handler(), {.list_node_types = nodes.handler()}, {.count_model = counts.handler()}};
 };
 
-std::string TemporaryFile(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat(::testing::TempDir(), "/", getpid(), "_launcher_", name);
+std::string FileWith(const std::string& name, const std::string& text) {
+  const std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
 }
@@ -89,7 +89,7 @@ TEST(Emit, WritesTheFileAlone) {
 
 TEST(Emit, WritesAFileBesidesThePlan) {
   Server server;
-  const std::string file = TemporaryFile("arguments", "");
+  const std::string file = FileWith("arguments", "");
   const Ran ran = server.Run(Plan({"--emit=megatron", absl::StrCat("--emit-to=", file)}));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, StartsWith("FITS"));
@@ -158,7 +158,7 @@ TEST(Emit, RefusesAPlanWithoutALayout) {
 }
 
 TEST(Emit, RefusesBeforeAnythingIsAskedOrWritten) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_never_written");
+  const std::string file = TemporaryFile("never_written");
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {Plan({"--emit=deepspeed"}), "--vpp=2: it takes 1 alone"},
       {Plan({"--emit=megatron", "--schedule=gpipe", absl::StrCat("--emit-to=", file)}),
@@ -246,7 +246,7 @@ TEST(FromLauncher, AModelFlagReplacesItsModel) {
 
 TEST(FromLauncher, ReadsFilesAndStandardInput) {
   Server server;
-  const std::string file = TemporaryFile("run.toml", LauncherGolden("dense.toml"));
+  const std::string file = FileWith("run.toml", LauncherGolden("dense.toml"));
   Ran ran = server.Run({"plan", "--devices=64", absl::StrCat("--from-torchtitan=", file)});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(server.plans.request.model().preset(), "llama-3.1-8b");
@@ -274,7 +274,7 @@ TEST(FromLauncher, IsForSearchesAndMemoryToo) {
 
 TEST(FromLauncher, NamesTheFileThatIsWrong) {
   Server server;
-  const std::string file = TemporaryFile("wrong.json", R"({"train_batch_size": 0})");
+  const std::string file = FileWith("wrong.json", R"({"train_batch_size": 0})");
   const Ran ran = server.Run({"plan", "toy", absl::StrCat("--from-deepspeed=", file)});
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(file, ": train_batch_size = 0: write a whole")));

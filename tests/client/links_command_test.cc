@@ -4,9 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -20,6 +18,7 @@
 #include "google/rpc/status.pb.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_links.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -148,7 +147,7 @@ TEST(Links, AskForAnAcceleratorWhereTheNameIsNoKindOfServers) {
 
 // A request names its devices once: the accelerator says the kind of server, the calibrations stay.
 TEST(Links, AskForTheServersOfAnAcceleratorInAdditionToCalibrations) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_links.json");
+  const std::string file = TemporaryFile("links.json");
   std::ofstream(file) << R"({"device": {"uuid": "GPU-1"}})";
   std::vector<LinksRequest> asked;
   const FakeServer server(
@@ -162,7 +161,6 @@ TEST(Links, AskForTheServersOfAnAcceleratorInAdditionToCalibrations) {
                    : grpc::Status::OK;
       }});
   const Ran ran = RunWith({"links", "gb200", "--calibration", file, "--address", server.address()});
-  std::remove(file.c_str());
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   ASSERT_EQ(asked.size(), 3u);
   EXPECT_EQ(asked[1].nodes().device().accelerator(), "gb200");
@@ -212,7 +210,7 @@ TEST(Links, SayFaultsInTheWordsOfTheCommandLine) {
 TEST(Links, AreDrawnIntoAFile) {
   LinksRequest asked;
   const FakeServer server(HoldsLinks(&asked));
-  const std::string file = testing::TempDir() + "/links.svg";
+  const std::string file = TemporaryFile("links.svg");
   const Ran ran = RunWith({"links", "toy-8", "--svg", file, "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   std::ifstream in(file);
@@ -231,7 +229,7 @@ TEST(Links, OfASingleSizeAreNoDrawing) {
         }
         return grpc::Status::OK;
       }});
-  const std::string file = testing::TempDir() + "/none.svg";
+  const std::string file = TemporaryFile("none.svg");
   const Ran ran = RunWith({"links", "toy-8", "--svg", file, "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("takes two sizes"));

@@ -3,7 +3,6 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_memory.h"
 #include "tests/client/sample_plan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -275,7 +275,7 @@ TEST(MemoryCommand, RefusesAnAnswerWithoutStages) {
 }
 
 TEST(MemoryCommand, DrawsIntoAFile) {
-  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_memory.svg");
+  const std::string file = TemporaryFile("memory.svg");
   const Ran ran = Ask({"gpt2", absl::StrCat("--svg=", file)}, SampleMemory()).ran;
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   std::ifstream in(file);
@@ -288,7 +288,7 @@ TEST(MemoryCommand, DrawsIntoAFile) {
 }
 
 TEST(MemoryCommand, HasNothingToDrawWithoutALayout) {
-  const Asked asked = Ask({"--parameters=1B", "--svg=/tmp/unused.svg"}, SampleResponse());
+  const Asked asked = Ask({"--parameters=1B", "--svg=unused.svg"}, SampleResponse());
   EXPECT_EQ(asked.ran.exit_code, 3);
   EXPECT_EQ(asked.calls, 0);
   EXPECT_THAT(asked.ran.err, HasSubstr("--svg draws the stages of a layout"));

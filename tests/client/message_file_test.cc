@@ -4,7 +4,6 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/sample_calibration.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -22,23 +22,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A new folder, removed with its files.
-class Folder {
- public:
-  Folder() {
-    std::string name = absl::StrCat(::testing::TempDir(), "/sextant_calibration_XXXXXX");
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  std::string File(const std::string& name) const { return path_ / name; }
-  size_t Count() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+size_t FileCount(const TemporaryFolder& folder) {
+  const std::filesystem::directory_iterator files(folder.path());
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
 
 v1::Calibration Read(const std::string& file) {
   std::ostringstream text;
@@ -49,15 +36,15 @@ v1::Calibration Read(const std::string& file) {
 }
 
 TEST(SaveCalibration, WritesWhatReadsBackAsIt) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.File("c.json");
   ASSERT_TRUE(SaveCalibration(file, SampleCalibration()).ok());
   EXPECT_TRUE(MessageDifferencer::Equals(Read(file), SampleCalibration()));
-  EXPECT_EQ(folder.Count(), 1u);  // no other file
+  EXPECT_EQ(FileCount(folder), 1u);  // no other file
 }
 
 TEST(SaveCalibration, ReplacesWhatWasThere) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.File("c.json");
   std::ofstream(file) << std::string(100'000, 'x');
   ASSERT_TRUE(SaveCalibration(file, SampleCalibration()).ok());
@@ -65,7 +52,7 @@ TEST(SaveCalibration, ReplacesWhatWasThere) {
 }
 
 TEST(SaveCalibration, FollowsALink) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.File("target.json")) << "old";
   std::filesystem::create_symlink("target.json", folder.File("link.json"));
   ASSERT_TRUE(SaveCalibration(folder.File("link.json"), SampleCalibration()).ok());
@@ -75,7 +62,7 @@ TEST(SaveCalibration, FollowsALink) {
 
 // To rename a file over /dev/null would be the end of it, for root.
 TEST(SaveCalibration, RefusesWhatIsNoFile) {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string& name : {std::string("/dev/null"), folder.File("")}) {
     const absl::Status saved = SaveCalibration(name, SampleCalibration());
     EXPECT_EQ(saved.code(), absl::StatusCode::kFailedPrecondition) << name;
@@ -85,7 +72,7 @@ TEST(SaveCalibration, RefusesWhatIsNoFile) {
 }
 
 TEST(SaveCalibration, SaysWhyItCannotWrite) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const absl::Status saved = SaveCalibration(folder.File("none/c.json"), SampleCalibration());
   EXPECT_EQ(saved.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(saved.message()), HasSubstr("none/c.json: No such file or directory"));

@@ -4,9 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_calibration.h"
 #include "tests/client/sample_operation.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -33,10 +32,6 @@ Message ReadAnswer(const char* text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
-}
-
-std::string FileName(const std::string& name) {
-  return absl::StrCat(::testing::TempDir(), "/", getpid(), name);
 }
 
 std::string FileText(const std::string& name) {
@@ -121,7 +116,7 @@ TEST(Op, AsksForWhatIsWritten) {
 }
 
 TEST(Op, SendsACalibrationFromAFile) {
-  const std::string file = FileName("_op_calibration.json");
+  const std::string file = TemporaryFile("op_calibration.json");
   ASSERT_TRUE(SaveCalibration(file, SampleCalibration()).ok());
   Operations operations = {.response = SampleOperation()};
   const FakeServer server(AccountingHandlers{.analyze_operation = operations.handler()});
@@ -136,7 +131,6 @@ TEST(Op, SendsACalibrationFromAFile) {
   EXPECT_THAT(wrong.err, HasSubstr(absl::StrCat("(REQUEST_MALFORMED): ", file)));
   std::ofstream(file) << std::string(2 << 20, ' ');
   const Ran too_large = RunWith(args);
-  std::remove(file.c_str());
   EXPECT_EQ(too_large.exit_code, 3);
   EXPECT_THAT(too_large.err, HasSubstr("(REQUEST_TOO_LARGE): "));
 }
@@ -171,13 +165,12 @@ TEST(Op, DrawsTheRoofline) {
 TEST(Op, WritesTheRooflineAsSvgInPlaceOfWhatWasThere) {
   Operations operations = {.response = SampleOperation()};
   const FakeServer server(AccountingHandlers{.analyze_operation = operations.handler()});
-  const std::string file = FileName("_op.svg");
+  const std::string file = TemporaryFile("op.svg");
   std::ofstream(file) << "something longer than nothing";
   const Ran ran = RunWith(Drawing(server, absl::StrCat("--svg=", file)));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, StartsWith("matmul m=2, n=3, k=4\n  arrays    a [1000, 2000] bf16"));
   EXPECT_THAT(FileText(file), StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
-  std::remove(file.c_str());
 }
 
 TEST(Op, SaysWhyNoSvgWasWritten) {
@@ -194,7 +187,7 @@ TEST(Op, SaysWhyNoSvgWasWritten) {
 TEST(Op, DrawsNothingOfAnAnswerWithoutRates) {
   Operations operations = {.response = SampleWithoutDevice()};
   const FakeServer server(AccountingHandlers{.analyze_operation = operations.handler()});
-  const std::string file = FileName("_op_none.svg");
+  const std::string file = TemporaryFile("op_none.svg");
   const Ran ran = RunWith(Drawing(server, absl::StrCat("--svg=", file)));
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_THAT(ran.err, HasSubstr("there is no roofline"));

@@ -4,7 +4,6 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -17,6 +16,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 // A file of the test's own, holding `text`.
 std::string FileWith(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat(::testing::TempDir(), "/", getpid(), "_sextant_", name);
+  const std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
 }

@@ -11,6 +11,7 @@
 #include "client/report/kernel_rates_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_kernel_rates.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -56,7 +57,7 @@ TEST(Rates, NameDevicesOfTheServer) {
 TEST(Rates, AreDrawnIntoAFile) {
   v1::GetKernelRatesRequest asked;
   const FakeServer server(HoldsRates(&asked));
-  const std::string file = testing::TempDir() + "/rates.svg";
+  const std::string file = TemporaryFile("rates.svg");
   const Ran ran = RunWith({"rates", "toy", "--svg", file, "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   std::ifstream in(file);

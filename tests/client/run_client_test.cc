@@ -17,6 +17,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_front.h"
 #include "tests/client/sample_plan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -97,7 +98,7 @@ TEST(Plan, ThatDoesNotFitIsAnAnswerOfItsOwn) {
 
 TEST(Plan, DrawsItsStepIntoAFile) {
   const FakeServer server(Answers(SampleOfStep()));
-  const std::string file = testing::TempDir() + "/step.svg";
+  const std::string file = TemporaryFile("step.svg");
   const Ran ran = RunWith({"plan", "toy", "--tp=2", "--svg", file, "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, StartsWith("FITS: toy"));
@@ -114,7 +115,7 @@ TEST(Plan, WithoutAStepIsNoDrawing) {
   note->set_kind(v1::NOTE_KIND_STEP_NOT_PREDICTED);
   note->add_fields("cluster.network");
   note->set_text("Give cluster.network.");
-  const std::string file = testing::TempDir() + "/no_step.svg";
+  const std::string file = TemporaryFile("no_step.svg");
   for (const auto& [answer, words] :
        {std::pair{response, "the plan lacks: it takes a layout, e.g. --tp, and --sequence-length"},
         {open, "the plan lacks: Give --network."}}) {
@@ -131,7 +132,7 @@ TEST(Search, DrawsItsFrontIntoAFile) {
   v1::PlanRunResponse response = SampleResponse();
   *response.mutable_plan()->mutable_search() = SampleFront().search();
   const FakeServer server(Answers(response));
-  const std::string file = testing::TempDir() + "/front.svg";
+  const std::string file = TemporaryFile("front.svg");
   const Ran ran = RunWith({"search", "toy", "--svg", file, "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("\nTime against memory\n"));
@@ -144,7 +145,7 @@ TEST(Search, DrawsItsFrontIntoAFile) {
 TEST(Search, WithoutALayoutThatFitsIsNoDrawing) {
   v1::PlanRunResponse searched = SampleThatDoesNotFit();
   searched.mutable_plan()->mutable_search()->mutable_chosen();
-  const std::string file = testing::TempDir() + "/no_front.svg";
+  const std::string file = TemporaryFile("no_front.svg");
   for (const auto& [answer, words] : {std::pair{searched, "that fit: no layout fits"},
                                       {SampleResponse(), "that fit: nothing was searched for"}}) {
     const FakeServer server(Answers(answer));
@@ -161,8 +162,8 @@ TEST(Search, DrawsNoBasicView) {
   *response.mutable_plan()->mutable_search() = SampleFront().search();
   response.mutable_plan()->mutable_search()->clear_front();
   const FakeServer server(Answers(response));
-  const Ran ran = RunWith({"search", "toy", "--view=basic", "--svg",
-                           testing::TempDir() + "/no_front.svg", "--address", server.address()});
+  const Ran ran = RunWith({"search", "toy", "--view=basic", "--svg", TemporaryFile("no_front.svg"),
+                           "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("that fit: it takes --view=full"));
 }

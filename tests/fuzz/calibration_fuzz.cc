@@ -41,7 +41,7 @@ void AskFor(const v1::Calibration& calibration) {
 }
 
 void Read(absl::string_view content) {
-  static const auto& folder = *new TemporaryFolder();
+  static const TemporaryFolder folder;
   WriteFile(folder.File(kName), content);
   const absl::StatusOr<v1::Calibration> read = ReadCalibrationFile(folder.File(kName));
   if (read.ok()) return AskFor(*read);

@@ -39,7 +39,7 @@ bool Await(grpc::CompletionQueue& queue) {
 FuzzedServer::FuzzedServer()
     : probe_metrics_(registry_, ProbeMetricsSet::kFleet),
       store_(""),
-      probe_({.path = folder_.File("probe")}, store_, probe_metrics_),
+      probe_({.path = folder_->File("probe")}, store_, probe_metrics_),
       accounting_(metrics_, {.calls = {.large_calls = &workers_, .under_way = &under_way_},
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = SourcesTime,
@@ -64,12 +64,13 @@ FuzzedServer::FuzzedServer()
                   .now = SourcesTime}) {
   google::protobuf::SetLogHandler(nullptr);
   const v1::Calibration calibration = SampleCalibration();
-  WriteScript(folder_, "probe", WriteDevice(calibration.device()));
+  WriteScript(*folder_, "probe", WriteDevice(calibration.device()));
   std::promise<absl::Status> listed;
   probe_.WhenListed([&listed](const absl::Status& status) { listed.set_value(status); });
   const absl::Status status = listed.get_future().get();
   Require(status.ok(), status.ToString());
   probe_.Stop();
+  folder_.reset();
   store_.Keep(calibration, SourcesTime());
 
   grpc::ServerBuilder builder;

@@ -41,7 +41,8 @@ class FuzzedServer {
   Answer Call(const std::string& path, const std::string& request);
 
  private:
-  TemporaryFolder folder_;  // of the program that lists the device
+  // Of the program that lists the device; removed once it has.
+  std::unique_ptr<TemporaryFolder> folder_ = std::make_unique<TemporaryFolder>();
   prometheus::Registry registry_;
   Metrics metrics_{registry_};
   ProbeMetrics probe_metrics_;

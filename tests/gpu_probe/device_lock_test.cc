@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -21,17 +22,12 @@ using ::testing::HasSubstr;
 
 class DeviceLockTest : public ::testing::Test {
  protected:
-  DeviceLockTest() {
-    std::string name = absl::StrCat(::testing::TempDir(), "/lock.XXXXXX");
-    folder_ = mkdtemp(name.data());
-  }
-  ~DeviceLockTest() override { std::filesystem::remove_all(folder_); }
-
   std::string FileOf(const std::string& uuid) const {
     return absl::StrCat(folder_, "/sextant-probe-", uuid, ".lock");
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(DeviceLockTest, OneAtATimeAndThenTheNext) {

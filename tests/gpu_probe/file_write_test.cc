@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -23,13 +24,7 @@ using ::testing::HasSubstr;
 
 class FileWriteTest : public ::testing::Test {
  protected:
-  FileWriteTest() {
-    std::signal(SIGPIPE, SIG_IGN);
-    std::string name = absl::StrCat(::testing::TempDir(), "/write.XXXXXX");
-    folder_ = mkdtemp(name.data());
-    path_ = absl::StrCat(folder_, "/calibration.json");
-  }
-  ~FileWriteTest() override { std::filesystem::remove_all(folder_); }
+  FileWriteTest() { std::signal(SIGPIPE, SIG_IGN); }
 
   static std::string Read(const std::string& path) {
     std::ostringstream text;
@@ -37,11 +32,11 @@ class FileWriteTest : public ::testing::Test {
     return text.str();
   }
   ptrdiff_t FileCount() const {
-    return std::distance(std::filesystem::directory_iterator(folder_), {});
+    return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("calibration.json");
 };
 
 TEST_F(FileWriteTest, MakesAndReplaces) {
@@ -64,22 +59,21 @@ TEST_F(FileWriteTest, AFailureLeavesTheOldFileAndNothingElse) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/kept")));
   EXPECT_EQ(FileCount(), 1);
-  EXPECT_FALSE(ReplaceFile(absl::StrCat(folder_, "/nowhere/file"), "new").ok());
+  EXPECT_FALSE(ReplaceFile(folder_.File("nowhere/file"), "new").ok());
 }
 
 TEST_F(FileWriteTest, WhatCannotBeReplacedIsSaidBeforehand) {
   EXPECT_THAT(CheckReplaceable(path_), IsOk());
   std::ofstream(path_).close();
   EXPECT_THAT(CheckReplaceable(path_), IsOk());
-  for (const std::string& bad :
-       {std::string(), folder_, absl::StrCat(folder_, "/"), std::string("/dev/null"),
-        absl::StrCat(folder_, "/nowhere/file")}) {
+  for (const std::string& bad : {std::string(), folder_.path(), folder_.File(""),
+                                 std::string("/dev/null"), folder_.File("nowhere/file")}) {
     EXPECT_EQ(CheckReplaceable(bad).code(), absl::StatusCode::kInvalidArgument) << bad;
   }
 }
 
 TEST_F(FileWriteTest, ALinkStaysAndItsFileIsReplaced) {
-  const std::string elsewhere = absl::StrCat(folder_, "/elsewhere");
+  const std::string elsewhere = folder_.File("elsewhere");
   ASSERT_TRUE(std::filesystem::create_directory(elsewhere));
   const std::string file = absl::StrCat(elsewhere, "/file");
   std::ofstream(file) << "old";
@@ -93,9 +87,9 @@ TEST_F(FileWriteTest, ALinkStaysAndItsFileIsReplaced) {
 }
 
 TEST_F(FileWriteTest, ALinkToNoFileIsRefusedAndStays) {
-  const std::string pipe_path = absl::StrCat(folder_, "/pipe");
+  const std::string pipe_path = folder_.File("pipe");
   ASSERT_EQ(mkfifo(pipe_path.c_str(), 0600), 0);
-  for (const std::string& target : {pipe_path, folder_, absl::StrCat(folder_, "/nowhere"), path_}) {
+  for (const std::string& target : {pipe_path, folder_.path(), folder_.File("nowhere"), path_}) {
     ASSERT_EQ(symlink(target.c_str(), path_.c_str()), 0);
     EXPECT_EQ(CheckReplaceable(path_).code(), absl::StatusCode::kInvalidArgument) << target;
     EXPECT_EQ(ReplaceFile(path_, "new").code(), absl::StatusCode::kInternal) << target;

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/temporary_folder.h"
+
 namespace sextant::probe {
 namespace {
 
@@ -17,12 +19,6 @@ using ::testing::MatchesRegex;
 
 class HostEnvironmentTest : public ::testing::Test {
  protected:
-  HostEnvironmentTest() {
-    root_ = ::testing::TempDir() + "/root.XXXXXX";
-    EXPECT_NE(mkdtemp(root_.data()), nullptr);
-  }
-  ~HostEnvironmentTest() override { std::filesystem::remove_all(root_); }
-
   // The system's name read from `text` in the file `path`.
   std::string SystemOf(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
@@ -33,7 +29,8 @@ class HostEnvironmentTest : public ::testing::Test {
     return calibration.environment().operating_system();
   }
 
-  std::string root_;
+  const TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(HostEnvironmentTest, TheSystemsNameIsItsOwn) {

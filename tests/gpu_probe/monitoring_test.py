@@ -7,14 +7,14 @@ The probe and scontrol are stand-ins that say what the test wants; the scripts a
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCRIPTS = os.path.join(ROOT, "deploy", "monitoring")
-FOLDER = tempfile.mkdtemp()
+HELD = tempfile.TemporaryDirectory()  # until this script ends
+FOLDER = HELD.name
 LINES = {0: "SEXTANT OK - fine", 1: "SEXTANT WARNING - old",
          2: "SEXTANT CRITICAL - GPU-1 copy: slow", 3: "SEXTANT UNKNOWN - torn"}
 
@@ -85,12 +85,9 @@ def check_options_exist():
 
 
 def main():
-    try:
-        check_slurm()
-        check_node_problem_detector()
-        check_options_exist()
-    finally:
-        shutil.rmtree(FOLDER)
+    check_slurm()
+    check_node_problem_detector()
+    check_options_exist()
     print("Slurm and node-problem-detector are told what was found")
     return 0
 

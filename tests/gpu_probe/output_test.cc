@@ -8,16 +8,15 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/gpu_probe/scripted.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -57,18 +56,15 @@ class OutputTest : public ::testing::Test {
  protected:
   OutputTest() {
     std::signal(SIGPIPE, SIG_IGN);
-    std::string name = absl::StrCat(::testing::TempDir(), "/output.XXXXXX");
-    folder_ = mkdtemp(name.data());
     options_.results_descriptor = open(Path("results").c_str(), O_RDWR | O_CREAT, 0600);
     options_.messages_descriptor = open(Path("messages").c_str(), O_RDWR | O_CREAT, 0600);
   }
   ~OutputTest() override {
     close(options_.results_descriptor);
     close(options_.messages_descriptor);
-    std::filesystem::remove_all(folder_);
   }
 
-  std::string Path(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  std::string Path(const std::string& name) const { return folder_.File(name); }
   std::string Read(const std::string& name) const {
     std::ostringstream text;
     text << std::ifstream(Path(name)).rdbuf();
@@ -85,7 +81,7 @@ class OutputTest : public ::testing::Test {
     return events;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   OutputOptions options_;
   ScriptedClock clock_;
 };

@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +18,9 @@ import time
 BIN = os.environ.get("SEXTANT_BIN", "build/release/bin")
 PROGRAM = os.path.join(BIN, "fake-probe")
 
-# Everything that a run leaves behind goes here.
-FOLDER = tempfile.mkdtemp()
+# Everything that a run leaves behind goes here, until this script ends.
+HELD = tempfile.TemporaryDirectory()
+FOLDER = HELD.name
 
 
 def environment(behaviour="", **more):
@@ -245,14 +245,11 @@ def check_all():
 
 
 def main():
-    try:
-        if not os.path.exists(PROGRAM):
-            print(f"no {PROGRAM}: build it first")
-            return 1
-        check_all()
-        assert glob.glob(os.path.join(FOLDER, "*.lock")), "its runs lock in its own folder"
-    finally:
-        shutil.rmtree(FOLDER)
+    if not os.path.exists(PROGRAM):
+        print(f"no {PROGRAM}: build it first")
+        return 1
+    check_all()
+    assert glob.glob(os.path.join(FOLDER, "*.lock")), "its runs lock in its own folder"
     print("exit codes, deadlines, locks and files are as documented")
     return 0
 

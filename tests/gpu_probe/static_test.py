@@ -111,11 +111,8 @@ def main():
     glibc = check_glibc(PROGRAM)
     if os.path.exists(GPU_TESTS):
         check_glibc(GPU_TESTS)
-    root = tempfile.mkdtemp()
-    try:
+    with tempfile.TemporaryDirectory() as root:
         entered = check_an_empty_root(root, files)
-    finally:
-        shutil.rmtree(root)
     if not entered:
         print("skipped: neither chroot nor unshare -r is allowed here; ldd is as it should be")
         return SKIPPED

@@ -9,6 +9,7 @@
 
 #include "engine/base/reason.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -22,7 +23,7 @@ constexpr char kReport[] = "sextant.v1.TelemetryService/ReportProgress";
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // in January 2027
 
 std::string FileOf(const std::string& name, const std::string& text) {
-  std::string path = ::testing::TempDir() + name;
+  std::string path = TemporaryFile(name);
   std::ofstream(path + ".new") << text;
   EXPECT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
   return path;

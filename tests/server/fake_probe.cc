@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -70,19 +68,6 @@ void AddElementwise(int64_t count, double bytes_per_second, v1::Calibration& out
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() : path_(::testing::TempDir() + "sextant_XXXXXX") {
-  EXPECT_NE(mkdtemp(path_.data()), nullptr);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::File(absl::string_view name) const {
-  return absl::StrCat(path_, "/", name);
-}
 
 void WriteFile(const std::string& path, absl::string_view content) {
   std::ofstream file(path, std::ios::binary);

@@ -6,23 +6,9 @@
 
 #include "absl/strings/string_view.h"
 #include "sextant/v1/calibration.pb.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
-
-// A folder inside the tests' temporary one; removed with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string File(absl::string_view name) const;
-
- private:
-  std::string path_;
-};
 
 void WriteFile(const std::string& path, absl::string_view content);
 std::string ReadFile(const std::string& path);

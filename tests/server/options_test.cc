@@ -34,10 +34,10 @@ TEST(ServerOptions, ListenOnLoopbackByDefault) {
 
 TEST(ServerOptions, EveryFlagSetsItsField) {
   const ServerOptions options =
-      Parsed({"--listen=127.0.0.1:1", "--listen=unix:/tmp/x", "--http_listen=none",
+      Parsed({"--listen=127.0.0.1:1", "--listen=unix:/run/x", "--http_listen=none",
               "--log_calls=errors", "--log_level=warning", "--search_niceness=3",
               "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
-  EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/tmp/x"));
+  EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/run/x"));
   EXPECT_EQ(options.http_listen, "none");
   EXPECT_EQ(options.log_calls, CallLogLevel::kErrors);
   EXPECT_EQ(options.log_level, LogLevel::kWarning);
@@ -142,7 +142,7 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
                            "--listen=127.0.0.1:-1",
                            "--listen=:1",
                            "--http_listen=127.0.0.1",
-                           "--http_listen=unix:/tmp/x",
+                           "--http_listen=unix:/run/x",
                            "--log_calls=some",
                            "--drain_grace_seconds=-1",
                            "--drain_grace_seconds=nan",

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/test_certificates.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -96,7 +97,7 @@ TEST(PrometheusApi, SendsTokenAndTenant) {
     tenant = request.get_header_value("X-Scope-OrgID");
     response.set_content(kOneSample, "application/json");
   });
-  const std::string file = absl::StrCat(::testing::TempDir(), "/fleet_token");
+  const std::string file = TemporaryFile("fleet_token");
   std::ofstream(file) << "first\n";
   const auto api = PrometheusApi::Of({.url = fake.url(), .token_file = file, .tenant = "team-7"});
   ASSERT_THAT(api, IsOk());
@@ -194,7 +195,7 @@ TEST(PrometheusApi, NobodyThereIsUnavailable) {
 }
 
 std::string Written(const std::string& name, const std::string& text) {
-  std::string path = absl::StrCat(::testing::TempDir(), "/", name);
+  std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
 }

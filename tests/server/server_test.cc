@@ -15,6 +15,7 @@
 #include "google/rpc/status.pb.h"
 #include "tests/server/test_server.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -117,7 +118,7 @@ TEST(Server, WillNotShareAPort) {
 
 TEST(Server, ServesAUnixSocket) {
   ServerOptions options = TestServer::Options();
-  options.listen = {"unix:" + ::testing::TempDir() + "sextantd_test.sock"};
+  options.listen = {"unix:" + TemporaryFile("socket")};
   options.http_listen = "none";
   const TestServer server(options);
   v1::PlanRunResponse response;
@@ -128,7 +129,7 @@ TEST(Server, ServesAUnixSocket) {
 // gRPC would take the socket over, and unlink it when the second server stops.
 TEST(Server, WillNotTakeOverAUnixSocket) {
   ServerOptions options = TestServer::Options();
-  options.listen = {"unix:" + ::testing::TempDir() + "sextantd_takeover.sock"};
+  options.listen = {"unix:" + TemporaryFile("taken_socket")};
   options.http_listen = "none";
   const TestServer first(options);
   const auto second = Server::Start(options);

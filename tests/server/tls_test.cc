@@ -19,6 +19,7 @@
 #include "tests/server/test_certificates.h"
 #include "tests/server/test_server.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -27,13 +28,8 @@ using ::testing::HasSubstr;
 
 constexpr char kScheduler[] = "spiffe://fleet/scheduler";
 
-std::string PathOf(const std::string& name) {
-  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return absl::StrCat(::testing::TempDir(), test->test_suite_name(), ".", test->name(), ".", name);
-}
-
 std::string Write(const std::string& name, const std::string& text) {
-  std::string path = PathOf(name);
+  std::string path = TemporaryFile(name);
   std::ofstream(path + ".new") << text;
   EXPECT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
   return path;
@@ -49,8 +45,8 @@ class Tls : public ::testing::Test {
   Tls() {
     WriteServersFiles(authority_.Sign({.common_name = "sextantd"}));
     options_ = TestServer::Options();
-    options_.tls_certificate = PathOf("certificate");
-    options_.tls_key = PathOf("key");
+    options_.tls_certificate = TemporaryFile("certificate");
+    options_.tls_key = TemporaryFile("key");
     options_.tls_client_ca = Write("ca", authority_.pem());
   }
 
@@ -174,7 +170,7 @@ TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
 }
 
 TEST_F(Tls, LeavesUnixSocketsPlain) {
-  options_.listen = {"unix:" + PathOf("socket"), "127.0.0.1:0"};
+  options_.listen = {"unix:" + TemporaryFile("socket"), "127.0.0.1:0"};
   const TestServer server(options_);
   v1::PlanRunResponse response;
   EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &response).ok());

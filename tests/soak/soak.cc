@@ -23,6 +23,7 @@
 
 #include "server/server.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -234,7 +235,8 @@ void WriteTokens(const std::string& file, int version) {
 }
 
 int Soak(const SoakOptions& options) {
-  const std::string token_file = "/tmp/sextant_soak_tokens." + std::to_string(getpid());
+  const TemporaryFolder folder;
+  const std::string token_file = folder.File("tokens");
   WriteTokens(token_file, 0);
   const Program program(options.program, token_file);
   ServerOptions own;
@@ -280,7 +282,6 @@ int Soak(const SoakOptions& options) {
     std::fflush(stdout);
   }
   load.join();
-  std::remove(token_file.c_str());
   std::printf("%ld answered, %ld left before their answer, %ld scraped, %ld wrong\n",
               static_cast<long>(counts.answered), static_cast<long>(counts.left),
               static_cast<long>(counts.scrapes), static_cast<long>(counts.wrong));

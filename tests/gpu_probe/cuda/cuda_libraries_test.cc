@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -13,6 +12,7 @@
 #include "gpu_probe/cuda/nvml.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -94,19 +94,17 @@ TEST(CudaLibrariesTest, WhatIsNotThereIsSaidByName) {
 }
 
 TEST(CudaLibrariesTest, AnotherLibraryUnderThatNameIsNotTaken) {
-  std::string folder = ::testing::TempDir() + "/libraries.XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder folder;
   const std::string libm = "/lib/x86_64-linux-gnu/libm.so.6";
   if (!std::filesystem::exists(libm)) GTEST_SKIP() << "there is no " << libm;
   for (const char* name : {"libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"}) {
-    std::filesystem::create_symlink(libm, absl::StrCat(folder, "/", name));
+    std::filesystem::create_symlink(libm, folder.File(name));
   }
-  const CudaLibrarySearch there = {.folder = folder, .supported_cuda = kAnyCuda};
+  const CudaLibrarySearch there = {.folder = folder.path(), .supported_cuda = kAnyCuda};
   EXPECT_THAT(std::string(LoadCublasLt(there).status().message()),
               HasSubstr("has no cublasLtGetVersion"));
   EXPECT_THAT(std::string(LoadCudnn(there).status().message()), HasSubstr("has no cudnn"));
   EXPECT_THAT(std::string(LoadNccl(there).status().message()), HasSubstr("has no ncclGetVersion"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CudaLibrariesTest, CudnnAndNcclTellTheirVersions) {

@@ -19,6 +19,7 @@
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -193,14 +194,10 @@ TEST(KernelDriverVersionTest, IsFoundInBothFormsOfTheFile) {
 class CudaEnvironmentTest : public ::testing::Test {
  protected:
   CudaEnvironmentTest() {
-    EXPECT_NE(mkdtemp(root_.data()), nullptr);
     std::filesystem::create_directories(root_ + "/tmp/nvidia-mps");
     Clear();
   }
-  ~CudaEnvironmentTest() override {
-    Clear();
-    std::filesystem::remove_all(root_);
-  }
+  ~CudaEnvironmentTest() override { Clear(); }
 
   static void Clear() {
     for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY"}) unsetenv(name);
@@ -222,7 +219,8 @@ class CudaEnvironmentTest : public ::testing::Test {
     return descriptor;
   }
 
-  std::string root_ = "/tmp/cuda.XXXXXX";  // short, as a socket's path has to be
+  const TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
   std::string control_;
 };
 

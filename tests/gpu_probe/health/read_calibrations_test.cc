@@ -5,14 +5,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
 #include "tests/support/matmul_kinds.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -23,10 +22,6 @@ using ::testing::IsEmpty;
 
 class ReadCalibrationsTest : public ::testing::Test {
  protected:
-  // A folder for each test: tests may run at the same time.
-  ReadCalibrationsTest() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
-  ~ReadCalibrationsTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& content) {
     std::ofstream(folder_ + "/" + name) << content;
     return folder_ + "/" + name;
@@ -53,7 +48,8 @@ class ReadCalibrationsTest : public ::testing::Test {
     return result.problems[0].reason;
   }
 
-  std::string folder_ = ::testing::TempDir() + "/read_calibrations_XXXXXX";
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(ReadCalibrationsTest, AFolderHasAllItsJsonFiles) {

@@ -9,28 +9,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
 
-// A folder that stands for "/", gone at the end.
+// A folder that stands for "/".
 class PlantedRoot {
  public:
-  PlantedRoot() {
-    std::string name = ::testing::TempDir() + "host_facts_XXXXXX";
-    root_ = mkdtemp(name.data());
-  }
-  ~PlantedRoot() { std::filesystem::remove_all(root_); }
-
   void Plant(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file = root_ + path;
+    const std::filesystem::path file = folder_.path() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  const std::string& path() const { return root_; }
+  const std::string& path() const { return folder_.path(); }
 
  private:
-  std::string root_;
+  const TemporaryFolder folder_;
 };
 
 TEST(HostFacts, OfAnEmptyRootAreAbsent) {

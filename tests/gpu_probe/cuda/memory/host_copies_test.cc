@@ -15,6 +15,7 @@
 #include "gpu_probe/cuda/kernels.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
@@ -111,12 +112,11 @@ TEST_F(HostCopiesTest, HostMemoryIsGivenBack) {
 
 // The node that a folder with `content` as numa_node tells.
 absl::optional<int> NodeOf(const std::string& content) {
-  const std::string folder = ::testing::TempDir() + "/pci_devices";
-  const std::string device = folder + "/0000:1a:00.0";
-  (void)mkdir(folder.c_str(), 0700);
+  const TemporaryFolder folder;
+  const std::string device = folder.File("0000:1a:00.0");
   (void)mkdir(device.c_str(), 0700);
   std::ofstream(device + "/numa_node") << content;
-  return NumaNodeOf("0000:1A:00.0", folder);
+  return NumaNodeOf("0000:1A:00.0", folder.path());
 }
 
 TEST(NumaNodeTest, IsWhatTheSystemTellsOfThatDevice) {
@@ -125,7 +125,7 @@ TEST(NumaNodeTest, IsWhatTheSystemTellsOfThatDevice) {
   EXPECT_EQ(NodeOf("-1\n"), absl::nullopt);
   EXPECT_EQ(NodeOf(""), absl::nullopt);
   EXPECT_EQ(NodeOf("node\n"), absl::nullopt);
-  EXPECT_EQ(NumaNodeOf("0000:1b:00.0", ::testing::TempDir()), absl::nullopt);
+  EXPECT_EQ(NumaNodeOf("0000:1b:00.0", TemporaryFolder().path()), absl::nullopt);
   EXPECT_EQ(NumaNodeOf(""), absl::nullopt);
 }
 

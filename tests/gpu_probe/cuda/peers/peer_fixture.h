@@ -16,6 +16,7 @@
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_nccl.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 
@@ -23,9 +24,7 @@ class PeerTest : public ::testing::Test {
  protected:
   explicit PeerTest(int gpu_count = 4) : host_(gpu_count) {
     // A lock folder of its own.
-    std::string folder = ::testing::TempDir() + "/locks.XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    setenv("SEXTANT_LOCK_FOLDER", folder.c_str(), 1);
+    setenv("SEXTANT_LOCK_FOLDER", locks_.path().c_str(), 1);
   }
 
   std::string Uuid(size_t gpu) const { return FakeHost::UuidOf(host_.gpus[gpu]); }
@@ -69,6 +68,7 @@ class PeerTest : public ::testing::Test {
     return out;
   }
 
+  const TemporaryFolder locks_;
   FakeHost host_;
   CudaSystem system_ = host_.System();
   FakeNccl nccl_{host_};
