@@ -190,13 +190,14 @@ def check_library_folders():
     with tempfile.TemporaryDirectory() as folder:
         for path in ("nvidia/cublas/lib", "nvidia/cu13/lib", "nvidia/cudnn/include", "torch/lib"):
             os.makedirs(os.path.join(folder, path))
-        sys.path.insert(0, folder)
+        # That folder alone: the host may have PyTorch, or packages of NVIDIA's.
+        installed, sys.path[:] = list(sys.path), [folder]
         importlib.invalidate_caches()
         try:
             found = libraries.library_folders()
             path = libraries.environment()["LD_LIBRARY_PATH"]
         finally:
-            sys.path.remove(folder)
+            sys.path[:] = installed
         assert found[:3] == [os.path.join(folder, p) for p in
                              ("nvidia/cu13/lib", "nvidia/cublas/lib", "torch/lib")], found
         told = os.environ.get("LD_LIBRARY_PATH", "")
