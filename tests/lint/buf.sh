@@ -6,4 +6,6 @@ buf=$root/build/tools/node_modules/.bin/buf
 if [ ! -x "$buf" ]; then
   buf=$(command -v buf) || { echo "skipped: no buf (deploy/install-deps.sh tests)"; exit 77; }
 fi
+# Its cache, which is in $HOME otherwise.
+export BUF_CACHE_DIR=${BUF_CACHE_DIR:-$root/build/tools/buf_cache}
 exec "$buf" "$@"
