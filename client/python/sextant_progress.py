@@ -1,6 +1,4 @@
-"""Reports to the sextantd of this host how far a training job is (docs/fleet.md, "Live MFU").
-
-Needs grpcio alone.
+"""Reports a job's progress to this host's sextantd (docs/fleet.md, "Live MFU"). Needs grpcio alone.
 
     progress = sextant_progress.Progress(model_flops_per_token=4.2e11)  # after set_device()
     for batch in loader:
