@@ -18,8 +18,9 @@ from cells import (
     whole,
 )
 from measured_case import SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
-from megatron_job import Machine
-from megatron_row import Arguments, described, traits
+from megatron import Machine, megatron_request
+from megatron_arguments import Arguments
+from megatron_row import traits
 from run_request import (
     TOKENS,
     data_parallel_size,
@@ -363,7 +364,7 @@ def simumax_case(row: Row) -> MeasuredCase:
         values |= of_row(KNOWN["simumax_llama"], row)
     machine = Machine("b200-sxm", required(row, "gpus", "GPU count"))
     out = MeasuredCase(None, [], row.get("model", ""))
-    out.request = described(Arguments(values), machine, False, out.assumptions)
+    out.request = megatron_request(Arguments(values), machine, False, out.assumptions)
     out.request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
     set_sizes(out.request, data_parallel_size(out.request), whole(row, "grad_accum", 1))
     out.traits = traits(Arguments(values), machine, False)

@@ -3,17 +3,15 @@ that the last rank had allocated."""
 
 from cells import Row, Undescribed, whole
 from measured_case import Definition, LeftOut, MeasuredCase
-from megatron_arguments import Arguments
-from megatron_job import (
+from megatron import (
     Machine,
     gpus_of_replica,
-    megatron_job,
-    set_devices,
+    megatron_request,
     shares_state,
     uses_transformer_engine,
 )
-from megatron_model import megatron_model
-from run_request import TOKENS, defaults_of
+from megatron_arguments import Arguments
+from run_request import defaults_of
 
 SOURCE = "Megatron-LM CI"
 USUAL_GPUS = 8  # of a test whose recipe is not in the table
@@ -56,17 +54,6 @@ def traits(arguments: Arguments, machine: Machine, bert: bool) -> set[str]:
     return {trait for trait, is_held in holds.items() if is_held}
 
 
-def described(arguments: Arguments, machine: Machine, bert: bool, assumptions: list[str]):
-    """The request for a run."""
-    arguments.require_described()
-    model = megatron_model(arguments, bert, assumptions)
-    request = megatron_job(arguments)
-    set_devices(arguments, machine, request)
-    request.model.architecture.CopyFrom(model)
-    request.training.token_count = TOKENS
-    return request
-
-
 def row_id(row: Row) -> str:
     """Its test, hardware, container and variant."""
     return " ".join(row.get(c, "") for c in ("test", "hardware", "container", "golden_variant"))
@@ -80,7 +67,7 @@ def case_of(row: Row) -> MeasuredCase:
         raise Undescribed(f"unknown hardware {hardware}")
     assumptions: list[str] = []
     machine = Machine(ACCELERATORS[hardware], gpu_count(row, arguments, assumptions))
-    request = described(arguments, machine, bert, assumptions)
+    request = megatron_request(arguments, machine, bert, assumptions)
     # Ranks that hold all experts take all tokens, whatever the router sends where.
     if arguments.has("num-experts") and arguments.count("expert-model-parallel-size", 1) > 1:
         assumptions.append("even shares of experts")

@@ -16,7 +16,7 @@ from cells import read_csv
 from error_summary import percent, signed_percent, summary_of
 from measured_case import Definition
 from memory_answers import ALL_FIELDS, DEFAULTS, Answers, answers_of
-from memory_tables import FULLY_KNOWN, Figure, figures_of
+from memory_tables import FULLY_KNOWN, Figure, figures_of, known_of
 from sextant_api import Sextantd
 from tables import Table, chosen, csv_text, markdown, stale
 
@@ -54,11 +54,8 @@ def counts(answers: Answers) -> str:
 
 def residual(answers: Answers) -> str:
     """Memory that the ledger leaves out, or counts too often."""
-    errors = [
-        figure.error
-        for figure in figures_of(answers.answered, ALL_FIELDS)
-        if figure.answer.run.fully_known and figure.definition == Definition.ALLOCATED
-    ]
+    known = known_of(figures_of(answers.answered, ALL_FIELDS))
+    errors = [f.error for f in known if f.definition == Definition.ALLOCATED]
     summary = summary_of(errors)
     uncounted = summary_of([1 / (1 + error) - 1 for error in errors])
     return (

@@ -9,6 +9,7 @@ from measured_case import CONTRADICTED, Definition, LeftOut, MeasuredCase, OpenC
 from measured_row import says_memory, translate_measured_row
 from megatron_row import translate_megatron_row
 from sextant_api import Refused, Sextantd, api
+from tables import grouped
 
 FAR_OFF = 0.10
 ALL_FIELDS = "all fields given"
@@ -47,10 +48,6 @@ class Prediction:
             size = sum(row.size_bytes for row in rows)
             return api.Interval(low=size, expected=size, high=size)
         return getattr(self.memory, f"{definition}_bytes")
-
-    def error(self, definition: Definition, measured: int) -> float:
-        """Signed: the expected figure over what was measured, less 1."""
-        return self.of(definition).expected / measured - 1
 
 
 @dataclasses.dataclass
@@ -134,22 +131,20 @@ def mark_contradicted(answers: list[Answer]) -> None:
     release of the framework. All runs of the group get CONTRADICTED as a trait and as an
     assumption. The service's answer plays no part beyond forming groups.
     """
-    groups: dict[tuple, list[MeasuredCase]] = {}
-    for answer in answers:
-        run = answer.run
-        if not run.measured or not run.hardware:
-            continue
+
+    def question(answer: Answer) -> tuple:
         # Sequences of other lengths, cut by context parallelism, may well have the same answer.
-        length = run.request.training.sequence_length
+        length = answer.run.request.training.sequence_length
         size = answer.prediction.of(Definition.ALLOCATED).expected
-        key = (run.source, run.hardware, length, answer.prediction.stage, size)
-        groups.setdefault(key, []).append(run)
-    for group in groups.values():
-        figures = [run.figure for run in group]
+        return answer.run.source, answer.run.hardware, length, answer.prediction.stage, size
+
+    asked = [answer for answer in answers if answer.run.measured and answer.run.hardware]
+    for group in grouped(asked, question).values():
+        figures = [answer.run.figure for answer in group]
         if max(figures) > (1 + FAR_OFF) * min(figures):
-            for run in group:
-                run.traits.add(CONTRADICTED)
-                run.assumptions.append(CONTRADICTED)
+            for answer in group:
+                answer.run.traits.add(CONTRADICTED)
+                answer.run.assumptions.append(CONTRADICTED)
 
 
 def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row]) -> Answers:

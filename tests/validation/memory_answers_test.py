@@ -70,10 +70,11 @@ def check_cells() -> None:
 
 
 def check_predictions() -> None:
-    prediction = answer_with("a", 100, 110).prediction
-    assert prediction.of(Definition.RESERVED).low == 101
-    assert abs(prediction.error(Definition.ALLOCATED, 100) - 0.1) < 1e-12
-    assert prediction.error(Definition.PROCESS, 224) == -0.5
+    answer = answer_with("a", 100, 110)
+    assert answer.prediction.of(Definition.RESERVED).low == 101
+    answer.run.measured.append((Definition.PROCESS, 224))
+    errors = [figure.error for figure in figures_of([answer], ALL_FIELDS)]
+    assert abs(errors[0] - 0.1) < 1e-12 and errors[1] == -0.5
     for measured, may_not_fit, inside in ((90, False, True), (89, True, False), (None, True, True)):
         run = OpenCase("", [], [], measured)
         assert OpenAnswer(run, 90, 110, may_not_fit).inside == inside, measured

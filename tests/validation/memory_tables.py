@@ -8,11 +8,11 @@ import yaml
 
 from cells import GIB, ROOT
 from error_summary import percent, signed_percent, summary_of
-from measured_case import Definition
+from measured_case import Definition, MeasuredCase
 from megatron_row import SOURCE as MEGATRON
-from memory_answers import ALL_FIELDS, REQUESTS, Answer, Prediction
+from memory_answers import ALL_FIELDS, REQUESTS, Answer
 from sextant_api import api
-from tables import Table
+from tables import Table, grouped
 
 CLOSE = 0.03
 WORST = 10
@@ -23,16 +23,10 @@ with open(os.path.join(ROOT, "tests/validation/memory_causes.yaml"), encoding="u
     CAUSES = yaml.safe_load(file)
 NOT_NAMED = "not named"
 
-SUMMARY_COLUMNS = [
-    "rows",
-    "median %",
-    "10th percentile %",
-    "90th percentile %",
-    "median of sizes %",
-    "90th percentile of sizes %",
-    "within 3 %, % of rows",
-    "within 10 %, % of rows",
-]
+SUMMARY_COLUMNS = (
+    "rows|median %|10th percentile %|90th percentile %|median of sizes %|"
+    "90th percentile of sizes %|within 3 %, % of rows|within 10 %, % of rows"
+).split("|")
 
 
 class Figure(NamedTuple):
@@ -44,17 +38,27 @@ class Figure(NamedTuple):
     measured: int
 
     @property
-    def prediction(self) -> Prediction:
-        return self.answer.predictions[self.request]
+    def run(self) -> MeasuredCase:
+        return self.answer.run
+
+    @property
+    def interval(self):
+        return self.answer.predictions[self.request].of(self.definition)
 
     @property
     def error(self) -> float:
-        return self.prediction.error(self.definition, self.measured)
+        """Signed: the expected figure over what was measured, less 1."""
+        return self.interval.expected / self.measured - 1
+
+    @property
+    def framework(self) -> str:
+        kind = self.run.request.layout.framework.kind
+        return api.FrameworkMemory.Kind.Name(kind).removeprefix("KIND_").lower()
 
     @property
     def cause(self) -> str:
         for cause in CAUSES:
-            held = self.answer.run.traits >= set(cause.get("traits", []))
+            held = self.run.traits >= set(cause.get("traits", []))
             if held and str(self.definition) == cause.get("definition", str(self.definition)):
                 return cause["cause"]
         return NOT_NAMED
@@ -70,6 +74,10 @@ def figures_of(answers: list[Answer], request: str) -> list[Figure]:
     ]
 
 
+def known_of(figures: list[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.run.fully_known]
+
+
 def gibibytes(size: float) -> str:
     return f"{size / GIB:.2f}"
 
@@ -79,65 +87,45 @@ def whole_percent(share: float) -> str:
 
 
 def summary_cells(errors: list[float]) -> list[str]:
-    summary = summary_of(errors)
+    s = summary_of(errors)
     if not errors:
         return ["0", *[""] * 7]
-    return [
-        str(summary.count),
-        signed_percent(summary.median_signed),
-        signed_percent(summary.low),
-        signed_percent(summary.high),
-        percent(summary.median),
-        percent(summary.p90),
-        whole_percent(summary.within_3),
-        whole_percent(summary.within_10),
-    ]
-
-
-def between_steps(memory) -> float:
-    """Bytes allocated after a step: all but activations, transients and buffers."""
-    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
-    freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
-    return memory.allocated_bytes.expected - freed
+    signed = map(signed_percent, (s.median_signed, s.low, s.high))
+    shares = map(whole_percent, (s.within_3, s.within_10))
+    return [str(s.count), *signed, percent(s.median), percent(s.p90), *shares]
 
 
 def state_rows(answers: list[Answer]) -> list[list[str]]:
-    """Errors of model state alone: of rows in bf16 without pipeline parallelism."""
-    errors, known = [], []
+    """Errors of model state alone: of rows in bf16 without pipeline parallelism.
+
+    Allocated after a step is all but activations, transients and buffers.
+    """
+    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
+    errors: dict[str, list[float]] = {ALL: [], FULLY_KNOWN: []}
     for answer in answers:
-        run = answer.run
+        run, memory = answer.run, answer.prediction.memory
         bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
         stages = len(answer.prediction.plan.memory.stages)
         if run.between_steps is None or stages > 1 or not bf16:
             continue
-        errors.append(between_steps(answer.prediction.memory) / run.between_steps - 1)
-        if run.fully_known:
-            known.append(errors[-1])
+        freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
+        error = (memory.allocated_bytes.expected - freed) / run.between_steps - 1
+        errors[ALL].append(error)
+        errors[FULLY_KNOWN] += [error] if run.fully_known else []
     head = ["allocated after a step", MEGATRON, ALL_FIELDS]
-    return [
-        [*head, which, *summary_cells(some)]
-        for which, some in ((ALL, errors), (FULLY_KNOWN, known))
-    ]
+    return [[*head, which, *summary_cells(some)] for which, some in errors.items()]
 
 
 def error_table(figures: list[Figure], answers: list[Answer]) -> Table:
     """Errors of each source and definition, a line for each request and choice of rows."""
-    groups = sorted({(figure.definition, figure.answer.run.source) for figure in figures})
+    groups = grouped(figures, lambda f: (f.definition, f.run.source, REQUESTS.index(f.request)))
     rows = []
-    for definition, source in groups:
-        for request in REQUESTS:
-            group = [
-                figure
-                for figure in figures
-                if (figure.definition, figure.answer.run.source) == (definition, source)
-                and figure.request == request
-            ]
-            known = [figure for figure in group if figure.answer.run.fully_known]
-            for which, some in ((ALL, group), (FULLY_KNOWN, known)):
-                cells = summary_cells([figure.error for figure in some])
-                rows.append([str(definition), source, request, which, *cells])
-    rows += state_rows(answers)
-    return Table(["definition", "source", "request", "which", *SUMMARY_COLUMNS], rows)
+    for (definition, source, order), group in sorted(groups.items()):
+        for which, some in ((ALL, group), (FULLY_KNOWN, known_of(group))):
+            cells = summary_cells([figure.error for figure in some])
+            rows.append([str(definition), source, REQUESTS[order], which, *cells])
+    columns = ["definition", "source", "request", "which", *SUMMARY_COLUMNS]
+    return Table(columns, rows + state_rows(answers))
 
 
 def between(ordered: list[float], share: float) -> float:
@@ -159,25 +147,19 @@ def coverage_of_left_out(residuals: dict[str, list[float]], tail: float) -> floa
     return inside / sum(map(len, residuals.values()))
 
 
-def framework_of(figure: Figure) -> str:
-    kind = figure.answer.run.request.layout.framework.kind
-    return api.FrameworkMemory.Kind.Name(kind).removeprefix("KIND_").lower()
-
-
 def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
-    residuals: dict[str, list[float]] = {}
-    below = above = 0
-    for figure in figures:
-        interval = figure.prediction.of(figure.definition)
-        below += figure.measured < interval.low
-        above += figure.measured > interval.high
-        series = figure.answer.run.source + figure.answer.run.series
-        residuals.setdefault(series, []).append(figure.measured / interval.expected - 1)
+    below = sum(figure.measured < figure.interval.low for figure in figures)
+    above = sum(figure.measured > figure.interval.high for figure in figures)
     count = len(figures)
     out = [str(count)]
     out += [whole_percent(part / count) for part in (count - below - above, below, above)]
     if count < ENOUGH_FIGURES:
         return [*out, "", "unproven"]
+    series = grouped(figures, lambda figure: figure.run.source + figure.run.series)
+    residuals = {
+        name: [figure.measured / figure.interval.expected - 1 for figure in some]
+        for name, some in series.items()
+    }
     # The tail that the engine's interval of a framework leaves on each side of its residuals: less
     # where all figures are of one project's few series.
     tail = 0.05 if framework == "deepspeed" else 0.1
@@ -185,16 +167,12 @@ def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
 
 
 def coverage_table(figures: list[Figure]) -> Table:
-    """Shares of figures in their 80 % intervals. Calculated figures have none."""
-    groups: dict[tuple, list[Figure]] = {}
-    for figure in figures:
-        if figure.definition != Definition.CALCULATED:
-            order = REQUESTS.index(figure.request)
-            key = (figure.definition, framework_of(figure), order)
-            groups.setdefault(key, []).append(figure)
+    """Shares of figures in their 80 % intervals."""
+    groups = grouped(figures, lambda f: (f.definition, f.framework, REQUESTS.index(f.request)))
     rows = [
         [str(definition), framework, REQUESTS[order], *coverage_cells(group, framework)]
         for (definition, framework, order), group in sorted(groups.items())
+        if definition != Definition.CALCULATED
     ]
     columns = ["figures", "inside %", "below low %", "above high %", "series"]
     columns.append("inside, of series left out %")
@@ -203,40 +181,28 @@ def coverage_table(figures: list[Figure]) -> Table:
 
 def worst_table(figures: list[Figure]) -> Table:
     """The largest errors of all rows and of those fully known."""
-    known = [figure for figure in figures if figure.answer.run.fully_known]
     rows = []
-    for which, some in ((ALL, figures), (FULLY_KNOWN, known)):
+    for which, some in ((ALL, figures), (FULLY_KNOWN, known_of(figures))):
         for figure in sorted(some, key=lambda figure: -abs(figure.error))[:WORST]:
-            phase = api.PeakPhase.Name(figure.prediction.memory.peak_phase)
-            rows.append(
-                [
-                    which,
-                    figure.answer.run.id,
-                    str(figure.definition),
-                    gibibytes(figure.measured),
-                    gibibytes(figure.prediction.of(figure.definition).expected),
-                    signed_percent(figure.error),
-                    phase.removeprefix("PEAK_PHASE_").lower(),
-                    figure.cause,
-                ]
-            )
+            phase = api.PeakPhase.Name(figure.answer.prediction.memory.peak_phase)
+            peak = phase.removeprefix("PEAK_PHASE_").lower()
+            sizes = map(gibibytes, (figure.measured, figure.interval.expected))
+            cells = [figure.run.id, str(figure.definition), *sizes, signed_percent(figure.error)]
+            rows.append([which, *cells, peak, figure.cause])
     columns = ["which", "run", "definition", "measured GiB", "predicted GiB", "error %"]
     return Table([*columns, "at the peak", "cause"], rows)
 
 
 def cause_table(figures: list[Figure]) -> Table:
     """Causes of figures more than 3 % off."""
-    errors: dict[str, list[float]] = {}
-    for figure in figures:
-        if abs(figure.error) > CLOSE:
-            errors.setdefault(figure.cause, []).append(figure.error)
+    groups = grouped([f for f in figures if abs(f.error) > CLOSE], lambda f: f.cause)
     rows = []
     for cause in [*CAUSES, {"cause": NOT_NAMED, "why": ""}]:
         name = cause["cause"]
-        if name in errors:
-            summary = summary_of(errors[name])
-            figures = [signed_percent(summary.median_signed), percent(summary.worst)]
-            rows.append([name, str(summary.count), *figures, cause["why"]])
+        if name in groups:
+            summary = summary_of([figure.error for figure in groups[name]])
+            errors = [signed_percent(summary.median_signed), percent(summary.worst)]
+            rows.append([name, str(summary.count), *errors, cause["why"]])
     return Table(["cause", "rows beyond 3 %", "median %", "worst %", "why"], rows)
 
 
@@ -244,11 +210,10 @@ def figure_table(figures: list[Figure]) -> Table:
     """Every measured figure and its interval, in bytes."""
     rows = []
     for figure in figures:
-        run = figure.answer.run
-        interval = figure.prediction.of(figure.definition)
+        run, interval = figure.run, figure.interval
         sizes = (figure.measured, interval.expected, interval.low, interval.high)
         if figure.definition != Definition.CALCULATED:
-            names = [run.source, framework_of(figure), run.series, run.id, figure.request]
+            names = [run.source, figure.framework, run.series, run.id, figure.request]
             known = str(int(run.fully_known))
             rows.append([*names, str(figure.definition), known, *(f"{b:.0f}" for b in sizes)])
     columns = ["source", "framework", "series", "id", "request", "definition", "fully_known"]

@@ -1,6 +1,7 @@
 """The messages of the API, and a sextantd that answers them."""
 
 import concurrent.futures
+import glob
 import importlib
 import os
 import subprocess
@@ -29,11 +30,8 @@ TIMEOUT = 120  # seconds
 def generated_messages() -> types.SimpleNamespace:
     """Every message and enum of sextant.v1."""
     folder = os.path.join(ROOT, "proto")
-    protos = [
-        f"{package}/{name}"
-        for package in ("google/rpc", "sextant/v1")
-        for name in sorted(os.listdir(os.path.join(folder, package)))
-    ]
+    found = glob.glob("google/rpc/*.proto", root_dir=folder)
+    protos = sorted(found + glob.glob("sextant/v1/*.proto", root_dir=folder))
     out = types.SimpleNamespace()
     with tempfile.TemporaryDirectory() as generated:
         subprocess.run(["protoc", "-I", folder, f"--python_out={generated}", *protos], check=True)
@@ -44,19 +42,14 @@ def generated_messages() -> types.SimpleNamespace:
             module = importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
             if name.startswith("sextant/"):
                 vars(out).update({k: v for k, v in vars(module).items() if k[0].isupper()})
+                for service in module.DESCRIPTOR.services_by_name.values():
+                    PATHS.update({m.name: f"/{service.full_name}/{m.name}" for m in service.methods})
         sys.path.remove(generated)
     return out
 
 
+PATHS: dict[str, str] = {}  # of calls, by their names
 api = generated_messages()
-
-SERVICES = {
-    "PlanRun": "PlanningService",
-    "BatchPlanRuns": "PlanningService",
-    "AnalyzeOperation": "AccountingService",
-    "ListModels": "AccountingService",
-    "GetLinkTimes": "HardwareService",
-}
 
 
 class Refused(Exception):
@@ -75,9 +68,8 @@ class Sextantd(Server):
 
     def __enter__(self):
         super().__enter__()
-        self.channel = grpc.insecure_channel(
-            self.address, [("grpc.max_receive_message_length", -1)]
-        )
+        options = [("grpc.max_receive_message_length", -1)]
+        self.channel = grpc.insecure_channel(self.address, options)
         return self
 
     def __exit__(self, *error):
@@ -87,7 +79,7 @@ class Sextantd(Server):
     def call(self, method: str, request):
         """The answer to a call such as "PlanRun"."""
         invoke = self.channel.unary_unary(
-            f"/sextant.v1.{SERVICES[method]}/{method}",
+            PATHS[method],
             request_serializer=type(request).SerializeToString,
             response_deserializer=getattr(api, f"{method}Response").FromString,
         )

@@ -30,6 +30,14 @@ def markdown(table: Table) -> str:
     return head + rule + "".join(map(line, table.rows))
 
 
+def grouped(items: list, key) -> dict:
+    """Lists of items with the same key(item)."""
+    out: dict = {}
+    for item in items:
+        out.setdefault(key(item), []).append(item)
+    return out
+
+
 def chosen(table: Table, columns: list[str], **where: str) -> Table:
     """Some columns of the rows that have these cells."""
     at = [table.columns.index(column) for column in columns]

@@ -9,7 +9,7 @@ from memory_answers import ALL_FIELDS, DEFAULTS, REQUESTS, Answer, Answers
 from memory_tables import gibibytes
 from run_request import data_parallel_size, given
 from sextant_api import api
-from tables import Table
+from tables import Table, grouped
 
 VERDICTS = ("FITS", "TIGHT", "DOES_NOT_FIT")
 
@@ -149,10 +149,9 @@ def setting_without_gpus(run: MeasuredCase | OpenCase) -> tuple:
 
 def unmoved_by_sharding(answers: Answers) -> list[MeasuredCase | OpenCase]:
     """Runs with equal figures of which only some shard their weights."""
-    groups: dict[tuple, list] = {}
-    for answer in [*answers.answered, *answers.open]:
-        if answer.run.figure is not None:
-            groups.setdefault(setting_without_gpus(answer.run), []).append(answer.run)
+    runs = [answer.run for answer in [*answers.answered, *answers.open]]
+    measured = [run for run in runs if run.figure is not None]
+    groups = grouped(measured, setting_without_gpus)
     out = []
     for group in groups.values():
         stages = {run.requests[0].layout.sharding.zero_stage for run in group}
