@@ -6,17 +6,7 @@ import re
 
 import yaml
 
-from cells import (
-    GIB,
-    ROOT,
-    Row,
-    Undescribed,
-    filled,
-    number,
-    published_bytes,
-    required,
-    whole,
-)
+from cells import GIB, ROOT, Row, Undescribed, filled, number, published_bytes, required, whole
 from measured_case import SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
 from megatron import Machine, megatron_request
 from megatron_arguments import Arguments
@@ -35,14 +25,12 @@ from sextant_api import api
 with open(os.path.join(ROOT, "tests/validation/measured_sources.yaml"), encoding="utf-8") as file:
     KNOWN = yaml.safe_load(file)
 
+KINDS = api.FrameworkMemory
 # From here on BLOOM's embedding at either end counts as a layer.
 REBALANCED = "Rebalancing layers"
 # The fewest and the most heads of BLOOM's trials that don't publish theirs: of 300 and of 90
 # elements.
 OPEN_HEADS = (48, 160)
-GRAND_TETON = "h100-96-hbm2e-500w"
-# That GPU has no published peak, without which the service plans no run. No memory depends on it.
-ANY_PEAK = 5e14
 
 
 def of_row(template: dict, row: Row) -> dict:
@@ -65,8 +53,7 @@ def request_of(source: str, row: Row):
 
 def gpt_shape(row: Row) -> dict:
     """Of a feed-forward of four times the hidden size."""
-    columns = {"layers": "$layers", "hidden": "$hidden", "heads": "$heads", "vocabulary": "$vocab"}
-    out = of_row(columns, row)
+    out = of_row(KNOWN["gpt_shape"], row)
     return {**out, "feed_forward": 4 * out["hidden"]}
 
 
@@ -172,9 +159,9 @@ def require_consistent(row: Row) -> None:
 
 
 def set_litgpt_state(request, several: bool) -> None:
-    kinds, layout = api.FrameworkMemory, request.layout
+    layout = request.layout
     layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS if several else api.ZERO_STAGE_NONE
-    layout.framework.kind = kinds.KIND_PYTORCH_FSDP if several else kinds.KIND_PYTORCH_DDP
+    layout.framework.kind = KINDS.KIND_PYTORCH_FSDP if several else KINDS.KIND_PYTORCH_DDP
 
 
 def litgpt_request(row: Row):
@@ -255,8 +242,9 @@ def torchtitan_request(row: Row, recompute: int):
     key = row.get("gpu_key", "")
     plain = not key or key.startswith("h100-sxm")
     request.cluster.device.accelerator = "h100-sxm" if plain else key
-    if key == GRAND_TETON:
-        request.cluster.peak_flops_per_second = ANY_PEAK
+    if key == "h100-96-hbm2e-500w":
+        # It has no published peak, without which the service plans no run. Memory depends on none.
+        request.cluster.peak_flops_per_second = 5e14
     # torchtitan's own split may differ by a layer.
     stages = parallel.pipeline_parallel_size
     parallel.layers_per_chunk.extend(uneven_stages(layers, stages))
@@ -346,8 +334,7 @@ def open_internevo_case(row: Row) -> OpenCase:
     gradient = api.DATA_TYPE_BF16 if sharded else api.DATA_TYPE_FP32
     bias = shape["hidden"] == 4096  # of the 7B model alone
     set_shape(request, row, gradient, **shape, tied=False, attention_bias=bias)
-    kinds = api.FrameworkMemory
-    request.layout.framework.kind = kinds.KIND_PYTORCH_FSDP if sharded else kinds.KIND_DEEPSPEED
+    request.layout.framework.kind = KINDS.KIND_PYTORCH_FSDP if sharded else KINDS.KIND_DEEPSPEED
     requests = variants(request, "sequence_length", [2048, 4096])
     measured = published_bytes(row.get("peak_mem_as_published", ""))
     return OpenCase("sequence length: 2,048 or 4,096", requests, [Definition.PROCESS], measured)

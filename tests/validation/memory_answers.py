@@ -16,18 +16,14 @@ ALL_FIELDS = "all fields given"
 DEFAULTS = "defaults of the framework"
 REQUESTS = (ALL_FIELDS, DEFAULTS)
 
-STATE_KINDS = (
-    api.LEDGER_KIND_WEIGHT,
-    api.LEDGER_KIND_GRADIENT,
-    api.LEDGER_KIND_MASTER_WEIGHT,
-    api.LEDGER_KIND_OPTIMIZER_STATE,
-)
+STATE = ("WEIGHT", "GRADIENT", "MASTER_WEIGHT", "OPTIMIZER_STATE")
 
 
-def is_of_layers_matrices(row) -> bool:
-    if row.kind in STATE_KINDS:
-        return bool(row.layer_kind) and len(row.dimensions) > 1
-    return row.kind == api.LEDGER_KIND_ACTIVATION and bool(row.layer_kind)
+def is_calculated(row) -> bool:
+    """True for a layer's matrices and activations in a ledger."""
+    kind = api.LedgerKind.Name(row.kind).removeprefix("LEDGER_KIND_")
+    matrix = kind in STATE and len(row.dimensions) > 1
+    return bool(row.layer_kind) and (matrix or kind == "ACTIVATION")
 
 
 @dataclasses.dataclass
@@ -44,8 +40,7 @@ class Prediction:
     def of(self, definition: Definition):
         """An Interval in bytes; its ends are equal where a source's own formula was computed."""
         if definition == Definition.CALCULATED:
-            rows = filter(is_of_layers_matrices, self.memory.ledger)
-            size = sum(row.size_bytes for row in rows)
+            size = sum(row.size_bytes for row in self.memory.ledger if is_calculated(row))
             return api.Interval(low=size, expected=size, high=size)
         return getattr(self.memory, f"{definition}_bytes")
 
@@ -97,7 +92,7 @@ def questions(case: MeasuredCase | OpenCase) -> list:
     return out
 
 
-def prediction_of(response, stage: int | None) -> Prediction:
+def prediction_of(response, stage: int | None = None) -> Prediction:
     plan = response.plan
     return Prediction(plan, plan.memory.peak_stage if stage is None else stage)
 
@@ -112,7 +107,7 @@ def answer_of(run: MeasuredCase, response, defaults) -> Answer:
 
 
 def open_answer_of(run: OpenCase, responses: list) -> OpenAnswer:
-    predictions = [prediction_of(response, None) for response in responses]
+    predictions = [prediction_of(response) for response in responses]
     intervals = [p.of(definition) for p in predictions for definition in run.definitions]
     return OpenAnswer(
         run,

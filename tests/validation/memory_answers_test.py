@@ -4,35 +4,19 @@
 import os
 import sys
 
+import memory_answers as ma
+import verdict_tables
 from cells import ROOT, published_bytes, read_csv, whole
 from error_summary import ErrorSummary, quantile, summary_of
-from measured_case import (
-    CONTRADICTED,
-    SELF_CONTRADICTING,
-    Definition,
-    LeftOut,
-    MeasuredCase,
-    OpenCase,
-)
+from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, LeftOut, MeasuredCase
 from memory_accuracy import all_tables, totals
-from memory_answers import (
-    ALL_FIELDS,
-    DEFAULTS,
-    Answer,
-    Answers,
-    OpenAnswer,
-    Prediction,
-    answer_of,
-    answers_of,
-    mark_contradicted,
-    questions,
-)
+from memory_answers import ALL_FIELDS, Answer, Answers
 from memory_tables import coverage_table, figures_of
-from run_request import data_parallel_size, defaults_of, request_on, set_sizes
+from run_request import defaults_of, request_on, set_sizes
 from sextant_api import Sextantd, api
-from verdict_tables import contradiction_table, nearest_that_fits, surprises
 
 GOLDEN = os.path.join(ROOT, "tests", "golden")
+TABLES = ("megatron_ci_memory", "measured_memory")
 
 
 def answer_with(name: str, measured: int, predicted: float, **run) -> Answer:
@@ -45,7 +29,7 @@ def answer_with(name: str, measured: int, predicted: float, **run) -> Answer:
         for definition, size in zip(Definition, (predicted, predicted + 1, predicted + 2))
     }
     plan = api.Plan(memory={"stages": [stage]}, verdict="VERDICT_FITS")
-    return Answer(case, {ALL_FIELDS: Prediction(plan, 0)})
+    return Answer(case, {ALL_FIELDS: ma.Prediction(plan, 0)})
 
 
 def check_summaries() -> None:
@@ -76,36 +60,31 @@ def check_predictions() -> None:
     errors = [figure.error for figure in figures_of([answer], ALL_FIELDS)]
     assert abs(errors[0] - 0.1) < 1e-12 and errors[1] == -0.5
     for measured, may_not_fit, inside in ((90, False, True), (89, True, False), (None, True, True)):
-        run = OpenCase("", [], [], measured)
-        assert OpenAnswer(run, 90, 110, may_not_fit).inside == inside, measured
+        run = ma.OpenCase("", [], [], measured)
+        assert ma.OpenAnswer(run, 90, 110, may_not_fit).inside == inside, measured
 
 
 def check_contradictions() -> None:
-    """111 is more than 10 % above 100, 110 is not; e and f are other questions.
+    """111 is more than 10 % above 100, 110 is not; e and f are other ma.questions.
 
     Of g and h, with equal figures, only g shards its weights; k and l both do.
     """
-    answers = [
-        answer_with("a", 100, 50),
-        answer_with("b", 111, 50),
-        answer_with("c", 100, 60),
-        answer_with("d", 110, 60),
-        answer_with("e", 300, 50, hardware="a100"),
-        answer_with("f", 400, 50),
-        answer_with("g", 70, 1),
-        answer_with("h", 70, 2),
-        answer_with("k", 80, 3),
-        answer_with("l", 80, 4),
-    ]
+    measured = {"a": 100, "b": 111, "c": 100, "d": 110, "e": 300, "f": 400}
+    predicted = {"a": 50, "b": 50, "c": 60, "d": 60, "e": 50, "f": 50}
+    measured |= {"g": 70, "h": 70, "k": 80, "l": 80}
+    predicted |= {"g": 1, "h": 2, "k": 3, "l": 4}
+    answers = [answer_with(name, measured[name], predicted[name]) for name in measured]
+    answers[4].run.hardware = "a100"
     answers[5].run.request.training.sequence_length = 9
     for sharded in (6, 8, 9):
         answers[sharded].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
     answers[7].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_NONE
-    mark_contradicted(answers)
+    ma.mark_contradicted(answers)
     marked = [a.run.id for a in answers if CONTRADICTED in a.run.traits]
     assert marked == ["a", "b"] == [a.run.id for a in answers if not a.run.fully_known]
     left_out = [LeftOut(SELF_CONTRADICTING, "a source", "i"), LeftOut("another", "a source", "j")]
-    names = [row[2] for row in contradiction_table(Answers(answers, [], left_out)).rows]
+    found = verdict_tables.contradiction_table(Answers(answers, [], left_out))
+    names = [row[2] for row in found.rows]
     assert names == ["a", "b", "g", "h", "i"], names
 
 
@@ -121,10 +100,10 @@ def check_neighbours() -> None:
         answer_with("ran out too", 0, 90, ran_out=True),
     ]
     answers = [ran_out, two_off, one_off, *others]
-    assert nearest_that_fits(ran_out, answers).run.id == "one off"
-    assert nearest_that_fits(ran_out, others) is None
+    assert verdict_tables.nearest_that_fits(ran_out, answers).run.id == "one off"
+    assert verdict_tables.nearest_that_fits(ran_out, others) is None
     # 92 over 12, less 1: both ends are of the process.
-    found = surprises(answers[:-1])
+    found = verdict_tables.surprises(answers[:-1])
     assert len(found) == 1 and "+666.67 % from that of one off" in found[0], found
 
 
@@ -143,25 +122,10 @@ def check_coverage() -> None:
     assert [row[3:] for row in rows] == [["4", "50", "25", "25", "", "unproven"]]
 
 
-def check_requests() -> None:
-    request = request_on("h100-sxm", layout={"micro_batch_size": 5, "context_parallel_size": 2})
-    request.layout.parallel.tensor_parallel_size = 4
-    request.layout.parallel.pipeline_parallel_size = 3
-    set_sizes(request, data_parallel=7, micro_batches=11)
-    assert request.cluster.device_count == 4 * 3 * 2 * 7
-    assert request.layout.global_batch_size == 5 * 7 * 11
-    assert data_parallel_size(request) == 7
-
-
-def small_answers(server: Sextantd) -> Answers:
-    megatron = read_csv(os.path.join(GOLDEN, "megatron_ci_memory.csv"))
-    measured = read_csv(os.path.join(GOLDEN, "measured_memory.csv"))
-    return answers_of(server, megatron, measured)
-
-
 def check_small_tables(server: Sextantd) -> None:
     """A few rows of each source from end to end."""
-    answers = small_answers(server)
+    rows = (read_csv(os.path.join(GOLDEN, f"{name}.csv")) for name in TABLES)
+    answers = ma.answers_of(server, *rows)
     assert [len(part) for part in answers] == [16, 1, 3]
     found = all_tables(answers)
     tables = {name: table.rows for name, table in found.items()}
@@ -191,8 +155,8 @@ def check_refusals(server: Sextantd) -> None:
     wrong = defaults_of(request)
     wrong.layout.parallel.tensor_parallel_size = 4
     run = MeasuredCase(request, [(Definition.ALLOCATED, 1)], "", defaults=wrong)
-    answer = answer_of(run, *server.plans(questions(run)))
-    assert DEFAULTS not in answer.predictions
+    answer = ma.answer_of(run, *server.plans(ma.questions(run)))
+    assert ma.DEFAULTS not in answer.predictions
     assert "cluster.device_count" in answer.defaults_refused, answer.defaults_refused
 
 
@@ -204,7 +168,6 @@ def main() -> int:
     check_neighbours()
     check_causes()
     check_coverage()
-    check_requests()
     with Sextantd() as server:
         check_small_tables(server)
         check_refusals(server)

@@ -43,7 +43,8 @@ def generated_messages() -> types.SimpleNamespace:
             if name.startswith("sextant/"):
                 vars(out).update({k: v for k, v in vars(module).items() if k[0].isupper()})
                 for service in module.DESCRIPTOR.services_by_name.values():
-                    PATHS.update({m.name: f"/{service.full_name}/{m.name}" for m in service.methods})
+                    for call in service.methods:
+                        PATHS[call.name] = f"/{service.full_name}/{call.name}"
         sys.path.remove(generated)
     return out
 
