@@ -149,9 +149,9 @@ def check_runs(machine):
 
 
 def check_predictions(machine):
-    program = os.path.join(BIN, "predict_kernels")
-    if not os.path.exists(program):
-        print(f"without predictions: there is no {program}")
+    program = os.path.join(ROOT, "tests", "validation", "predict_kernels.py")
+    if not os.path.exists(os.path.join(BIN, "sextantd")):
+        print("without predictions: there is no sextantd")
         return
     done = subprocess.run([sys.executable, os.path.join(HERE, "summarise.py"), machine.out,
                            f"--predict={program}"], capture_output=True, text=True, check=False)

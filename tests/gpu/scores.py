@@ -1,4 +1,4 @@
-"""How near predictions came, from predictions.csv of predict_kernels."""
+"""How near predictions came, from predictions.csv of predict_kernels.py."""
 
 from results import quantile
 from targets import NOT_MEASURED, Line, share_text

@@ -3,7 +3,7 @@
 
   summarise.py FOLDER [--predict=PROGRAM [--mode=full]]
 
---predict names predict_kernels (build/release/bin): the times of unseen kernels are then predicted
+--predict names tests/validation/predict_kernels.py: the times of unseen kernels are then predicted
 from the run's own calibration of that mode, into FOLDER/predictions.csv, and scored. The exit code
 tells whether the table was made, not whether the targets are met.
 """

@@ -8,7 +8,7 @@ Multiplications of shapes.unseen_matmuls(), in bf16 and fp8, by PyTorch, and som
 the probe itself (--matmul), which calls the library as it does for the calibration: what errors of
 both have in common is the prediction's. Attention of shapes.attention_shapes() by PyTorch's
 scaled_dot_product_attention, by each of its kernels, forward and backward. The predictions are made
-elsewhere: by predict_kernels (docs/gpu_validation.md).
+elsewhere: by predict_kernels.py (docs/gpu_validation.md).
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/accuracy_kernels.md is what kernel_accuracy says of the shared tables.
+"""docs/accuracy_kernels.md is what kernel_accuracy.py says of the shared tables.
 
 A table of more than 24 rows is a file of docs/accuracy_kernels/; the page keeps its rows over all
 shapes. With --write, writes them. Exits with 77 (skipped) where the shared tables are absent.
@@ -8,13 +8,11 @@ shapes. With --write, writes them. Exits with 77 (skipped) where the shared tabl
 import csv
 import io
 import os
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
-TABLES = os.path.join(SHARED, "data", "kernels")
+from cells import ROOT, shared
+from kernel_accuracy import report_of
+
 PAGE = "accuracy_kernels.md"
 FOLDER = "accuracy_kernels"
 LONGEST_TABLE = 24
@@ -84,11 +82,11 @@ def files_of(report):
 
 
 def main():
-    if not os.path.exists(os.path.join(TABLES, "gemm_dev.csv")):
+    tables = shared("data/kernels")
+    if not tables:
         print("skipped: no shared tables: set SEXTANT_SHARED_DIR")
         return SKIPPED
-    report = subprocess.run([os.path.join(BIN, "kernel_accuracy"), TABLES], check=True,
-                            capture_output=True, text=True).stdout
+    report = report_of(tables)
     stale = []
     for name, text in files_of(report).items():
         path = os.path.join(ROOT, "docs", name)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""predict_kernels on a simulated calibration: kernels that follow its law are foretold, those that
-it has are marked, and what can't be read is told."""
+"""predict_kernels.py on a simulated calibration: kernels that follow its law are predicted, those
+that it has are marked, and what can't be read is reported."""
 
 import csv
 import io
@@ -17,8 +17,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import simulated_calibration as simulated  # noqa: E402
 from shapes import attention_shapes, unseen_matmuls  # noqa: E402
 
-PROGRAM = os.path.join(os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin")),
-                       "predict_kernels")
+PROGRAM = os.path.join(ROOT, "tests", "validation", "predict_kernels.py")
 TYPES = {"bf16": "DATA_TYPE_BF16", "fp8": "DATA_TYPE_FP8_E4M3"}
 
 

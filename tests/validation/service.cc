@@ -7,8 +7,6 @@
 #include "engine/run/plan.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
-#include "server/handler/link_times_answer.h"
-#include "server/handler/operation_answer.h"
 
 namespace sextant {
 namespace {
@@ -34,25 +32,6 @@ absl::StatusOr<v1::PlanRunResponse> AskForPlan(const v1::PlanRunRequest& request
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(run, std::move(violations)));
   v1::PlanRunResponse out;
   server::PlanTo(std::move(plan), run.options.full, out.mutable_plan());
-  return out;
-}
-
-absl::StatusOr<v1::AnalyzeOperationResponse> AskForOperation(
-    const v1::AnalyzeOperationRequest& request) {
-  server::AccountingOptions options;
-  options.supplied = &Supplied();
-  options.calibrations = [] { return Host(); };
-  options.now = [] { return absl::UnixEpoch(); };
-  v1::AnalyzeOperationResponse out;
-  CallWork work;
-  SEXTANT_RETURN_IF_ERROR(server::AnswerOperation(request, options, work, &out));
-  return out;
-}
-
-absl::StatusOr<v1::GetLinkTimesResponse> AskForLinkTimes(const v1::GetLinkTimesRequest& request) {
-  v1::GetLinkTimesResponse out;
-  SEXTANT_RETURN_IF_ERROR(
-      server::AnswerLinkTimes(request, {.supplied = Supplied(), .host = *Host()}, &out));
   return out;
 }
 

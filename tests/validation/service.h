@@ -3,20 +3,14 @@
 #define SEXTANT_TESTS_VALIDATION_SERVICE_H_
 
 #include "absl/status/statusor.h"
-#include "sextant/v1/accounting_service.pb.h"
-#include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
 
-// The answers of PlanningService.PlanRun, AccountingService.AnalyzeOperation and
-// HardwareService.GetLinkTimes, by the code that makes them, on a host without devices.
+// The answer of PlanningService.PlanRun, by the code that makes it, on a host without devices.
 //
-// Errors: those of the calls.
+// Errors: those of the call.
 absl::StatusOr<v1::PlanRunResponse> AskForPlan(const v1::PlanRunRequest& request);
-absl::StatusOr<v1::AnalyzeOperationResponse> AskForOperation(
-    const v1::AnalyzeOperationRequest& request);
-absl::StatusOr<v1::GetLinkTimesResponse> AskForLinkTimes(const v1::GetLinkTimesRequest& request);
 
 }  // namespace sextant
 

@@ -1,20 +1,18 @@
 #!/usr/bin/python3
-"""docs/step_time.md has the table that operator_accuracy prints. With --write, writes it."""
+"""docs/step_time.md has the table that operator_accuracy.py prints. With --write, writes it."""
 
 import os
 import re
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
+from cells import ROOT, read_csv
+from operator_accuracy import ROWS, operator_table
+
 DOCUMENT = os.path.join(ROOT, "docs", "step_time.md")
-ROWS = os.path.join(ROOT, "tests", "golden", "training_operators.csv")
 
 
 def main():
-    said = subprocess.run([os.path.join(BIN, "operator_accuracy"), ROWS], check=True,
-                          capture_output=True, text=True).stdout
+    said = operator_table(read_csv(ROWS))
     with open(DOCUMENT, encoding="utf-8") as file:
         text = file.read()
     table = re.search(r"^\| GPU \| kernel \| pass \|.*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)

@@ -99,7 +99,7 @@ class AttentionModel {
 
 // Intervals where a calibration lacks a shape, as factors on their ends, chosen so that 75 to 85 %
 // of the shapes of each kind that were held out of a model are within them:
-// docs/kernels_attention.md, "What a calibration lacks", tests/validation/attention_lacks.cc.
+// docs/kernels_attention.md, "What a calibration lacks", tests/validation/attention_accuracy.py.
 struct AttentionFallbacks {
   // Sequence, batch x heads or group size below or above the points', per octave (doubling).
   static constexpr Widening kOctaveBelow{.low = 0.97, .high = 1.12};

@@ -64,9 +64,9 @@ inline constexpr struct {
 } kTrainedProducts;
 
 // Quantiles of measured times of published layers over the sum of their parts, of which grouped
-// products are the most (docs/kernels_attention.md, "Parts of a layer"; kernel_accuracy prints the
-// table). p90 of bf16, and of fp8 with a scale per tensor, is kTrainedProducts instead, which is
-// more.
+// products are the most (docs/kernels_attention.md, "Parts of a layer"; the table is in
+// docs/accuracy_kernels.md). p90 of bf16, and of fp8 with a scale per tensor, is kTrainedProducts
+// instead, which is more.
 PredictionError ErrorOfGroupedProducts(MatmulType type);
 
 // The expected factor on dense products. Published layers are faster than their parts, but no

@@ -5,8 +5,8 @@
 
 TABLES is a folder with attention_forward_dev.csv, mla_context_forward_dev.csv and
 moe_grouped_gemm_dev.csv, or tables of the same columns; OUTPUT is engine/hardware/reference. Which
-points are taken depends on their shapes alone; tests/validation/spread_points.h has the rule, and
-reference_tables_test.cc holds the files against it."""
+points are taken depends on their shapes alone; tests/validation/kernel_reference_test.py holds the
+files against the tables."""
 
 import csv
 import math
@@ -40,7 +40,11 @@ def read(folder, name):
 
 
 def spread(positions, centre, count):
-    """Indices: the nearest to the centre, then always the farthest from all that were taken."""
+    """Indices of `count` positions (fewer where there are fewer) that fill the space they lie in.
+
+    The one nearest to `centre`, then always the one farthest from all that were taken; of equals
+    the first. Times play no part.
+    """
     def apart(a, b):
         return sum((x - y) * (x - y) for x, y in zip(a, b))
     distances = [-apart(position, centre) for position in positions]

@@ -1,0 +1,212 @@
+"""Predictions of attention against published times, and the cost of gaps in a calibration.
+
+Every kernel of the table (attention or latent attention) by a calibration of its own points; all
+other rows are scored. Gaps: models of sequences of 2048 to 6144 and 16 to 256 heads in the batch
+alone, asked for others; of one head size, or two, asked for another; of no window, asked for one;
+of one mask, asked for the other, also of another kernel of the same framework, as a reference joins
+them; of another mask with and without the head size asked for. AttentionFallbacks are derived from
+these.
+"""
+
+from kernel_rows import asked, attention_pick, kinds_of, others
+from kernel_scores import (Lacks, Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
+                           score_of)
+
+MIN_POINTS = 8  # AttentionModel::kMinPoints
+MANY_ROWS = 400  # of a kind, so that its middle alone makes a calibration
+DOMAIN = "sequence 2048 to 16384"
+DOMAINS = {DOMAIN: (2048, 16384), "all": (0, 1 << 40)}
+SEQUENCES = {"sequence: 1 octave below": (1024, 1024),
+             "sequence: up to 1 octave above": (6145, 12288),
+             "sequence: 1.4 octaves above": (16384, 16384)}
+HEAD_COUNTS = {"batch x heads: up to 1 octave below": (8, 15),
+               "batch x heads: 2 octaves below": (4, 7),
+               "batch x heads: up to 1 octave above": (257, 512),
+               "batch x heads: up to 2 octaves above": (513, 1024),
+               "batch x heads: 3 octaves above and more": (2049, 1 << 20)}
+
+
+def within(value, limits):
+    return limits[0] <= value <= limits[1]
+
+
+def every_second(points):
+    """Leaves the error that no number of points removes: kernels of neighbouring shapes differ."""
+    return points[::2]
+
+
+def work_of(point, dtype):
+    """Queries, keys and values in the type; outputs in bf16 are left out."""
+    size = 2 if dtype == "bf16" else 1
+    return Work(point.work["flops"], point.work["elements"] * size, point.seconds)
+
+
+def split(name, points, pick, left_out):
+    """A calibration's points, and those that are scored."""
+    calibration, scored = [], []
+    for like in kinds_of(points):
+        picked = pick(like)
+        if len(picked) < MIN_POINTS:
+            size = like[0].shape.key_size
+            left_out.append(f"{name}, head size {size}: {len(like)} rows, too few")
+            continue
+        calibration += picked
+        scored += others(like, picked)
+    return calibration, scored
+
+
+def times_of(fits, gpu, calibration, points):
+    times = fits.ask("attention_times", gpu=gpu, points=asked(calibration),
+                     shapes=[point.shape for point in points])
+    if "error" in times:
+        raise ValueError(times["error"])
+    return times
+
+
+def attention_scores(table, fits, pick=attention_pick, domains=tuple(DOMAINS)):
+    """Scores, and why tables were left out."""
+    scores, left_out = [], []
+    for key, points in table.items():
+        gpu, dtype, _ = key
+        device = fits.ask("device", gpu=gpu, type=dtype)
+        if not device or not device["compute_units"]:
+            left_out.append(f"{' '.join(key)}: multiprocessors of this device are not known")
+            continue
+        calibration, scored = split(" ".join(key), points, pick, left_out)
+        if not calibration:
+            continue
+        times = times_of(fits, gpu, calibration, scored)
+        rooflines = (datasheet_roofline(fits, gpu, dtype),
+                     best_roofline([work_of(point, dtype) for point in calibration]))
+        for domain in domains:
+            predicted = [(work_of(point, dtype), time) for point, time in zip(scored, times)
+                         if within(point.shape.tokens, DOMAINS[domain])]
+            scores.append(score_of((*key, domain), len(calibration), rooflines, predicted))
+    return scores, left_out
+
+
+def lack_between(of, asked_for):
+    """The gap between a model of one kind and a request for another; empty: not of interest."""
+    if of.window:
+        return ""
+    size, other = of.key_size, asked_for.key_size
+    if of.causal != asked_for.causal:
+        measured = "none" if asked_for.causal else "causal"
+        return f"mask: {measured} measured" if size == other and not asked_for.window else ""
+    if asked_for.window:
+        return f"window {asked_for.window}" if size == other else ""
+    for octaves in (1, 2):
+        if other == size << octaves:
+            return f"head size {octaves} octaves larger"
+        if size == other << octaves:
+            return f"head size {octaves} octaves smaller"
+    return ""
+
+
+class Gaps:
+    """Asks models of one kernel's points for shapes that these lack."""
+
+    def __init__(self, fits, gpu, lacks):
+        self.fits = fits
+        self.gpu = gpu
+        self.lacks = lacks
+
+    def ask(self, calibration, questions):
+        """`questions` are pairs of a lack and the points that have it."""
+        if not questions:
+            return
+        every = [point for _, points in questions for point in points]
+        times = iter(times_of(self.fits, self.gpu, calibration, every))
+        for lack, points in questions:
+            self.lacks.add(lack, points, [next(times) for _ in points])
+
+    def outside(self, like):
+        def chosen(tokens, heads):
+            return [point for point in like if within(point.shape.tokens, tokens)
+                    and within(point.shape.batch * point.shape.heads, heads)]
+        tokens, heads = (2048, 6144), (16, 256)
+        middle = chosen(tokens, heads)
+        self.ask(attention_pick(middle), [
+            ("nothing", middle),
+            *((name, chosen(band, heads)) for name, band in SEQUENCES.items()),
+            *((name, chosen(tokens, band)) for name, band in HEAD_COUNTS.items())])
+
+    def between_kinds(self, kinds):
+        for like in kinds:
+            if not like[0].shape.window:
+                gaps = [(lack_between(like[0].shape, other[0].shape), long(other))
+                        for other in kinds]
+                self.ask(attention_pick(like), [gap for gap in gaps if gap[0]])
+
+    def between_sizes(self, kinds):
+        """A model of the head sizes around each."""
+        causal = [like for like in kinds if like[0].shape.causal and not like[0].shape.window]
+        for below, middle, above in zip(causal, causal[1:], causal[2:]):
+            self.ask(attention_pick(below) + attention_pick(above),
+                     [("head size between two", long(middle))])
+
+    def windows(self, kinds):
+        """A model of every head size without a window, and of this window with one head size, asked
+        for the window with another: the head size is nearer without the window than with it."""
+        without = [point for like in kinds if not like[0].shape.window
+                   for point in attention_pick(like)]
+        for known in kinds:
+            for other in kinds:
+                a, b = known[0].shape, other[0].shape
+                if without and a.window and a.window == b.window and a.key_size != b.key_size:
+                    self.ask(attention_pick(known) + without,
+                             [("window of a head size that is measured without it", long(other))])
+
+    def other_kernels(self, kinds, kinds_of_other):
+        """A mask of one kernel, asked of another kernel of the same framework."""
+        for like in kinds:
+            for other in kinds_of_other:
+                lack = lack_between(like[0].shape, other[0].shape)
+                if lack and like[0].shape.causal != other[0].shape.causal:
+                    self.ask(attention_pick(like), [(f"{lack}, by another kernel", long(other))])
+
+
+def long(points):
+    return [point for point in points if within(point.shape.tokens, DOMAINS[DOMAIN])]
+
+
+def of_one_framework(a, b):
+    """True for different kernels of one GPU, type, framework and its version."""
+    return a != b and a[:2] == b[:2] and a[2].split(" ")[:2] == b[2].split(" ")[:2]
+
+
+def attention_lacks(table, fits):
+    lacks = Lacks()
+    for key, points in table.items():
+        device = fits.ask("device", gpu=key[0], type=key[1])
+        if not device or not device["compute_units"]:
+            continue
+        gaps = Gaps(fits, key[0], lacks)
+        kinds = kinds_of(points)
+        for like in kinds:
+            if len(like) >= MANY_ROWS and not like[0].shape.window:
+                gaps.outside(like)
+        gaps.between_kinds(kinds)
+        gaps.between_sizes(kinds)
+        gaps.windows(kinds)
+        for other, other_points in table.items():
+            if of_one_framework(key, other):
+                gaps.other_kernels(kinds, kinds_of(other_points))
+    return lacks
+
+
+def attention_ceilings(table, fits):
+    """Measured over (c^2 + m^2)^(1/2) + floor, by type: causal attention without a window by the
+    kernels that are nearest to training's."""
+    ratios = {}
+    for (gpu, dtype, kernel), points in table.items():
+        if not kernel.startswith("sglang ") or not kernel.endswith(
+                (" fa3", " trtllm_mha", " flash_attention")):
+            continue
+        device = fits.ask("device", gpu=gpu, type=dtype)
+        for point in points if device and device["ceilings"] else []:
+            if point.shape.causal and not point.shape.window and long([point]):
+                moved = point.work["elements"] * device["element_bytes"]
+                ratios.setdefault(dtype, []).append(
+                    ratio_under(device["ceilings"], point.work["flops"], moved, point.seconds))
+    return {dtype: ratios_of(values) for dtype, values in ratios.items()}

@@ -1,0 +1,175 @@
+"""Predicted times of collectives compared with published ones.
+
+Sizes from 1 MiB up unless said otherwise. Points of a model are never scored against themselves.
+"""
+
+from typing import NamedTuple
+
+from error_summary import quantile, summary_of
+from kernel_rows import integer, real
+
+LARGE_BYTES = 1 << 20
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
+              "send_receive")
+COMPARISONS = (
+    "sizes not kept",  # the reference tables: sizes of their own measurement that they left out
+    "below 1 MiB",  # the same below 1 MiB
+    "other versions",  # the reference tables: all sizes, measured with another version of NCCL
+    "half of the sizes",  # a model of every other size of a table: the sizes between
+)
+COLUMNS = ("calls | median % | p90 % | within 10 % | bias % | in interval % | "
+           "link rate: median % | p90 % | within 10 % | bias % |")
+RULE = "--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+
+
+class Table(NamedTuple):
+    """One operation on one GPU by one version of the library: seconds of repeats, by ranks and
+    bytes."""
+
+    gpu: str
+    op: str
+    version: str
+    samples: dict
+
+
+def tables_of(rows):
+    """Tables by GPU, operation and version, and how many rows they hold."""
+    found = {}
+    count = 0
+    for row in rows:
+        op = row.get("op", "").replace("alltoall", "all_to_all")
+        if row.get("library") != "nccl" or row.get("dtype") != "fp16" or op not in OPERATIONS:
+            continue
+        count += 1
+        samples = found.setdefault((row["gpu"], OPERATIONS.index(op), row["table_version"]), {})
+        call = integer(row, "gpus"), integer(row, "message_bytes")
+        samples.setdefault(call, []).append(real(row, "seconds"))
+    return [Table(gpu, OPERATIONS[op], version, dict(sorted(samples.items())))
+            for (gpu, op, version), samples in sorted(found.items())], count
+
+
+def median_of(values):
+    return quantile(sorted(values), 0.5)
+
+
+def is_in_half(size):
+    """Every other power of 2, the largest published (2^29) among them."""
+    return size.bit_length() % 2 == 0
+
+
+def is_compared(comparison, own, kept, size):
+    large = size >= LARGE_BYTES
+    return {"sizes not kept": own and large and size not in kept,
+            "below 1 MiB": own and not large and size not in kept,
+            "other versions": not own and large,
+            "half of the sizes": large and not is_in_half(size)}[comparison]
+
+
+class Errors:
+    """Predicted over measured, less 1."""
+
+    def __init__(self):
+        self.ours = []
+        self.link_rate = []
+        self.inside = 0
+
+    def add(self, other):
+        self.ours += other.ours
+        self.link_rate += other.link_rate
+        self.inside += other.inside
+
+    def columns(self):
+        def cells(errors):
+            each = summary_of(errors)
+            return (f"{100 * each.median:.1f} | {100 * each.p90:.1f} | {100 * each.within_10:.0f} "
+                    f"| {100 * each.median_signed:+.1f}")
+        return (f"{len(self.ours)} | {cells(self.ours)} | "
+                f"{100 * self.inside / len(self.ours):.0f} | {cells(self.link_rate)} |")
+
+
+def compare(fits, comparison, table):
+    """The errors of one comparison; None where no call is compared."""
+    reference = fits.ask("collective_reference", gpu=table.gpu)
+    own = table.version == reference["version"]
+    points = None
+    if comparison == "half of the sizes":
+        points = [[*call, median_of(seconds)] for call, seconds in table.samples.items()
+                  if is_in_half(call[1])]
+    calls = [call for call in table.samples
+             if is_compared(comparison, own, reference["sizes"], call[1])]
+    answer = fits.ask("collective_times", gpu=table.gpu, op=table.op, points=points, calls=calls)
+    out = Errors()
+    for call, time, link_rate in zip(calls, answer["times"], answer["link_rate"]) if answer else ():
+        if time is None:
+            continue
+        expected, low, high = time
+        measured = median_of(table.samples[call])
+        out.ours.append(expected / measured - 1)
+        out.link_rate.append(link_rate / measured - 1)
+        out.inside += low <= measured <= high
+    return out if out.ours else None
+
+
+def compared(fits, tables):
+    """Errors by comparison and table, in the order of the report."""
+    for comparison in COMPARISONS:
+        for table in tables:
+            errors = compare(fits, comparison, table)
+            if errors:
+                yield comparison, table, errors
+
+
+def by_gpu(found):
+    sums = {}
+    for comparison, table, errors in found:
+        for gpu in (table.gpu, "~"):  # all GPUs come last
+            key = COMPARISONS.index(comparison), gpu
+            sums.setdefault(key, Errors()).add(errors)
+    lines = [f"| comparison | GPU | {COLUMNS}", f"|---|---|{RULE}"]
+    for (comparison, gpu), errors in sorted(sums.items()):
+        lines.append(f"| {COMPARISONS[comparison]} | {gpu.replace('~', 'all')} | "
+                     f"{errors.columns()}")
+    return lines
+
+
+def by_operation(found):
+    return [f"| comparison | GPU | operation | NCCL | {COLUMNS}", f"|---|---|---|---|{RULE}",
+            *(f"| {comparison} | {table.gpu} | {table.op} | {table.version} | {errors.columns()}"
+              for comparison, table, errors in found)]
+
+
+def noise_of(tables):
+    """By GPU and operation: how far repeats are from the median of their table, and the slowest
+    version's median from the fastest's."""
+    repeats, medians = {}, {}
+    for table in tables:
+        key = table.gpu, OPERATIONS.index(table.op)
+        for call, samples in table.samples.items():
+            if call[1] < LARGE_BYTES:
+                continue
+            median = median_of(samples)
+            medians.setdefault(key, {}).setdefault(call, []).append(median)
+            if len(samples) > 1:
+                repeats.setdefault(key, []).extend(sample / median - 1 for sample in samples)
+    for key, calls in sorted(medians.items()):
+        versions = [max(seconds) / min(seconds) - 1 for seconds in calls.values()
+                    if len(seconds) > 1]
+        yield key[0], OPERATIONS[key[1]], repeats.get(key, []), versions
+
+
+def noise_table(tables):
+    def cell(errors):
+        each = summary_of(errors)
+        return f"{100 * each.median:.1f} | {100 * each.p90:.1f}" if errors else "none | none"
+    return ["| GPU | operation | repeats: median % | p90 % | versions: median % | p90 % |",
+            "|---|---|--:|--:|--:|--:|",
+            *(f"| {gpu} | {op} | {cell(repeats)} | {cell(versions)} |"
+              for gpu, op, repeats, versions in noise_of(tables))]
+
+
+def collectives_report(rows, fits):
+    tables, count = tables_of(rows)
+    found = list(compared(fits, tables))
+    parts = (by_gpu(found), by_operation(found), noise_table(tables))
+    return (f"{count} rows of NCCL in fp16; {len(rows) - count} of other libraries or types left "
+            "out.\n\n" + "\n\n".join("\n".join(lines) for lines in parts) + "\n")

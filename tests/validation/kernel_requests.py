@@ -1,0 +1,154 @@
+"""Published times against the service's answers to requests for them, as a user would send them.
+
+Scored are rows of the kernels that the engine brings along, without those that are its points:
+every 7th of multiplications and attention, every row of the others.
+"""
+
+import concurrent.futures
+
+from collective_accuracy import LARGE_BYTES, median_of, tables_of
+from error_summary import summary_of
+from kernel_rows import Point, matmul_table, others
+from sextant_api import api
+
+EVERY = 7
+CALLS_AT_A_TIME = 4
+TYPES = {"bf16": "BF16", "fp8": "FP8_E4M3", "fp8_block": "FP8_E4M3", "nvfp4": "NVFP4",
+         "int8": "INT8"}
+SCALINGS = {"fp8": "MATMUL_SCALING_TENSOR", "fp8_block": "MATMUL_SCALING_BLOCK"}
+
+
+class RequestScores:
+    """Errors by kind of kernel, type and GPU; those of all GPUs come last."""
+
+    def __init__(self):
+        self.errors = {}
+
+    def add(self, kind, dtype, gpu, interval, seconds):
+        for name in (gpu, "all"):
+            self.errors.setdefault((kind, dtype, name == "all", name), []).append(
+                (interval.expected / seconds - 1, interval.low <= seconds <= interval.high))
+
+    def table(self):
+        lines = ["| kernel | type | GPU | scored | median / p90 % | within 10 % | bias % | "
+                 "in interval % |",
+                 "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+        for (kind, dtype, _, gpu), errors in sorted(self.errors.items()):
+            each = summary_of([error for error, _ in errors])
+            inside = sum(held for _, held in errors) / each.count
+            lines.append(f"| {kind} | {dtype} | {gpu} | {each.count} | {100 * each.median:.1f} / "
+                         f"{100 * each.p90:.1f} | {100 * each.within_10:.0f} | "
+                         f"{100 * each.median_signed:+.1f} | {100 * inside:.0f} |")
+        return "\n".join(lines) + "\n"
+
+
+def operation_request(gpu, dtype, scaled=True, **operation):
+    types = {"input": f"DATA_TYPE_{TYPES[dtype]}"}
+    if scaled and dtype in SCALINGS:
+        types["scaling"] = SCALINGS[dtype]
+    return api.AnalyzeOperationRequest(device={"device": {"accelerator": gpu}}, data_types=types,
+                                       operation=operation)
+
+
+def matmul_request(gpu, dtype, shape):
+    out = operation_request(gpu, dtype, matmul=shape._asdict())
+    out.data_types.output = api.DATA_TYPE_BF16
+    return out
+
+
+def attention_request(gpu, dtype, shape):
+    latent = shape.value_size != shape.key_size
+    return operation_request(
+        gpu, dtype, scaled=False, attention={
+            "batch": shape.batch, "heads": shape.heads, "kv_heads": shape.kv_heads,
+            "query_length": shape.tokens, "head_size": shape.key_size,
+            **({"value_head_size": shape.value_size} if latent else {}),
+            "causal": bool(shape.causal), "window": shape.window})
+
+
+def experts_request(gpu, dtype, shape):
+    return operation_request(gpu, dtype, experts={
+        "tokens": shape.tokens, "hidden_size": shape.hidden,
+        "feed_forward_size": shape.intermediate, "expert_count": shape.experts,
+        "experts_per_token": shape.per_token, "expert_parallel_size": shape.devices,
+        "ungated": not shape.gated})
+
+
+def score_operations(server, questions):
+    """`questions` are (kind, type, GPU, seconds, request)."""
+    scores = RequestScores()
+    with concurrent.futures.ThreadPoolExecutor(CALLS_AT_A_TIME) as pool:
+        answers = pool.map(lambda asked: server.call("AnalyzeOperation", asked[-1]), questions)
+        for (kind, dtype, gpu, seconds, _), answer in zip(questions, answers):
+            scores.add(kind, dtype, gpu, answer.time.predicted_forward.duration_seconds, seconds)
+    return scores.table()
+
+
+def unseen(points, reference):
+    return others(points, [Point(tuple(shape), seconds) for shape, seconds in reference["points"]])
+
+
+def matmul_requests(rows, fits, server):
+    questions = []
+    for (gpu, dtype, _), points in matmul_table(rows).items():
+        reference = fits.ask("matmul_reference", gpu=gpu, type=dtype)
+        for point in unseen(points, reference)[::EVERY] if reference else []:
+            questions.append(("multiplication", dtype, gpu, point.seconds,
+                              matmul_request(gpu, dtype, point.shape)))
+    return score_operations(server, questions)
+
+
+def attention_kind(shape):
+    if shape.value_size != shape.key_size:
+        return "latent attention, causal"
+    if shape.window:
+        return "attention, window"
+    return "attention, causal" if shape.causal else "attention, full"
+
+
+def attention_requests(table, fits, server):
+    questions = []
+    for (gpu, dtype, kernel), points in table.items():
+        latent = points[0].shape.value_size != points[0].shape.key_size
+        reference = fits.ask("attention_reference", gpu=gpu, type=dtype, latent=latent)
+        # "torch_flow" of "trtllm 1.0.0 torch_flow".
+        if not reference or not (latent or kernel.split(" ")[-1] in reference["kernel"]):
+            continue
+        for point in unseen(points, reference)[::1 if latent else EVERY]:
+            questions.append((attention_kind(point.shape), dtype, gpu, point.seconds,
+                              attention_request(gpu, dtype, point.shape)))
+    return score_operations(server, questions)
+
+
+def expert_requests(table, fits, server):
+    questions = []
+    for (gpu, dtype, _), points in table.items():
+        for gated in (0, 1):
+            reference = fits.ask("expert_reference", gpu=gpu, type=dtype, gated=bool(gated))
+            for point in unseen(points, reference) if reference else []:
+                if point.shape.gated == gated:
+                    questions.append(("experts" if gated else "experts, not gated", dtype, gpu,
+                                      point.seconds, experts_request(gpu, dtype, point.shape)))
+    return score_operations(server, questions)
+
+
+def collective_requests(rows, fits, server):
+    scores = RequestScores()
+    for table in tables_of(rows)[0]:
+        reference = fits.ask("collective_reference", gpu=table.gpu)
+        node = reference["node"]
+        own = table.version == reference["version"]
+        calls = {}
+        for (ranks, size), samples in table.samples.items():
+            scored = size not in reference["sizes"] if own else size >= LARGE_BYTES
+            if node and scored and ranks <= node["devices"]:
+                calls.setdefault(ranks, {})[size] = median_of(samples)
+        for ranks, seconds in calls.items():
+            answer = server.call("GetLinkTimes", api.GetLinkTimesRequest(
+                nodes={"node_type": node["name"], "ranks_per_node": ranks},
+                operations=[f"COLLECTIVE_OPERATION_{table.op.upper()}"], sizes_bytes=seconds))
+            for time in answer.exchanges[0].times:
+                size = "below 1 MiB" if time.size_bytes < LARGE_BYTES else "1 MiB and more"
+                scores.add(f"collectives, {size}", "fp16", table.gpu, time.duration_seconds,
+                           seconds[time.size_bytes])
+    return scores.table()

@@ -1,0 +1,144 @@
+"""How well the times of one kernel are predicted, and tables of that."""
+
+import math
+from typing import NamedTuple
+
+from error_summary import ErrorSummary, summary_of
+
+
+class Work(NamedTuple):
+    """One measured kernel, as a roofline needs it."""
+
+    flops: float
+    bytes: float
+    seconds: float
+
+
+class Roofline(NamedTuple):
+    """The slower of arithmetic and memory."""
+
+    flops_per_second: float
+    bytes_per_second: float
+
+    def seconds(self, work):
+        return max(work.flops / self.flops_per_second, work.bytes / self.bytes_per_second)
+
+
+def datasheet_roofline(fits, gpu, dtype):
+    """None where the catalogue lacks the device or one of its figures."""
+    device = fits.ask("device", gpu=gpu, type=dtype)
+    if not device or not device["flops_per_second"] or not device["bytes_per_second"]:
+        return None
+    return Roofline(device["flops_per_second"], device["bytes_per_second"])
+
+
+def best_roofline(works):
+    """The best rates that any of `works` shows."""
+    return Roofline(max((work.flops / work.seconds for work in works), default=0),
+                    max((work.bytes / work.seconds for work in works), default=0))
+
+
+class Score(NamedTuple):
+    """Errors are predicted over measured time less 1; `best` is the roofline of the best rates
+    among the calibration's points."""
+
+    gpu: str
+    dtype: str
+    kernel: str
+    domain: str
+    points: int  # of the calibration; none is scored
+    ours: ErrorSummary
+    datasheet: ErrorSummary
+    best: ErrorSummary
+    inside: float  # share of rows within the interval, which aims at 80 %
+
+
+def score_of(names, points, rooflines, predicted):
+    """`names` are a score's first four fields, `predicted` pairs of a work and its predicted
+    [expected, low, high]; `rooflines` that of the datasheet, or None, and of the points."""
+    datasheet, best = rooflines
+    inside = sum(low <= work.seconds <= high for work, (_, low, high) in predicted)
+    return Score(*names, points,
+                 summary_of([time[0] / work.seconds - 1 for work, time in predicted]),
+                 summary_of([datasheet.seconds(work) / work.seconds - 1 for work, _ in predicted]
+                            if datasheet else []),
+                 summary_of([best.seconds(work) / work.seconds - 1 for work, _ in predicted]),
+                 inside / len(predicted) if predicted else 0)
+
+
+def pair(errors):
+    return f"{100 * errors.median:.1f} / {100 * errors.p90:.1f}" if errors.count else "-"
+
+
+def score_table(scores, left_out):
+    lines = ["| GPU | type | kernel | shapes | points | scored | median / p90 % | within 10 % | "
+             "bias % | in interval % | datasheet roofline | measured-peak roofline |",
+             "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for each in scores:
+        lines.append(f"| {each.gpu} | {each.dtype} | {each.kernel} | {each.domain} | "
+                     f"{each.points} | {each.ours.count} | {pair(each.ours)} | "
+                     f"{100 * each.ours.within_10:.0f} | {100 * each.ours.median_signed:+.1f} | "
+                     f"{100 * each.inside:.0f} | {pair(each.datasheet)} | {pair(each.best)} |")
+    out = "\n".join(lines) + "\n"
+    if left_out:
+        out += "".join(f"\nLeft out: {reason}" for reason in left_out) + "\n"
+    return out
+
+
+class Ratios(NamedTuple):
+    """Quantiles of measured over predicted time, linear between ranks."""
+
+    count: int
+    p10: float
+    median: float
+    p90: float
+
+
+def ratios_of(values):
+    ordered = sorted(values)
+
+    def quantile(share):
+        rank = share * (len(ordered) - 1)
+        below = int(rank)
+        between = rank - below
+        above = min(below + 1, len(ordered) - 1)
+        return ordered[below] * (1 - between) + ordered[above] * between
+    return Ratios(len(ordered), quantile(0.1), quantile(0.5), quantile(0.9))
+
+
+class Lacks:
+    """Measured over expected time of shapes that lack something, by what they lack."""
+
+    def __init__(self):
+        self.ratios = {}
+        self.inside = {}
+
+    def add(self, lack, points, times):
+        ratios = self.ratios.setdefault(lack, [])
+        for point, (expected, low, high) in zip(points, times):
+            ratios.append(point.seconds / expected)
+            held = low <= point.seconds <= high
+            self.inside[lack] = self.inside.get(lack, 0) + held
+
+    def table(self):
+        return lack_table([(lack, ratios_of(ratios), self.inside[lack] / len(ratios))
+                           for lack, ratios in sorted(self.ratios.items()) if ratios])
+
+
+def lack_table(lacks, title="lacking"):
+    """`lacks` are (lack, Ratios, share within the interval or None)."""
+    intervals = any(inside is not None for _, _, inside in lacks)
+    lines = [f"| {title} | shapes | measured over expected: p10 | median | p90 |"
+             + (" in interval % |" if intervals else ""),
+             "| --- | ---: | ---: | ---: | ---: |" + (" ---: |" if intervals else "")]
+    for lack, error, inside in lacks:
+        share = "" if inside is None else f" {100 * inside:.0f} |"
+        lines.append(f"| {lack} | {error.count} | {error.p10:.2f} | {error.median:.2f} | "
+                     f"{error.p90:.2f} |{share}")
+    return "\n".join(lines) + "\n"
+
+
+def ratio_under(ceilings, flops, moved_bytes, seconds):
+    """Measured time over (c^2 + m^2)^(1/2) + floor; `ceilings` are FLOP/s, bytes/s, seconds."""
+    matrix, memory, floor = ceilings
+    return seconds / (math.hypot(flops / matrix, moved_bytes / memory) + floor)

@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""Compares the times that a plan's operations get with published operators of training steps, in
+the layouts of both gradients.
+
+  operator_accuracy.py [TABLE.csv]
+
+Writes a table in Markdown. Default: tests/golden/training_operators.csv.
+"""
+
+import os
+import sys
+
+from cells import ROOT, read_csv
+from fits import Fits
+from tables import Table, markdown
+
+ROWS = os.path.join(ROOT, "tests", "golden", "training_operators.csv")
+COLUMNS = ["GPU", "kernel", "pass", "rows:", "median / p90 %:", "bias %:", "in interval %:"]
+
+
+def sizes_of(row):
+    return [int(row[column] or 0) for column in "abcdef"]
+
+
+def quantile(values, share):
+    return sorted(values)[int(share * (len(values) - 1) + 0.5)]
+
+
+def operator_table(rows):
+    """Errors by GPU, kernel and pass."""
+    scores = {}
+    with Fits() as fits:
+        for gpu in sorted({row["gpu"] for row in rows}):
+            of_gpu = [row for row in rows if row["gpu"] == gpu]
+            times = fits.ask("operator_times", gpu=gpu, operators=[
+                [row["kernel"], row["pass"], sizes_of(row)] for row in of_gpu])
+            for row, (expected, low, high) in zip(of_gpu, times):
+                measured = float(row["seconds"])
+                scores.setdefault((gpu, row["kernel"], row["pass"]), []).append(
+                    (expected / measured, low <= measured <= high))
+    lines = []
+    for key, scored in sorted(scores.items()):
+        ratios = [ratio for ratio, _ in scored]
+        errors = [abs(ratio - 1) for ratio in ratios]
+        inside = sum(held for _, held in scored) / len(scored)
+        lines.append([*key, str(len(scored)),
+                      f"{100 * quantile(errors, 0.5):.1f} / {100 * quantile(errors, 0.9):.1f}",
+                      f"{100 * (quantile(ratios, 0.5) - 1):+.1f}", f"{100 * inside:.0f}"])
+    return markdown(Table(COLUMNS, lines))
+
+
+if __name__ == "__main__":
+    print(operator_table(read_csv(sys.argv[1] if len(sys.argv) > 1 else ROWS)), end="")
