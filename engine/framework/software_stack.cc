@@ -13,7 +13,7 @@ using Constant = StackConstant;
 constexpr char kStacksPage[] = "docs/frameworks.md";
 
 constexpr char kFitted[] =
-    "round values near the median of the stack's published runs: docs/accuracy-step-time.md";
+    "round values near the median of the stack's published runs: docs/accuracy_step_time.md";
 constexpr char kNoOverlap[] =
     "NVIDIA/Megatron-LM, megatron/training/arguments.py @d98e8a64: "
     "tensor parallel overlap is off by default";
@@ -36,9 +36,9 @@ constexpr char kSends[] =
     "overlap sends (overlap_p2p_comm), others wait for them";
 constexpr char kContends[] =
     "exchanges and products share memory and multiprocessors; round value near the median of "
-    "published FSDP runs: docs/accuracy-step-time.md";
+    "published FSDP runs: docs/accuracy_step_time.md";
 constexpr char kJitter[] =
-    "weak scaling of published runs, 64 to 2,048 devices: docs/accuracy-step-time.md";
+    "weak scaling of published runs, 64 to 2,048 devices: docs/accuracy_step_time.md";
 
 // 204 published weight gradients that add into fp32 take as much longer than the products of their
 // forward pass and input gradient as 0.49 (A100) and 0.66 (B200) of those bytes, in the median.
@@ -64,7 +64,7 @@ constexpr StackValue Same(double value, absl::string_view source) {
 constexpr double kEagerExpertSeconds = 9.2e-3;
 constexpr double kGraphedExpertSeconds = 4.8e-3;
 constexpr char kGraphs[] =
-    "round values near the median of published runs: docs/accuracy-step-time.md; on Blackwell with "
+    "round values near the median of published runs: docs/accuracy_step_time.md; on Blackwell with "
     "graphs of attention and the router, as most of NVIDIA-NeMo/Megatron-Bridge's recipes for it "
     "(scripts/performance/configs)";
 

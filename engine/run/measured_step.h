@@ -18,7 +18,7 @@ namespace sextant {
 double DistanceOf(const MemoryJob& one, const MemoryJob& other);
 
 // The share of one layout's error, in ln(measured / predicted), that another one has, too:
-// 1 - distance / 16. A round number, chosen in sight of published runs: docs/accuracy-step-time.md,
+// 1 - distance / 16. A round number, chosen in sight of published runs: docs/accuracy_step_time.md,
 // "A step measured on another layout".
 double ErrorSharedAt(double distance);
 

@@ -32,7 +32,7 @@ struct SearchShard {
 using SearchWatch = std::function<void(const SearchProgress& progress)>;
 
 // Options up to so much slower than the best are ties: the median error of one layout's time
-// predicted from another's of the same run (docs/accuracy-step-time.md, one measured step).
+// predicted from another's of the same run (docs/accuracy_step_time.md, one measured step).
 inline constexpr double kTieRatio = 0.03;
 // The most layouts of a bounded search that are evaluated, about 0.1 s of one core.
 inline constexpr int64_t kBoundedEvaluations = 20'000;

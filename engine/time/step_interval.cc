@@ -34,7 +34,7 @@ constexpr std::array<double, kStepCauseCount> kDoubts = {
 constexpr double kDoubtOfAll = 0.03;
 
 // Distances of the 80 % interval's ends in standard errors, by StepClass: those that cover the rows
-// of families left out (docs/accuracy-step-time.md).
+// of families left out (docs/accuracy_step_time.md).
 struct ClassEnds {
   double below;
   double above;

@@ -12,7 +12,6 @@
 #include <string>
 
 #include "tests/validation/fits/kernel_questions.h"
-#include "tests/validation/fits/operator_times.h"
 #include "tests/validation/fits/step_questions.h"
 
 namespace sextant {

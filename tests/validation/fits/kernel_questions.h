@@ -47,6 +47,11 @@ nlohmann::json AttentionReferenceOf(const nlohmann::json& question);
 nlohmann::json ExpertReference(const nlohmann::json& question);
 nlohmann::json CollectiveReference(const nlohmann::json& question);
 
+// {gpu, operators: [[kernel, pass, sizes a to f]]}: the time of each in bf16 as plans have it, as
+// in tests/golden/training_operators.csv. A gradient of weights has its addition to fp32 numbers by
+// the product's epilogue.
+nlohmann::json OperatorTimes(const nlohmann::json& question);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_VALIDATION_FITS_KERNEL_QUESTIONS_H_

@@ -1,5 +1,3 @@
-#include "tests/validation/fits/operator_times.h"
-
 #include <array>
 #include <string>
 
@@ -7,6 +5,7 @@
 #include "engine/time/operation_pricer.h"
 #include "engine/time/stage_compute.h"
 #include "tests/validation/fits/kernel_json.h"
+#include "tests/validation/fits/kernel_questions.h"
 
 namespace sextant {
 namespace {

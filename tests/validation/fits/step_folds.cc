@@ -78,7 +78,6 @@ StepFolds FoldsOf(const std::vector<StepRow>& rows, const std::vector<StepConsta
   FoldRun expert_run = {fit, true, with_dense, constants, out};
   for (const StepGroup* group : {&dense, &experts}) {
     dense_run.Predict(*group, neutral, out.neutral);
-    dense_run.Predict(*group, in_sight, out.in_sight);
   }
   std::vector<std::set<std::string>> folds(kDenseFolds);
   size_t next = 0;

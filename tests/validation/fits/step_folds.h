@@ -29,7 +29,6 @@ struct StepFolds {
   StepPredictions left_out = {};
   // With all constants at their neutral values.
   StepPredictions neutral = {};
-  StepPredictions in_sight = {};
 };
 
 // Dense families in alphabetical order are dealt out to folds; of experts each model is one.

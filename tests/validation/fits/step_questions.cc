@@ -95,8 +95,7 @@ json StepQuestions::Folds(const json& question) {
           {"dense_folds", folds.dense_fold_count},
           {"expert_folds", folds.expert_fold_count},
           {"left_out", JsonOf(folds.left_out, rows)},
-          {"neutral", JsonOf(folds.neutral, rows)},
-          {"in_sight", JsonOf(folds.in_sight, rows)}};
+          {"neutral", JsonOf(folds.neutral, rows)}};
 }
 
 }  // namespace sextant

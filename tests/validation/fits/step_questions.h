@@ -18,7 +18,7 @@ class StepQuestions {
 
   // {rows, constants}, a constant being an object of StepConstant's fields: "ranges", by constant
   // [on all rows, least and most of the folds, families that speak for it], the numbers of folds,
-  // and predictions "left_out", "neutral" and "in_sight", null where the service refuses. Minutes.
+  // and predictions "left_out" and "neutral", null where the service refuses. Minutes.
   nlohmann::json Folds(const nlohmann::json& question);
 
  private:

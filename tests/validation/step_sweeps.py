@@ -1,0 +1,166 @@
+"""Whether predictions put layouts of one model in the order that was measured, and how far they
+could."""
+
+import math
+from dataclasses import dataclass
+
+from step_score import spearman
+from step_study import Case, groups_by
+
+FEWEST_OF_SWEEP = 4
+LEAST_SPREAD = 0.05
+TIE = 1e-9
+SEARCH_TIE = 0.03  # LayoutSearchResult.tie_ratio
+USUAL_NOISE = 0.02  # of sources that repeat nothing
+DRAWS = 200
+SEED = 1
+WORD = 2**64
+
+
+class Mersenne64:
+    """The 64-bit Mersenne Twister (Nishimura 2000), as C++'s std::mt19937_64."""
+
+    SIZE, MIDDLE = 312, 156
+
+    def __init__(self, seed: int):
+        self.state = [seed]
+        for index in range(1, self.SIZE):
+            last = self.state[-1]
+            self.state.append((6364136223846793005 * (last ^ last >> 62) + index) % WORD)
+        self.at = self.SIZE
+
+    def twist(self) -> None:
+        state, size = self.state, self.SIZE
+        for index in range(size):
+            x = state[index] & 0xFFFFFFFF80000000 | state[(index + 1) % size] & 0x7FFFFFFF
+            mixed = x >> 1 ^ (0xB5026F5AA96619E9 if x & 1 else 0)
+            state[index] = state[(index + self.MIDDLE) % size] ^ mixed
+        self.at = 0
+
+    def draw(self) -> int:
+        if self.at == self.SIZE:
+            self.twist()
+        x = self.state[self.at]
+        self.at += 1
+        x ^= x >> 29 & 0x5555555555555555
+        x ^= x << 17 & 0x71D67FFFEDA60000
+        x ^= x << 37 & 0xFFF7EEE000000000
+        return x ^ x >> 43
+
+    def normal(self) -> float:
+        """A standard normal number, the same on all machines. Source: Box and Muller 1958."""
+        a = (float(self.draw()) + 0.5) / WORD
+        b = float(self.draw()) / WORD
+        return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
+
+
+@dataclass
+class Sweep:
+    """Rows of one source, model (of BLOOM's trials: table), device and type, by their time over
+    that of their FLOPs at the peak."""
+
+    name: str
+    source: str
+    framework: str
+    rows: int
+    spread: float  # measured, the slowest over the fastest less 1
+    spearman: float  # of predicted and measured
+    # Of the rows that are predicted to be the fastest, on average, over the fastest, less 1.
+    cost: float
+    # Where the fastest row is by its prediction: as near the least as a search's ties are, and
+    # among the three least.
+    best_ties: bool
+    best_of_three: bool
+    # Spearman that a model would reach which knew the mean time of each request, on average, where
+    # rows scatter about it as the source's repeats do.
+    reachable: float = 0
+    # The standard deviation of ln(predicted / measured) in the sweep, and its parts, whose squares
+    # add up: of rows of one request about their mean, of frameworks' means, and the rest, of
+    # requests' means about their framework's.
+    error_spread: float = 0
+    noise: float = 0
+    framework_spread: float = 0
+    rest_spread: float = 0
+
+
+def log_error(case: Case) -> float:
+    return math.log1p(case.error())
+
+
+def squares(numbers: list[float]) -> float:
+    mean = sum(numbers) / len(numbers)
+    return sum((number - mean) ** 2 for number in numbers)
+
+
+def set_error_spread(cases: list[Case], out: Sweep) -> None:
+    def within(name):
+        return sum(squares(list(map(log_error, group)))
+                   for group in groups_by(cases, name).values())
+
+    def spread(total):
+        return math.sqrt(max(0.0, total) / len(cases))
+    every = squares(list(map(log_error, cases)))
+    of_requests = within(lambda case: case.request)
+    of_frameworks = within(lambda case: case.row.framework)
+    out.error_spread, out.noise = spread(every), spread(of_requests)
+    out.framework_spread = spread(every - of_frameworks)
+    out.rest_spread = spread(of_frameworks - of_requests)
+
+
+def noise_of(cases: list[Case]) -> dict[str, float]:
+    """The standard deviation of ln(measured) of rows of one request, of each source; times that are
+    the same to the last digit are one time, printed again."""
+    out = {}
+    for source, rows in groups_by(cases, lambda case: case.row.source).items():
+        total, freedom = 0.0, 0
+        for same in groups_by(rows, lambda case: case.request).values():
+            times = sorted({case.row.measured for case in same})
+            total += squares(list(map(math.log, times)))
+            freedom += len(times) - 1
+        out[source] = math.sqrt(total / freedom) if freedom else USUAL_NOISE
+    return out
+
+
+def reachable(cases: list[Case], noise: float) -> float:
+    means = {}
+    for request, rows in groups_by(cases, lambda case: case.request).items():
+        means[request] = math.exp(sum(math.log(case.row.measured) for case in rows) / len(rows))
+    known = [means[case.request] / case.ideal for case in cases]
+    random = Mersenne64(SEED)
+    total = 0.0
+    for _ in range(DRAWS):
+        total += spearman([mean * math.exp(noise * random.normal()) for mean in known], known)
+    return total / DRAWS
+
+
+def cost_of_first(measured: list[float], predicted: list[float]) -> float:
+    """The mean of `measured` where `predicted` is least."""
+    least = min(predicted) * (1 + TIE)
+    first = [one for one, other in zip(measured, predicted) if other <= least]
+    return sum(first) / len(first)
+
+
+def sweep_of(name: str, cases: list[Case]) -> Sweep:
+    measured = [case.row.measured / case.ideal for case in cases]
+    predicted = [case.predicted.expected / case.ideal for case in cases]
+    least = min(measured)
+    of_best = predicted[measured.index(least)]
+    return Sweep(name, cases[0].row.source, cases[0].row.framework, len(cases),
+                 spread=max(measured) / least - 1, spearman=spearman(measured, predicted),
+                 cost=cost_of_first(measured, predicted) / least - 1,
+                 best_ties=of_best <= min(predicted) * (1 + SEARCH_TIE),
+                 best_of_three=sum(other < of_best for other in predicted) < 3)
+
+
+def sweeps_of(cases: list[Case]) -> list[Sweep]:
+    """Those of four rows or more whose spread exceeds 5 %."""
+    out = []
+    known = [case for case in cases if case.ideal > 0]
+    noise = noise_of(known)
+    for name, group in groups_by(known, lambda case: case.row.sweep).items():
+        sweep = len(group) >= FEWEST_OF_SWEEP and sweep_of(name, group)
+        if sweep and sweep.spread > LEAST_SPREAD:
+            sweep.reachable = reachable(group, noise[sweep.source])
+            set_error_spread(group, sweep)
+            out.append(sweep)
+    return out

@@ -1,0 +1,295 @@
+"""Tables of the report on step times."""
+
+import math
+
+from step_constants import CONSTANTS
+from step_data import holds, load
+from step_score import (StepScore, band_of, family_score_of, median_of, score_of,
+                        weighted_quantile)
+from step_study import Case, Prediction, Results, groups_by
+from step_sweeps import Sweep
+from step_transfer import (BANDS, MEASURED_END, WAYS, choices, cost_of, coverage, median_error,
+                           pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
+from tables import Table
+
+
+LARGEST_PARTS = 4
+LOW_RANK = 0.85  # sweeps below it are listed
+
+
+def share(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def signed(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def whole(value: float) -> str:
+    return f"{100 * value:.0f}"
+
+
+def in_sight(case: Case) -> float:
+    return case.error()
+
+
+def of(way):
+    """The error of a prediction that a case may lack."""
+    def error(case):
+        found = way(case)
+        return None if found is None else found.error(case.row.measured)
+    return error
+
+
+left_out = of(lambda case: case.left_out)
+unknown_stack = of(lambda case: case.generic)
+
+
+def near_step(case: Case) -> float | None:
+    return None if case.near_step is None else case.near_step / case.row.measured - 1
+
+
+def constant_mfu(case: Case) -> float | None:
+    return case.constant_mfu / case.row.measured - 1 if case.constant_mfu > 0 else None
+
+
+def roofline(case: Case) -> float | None:
+    return case.roofline / case.row.measured - 1 if case.roofline > 0 else None
+
+
+def numbers(score: StepScore) -> list[str]:
+    if score.count == 0:
+        return ["0", "", "", "", ""]
+    return [str(score.count), pair(score), signed(score.bias), whole(score.within_10),
+            whole(score.within_20)]
+
+
+def pair(score: StepScore) -> str:
+    return f"{share(score.median)} / {share(score.p90)}" if score.count else ""
+
+
+def dense(case: Case) -> bool:
+    return not case.row.experts
+
+
+def lines_of(cases: list[Case]) -> dict[str, list[Case]]:
+    """Dense rows with nothing open, all of them, and each class."""
+    classes = ("dense, 16 bit", "dense, 8 bit and less", "dense, something open", "experts")
+    return {"dense, nothing open": [case for case in cases if dense(case) and not case.row.opened],
+            "dense, all": list(filter(dense, cases)),
+            **{name: [case for case in cases if case.row.step_class == name] for name in classes}}
+
+
+def summary_table(results: Results) -> Table:
+    """Classes of rows, each family predicted without itself."""
+    columns = ["rows", "rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:",
+               "one vote a family:"]
+    return Table(columns, [[name, *numbers(score_of(cases, left_out)),
+                            pair(family_score_of(cases, left_out))]
+                           for name, cases in lines_of(results.cases).items()])
+
+
+def ways_table(results: Results) -> Table:
+    """The same by what predictions are made with, and the baselines."""
+    ways = {"family left out": left_out, "in sight": in_sight,
+            "neutral constants": of(lambda case: case.neutral), "unknown stack": unknown_stack,
+            "and one measured step": near_step, "MFU of 45 %": constant_mfu,
+            "datasheet roofline": roofline}
+    return Table(["rows", *(f"{way}:" for way in ways)],
+                 [[name, *(pair(score_of(cases, error)) for error in ways.values())]
+                  for name, cases in lines_of(results.cases).items()])
+
+
+def group_table(results: Results, column: str) -> Table:
+    """In sight, by an attribute of the rows."""
+    def name(case):
+        return getattr(case.row, column) + (", experts" if case.row.experts else "")
+    columns = [column, "rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:",
+               "left out:", "MFU of 45 %:", "roofline:"]
+    return Table(columns, [[key, *numbers(score_of(cases, in_sight)),
+                            *(pair(score_of(cases, error))
+                              for error in (left_out, constant_mfu, roofline))]
+                           for key, cases in groups_by(results.cases, name).items()])
+
+
+def constant_table(results: Results) -> Table:
+    rows = [[constant.name, f"{constant.neutral:.4g}", f"{on_all:.4g}", f"{low:.4g} to {high:.4g}",
+             str(families)]
+            for constant, (on_all, low, high, families) in zip(CONSTANTS, results.folds.ranges)]
+    return Table(["constant", "neutral:", "on all rows:", "folds:", "families:"], rows)
+
+
+def tuning_table(cases: list[Case]) -> Table:
+    """Errors in sight by task."""
+    rows = []
+    for task, group in groups_by(cases, lambda case: f"{case.row.task}, "
+                                 f"{'8 bit' if case.row.narrow else '16 bit'}").items():
+        inside = sum(case.predicted.covers(case.row.measured) for case in group)
+        rows.append([task, *numbers(score_of(group, in_sight)), str(inside)])
+    return Table(["task", "rows", "median / p90 %", "bias %", "within 10 %", "within 20 %",
+                  "inside the interval"], rows)
+
+
+def tuned_rows_table(cases: list[Case]) -> Table:
+    rows = [[case.row.id, case.row.task, case.row.model, case.row.format,
+             f"{case.row.layout.devices} {case.row.hardware}", f"{case.row.measured:.4g}",
+             f"{case.predicted.expected:.4g}",
+             f"{case.predicted.low:.4g} to {case.predicted.high:.4g}", signed(case.error())]
+            for case in cases]
+    return Table(["row", "task", "model", "format", "GPUs", "seconds", "predicted", "interval",
+                  "error %"], rows)
+
+
+def open_table(results: Results) -> Table:
+    def beyond(case):
+        return case.predicted.span_error(case.row.measured)
+
+    def beyond_left_out(case):
+        return case.left_out and case.left_out.span_error(case.row.measured)
+    rows = []
+    opened = [case for case in results.cases if case.row.opened]
+    for key, cases in groups_by(opened, lambda case: "; ".join(case.row.opened)
+                                + (", experts" if case.row.experts else "")).items():
+        widths = [case.predicted.span_high / case.predicted.span_low - 1 for case in cases]
+        inside = sum(beyond(case) == 0 for case in cases) / len(cases)
+        rows.append([key, str(len(cases)), f"{whole(inside)} %", whole(median_of(widths)),
+                     pair(score_of(cases, beyond)), pair(score_of(cases, beyond_left_out))])
+    return Table(["open", "rows:", "within the span:", "its width, median %:",
+                  "beyond it, median / p90 %:", "left out: beyond it:"], rows)
+
+
+def sweep_line(source: str, sweeps: list[Sweep]) -> list[str]:
+    costs = [sweep.cost for sweep in sweeps]
+    ranks = [sweep.spearman for sweep in sweeps]
+    return [source, str(len(sweeps)), str(sum(sweep.rows for sweep in sweeps)),
+            f"{median_of(ranks):.2f}", f"{min(ranks):.2f}",
+            f"{median_of([sweep.reachable for sweep in sweeps]):.2f}", share(median_of(costs)),
+            share(max(costs)), whole(sum(sweep.best_ties for sweep in sweeps) / len(sweeps)),
+            whole(sum(sweep.best_of_three for sweep in sweeps) / len(sweeps))]
+
+
+def sweep_table(sweeps: list[Sweep]) -> Table:
+    by_source: dict[str, list[Sweep]] = {}
+    for sweep in sweeps:
+        by_source.setdefault("all", []).append(sweep)
+        by_source.setdefault(f"{sweep.source}, {sweep.framework}", []).append(sweep)
+    return Table(["source, framework", "sweeps:", "rows:", "Spearman, median:", "lowest:",
+                  "of a perfect model:", "cost of the first, median %:", "most %:",
+                  "fastest is a tie %:", "of the first three %:"],
+                 [sweep_line(source, group) for source, group in sorted(by_source.items())])
+
+
+def low_sweep_table(sweeps: list[Sweep]) -> Table:
+    """Sweeps whose order is poor, and what spreads their errors."""
+    rows = [[each.name.replace(" | ", ", "), str(each.rows), whole(each.spread),
+             f"{each.spearman:.2f}", f"{each.reachable:.2f}", share(each.error_spread),
+             share(each.noise), share(each.framework_spread), share(each.rest_spread)]
+            for each in sweeps if each.spearman < LOW_RANK]
+    return Table(["sweep", "rows:", "slowest over fastest, less 1 %:", "Spearman:",
+                  "of a perfect model:", "spread of errors %:", "of repeats %:", "of frameworks %:",
+                  "the rest %:"], rows)
+
+
+def coverage_of(cases: list[Case], interval) -> str:
+    """Percent."""
+    held = [interval(case).covers(case.row.measured) for case in cases if interval(case)]
+    return whole(sum(held) / len(held)) if held else ""
+
+
+def positions_of(cases: list[Case], interval) -> list[str]:
+    """The 10th and the 90th percentile of the rows' positions in their intervals."""
+    positions = []
+    for family in groups_by(cases, lambda case: case.row.family).values():
+        positions += [(interval(case).position(case.row.measured), 1 / math.sqrt(len(family)))
+                      for case in family if interval(case)]
+    return [f"{weighted_quantile(positions, at):+.2f}" for at in (0.1, 0.9)]
+
+
+def measured_interval(case: Case) -> Prediction | None:
+    seconds = case.near_step
+    if seconds is None:
+        return None
+    return Prediction(seconds, seconds * (1 - MEASURED_END), seconds * (1 + MEASURED_END), seconds,
+                      seconds, seconds, [])
+
+
+def band_table(results: Results) -> Table:
+    """How often the answers' intervals hold."""
+    rows = []
+
+    def add(name, cases, error, *coverages, positions):
+        band = band_of(cases, error)
+        rows.append([name, str(band.rows), str(band.families), f"{band.low:+.3f}",
+                     f"{band.high:+.3f}", *coverages, *positions])
+    lines = lines_of(results.cases)
+    lines["dense, left open in the request"] = [case for case in results.cases
+                                                if dense(case) and case.row.left_open]
+    for name, cases in lines.items():
+        add(name, cases, left_out, coverage_of(cases, lambda case: case.predicted),
+            coverage_of(cases, lambda case: case.left_out),
+            positions=positions_of(cases, lambda case: case.left_out))
+    for name, error, interval in (
+            ("unknown stack, dense", unknown_stack, lambda case: case.generic),
+            ("unknown stack, dense, one measured step", near_step, measured_interval)):
+        cases = lines["dense, all"]
+        add(name, cases, error, coverage_of(cases, interval), "",
+            positions=positions_of(cases, interval))
+    return Table(["class", "rows:", "families:", "10th:", "90th:", "covered in sight %:",
+                  "family left out %:", "10th, end at -1:", "90th, end at 1:"], rows)
+
+
+def transfer_table(results: Results) -> Table:
+    """Errors of all pairs of one family and device: one of which is measured, the other
+    predicted."""
+    rows = []
+    for name, way in WAYS.items():
+        for band in BANDS:
+            pairs = pairs_at(band, results.cases, way)
+            rows.append([name, f"up to {band[1]}", str(len(pairs)), str(sum(map(len, pairs))),
+                         *(share(median_error(pairs, way, sharing))
+                           for sharing in (share_none, share_all, share_by_distance)),
+                         whole(coverage(pairs, way))])
+    return Table(["predicted", "doublings", "families:", "pairs:", "alone %:",
+                  "with the whole error %:", "with its share %:", "covered %:"], rows)
+
+
+def choice_table(results: Results) -> Table:
+    """What the layout costs that is predicted to be the fastest of a sweep, in which one is
+    measured."""
+    rows = []
+    for name, way in WAYS.items():
+        sweeps = choices(results.cases, way)
+        rows.append([name, str(len(sweeps)),
+                     *(share(sum(cost_of(group, way, sharing) for group in sweeps)
+                             / max(1, len(sweeps)))
+                       for sharing in (share_none, share_up_to_four, share_all,
+                                       share_by_distance))])
+    return Table(["predicted", "sweeps:", "alone %:", "whole error up to 4 doublings %:",
+                  "whole error %:", "its share %:"], rows)
+
+
+def largest_parts(predicted: Prediction) -> str:
+    total = sum(seconds for _, seconds in predicted.parts)
+    ordered = sorted((-seconds, name) for name, seconds in predicted.parts)
+    return ", ".join(f"{name} {whole(-seconds / total)}"
+                     for seconds, name in ordered[:LARGEST_PARTS])
+
+
+def worst_table(results: Results, count: int) -> Table:
+    causes = load("step_causes.yaml")
+    worst = sorted(results.cases, key=lambda case: -abs(math.log1p(case.error())))[:count]
+    rows = [[case.row.id, case.row.family.replace(" | ", ", "),
+             f"{case.row.layout.devices} {case.row.hardware}", f"{case.row.measured:.4g}",
+             f"{case.predicted.expected:.4g}", signed(case.error()), largest_parts(case.predicted),
+             next((cause["why"] for cause in causes if holds(cause["where"], case.row)), "")]
+            for case in worst]
+    return Table(["row", "family", "hardware", "measured s:", "predicted s:", "error %:",
+                  "largest parts %", "what is known"], rows)
+
+
+def left_out_table(results: Results) -> Table:
+    counts: dict[tuple[str, str], int] = {}
+    for source, _, reason in results.left_out:
+        counts[reason, source] = counts.get((reason, source), 0) + 1
+    return Table(["reason", "source", "rows:"],
+                 [[*key, str(count)] for key, count in sorted(counts.items())])
