@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from error_summary import quantile, summary_of
 from kernel_rows import integer, real
+from tables import Table
 
 LARGE_BYTES = 1 << 20
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
@@ -17,12 +18,13 @@ COMPARISONS = (
     "other versions",  # the reference tables: all sizes, measured with another version of NCCL
     "half of the sizes",  # a model of every other size of a table: the sizes between
 )
-COLUMNS = ("calls | median % | p90 % | within 10 % | bias % | in interval % | "
-           "link rate: median % | p90 % | within 10 % | bias % |")
-RULE = "--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+COLUMNS = ["calls:"]
+COLUMNS += [f"{of}{column}:" for of in ("", "link rate: ") for column in (
+    "median %", "p90 %", "within 10 %", "bias %")]
+COLUMNS.insert(5, "in interval %:")
 
 
-class Table(NamedTuple):
+class Measured(NamedTuple):
     """One operation on one GPU by one version of the library: seconds of repeats, by ranks and
     bytes."""
 
@@ -44,7 +46,7 @@ def tables_of(rows):
         samples = found.setdefault((row["gpu"], OPERATIONS.index(op), row["table_version"]), {})
         call = integer(row, "gpus"), integer(row, "message_bytes")
         samples.setdefault(call, []).append(real(row, "seconds"))
-    return [Table(gpu, OPERATIONS[op], version, dict(sorted(samples.items())))
+    return [Measured(gpu, OPERATIONS[op], version, dict(sorted(samples.items())))
             for (gpu, op, version), samples in sorted(found.items())], count
 
 
@@ -78,13 +80,13 @@ class Errors:
         self.link_rate += other.link_rate
         self.inside += other.inside
 
-    def columns(self):
-        def cells(errors):
+    def cells(self):
+        def of(errors):
             each = summary_of(errors)
-            return (f"{100 * each.median:.1f} | {100 * each.p90:.1f} | {100 * each.within_10:.0f} "
-                    f"| {100 * each.median_signed:+.1f}")
-        return (f"{len(self.ours)} | {cells(self.ours)} | "
-                f"{100 * self.inside / len(self.ours):.0f} | {cells(self.link_rate)} |")
+            return [f"{100 * each.median:.1f}", f"{100 * each.p90:.1f}",
+                    f"{100 * each.within_10:.0f}", f"{100 * each.median_signed:+.1f}"]
+        inside = f"{100 * self.inside / len(self.ours):.0f}"
+        return [str(len(self.ours)), *of(self.ours), inside, *of(self.link_rate)]
 
 
 def compare(fits, comparison, table):
@@ -125,17 +127,15 @@ def by_gpu(found):
         for gpu in (table.gpu, "~"):  # all GPUs come last
             key = COMPARISONS.index(comparison), gpu
             sums.setdefault(key, Errors()).add(errors)
-    lines = [f"| comparison | GPU | {COLUMNS}", f"|---|---|{RULE}"]
-    for (comparison, gpu), errors in sorted(sums.items()):
-        lines.append(f"| {COMPARISONS[comparison]} | {gpu.replace('~', 'all')} | "
-                     f"{errors.columns()}")
-    return lines
+    return Table(["comparison", "GPU", *COLUMNS],
+                 [[COMPARISONS[comparison], gpu.replace("~", "all"), *errors.cells()]
+                  for (comparison, gpu), errors in sorted(sums.items())])
 
 
 def by_operation(found):
-    return [f"| comparison | GPU | operation | NCCL | {COLUMNS}", f"|---|---|---|---|{RULE}",
-            *(f"| {comparison} | {table.gpu} | {table.op} | {table.version} | {errors.columns()}"
-              for comparison, table, errors in found)]
+    return Table(["comparison", "GPU", "operation", "NCCL", *COLUMNS],
+                 [[comparison, table.gpu, table.op, table.version, *errors.cells()]
+                  for comparison, table, errors in found])
 
 
 def noise_of(tables):
@@ -158,18 +158,10 @@ def noise_of(tables):
 
 
 def noise_table(tables):
-    def cell(errors):
+    def cells(errors):
         each = summary_of(errors)
-        return f"{100 * each.median:.1f} | {100 * each.p90:.1f}" if errors else "none | none"
-    return ["| GPU | operation | repeats: median % | p90 % | versions: median % | p90 % |",
-            "|---|---|--:|--:|--:|--:|",
-            *(f"| {gpu} | {op} | {cell(repeats)} | {cell(versions)} |"
-              for gpu, op, repeats, versions in noise_of(tables))]
-
-
-def collectives_report(rows, fits):
-    tables, count = tables_of(rows)
-    found = list(compared(fits, tables))
-    parts = (by_gpu(found), by_operation(found), noise_table(tables))
-    return (f"{count} rows of NCCL in fp16; {len(rows) - count} of other libraries or types left "
-            "out.\n\n" + "\n\n".join("\n".join(lines) for lines in parts) + "\n")
+        return [f"{100 * each.median:.1f}", f"{100 * each.p90:.1f}"] if errors else ["none"] * 2
+    return Table(["GPU", "operation", "repeats: median %:", "p90 %:", "versions: median %:",
+                  "versions: p90 %:"],
+                 [[gpu, op, *cells(repeats), *cells(versions)]
+                  for gpu, op, repeats, versions in noise_of(tables)])

@@ -1,116 +1,162 @@
 #!/usr/bin/python3
-"""Compares predicted times of kernels with published ones, and writes a report in Markdown.
+"""How well times of kernels are predicted, by published ones: tables and totals.
 
-  kernel_accuracy.py DIRECTORY
+  kernel_accuracy.py DIRECTORY OUTPUT
 
-Takes every table of the directory whose name a section knows. Points of calibrations are never
-scored.
+Takes every table of the directory whose name a section knows, writes the tables of
+docs/accuracy_kernels into OUTPUT, and prints the totals. Points of calibrations are never scored.
 """
 
 import os
 import sys
 
+import kernel_requests as requests
 from attention_accuracy import (DOMAIN, attention_ceilings, attention_lacks, attention_scores,
                                 every_second)
 from cells import read_csv
-from collective_accuracy import collectives_report
+from collective_accuracy import by_gpu, by_operation, compared, noise_table, tables_of
 from expert_accuracy import either_half, expert_lacks, expert_scores, layers_over_parts
 from fits import Fits
-from kernel_requests import (attention_requests, collective_requests, expert_requests,
-                             matmul_requests)
 from kernel_rows import attention_table, expert_table
-from kernel_scores import lack_table, score_table
+from kernel_scores import RATIO_COLUMNS, ratio_cells, score_table
+from matmul_accuracy import DOMAIN as MATMUL_DOMAIN
 from matmul_accuracy import matmul_ceilings, matmul_scores
 from sextant_api import Sextantd
+from tables import Table, chosen, csv_text, markdown, stale
 
-PREAMBLE = """# Predicted and published times of kernels
-
-Made by `build/release/bin/kernel_accuracy $SEXTANT_SHARED_DIR/data/kernels`, which takes any
-directory of such tables. Each table's calibration is chosen from its own rows by a fixed
-rule; its points and checks are never scored. Errors are |predicted / measured - 1| in per
-cent, bias the median of predicted over measured less 1. The datasheet's roofline is max(FLOPs
-/ peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
-instead. "By requests" asks the service, as a user would, for rows that are no points of the
-calibrations that the engine brings along; intervals aim at 80 %. How the times are made, and
-why some are worse: [kernels_matmul.md](kernels_matmul.md),
-[kernels_attention.md](kernels_attention.md), [links.md](links.md).
-
-"""
+LACKS = ["kernel", "lacking", *RATIO_COLUMNS, "in interval %:"]
+CEILINGS = ["kernel", "ceilings", "type", *RATIO_COLUMNS]
+PARTS = ["type", "rows per expert, GPU", *RATIO_COLUMNS]
 
 
-def ceilings_section(ceilings):
-    """`ceilings` are Ratios by their names."""
-    return ("\nBy two ceilings alone, (c^2 + m^2)^(1/2) + floor:\n\n"
-            + lack_table([(name, each, None) for name, each in ceilings.items()]))
+class Report:
+    """Tables by the names of their files, and lines for the page."""
 
+    def __init__(self, fits, server):
+        self.fits = fits
+        self.server = server
+        self.tables = {}
+        self.counts = []
+        self.left_out = []
 
-def lacks_section(lacks):
-    return f"\nWhat a calibration lacks, and what that costs:\n\n{lacks.table()}"
+    def add(self, name, table):
+        self.tables.setdefault(name, Table(table.columns, [])).rows.extend(table.rows)
 
+    def add_scores(self, name, scored):
+        scores, left_out = scored
+        self.add(name, score_table(scores))
+        self.left_out += [reason for reason in left_out if reason not in self.left_out]
 
-def matmuls(rows, fits, server):
-    sources = {"best rates": "best measured rates", "datasheet": "datasheet x published share"}
-    ceilings = {f"{sources[source]}, {dtype}": each
-                for (source, dtype), each in matmul_ceilings(rows, fits).items()}
-    return (score_table(*matmul_scores(rows, fits))
-            + f"\nBy requests:\n\n{matmul_requests(rows, fits, server)}"
-            + (ceilings_section(ceilings) if ceilings else ""))
+    def add_requests(self, rows):
+        self.add("requests", Table(requests.COLUMNS, rows))
 
+    def add_ceilings(self, kernel, ceilings):
+        self.add("ceilings", Table(CEILINGS, [[kernel, source, dtype, *ratio_cells(ratios)]
+                                              for (source, dtype), ratios in ceilings.items()]))
 
-def attention(rows, fits, server):
-    table = attention_table(rows, fits)
-    ceilings = {f"datasheet x published share, {dtype}": each
-                for dtype, each in attention_ceilings(table, fits).items()}
-    limits = attention_scores(table, fits, every_second, [DOMAIN])
-    return (score_table(*attention_scores(table, fits))
-            + f"\nBy requests:\n\n{attention_requests(table, fits, server)}"
-            + f"\nWith every second row as a point:\n\n{score_table(*limits)}"
-            + lacks_section(attention_lacks(table, fits)) + ceilings_section(ceilings))
+    def matmuls(self, rows):
+        self.add_scores("matmuls", matmul_scores(rows, self.fits))
+        self.add_requests(requests.matmul_requests(rows, self.fits, self.server))
+        self.add_ceilings("matmul", matmul_ceilings(rows, self.fits))
 
+    def attention(self, rows):
+        table = attention_table(rows, self.fits)
+        self.latent_attention(rows)
+        self.add_scores("attention_halves",
+                        attention_scores(table, self.fits, every_second, [DOMAIN]))
+        self.add("lacks", Table(LACKS, attention_lacks(table, self.fits).rows("attention")))
+        self.add_ceilings("attention", {("datasheet", dtype): ratios for dtype, ratios in
+                                        attention_ceilings(table, self.fits).items()})
 
-def latent_attention(rows, fits, server):
-    table = attention_table(rows, fits)
-    return (score_table(*attention_scores(table, fits))
-            + f"\nBy requests:\n\n{attention_requests(table, fits, server)}")
+    def latent_attention(self, rows):
+        table = attention_table(rows, self.fits)
+        self.add_scores("attention", attention_scores(table, self.fits))
+        self.add_requests(requests.attention_requests(table, self.fits, self.server))
 
+    def experts(self, rows):
+        table = expert_table(rows, self.fits)
+        self.add_scores("experts", expert_scores(table, self.fits))
+        self.add_requests(requests.expert_requests(table, self.fits, self.server))
+        self.add_scores("expert_halves", expert_scores(table, self.fits, either_half))
+        self.add("lacks", Table(LACKS, expert_lacks(table, self.fits).rows("experts")))
+        self.add("layers_over_parts", Table(PARTS, [
+            [*name.split(", "), *ratio_cells(ratios)]
+            for name, ratios in layers_over_parts(table, self.fits).items()]))
 
-def experts(rows, fits, server):
-    table = expert_table(rows, fits)
-    halves = expert_scores(table, fits, either_half)
-    parts = [(name, each, None) for name, each in layers_over_parts(table, fits).items()]
-    return (score_table(*expert_scores(table, fits))
-            + f"\nBy requests:\n\n{expert_requests(table, fits, server)}"
-            + f"\nEach half of the rows by the other half:\n\n{score_table(*halves)}"
-            + lacks_section(expert_lacks(table, fits))
-            + "\nThe layer over the sum of its parts, each product by "
-            "GroupedMatmulPredictor::PredictProduct():\n\n"
-            + lack_table(parts, "type; rows per expert, GPU"))
-
-
-def collectives(rows, fits, server):
-    return (collectives_report(rows, fits)
-            + f"\nBy requests:\n\n{collective_requests(rows, fits, server)}")
+    def collectives(self, rows):
+        tables, count = tables_of(rows)
+        found = list(compared(self.fits, tables))
+        self.counts.append(f"{count} rows of NCCL in fp16; {len(rows) - count} of other libraries "
+                           "or types left out")
+        self.add("collectives", by_gpu(found))
+        self.add("collectives_by_operation", by_operation(found))
+        self.add("collectives_noise", noise_table(tables))
+        self.add_requests(requests.collective_requests(rows, self.fits, self.server))
 
 
 # By what the names of their tables start with.
-SECTIONS = {"gemm": ("Matrix multiplications", matmuls), "attention": ("Attention", attention),
-            "mla": ("Latent attention", latent_attention), "moe": ("Layers of experts", experts),
-            "collectives": ("Collectives", collectives)}
+SECTIONS = {"gemm": Report.matmuls, "attention": Report.attention, "mla": Report.latent_attention,
+            "moe": Report.experts, "collectives": Report.collectives}
 
 
 def report_of(directory):
-    parts = []
     with Fits() as fits, Sextantd() as server:
-        for prefix, (title, section) in SECTIONS.items():
+        out = Report(fits, server)
+        for prefix, section in SECTIONS.items():
             for name in sorted(os.listdir(directory)):
                 if name.startswith(prefix) and name.endswith(".csv"):
                     rows = read_csv(os.path.join(directory, name))
-                    parts.append(f"## {title}\n\n{name}: {len(rows)} rows.\n\n"
-                                 f"{section(rows, fits, server)}\n")
-    return PREAMBLE + "".join(parts)
+                    out.counts.append(f"{name}: {len(rows)} rows")
+                    section(out, rows)
+    return out
+
+
+def span(cells):
+    """The least and the most of figures."""
+    values = sorted((cell for cell in cells if cell != "-"), key=float)
+    return "-" if not values else " to ".join(dict.fromkeys([values[0], values[-1]]))
+
+
+def own_points(tables):
+    """Scores by kind of kernel and type, over all tables of a kind."""
+    columns = ["median %:", "p90 %:", "in interval %:", "datasheet roofline median %:"]
+    rows = []
+    for kernel, name, domain in (("matmul", "matmuls", MATMUL_DOMAIN),
+                                 ("attention", "attention", DOMAIN), ("experts", "experts", "all")):
+        table = tables.get(name, Table([], []))
+        scored = [row for row in (dict(zip(table.columns, cells)) for cells in table.rows)
+                  if row["shapes"] == domain and not row["kernel"].startswith("from ")]
+        for dtype in sorted({row["type"] for row in scored}):
+            like = [row for row in scored if row["type"] == dtype]
+            rows.append([kernel, dtype, domain, str(len(like)),
+                         str(sum(int(row["scored:"]) for row in like)),
+                         *(span([row[column] for row in like]) for column in columns)])
+    return Table(["kernel", "type", "shapes", "tables:", "scored:", *columns], rows)
+
+
+def totals(report):
+    """The part of the page with figures."""
+    tables = report.tables
+    requested = [column for column in requests.COLUMNS if column != "GPU"]
+    parts = ["; ".join(report.counts) + ".\n",
+             *(f"Left out: {reason}.\n" for reason in report.left_out),
+             markdown(own_points(tables)), "By requests, of all GPUs:\n",
+             markdown(chosen(tables["requests"], requested, GPU="all"))]
+    if "collectives" in tables:
+        table = tables["collectives"]
+        parts += ["Collectives, of all GPUs:\n", markdown(chosen(table, [
+            column for column in table.columns if column != "GPU"], GPU="all"))]
+    return "\n".join(parts)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: kernel_accuracy.py DIRECTORY OUTPUT")
+    report = report_of(sys.argv[1])
+    for name, table in report.tables.items():
+        stale(os.path.join(sys.argv[2], f"{name}.csv"), csv_text(table), write=True)
+    print(totals(report), end="")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: kernel_accuracy.py DIRECTORY")
-    print(report_of(sys.argv[1]), end="")
+    main()

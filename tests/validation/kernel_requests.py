@@ -29,17 +29,19 @@ class RequestScores:
             self.errors.setdefault((kind, dtype, name == "all", name), []).append(
                 (interval.expected / seconds - 1, interval.low <= seconds <= interval.high))
 
-    def table(self):
-        lines = ["| kernel | type | GPU | scored | median / p90 % | within 10 % | bias % | "
-                 "in interval % |",
-                 "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    def rows(self):
+        out = []
         for (kind, dtype, _, gpu), errors in sorted(self.errors.items()):
             each = summary_of([error for error, _ in errors])
             inside = sum(held for _, held in errors) / each.count
-            lines.append(f"| {kind} | {dtype} | {gpu} | {each.count} | {100 * each.median:.1f} / "
-                         f"{100 * each.p90:.1f} | {100 * each.within_10:.0f} | "
-                         f"{100 * each.median_signed:+.1f} | {100 * inside:.0f} |")
-        return "\n".join(lines) + "\n"
+            out.append([kind, dtype, gpu, str(each.count), f"{100 * each.median:.1f}",
+                        f"{100 * each.p90:.1f}", f"{100 * each.within_10:.0f}",
+                        f"{100 * each.median_signed:+.1f}", f"{100 * inside:.0f}"])
+        return out
+
+
+COLUMNS = ["kernel", "type", "GPU", "scored:", "median %:", "p90 %:", "within 10 %:", "bias %:",
+           "in interval %:"]
 
 
 def operation_request(gpu, dtype, scaled=True, **operation):
@@ -81,7 +83,7 @@ def score_operations(server, questions):
         answers = pool.map(lambda asked: server.call("AnalyzeOperation", asked[-1]), questions)
         for (kind, dtype, gpu, seconds, _), answer in zip(questions, answers):
             scores.add(kind, dtype, gpu, answer.time.predicted_forward.duration_seconds, seconds)
-    return scores.table()
+    return scores.rows()
 
 
 def unseen(points, reference):
@@ -151,4 +153,4 @@ def collective_requests(rows, fits, server):
                 size = "below 1 MiB" if time.size_bytes < LARGE_BYTES else "1 MiB and more"
                 scores.add(f"collectives, {size}", "fp16", table.gpu, time.duration_seconds,
                            seconds[time.size_bytes])
-    return scores.table()
+    return scores.rows()

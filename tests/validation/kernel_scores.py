@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from error_summary import ErrorSummary, summary_of
+from tables import Table
 
 
 class Work(NamedTuple):
@@ -67,22 +68,20 @@ def score_of(names, points, rooflines, predicted):
 
 
 def pair(errors):
-    return f"{100 * errors.median:.1f} / {100 * errors.p90:.1f}" if errors.count else "-"
+    return ([f"{100 * errors.median:.1f}", f"{100 * errors.p90:.1f}"] if errors.count
+            else ["-", "-"])
 
 
-def score_table(scores, left_out):
-    lines = ["| GPU | type | kernel | shapes | points | scored | median / p90 % | within 10 % | "
-             "bias % | in interval % | datasheet roofline | measured-peak roofline |",
-             "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    for each in scores:
-        lines.append(f"| {each.gpu} | {each.dtype} | {each.kernel} | {each.domain} | "
-                     f"{each.points} | {each.ours.count} | {pair(each.ours)} | "
-                     f"{100 * each.ours.within_10:.0f} | {100 * each.ours.median_signed:+.1f} | "
-                     f"{100 * each.inside:.0f} | {pair(each.datasheet)} | {pair(each.best)} |")
-    out = "\n".join(lines) + "\n"
-    if left_out:
-        out += "".join(f"\nLeft out: {reason}" for reason in left_out) + "\n"
-    return out
+def score_table(scores):
+    columns = ["GPU", "type", "kernel", "shapes", "points:", "scored:", "median %:", "p90 %:",
+               "within 10 %:", "bias %:", "in interval %:"]
+    columns += [f"{roofline} roofline {part} %:" for roofline in ("datasheet", "measured-peak")
+                for part in ("median", "p90")]
+    return Table(columns, [
+        [each.gpu, each.dtype, each.kernel, each.domain, str(each.points), str(each.ours.count),
+         *pair(each.ours), f"{100 * each.ours.within_10:.0f}",
+         f"{100 * each.ours.median_signed:+.1f}", f"{100 * each.inside:.0f}",
+         *pair(each.datasheet), *pair(each.best)] for each in scores])
 
 
 class Ratios(NamedTuple):
@@ -120,22 +119,17 @@ class Lacks:
             held = low <= point.seconds <= high
             self.inside[lack] = self.inside.get(lack, 0) + held
 
-    def table(self):
-        return lack_table([(lack, ratios_of(ratios), self.inside[lack] / len(ratios))
-                           for lack, ratios in sorted(self.ratios.items()) if ratios])
+    def rows(self, kernel):
+        return [[kernel, lack, *ratio_cells(ratios_of(ratios)),
+                 f"{100 * self.inside[lack] / len(ratios):.0f}"]
+                for lack, ratios in sorted(self.ratios.items()) if ratios]
 
 
-def lack_table(lacks, title="lacking"):
-    """`lacks` are (lack, Ratios, share within the interval or None)."""
-    intervals = any(inside is not None for _, _, inside in lacks)
-    lines = [f"| {title} | shapes | measured over expected: p10 | median | p90 |"
-             + (" in interval % |" if intervals else ""),
-             "| --- | ---: | ---: | ---: | ---: |" + (" ---: |" if intervals else "")]
-    for lack, error, inside in lacks:
-        share = "" if inside is None else f" {100 * inside:.0f} |"
-        lines.append(f"| {lack} | {error.count} | {error.p10:.2f} | {error.median:.2f} | "
-                     f"{error.p90:.2f} |{share}")
-    return "\n".join(lines) + "\n"
+RATIO_COLUMNS = ["shapes:", "measured over expected: p10:", "median:", "p90:"]
+
+
+def ratio_cells(ratios):
+    return [str(ratios.count), *(f"{ratio:.2f}" for ratio in ratios[1:])]
 
 
 def ratio_under(ceilings, flops, moved_bytes, seconds):

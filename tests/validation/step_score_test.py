@@ -38,12 +38,12 @@ def check_scores():
 
 
 def check_band():
-    """Four rows of a family weigh 1/2 each, one of another 1: the 10th percentile of 3 is 0.3."""
-    band = band_of([case("a", 1, 1), case("a", 1, 1), case("a", 1, 1), case("a", 2, 1),
-                    case("b", 1, 2)], Case.error)
-    assert band.families == 2
+    """20 rows of a family weigh 1 / sqrt(20) each, 4.47 in all, one of another 1: that is more than
+    a tenth of 5.47."""
+    band = band_of([case("a", 1, 1)] * 20 + [case("b", 1, 2)], Case.error)
+    assert band.families == 2 and band.rows == 21
     near(band.low, -math.log(2))
-    near(band.high, math.log(2))
+    near(band.high, 0)
 
 
 def check_ranks():
