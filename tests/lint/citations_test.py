@@ -19,7 +19,6 @@ OTHER_PAGES = {"docs/background.md", "docs/_pages/config-json.md",
 # Names in documents that are of other projects and tools, by whose they are.
 OTHER_NAMES = set("""
 docker build-arg ipc
-google-benchmark benchmark_repetitions
 Megatron-LM overlap-cpu-optimizer-d2h-h2d language_module t5_model bert_lm_head
 language_model_embedding relative_pos_embedding multi_latent_attention theoretical_memory_usage
 DeepSpeed estimate_zero2_model_states_mem_needs estimate_zero3_model_states_mem_needs cpu_offload
@@ -29,12 +28,9 @@ PyTorch backward_maybe_with_nosync post_backward
 PEFT tp_layer
 SimuMax sp_stream
 transformers trainer_callback training_args
-node-problem-detector max_state_alt
 monitoring-plugins utils_base
 Prometheus external_labels max_global_series_per_user
 Linux CapEff set_mempolicy
-glibc malloc_info
-gRPC ev_epoll1_linux fd_freelist
 CMake compile_commands
 """.split())
 
