@@ -8,8 +8,8 @@
 namespace sextant::probe {
 
 // The most FLOPs of dense matrix multiplication in `type` that one multiprocessor of that compute
-// capability ("9.0") does in a clock (INT8: operations); 0: not known. docs/health.md has the
-// sources.
+// capability ("9.0") does in a clock (INT8: operations); 0: not known. docs/health.md, "Rules", has
+// the sources.
 double DenseFlopsPerClock(absl::string_view compute_capability, v1::DataType type);
 
 // DenseFlopsPerClock() times multiprocessors and `hertz`, in FLOP/s; 0: not known, or the device

@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxWidthRatio = 64;
 // rounded to a multiple of 128 that matrix units divide well; head sizes, vocabulary, positions and
 // the number of experts stay. The depth of ratio w is the model's times w, rounded, so that width
 // over depth stays; between that and the next width's there is a rung for each further layer. The
-// model itself is a rung. Derivation: docs/sizing.md.
+// model itself is a rung. Derivation: docs/sizing.md, "The largest model".
 class ModelLadder {
  public:
   explicit ModelLadder(ArchitectureSpec model);

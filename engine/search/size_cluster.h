@@ -42,7 +42,7 @@ struct ClusterSize {
 
 // Sizes the cluster of `run`, whose cluster.device_count is not read. Numbers of devices are powers
 // of two within a server, then whole servers, up to max_devices. The answer is the best of those
-// that were tried (docs/sizing.md):
+// that were tried (docs/sizing.md, "The fewest devices"):
 //   - no number below `least` can be enough;
 //   - the next number below the fewest that are enough was tried, the largest power of two servers
 //     below them, and the three below the next smaller one;

@@ -22,7 +22,8 @@ inline constexpr size_t kMatmulTileLossCount = 7;
 //         1 - w with w = tiles / multiprocessors, if w < 1
 //   4, 6  the unused part of the last of several waves: 1 - w / ceil(w), if w >= 1
 // Each is weighted by the work's share of work and bytes: a memory-bound multiplication loses
-// nothing. The tiles are the decisive ones of cuBLAS and CUTLASS (docs/kernels_matmul.md).
+// nothing. The tiles are the decisive ones of cuBLAS and CUTLASS (docs/kernels_matmul.md, "The
+// form").
 using MatmulTileLosses = std::array<double, kMatmulTileLossCount>;
 
 // `work_share` is 0 to 1; `multiprocessors` is at least 1.

@@ -123,7 +123,8 @@ struct MatmulFallbacks {
   static constexpr double kOctavesMeasured = 2;
   // No transposed layout was measured. 10th and 90th percentile of an input gradient's time over
   // that of a forward product with as many FLOPs, 205 published pairs of an A100 and a B200: 0.90
-  // to 1.13 (docs/step_time.md). Independent of the fit's error: logarithms add up in squares.
+  // to 1.13 (docs/step_time.md, "Operators of training steps"). Independent of the fit's error:
+  // logarithms add up in squares.
   static constexpr Widening kOtherPass{.low = 0.9, .high = 1.13};
   // A type of equal peak, bytes and scaling (fp16 for bf16). Not measured, assumed.
   static constexpr Widening kEquivalentType{.low = 0.95, .high = 1.05};

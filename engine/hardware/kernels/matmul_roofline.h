@@ -48,8 +48,8 @@ struct MatmulRoofline {
 
   //   t = sqrt(work^2 + bytes^2) + t0
   //
-  // a smooth maximum of the two (docs/kernels_matmul.md): near the ridge a kernel overlaps them
-  // less than max() says. Monotone in m, n and k.
+  // a smooth maximum of the two (docs/kernels_matmul.md, "The form"): near the ridge a kernel
+  // overlaps them less than max() says. Monotone in m, n and k.
   MatmulRoof At(const MatmulDimensions& size) const {
     const double work = WorkSeconds(size);
     const double bytes = ByteSeconds(size);

@@ -58,7 +58,7 @@ struct MatmulBatch {
 MatmulShape StackedMatmul(const MatmulBatch& matmul);
 
 // A type with its own family of kernels in a library. Two fp8 recipes are two types: their times
-// differ by half (docs/kernels_matmul.md).
+// differ by half (docs/kernels_matmul.md, "What a calibration lacks").
 struct MatmulType {
   DataType data_type = DataType::kUnspecified;
   MatmulScaling scaling = MatmulScaling::kNone;

@@ -27,7 +27,7 @@ PredictionError ErrorOf(std::vector<double> ratios);
 KernelTime TimeWithin(double expected_seconds, const PredictionError& error, Widening widening,
                       KernelBasis basis);
 
-// A probe's stable median is accurate to about this share either way (docs/probe.md).
+// A probe's stable median is accurate to about this share either way (docs/probe.md, "stable").
 inline constexpr double kMedianDoubt = 0.025;
 
 // `time` with at least that uncertainty: points that agree with each other better than each is

@@ -42,8 +42,8 @@ double OnLine(const TimeOfSize& a, const TimeOfSize& b, double bytes) {
   return a.seconds + (b.seconds - a.seconds) * ((bytes - a.bytes) / (b.bytes - a.bytes));
 }
 
-// 90 % of the repeats of a published point are within 5 % of their median (docs/links.md), so no
-// interval is narrower.
+// 90 % of the repeats of a published point are within 5 % of their median (docs/links.md, "How
+// well"), so no interval is narrower.
 constexpr double kRepeatWidening = 1.05;
 // For series with too few sizes to leave one out: nearly the widest p90 of NVLink's tables.
 constexpr double kUncheckedWidening = 1.3;

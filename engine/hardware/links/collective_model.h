@@ -29,8 +29,8 @@ struct TimeOfSize {
 // Time by size. Between two measured sizes a collective takes a + b S, with a latency and a rate
 // (Thakur et al. 2005, section 2), so the curve is linear between them. On the published tables
 // this predicted left-out sizes better than lines in log space, splines or interpolated bus
-// bandwidth (docs/links.md). Below the smallest size the latency is constant; above the largest
-// the last rate is. Continuous and nondecreasing.
+// bandwidth (docs/links.md, "Collectives inside a node"). Below the smallest size the latency is
+// constant; above the largest the last rate is. Continuous and nondecreasing.
 class CollectiveCurve {
  public:
   // At least two points with ascending, distinct sizes and positive times. A time above that of a
@@ -77,9 +77,9 @@ using SortedCollectives = std::vector<CollectiveSeries>;
 // Groups `points` into series. Errors: as CollectiveModel::Make().
 absl::StatusOr<SortedCollectives> SortCollectives(absl::Span<const MeasuredCollective> points);
 
-// Widening factors for both ends of the interval where points are lacking; docs/links.md measures
-// each. This one is for rank counts between measured ones: 4 ranks from 2 and 8 were off by at
-// most this in 80 % of published sizes.
+// Widening factors for both ends of the interval where points are lacking; docs/links.md,
+// "Collectives inside a node", measures each. This one is for rank counts between measured ones: 4
+// ranks from 2 and 8 were off by at most this in 80 % of published sizes.
 inline constexpr double kBetweenRanksWidening = 1.2;
 // Per doubling of the ranks beyond the measured maximum: 8 ranks from 4, likewise.
 inline constexpr double kBeyondRanksWidening = 1.35;

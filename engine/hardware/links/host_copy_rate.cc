@@ -3,7 +3,8 @@
 namespace sextant {
 namespace {
 
-// Repeated copies of one size agree within this where nothing else runs (docs/links.md).
+// Repeated copies of one size agree within this where nothing else runs (docs/links.md, "Host
+// copies").
 constexpr double kMeasuredWidening = 1.05;
 
 Seconds At(Bytes bytes, double rate) {

@@ -23,7 +23,7 @@ bool HasGrid(v1::DataType type);
 inline constexpr int kMinGridPoints = 24;
 
 // The sizes of `mode` other than the first, none where the mode does not measure the type.
-// docs/gpu_probe.md, "Matrix multiplications", has their times.
+// docs/gpu_probe.md, "Matrix multiplications", lists them.
 std::vector<MatmulSize> SizesOf(v1::ProbeMode mode, v1::DataType type);
 // True where the mode measures the type's first size.
 bool IsMeasuredIn(v1::ProbeMode mode, v1::DataType type);

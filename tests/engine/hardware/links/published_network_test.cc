@@ -1,5 +1,5 @@
 // Published runs across nodes, compared with the model. The constants of network_model.h that were
-// chosen knowing these are kStart and kPipeBytes (docs/links.md).
+// chosen knowing these are kStart and kPipeBytes (docs/links.md, "Collectives across nodes").
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
