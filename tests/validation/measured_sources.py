@@ -1,4 +1,4 @@
-"""Runs of measured_runs.csv that measured memory, as cases, by measured_sources.yaml."""
+"""Runs of measured_runs.csv that measured memory, as requests, by measured_sources.yaml."""
 
 import math
 import os
@@ -6,11 +6,10 @@ import re
 
 import yaml
 
-from cells import GIB, ROOT, Row, Undescribed, filled, number, published_bytes, required, whole
-from measured_case import SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
+from cells import ROOT, Row, Undescribed, filled, number, required, whole
+from measured_case import SELF_CONTRADICTING
 from megatron import Machine, megatron_request
 from megatron_arguments import Arguments
-from megatron_row import traits
 from run_request import (
     TOKENS,
     data_parallel_size,
@@ -25,6 +24,8 @@ from sextant_api import api
 with open(os.path.join(ROOT, "tests/validation/measured_sources.yaml"), encoding="utf-8") as file:
     KNOWN = yaml.safe_load(file)
 
+# Words on what is open, and a request for each choice, or for the least and the most.
+Choices = tuple[str, list]
 KINDS = api.FrameworkMemory
 # From here on BLOOM's embedding at either end counts as a layer.
 REBALANCED = "Rebalancing layers"
@@ -107,32 +108,19 @@ def bloom_layers(row: Row) -> int:
     return stages * math.floor(billions * 1e9 / (12 * hidden * hidden) / stages + 0.5)
 
 
-def bloom_case(row: Row) -> MeasuredCase:
-    text = row.get("peak_mem_as_published", "")
-    ran_out = text == "OOM" or row.get("oom") == "True"
-    size = published_bytes(text)
-    if size is None and not ran_out:
-        raise Undescribed("no measured memory")
-    measured = [] if ran_out else [(Definition.PROCESS, size)]
-    series = row.get("source_table", "").split(": ", 1)[-1]
-    return MeasuredCase(bloom_request(row), measured, series, ran_out=ran_out)
-
-
-def open_bloom_case(row: Row) -> OpenCase:
+def open_bloom(row: Row) -> Choices:
     """A trial of which the number of heads isn't published, and maybe not that of layers either."""
-    measured = published_bytes(row.get("peak_mem_as_published", ""))
-    if measured is None or row.get("heads"):
-        raise Undescribed("no open field with a measured figure")
+    if row.get("heads"):
+        raise Undescribed("no open field")
     words = f"heads: {OPEN_HEADS[0]} to {OPEN_HEADS[1]}"
     closed = dict(row)
     if not row.get("layers"):
         closed["layers"] = str(bloom_layers(row))
         words += f"; {closed['layers']} layers, by the published size"
-    requests = [bloom_request({**closed, "heads": str(heads)}) for heads in OPEN_HEADS]
-    return OpenCase(words, requests, [Definition.PROCESS], measured)
+    return words, [bloom_request({**closed, "heads": str(heads)}) for heads in OPEN_HEADS]
 
 
-def korthikanti_case(row: Row) -> MeasuredCase:
+def korthikanti_request(row: Row):
     request = request_of("korthikanti", row)
     request.model.architecture.CopyFrom(dense_architecture(**gpt_shape(row)))
     recompute = row.get("recompute", "")
@@ -144,18 +132,7 @@ def korthikanti_case(row: Row) -> MeasuredCase:
     mixed_precision(request, api.DATA_TYPE_FP16, api.DATA_TYPE_FP32)
     # Enough micro-batches to fill the pipeline.
     set_sizes(request, micro_batches=8 * request.layout.parallel.pipeline_parallel_size)
-    gibibytes = number(row.get("peak_mem_gib", ""))
-    if gibibytes is None:
-        raise Undescribed("no calculated memory")
-    measured = [(Definition.CALCULATED, math.floor(gibibytes * GIB + 0.5))]
-    return MeasuredCase(request, measured, row.get("model", ""), stage=0)
-
-
-def require_consistent(row: Row) -> None:
-    """ "gemma2-2b/lora.yaml" next to the model gemma-2b: one of the two is wrong."""
-    table = row.get("source_table", "")
-    if row.get("model") == "gemma-2b" and table and not table.startswith("gemma-2b/"):
-        raise Undescribed(SELF_CONTRADICTING)
+    return request
 
 
 def set_litgpt_state(request, several: bool) -> None:
@@ -165,8 +142,15 @@ def set_litgpt_state(request, several: bool) -> None:
 
 
 def litgpt_request(row: Row):
-    require_consistent(row)
+    table, task = row.get("source_table", ""), row.get("task")
     preset = KNOWN["litgpt_presets"].get(row.get("model"))
+    if task == "pretrain":
+        raise Undescribed("sequence length not published")
+    if preset == "gemma-2b" and table and not table.startswith("gemma-2b/"):
+        # "gemma2-2b/lora.yaml" next to the model gemma-2b: one of the two is wrong.
+        raise Undescribed(SELF_CONTRADICTING)
+    if task != "sft":
+        raise Undescribed("rank and targets of adapters not published with the row")
     if preset is None:
         raise Undescribed("shape of the layers not published")
     request = request_of("litgpt", row)
@@ -177,29 +161,11 @@ def litgpt_request(row: Row):
     return request
 
 
-def litgpt_case(row: Row) -> MeasuredCase:
-    if row.get("task") == "pretrain":
-        raise Undescribed("sequence length not published")
-    require_consistent(row)
-    if row.get("task") != "sft":
-        raise Undescribed("rank and targets of adapters not published with the row")
-    request = litgpt_request(row)
-    text = row.get("peak_mem_as_published", "")
-    size, ran_out = published_bytes(text), text == "OOM"
-    if size is None and not ran_out:
-        raise Undescribed("no measured memory")
-    out = MeasuredCase(request, [], row.get("model", ""), ran_out=ran_out)
-    out.measured += [] if ran_out else [(Definition.ALLOCATED, size)]
-    out.traits.add("samples shorter than the maximum")
-    out.assumptions.append("samples as long as the longest")
-    return out
-
-
-def open_litgpt_case(row: Row) -> OpenCase:
+def open_litgpt(row: Row) -> Choices:
     """Finetuning of adapters, whose rank and places the row doesn't say."""
     if row.get("task") not in ("lora", "qlora"):
         raise Undescribed("not of adapters")
-    request = litgpt_request(row)
+    request = litgpt_request({**row, "task": "sft"})
     if row.get("task") == "qlora":  # bitsandbytes' default of a block
         storage = api.WeightStorage(frozen_data_type="DATA_TYPE_FP4", frozen_block_size=64)
         request.layout.storage.CopyFrom(storage)
@@ -219,8 +185,7 @@ def open_litgpt_case(row: Row) -> OpenCase:
         # The figures of several GPUs are those of one.
         words += "; weights: sharded or whole"
         set_litgpt_state(most, several=False)
-    measured = published_bytes(row.get("peak_mem_as_published", ""))
-    return OpenCase(words, [least, most], [Definition.ALLOCATED], measured)
+    return words, [least, most]
 
 
 def local_batch(row: Row) -> int:
@@ -232,7 +197,7 @@ def local_batch(row: Row) -> int:
     return out
 
 
-def torchtitan_request(row: Row, recompute: int):
+def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
     if row.get("model") not in KNOWN["torchtitan_presets"]:
         raise Undescribed("shape of the layers not published")
     request = request_of("torchtitan", row)
@@ -257,40 +222,26 @@ def torchtitan_request(row: Row, recompute: int):
     return request
 
 
-def torchtitan_case(row: Row) -> MeasuredCase:
+def full_torchtitan_request(row: Row):
     """A run that recomputes all layers.
 
     The API can't describe which operators its selective recomputation keeps.
     """
     if row.get("recompute") != "full":
         raise Undescribed("recomputation by operator can't be described")
-    request = torchtitan_request(row, api.RECOMPUTE_POLICY_FULL)
-    size = published_bytes(row.get("peak_mem_as_published", ""))
-    if size is None:
-        raise Undescribed("no measured memory")
-    series = f"{row.get('model', '')} {row.get('source_table', '')}"
-    out = MeasuredCase(request, [(Definition.RESERVED, size)], series)
-    out.traits.add("compiled")
-    out.assumptions.append("the tensors that torch.compile and fp8 products keep")
-    return out
+    return torchtitan_request(row)
 
 
-def open_torchtitan_case(row: Row) -> OpenCase:
+def open_torchtitan(row: Row) -> Choices:
     """A run that recomputes operator by operator, or one of torchao's of torchtitan."""
-    # torchtitan logs GiB, which tables made of its logs print as GB.
-    measured = published_bytes(re.sub(" GB$", " GiB", row.get("peak_mem_as_published", "")))
-    full, none = api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE
-    if measured is None:
-        raise Undescribed("no measured memory")
     if row.get("recompute") != "full":
-        requests = [torchtitan_request(row, policy) for policy in (full, none)]
+        policies = (api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE)
         words = "recomputation, by operator: between none and full"
-    elif row.get("micro_batch"):
+        return words, [torchtitan_request(row, policy) for policy in policies]
+    if row.get("micro_batch"):
         raise Undescribed("nothing open")
-    else:
-        requests = [torchtitan_request({**row, "micro_batch": size}, full) for size in "12"]
-        words = "micro-batch: 1 or 2"
-    return OpenCase(words, requests, [Definition.RESERVED], measured)
+    sizes = [torchtitan_request({**row, "micro_batch": size}) for size in "12"]
+    return "micro-batch: 1 or 2", sizes
 
 
 def set_shape(request, row: Row, gradient: int, **shape) -> None:
@@ -307,7 +258,7 @@ def set_shape(request, row: Row, gradient: int, **shape) -> None:
     set_sizes(request, required(row, "dp", "layout"), required(row, "grad_accum", "batch"))
 
 
-def open_nanotron_case(row: Row) -> OpenCase:
+def open_nanotron(row: Row) -> Choices:
     """Neither recomputation nor the kind of memory is published."""
     shape = KNOWN["nanotron_shapes"].get(row.get("model"))
     if shape is None:
@@ -316,16 +267,11 @@ def open_nanotron_case(row: Row) -> OpenCase:
     tied = shape["hidden"] < 4096
     set_shape(request, row, api.DATA_TYPE_FP32, **shape, vocabulary=131_072, tied=tied)
     policies = [api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE]
-    published = row.get("peak_mem_as_published", "").removesuffix("GB")
-    return OpenCase(
-        "recomputation: none or full; allocated or reserved",
-        variants(request, "recompute", policies),
-        [Definition.ALLOCATED, Definition.RESERVED],
-        published_bytes(published + "GiB"),  # its GB are GiB
-    )
+    words = "recomputation: none or full; allocated or reserved"
+    return words, variants(request, "recompute", policies)
 
 
-def open_internevo_case(row: Row) -> OpenCase:
+def open_internevo(row: Row) -> Choices:
     """InternEvo's page doesn't say how long a sequence is."""
     shape = gpt_shape(row)
     shape["feed_forward"] = required(row, "ffn_hidden", "feed-forward size")
@@ -335,12 +281,11 @@ def open_internevo_case(row: Row) -> OpenCase:
     bias = shape["hidden"] == 4096  # of the 7B model alone
     set_shape(request, row, gradient, **shape, tied=False, attention_bias=bias)
     request.layout.framework.kind = KINDS.KIND_PYTORCH_FSDP if sharded else KINDS.KIND_DEEPSPEED
-    requests = variants(request, "sequence_length", [2048, 4096])
-    measured = published_bytes(row.get("peak_mem_as_published", ""))
-    return OpenCase("sequence length: 2,048 or 4,096", requests, [Definition.PROCESS], measured)
+    lengths = variants(request, "sequence_length", [2048, 4096])
+    return "sequence length: 2,048 or 4,096", lengths
 
 
-def simumax_case(row: Row) -> MeasuredCase:
+def simumax_request(row: Row):
     values = of_row(KNOWN["simumax_arguments"], row)
     if row.get("attention") == "MLA":
         values |= of_row(KNOWN["simumax_deepseek"], row)
@@ -350,16 +295,7 @@ def simumax_case(row: Row) -> MeasuredCase:
     else:
         values |= of_row(KNOWN["simumax_llama"], row)
     machine = Machine("b200-sxm", required(row, "gpus", "GPU count"))
-    out = MeasuredCase(None, [], row.get("model", ""))
-    out.request = megatron_request(Arguments(values), machine, False, out.assumptions)
-    out.request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
-    set_sizes(out.request, data_parallel_size(out.request), whole(row, "grad_accum", 1))
-    out.traits = traits(Arguments(values), machine, False)
-    # "...; max over ranks alloc 28965.36 MB reserved 29816.0 MB" of 2^20 bytes.
-    definitions = {"alloc": Definition.ALLOCATED, "reserved": Definition.RESERVED}
-    figures = r"\b(alloc|reserved) ([\d.]+) MB\b"
-    for name, size in re.findall(figures, row.get("peak_mem_as_published", "")):
-        out.measured.append((definitions[name], published_bytes(f"{size}MB", 2**20)))
-    if len(out.measured) != 2:
-        raise Undescribed("no measured memory")
-    return out
+    request = megatron_request(Arguments(values), machine, False, [])
+    request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
+    set_sizes(request, data_parallel_size(request), whole(row, "grad_accum", 1))
+    return request
