@@ -8,39 +8,15 @@ the derivation in Python's own arithmetic.
 import math
 import os
 import re
-import subprocess
 import sys
-import tempfile
 
-from sextantd import ROOT, SKIPPED, Server
+from sextantd import ROOT, Server
 
-try:
-    import grpc
-    import google.protobuf  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing} (deploy/install-deps.sh tests)")
-    sys.exit(SKIPPED)
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import api as sextant_api  # noqa: E402
+from api import grpc  # noqa: E402
 
-
-def generate_messages(folder):
-    protos = []
-    for package in ("google/rpc", "sextant/v1"):
-        where = os.path.join(ROOT, "proto", package)
-        protos += [f"{package}/{name}" for name in sorted(os.listdir(where))]
-    subprocess.run(["protoc", "-I", os.path.join(ROOT, "proto"), f"--python_out={folder}",
-                    *protos], check=True)
-    sys.path.insert(0, folder)
-    # google.protobuf is installed as a plain package; ours lie beside it.
-    import google
-    google.__path__.append(os.path.join(folder, "google"))
-
-
-def plan_run(channel, request):
-    from sextant.v1 import planning_service_pb2 as api
-    call = channel.unary_unary("/sextant.v1.PlanningService/PlanRun",
-                               request_serializer=api.PlanRunRequest.SerializeToString,
-                               response_deserializer=api.PlanRunResponse.FromString)
-    return call(request, timeout=10)
+PLAN_RUN = "PlanningService/PlanRun"
 
 
 def llama_request():
@@ -201,13 +177,13 @@ def documented_reader():
     return names["field_violations"]
 
 
-def check_refusal(channel):
+def check_refusal(client):
     from google.rpc import error_details_pb2, status_pb2
     request = llama_request()
     request.cluster.device_count = 0
     request.options.assumed_mfu = float("nan")
     try:
-        plan_run(channel, request)
+        client.call(PLAN_RUN, request)
         raise AssertionError("not refused")
     except grpc.RpcError as error:
         assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -222,24 +198,23 @@ def check_refusal(channel):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        generate_messages(folder)
-        with Server() as server, grpc.insecure_channel(server.address) as channel:
-            first = plan_run(channel, llama_request())
-            again = plan_run(channel, llama_request())
+    with sextant_api.messages():
+        with Server() as server, sextant_api.Client(server.address) as client:
+            first = client.call(PLAN_RUN, llama_request())
+            again = client.call(PLAN_RUN, llama_request())
             assert first.SerializeToString() == again.SerializeToString()
             check_plan(first.plan)
             check_derivation(first.plan)
             check_every_number_is_derived(first.plan)
-            interrupted = plan_run(channel, interrupted_request())
+            interrupted = client.call(PLAN_RUN, interrupted_request())
             check_derivation(interrupted.plan)
             check_every_number_is_derived(interrupted.plan)
-            measured = plan_run(channel, measured_request())
+            measured = client.call(PLAN_RUN, measured_request())
             check_measured_plan(measured.plan)
             check_derivation(measured.plan)
             check_every_number_is_derived(measured.plan)
             assert measured.rates_fingerprint != first.rates_fingerprint
-            check_refusal(channel)
+            check_refusal(client)
     count = len(first.plan.derivation) + len(measured.plan.derivation)
     print(f"{count} derivation steps evaluate to their values")
     return 0
