@@ -8,8 +8,9 @@ import os
 import sys
 
 from cells import ROOT, read_csv, shared
+from measured_case import ALL_FIELDS
 from memory_accuracy import all_tables, totals
-from memory_answers import ALL_FIELDS, answers_of
+from memory_answers import answers_of
 from memory_tables import FULLY_KNOWN
 from sextant_api import SKIPPED, Sextantd
 from tables import Table, chosen, csv_text, stale, with_block

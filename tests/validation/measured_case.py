@@ -17,6 +17,11 @@ class Definition(enum.IntEnum):
         return self.name.lower()
 
 
+# The two requests of a run.
+ALL_FIELDS = "all fields given"
+DEFAULTS = "defaults of the framework"
+REQUESTS = (ALL_FIELDS, DEFAULTS)
+
 # A trait and assumption of runs.
 CONTRADICTED = "contradicted by a repetition"
 
@@ -41,6 +46,13 @@ class MeasuredCase:
     # By which memory_causes.yaml looks up causes of errors.
     traits: set[str] = dataclasses.field(default_factory=set)
     defaults: Any = None  # defaults_of(request)
+    # By ALL_FIELDS and DEFAULTS; without the latter where the service refuses that request.
+    predictions: dict[str, Any] = dataclasses.field(default_factory=dict)
+    defaults_refused: str = ""  # the service's words then
+
+    @property
+    def prediction(self):
+        return self.predictions[ALL_FIELDS]
 
     @property
     def fully_known(self) -> bool:
@@ -66,10 +78,21 @@ class OpenCase:
     measured: int | None  # None: the job ran out of memory
     source: str = ""
     id: str = ""
+    # The range of the intervals that its requests are answered with, in bytes.
+    low: int = 0
+    high: int = 0
+    may_not_fit: bool = False  # some choice's verdict isn't FITS
 
     @property
     def figure(self) -> int | None:
         return self.measured
+
+    @property
+    def inside(self) -> bool:
+        """True where the measured figure lies in the range; of a job that ran out, may_not_fit."""
+        if self.measured is None:
+            return self.may_not_fit
+        return self.low <= self.measured <= self.high
 
 
 @dataclasses.dataclass

@@ -14,8 +14,8 @@ import memory_tables
 import verdict_tables
 from cells import read_csv
 from error_summary import percent, signed_percent, summary_of
-from measured_case import Definition
-from memory_answers import ALL_FIELDS, DEFAULTS, Answers, answers_of
+from measured_case import ALL_FIELDS, DEFAULTS, Definition
+from memory_answers import Answers, answers_of
 from memory_tables import FULLY_KNOWN, Figure, figures_of, known_of
 from sextant_api import Sextantd
 from tables import Table, chosen, csv_text, markdown, stale
@@ -44,7 +44,7 @@ def all_tables(answers: Answers) -> dict[str, Table]:
 
 
 def counts(answers: Answers) -> str:
-    inside = sum(answer.inside for answer in answers.open)
+    inside = sum(run.inside for run in answers.open)
     return (
         f"{len(answers.answered)} rows are asked about, {len(answers.open)} lack a field and are "
         f"asked about as ranges, {len(answers.left_out)} are left out. Of the ranges {inside} hold "

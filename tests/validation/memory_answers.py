@@ -5,17 +5,21 @@ import math
 from typing import Any, NamedTuple
 
 from cells import Row
-from measured_case import CONTRADICTED, Definition, LeftOut, MeasuredCase, OpenCase
+from measured_case import (
+    ALL_FIELDS,
+    CONTRADICTED,
+    DEFAULTS,
+    Definition,
+    LeftOut,
+    MeasuredCase,
+    OpenCase,
+)
 from measured_row import says_memory, translate_measured_row
 from megatron_row import translate_megatron_row
 from sextant_api import Refused, Sextantd, api
 from tables import grouped
 
 FAR_OFF = 0.10
-ALL_FIELDS = "all fields given"
-DEFAULTS = "defaults of the framework"
-REQUESTS = (ALL_FIELDS, DEFAULTS)
-
 STATE = ("WEIGHT", "GRADIENT", "MASTER_WEIGHT", "OPTIMIZER_STATE")
 
 
@@ -45,37 +49,9 @@ class Prediction:
         return getattr(self.memory, f"{definition}_bytes")
 
 
-@dataclasses.dataclass
-class Answer:
-    run: MeasuredCase
-    # By ALL_FIELDS and DEFAULTS; without the latter where the service refuses that request.
-    predictions: dict[str, Prediction]
-    defaults_refused: str = ""  # the service's words then
-
-    @property
-    def prediction(self) -> Prediction:
-        return self.predictions[ALL_FIELDS]
-
-
-class OpenAnswer(NamedTuple):
-    """The range of the intervals that an open case's requests are answered with, in bytes."""
-
-    run: OpenCase
-    low: int
-    high: int
-    may_not_fit: bool  # some choice's verdict isn't FITS
-
-    @property
-    def inside(self) -> bool:
-        """True where the measured figure lies in the range; of a job that ran out, may_not_fit."""
-        if self.run.measured is None:
-            return self.may_not_fit
-        return self.low <= self.run.measured <= self.high
-
-
 class Answers(NamedTuple):
-    answered: list[Answer]
-    open: list[OpenAnswer]
+    answered: list[MeasuredCase]
+    open: list[OpenCase]
     left_out: list[LeftOut]
 
 
@@ -97,27 +73,23 @@ def prediction_of(response, stage: int | None = None) -> Prediction:
     return Prediction(plan, plan.memory.peak_stage if stage is None else stage)
 
 
-def answer_of(run: MeasuredCase, response, defaults) -> Answer:
-    out = Answer(run, {ALL_FIELDS: prediction_of(response, run.stage)})
+def answer(run: MeasuredCase, response, defaults) -> None:
+    run.predictions[ALL_FIELDS] = prediction_of(response, run.stage)
     if isinstance(defaults, Refused):
-        out.defaults_refused = str(defaults)
+        run.defaults_refused = str(defaults)
     else:
-        out.predictions[DEFAULTS] = prediction_of(defaults, run.stage)
-    return out
+        run.predictions[DEFAULTS] = prediction_of(defaults, run.stage)
 
 
-def open_answer_of(run: OpenCase, responses: list) -> OpenAnswer:
+def answer_open(run: OpenCase, responses: list) -> None:
     predictions = [prediction_of(response) for response in responses]
     intervals = [p.of(definition) for p in predictions for definition in run.definitions]
-    return OpenAnswer(
-        run,
-        math.floor(min(interval.low for interval in intervals) + 0.5),
-        math.floor(max(interval.high for interval in intervals) + 0.5),
-        any(p.plan.verdict != api.VERDICT_FITS for p in predictions),
-    )
+    run.low = math.floor(min(interval.low for interval in intervals) + 0.5)
+    run.high = math.floor(max(interval.high for interval in intervals) + 0.5)
+    run.may_not_fit = any(p.plan.verdict != api.VERDICT_FITS for p in predictions)
 
 
-def mark_contradicted(answers: list[Answer]) -> None:
+def mark_contradicted(runs: list[MeasuredCase]) -> None:
     """Marks runs whose figures contradict those of the same question.
 
     Runs of a source on the same hardware that are the same question, so that the service's answer
@@ -127,19 +99,19 @@ def mark_contradicted(answers: list[Answer]) -> None:
     assumption. The service's answer plays no part beyond forming groups.
     """
 
-    def question(answer: Answer) -> tuple:
+    def question(run: MeasuredCase) -> tuple:
         # Sequences of other lengths, cut by context parallelism, may well have the same answer.
-        length = answer.run.request.training.sequence_length
-        size = answer.prediction.of(Definition.ALLOCATED).expected
-        return answer.run.source, answer.run.hardware, length, answer.prediction.stage, size
+        length = run.request.training.sequence_length
+        size = run.prediction.of(Definition.ALLOCATED).expected
+        return run.source, run.hardware, length, run.prediction.stage, size
 
-    asked = [answer for answer in answers if answer.run.measured and answer.run.hardware]
+    asked = [run for run in runs if run.measured and run.hardware]
     for group in grouped(asked, question).values():
-        figures = [answer.run.figure for answer in group]
+        figures = [run.figure for run in group]
         if max(figures) > (1 + FAR_OFF) * min(figures):
-            for answer in group:
-                answer.run.traits.add(CONTRADICTED)
-                answer.run.assumptions.append(CONTRADICTED)
+            for run in group:
+                run.traits.add(CONTRADICTED)
+                run.assumptions.append(CONTRADICTED)
 
 
 def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row]) -> Answers:
@@ -155,13 +127,15 @@ def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row
     for case in asked:
         own = [next(responses) for _ in questions(case)]
         needed = own if isinstance(case, OpenCase) else own[:1]
-        refused = next((answer for answer in needed if isinstance(answer, Refused)), None)
+        refused = next((found for found in needed if isinstance(found, Refused)), None)
         if refused is not None:
             reason = f"the service refuses it: {refused}"
             out.left_out.append(LeftOut(reason, case.source, case.id))
         elif isinstance(case, OpenCase):
-            out.open.append(open_answer_of(case, own))
+            answer_open(case, own)
+            out.open.append(case)
         else:
-            out.answered.append(answer_of(case, *own))
+            answer(case, *own)
+            out.answered.append(case)
     mark_contradicted(out.answered)
     return out

@@ -10,7 +10,7 @@ from cells import ROOT, published_bytes, read_csv, whole
 from error_summary import ErrorSummary, quantile, summary_of
 from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, LeftOut, MeasuredCase
 from memory_accuracy import all_tables, totals
-from memory_answers import ALL_FIELDS, Answer, Answers
+from memory_answers import ALL_FIELDS, Answers
 from memory_tables import coverage_table, figures_of
 from run_request import defaults_of, request_on, set_sizes
 from sextant_api import Sextantd, api
@@ -19,7 +19,7 @@ GOLDEN = os.path.join(ROOT, "tests", "golden")
 TABLES = ("megatron_ci_memory", "measured_memory")
 
 
-def answer_with(name: str, measured: int, predicted: float, **run) -> Answer:
+def answer_with(name: str, measured: int, predicted: float, **run) -> MeasuredCase:
     """Of one stage; reserved is 1 and the process 2 bytes more than allocated."""
     figures = [(Definition.ALLOCATED, measured)] if measured else []
     case = MeasuredCase(request_on("h100-sxm"), figures, "", "h100", "a source", name)
@@ -29,7 +29,8 @@ def answer_with(name: str, measured: int, predicted: float, **run) -> Answer:
         for definition, size in zip(Definition, (predicted, predicted + 1, predicted + 2))
     }
     plan = api.Plan(memory={"stages": [stage]}, verdict="VERDICT_FITS")
-    return Answer(case, {ALL_FIELDS: ma.Prediction(plan, 0)})
+    case.predictions = {ALL_FIELDS: ma.Prediction(plan, 0)}
+    return case
 
 
 def check_summaries() -> None:
@@ -56,12 +57,12 @@ def check_cells() -> None:
 def check_predictions() -> None:
     answer = answer_with("a", 100, 110)
     assert answer.prediction.of(Definition.RESERVED).low == 101
-    answer.run.measured.append((Definition.PROCESS, 224))
+    answer.measured.append((Definition.PROCESS, 224))
     errors = [figure.error for figure in figures_of([answer], ALL_FIELDS)]
     assert abs(errors[0] - 0.1) < 1e-12 and errors[1] == -0.5
     for measured, may_not_fit, inside in ((90, False, True), (89, True, False), (None, True, True)):
-        run = ma.OpenCase("", [], [], measured)
-        assert ma.OpenAnswer(run, 90, 110, may_not_fit).inside == inside, measured
+        run = ma.OpenCase("", [], [], measured, "", "", 90, 110, may_not_fit)
+        assert run.inside == inside, measured
 
 
 def check_contradictions() -> None:
@@ -74,14 +75,14 @@ def check_contradictions() -> None:
     measured |= {"g": 70, "h": 70, "k": 80, "l": 80}
     predicted |= {"g": 1, "h": 2, "k": 3, "l": 4}
     answers = [answer_with(name, measured[name], predicted[name]) for name in measured]
-    answers[4].run.hardware = "a100"
-    answers[5].run.request.training.sequence_length = 9
+    answers[4].hardware = "a100"
+    answers[5].request.training.sequence_length = 9
     for sharded in (6, 8, 9):
-        answers[sharded].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
-    answers[7].run.request.layout.sharding.zero_stage = api.ZERO_STAGE_NONE
+        answers[sharded].request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
+    answers[7].request.layout.sharding.zero_stage = api.ZERO_STAGE_NONE
     ma.mark_contradicted(answers)
-    marked = [a.run.id for a in answers if CONTRADICTED in a.run.traits]
-    assert marked == ["a", "b"] == [a.run.id for a in answers if not a.run.fully_known]
+    marked = [a.id for a in answers if CONTRADICTED in a.traits]
+    assert marked == ["a", "b"] == [a.id for a in answers if not a.fully_known]
     left_out = [LeftOut(SELF_CONTRADICTING, "a source", "i"), LeftOut("another", "a source", "j")]
     found = verdict_tables.contradiction_table(Answers(answers, [], left_out))
     names = [row[2] for row in found.rows]
@@ -91,16 +92,16 @@ def check_contradictions() -> None:
 def check_neighbours() -> None:
     ran_out = answer_with("ran out", 0, 90, ran_out=True)
     two_off, one_off = answer_with("two off", 50, 89), answer_with("one off", 50, 10)
-    two_off.run.request.layout.parallel.tensor_parallel_size = 2
-    two_off.run.request.layout.parallel.pipeline_parallel_size = 2
-    one_off.run.request.layout.micro_batch_size = 2
+    two_off.request.layout.parallel.tensor_parallel_size = 2
+    two_off.request.layout.parallel.pipeline_parallel_size = 2
+    one_off.request.layout.micro_batch_size = 2
     others = [
         answer_with("other source", 50, 90, source="another"),
         answer_with("other device", 50, 90, request=request_on("a100-sxm-80")),
         answer_with("ran out too", 0, 90, ran_out=True),
     ]
     answers = [ran_out, two_off, one_off, *others]
-    assert verdict_tables.nearest_that_fits(ran_out, answers).run.id == "one off"
+    assert verdict_tables.nearest_that_fits(ran_out, answers).id == "one off"
     assert verdict_tables.nearest_that_fits(ran_out, others) is None
     # 92 over 12, less 1: both ends are of the process.
     found = verdict_tables.surprises(answers[:-1])
@@ -110,7 +111,7 @@ def check_neighbours() -> None:
 def check_causes() -> None:
     answer = answer_with("a", 100, 100)
     assert figures_of([answer], ALL_FIELDS)[0].cause == "not named"
-    answer.run.traits = {"samples shorter than the maximum", CONTRADICTED}
+    answer.traits = {"samples shorter than the maximum", CONTRADICTED}
     assert figures_of([answer], ALL_FIELDS)[0].cause == "contradicted"
 
 
@@ -155,9 +156,9 @@ def check_refusals(server: Sextantd) -> None:
     wrong = defaults_of(request)
     wrong.layout.parallel.tensor_parallel_size = 4
     run = MeasuredCase(request, [(Definition.ALLOCATED, 1)], "", defaults=wrong)
-    answer = ma.answer_of(run, *server.plans(ma.questions(run)))
-    assert ma.DEFAULTS not in answer.predictions
-    assert "cluster.device_count" in answer.defaults_refused, answer.defaults_refused
+    ma.answer(run, *server.plans(ma.questions(run)))
+    assert list(run.predictions) == [ALL_FIELDS]
+    assert "cluster.device_count" in run.defaults_refused, run.defaults_refused
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from measured_case import LeftOut, MeasuredCase
 from measured_row import says_memory, translate_measured_row
 from megatron_arguments import Undescribed, python_list
 from megatron_row import translate_megatron_row
-from memory_answers import answer_of, open_answer_of, questions
+from memory_answers import answer, answer_open, questions
 from sextant_api import Refused, Sextantd
 
 CASES = os.path.join(ROOT, "tests", "validation", "memory_rows.yaml")
@@ -63,11 +63,11 @@ def check_measured(translated, case: dict, server: Sextantd) -> None:
         assert found == value, (name, found, value)
     check_fields(translated.request, case.get("request", {}))
     check_fields(translated.defaults, case.get("defaults", {}))
-    answer = answer_of(translated, *server.plans(questions(translated)))
-    plan = answer.prediction.plan
+    answer(translated, *server.plans(questions(translated)))
+    plan = translated.prediction.plan
     assert plan.parameters.total == case.get("parameters", plan.parameters.total), plan.parameters
     if "calculated" in case:
-        calculated = answer.prediction.of(translated.measured[0][0]).expected
+        calculated = translated.prediction.of(translated.measured[0][0]).expected
         assert calculated == case["calculated"], calculated
 
 
@@ -77,11 +77,11 @@ def check_open(translated, case: dict, server: Sextantd) -> None:
     for request, fields in zip(translated.requests, case["requests"]):
         check_fields(request, fields)
     answers = server.plans(questions(translated))
-    assert not any(isinstance(answer, Refused) for answer in answers), answers
+    assert not any(isinstance(found, Refused) for found in answers), answers
     total = answers[0].plan.parameters.total
     assert total == case.get("parameters", total), total
-    answer = open_answer_of(translated, answers)
-    assert 0 < answer.low < answer.high, answer
+    answer_open(translated, answers)
+    assert 0 < translated.low < translated.high, translated
 
 
 def check_case(case: dict, rows: dict, server: Sextantd) -> None:

@@ -8,9 +8,8 @@ import yaml
 
 from cells import GIB, ROOT
 from error_summary import percent, signed_percent, summary_of
-from measured_case import Definition, MeasuredCase
+from measured_case import ALL_FIELDS, REQUESTS, Definition, MeasuredCase
 from megatron_row import SOURCE as MEGATRON
-from memory_answers import ALL_FIELDS, REQUESTS, Answer
 from sextant_api import api
 from tables import Table, grouped
 
@@ -32,18 +31,14 @@ SUMMARY_COLUMNS = (
 class Figure(NamedTuple):
     """A figure of a run, and the service's answer to one of the run's requests."""
 
-    answer: Answer
+    run: MeasuredCase
     request: str
     definition: Definition
     measured: int
 
     @property
-    def run(self) -> MeasuredCase:
-        return self.answer.run
-
-    @property
     def interval(self):
-        return self.answer.predictions[self.request].of(self.definition)
+        return self.run.predictions[self.request].of(self.definition)
 
     @property
     def error(self) -> float:
@@ -64,14 +59,10 @@ class Figure(NamedTuple):
         return NOT_NAMED
 
 
-def figures_of(answers: list[Answer], request: str) -> list[Figure]:
-    """Every figure of every answer to `request`, in their order."""
-    return [
-        Figure(answer, request, definition, size)
-        for answer in answers
-        if request in answer.predictions
-        for definition, size in answer.run.measured
-    ]
+def figures_of(runs: list[MeasuredCase], request: str) -> list[Figure]:
+    """Every figure of every run that `request` is answered for, in their order."""
+    answered = [run for run in runs if request in run.predictions]
+    return [Figure(run, request, *figure) for run in answered for figure in run.measured]
 
 
 def known_of(figures: list[Figure]) -> list[Figure]:
@@ -95,17 +86,16 @@ def summary_cells(errors: list[float]) -> list[str]:
     return [str(s.count), *signed, percent(s.median), percent(s.p90), *shares]
 
 
-def state_rows(answers: list[Answer]) -> list[list[str]]:
+def state_rows(runs: list[MeasuredCase]) -> list[list[str]]:
     """Errors of model state alone: of rows in bf16 without pipeline parallelism.
 
     Allocated after a step is all but activations, transients and buffers.
     """
     gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
     errors: dict[str, list[float]] = {ALL: [], FULLY_KNOWN: []}
-    for answer in answers:
-        run, memory = answer.run, answer.prediction.memory
+    for run in runs:
+        memory, stages = run.prediction.memory, len(run.prediction.plan.memory.stages)
         bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
-        stages = len(answer.prediction.plan.memory.stages)
         if run.between_steps is None or stages > 1 or not bf16:
             continue
         freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
@@ -116,7 +106,7 @@ def state_rows(answers: list[Answer]) -> list[list[str]]:
     return [[*head, which, *summary_cells(some)] for which, some in errors.items()]
 
 
-def error_table(figures: list[Figure], answers: list[Answer]) -> Table:
+def error_table(figures: list[Figure], runs: list[MeasuredCase]) -> Table:
     """Errors of each source and definition, a line for each request and choice of rows."""
     groups = grouped(figures, lambda f: (f.definition, f.run.source, REQUESTS.index(f.request)))
     rows = []
@@ -125,7 +115,7 @@ def error_table(figures: list[Figure], answers: list[Answer]) -> Table:
             cells = summary_cells([figure.error for figure in some])
             rows.append([str(definition), source, REQUESTS[order], which, *cells])
     columns = ["definition", "source", "request", "which", *SUMMARY_COLUMNS]
-    return Table(columns, rows + state_rows(answers))
+    return Table(columns, rows + state_rows(runs))
 
 
 def between(ordered: list[float], share: float) -> float:
@@ -184,7 +174,7 @@ def worst_table(figures: list[Figure]) -> Table:
     rows = []
     for which, some in ((ALL, figures), (FULLY_KNOWN, known_of(figures))):
         for figure in sorted(some, key=lambda figure: -abs(figure.error))[:WORST]:
-            phase = api.PeakPhase.Name(figure.answer.prediction.memory.peak_phase)
+            phase = api.PeakPhase.Name(figure.run.prediction.memory.peak_phase)
             peak = phase.removeprefix("PEAK_PHASE_").lower()
             sizes = map(gibibytes, (figure.measured, figure.interval.expected))
             cells = [figure.run.id, str(figure.definition), *sizes, signed_percent(figure.error)]

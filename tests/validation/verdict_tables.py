@@ -4,8 +4,17 @@ field or contradict one another, those left out, and what is assumed of others."
 from collections import Counter
 
 from error_summary import signed_percent
-from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, MeasuredCase, OpenCase
-from memory_answers import ALL_FIELDS, DEFAULTS, REQUESTS, Answer, Answers
+from measured_case import (
+    ALL_FIELDS,
+    CONTRADICTED,
+    DEFAULTS,
+    REQUESTS,
+    SELF_CONTRADICTING,
+    Definition,
+    MeasuredCase,
+    OpenCase,
+)
+from memory_answers import Answers
 from memory_tables import gibibytes
 from run_request import data_parallel_size, given
 from sextant_api import api
@@ -18,14 +27,13 @@ def verdict_of(plan) -> str:
     return api.Verdict.Name(plan.verdict).removeprefix("VERDICT_")
 
 
-def verdict_table(answers: list[Answer]) -> Table:
+def verdict_table(runs: list[MeasuredCase]) -> Table:
     counts: dict[tuple, Counter] = {}
-    for answer in answers:
-        run = answer.run
+    for run in runs:
         # Nothing ran for calculated figures.
         if not run.ran_out and run.measured[0][0] == Definition.CALCULATED:
             continue
-        for request, prediction in answer.predictions.items():
+        for request, prediction in run.predictions.items():
             key = (run.source, REQUESTS.index(request), run.ran_out)
             counts.setdefault(key, Counter())[verdict_of(prediction.plan)] += 1
     rows = []
@@ -61,77 +69,65 @@ def settings_of(run: MeasuredCase) -> list[str]:
     ]
 
 
-def process_of(answer: Answer):
-    return answer.prediction.of(Definition.PROCESS)
+def process_of(run: MeasuredCase):
+    return run.prediction.of(Definition.PROCESS)
 
 
-def nearest_that_fits(answer: Answer, answers: list[Answer]) -> Answer | None:
+def nearest_that_fits(run: MeasuredCase, runs: list[MeasuredCase]) -> MeasuredCase | None:
     """The measured run, of the same source and device, that differs in the fewest settings.
 
     Of several, the one with the nearest prediction.
     """
 
-    def device(of: Answer) -> tuple:
-        cluster = of.run.request.cluster
-        return of.run.source, cluster.device.accelerator, cluster.device_memory_bytes
+    def device(of: MeasuredCase) -> tuple:
+        cluster = of.request.cluster
+        return of.source, cluster.device.accelerator, cluster.device_memory_bytes
 
-    def distance(other: Answer) -> tuple:
-        pairs = zip(settings_of(answer.run), settings_of(other.run))
-        apart = abs(process_of(other).expected - process_of(answer).expected)
+    def distance(other: MeasuredCase) -> tuple:
+        pairs = zip(settings_of(run), settings_of(other))
+        apart = abs(process_of(other).expected - process_of(run).expected)
         return sum(mine != others for mine, others in pairs), apart
 
-    others = [a for a in answers if not a.run.ran_out and device(a) == device(answer)]
+    others = [other for other in runs if not other.ran_out and device(other) == device(run)]
     return min(others, key=distance, default=None)
 
 
-def run_cells(answer: Answer) -> list[str]:
-    run, process = answer.run, process_of(answer)
-    return [
-        run.id,
-        ", ".join(settings_of(run)),
-        "ran out" if run.figure is None else gibibytes(run.figure),
-        gibibytes(process.low),
-        gibibytes(process.high),
-        f"{100 * answer.prediction.plan.fit_chance:.0f}",
-        verdict_of(answer.prediction.plan),
-    ]
-
-
-def out_of_memory_table(answers: list[Answer]) -> Table:
+def out_of_memory_table(runs: list[MeasuredCase]) -> Table:
     """Runs that ran out, each followed by the nearest that did not."""
+    pairs = [(run, nearest_that_fits(run, runs)) for run in runs if run.ran_out]
     rows = []
-    for answer in filter(lambda answer: answer.run.ran_out, answers):
-        rows.append(run_cells(answer))
-        other = nearest_that_fits(answer, answers)
-        if other is not None:
-            rows.append(run_cells(other))
+    for run in filter(None, (run for pair in pairs for run in pair)):
+        measured = "ran out" if run.figure is None else gibibytes(run.figure)
+        ends = map(gibibytes, (process_of(run).low, process_of(run).high))
+        chance = f"{100 * run.prediction.plan.fit_chance:.0f}"
+        verdict = verdict_of(run.prediction.plan)
+        rows.append([run.id, ", ".join(settings_of(run)), measured, *ends, chance, verdict])
     columns = ["run", "settings", "measured GiB", "process: low GiB", "high GiB", "chance %"]
     return Table([*columns, "verdict"], rows)
 
 
-def surprises(answers: list[Answer]) -> list[str]:
+def surprises(runs: list[MeasuredCase]) -> list[str]:
     """Runs that are predicted to fit but ran out, compared with similar ones that ran."""
     out = []
-    for answer in filter(lambda answer: answer.run.ran_out, answers):
-        other = nearest_that_fits(answer, answers)
-        if verdict_of(answer.prediction.plan) != "FITS" or other is None or not other.run.measured:
+    for run in [run for run in runs if run.ran_out]:
+        other = nearest_that_fits(run, runs)
+        if verdict_of(run.prediction.plan) != "FITS" or other is None or not other.measured:
             continue
-        apart = signed_percent(process_of(answer).expected / process_of(other).expected - 1)
+        apart = signed_percent(process_of(run).expected / process_of(other).expected - 1)
         out.append(
-            f"{answer.run.id} ran out but is predicted to fit. The prediction is {apart} % from "
-            f"that of {other.run.id}, which ran in {gibibytes(other.run.figure)} GiB. "
-            "Where the two predictions are as good as equal, the row lacks what made it run out.\n"
+            f"{run.id} ran out but is predicted to fit. The prediction is {apart} % from that of "
+            f"{other.id}, which ran in {gibibytes(other.figure)} GiB. Where the two predictions "
+            "are as good as equal, the row lacks what made it run out.\n"
         )
     return out
 
 
 def open_table(answers: Answers) -> Table:
     rows = []
-    for answer in answers.open:
-        run = answer.run
+    for run in answers.open:
         measured = "ran out" if run.measured is None else gibibytes(run.measured)
-        ends = [gibibytes(answer.low), gibibytes(answer.high)]
-        inside = "yes" if answer.inside else "no"
+        ends = map(gibibytes, (run.low, run.high))
+        inside = "yes" if run.inside else "no"
         rows.append([run.source, run.id, run.open, *ends, measured, inside])
     columns = ["source", "row", "open", "lowest GiB", "highest GiB", "measured GiB", "inside"]
     return Table(columns, rows)
@@ -149,7 +145,7 @@ def setting_without_gpus(run: MeasuredCase | OpenCase) -> tuple:
 
 def unmoved_by_sharding(answers: Answers) -> list[MeasuredCase | OpenCase]:
     """Runs with equal figures of which only some shard their weights."""
-    runs = [answer.run for answer in [*answers.answered, *answers.open]]
+    runs = [*answers.answered, *answers.open]
     measured = [run for run in runs if run.figure is not None]
     groups = grouped(measured, setting_without_gpus)
     out = []
@@ -162,11 +158,9 @@ def unmoved_by_sharding(answers: Answers) -> list[MeasuredCase | OpenCase]:
 
 def contradiction_table(answers: Answers) -> Table:
     """Rows whose source contradicts itself."""
-    runs = [answer.run for answer in answers.answered]
+    repeated = [run for run in answers.answered if CONTRADICTED in run.traits]
     kinds = {
-        "equal questions with figures more than 10 % apart": [
-            run for run in runs if CONTRADICTED in run.traits
-        ],
+        "equal questions with figures more than 10 % apart": repeated,
         "the same figure with and without shards": unmoved_by_sharding(answers),
         SELF_CONTRADICTING: [r for r in answers.left_out if r.reason == SELF_CONTRADICTING],
     }
@@ -179,10 +173,10 @@ def contradiction_table(answers: Answers) -> Table:
 
 def left_out_table(answers: Answers) -> Table:
     """Reasons of each source, the most frequent first; of requests that the service refuses too."""
-    refused = [answer for answer in answers.answered if answer.defaults_refused]
+    refused = [run for run in answers.answered if run.defaults_refused]
     kinds = {
         ALL_FIELDS: [(row.source, row.reason) for row in answers.left_out],
-        DEFAULTS: [(answer.run.source, answer.defaults_refused) for answer in refused],
+        DEFAULTS: [(run.source, run.defaults_refused) for run in refused],
     }
     rows = []
     for request, reasons in kinds.items():
@@ -192,8 +186,7 @@ def left_out_table(answers: Answers) -> Table:
     return Table(["source", "request", "rows", "why"], rows)
 
 
-def assumption_table(answers: list[Answer]) -> Table:
-    runs = [answer.run for answer in answers]
+def assumption_table(runs: list[MeasuredCase]) -> Table:
     counts = Counter((run.source, words) for run in runs for words in run.assumptions)
     rows = [[source, str(count), words] for (source, words), count in sorted(counts.items())]
     return Table(["source", "rows", "assumed"], rows)
