@@ -170,13 +170,10 @@ def open_litgpt(row: Row) -> Choices:
         storage = api.WeightStorage(frozen_data_type="DATA_TYPE_FP4", frozen_block_size=64)
         request.layout.storage.CopyFrom(storage)
     least, most = variants(request, "sequence_length", [128, request.training.sequence_length])
-    targets = ["attention.query", "attention.value"]
-    changes = api.ModelChanges(adapters={"rank": 8, "targets": targets}, base_frozen=True)
-    least.model.changes.CopyFrom(changes)
-    targets += ["attention.key", "attention.output", "feed_forward.up", "feed_forward.down"]
-    targets += [] if request.model.preset == "phi-2" else ["feed_forward.gate"]
-    changes = api.ModelChanges(adapters={"rank": 32, "targets": targets}, base_frozen=True)
-    most.model.changes.CopyFrom(changes)
+    for choice, of in ((least, "least"), (most, "most")):
+        choice.model.changes.CopyFrom(api.ModelChanges(**KNOWN["litgpt_changes"][of]))
+    if request.model.preset != "phi-2":
+        most.model.changes.adapters.targets.append("feed_forward.gate")
     words = (
         "rank: 8 to 32; adapters: on queries and values, or on all matrices; samples: 128 to 512 "
         "tokens"

@@ -28,6 +28,7 @@ COLUMNS = (
     "run|GPU-hours published|planned|interval: low|high|inside|difference %|MFU published %|"
     "planned MFU %|lost to failures %|memory|difference explained|ours|source|sextant plan"
 ).split("|")
+ENDS = ("expected", "low", "high")
 # Of every run: Meta's 419 interruptions in 54 days of 16,384 GPUs, and a store that takes 2 TB/s
 # from as many (arXiv 2407.21783 sections 3.3.1 and 3.3.4); the restart is a choice.
 INTERRUPTIONS = ("--failures-per-device-hour=1.97e-5", "--restart-duration=10m",
@@ -44,57 +45,40 @@ def ask(run, server):
     return json.loads(said.stdout)["plan"]
 
 
-class Scored:
-    """A run and its plan."""
-
-    def __init__(self, run, plan):
-        estimate = plan["estimates"][0]
-        assert estimate["kind"] == "ESTIMATE_KIND_PREDICTED", (run["id"], estimate["kind"])
-        self.run = run
-        hours = int(plan["device_count"]) / 3600
-        elapsed = estimate["elapsed_seconds"]
-        self.hours = elapsed["expected"] * hours
-        self.low, self.high = elapsed["low"] * hours, elapsed["high"] * hours
-        self.mfu = estimate["mfu"]
-        self.goodput = plan["whole_run"]["goodput_ratio"]
-        self.ratio = self.hours / run["gpu_hours"]
-        # That of the steps, were the published hours nothing else.
-        self.published_mfu = (self.mfu * estimate["duration_seconds"]["expected"] * hours /
-                              run["gpu_hours"])
-        self.fits = plan["verdict"] == "VERDICT_FITS"
-
-    @property
-    def inside(self):
-        return self.low <= self.run["gpu_hours"] <= self.high
-
-    @property
-    def layout_is_ours(self):
-        return "layout" in self.run["open"]
-
-    def row(self):
-        hours = (self.run["gpu_hours"], self.hours, self.low, self.high)
-        return [
-            self.run["id"].removesuffix("-gpu-hours"),
-            *(f"{count:.0f}" for count in hours),
-            "yes" if self.inside else "no",
-            f"{100 * (self.ratio - 1):+.0f}",
-            *(f"{100 * mfu:.0f}" for mfu in (self.published_mfu, self.mfu)),
-            f"{100 * (1 - self.goodput):.1f}",
-            "fits" if self.fits else "does not fit",
-            *(self.run[key] for key in ("why", "open", "source", "command")),
-        ]
+def scored(run, plan):
+    """Cells of a run by their columns."""
+    estimate = plan["estimates"][0]
+    assert estimate["kind"] == "ESTIMATE_KIND_PREDICTED", (run["id"], estimate["kind"])
+    published, elapsed = run["gpu_hours"], estimate["elapsed_seconds"]
+    hours, low, high = (int(plan["device_count"]) / 3600 * elapsed[end] for end in ENDS)
+    # MFU published: that of the steps, were the published hours nothing else.
+    steps = estimate["duration_seconds"]["expected"] * int(plan["device_count"]) / 3600
+    cells = [
+        run["id"].removesuffix("-gpu-hours"),
+        *(f"{count:.0f}" for count in (published, hours, low, high)),
+        "yes" if low <= published <= high else "no",
+        f"{100 * (hours / published - 1):+.0f}",
+        f"{100 * estimate['mfu'] * steps / published:.0f}",
+        f"{100 * estimate['mfu']:.0f}",
+        f"{100 * (1 - plan['whole_run']['goodput_ratio']):.1f}",
+        "fits" if plan["verdict"] == "VERDICT_FITS" else "does not fit",
+        *(run[key] for key in ("why", "open", "source", "command")),
+    ]
+    return dict(zip(COLUMNS, cells)), abs(hours / published - 1)
 
 
 def summary(name, rows):
-    errors = sorted(abs(row.ratio - 1) for row in rows)
+    errors = sorted(error for _, error in rows)
     median, largest = (f"{100 * error:.0f}" for error in (statistics.median(errors), errors[-1]))
-    return [name, str(len(rows)), median, largest, str(sum(row.inside for row in rows))]
+    inside = sum(row["inside"] == "yes" for row, _ in rows)
+    return [name, str(len(rows)), median, largest, str(inside)]
 
 
 def total_table(rows):
-    ours = [row for row in rows if row.layout_is_ours]
-    published = [row for row in rows if not row.layout_is_ours]
-    groups = {"all": rows, "layout published": published, "layout ours": ours}
+    """`rows` by whether their source publishes a layout."""
+    groups = {"all": rows, "layout published": [], "layout ours": []}
+    for row in rows:
+        groups["layout ours" if "layout" in row[0]["ours"] else "layout published"].append(row)
     columns = ["rows", "count", "median difference %", "largest %", "inside the interval"]
     return Table(columns, [summary(name, some) for name, some in groups.items()])
 
@@ -121,9 +105,9 @@ def main():
         runs = json.load(file)
     check_shared(runs)
     with Server("--log_calls=none") as server:
-        rows = [Scored(run, ask(run, server)) for run in runs["runs"]]
+        rows = [scored(run, ask(run, server)) for run in runs["runs"]]
     total = total_table(rows)
-    tables = {"runs": Table(COLUMNS, [row.row() for row in rows]), "totals": total}
+    tables = {"runs": Table(COLUMNS, [list(row.values()) for row, _ in rows]), "totals": total}
     wanted = {os.path.join(FOLDER, f"{name}.csv"): csv_text(t) for name, t in tables.items()}
     with open(DOCUMENT, encoding="utf-8") as file:
         wanted[DOCUMENT] = with_block(file.read(), MARK, totals(total, runs["left_out"]))
