@@ -39,7 +39,6 @@ using Seconds = Quantity<struct SecondsTag, double>;
 using Joules = Quantity<struct JoulesTag, double>;
 using Watts = Quantity<struct WattsTag, double>;
 using Dollars = Quantity<struct DollarsTag, double>;
-using Hertz = Quantity<struct HertzTag, double>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 

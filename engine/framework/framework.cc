@@ -291,12 +291,8 @@ static_assert(sizeof(kTable) / sizeof(kTable[0]) == kFrameworkCount);
 
 }  // namespace
 
-absl::Span<const FrameworkTraits> Frameworks() { return kTable; }
-
 const FrameworkTraits& TraitsOf(Framework framework) {
   return kTable[static_cast<size_t>(framework)];
 }
-
-absl::string_view FrameworkName(Framework framework) { return TraitsOf(framework).name; }
 
 }  // namespace sextant

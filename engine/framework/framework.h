@@ -152,12 +152,7 @@ struct FrameworkTraits {
   Cited<bool> exchanges_equal_heads_alone = {};
 };
 
-// In the order of Framework.
-absl::Span<const FrameworkTraits> Frameworks();
 const FrameworkTraits& TraitsOf(Framework framework);
-
-// "megatron_lm", "deepspeed", ...
-absl::string_view FrameworkName(Framework framework);
 
 }  // namespace sextant
 

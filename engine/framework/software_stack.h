@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "engine/base/field_violation.h"
 #include "engine/framework/framework.h"
 #include "engine/framework/workspace.h"
@@ -80,9 +79,6 @@ struct SoftwareStack {
     return values[static_cast<size_t>(constant)];
   }
 };
-
-// "generic" is the first.
-absl::Span<const SoftwareStack> SoftwareStacks();
 
 // The stack of the newest release of `framework`.
 const SoftwareStack& StackOf(Framework framework);

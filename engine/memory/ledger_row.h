@@ -39,9 +39,6 @@ enum class RowElements {
   kByte,  // uninterpreted
 };
 
-// "weight", "communication_buffer", ...
-absl::string_view LedgerKindName(LedgerKind kind);
-
 // size = (elements x element_bits / 8, rounded up, + scale_bytes) x layers x micro_batches.
 // Negative where the row subtracts bytes of other rows that are freed by the peak. Views point to
 // literals.

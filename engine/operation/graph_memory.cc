@@ -25,30 +25,6 @@ bool CountsAsSaved(StorageKind kind) {
 
 }  // namespace
 
-absl::string_view StorageKindName(StorageKind kind) {
-  switch (kind) {
-    case StorageKind::kParameter:
-      return "parameter";
-    case StorageKind::kOptimizerState:
-      return "optimizer_state";
-    case StorageKind::kInput:
-      return "input";
-    case StorageKind::kTable:
-      return "table";
-    case StorageKind::kActivation:
-      return "activation";
-    case StorageKind::kStatistic:
-      return "statistic";
-    case StorageKind::kScratch:
-      return "scratch";
-    case StorageKind::kGradient:
-      return "gradient";
-    case StorageKind::kParameterGradient:
-      break;
-  }
-  return "parameter_gradient";
-}
-
 size_t Ledger::Next(LedgerMoment moment) {
   moments_.push_back(moment);
   return moments_.size() - 1;

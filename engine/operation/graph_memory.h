@@ -25,9 +25,6 @@ enum class StorageKind {
   kParameterGradient,
 };
 
-// "parameter", "optimizer_state".
-absl::string_view StorageKindName(StorageKind kind);
-
 // An array in memory; views share it.
 struct GraphStorage {
   std::string name;

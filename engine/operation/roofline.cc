@@ -150,10 +150,6 @@ Advice MemoryAdvice(const OperationRequest& request, const OperationAnalysis& an
 
 }  // namespace
 
-absl::string_view RooflineMethodName(RooflineMethod method) {
-  return method == RooflineMethod::kSmooth ? "smooth" : "classical";
-}
-
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method) {
   SEXTANT_RETURN_IF_ERROR(Check(cost, rates));

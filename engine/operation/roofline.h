@@ -42,8 +42,6 @@ enum class RooflineMethod {
 // fast; docs/kernels.md, "Roofline".
 inline constexpr double kRooflineExponent = 2;
 
-// "smooth", "classical".
-absl::string_view RooflineMethodName(RooflineMethod method);
 enum class RooflineBound { kCompute, kMemory };
 
 struct Roofline {

@@ -89,9 +89,6 @@ struct FittingChanges {
 // The steps of CallWork after which a search for changes begins no further one: about 20 ms. A
 // search for any model in use takes a fraction of them.
 inline constexpr int64_t kMaxSearchSteps = 3'000'000;
-// The most steps of a plan that the limits of requests allow: one choice evaluated for the answer,
-// a search, and the last choice of that.
-inline constexpr int64_t kMaxPlanSteps = 5'000'000;
 
 // The changes that make a run fit: for each setting, the smallest change with which the
 // verdict on `choice` is kFits in `usable` bytes of a device; the cheapest setting first. Where

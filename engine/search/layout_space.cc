@@ -252,11 +252,6 @@ class SpaceBuilder {
 
 }  // namespace
 
-absl::string_view PrunedName(Pruned reason) {
-  constexpr absl::string_view kNames[] = {"batch", "rounds", "weights", "refused", "memory"};
-  return kNames[static_cast<size_t>(reason)];
-}
-
 bool MayOffload(const RunSpec& run) {
   if (!run.layout.has_value()) return true;
   const StateSharding& given = run.layout->sharding;

@@ -84,9 +84,6 @@ enum class Pruned {
 };
 inline constexpr size_t kPrunedCount = 5;
 
-// "batch", "rounds", ...: a message's words for them.
-absl::string_view PrunedName(Pruned reason);
-
 using PrunedCounts = std::array<int64_t, kPrunedCount>;
 
 // The values of each dimension. Sizes are ascending.

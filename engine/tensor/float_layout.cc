@@ -80,24 +80,6 @@ int64_t NanCodeCount(const FloatLayout& layout) {
   return 0;
 }
 
-double DecodeFloat(const FloatLayout& layout, uint32_t code) {
-  const uint32_t fraction = code & FractionMask(layout);
-  const uint32_t exponent = (code >> layout.fraction_bits) & ExponentMask(layout);
-  const double sign = (code >> (layout.bits() - 1) & 1) == 1 ? -1 : 1;
-  if (exponent == ExponentMask(layout) && layout.has_infinities()) {
-    using Limits = std::numeric_limits<double>;
-    return fraction == 0 ? sign * Limits::infinity() : Limits::quiet_NaN();
-  }
-  if (exponent == ExponentMask(layout) && fraction == FractionMask(layout) && layout.has_nan()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  const uint32_t leading = exponent == 0 ? 0 : FractionMask(layout) + 1;
-  const int spacing =
-      std::max(static_cast<int>(exponent) - layout.bias(), layout.smallest_exponent()) -
-      layout.fraction_bits;
-  return sign * std::ldexp(static_cast<double>(leading + fraction), spacing);
-}
-
 absl::optional<uint32_t> EncodeFloat(const FloatLayout& layout, double value) {
   if (std::isnan(value)) {
     if (!layout.has_nan()) return absl::nullopt;

@@ -45,9 +45,6 @@ double Epsilon(const FloatLayout& layout);
 // The number of NaN codes.
 int64_t NanCodeCount(const FloatLayout& layout);
 
-// The number encoded by the lowest bits() bits of `code`. For layouts of at most 32 bits.
-double DecodeFloat(const FloatLayout& layout, uint32_t code);
-
 // The code of `value`; absent if the layout has none. For NaN it is the positive quiet code that
 // IEEE 754-2019 section 6.2.1 prefers, or the layout's only one. For layouts of at most 32 bits.
 absl::optional<uint32_t> EncodeFloat(const FloatLayout& layout, double value);

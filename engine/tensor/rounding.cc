@@ -222,22 +222,6 @@ absl::string_view OverflowRuleName(OverflowRule rule) {
   return rule == OverflowRule::kSaturating ? "saturating" : "non_saturating";
 }
 
-absl::string_view RoundingOutcomeName(RoundingOutcome outcome) {
-  switch (outcome) {
-    case RoundingOutcome::kExact:
-      return "exact";
-    case RoundingOutcome::kRounded:
-      return "rounded";
-    case RoundingOutcome::kUnderflowed:
-      return "underflowed";
-    case RoundingOutcome::kOverflowed:
-      return "overflowed";
-    case RoundingOutcome::kNotANumber:
-      break;
-  }
-  return "not_a_number";
-}
-
 std::string RoundingReason(const NumberFormat& format, double value, const RoundedValue& rounded) {
   const Range range = RangeOf(format, rounded);
   const std::string given = NumberText(value);

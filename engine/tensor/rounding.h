@@ -63,9 +63,6 @@ FloatRounding RoundInBlock(const NumberFormat& format, double value, double scal
 // "saturating", "non_saturating".
 absl::string_view OverflowRuleName(OverflowRule rule);
 
-// "exact", "rounded", "underflowed", "overflowed", "not_a_number".
-absl::string_view RoundingOutcomeName(RoundingOutcome outcome);
-
 // One sentence that explains the rounding of `value` in `format`: "1e-08 is at most half of the
 // smallest number of fp16, 5.96046447753906e-08: it becomes 0". `rounded` is the result of
 // RoundTo().

@@ -366,12 +366,6 @@ absl::StatusOr<StepResult> Apply(const StridedTensor& tensor, const ElementwiseS
 
 }  // namespace
 
-std::vector<absl::string_view> ElementwiseNames() {
-  std::vector<absl::string_view> names;
-  for (const ElementwiseKind& k : kElementwise) names.push_back(k.name);
-  return names;
-}
-
 absl::string_view StepName(const TensorStep& step) {
   return std::visit([](const auto& one) { return one.kName; }, step);
 }

@@ -96,7 +96,7 @@ struct CastStep {
 };
 
 // An operation that makes one new element, of the tensor's data type, from each element (or, for
-// softmax and triu, from its row or position). ElementwiseNames() lists them.
+// softmax and triu, from its row or position).
 struct ElementwiseStep {
   static constexpr absl::string_view kName = "elementwise";
   std::string name = {};
@@ -120,9 +120,6 @@ struct StepResult {
 
 // "select", "slice", ...
 absl::string_view StepName(const TensorStep& step);
-
-// "add", "relu", ..., in order.
-std::vector<absl::string_view> ElementwiseNames();
 
 // Errors: kInvalidArgument naming the step's field, "axis".
 absl::StatusOr<StepResult> ApplyStep(const StridedTensor& tensor, const TensorStep& step);

@@ -33,12 +33,6 @@ void Replace(absl::optional<double> given, Derating& derating) {
 
 }  // namespace
 
-absl::string_view KernelKindName(KernelKind kind) {
-  constexpr absl::string_view kNames[] = {"matmul", "grouped_matmul", "attention", "memory_pass"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kKernelKindCount);
-  return kNames[static_cast<size_t>(kind)];
-}
-
 void TimeSum::Add(KernelKind kind, const KernelTime& time) {
   Ends& ends = kinds_[static_cast<size_t>(kind)];
   expected_ = expected_ + time.expected;

@@ -27,9 +27,6 @@ namespace sextant {
 enum class KernelKind { kMatmul, kGroupedMatmul, kAttention, kMemoryPass };
 inline constexpr size_t kKernelKindCount = 4;
 
-// "matmul", "grouped_matmul", "attention", "memory_pass".
-absl::string_view KernelKindName(KernelKind kind);
-
 // The kind of `op`; absent: a collective.
 inline absl::optional<KernelKind> KernelKindOf(const TraceOp& op) {
   if (std::holds_alternative<PassWork>(op.work)) return KernelKind::kMemoryPass;

@@ -19,7 +19,6 @@ namespace nvml {
 // nvmlReturn_t.
 using Return = int;
 inline constexpr Return kSuccess = 0;
-inline constexpr Return kNoPermission = 4;
 inline constexpr Return kNotFound = 6;
 inline constexpr Return kInsufficientSize = 7;
 inline constexpr Return kDriverNotLoaded = 9;
@@ -107,7 +106,6 @@ inline constexpr int kSinceReset = 0;
 // nvmlComputeMode_t; 1 is an older exclusive mode.
 inline constexpr int kComputeModeDefault = 0;
 inline constexpr int kComputeModeProhibited = 2;
-inline constexpr int kComputeModeExclusiveProcess = 3;
 
 // Size of the text buffers of nvmlDevice...(): enough for every version.
 inline constexpr unsigned kTextLength = 96;

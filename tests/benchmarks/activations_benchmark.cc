@@ -14,11 +14,11 @@ void Activations(benchmark::State& state) {
   const MicroBatchSpec batch = {.sequence_length = 8192, .sequence_parallel = true};
   const LayerPlacement placement(spec, layout);
   const ActivationContext context = {spec, layout, batch};
-  for (auto _ : state) benchmark::DoNotOptimize(StageActivations(context, placement, 0));
+  for (auto _ : state) benchmark::DoNotOptimize(ChunkActivations(context, placement, {}));
 }
-BENCHMARK(Activations)->Name("StageActivations");
+BENCHMARK(Activations)->Name("ChunkActivations");
 // A fixed number of sums, for counting instructions.
-BENCHMARK(Activations)->Name("StageActivationsThousandTimes")->Iterations(1000);
+BENCHMARK(Activations)->Name("ChunkActivationsThousandTimes")->Iterations(1000);
 
 // A stage with the loss: what it keeps, by place, and what it makes for a moment.
 void Transients(benchmark::State& state) {

@@ -47,7 +47,7 @@ instructions() {
 # The first of the plans also builds the indexes of names.
 plan=$(instructions 'sextant::PlanRun(*CallWork*' PlanPresetThousandTimes)
 count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
-stage=$(instructions 'sextant::StageActivations(*' StageActivationsThousandTimes)
+stage=$(instructions 'sextant::ChunkActivations(*' ChunkActivationsThousandTimes)
 state=$(instructions 'sextant::StageStateOf(*StateRules*' StageStateThousandTimes)
 transients=$(instructions 'sextant::StageTransientsOf(*' MemoryStageThousandTimes)
 memory=$(instructions 'sextant::MemoryModel::Stage(*' MemoryStageThousandTimes)

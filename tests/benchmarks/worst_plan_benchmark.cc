@@ -20,7 +20,7 @@ bool AddWorstPlans() {
   }
   return true;
 }
-const bool kAdded = AddWorstPlans();
+[[maybe_unused]] const bool kAdded = AddWorstPlans();
 
 }  // namespace
 }  // namespace sextant

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "tests/engine/memory/activations/activation_cases.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/reference_models.h"
 #include "tests/support/status_matchers.h"
@@ -16,16 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Case {
-  ArchitectureSpec spec;
-  ParallelLayout layout;
-  MicroBatchSpec batch;
-
-  ActivationContext context() const { return {spec, layout, batch}; }
-  int64_t Layer() const {
-    return LayerActivations(context(), ModelPart::kDecoder, 0).value().value();
-  }
-};
+using Case = ActivationCase;
 
 Case CaseOf(const json& row) {
   Case out = {.spec = ReferenceModel(row.at("case")),
@@ -46,7 +38,7 @@ Case CaseOf(const json& row) {
 int64_t FirstStageLayers(const Case& c) {
   ActivationTensors rows;
   const LayerPlacement placement(c.spec, c.layout);
-  EXPECT_THAT(StageActivations(c.context(), placement, 0, &rows), IsOk());
+  EXPECT_THAT(ChunkActivations(c.context(), placement, {}, &rows), IsOk());
   int64_t sum = 0;
   for (const ActivationTensor& row : rows) {
     if (row.layer_kind >= 0) sum += row.size.value() * row.layers;
@@ -62,8 +54,8 @@ TEST(ReferenceActivations, AreExact) {
     FieldViolations violations;
     CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
     EXPECT_THAT(violations.ToStatus(), IsOk());
-    EXPECT_EQ(c.Layer(), row["layer_bytes"].get<int64_t>());
-    EXPECT_EQ(FirstStageLayers(c), c.Layer() * row["layers"].get<int64_t>());
+    EXPECT_EQ(LayerBytes(c), row["layer_bytes"].get<int64_t>());
+    EXPECT_EQ(FirstStageLayers(c), LayerBytes(c) * row["layers"].get<int64_t>());
     ++rows;
   }
   EXPECT_EQ(rows, 5);
@@ -83,12 +75,12 @@ TEST(ReferenceActivations, AreThoseOfTheSharedCases) {
   const json hand = SharedJson("golden/shared_cases.json")["hand_reference"];
   const json exact = hand["activations"];
   const std::map<std::string, Case> cases = Cases();
-  EXPECT_EQ(cases.at("A").Layer(), exact["A_selective_SP_per_layer_bytes"].get<int64_t>());
-  EXPECT_EQ(cases.at("B").Layer(), exact["B_per_token_layer_bytes"].get<int64_t>() * 4096);
-  EXPECT_EQ(cases.at("C").Layer(), exact["C_per_token_layer_bytes"].get<int64_t>() * 8192);
-  EXPECT_EQ(cases.at("D").Layer(),
+  EXPECT_EQ(LayerBytes(cases.at("A")), exact["A_selective_SP_per_layer_bytes"].get<int64_t>());
+  EXPECT_EQ(LayerBytes(cases.at("B")), exact["B_per_token_layer_bytes"].get<int64_t>() * 4096);
+  EXPECT_EQ(LayerBytes(cases.at("C")), exact["C_per_token_layer_bytes"].get<int64_t>() * 8192);
+  EXPECT_EQ(LayerBytes(cases.at("D")),
             exact["D_per_token_layer_bytes_probs_before_fc2"].get<int64_t>() * 4096);
-  EXPECT_EQ(cases.at("D_combine_saved").Layer(),
+  EXPECT_EQ(LayerBytes(cases.at("D_combine_saved")),
             exact["D_per_token_layer_bytes_combine_saved"].get<int64_t>() * 4096);
   // Whole stages, to 1 %, embeddings included.
   const struct {
@@ -103,7 +95,7 @@ TEST(ReferenceActivations, AreThoseOfTheSharedCases) {
     SCOPED_TRACE(stage.name);
     const Case& c = cases.at(stage.name);
     const LayerPlacement placement(c.spec, c.layout);
-    const Bytes bytes = StageActivations(c.context(), placement, 0).value();
+    const Bytes bytes = ChunkActivations(c.context(), placement, {})->total();
     const double gib = static_cast<double>(bytes.value()) * stage.in_flight / (1 << 30);
     EXPECT_NEAR(gib / stage.gib, 1, 0.01);
   }
@@ -117,7 +109,7 @@ TEST(ReferenceActivations, AreThoseOfTheSharedCases) {
 TEST(ReferenceActivations, OfCaseBsHeadAndLoss) {
   Case c = Cases().at("B");
   const LayerPlacement placement(c.spec, c.layout);
-  const Bytes all = StageActivations(c.context(), placement, 0).value();
+  const Bytes all = ChunkActivations(c.context(), placement, {})->total();
   // Ids 8, final norm and head 4h, fp32 softmax 4V a token.
   EXPECT_EQ(all.value() - FirstStageLayers(c), int64_t{4096} * (8 + 4 * 4096 + 4 * 32000));
 }
@@ -169,7 +161,7 @@ TEST(PublishedActivations, AreThoseOfFigureSeven) {
     const Case baseline = FigureSeven(model);
     const Case c = WithTechnique(baseline, id);
     const double percent =
-        100.0 * static_cast<double>(c.Layer()) / static_cast<double>(baseline.Layer());
+        100.0 * static_cast<double>LayerBytes(c) / static_cast<double>LayerBytes(baseline);
     EXPECT_NEAR(percent, row["value"].get<double>(), 0.2);
     ++rows;
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/framework/framework.h"
 #include "engine/framework/software_stack.h"
+#include "engine/framework/software_stack_table.h"
 
 namespace sextant {
 namespace {
@@ -163,8 +164,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::cout << "framework,field,value,source\n";
-  for (const sextant::FrameworkTraits& traits : sextant::Frameworks()) {
-    const sextant::Table table(traits);
+  for (int i = 0; i < sextant::kFrameworkCount; ++i) {
+    const sextant::Table table(sextant::TraitsOf(static_cast<sextant::Framework>(i)));
     table.Defaults();
     table.Memory();
     table.Refusals();

@@ -97,7 +97,7 @@ TEST(ReferenceModelState, IsRightToTheDigitsGiven) {
     if (row.contains("parameters")) {
       const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
       ASSERT_THAT(weights, IsOk());
-      EXPECT_EQ(weights->whole_model().all.total, row["parameters"].get<int64_t>());
+      EXPECT_EQ(weights->model().count().all.total, row["parameters"].get<int64_t>());
     }
     for (const auto& [stage, gib] : row["gib"].items()) {
       EXPECT_NEAR(GibOf(c, std::stoll(stage)), gib.get<double>(), 5e-5);
@@ -159,7 +159,7 @@ TEST(PublishedModelState, IsThatOfZerosFigureOne) {
                            .sharding = {.data_parallel_size = 64}}};
   const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
   ASSERT_THAT(weights, IsOk());
-  const double parameters = static_cast<double>(weights->whole_model().all.total);
+  const double parameters = static_cast<double>(weights->model().count().all.total);
   ASSERT_NEAR(parameters / 7.5e9, 1, 0.02);
   const struct {
     ZeroStage zero;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -226,18 +227,26 @@ TEST(MemoryTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 4);
 }
 
-// The wire and the engine use the same names.
-TEST(LayoutEnums, KindsPhasesAndPartsHaveTheSameNames) {
-  for (int i = 0; i < kLedgerKindCount; ++i) {
-    const auto kind = static_cast<LedgerKind>(i);
-    EXPECT_EQ(absl::StrCat("LEDGER_KIND_", absl::AsciiStrToUpper(LedgerKindName(kind))),
-              v1::LedgerKind_Name(LedgerKindTo(kind)));
-  }
-  for (int i = 0; i < kPeakPhaseCount; ++i) {
-    const auto phase = static_cast<PeakPhase>(i);
-    EXPECT_EQ(absl::StrCat("PEAK_PHASE_", absl::AsciiStrToUpper(PeakPhaseName(phase))),
-              v1::PeakPhase_Name(PeakPhaseTo(phase)));
-  }
+TEST(LayoutEnums, KeepKindsPhasesAndParts) {
+  const std::pair<LedgerKind, v1::LedgerKind> kinds[] = {
+      {LedgerKind::kWeight, v1::LEDGER_KIND_WEIGHT},
+      {LedgerKind::kGradient, v1::LEDGER_KIND_GRADIENT},
+      {LedgerKind::kMasterWeight, v1::LEDGER_KIND_MASTER_WEIGHT},
+      {LedgerKind::kOptimizerState, v1::LEDGER_KIND_OPTIMIZER_STATE},
+      {LedgerKind::kActivation, v1::LEDGER_KIND_ACTIVATION},
+      {LedgerKind::kTransient, v1::LEDGER_KIND_TRANSIENT},
+      {LedgerKind::kCommunicationBuffer, v1::LEDGER_KIND_COMMUNICATION_BUFFER},
+      {LedgerKind::kFrameworkReserve, v1::LEDGER_KIND_FRAMEWORK_RESERVE}};
+  static_assert(std::size(kinds) == kLedgerKindCount);
+  for (const auto& [kind, expected] : kinds) EXPECT_EQ(LedgerKindTo(kind), expected);
+  const std::pair<PeakPhase, v1::PeakPhase> phases[] = {
+      {PeakPhase::kForward, v1::PEAK_PHASE_FORWARD},
+      {PeakPhase::kLoss, v1::PEAK_PHASE_LOSS},
+      {PeakPhase::kHeadBackward, v1::PEAK_PHASE_HEAD_BACKWARD},
+      {PeakPhase::kLayerBackward, v1::PEAK_PHASE_LAYER_BACKWARD},
+      {PeakPhase::kOptimizerStep, v1::PEAK_PHASE_OPTIMIZER_STEP}};
+  static_assert(std::size(phases) == kPeakPhaseCount);
+  for (const auto& [phase, expected] : phases) EXPECT_EQ(PeakPhaseTo(phase), expected);
   for (int i = 0; i < kModelPartCount; ++i) {
     const auto part = static_cast<ModelPart>(i);
     EXPECT_EQ(absl::StrCat("MODEL_PART_", absl::AsciiStrToUpper(ModelPartName(part))),

@@ -3,7 +3,6 @@
 #include <string>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
@@ -47,26 +46,6 @@ class PointCheck {
   absl::flat_hash_set<Dimensions> seen_;
 };
 
-std::vector<MatmulShape> ShapesOf(const std::vector<MatmulSize>& sizes) {
-  std::vector<MatmulShape> out;
-  out.reserve(sizes.size());
-  for (const MatmulSize& size : sizes) out.push_back({size.m, size.n, size.k});
-  return out;
-}
-
-using Measured = absl::flat_hash_map<std::tuple<int64_t, int64_t, int64_t>, Seconds>;
-
-std::vector<MatmulPoint> FirstOf(const std::vector<MatmulShape>& shapes, const Measured& measured,
-                                 size_t most) {
-  std::vector<MatmulPoint> out;
-  for (const MatmulShape& shape : shapes) {
-    if (out.size() == most) break;
-    const auto found = measured.find({shape.m, shape.n, shape.k});
-    if (found != measured.end()) out.push_back({shape, found->second});
-  }
-  return out;
-}
-
 }  // namespace
 
 absl::Status CheckMatmulCalibration(const MatmulCalibration& calibration) {
@@ -88,21 +67,6 @@ absl::Status CheckMatmulCalibration(const MatmulCalibration& calibration) {
   check.Check("points", calibration.points);
   check.Check("checks", calibration.checks);
   return out.ToStatus();
-}
-
-std::vector<MatmulShape> MatmulPointShapes() { return ShapesOf(MatmulGridPoints()); }
-
-std::vector<MatmulShape> MatmulCheckShapes() { return ShapesOf(MatmulGridChecks()); }
-
-void ChooseMatmulPoints(absl::Span<const MatmulPoint> measured, MatmulCalibration& calibration) {
-  Measured times;
-  times.reserve(measured.size());
-  for (const MatmulPoint& matmul : measured) {
-    if (matmul.shape.pass != MatmulPass::kForward) continue;
-    times.insert({{matmul.shape.m, matmul.shape.n, matmul.shape.k}, matmul.time});
-  }
-  calibration.points = FirstOf(MatmulPointShapes(), times, kMatmulPointCount);
-  calibration.checks = FirstOf(MatmulCheckShapes(), times, kMatmulCheckCount);
 }
 
 }  // namespace sextant

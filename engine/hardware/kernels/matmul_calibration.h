@@ -8,8 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
-#include "engine/base/matmul_grid.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 
@@ -28,8 +26,7 @@ struct MatmulCalibration {
   absl::optional<int64_t> compute_units = {};
   // The peak rate of the matrix units in this type; absent: unknown, not checked.
   absl::optional<FlopsPerSecond> peak = {};
-  // With `checks` at least kMinMatmulPoints; ChooseMatmulPoints() picks good ones from a larger
-  // table.
+  // With `checks` at least kMinMatmulPoints.
   std::vector<MatmulPoint> points = {};
   // Shapes used to choose the form and to report the error. Where there are fewer than
   // kMinMatmulChecks, or hardly any other points, every fourth of all shapes is used.
@@ -51,14 +48,6 @@ inline constexpr size_t kMinTilePoints = 24;
 //                    not a forward pass
 //   "checks[i]"      the same
 absl::Status CheckMatmulCalibration(const MatmulCalibration& calibration);
-
-// The forward passes of engine/base/matmul_grid.h: MatmulGridPoints() and MatmulGridChecks().
-std::vector<MatmulShape> MatmulPointShapes();
-std::vector<MatmulShape> MatmulCheckShapes();
-
-// Puts the first kMatmulPointCount and kMatmulCheckCount shapes of the two lists that are in
-// `measured` into `calibration`.
-void ChooseMatmulPoints(absl::Span<const MatmulPoint> measured, MatmulCalibration& calibration);
 
 }  // namespace sextant
 

@@ -189,16 +189,6 @@ const CollectiveModel::OfOperation* CollectiveModel::Find(CollectiveOp op) const
   return nullptr;
 }
 
-const PredictionError* CollectiveModel::LargeError(CollectiveOp op) const {
-  const OfOperation* const measured = Find(op);
-  return measured == nullptr ? nullptr : &measured->large;
-}
-
-const PredictionError* CollectiveModel::SmallError(CollectiveOp op) const {
-  const OfOperation* const measured = Find(op);
-  return measured == nullptr ? nullptr : &measured->small;
-}
-
 CollectiveModel::Estimate CollectiveModel::AtRanks(const OfRanks& measured, double bytes) {
   const absl::Span<const TimeOfSize> points = measured.curve.points();
   const bool exact = std::any_of(points.begin(), points.end(),

@@ -108,11 +108,6 @@ class CollectiveModel {
     return TimeOf({.op = op, .bytes = Bytes(1), .ranks = ranks}).has_value();
   }
 
-  // The error of points against the line between their neighbours, for sizes from 1 MiB up and
-  // below. Null: `op` was not measured.
-  const PredictionError* LargeError(CollectiveOp op) const;
-  const PredictionError* SmallError(CollectiveOp op) const;
-
  private:
   struct OfRanks {
     int64_t ranks;

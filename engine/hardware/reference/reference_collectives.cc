@@ -31,16 +31,6 @@ const Models& AllModels() {
 
 }  // namespace
 
-absl::Span<const int64_t> ReferenceCollectiveSizes() { return kReferenceCollectiveSizes; }
-
-std::vector<absl::string_view> ReferenceCollectiveAccelerators() {
-  std::vector<absl::string_view> out;
-  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
-    out.push_back(table.accelerator);
-  }
-  return out;
-}
-
 std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view accelerator) {
   std::vector<MeasuredCollective> out;
   for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {

@@ -12,12 +12,6 @@
 
 namespace sextant {
 
-// The sizes kept from the tables, ascending; see make_collectives_reference.py.
-absl::Span<const int64_t> ReferenceCollectiveSizes();
-
-// The accelerators with tables, by catalogue name.
-std::vector<absl::string_view> ReferenceCollectiveAccelerators();
-
 // The points of one accelerator; empty for others.
 std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view accelerator);
 

@@ -91,7 +91,8 @@ const MatmulModel* ReferenceMatmuls(absl::string_view accelerator, MatmulType ty
   if (entry == nullptr) return nullptr;
   const absl::optional<MatmulModel>& model = entry->model.Get([entry]() {
     // Tests build each of them; a table that failed would be skipped.
-    absl::StatusOr<MatmulModel> made = MatmulModel::Of(CalibrationOf(entry->table, entry->column));
+    absl::StatusOr<MatmulModel> made =
+        MatmulModel::Of(*ReferenceMatmulCalibration(entry->key.accelerator, entry->key.type));
     return made.ok() ? absl::make_optional(*std::move(made)) : absl::nullopt;
   });
   return model.has_value() ? &*model : nullptr;

@@ -8,13 +8,6 @@ DataType StoredAs(DataType type) { return type == DataType::kTf32 ? DataType::kF
 
 }  // namespace
 
-absl::string_view ActivationCutName(ActivationCut cut) {
-  constexpr absl::string_view kNames[] = {"context", "sequence", "tensor", "expert_tokens",
-                                          "expert_features"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kActivationCutCount);
-  return kNames[static_cast<size_t>(cut)];
-}
-
 int64_t SequenceLengthOf(const ActivationContext& context, ModelPart part) {
   const bool encoder = part == ModelPart::kEncoder && !context.spec.decoder.layers.empty();
   return encoder ? context.batch.encoder_sequence_length : context.batch.sequence_length;

@@ -64,9 +64,6 @@ enum class ActivationCut {
 
 inline constexpr int kActivationCutCount = 5;
 
-// "context", "sequence", ...
-absl::string_view ActivationCutName(ActivationCut cut);
-
 // On one GPU, of one micro-batch. size = elements x element_bytes, in each of `layers` layers.
 // Views point to literals.
 struct ActivationTensor {

@@ -277,32 +277,6 @@ CheckedInt LayerWalks::AwaitingOf(const ActivationContext& context, const Activa
   return list.total();
 }
 
-absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
-                                       int layer_kind, ActivationTensors* rows) {
-  ActivationList list(context, rows);
-  list.GoTo({.part = part, .layer_kind = layer_kind});
-  AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(layer_kind)], list);
-  return SumOf(list);
-}
-
-absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelPart part,
-                                        int layer_kind) {
-  MicroBatchSpec keeps_all = context.batch;
-  keeps_all.recomputation = {};
-  const ActivationContext all = {context.spec, context.layout, keeps_all};
-  SEXTANT_ASSIGN_OR_RETURN(const Bytes held, LayerActivations(all, part, layer_kind));
-  SEXTANT_ASSIGN_OR_RETURN(const Bytes kept, LayerActivations(context, part, layer_kind));
-  return std::max(held - kept, Bytes(0));
-}
-
-absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
-                                       const LayerPlacement& placement, int64_t stage,
-                                       ActivationTensors* rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const StageParts parts,
-                           ChunkActivations(context, placement, {.stage = stage}, rows));
-  return parts.total();
-}
-
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where, ActivationTensors* rows) {

@@ -99,23 +99,6 @@ class ChunkLayers {
 //
 // Errors of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
 
-// Bytes of one layer of the kind at `layer_kind`, in the encoder or the decoder, under the batch's
-// recomputation.
-absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
-                                       int layer_kind, ActivationTensors* rows = nullptr);
-
-// Bytes that such a layer recomputes and holds during its backward pass, in addition to those it
-// kept; 0 without recomputation.
-absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelPart part,
-                                        int layer_kind);
-
-// Bytes of everything on `stage`: layers, embedding, final norm, head, loss, multi-token
-// prediction. `placement` is the context's model under its layout. Time is linear in the kinds of
-// layers on the stage and its chunks, not in the layers.
-absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
-                                       const LayerPlacement& placement, int64_t stage,
-                                       ActivationTensors* rows = nullptr);
-
 // The bytes that a stage or a chunk keeps, by place.
 struct StageParts {
   Bytes embedding = Bytes(0);
@@ -155,8 +138,9 @@ class LayerWalks {
   int64_t computed_ = 0;
 };
 
-// The same for one chunk of a stage, or for all: the chunks add up exactly to the stage. With one
-// chunk per stage the cost is the same.
+// Bytes of everything in one chunk of a stage, or in all: layers, embedding, final norm, head, loss,
+// multi-token prediction. `placement` is the context's model under its layout. The chunks add up
+// exactly to the stage. Time is linear in the kinds of layers in the chunks, not in the layers.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where,

@@ -67,13 +67,6 @@ Bytes CountedOf(const ReserveSpec& reserve, const StageMemory& memory) {
 
 }  // namespace
 
-absl::string_view PeakPhaseName(PeakPhase phase) {
-  constexpr absl::string_view kNames[] = {"forward", "loss", "head_backward", "layer_backward",
-                                          "optimizer_step"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kPeakPhaseCount);
-  return kNames[static_cast<size_t>(phase)];
-}
-
 absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, CheckedInt counted,
                                               Bytes step_cache) {
   const CheckedInt worked = counted + reserve.workspace.value();

@@ -19,9 +19,6 @@ namespace sextant {
 enum class PeakPhase { kForward, kLoss, kHeadBackward, kLayerBackward, kOptimizerStep };
 inline constexpr int kPeakPhaseCount = 5;
 
-// "forward", "loss", "head_backward", "layer_backward", "optimizer_step".
-absl::string_view PeakPhaseName(PeakPhase phase);
-
 struct StageMemory {
   PeakPhase phase = PeakPhase::kForward;
   InFlightPoint in_flight = {};                // at that moment

@@ -116,12 +116,6 @@ class MomentWriter {
 
 }  // namespace
 
-absl::string_view StagePhaseName(StagePhase moment) {
-  constexpr absl::string_view kNames[] = {"forward", "loss", "head", "layer"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStageMomentCount);
-  return kNames[static_cast<size_t>(moment)];
-}
-
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept) {
   LayerCosts costs;

@@ -24,9 +24,6 @@ enum class StagePhase {
 };
 inline constexpr int kStageMomentCount = 4;
 
-// "forward", "loss", ...
-absl::string_view StagePhaseName(StagePhase moment);
-
 // At a moment the GPU holds model state, all other micro-batches in flight, the bytes kept by the
 // micro-batch in work (ChunkActivations() of all its chunks) minus `freed`, and `added`.
 struct MomentBytes {

@@ -37,12 +37,6 @@ Int128 TwicePairsInChunks(const AttentionSpec& attention, int64_t length,
 
 }  // namespace
 
-absl::string_view MaskConventionName(MaskConvention convention) {
-  constexpr absl::string_view kNames[] = {"full", "causal", "causal_diagonal"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kMaskConventionCount);
-  return kNames[static_cast<size_t>(convention)];
-}
-
 double VisiblePairs(const AttentionSpec& attention, int64_t length, MaskConvention convention) {
   return static_cast<double>(TwicePairsInChunks(attention, length, convention)) / 2;
 }

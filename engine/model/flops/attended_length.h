@@ -20,9 +20,6 @@ enum class MaskConvention {
 };
 inline constexpr int kMaskConventionCount = 3;
 
-// "full", "causal", "causal_diagonal".
-absl::string_view MaskConventionName(MaskConvention convention);
-
 template <typename T>
 using ByMask = std::array<T, kMaskConventionCount>;
 

@@ -38,11 +38,6 @@ class KindSums {
   std::vector<size_t> seen_;        // indices of layers_ that are not empty
 };
 
-bool IsBefore(const StageKind& kind, const StageKind& other) {
-  return kind.part != other.part ? kind.part == ModelPart::kEncoder
-                                 : kind.layer_kind < other.layer_kind;
-}
-
 }  // namespace
 
 int64_t LayerCountOf(const StackSpec& stack) {
@@ -135,14 +130,6 @@ void LayerPlacement::FillKinds(size_t kind_count) {
     sums.Take(stage_kinds_);
     first_kinds_.push_back(static_cast<uint32_t>(stage_kinds_.size()));
   }
-}
-
-const KindLayers& LayerPlacement::On(int64_t stage, ModelPart part, int layer_kind) const {
-  static constexpr KindLayers kNone;
-  const StageKind wanted = {.part = part, .layer_kind = layer_kind};
-  const absl::Span<const StageKind> kinds = KindsOn(stage);
-  const auto found = std::lower_bound(kinds.begin(), kinds.end(), wanted, IsBefore);
-  return found == kinds.end() || IsBefore(wanted, *found) ? kNone : found->layers;
 }
 
 int64_t LayerPlacement::StageOfLayer(int64_t layer) const {

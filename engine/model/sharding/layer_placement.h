@@ -61,9 +61,6 @@ class LayerPlacement {
   // Layers of the encoder.
   int64_t encoder_layers() const { return encoder_layers_; }
 
-  // Layers on `stage` of the kind at `layer_kind`; `part` is kEncoder or kDecoder.
-  const KindLayers& On(int64_t stage, ModelPart part, int layer_kind) const;
-
   // The kinds that have layers on `stage`: the encoder's before the decoder's, each in the order
   // of the model's list.
   absl::Span<const StageKind> KindsOn(int64_t stage) const {

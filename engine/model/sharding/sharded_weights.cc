@@ -89,19 +89,6 @@ KindLayers ShardedWeights::EndLayersOn(int64_t stage, const WeightTensor& t) con
   return {.count = t.layers, .not_frozen = t.trainable_layers};
 }
 
-std::vector<StageTensor> ShardedWeights::TensorsOf(int64_t stage) const {
-  std::vector<StageTensor> out;
-  ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
-    const int64_t first = FirstHolder(t);
-    out.push_back({.tensor = t,
-                   .shard = s,
-                   .layers = layers.count,
-                   .trainable_layers = layers.not_frozen,
-                   .repeated = first >= 0 && first != stage});
-  });
-  return out;
-}
-
 // No overflow: a stage has each tensor of the model at most once.
 StageWeights ShardedWeights::GroupsOn(int64_t stage) const {
   StageWeights out;
@@ -135,23 +122,6 @@ ShardCount ShardedWeights::CountOn(int64_t stage) const {
     out.trainable += run.elements * layers.not_frozen;
   });
   return out;
-}
-
-int64_t ShardedWeights::LargestStage() const {
-  int64_t largest = 0;
-  int64_t most = -1;
-  for (int64_t stage = 0; stage < stage_count(); ++stage) {
-    const int64_t here = CountOn(stage).total;
-    if (here > most) largest = stage;
-    if (here > most) most = here;
-  }
-  return largest;
-}
-
-CheckedInt ShardedWeights::HeldByJob(int64_t gpus_per_stage) const {
-  CheckedInt held = 0;
-  for (int64_t stage = 0; stage < stage_count(); ++stage) held = held + CountOn(stage).total;
-  return held * gpus_per_stage;
 }
 
 }  // namespace sextant

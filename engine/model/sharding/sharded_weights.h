@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/base/checked_math.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/model_shards.h"
@@ -41,18 +40,6 @@ struct StageWeights {
   }
 };
 
-// A tensor on a stage, with the number of the stage's layers that have it.
-struct StageTensor {
-  WeightTensor tensor;  // of the whole model
-  TensorShard shard;
-  int64_t layers = 0;
-  int64_t trainable_layers = 0;
-  bool repeated = false;  // a copy: another stage has the first one
-
-  int64_t elements() const { return shard.elements() * layers; }
-  int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
-};
-
 // A model under a layout. Stages are computed on request.
 class ShardedWeights {
  public:
@@ -72,7 +59,6 @@ class ShardedWeights {
 
   const CheckedModel& model() const { return *model_; }
   const LayerPlacement& placement() const { return *placement_; }
-  const ArchitectureCount& whole_model() const { return model_->count(); }
   int64_t stage_count() const { return placement_->stage_count(); }
   // A GPU's part of each of model().tensors().
   absl::Span<const TensorShard> shards() const { return shards_->all(); }
@@ -83,11 +69,9 @@ class ShardedWeights {
   // StageWeights::all, in a fraction of the time.
   ShardCount CountOn(int64_t stage) const;
 
-  // The tensors that add up to Stage(), in the order of the whole model.
-  std::vector<StageTensor> TensorsOf(int64_t stage) const;
-
-  // Calls visit(const WeightTensor&, const TensorShard&, const KindLayers&) for each of them.
-  // Allocates nothing. Time is linear in the tensors on the stage.
+  // Calls visit(const WeightTensor&, const TensorShard&, const KindLayers&) for each tensor on the
+  // stage, in the order of the whole model: they add up to Stage(). Allocates nothing. Time is
+  // linear in the tensors on the stage.
   template <typename Visit>
   void ForEachTensor(int64_t stage, Visit&& visit) const {
     ForEachRun(stage, [&](const TensorRun& run, auto, const KindLayers& layers) {
@@ -119,13 +103,6 @@ class ShardedWeights {
     }
     for (; end < ends.size(); ++end) call(ends[end], EndLayersOn(stage, TensorOf(ends[end])));
   }
-
-  // The stage whose GPUs hold the most parameters; the first of several.
-  int64_t LargestStage() const;
-
-  // The sum over all GPUs of a job, copies included. `gpus_per_stage` is tensor x data x context
-  // parallel size, and a multiple of expert x expert tensor parallel size.
-  CheckedInt HeldByJob(int64_t gpus_per_stage) const;
 
  private:
   ShardedWeights(std::shared_ptr<const CheckedModel> model,

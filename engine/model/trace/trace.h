@@ -22,9 +22,6 @@ enum class TracePass {
   kWeightGradient,
 };
 
-// "forward", "recompute", "input_gradient", "weight_gradient".
-absl::string_view TracePassName(TracePass pass);
-
 // `batch` products [m, k] by [k, n], each with its own operands.
 struct MatmulWork {
   int64_t batch = 1;
@@ -158,13 +155,6 @@ struct Trace {
     backward.clear();
   }
 };
-
-// Bytes of the tensors that stay from the forward to the backward pass: those that the backward
-// pass reads and that nothing recomputes.
-double KeptBytes(const Trace& trace);
-
-// Model FLOPs of one pass.
-double ModelFlopsOf(const Trace& trace, TracePass pass);
 
 }  // namespace sextant
 

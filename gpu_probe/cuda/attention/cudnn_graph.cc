@@ -268,13 +268,6 @@ absl::StatusOr<FinishedCudnnGraph> CudnnGraph::Finish(const CudnnGraphOptions& o
   return FinishedCudnnGraph{std::move(parts_), std::move(graph)};
 }
 
-absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, absl::string_view json) {
-  CudnnDescriptor device(cudnn, cudnn::kDeviceProperties);
-  device.Set(cudnn::kDeviceJson, cudnn::kOfChar, static_cast<int64_t>(json.size()), json.data());
-  SEXTANT_RETURN_IF_ERROR(device.Finalize());
-  return device;
-}
-
 absl::StatusOr<void*> CudnnKernelCache::For(const FinishedCudnnGraph& graph) {
   if (cache_.get() == nullptr) {
     CudnnDescriptor made(graph.graph.cudnn(), cudnn::kKernelCache);

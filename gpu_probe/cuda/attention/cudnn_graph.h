@@ -133,11 +133,6 @@ class CudnnGraph {
   absl::Status status_;
 };
 
-// A GPU described by the library's own JSON; it need not be installed, since nothing is run on it.
-//
-// Errors: CudnnStatus()'s.
-absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, absl::string_view json);
-
 // The target of a plan: the GPU of a handle, or a described one.
 struct CudnnTarget {
   void* handle = nullptr;

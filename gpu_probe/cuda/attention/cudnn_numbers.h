@@ -22,7 +22,6 @@ inline constexpr int kReduction = 21;
 inline constexpr int kReductionOperation = 22;
 inline constexpr int kReshapeOperation = 31;
 inline constexpr int kKernelCache = 34;
-inline constexpr int kDeviceProperties = 38;
 
 // cudnnBackendAttributeName_t.
 inline constexpr int kPointwiseMode = 0;
@@ -68,7 +67,6 @@ inline constexpr int kReductionOperationWhat = 1612;
 inline constexpr int kReshapeOperationX = 2200;
 inline constexpr int kReshapeOperationY = 2201;
 inline constexpr int kKernelCacheGraph = 2400;
-inline constexpr int kDeviceJson = 2702;
 
 // cudnnBackendAttributeType_t.
 inline constexpr int kOfHandle = 0;
@@ -80,7 +78,6 @@ inline constexpr int kOfHeuristicsMode = 8;
 inline constexpr int kOfPointwiseMode = 14;
 inline constexpr int kOfDescriptor = 15;
 inline constexpr int kOfReduction = 18;
-inline constexpr int kOfChar = 24;
 
 // cudnnDataType_t.
 inline constexpr int kFloat = 0;

@@ -39,8 +39,6 @@ class PreferNode {
   PreferNode(const PreferNode&) = delete;
   PreferNode& operator=(const PreferNode&) = delete;
 
-  bool active() const { return active_; }
-
  private:
   // One bit a node, as in the system's call; more bits than any kernel supports nodes.
   using NodeMask = std::array<unsigned long, 16>;

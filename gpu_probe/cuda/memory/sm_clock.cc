@@ -65,12 +65,6 @@ double HertzOf(const ClockReading& reading) {
 
 }  // namespace
 
-absl::StatusOr<double> MeasureSmClock(const SharedSession& session) {
-  SEXTANT_ASSIGN_OR_RETURN(ClockCounter counter, ClockCounter::Create(session));
-  SEXTANT_ASSIGN_OR_RETURN(const ClockReading reading, counter.Read());
-  return HertzOf(reading);
-}
-
 absl::StatusOr<SmClockCounter> SmClockCounter::Create(const SharedSession& session) {
   SEXTANT_ASSIGN_OR_RETURN(DeviceMemory memory,
                            DeviceMemory::Allocate(session, sizeof(ClockStamp)));

@@ -12,11 +12,6 @@
 
 namespace sextant::probe {
 
-// Returns the cycles of one multiprocessor over the GPU's time, for about a millisecond, in hertz.
-//
-// Errors: kInternal where either stands still; GpuSession's.
-absl::StatusOr<double> MeasureSmClock(const SharedSession& session);
-
 // Counts the cycles of one multiprocessor between two instants any time apart.
 class SmClockCounter {
  public:
@@ -63,7 +58,7 @@ inline constexpr double kSteadyClockRatio = 0.02;
 // Keeps all multiprocessors computing, for at least kMinWakeSeconds, until their clock is steady
 // or kMaxWakeSeconds have passed: an idle GPU's clock is a fraction of its working clock.
 //
-// Errors: MeasureSmClock()'s; DeviceMemory::Allocate()'s.
+// Errors: kInternal where either clock stands still; GpuSession's; DeviceMemory::Allocate()'s.
 absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session);
 
 }  // namespace sextant::probe

@@ -46,8 +46,6 @@ class NaiveGraph {
   double additions_of_gradients = 0;
 
  private:
-  using Inputs = std::vector<std::string>;
-
   void RunForward(const GraphOperation& op);
   void RunBackward(const GraphOperation& op);
   NaiveTensor GradientOf(const GraphOperation& op, size_t operand);

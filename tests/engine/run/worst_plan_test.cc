@@ -14,6 +14,10 @@
 namespace sextant {
 namespace {
 
+// The limits of requests allow no plan with more steps: one choice evaluated for the answer, a
+// search, and the last choice of that.
+constexpr int64_t kMaxPlanSteps = 5'000'000;
+
 using ::testing::HasSubstr;
 
 // Counts the steps between two questions whether to go on, and ends the work at one of them.

@@ -19,27 +19,12 @@ constexpr FloatLayout kBinary64 = {"binary64", 11, 52};
 using Doubles = std::numeric_limits<double>;
 using Floats = std::numeric_limits<float>;
 
-TEST(FloatLayout, DecodesEveryCodeOfAtMost16Bits) {
+TEST(FloatLayout, EncodesEveryNumberAsItsCode) {
   int64_t codes = 0;
   for (const SmallFloat& f : SmallFloats()) {
     const FloatLayout layout = LayoutOf(f);
-    for (uint32_t code = 0; code < uint32_t{1} << layout.bits(); ++code, ++codes) {
-      const double expected = ReadCode(f, code);
-      const double value = DecodeFloat(layout, code);
-      ASSERT_EQ(std::isnan(value), std::isnan(expected)) << f.name << " " << code;
-      if (std::isnan(value)) continue;
-      ASSERT_EQ(value, expected) << f.name << " " << code;
-      ASSERT_EQ(std::signbit(value), std::signbit(expected)) << f.name << " " << code;
-    }
-  }
-  EXPECT_EQ(codes, 2 * 65536 + 2 * 256 + 2 * 64 + 16);
-}
-
-TEST(FloatLayout, EncodesEveryNumberAsItsCode) {
-  for (const SmallFloat& f : SmallFloats()) {
-    const FloatLayout layout = LayoutOf(f);
     int64_t nan_codes = 0;
-    for (uint32_t code = 0; code < uint32_t{1} << layout.bits(); ++code) {
+    for (uint32_t code = 0; code < uint32_t{1} << layout.bits(); ++code, ++codes) {
       const double value = ReadCode(f, code);
       if (std::isnan(value)) {
         ++nan_codes;
@@ -50,6 +35,7 @@ TEST(FloatLayout, EncodesEveryNumberAsItsCode) {
     }
     EXPECT_EQ(NanCodeCount(layout), nan_codes) << f.name;
   }
+  EXPECT_EQ(codes, 2 * 65536 + 2 * 256 + 2 * 64 + 16);
 }
 
 TEST(FloatLayout, EncodesNothingBetweenItsNumbers) {
@@ -95,15 +81,12 @@ TEST(FloatLayout, OfBinary32And64IsTheMachines) {
   EXPECT_EQ(NanCodeCount(kBinary64), (int64_t{1} << 53) - 2);
 }
 
-TEST(FloatLayout, ReadsAndWritesTheCodesOfTheMachinesFloats) {
+TEST(FloatLayout, WritesTheCodesOfTheMachinesFloats) {
   std::mt19937 random(1);
   for (int i = 0; i < 100000; ++i) {
     const auto code = static_cast<uint32_t>(random());
     const float value = std::bit_cast<float>(code);
-    const double decoded = DecodeFloat(kBinary32, code);
-    ASSERT_EQ(std::isnan(decoded), std::isnan(value)) << code;
     if (std::isnan(value)) continue;
-    ASSERT_EQ(decoded, value) << code;
     ASSERT_EQ(EncodeFloat(kBinary32, value), code);
   }
 }

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/framework/software_stack_table.h"
+
 namespace sextant {
 namespace {
 

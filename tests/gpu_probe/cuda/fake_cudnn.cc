@@ -42,7 +42,7 @@ int FakeCudnn::Set(Object* object, int attribute, int type, int64_t count, const
     object->numbers[attribute].assign(from, from + length);
   } else if (type == cudnn::kOfBool) {
     object->numbers[attribute] = {*static_cast<const bool*>(elements) ? 1 : 0};
-  } else if (type != cudnn::kOfChar) {
+  } else {
     object->numbers[attribute] = {*static_cast<const int*>(elements)};
   }
   return 0;

@@ -17,6 +17,8 @@
 namespace sextant::probe {
 namespace {
 
+constexpr nvml::Return kNoPermission = 4;  // NVML_ERROR_NO_PERMISSION
+
 using ::testing::HasSubstr;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
@@ -94,7 +96,7 @@ const std::vector<RefusalCase>& RefusalCases() {
       {"unreadable", "its utilization", [](FakeGpu& g) { g.utilization_percent = 255; }},
       {"unreadable", "its temperature", [](FakeGpu& g) { g.celsius = 4294967282U; }},
       // Nothing is reported, e.g. without permission.
-      {"unreadable", "its memory", [](FakeGpu& g) { g.nvml_code = nvml::kNoPermission; }},
+      {"unreadable", "its memory", [](FakeGpu& g) { g.nvml_code = kNoPermission; }},
   };
   return *kCases;
 }

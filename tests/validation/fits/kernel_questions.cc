@@ -21,6 +21,7 @@
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
 #include "engine/hardware/reference/reference_matmuls.h"
+#include "tests/engine/hardware/kernels/matmul_choice.h"
 #include "tests/validation/fits/kernel_json.h"
 
 namespace sextant {

@@ -18,6 +18,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
+#include "engine/hardware/reference/reference_collectives_list.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 
 namespace sextant {
@@ -146,7 +147,8 @@ TEST(PublishedExperts, TakeLongerForTwiceTheWorkAndHaveNoSteps) {
 // S more time: 1 / S of a constant rate, more where a library changes to a slower protocol.
 TEST(PublishedCollectives, HaveNoSteps) {
   int compared = 0;
-  for (const absl::string_view name : ReferenceCollectiveAccelerators()) {
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    const absl::string_view name = table.accelerator;
     const CollectiveModel& model = *ReferenceCollectives(name);
     for (const CollectiveOp op : kCollectiveOps) {
       for (int64_t ranks = 2; ranks <= 16; ++ranks) {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/hardware/kernels/matmul_calibration.h"
+#include "tests/engine/hardware/kernels/matmul_choice.h"
 
 namespace sextant {
 namespace {

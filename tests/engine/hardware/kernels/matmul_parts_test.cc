@@ -3,10 +3,12 @@
 
 #include <cmath>
 
+#include "engine/base/matmul_grid.h"
 #include "engine/hardware/kernels/matmul_calibration.h"
 #include "engine/hardware/kernels/matmul_efficiency.h"
 #include "engine/hardware/kernels/matmul_interpolation.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
+#include "tests/engine/hardware/kernels/matmul_choice.h"
 
 namespace sextant {
 namespace {

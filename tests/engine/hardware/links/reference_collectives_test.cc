@@ -9,17 +9,18 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/links/link_times.h"
+#include "engine/hardware/reference/reference_collectives_list.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-using ::testing::Contains;
 using ::testing::IsEmpty;
 
 TEST(ReferenceCollectives, AreOfTheCatalogueAndGood) {
-  ASSERT_THAT(ReferenceCollectiveAccelerators(), Contains("h100-sxm"));
-  for (const absl::string_view name : ReferenceCollectiveAccelerators()) {
+  EXPECT_NE(ReferenceCollectives("h100-sxm"), nullptr);
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    const absl::string_view name = table.accelerator;
     EXPECT_NE(AcceleratorNamed(name), nullptr) << name;
     EXPECT_THAT(CollectiveModel::Make(ReferenceCollectivePoints(name)), IsOk()) << name;
     EXPECT_NE(ReferenceCollectives(name), nullptr) << name;
@@ -30,7 +31,8 @@ TEST(ReferenceCollectives, AreOfTheCatalogueAndGood) {
 
 // At most 60 points of an operation, and the four operations that were published of each.
 TEST(ReferenceCollectives, KeepFewPoints) {
-  for (const absl::string_view name : ReferenceCollectiveAccelerators()) {
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    const absl::string_view name = table.accelerator;
     std::map<CollectiveOp, int> counts;
     for (const MeasuredCollective& p : ReferenceCollectivePoints(name)) ++counts[p.op];
     EXPECT_EQ(counts.size(), 4u) << name;
@@ -70,7 +72,7 @@ TEST(DatasheetCollectiveTime, ReachesTheMedianShareAtTheLargestSize) {
   for (const NodeType& node : NodeTypes()) {
     if (node.collectives.empty() || node.link_rate.value < 1e11) continue;
     for (const MeasuredCollective& p : ReferenceCollectivePoints(node.collectives)) {
-      if (p.bytes != ReferenceCollectiveSizes().back()) continue;
+      if (p.bytes != kReferenceCollectiveSizes.back()) continue;
       const double share = WireSeconds(node, {p.op, Bytes(p.bytes), p.ranks}).value() / p.seconds;
       (node.switch_reduces && p.op == CollectiveOp::kAllReduce ? in_switch : shares)
           .push_back(share);

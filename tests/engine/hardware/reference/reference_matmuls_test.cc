@@ -6,8 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "engine/base/matmul_grid.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/kernels/matmul_calibration.h"
+#include "tests/engine/hardware/kernels/matmul_choice.h"
 
 namespace sextant {
 namespace {

@@ -1,16 +1,34 @@
 #include "tests/engine/memory/activations/activation_cases.h"
 
+#include "engine/base/field_violation.h"
+#include "engine/memory/activations/layer_rows.h"
 #include "tests/engine/model/architecture/architectures.h"
 
 namespace sextant {
+
+absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
+                                       int layer_kind, ActivationTensors* rows) {
+  ActivationList list(context, rows);
+  list.GoTo({.part = part, .layer_kind = layer_kind});
+  AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(layer_kind)], list);
+  if (!list.total().ok()) return InvalidField("micro_batch", "leaves too many bytes");
+  return Bytes(list.total().value());
+}
 
 int64_t LayerBytes(const ActivationCase& c) {
   return LayerActivations(c.context(), ModelPart::kDecoder, 0).value_or(Bytes(0)).value();
 }
 
+int64_t RecomputedBytes(const ActivationCase& c) {
+  ActivationCase keeps_all = c;
+  keeps_all.batch.recomputation = {};
+  return LayerBytes(keeps_all) - LayerBytes(c);
+}
+
 int64_t StageBytes(const ActivationCase& c, int64_t stage, ActivationTensors* rows) {
   const LayerPlacement placement(c.spec, c.layout);
-  return StageActivations(c.context(), placement, stage, rows).value_or(Bytes(0)).value();
+  const auto parts = ChunkActivations(c.context(), placement, {.stage = stage}, rows);
+  return parts.ok() ? parts->total().value() : 0;
 }
 
 int64_t EndBytes(const ActivationCase& c) {

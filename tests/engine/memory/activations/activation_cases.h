@@ -20,8 +20,16 @@ struct ActivationCase {
   ActivationContext context() const { return {spec, layout, batch}; }
 };
 
+// Bytes of one layer of the kind at `layer_kind`, by AddLayerRows(). `rows` receives its tensors;
+// null: nothing is allocated. Errors: kInvalidArgument "micro_batch" above 9.2e18 bytes.
+absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
+                                       int layer_kind, ActivationTensors* rows = nullptr);
+
 // Bytes of one layer of the first kind, in the decoder. 0 on an error.
 int64_t LayerBytes(const ActivationCase& c);
+
+// Bytes that its backward pass recomputes: what it keeps only without recomputation.
+int64_t RecomputedBytes(const ActivationCase& c);
 
 // Bytes of `stage`, and its rows if wanted. 0 on an error.
 int64_t StageBytes(const ActivationCase& c, int64_t stage = 0, ActivationTensors* rows = nullptr);

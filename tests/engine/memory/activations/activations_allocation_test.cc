@@ -22,11 +22,11 @@ TEST(ActivationsAllocation, OfSumsIsNone) {
       batch.recomputation.policy = policy;
       const ActivationContext context = {spec, layout, batch};
       const int64_t before = AllocationCount();
-      const absl::StatusOr<Bytes> bytes = StageActivations(context, placement, 0);
+      const auto kept = ChunkActivations(context, placement, {.stage = 0});
       EXPECT_EQ(AllocationCount() - before, 0) << name;
-      EXPECT_GT(bytes.value(), Bytes(0));
+      EXPECT_GT(kept->total(), Bytes(0));
       ActivationTensors rows;
-      EXPECT_EQ(StageActivations(context, placement, 0, &rows).value(), bytes.value());
+      EXPECT_EQ(ChunkActivations(context, placement, {.stage = 0}, &rows)->total(), kept->total());
       EXPECT_GT(AllocationCount() - before, 0);  // the count counts
     }
   }

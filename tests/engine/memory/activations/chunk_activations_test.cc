@@ -58,7 +58,7 @@ TEST(ChunkActivations, AddUpToTheirStage) {
           for (int64_t i = 0; i < c.layout.virtual_stage_count; ++i) {
             sum = sum + ChunkActivations(context, placement, {stage, i})->total();
           }
-          EXPECT_EQ(sum, *StageActivations(context, placement, stage));
+          EXPECT_EQ(sum, ChunkActivations(context, placement, {.stage = stage})->total());
         }
       }
     }

@@ -33,7 +33,7 @@ BytesByName Kept(const ActivationCase& c) {
   const GradientFlow flow(c.spec);
   const LayerPlacement placement(c.spec, c.layout);
   ActivationTensors rows;
-  EXPECT_TRUE(StageActivations({c.spec, c.layout, c.batch, &flow}, placement, 0, &rows).ok());
+  EXPECT_TRUE(ChunkActivations({c.spec, c.layout, c.batch, &flow}, placement, {}, &rows).ok());
   BytesByName out;
   for (const ActivationTensor& row : rows) {
     out[absl::StrCat(row.module, ".", row.name)] += row.size.value() * row.layers;

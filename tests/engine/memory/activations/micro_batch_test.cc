@@ -171,7 +171,7 @@ TEST(MicroBatch, TooManyBytesAreAnError) {
   EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
               NamesFields(ElementsAre("micro_batch")));
   const LayerPlacement placement(c.spec, c.layout);
-  EXPECT_THAT(StageActivations(c.context(), placement, 0), NamesFields(ElementsAre("micro_batch")));
+  EXPECT_THAT(ChunkActivations(c.context(), placement, {}), NamesFields(ElementsAre("micro_batch")));
   // Also where a load factor alone goes too far.
   c = Sound();
   c.spec = SmallMixture();

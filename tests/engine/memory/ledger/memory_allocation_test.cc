@@ -77,7 +77,7 @@ TEST(MemoryAllocation, OfFrameworksCopiesIsNone) {
     ASSERT_THAT(model, IsOk());
     const int64_t before = AllocationCount();
     const auto peak = model->Peak();
-    EXPECT_EQ(AllocationCount() - before, 0) << FrameworkName(c.framework);
+    EXPECT_EQ(AllocationCount() - before, 0) << TraitsOf(c.framework).name;
     ASSERT_THAT(peak, IsOk());
   }
 }

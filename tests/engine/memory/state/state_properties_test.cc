@@ -9,6 +9,7 @@
 #include "engine/model/architecture/model_weights.h"
 #include "tests/engine/memory/state/state_cases.h"
 #include "tests/engine/model/sharding/random_sharding.h"
+#include "tests/engine/model/sharding/stage_tensors.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -148,7 +149,7 @@ TEST(StateProperties, RanksTogetherHoldTheModel) {
       LedgerRows rows;
       StateOf(c, stage, &rows);
       size_t next = 0;
-      for (const StageTensor& t : weights->TensorsOf(stage)) {
+      for (const StageTensor& t : TensorsOn(*weights, stage)) {
         while (rows[next].term != "weight") ++next;
         const LedgerRow& row = rows[next++];
         ASSERT_EQ(row.module, t.tensor.module);
@@ -158,8 +159,8 @@ TEST(StateProperties, RanksTogetherHoldTheModel) {
         slack += parts;
       }
     }
-    EXPECT_GE(held, weights->whole_model().all.total);
-    EXPECT_LT(held - weights->whole_model().all.total, slack);
+    EXPECT_GE(held, weights->model().count().all.total);
+    EXPECT_LT(held - weights->model().count().all.total, slack);
   }
 }
 
@@ -174,7 +175,7 @@ TEST(StateProperties, OfOneGpuIsTheWholeModels) {
     c.state.sharding = {.zero_stage = c.state.sharding.zero_stage};
     const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
     ASSERT_THAT(weights, IsOk());
-    const auto whole = ModelStateOf(weights->whole_model().all, WeightsOf(c.spec),
+    const auto whole = ModelStateOf(weights->model().count().all, WeightsOf(c.spec),
                                     c.state.precision, c.state.optimizer);
     ASSERT_THAT(whole, IsOk());
     EXPECT_EQ(StateOf(c).total(), whole->total);
@@ -185,7 +186,7 @@ TEST(StateProperties, OfOneGpuIsTheWholeModels) {
 class NaiveUnits {
  public:
   NaiveUnits(const StateCase& c, const ShardedWeights& weights, int64_t stage)
-      : case_(c), tensors_(weights.TensorsOf(stage)) {
+      : case_(c), tensors_(TensorsOn(weights, stage)) {
     for (const StackSpec* stack : {&c.spec.encoder, &c.spec.decoder}) {
       const ModelPart part = stack == &c.spec.encoder ? ModelPart::kEncoder : ModelPart::kDecoder;
       for (const LayerRun& run : stack->layers) {

@@ -87,10 +87,14 @@ TEST(LayerPieces, AddUpToTheKindsOfTheirStage) {
               if (!piece.frozen) sum.not_frozen += piece.layers.count;
             }
           }
-          const KindLayers& on = placement.On(stage, part, static_cast<int>(kind));
-          EXPECT_EQ(on.count, sum.count) << seed;
-          EXPECT_EQ(on.not_frozen, sum.not_frozen) << seed;
-          if (sum.count > 0) ++kinds;
+          if (sum.count == 0) continue;
+          const absl::Span<const StageKind> on = placement.KindsOn(stage);
+          ASSERT_LT(kinds, on.size()) << seed;
+          EXPECT_EQ(on[kinds].part, part) << seed;
+          EXPECT_EQ(on[kinds].layer_kind, static_cast<int>(kind)) << seed;
+          EXPECT_EQ(on[kinds].layers.count, sum.count) << seed;
+          EXPECT_EQ(on[kinds].layers.not_frozen, sum.not_frozen) << seed;
+          ++kinds;
         }
       }
       EXPECT_EQ(placement.KindsOn(stage).size(), kinds) << seed;

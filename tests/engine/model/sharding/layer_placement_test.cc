@@ -17,8 +17,15 @@ ArchitectureSpec TwoKinds() {
   return spec;
 }
 
+KindLayers LayersOn(const LayerPlacement& placement, int64_t stage, ModelPart part, int kind) {
+  for (const StageKind& on : placement.KindsOn(stage)) {
+    if (on.part == part && on.layer_kind == kind) return on.layers;
+  }
+  return {};
+}
+
 void ExpectLayers(const LayerPlacement& placement, int64_t stage, int kind, KindLayers expected) {
-  const KindLayers& layers = placement.On(stage, ModelPart::kDecoder, kind);
+  const KindLayers layers = LayersOn(placement, stage, ModelPart::kDecoder, kind);
   EXPECT_EQ(layers.count, expected.count) << stage << " " << kind;
   EXPECT_EQ(layers.not_frozen, expected.not_frozen) << stage << " " << kind;
 }
@@ -67,10 +74,10 @@ TEST(LayerPlacement, PutsTheEncoderFirst) {
   spec.encoder.layers = {{0, 3}};
   spec.decoder.layers = {{1, 5}};
   const LayerPlacement placement(spec, {.pipeline_parallel_size = 4});
-  EXPECT_EQ(placement.On(0, ModelPart::kEncoder, 0).count, 2);
-  EXPECT_EQ(placement.On(1, ModelPart::kEncoder, 0).count, 1);
-  EXPECT_EQ(placement.On(1, ModelPart::kDecoder, 1).count, 1);
-  EXPECT_EQ(placement.On(3, ModelPart::kDecoder, 1).count, 2);
+  EXPECT_EQ(LayersOn(placement, 0, ModelPart::kEncoder, 0).count, 2);
+  EXPECT_EQ(LayersOn(placement, 1, ModelPart::kEncoder, 0).count, 1);
+  EXPECT_EQ(LayersOn(placement, 1, ModelPart::kDecoder, 1).count, 1);
+  EXPECT_EQ(LayersOn(placement, 3, ModelPart::kDecoder, 1).count, 2);
   EXPECT_EQ(placement.encoder_last_stage(), 1);
   EXPECT_EQ(placement.decoder_first_stage(), 1);
 }

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <vector>
 
 #include "tests/engine/model/architecture/architectures.h"
@@ -141,17 +140,16 @@ TEST(ShardedWeights, KeepsExpertsApart) {
   EXPECT_EQ(counts.of(ShardGroup::kDense), (ShardCount{800 + 208 + 36, 800 + 208 + 32}));
   EXPECT_EQ(counts.of(ShardGroup::kExpert, WeightComponent::kRoutedExperts), (ShardCount{72, 72}));
   EXPECT_EQ(counts.of(ShardGroup::kDense, WeightComponent::kRouter), (ShardCount{32, 32}));
-  EXPECT_EQ(weights->LargestStage(), 1);  // by the final norm
+  EXPECT_EQ(weights->CountOn(1).total, weights->CountOn(0).total + 8);  // the final norm
 }
 
-TEST(ShardedWeights, SumsOverAJob) {
+TEST(ShardedWeights, SumsOverRanks) {
   ParallelLayout layout = Stages(2);
   layout.tensor_parallel_size = 2;
   const auto weights = ShardedWeights::Of(SmallDecoder(), "model", layout, "layout");
   ASSERT_THAT(weights, IsOk());
-  EXPECT_EQ(weights->HeldByJob(2).value(), 3560 + 2 * 16 + 8);  // norms twice
-  EXPECT_EQ(weights->HeldByJob(6).value(), 3 * 3600);
-  EXPECT_FALSE(weights->HeldByJob(std::numeric_limits<int64_t>::max()).ok());
+  const int64_t held = 2 * (weights->CountOn(0).total + weights->CountOn(1).total);
+  EXPECT_EQ(held, 3560 + 2 * 16 + 8);  // norms twice
 }
 
 TEST(ShardedWeights, RefusesWhatItCannotShard) {
@@ -173,7 +171,7 @@ TEST(ShardedWeights, TakesAThousandStages) {
   ASSERT_THAT(weights, IsOk());
   int64_t sum = 0;
   for (int64_t stage = 0; stage < 1024; ++stage) sum += weights->Stage(stage).all.total;
-  EXPECT_EQ(sum, weights->whole_model().all.total);
+  EXPECT_EQ(sum, weights->model().count().all.total);
   EXPECT_EQ(weights->Stage(500).all.total, 4 * 976);
 }
 

@@ -93,7 +93,7 @@ void ExpectCountedFlops(const RandomJob& drawn, uint32_t seed) {
     ASSERT_NE(found, traced.end()) << "seed " << seed << " " << place;
     for (size_t pass = 0; pass < sums.size(); ++pass) {
       EXPECT_NEAR(found->second[pass], sums[pass], 1e-9 * sums[0])
-          << "seed " << seed << " " << place << " " << TracePassName(static_cast<TracePass>(pass));
+          << "seed " << seed << " " << place << " pass " << pass;
     }
   }
   EXPECT_EQ(traced.size(), counted.size()) << "seed " << seed;

@@ -5,6 +5,25 @@
 
 namespace sextant {
 
+double KeptBytes(const Trace& trace) {
+  std::vector<bool> recomputed(trace.tensors.size());
+  std::vector<bool> read(trace.tensors.size());
+  for (const TraceOp& op : trace.ops) {
+    if (op.pass == TracePass::kForward) continue;
+    for (const TraceOperand& operand : op.reads) {
+      if (!operand.gradient) read[operand.tensor] = true;
+    }
+    if (op.pass != TracePass::kRecompute) continue;
+    for (const TraceOperand& operand : op.writes) recomputed[operand.tensor] = true;
+  }
+  double bytes = 0;
+  for (size_t i = 0; i < trace.tensors.size(); ++i) {
+    const TraceTensor& tensor = trace.tensors[i];
+    if (read[i] && !recomputed[i] && !tensor.kept_elsewhere) bytes += tensor.bytes();
+  }
+  return bytes;
+}
+
 TracedModel::TracedModel(const TraceContext& context)
     : context_(context), tensors_(WeightsOf(context.spec)) {
   for (const WeightTensor& tensor : tensors_) {

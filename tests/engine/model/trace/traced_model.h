@@ -11,6 +11,10 @@
 
 namespace sextant {
 
+// Bytes of the tensors that stay from the forward to the backward pass: those that the backward
+// pass reads and that nothing recomputes.
+double KeptBytes(const Trace& trace);
+
 class TracedModel {
  public:
   // `context` outlives this, and has a flow.

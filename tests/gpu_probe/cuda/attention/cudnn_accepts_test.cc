@@ -41,6 +41,17 @@ std::string JsonOf(const DescribedGpu& gpu) {
       gpu.name, gpu.compute_capability * 10, gpu.multiprocessor_count, gpu.shared_bytes);
 }
 
+// A GPU described by the library's own JSON; it need not be installed, since nothing is run on it.
+absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, const std::string& json) {
+  constexpr int kDeviceProperties = 38;
+  constexpr int kDeviceJson = 2702;
+  constexpr int kOfChar = 24;
+  CudnnDescriptor device(cudnn, kDeviceProperties);
+  device.Set(kDeviceJson, kOfChar, static_cast<int64_t>(json.size()), json.data());
+  if (absl::Status status = device.Finalize(); !status.ok()) return status;
+  return device;
+}
+
 class CudnnAcceptsTest : public ::testing::TestWithParam<DescribedGpu> {
  protected:
   void SetUp() override {

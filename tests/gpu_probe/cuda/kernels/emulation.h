@@ -29,7 +29,6 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 struct alignas(8) float2 {
   float x, y;
 };
-inline float2 make_float2(float x, float y) { return {x, y}; }
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
@@ -43,32 +42,10 @@ T atomicAdd(T* to, T value) {
   *to = before + value;
   return before;
 }
-template <typename T>
-T atomicMin(T* to, T value) {
-  const T before = *to;
-  *to = std::min(before, value);
-  return before;
-}
-template <typename T>
-T atomicMax(T* to, T value) {
-  const T before = *to;
-  *to = std::max(before, value);
-  return before;
-}
-template <typename T>
-T atomicXor(T* to, T value) {
-  const T before = *to;
-  *to = before ^ value;
-  return before;
-}
 
 // Cache hints, which change no value.
 template <typename T>
 T __ldcs(const T* from) {
-  return *from;
-}
-template <typename T>
-T __ldg(const T* from) {
   return *from;
 }
 template <typename T>

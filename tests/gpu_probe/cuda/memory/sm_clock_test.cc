@@ -19,16 +19,16 @@ TEST_F(SmClockTest, IsCyclesOverTheGpusTime) {
   const SharedSession session = Open();
   for (const unsigned megahertz : {345U, 1095U, 1980U}) {
     gpu_.sm_megahertz = megahertz;
-    const auto hertz = MeasureSmClock(session);
-    ASSERT_THAT(hertz, IsOk());
-    EXPECT_NEAR(*hertz, megahertz * 1e6, 1e4);
+    const auto awake = WakeUp(session);
+    ASSERT_THAT(awake, IsOk());
+    EXPECT_NEAR(awake->sm_clock_hertz, megahertz * 1e6, 1e4);
   }
   EXPECT_EQ(session->allocated_bytes(), 0);
 }
 
 TEST_F(SmClockTest, OneThatStandsIsAnError) {
   host_.cuda.kernels["measure_clock"] = [](FakeGpu&, double, void**) { return 1e-3; };
-  const absl::Status stands = MeasureSmClock(Open()).status();
+  const absl::Status stands = WakeUp(Open()).status();
   EXPECT_EQ(stands.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(stands.message()), HasSubstr("a clock of the GPU stands: 0 cycles"));
 }
