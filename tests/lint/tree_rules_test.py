@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rules of the tree: file lengths, header guards, line lengths, the model and flag tables of the
-documents. Prints the median length, which the house wants at about 120 lines."""
+"""Rules of the tree: file lengths, line lengths, blanks, header guards, and types of one namespace
+that share a name."""
 
 import os
 import re
