@@ -58,8 +58,8 @@ struct ActivationRow {
 // A layer's bytes by the step of its backward pass that frees them. Valid only where `all` is
 // ok(): then no partial sum overflows.
 struct LayerSteps {
-  BytesByMoment kept = {};
-  BytesByMoment again = {};
+  BytesByPosition kept = {};
+  BytesByPosition again = {};
   CheckedInt all = 0;
   bool any_again = false;
   ActivationTensors* again_rows = nullptr;  // receives the recomputed rows
@@ -178,7 +178,7 @@ class ActivationList {
     steps.all = steps.all + size;
     steps.any_again = steps.any_again || row.again;
     if (!steps.all.ok()) return;
-    BytesByMoment& bytes = row.again ? steps.again : steps.kept;
+    BytesByPosition& bytes = row.again ? steps.again : steps.kept;
     bytes[BackwardPosition{branch_, row.step}.index()] += size.value();
   }
   // Called where rows are listed.

@@ -18,7 +18,7 @@ namespace sextant {
 // The branches of a layer in the order of its backward pass. The feed-forward comes first,
 // starting with the branch that runs in parallel with routed experts: shared experts or a dense
 // feed-forward.
-enum class LayerBranch { kBesideExperts, kFeedForward, kCrossAttention, kAttention };
+enum class LayerBranch { kWithExperts, kFeedForward, kCrossAttention, kAttention };
 inline constexpr size_t kLayerBranchCount = 4;
 
 // The steps of a branch, in execution order. Attention has all of them; a feed-forward has no
@@ -39,7 +39,7 @@ enum class BackwardStep {
 inline constexpr size_t kBackwardStepCount = 10;
 
 struct BackwardPosition {
-  LayerBranch branch = LayerBranch::kBesideExperts;
+  LayerBranch branch = LayerBranch::kWithExperts;
   BackwardStep step = BackwardStep::kAfterNorm;
 
   // Grows along the backward pass.
@@ -48,8 +48,8 @@ struct BackwardPosition {
   }
 };
 
-inline constexpr size_t kBackwardMomentCount = kLayerBranchCount * kBackwardStepCount;
-using BytesByMoment = std::array<int64_t, kBackwardMomentCount>;
+inline constexpr size_t kBackwardPositionCount = kLayerBranchCount * kBackwardStepCount;
+using BytesByPosition = std::array<int64_t, kBackwardPositionCount>;
 
 // The ranks that divide a tensor.
 enum class ActivationCut {

@@ -138,9 +138,9 @@ class LayerWalks {
   int64_t computed_ = 0;
 };
 
-// Bytes of everything in one chunk of a stage, or in all: layers, embedding, final norm, head, loss,
-// multi-token prediction. `placement` is the context's model under its layout. The chunks add up
-// exactly to the stage. Time is linear in the kinds of layers in the chunks, not in the layers.
+// Bytes of everything in one chunk of a stage, or in all: layers, embedding, final norm, head,
+// loss, multi-token prediction. `placement` is the context's model under its layout. The chunks add
+// up exactly to the stage. Time is linear in the kinds of layers in the chunks, not in the layers.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where,

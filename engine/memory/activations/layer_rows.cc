@@ -185,12 +185,12 @@ class LayerRows {
                ActivationSite::kFeedForwardInput);
     }
     if (layer_.feed_forward.has_value()) {
-      if (experts) out_.EnterBranch(LayerBranch::kBesideExperts);
+      if (experts) out_.EnterBranch(LayerBranch::kWithExperts);
       AddFeedForwardRows(*layer_.feed_forward, out_);
       out_.EnterBranch(LayerBranch::kFeedForward);
     }
     if (experts) AddExpertRows(*layer_.experts, out_);
-    out_.EnterBranch(LayerBranch::kBesideExperts);
+    out_.EnterBranch(LayerBranch::kWithExperts);
     out_.Enter("feed_forward");
     AddBranchMask(ActivationSite::kLayerOutput);
     AddNorm(norms_.after_feed_forward, "after_feed_forward", ActivationSite::kLayerOutput);
@@ -311,7 +311,7 @@ void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {
                          .width = experts.expert_count},
                         ActivationSite::kFeedForwardInput);
   AddRoutedRows(experts, out);
-  out.EnterBranch(LayerBranch::kBesideExperts);
+  out.EnterBranch(LayerBranch::kWithExperts);
   AddSharedRows(experts, out);
   out.EnterBranch(LayerBranch::kFeedForward);
 }

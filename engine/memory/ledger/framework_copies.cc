@@ -18,14 +18,14 @@ class CastWeights {
   CastWeights(const CopiesContext& context, int64_t stage);
 
   // Calls visit(const WeightTensor&, const TensorShard&, int64_t layers) for each cast alive at
-  // `moment`. Allocates nothing.
+  // `phase`. Allocates nothing.
   template <typename Visit>
-  void ForEachAt(StagePhase moment, const Visit& visit) const {
-    const bool backward = moment == StagePhase::kHead || moment == StagePhase::kLayer;
+  void ForEachAt(StagePhase phase, const Visit& visit) const {
+    const bool backward = phase == StagePhase::kHead || phase == StagePhase::kLayer;
     ForEach([&](const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
       if (!backward || !one_block_) {
         visit(tensor, shard, layers);
-      } else if (moment == StagePhase::kHead) {
+      } else if (phase == StagePhase::kHead) {
         if (IsOfHead(tensor)) visit(tensor, shard, layers);
       } else if (!IsOfHead(tensor) && block_.IsOf(tensor)) {
         visit(tensor, shard, std::min(layers, layers_per_block_));
@@ -171,9 +171,9 @@ int64_t TrainedElements(const CopiesContext& context, int64_t stage) {
   return out;
 }
 
-Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StagePhase moment) {
+Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StagePhase phase) {
   int64_t elements = 0;
-  casts.ForEachAt(moment, [&elements](const auto&, const TensorShard& shard, int64_t layers) {
+  casts.ForEachAt(phase, [&elements](const auto&, const TensorShard& shard, int64_t layers) {
     elements += shard.elements() * layers;
   });
   return Bytes(elements * StorageBytes(CastType(context.job)));
@@ -250,7 +250,7 @@ void AppendWholeGradientRows(const CopiesContext& context, int64_t stage, Ledger
   ForEachTrained(context, stage, CopyRows(copy, rows));
 }
 
-void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase moment,
+void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase phase,
                     LedgerRows& rows) {
   if (!CastsWeights(context.job)) return;
   const Copy copy = {.kind = LedgerKind::kTransient,
@@ -260,7 +260,7 @@ void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase mome
                      .why = "matrices are multiplied in the compute type",
                      .source = "PyTorch, torch.autocast, cached_cast(); docs/memory.md"};
   CopyRows list(copy, rows);
-  CastWeights(context, stage).ForEachAt(moment, [&list](const auto&... of) { list(of...); });
+  CastWeights(context, stage).ForEachAt(phase, [&list](const auto&... of) { list(of...); });
 }
 
 }  // namespace sextant

@@ -46,9 +46,9 @@ struct FrameworkCopies {
   Bytes head_casts = Bytes(0);     // in the head's backward pass
   Bytes layer_casts = Bytes(0);    // in a layer's backward pass
 
-  Bytes CastsAt(StagePhase moment) const {
-    if (moment == StagePhase::kHead) return head_casts;
-    return moment == StagePhase::kLayer ? layer_casts : forward_casts;
+  Bytes CastsAt(StagePhase phase) const {
+    if (phase == StagePhase::kHead) return head_casts;
+    return phase == StagePhase::kLayer ? layer_casts : forward_casts;
   }
 };
 
@@ -62,7 +62,7 @@ FrameworkCopies SumOf(const FrameworkCopies& a, const FrameworkCopies& b);
 void AppendComputedGradientRows(const CopiesContext& context, int64_t stage, LedgerRows& rows);
 void AppendWholeGradientRows(const CopiesContext& context, int64_t stage, LedgerRows& rows);
 
-void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase moment,
+void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase phase,
                     LedgerRows& rows);
 
 }  // namespace sextant

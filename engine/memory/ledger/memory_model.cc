@@ -1,3 +1,11 @@
+// Finds the stage with the highest peak without computing each one. Stages in a row with the same
+// layers (IsAsBefore()) share a StageContent and differ only in micro-batches in flight. Under 1F1B
+// and GPipe the first of them holds the most; under other schedules InFlight::Peak() is asked for
+// each.
+//
+// A search keeps holdings and chunks of earlier layouts (KnownStages). Where the work of all chunks
+// has changed by the same bytes, Move() moves the known peak by that, without visiting the
+// schedule. Time is linear in the stages, times the cost of a ledger for those that differ.
 #include "engine/memory/ledger/memory_model.h"
 
 #include <algorithm>
@@ -14,13 +22,15 @@ namespace {
 
 // Replaces sizes that CheckLayout() rejects with 1, so that no other field is blamed for them.
 ParallelLayout WithSoundSizes(ParallelLayout layout) {
-  const auto mend = [](int64_t& size, int64_t most) { size = size < 1 || size > most ? 1 : size; };
-  mend(layout.tensor_parallel_size, kMaxTensorParallelSize);
-  mend(layout.pipeline_parallel_size, kMaxPipelineParallelSize);
-  mend(layout.virtual_stage_count, kMaxChunks);
-  mend(layout.expert_parallel_size, kMaxExpertParallelSize);
+  const auto correct = [](int64_t& size, int64_t most) {
+    if (size < 1 || size > most) size = 1;
+  };
+  correct(layout.tensor_parallel_size, kMaxTensorParallelSize);
+  correct(layout.pipeline_parallel_size, kMaxPipelineParallelSize);
+  correct(layout.virtual_stage_count, kMaxChunks);
+  correct(layout.expert_parallel_size, kMaxExpertParallelSize);
   if (layout.expert_tensor_parallel_size != 0) {
-    mend(layout.expert_tensor_parallel_size, kMaxTensorParallelSize);
+    correct(layout.expert_tensor_parallel_size, kMaxTensorParallelSize);
   }
   return layout;
 }

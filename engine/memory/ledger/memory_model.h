@@ -31,7 +31,7 @@ struct StagePeak {
   StageMemory memory = {};
 };
 
-// What earlier layouts of a model have left of a layout's stages, for a search.
+// Per-stage results cached from earlier layouts of a search.
 struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
@@ -48,7 +48,8 @@ struct KnownStages {
 //
 //   model state + activations in flight + transients + communication buffers + framework reserve
 //
-// at the moment when this sum is largest. docs/memory.md, "A stage's ledger", derives each term.
+// at the point of a step when this sum is largest. docs/memory.md, "A stage's ledger", derives each
+// term.
 class MemoryModel {
  public:
   // `spec` outlives the result.
@@ -110,7 +111,7 @@ class MemoryModel {
               std::shared_ptr<const GradientFlow> flow);
 
   LedgerContext ContextOf(CallWork& work) const;
-  // Moves `peak`, of chunks whose work has `grown` since. Returns false where another moment may be
+  // Moves `peak`, of chunks whose work has `grown` since. Returns false where another phase may be
   // the peak now.
   bool Move(const absl::optional<Bytes>& grown, InFlightPeak& peak) const;
   // Finds the stage with the most in flight, of `first` and the identical stages after it, whose

@@ -1,8 +1,15 @@
+// Finds the peak of a stage from sums, in four steps:
+//   1. holdings: state, copies and buffers, which micro-batches in flight don't change;
+//   2. chunks: the bytes that a micro-batch keeps, and the bytes added and freed in each phase;
+//   3. per chunk the worst phase, with the state that is gathered or cast in it (WorstOf()): the
+//      work of a backward pass, for which InFlight::Peak() finds the point of the schedule;
+//   4. the larger of that peak and the optimizer step (PeakBytesOf()).
+// Chunks in a row with equal layers are computed once, and so are layers of one kind (LayerCosts).
+// Time is linear in chunks and tensors. stage_ledger_rows.cc lists the same bytes as rows.
 #include "engine/memory/ledger/stage_ledger.h"
 
 #include <algorithm>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
@@ -10,15 +17,15 @@
 namespace sextant {
 namespace {
 
-// Steps of CallWork: a chunk and its moments, a layer whose tensors are walked, a tensor whose
+// Steps of CallWork: a chunk and its phases, a layer whose tensors are walked, a tensor whose
 // state has to be looked at by itself, and equal layers that are gathered.
 constexpr int64_t kStepsAChunk = 24;
 constexpr int64_t kStepsALayer = 128;
 constexpr int64_t kStepsATensor = 4;
 constexpr int64_t kStepsAGatheredPiece = 4;
 
-PeakPhase PeakPhaseOf(StagePhase moment) {
-  switch (moment) {
+PeakPhase PeakPhaseOf(StagePhase phase) {
+  switch (phase) {
     case StagePhase::kForward:
       return PeakPhase::kForward;
     case StagePhase::kLoss:
@@ -60,15 +67,15 @@ bool GivesPlaceholders(const BufferSpec& buffers) {
   return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
 }
 
-// The one of `moments` that adds the most, with what is `beside` it.
-ChunkWork WorstOf(const std::array<MomentBytes, kStageMomentCount>& moments,
-                  const std::array<Bytes, kStageMomentCount>& beside) {
+// The phase with the largest sum of chunk and concurrent bytes.
+ChunkWork WorstOf(const std::array<PhaseBytes, kStagePhaseCount>& phases,
+                  const std::array<Bytes, kStagePhaseCount>& concurrent) {
   ChunkWork worst;
-  for (size_t i = 0; i < moments.size(); ++i) {
-    if (!moments[i].happens) continue;
-    const Bytes net = moments[i].added - moments[i].freed + beside[i];
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (!phases[i].happens) continue;
+    const Bytes net = phases[i].added - phases[i].freed + concurrent[i];
     if (worst.happens && net <= worst.net) continue;
-    worst = {.moment = static_cast<StagePhase>(i), .net = net, .happens = true};
+    worst = {.phase = static_cast<StagePhase>(i), .net = net, .happens = true};
   }
   return worst;
 }
@@ -78,14 +85,6 @@ Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
 }
 
 }  // namespace
-
-int64_t StageWithMostReceived(const StageContent& content) {
-  const auto most = std::max_element(
-      content.chunks.begin(), content.chunks.end(), [](const auto& a, const auto& b) {
-        return a.transients.receive_buffers < b.transients.receive_buffers;
-      });
-  return most->where.stage;
-}
 
 StageLedger::StageLedger(const LedgerContext& context)
     : context_(context),
@@ -174,16 +173,17 @@ absl::optional<Bytes> StageLedger::Finish(int64_t stage, StageContent& out) cons
   const bool has_head = HasHead(stage) || (dual && HasHead(StageOfChunk(stage, 1)));
   out.held.standing.global_buffer = GlobalBufferOf(copies_, has_head);
   out.held.standing.deferred_head = DeferredHead(out);
-  std::array<Bytes, kStageMomentCount> beside;
-  for (size_t i = 0; i < beside.size(); ++i) beside[i] = BesideAt(static_cast<StagePhase>(i), out);
+  std::array<Bytes, kStagePhaseCount> concurrent;
+  for (size_t i = 0; i < concurrent.size(); ++i)
+    concurrent[i] = ConcurrentAt(static_cast<StagePhase>(i), out);
   bool evenly = !out.weights.empty();
-  if (evenly && out.beside == beside) return Bytes(0);
-  out.beside = beside;
+  if (evenly && out.concurrent == concurrent) return Bytes(0);
+  out.concurrent = concurrent;
   out.weights.resize(static_cast<size_t>(context_.in_flight.chunk_count()));
   Bytes grown(0);
   for (ChunkMemory& chunk : out.chunks) {
     const Bytes before = chunk.worst.net;
-    chunk.worst = WorstOf(chunk.moments, beside);
+    chunk.worst = WorstOf(chunk.phases, concurrent);
     const Bytes more = chunk.worst.net - before;
     if (chunk.first == 0) grown = more;
     evenly = evenly && more == grown;
@@ -240,8 +240,8 @@ absl::Status StageLedger::FillChunk(const ChunkMemory* before, LayerCosts& costs
     SEXTANT_ASSIGN_OR_RETURN(out.transients,
                              StageTransientsOf(transients_, out.where.stage, out.parts, costs));
   }
-  for (size_t i = 0; i < out.moments.size(); ++i) {
-    out.moments[i] = BytesAt(out, static_cast<StagePhase>(i));
+  for (size_t i = 0; i < out.phases.size(); ++i) {
+    out.phases[i] = BytesAt(out, static_cast<StagePhase>(i));
   }
   const auto pieces =
       static_cast<int64_t>(placement.PiecesOf(out.where.stage, out.where.chunk).size());
@@ -268,9 +268,9 @@ bool StageLedger::gradients_wait() const {
          (context_.job.pipeline.micro_batch_count == 1 || KeepsWholeGradients(context_.job));
 }
 
-Bytes StageLedger::GradientsAt(PeakPhase moment, const StageContent& content) const {
-  const Bytes kept = drops_gradients(moment) ? Bytes(0) : content.held.state.gradients;
-  return has_computed_gradients(moment) ? kept + content.held.copies.computed_gradients : kept;
+Bytes StageLedger::GradientsAt(PeakPhase phase, const StageContent& content) const {
+  const Bytes kept = drops_gradients(phase) ? Bytes(0) : content.held.state.gradients;
+  return has_computed_gradients(phase) ? kept + content.held.copies.computed_gradients : kept;
 }
 
 bool StageLedger::HasHead(int64_t stage) const {
@@ -308,10 +308,10 @@ Bytes StageLedger::StepCopies(const StageState& state) const {
 }
 
 // Only the last chunk has a loss, a head, and tensors after the layers to free.
-MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) const {
-  MomentBytes out = chunk.transients.At(moment);
+PhaseBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase phase) const {
+  PhaseBytes out = chunk.transients.At(phase);
   const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
-  if (chunk.last && moment == StagePhase::kLayer) {
+  if (chunk.last && phase == StagePhase::kLayer) {
     // The head's weight gradient waits, and so do the head's input and the logits' gradient.
     const Bytes waits = splits                        ? chunk.awaiting.output
                         : defers_all_head_gradients() ? chunk.deferred_head
@@ -319,22 +319,22 @@ MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) co
     out.freed = std::max(out.freed - waits, Bytes(0));
   }
   if (chunk.last) return out;
-  if (moment == StagePhase::kLoss || moment == StagePhase::kHead) return {};
+  if (phase == StagePhase::kLoss || phase == StagePhase::kHead) return {};
   const bool last_stage = chunk.where.stage == context_.weights.stage_count() - 1;
   if (last_stage) out.freed = Bytes(0);
   return out;
 }
 
-Bytes StageLedger::BesideAt(StagePhase moment, const StageContent& content) const {
+Bytes StageLedger::ConcurrentAt(StagePhase phase, const StageContent& content) const {
   const StageState& state = content.held.state;
   const Bytes always =
-      state.gathered_weights + state.dequantized_weights + content.held.copies.CastsAt(moment);
-  if (moment == StagePhase::kForward || moment == StagePhase::kLoss) return always;
+      state.gathered_weights + state.dequantized_weights + content.held.copies.CastsAt(phase);
+  if (phase == StagePhase::kForward || phase == StagePhase::kLoss) return always;
   return always + state.gathered_gradients + content.held.reduce_bucket;
 }
 
-StageLedger::PhaseBytes StageLedger::PhasesOf(const StageContent& content, Bytes in_flight,
-                                              PeakPhase phase) const {
+StageLedger::PeakBytes StageLedger::PeakBytesOf(const StageContent& content, Bytes in_flight,
+                                                PeakPhase phase) const {
   return {.working = CheckedInt(in_flight.value()) + content.most_received.value() +
                      content.held.copies.whole_gradients.value() +
                      GradientsAt(phase, content).value(),
@@ -344,12 +344,12 @@ StageLedger::PhaseBytes StageLedger::PhasesOf(const StageContent& content, Bytes
 
 StageTotal StageLedger::TotalOf(const StageContent& content, const InFlightPeak& peak) const {
   const StageState& state = content.held.state;
-  const PhaseBytes phases =
-      PhasesOf(content, peak.size, PeakPhaseOf(WorkOf(peak.moment, content).moment));
+  const PeakBytes peak_bytes =
+      PeakBytesOf(content, peak.size, PeakPhaseOf(WorkOf(peak.point, content).phase));
   StageTotal out;
-  out.in_step = phases.in_step();
-  const CheckedInt phase = out.in_step ? phases.stepping.value() : phases.working;
-  out.counted = phase + state.weights.value() + state.master_weights.value() +
+  out.in_step = peak_bytes.in_step();
+  const CheckedInt highest = out.in_step ? peak_bytes.stepping.value() : peak_bytes.working;
+  out.counted = highest + state.weights.value() + state.master_weights.value() +
                 state.optimizer_state.value() + content.held.standing.total().value();
   const bool caches = context_.job.buffers.flattens_gradients_at_step && !out.in_step;
   if (caches) out.step_cache = StepCopies(state);
@@ -358,12 +358,12 @@ StageTotal StageLedger::TotalOf(const StageContent& content, const InFlightPeak&
 
 StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPeak& peak) const {
   StageMemory out;
-  out.in_flight = peak.moment;
+  out.in_flight = peak.point;
   const StageState& state = content.held.state;
-  const ChunkWork work = WorkOf(peak.moment, content);
-  out.phase = PeakPhaseOf(work.moment);
+  const ChunkWork work = WorkOf(peak.point, content);
+  out.phase = PeakPhaseOf(work.phase);
   const Bytes copies = StepCopies(state);
-  const bool step = PhasesOf(content, peak.size, out.phase).in_step();
+  const bool step = PeakBytesOf(content, peak.size, out.phase).in_step();
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();
@@ -383,14 +383,14 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     return out;
   }
   if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
-  const MomentBytes bytes =
-      work.happens ? content.ChunkAt(peak.moment.chunk).At(work.moment) : MomentBytes();
+  const PhaseBytes bytes =
+      work.happens ? content.ChunkAt(peak.point.chunk).At(work.phase) : PhaseBytes();
   const bool reduces =
-      work.happens && work.moment != StagePhase::kForward && work.moment != StagePhase::kLoss;
+      work.happens && work.phase != StagePhase::kForward && work.phase != StagePhase::kLoss;
   const Bytes reduced = reduces ? content.held.reduce_bucket : Bytes(0);
-  const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
+  const Bytes concurrent = work.happens ? ConcurrentAt(work.phase, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
-  put(LedgerKind::kTransient, bytes.added + beside + content.held.copies.whole_gradients);
+  put(LedgerKind::kTransient, bytes.added + concurrent + content.held.copies.whole_gradients);
   put(LedgerKind::kCommunicationBuffer,
       content.most_received + reduced + content.held.standing.total());
   return out;

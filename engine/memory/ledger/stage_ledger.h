@@ -35,9 +35,9 @@ struct LedgerContext {
   CallWork& work;
 };
 
-// The bytes that a moment of a chunk adds to state and activations in flight, and that moment.
+// The bytes that a phase of a chunk adds to state and activations in flight, and that phase.
 struct ChunkWork {
-  StagePhase moment = StagePhase::kLayer;
+  StagePhase phase = StagePhase::kLayer;
   Bytes net = Bytes(0);
   bool happens = false;
 };
@@ -53,10 +53,10 @@ struct ChunkMemory {
   StageParts awaiting = {};
   Bytes deferred_head = Bytes(0);   // of a micro-batch that waits for its head's weight gradient
   StageTransients transients = {};  // of the stage
-  std::array<MomentBytes, kStageMomentCount> moments = {};  // of `transients`, as they are here
-  ChunkWork worst = {};                                     // of `moments`
+  std::array<PhaseBytes, kStagePhaseCount> phases = {};  // of `transients`, as they are here
+  ChunkWork worst = {};                                  // of `phases`
 
-  const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
+  const PhaseBytes& At(StagePhase phase) const { return phases[static_cast<size_t>(phase)]; }
 };
 
 // The part of a stage's content that no micro-batch has a share in.
@@ -72,9 +72,9 @@ struct StageHoldings {
 struct StageContent {
   StageHoldings held;
   absl::InlinedVector<ChunkMemory, 4> chunks;
-  Bytes most_received = Bytes(0);                    // of the receive buffers of `chunks`
-  absl::InlinedVector<ChunkBytes, 8> weights;        // of each chunk; empty: not known
-  std::array<Bytes, kStageMomentCount> beside = {};  // StageLedger::BesideAt() of `weights`
+  Bytes most_received = Bytes(0);                       // of the receive buffers of `chunks`
+  absl::InlinedVector<ChunkBytes, 8> weights;           // of each chunk; empty: not known
+  std::array<Bytes, kStagePhaseCount> concurrent = {};  // StageLedger::ConcurrentAt() of `weights`
 
   const ChunkMemory& ChunkAt(int64_t index) const {
     size_t i = 0;
@@ -83,7 +83,7 @@ struct StageContent {
   }
 };
 
-// What decides which of two stages holds more.
+// The figures that two stages are compared by.
 struct StageTotal {
   CheckedInt counted = 0;  // without the reserve
   Bytes step_cache = Bytes(0);
@@ -135,50 +135,50 @@ class StageLedger {
   // neither has an embedding.
   bool IsAsBefore(const StageChunk& of) const;
   void AddBuckets(int64_t stage, StageHoldings& out) const;
-  MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
-  // The work of the chunk that runs at `moment`; empty where it only computes weight gradients, or
+  PhaseBytes BytesAt(const ChunkMemory& chunk, StagePhase phase) const;
+  // The work of the chunk that runs at `point`; empty where it only computes weight gradients, or
   // has no layers.
-  static ChunkWork WorkOf(const InFlightPoint& moment, const StageContent& content) {
-    if (moment.begins == ScheduleWork::kWeightGradient) return {};
-    return content.ChunkAt(moment.chunk).worst;
+  static ChunkWork WorkOf(const InFlightPoint& point, const StageContent& content) {
+    if (point.begins == ScheduleWork::kWeightGradient) return {};
+    return content.ChunkAt(point.chunk).worst;
   }
-  // Bytes in addition to the micro-batches at `moment`: state that is gathered, cast or being
-  // sent.
-  Bytes BesideAt(StagePhase moment, const StageContent& content) const;
-  Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
+  // Bytes alive in `phase` in addition to the micro-batches: state that is gathered, cast or
+  // being sent.
+  Bytes ConcurrentAt(StagePhase phase, const StageContent& content) const;
+  Bytes GradientsAt(PeakPhase phase, const StageContent& content) const;
   StandingBuffers StandingOf(int64_t stage) const;
   // The head's weight gradients of all micro-batches wait for the last backward pass.
   bool defers_all_head_gradients() const;
-  // What micro-batches before the one in work keep for that.
+  // Head inputs and logits' gradients that earlier micro-batches keep for it.
   Bytes DeferredHead(const StageContent& content) const;
   bool HasHead(int64_t stage) const;
   // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
   Bytes StepCopies(const StageState& state) const;
-  // What micro-batches and gradients take at `phase`, at which `in_flight` is alive with everything
-  // but state, and what the optimizer step takes instead.
-  struct PhaseBytes {
+  // The bytes of micro-batches and gradients in `phase`, in which `in_flight` bytes are alive
+  // without state, and those of the optimizer step, which replaces them.
+  struct PeakBytes {
     CheckedInt working = 0;
     Bytes stepping = Bytes(0);
 
     // Sums of absurd sizes overflow; AddReserve() refuses them.
     bool in_step() const { return working.ok() && stepping.value() > working.value(); }
   };
-  PhaseBytes PhasesOf(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
+  PeakBytes PeakBytesOf(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
-  bool drops_gradients(PeakPhase moment) const {
-    return gradients_wait() && moment != PeakPhase::kOptimizerStep;
+  bool drops_gradients(PeakPhase phase) const {
+    return gradients_wait() && phase != PeakPhase::kOptimizerStep;
   }
-  // With a single micro-batch per step, gradients are computed after all other moments.
-  bool has_computed_gradients(PeakPhase moment) const {
-    return moment == PeakPhase::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
+  // With a single micro-batch per step, gradients are computed after all other phases.
+  bool has_computed_gradients(PeakPhase phase) const {
+    return phase == PeakPhase::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
   }
-  // The moment whose transients are alive at the peak; absent where there are none.
-  absl::optional<StagePhase> WorkingMoment(const StageContent& content,
-                                           const StageMemory& memory) const;
+  // The phase whose transients are alive at the peak; absent where there are none.
+  absl::optional<StagePhase> WorkingPhase(const StageContent& content,
+                                          const StageMemory& memory) const;
   absl::Status AppendState(int64_t stage, const StageMemory& memory,
-                           const absl::optional<StagePhase>& moment, LedgerRows& rows) const;
+                           const absl::optional<StagePhase>& phase, LedgerRows& rows) const;
   void AppendCopies(int64_t stage, const StageMemory& memory,
-                    const absl::optional<StagePhase>& moment, LedgerRows& rows) const;
+                    const absl::optional<StagePhase>& phase, LedgerRows& rows) const;
   absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
                                  LedgerRows& rows) const;
 
@@ -189,10 +189,6 @@ class StageLedger {
   BufferSpec buffers_;  // adjusted for transients
   TransientContext transients_;
 };
-
-// The stage that receives the most, among the stages whose layers the chunks have: a stage of both
-// ends of a pipeline receives into the same buffers.
-int64_t StageWithMostReceived(const StageContent& content);
 
 }  // namespace sextant
 

@@ -70,43 +70,53 @@ void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRo
   for (size_t i = first; i < rows.size(); ++i) rows[i].chunk = chunk;
 }
 
-// True where a row of model state is alive at `moment`.
-bool IsThere(const LedgerRow& row, const absl::optional<StagePhase>& moment) {
+// True where a row of model state is alive at `phase`.
+bool IsThere(const LedgerRow& row, const absl::optional<StagePhase>& phase) {
   if (row.kind != LedgerKind::kTransient) return true;
-  if (!moment.has_value()) return false;
+  if (!phase.has_value()) return false;
   if (row.module != kGatheredGradients) return true;
-  return *moment == StagePhase::kHead || *moment == StagePhase::kLayer;
+  return *phase == StagePhase::kHead || *phase == StagePhase::kLayer;
+}
+
+// The stage that receives the most, among the stages whose layers the chunks have: a stage of both
+// ends of a pipeline receives into the same buffers.
+int64_t StageWithMostReceived(const StageContent& content) {
+  const auto most = std::max_element(
+      content.chunks.begin(), content.chunks.end(), [](const auto& a, const auto& b) {
+        return a.transients.receive_buffers < b.transients.receive_buffers;
+      });
+  return most->where.stage;
 }
 
 }  // namespace
 
-absl::optional<StagePhase> StageLedger::WorkingMoment(const StageContent& content,
-                                                      const StageMemory& memory) const {
+absl::optional<StagePhase> StageLedger::WorkingPhase(const StageContent& content,
+                                                     const StageMemory& memory) const {
   if (memory.phase == PeakPhase::kOptimizerStep) return absl::nullopt;
   const ChunkWork work = WorkOf(memory.in_flight, content);
   if (!work.happens) return absl::nullopt;
-  return work.moment;
+  return work.phase;
 }
 
 absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
-                                      const absl::optional<StagePhase>& moment,
+                                      const absl::optional<StagePhase>& phase,
                                       LedgerRows& rows) const {
   LedgerRows state;
   SEXTANT_RETURN_IF_ERROR(
       StageStateOf(state_context_, context_.state_rules, stage, &state).status());
   for (const LedgerRow& row : state) {
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.phase);
-    if (!waits && IsThere(row, moment)) rows.push_back(row);
+    if (!waits && IsThere(row, phase)) rows.push_back(row);
   }
-  AppendCopies(stage, memory, moment, rows);
+  AppendCopies(stage, memory, phase, rows);
   return absl::OkStatus();
 }
 
 void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
-                               const absl::optional<StagePhase>& moment, LedgerRows& rows) const {
+                               const absl::optional<StagePhase>& phase, LedgerRows& rows) const {
   if (has_computed_gradients(memory.phase)) AppendComputedGradientRows(copies_, stage, rows);
   if (memory.phase != PeakPhase::kOptimizerStep) AppendWholeGradientRows(copies_, stage, rows);
-  if (moment.has_value()) AppendCastRows(copies_, stage, *moment, rows);
+  if (phase.has_value()) AppendCastRows(copies_, stage, *phase, rows);
 }
 
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
@@ -140,13 +150,13 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
 absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
                                  const StageMemory& memory, LayerCosts& costs,
                                  LedgerRows& rows) const {
-  const absl::optional<StagePhase> moment = WorkingMoment(content, memory);
+  const absl::optional<StagePhase> phase = WorkingPhase(content, memory);
   const size_t own = rows.size();
-  SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, moment, rows));
+  SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, phase, rows));
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
     SetChunk(content, 0, own, rows);
     const size_t opposite = rows.size();
-    SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
+    SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, phase, rows));
     SetChunk(content, 1, opposite, rows);
   }
   AppendStandingRows(content.held.standing, rows);
@@ -161,16 +171,16 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     return absl::OkStatus();
   }
   SEXTANT_RETURN_IF_ERROR(AppendActivations(content, memory, rows));
-  if (moment.has_value()) {
+  if (phase.has_value()) {
     const ChunkMemory& chunk = content.ChunkAt(memory.in_flight.chunk);
-    const MomentBytes& bytes = chunk.At(*moment);
+    const PhaseBytes& bytes = chunk.At(*phase);
     const size_t first = rows.size();
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
-    AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, costs, rows);
+    AppendTransientRows(transients_, chunk.where.stage, *phase, chunk.parts, costs, rows);
     SetChunk(content, memory.in_flight.chunk, first, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
-  const bool reduces = moment == StagePhase::kHead || moment == StagePhase::kLayer;
+  const bool reduces = phase == StagePhase::kHead || phase == StagePhase::kLayer;
   if (reduces && content.held.reduce_bucket > Bytes(0)) {
     rows.push_back(BucketRow("reduce_bucket", content.held.reduce_bucket, "in backward passes"));
   }

@@ -21,7 +21,7 @@ inline constexpr int kPeakPhaseCount = 5;
 
 struct StageMemory {
   PeakPhase phase = PeakPhase::kForward;
-  InFlightPoint in_flight = {};                // at that moment
+  InFlightPoint in_flight = {};                // in that phase
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
   Bytes step_cache = Bytes(0);                 // reserved for flat copies of the optimizer step
@@ -44,7 +44,7 @@ struct StageMemory {
   Bytes total() const { return process.expected; }  // exactly the sum of `sums`
 };
 
-// What a stage's process holds where `counted` bytes are counted.
+// The memory of a stage's process, from the counted bytes.
 struct ProcessMemory {
   BytesInterval allocated = {};
   BytesInterval reserved = {};

@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// Bytes on a GPU of one stage, at every moment.
+// Bytes on a GPU of one stage, in every phase.
 struct StandingBuffers {
   Bytes global_buffer = Bytes(0);
   Bytes placeholder_gradients = Bytes(0);

@@ -1,3 +1,8 @@
+// Finds the peak of a stage at a few candidate points instead of all points of a step: between
+// candidates the numbers of micro-batches held change linearly, so their weighted sum is largest at
+// a candidate. There are 1 to 3 candidates, 15 for DualPipe, and up to 3 per chunk for interleaved
+// stages. For these InterleavedSearch updates the sum from one candidate to the next: v chunks take
+// O(v) time, where adding up all chunks at each candidate would take O(v^2).
 #include "engine/memory/schedule/in_flight.h"
 
 #include <algorithm>
@@ -14,22 +19,22 @@ namespace {
 // 1e9 micro-batches on 16,384 chunks of 9.2e18 bytes: 1.5e32.
 __extension__ typedef __int128 WideBytes;
 
-absl::StatusOr<InFlightPeak> PeakOf(const InFlightPoint& moment, WideBytes size) {
+absl::StatusOr<InFlightPeak> PeakOf(const InFlightPoint& point, WideBytes size) {
   if (size > std::numeric_limits<int64_t>::max()) {
     return InvalidField("pipeline", "has more than 9.2e18 bytes of activations in flight");
   }
-  return InFlightPeak{.moment = moment, .size = Bytes(static_cast<int64_t>(size))};
+  return InFlightPeak{.point = point, .size = Bytes(static_cast<int64_t>(size))};
 }
 
-WideBytes SizeOf(const InFlightPoint& moment, absl::Span<const ChunkBytes> chunks) {
-  const ChunkBytes& in_work = chunks[static_cast<size_t>(moment.chunk)];
-  const bool second_half = moment.begins == ScheduleWork::kWeightGradient;
+WideBytes SizeOf(const InFlightPoint& point, absl::Span<const ChunkBytes> chunks) {
+  const ChunkBytes& in_work = chunks[static_cast<size_t>(point.chunk)];
+  const bool second_half = point.begins == ScheduleWork::kWeightGradient;
   WideBytes sum = (second_half ? in_work.weight_gradient_work : in_work.backward_work).value();
   for (size_t i = 0; i < chunks.size(); ++i) {
     const int64_t chunk = static_cast<int64_t>(i);
-    sum += WideBytes{moment.Held(chunk)} * chunks[i].held.value();
-    sum += WideBytes{moment.AwaitingWeightGradient(chunk)} *
-           chunks[i].awaiting_weight_gradient.value();
+    sum += WideBytes{point.Held(chunk)} * chunks[i].held.value();
+    sum +=
+        WideBytes{point.AwaitingWeightGradient(chunk)} * chunks[i].awaiting_weight_gradient.value();
   }
   return sum;
 }
@@ -74,7 +79,7 @@ class InterleavedSearch {
     peak_ = position;
   }
 
-  absl::StatusOr<InFlightPeak> Result() const { return PeakOf(MomentAt(of_, peak_), most_); }
+  absl::StatusOr<InFlightPeak> Result() const { return PeakOf(PointAt(of_, peak_), most_); }
 
  private:
   // Passes that cycle through the chunks, stage_count passes per chunk.
@@ -109,9 +114,9 @@ class InterleavedSearch {
                  .left = of_.stage_count - position.forwards % of_.stage_count};
     backwards_ = {.chunk = last, .left = of_.stage_count, .step = -1};
     backwards_.Run(position.backwards, of_, chunks_);
-    const InFlightPoint moment = MomentAt(of_, position);
+    const InFlightPoint point = PointAt(of_, position);
     for (int64_t chunk = 0; chunk <= last; ++chunk) {
-      held_ += Sum{moment.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
+      held_ += Sum{point.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
     }
   }
 
@@ -154,7 +159,7 @@ int64_t InFlight::chunk_count() const {
   return schedule_ == PipelineSchedule::kDualPipe ? 2 : virtual_stage_count_;
 }
 
-void InFlight::ForEachMoment(int64_t stage, MomentVisitor visit) const {
+void InFlight::ForEachPoint(int64_t stage, PointVisitor visit) const {
   const StageOfPipeline of = StageAt(stage);
   switch (schedule_) {
     case PipelineSchedule::kZeroBubbleH1:
@@ -169,7 +174,7 @@ void InFlight::ForEachMoment(int64_t stage, MomentVisitor visit) const {
     case PipelineSchedule::kOneForwardOneBackward:
       if (virtual_stage_count_ > 1) {
         return VisitInterleaved(
-            of, [&](const InterleavedPosition& position) { visit(MomentAt(of, position)); });
+            of, [&](const InterleavedPosition& position) { visit(PointAt(of, position)); });
       }
       return VisitOneChunk(std::min(micro_batch_count_, stage_count_ - stage), "steady state",
                            visit);
@@ -182,19 +187,19 @@ absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
   if (virtual_stage_count_ > 1) {
     if (AllAlike(chunks)) {
       const InterleavedPosition first = FirstInterleaved(of);
-      return PeakOf(MomentAt(of, first), WideBytes{first.forwards} * chunks[0].held.value() +
-                                             chunks[0].backward_work.value());
+      return PeakOf(PointAt(of, first), WideBytes{first.forwards} * chunks[0].held.value() +
+                                            chunks[0].backward_work.value());
     }
     return SumsFit(micro_batch_count_, chunks) ? PeakOfInterleaved<int64_t>(of, chunks)
                                                : PeakOfInterleaved<WideBytes>(of, chunks);
   }
   InFlightPoint peak;
   WideBytes most = -1;
-  ForEachMoment(stage, [&](const InFlightPoint& moment) {
-    const WideBytes size = SizeOf(moment, chunks);
+  ForEachPoint(stage, [&](const InFlightPoint& point) {
+    const WideBytes size = SizeOf(point, chunks);
     if (size <= most) return;
     most = size;
-    peak = moment;
+    peak = point;
   });
   return PeakOf(peak, most);
 }

@@ -27,7 +27,7 @@ struct ChunkBytes {
 };
 
 struct InFlightPeak {
-  InFlightPoint moment;
+  InFlightPoint point;
   Bytes size = Bytes(0);
 };
 
@@ -49,12 +49,12 @@ class InFlight {
   // stage_count() - 1 - i, for micro-batches that come from the other end.
   int64_t chunk_count() const;
 
-  // Visits the candidate moments for the peak of `stage`, for any chunk bytes. Moments are
+  // Visits the candidate points for the peak of `stage`, for any chunk bytes. Points are
   // compared where the same work begins on the same chunk; a whole backward pass counts as its
-  // first half. At every other moment of a step the stage holds no more than at one of these, or
+  // first half. At every other point of a step the stage holds no more than at one of these, or
   // than at a weighted mean of two. At most 3 per chunk for interleaved stages, 3 for other
   // schedules, 15 for DualPipe.
-  void ForEachMoment(int64_t stage, MomentVisitor visit) const;
+  void ForEachPoint(int64_t stage, PointVisitor visit) const;
 
   // True where no stage holds more than the previous one if their chunks have equal bytes: at each
   // backward pass, both have run the same passes back, and the later one no more forward.
@@ -63,7 +63,7 @@ class InFlight {
            schedule_ == PipelineSchedule::kGPipe;
   }
 
-  // The moment at which the stage's chunk_count() chunks hold the most bytes, and these bytes. The
+  // The point at which the stage's chunk_count() chunks hold the most bytes, and these bytes. The
   // first of several. O(chunks) time.
   //
   // Errors: kInvalidArgument "pipeline" where that is more than 9.2e18 bytes.

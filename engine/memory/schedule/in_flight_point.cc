@@ -8,12 +8,12 @@ struct HeldAndAwaiting {
   int64_t awaiting = 0;
 };
 
-InFlightPoint MomentOf(ScheduleWork begins, HeldAndAwaiting counts, absl::string_view when) {
-  InFlightPoint moment;
-  moment.begins = begins;
-  moment.when = when;
-  moment.SetCounts({counts.held, 0}, {counts.awaiting, 0});
-  return moment;
+InFlightPoint PointOf(ScheduleWork begins, HeldAndAwaiting counts, absl::string_view when) {
+  InFlightPoint point;
+  point.begins = begins;
+  point.when = when;
+  point.SetCounts({counts.held, 0}, {counts.awaiting, 0});
+  return point;
 }
 
 using PositionVisitor = absl::FunctionRef<void(const InterleavedPosition&)>;
@@ -87,7 +87,7 @@ ChunkPasses PassesOf(const StageOfPipeline& of, int64_t passes) {
 // outer, too. Weight gradients follow in the same order.
 class DualPipeStage {
  public:
-  DualPipeStage(const StageOfPipeline& of, MomentVisitor visit)
+  DualPipeStage(const StageOfPipeline& of, PointVisitor visit)
       : visit_(visit),
         depth_(std::min(of.stage, of.stage_count - 1 - of.stage)),
         half_(of.stage_count / 2),
@@ -156,15 +156,15 @@ class DualPipeStage {
     const auto by_chunk = [&](Counts counts) {
       return outer_chunk_ == 0 ? counts : Counts{counts[kInner], counts[kOuter]};
     };
-    InFlightPoint moment;
-    moment.begins = begins;
-    moment.chunk = layers == kOuter ? outer_chunk_ : 1 - outer_chunk_;
-    moment.when = when;
-    moment.SetCounts(by_chunk(state.held), by_chunk(state.awaiting));
-    visit_(moment);
+    InFlightPoint point;
+    point.begins = begins;
+    point.chunk = layers == kOuter ? outer_chunk_ : 1 - outer_chunk_;
+    point.when = when;
+    point.SetCounts(by_chunk(state.held), by_chunk(state.awaiting));
+    visit_(point);
   }
 
-  const MomentVisitor visit_;
+  const PointVisitor visit_;
   const int64_t depth_;
   const int64_t half_;
   const int64_t outer_chunk_;
@@ -173,28 +173,28 @@ class DualPipeStage {
 
 }  // namespace
 
-void VisitOneChunk(int64_t held, absl::string_view when, MomentVisitor visit) {
-  visit(MomentOf(ScheduleWork::kBackward, {.held = held}, when));
+void VisitOneChunk(int64_t held, absl::string_view when, PointVisitor visit) {
+  visit(PointOf(ScheduleWork::kBackward, {.held = held}, when));
 }
 
 // Micro-batch k's input gradient begins with min(ahead, m - k) held and min(k, delay) awaiting.
-void VisitZeroBubble(const StageOfPipeline& of, ZeroBubbleShape shape, MomentVisitor visit) {
+void VisitZeroBubble(const StageOfPipeline& of, ZeroBubbleShape shape, PointVisitor visit) {
   const int64_t count = of.micro_batch_count;
   const int64_t ahead = std::min(shape.ahead, count);
   const int64_t last_full = count - ahead;  // the last k with the full number held
   const int64_t awaiting = std::min(last_full, shape.delay);
-  visit(MomentOf(ScheduleWork::kInputGradient, {ahead, awaiting},
-                 awaiting == 0 ? "first backward pass" : "steady state"));
+  visit(PointOf(ScheduleWork::kInputGradient, {ahead, awaiting},
+                awaiting == 0 ? "first backward pass" : "steady state"));
   // From here to there, each step has one more awaiting its weight gradient and one fewer held.
   const int64_t most_awaiting = std::min(shape.delay, count - 1);
   if (most_awaiting > awaiting) {
-    visit(MomentOf(ScheduleWork::kInputGradient, {count - most_awaiting, most_awaiting},
-                   "cool-down"));
+    visit(
+        PointOf(ScheduleWork::kInputGradient, {count - most_awaiting, most_awaiting}, "cool-down"));
   }
   // The first weight gradient follows input gradient `delay`, or the last one.
-  visit(MomentOf(ScheduleWork::kWeightGradient,
-                 {std::min(ahead, count - most_awaiting) - 1, most_awaiting + 1},
-                 most_awaiting <= last_full ? "steady state" : "cool-down"));
+  visit(PointOf(ScheduleWork::kWeightGradient,
+                {std::min(ahead, count - most_awaiting) - 1, most_awaiting + 1},
+                most_awaiting <= last_full ? "steady state" : "cool-down"));
 }
 
 void VisitInterleaved(const StageOfPipeline& of, PositionVisitor visit) {
@@ -208,17 +208,17 @@ InterleavedPosition FirstInterleaved(const StageOfPipeline& of) {
           .when = "first backward pass"};
 }
 
-InFlightPoint MomentAt(const StageOfPipeline& of, const InterleavedPosition& position) {
-  InFlightPoint moment;
-  moment.begins = ScheduleWork::kBackward;
-  moment.chunk = position.chunk;
-  moment.when = position.when;
-  moment.SetPasses(of.virtual_stage_count, PassesOf(of, position.forwards),
-                   PassesOf(of, position.backwards));
-  return moment;
+InFlightPoint PointAt(const StageOfPipeline& of, const InterleavedPosition& position) {
+  InFlightPoint point;
+  point.begins = ScheduleWork::kBackward;
+  point.chunk = position.chunk;
+  point.when = position.when;
+  point.SetPasses(of.virtual_stage_count, PassesOf(of, position.forwards),
+                  PassesOf(of, position.backwards));
+  return point;
 }
 
-void VisitDualPipe(const StageOfPipeline& of, MomentVisitor visit) {
+void VisitDualPipe(const StageOfPipeline& of, PointVisitor visit) {
   const DualPipeStage stage(of, visit);
   stage.VisitMain();
   stage.VisitEnd();

@@ -68,7 +68,7 @@ class InFlightPoint {
   std::array<int64_t, 2> awaiting_ = {};
 };
 
-using MomentVisitor = absl::FunctionRef<void(const InFlightPoint&)>;
+using PointVisitor = absl::FunctionRef<void(const InFlightPoint&)>;
 
 struct StageOfPipeline {
   int64_t stage = 0;
@@ -77,10 +77,11 @@ struct StageOfPipeline {
   int64_t micro_batch_count = 1;
 };
 
-// Visits the moment of schedules with one chunk per stage and whole backward passes.
-void VisitOneChunk(int64_t held, absl::string_view when, MomentVisitor visit);
+// Visits the point of schedules with one chunk per stage and whole backward passes.
+void VisitOneChunk(int64_t held, absl::string_view when, PointVisitor visit);
 
-// Interleaved 1F1B: the moment when the backward pass after `backwards` others begins, on `chunk`.
+// Interleaved 1F1B: the point at which the backward pass after `backwards` others begins, on
+// `chunk`.
 struct InterleavedPosition {
   int64_t forwards = 0;
   int64_t backwards = 0;
@@ -94,7 +95,7 @@ void VisitInterleaved(const StageOfPipeline& of,
 
 // The first backward pass: no later one begins with more passes in flight, summed over chunks.
 InterleavedPosition FirstInterleaved(const StageOfPipeline& of);
-InFlightPoint MomentAt(const StageOfPipeline& of, const InterleavedPosition& position);
+InFlightPoint PointAt(const StageOfPipeline& of, const InterleavedPosition& position);
 
 // A zero-bubble schedule's stage runs `ahead` forward passes before its first backward pass. It
 // defers the weight gradient of a micro-batch until after the backward pass of the micro-batch
@@ -104,8 +105,8 @@ struct ZeroBubbleShape {
   int64_t delay = 0;
 };
 
-void VisitZeroBubble(const StageOfPipeline& of, ZeroBubbleShape shape, MomentVisitor visit);
-void VisitDualPipe(const StageOfPipeline& of, MomentVisitor visit);
+void VisitZeroBubble(const StageOfPipeline& of, ZeroBubbleShape shape, PointVisitor visit);
+void VisitDualPipe(const StageOfPipeline& of, PointVisitor visit);
 
 }  // namespace sextant
 

@@ -97,7 +97,7 @@ class StageSum {
                                               : DividesOptimizer(sharding_);
   }
 
-  // Of the terms of what is trained.
+  // `rule` is of a term of a trained tensor.
   bool IsOffloaded(const TermRule& rule) const {
     return rule.kind == LedgerKind::kGradient ? OffloadsGradients(state_)
                                               : sharding_.offload_optimizer;

@@ -53,7 +53,7 @@ struct StateSpec {
   int64_t fp8_weight_copies = 0;
   // Stage 3: elements of gathered weights that stay whole, if that is more than the units in work.
   int64_t live_elements = 0;
-  // Of an offloaded optimizer. kAtStep: gradients stay on the device until then.
+  // For an offloaded optimizer. kAtStep: gradients stay on the device until then.
   GradientOffload gradient_offload = GradientOffload::kAddedOnDevice;
   // True where a unit's gradients travel in the compute type, if theirs is wider.
   bool reduces_as_computed = false;

@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-// Adds the transients at the loss's largest moment, on top of what the forward pass left.
+// Adds the transients at the loss's largest step, on top of what the forward pass left.
 void AddLossTransients(const TransientContext& context, TransientList& out);
 
 // Adds the transients while the output head's gradients are computed.

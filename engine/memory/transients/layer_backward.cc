@@ -1,3 +1,9 @@
+// Walks a layer's backward pass from its last branch to its first. Each step names the gradients
+// that it makes or reads; BackwardPeak adds them to the bytes recomputed and not yet freed, and
+// keeps the step with the largest sum. Sums are all that a first walk needs: it allocates nothing.
+// A second walk lists the tensors of the step that the first one found.
+//
+// Time is linear in the steps of a layer, which has a fixed number of branches.
 #include "engine/memory/transients/layer_backward.h"
 
 #include <algorithm>
@@ -9,8 +15,8 @@
 namespace sextant {
 namespace {
 
-// The moment that frees the layer's own input, which the forward pass reads first.
-BackwardPosition InputMomentOf(const LayerSpec& layer) {
+// The position that frees the layer's own input, which the forward pass reads first.
+BackwardPosition InputPositionOf(const LayerSpec& layer) {
   const auto at = [](LayerBranch branch, bool normed) {
     return BackwardPosition{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
   };
@@ -42,12 +48,12 @@ LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& pla
   inputs.GoTo(place);
   AddLayerInputRow(inputs);
   const CheckedInt input = inputs.total();
-  const size_t moment = InputMomentOf(layer).index();
-  const bool same = out.again[moment] >= input.value();
+  const size_t index = InputPositionOf(layer).index();
+  const bool same = out.again[index] >= input.value();
   out.all = out.all + input;
-  out.kept[moment] = input.value();
+  out.kept[index] = input.value();
   if (!same || !out.all.ok()) return out;
-  out.again[moment] -= input.value();
+  out.again[index] -= input.value();
   if (again_rows != nullptr) again_rows->erase(again_rows->begin());
   return out;
 }
@@ -85,18 +91,18 @@ LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace&
   return steps;
 }
 
-int64_t HeldFrom(const BytesByMoment& bytes, size_t moment) {
-  return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(moment), bytes.end(),
+int64_t HeldFrom(const BytesByPosition& bytes, size_t index) {
+  return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(index), bytes.end(),
                          int64_t{0});
 }
 
-void BackwardPeak::Begin(const BackwardPosition& moment) {
+void BackwardPeak::Begin(const BackwardPosition& position) {
   End();
   begun_ = true;
   ++count_;
-  moment_ = moment.index();
+  index_ = position.index();
   made_ = 0;
-  for (; seen_ < moment_; ++seen_) {
+  for (; seen_ < index_; ++seen_) {
     again_ -= steps_.again[seen_];
     freed_ += steps_.kept[seen_];
   }
@@ -111,14 +117,14 @@ void BackwardPeak::End() {
   if (best_ != 0 && net <= best_net_) return;
   best_ = count_;
   best_net_ = net;
-  best_moment_ = moment_;
+  best_index_ = index_;
   best_added_ = added;
   best_freed_ = freed_;
 }
 
 void BackwardPeak::List(const Transient& transient) {
   if (count_ != listed_) return;
-  best_moment_ = moment_;
+  best_index_ = index_;
   list_->Add(transient);
 }
 
@@ -130,7 +136,7 @@ LayerBackward::LayerBackward(const TransientContext& context, const ActivationPl
 
 void LayerBackward::Walk(BackwardPeak& out) {
   out_ = &out;
-  beside_ = 0;
+  waiting_gradients_ = 0;
   const int64_t ranks = context_.activations.layout.tensor_parallel_size;
   const LayerNorms& norms = layer_.norms;
   if (layer_.feed_forward.has_value() || layer_.experts.has_value()) {
@@ -140,12 +146,12 @@ void LayerBackward::Walk(BackwardPeak& out) {
       WalkFeedForward({.features = dense.size / ranks,
                        .gated = dense.kind == FeedForwardKind::kGated,
                        .inner = ActivationSite::kFeedForwardInner},
-                      layer_.experts.has_value() ? Branch::kBesideExperts : Branch::kFeedForward);
+                      layer_.experts.has_value() ? Branch::kWithExperts : Branch::kFeedForward);
     }
     if (layer_.experts.has_value()) WalkExperts(*layer_.experts);
     // Parallel branches read one norm: the first branch's gradient waits for the second's.
     if (SharesItsInput(layer_)) {
-      beside_ = 1;
+      waiting_gradients_ = 1;
     } else {
       WalkBeforeNorm(Branch::kFeedForward, norms.before_feed_forward);
     }
@@ -158,7 +164,7 @@ void LayerBackward::Walk(BackwardPeak& out) {
   if (layer_.attention.has_value()) {
     WalkEnds(Branch::kAttention, norms.after_attention);
     WalkAttention(*layer_.attention, Branch::kAttention);
-    beside_ = 0;
+    waiting_gradients_ = 0;
     WalkBeforeNorm(Branch::kAttention, norms.before_attention);
   }
   out.End();
@@ -170,8 +176,8 @@ void LayerBackward::Walk(BackwardPeak& out) {
 void LayerBackward::Start(LayerBranch branch, BackwardStep step) {
   out_->Begin({branch, step});
   Make("residual_gradient", "b s h", Cut(), "the residual carries it past the branch");
-  if (beside_ > 0) {
-    Make("waiting_input_gradient", "b s h", Cut() * beside_,
+  if (waiting_gradients_ > 0) {
+    Make("waiting_input_gradient", "b s h", Cut() * waiting_gradients_,
          "added to that of the branch in work, which read the same");
   }
   if (!layer_.cross_attention.has_value()) return;
@@ -182,11 +188,11 @@ void LayerBackward::Start(LayerBranch branch, BackwardStep step) {
 
 void LayerBackward::WalkEnds(LayerBranch branch, bool norm) {
   if (norm) {
-    Start(branch == Branch::kFeedForward ? Branch::kBesideExperts : branch, Step::kAfterNorm);
+    Start(branch == Branch::kFeedForward ? Branch::kWithExperts : branch, Step::kAfterNorm);
     MakeInputGradient("norm_input_gradient");
   }
   if (!sizes_.dropout) return;
-  Start(branch == Branch::kFeedForward ? Branch::kBesideExperts : branch, Step::kDropout);
+  Start(branch == Branch::kFeedForward ? Branch::kWithExperts : branch, Step::kDropout);
   if (norm) MakeInputGradient("norm_input_gradient");
   MakeInputGradient("dropout_input_gradient");
 }
@@ -237,7 +243,7 @@ void LayerBackward::WalkFeedForward(const Inner& inner, LayerBranch branch) {
   MakeBranchInput();
   MakeWeightGradient(
       {.shape = "f h", .elements = weights * inputs, .reads = ActivationSite::kFeedForwardInput});
-  if (branch == Branch::kBesideExperts) ++beside_;
+  if (branch == Branch::kWithExperts) ++waiting_gradients_;
 }
 
 // dx of all tokens is computed from a rank's features, then summed over ranks: scattered under
@@ -256,10 +262,10 @@ void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
     WalkFeedForward({.features = experts.shared_expert_count * experts.shared_expert.size / ranks,
                      .gated = experts.shared_expert.kind == FeedForwardKind::kGated,
                      .inner = ActivationSite::kSharedExpertInner},
-                    Branch::kBesideExperts);
+                    Branch::kWithExperts);
   }
   WalkRouted(experts);
-  beside_ = 0;
+  waiting_gradients_ = 0;
 }
 
 // Gradients follow the path of the tokens, to the experts' ranks and back.

@@ -18,8 +18,8 @@ namespace sextant {
 LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace& place,
                         ActivationTensors* again_rows = nullptr);
 
-// Bytes that are freed at or after `moment`.
-int64_t HeldFrom(const BytesByMoment& bytes, size_t moment);
+// Bytes that are freed at or after `index`.
+int64_t HeldFrom(const BytesByPosition& bytes, size_t index);
 
 // Consumes the tensors that steps make, step by step, and finds the step with the most bytes:
 // those it made and those recomputed, minus those that the layer has freed by then.
@@ -32,7 +32,7 @@ class BackwardPeak {
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}
 
-  void Begin(const BackwardPosition& moment);
+  void Begin(const BackwardPosition& position);
   // Inline: most walks only need sums.
   void Make(const Transient& transient, int64_t element_bytes) {
     made_ = made_ + transient.elements * element_bytes;
@@ -40,9 +40,9 @@ class BackwardPeak {
   }
 
   void End();
-  // The step with the most bytes, valid after the last End(). Where a step is listed, moment() is
+  // The step with the most bytes, valid after the last End(). Where a step is listed, index() is
   // that one's.
-  size_t moment() const { return best_moment_; }
+  size_t index() const { return best_index_; }
   size_t number() const { return best_; }
   CheckedInt added() const { return best_added_; }  // made and recomputed
   int64_t freed() const { return best_freed_; }     // of what the layer kept
@@ -54,15 +54,15 @@ class BackwardPeak {
   size_t listed_ = 0;
   TransientList* list_ = nullptr;
   bool begun_ = false;
-  size_t count_ = 0;   // moments begun
-  size_t moment_ = 0;  // in work
-  size_t seen_ = 0;    // steps whose bytes are in again_ and freed_
+  size_t count_ = 0;  // positions begun
+  size_t index_ = 0;  // in work
+  size_t seen_ = 0;   // steps whose bytes are in again_ and freed_
   CheckedInt made_ = 0;
   int64_t again_ = 0;
   int64_t freed_ = 0;
   int64_t best_net_ = 0;
   size_t best_ = 0;
-  size_t best_moment_ = 0;
+  size_t best_index_ = 0;
   CheckedInt best_added_ = 0;
   int64_t best_freed_ = 0;
 };
@@ -154,7 +154,8 @@ class LayerBackward {
   const ActivationPlace& place_;
   const LayerSpec& layer_;
   BackwardSizes sizes_;
-  int64_t beside_ = 0;  // input gradients of finished branches that wait for the current one
+  int64_t waiting_gradients_ =
+      0;  // input gradients of finished branches that wait for the current one
   BackwardPeak* out_ = nullptr;
 };
 

@@ -15,8 +15,8 @@ const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace&
 
 // Shared experts count as part of their feed-forward.
 constexpr size_t kForwardBranchCount = 3;
-size_t ForwardBranchOf(size_t moment) {
-  const size_t branch = moment / kBackwardStepCount;
+size_t ForwardBranchOf(size_t index) {
+  const size_t branch = index / kBackwardStepCount;
   return branch == 0 ? 0 : branch - 1;
 }
 
@@ -188,7 +188,7 @@ void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_
             .module = "layer",
             .alive = "in the backward pass of a layer"});
   for (const ActivationTensor& row : rows) {
-    const bool there = row.last_read.index() >= found.moment();
+    const bool there = row.last_read.index() >= found.index();
     out.AddAgain(row, there ? block_layers : block_layers - 1);
   }
   out.Add({.name = "input",

@@ -94,13 +94,13 @@ class StagePhases {
 };
 
 // Converts sums and remembers an overflow.
-class MomentWriter {
+class PhaseWriter {
  public:
-  explicit MomentWriter(StageTransients& out) : out_(out) {}
+  explicit PhaseWriter(StageTransients& out) : out_(out) {}
 
-  void Put(StagePhase moment, CheckedInt added, CheckedInt freed) {
+  void Put(StagePhase phase, CheckedInt added, CheckedInt freed) {
     ok_ = ok_ && added.ok() && freed.ok();
-    out_.moments[static_cast<size_t>(moment)] = {
+    out_.phases[static_cast<size_t>(phase)] = {
         .added = Bytes(added.value()), .freed = Bytes(freed.value()), .happens = true};
   }
   void PutBuffers(CheckedInt bytes) {
@@ -125,10 +125,10 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept, LayerCosts& costs) {
   StageTransients out;
-  MomentWriter writer(out);
-  const StagePhases moments(context, stage);
-  const int64_t output = moments.is_last() ? kept.output.value() : 0;
-  if (moments.is_last()) {
+  PhaseWriter writer(out);
+  const StagePhases phases(context, stage);
+  const int64_t output = phases.is_last() ? kept.output.value() : 0;
+  if (phases.is_last()) {
     TransientList loss(context);
     AddLossTransients(context, loss);
     writer.Put(StagePhase::kLoss, loss.total(), 0);
@@ -136,7 +136,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
     AddHeadTransients(context, head);
     writer.Put(StagePhase::kHead, head.total(), FreedBehindLoss(context));
   }
-  const auto largest = moments.LargestOf(kept, costs);
+  const auto largest = phases.LargestOf(kept, costs);
   const LayerPeak& layer = largest.backward;
   if (layer.place.layer_kind >= 0) writer.Put(StagePhase::kLayer, layer.added, layer.freed);
   if (largest.forward_place.layer_kind >= 0) {
@@ -147,30 +147,30 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
   return InvalidField("micro_batch", "makes more than 9.2e18 bytes on a GPU at a time");
 }
 
-void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase phase,
                          const StageParts& kept, LedgerRows& rows) {
   LayerCosts costs;
-  AppendTransientRows(context, stage, moment, kept, costs, rows);
+  AppendTransientRows(context, stage, phase, kept, costs, rows);
 }
 
-void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase phase,
                          const StageParts& kept, LayerCosts& costs, LedgerRows& rows) {
   TransientList list(context, &rows);
-  const StagePhases moments(context, stage);
-  switch (moment) {
+  const StagePhases phases(context, stage);
+  switch (phase) {
     case StagePhase::kLoss:
-      if (moments.is_last()) AddLossTransients(context, list);
+      if (phases.is_last()) AddLossTransients(context, list);
       return;
     case StagePhase::kHead:
-      if (moments.is_last()) AddHeadTransients(context, list);
+      if (phases.is_last()) AddHeadTransients(context, list);
       return;
     case StagePhase::kLayer: {
-      const LayerPeak peak = moments.LargestOf(kept, costs).backward;
+      const LayerPeak peak = phases.LargestOf(kept, costs).backward;
       if (peak.place.layer_kind < 0) return;
-      return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
+      return ListBackward(context, peak, phases.BlockOf(peak.place.part), list);
     }
     case StagePhase::kForward: {
-      const ActivationPlace place = moments.LargestOf(kept, costs).forward_place;
+      const ActivationPlace place = phases.LargestOf(kept, costs).forward_place;
       if (place.layer_kind >= 0) ListForward(context, place, list);
       return;
     }

@@ -22,21 +22,21 @@ enum class StagePhase {
   kHead,     // the backward pass of the output head; last stage only
   kLayer,    // the backward step with the most bytes, over all layers
 };
-inline constexpr int kStageMomentCount = 4;
+inline constexpr int kStagePhaseCount = 4;
 
-// At a moment the GPU holds model state, all other micro-batches in flight, the bytes kept by the
+// In a phase the GPU holds model state, all other micro-batches in flight, the bytes kept by the
 // micro-batch in work (ChunkActivations() of all its chunks) minus `freed`, and `added`.
-struct MomentBytes {
+struct PhaseBytes {
   Bytes added = Bytes(0);
   Bytes freed = Bytes(0);  // or not made yet
-  bool happens = false;    // the stage has such a moment
+  bool happens = false;    // the stage has such a phase
 };
 
 struct StageTransients {
-  std::array<MomentBytes, kStageMomentCount> moments;
-  Bytes receive_buffers = Bytes(0);  // of a pipeline, at every moment
+  std::array<PhaseBytes, kStagePhaseCount> phases;
+  Bytes receive_buffers = Bytes(0);  // of a pipeline, in every phase
 
-  const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
+  const PhaseBytes& At(StagePhase phase) const { return phases[static_cast<size_t>(phase)]; }
 };
 
 // `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Time is ChunkLayers' of
@@ -50,10 +50,10 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept, LayerCosts& costs);
 
-// Appends rows that add up to `added` of `moment`, and those of the receive buffers.
-void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+// Appends rows that add up to `added` of `phase`, and those of the receive buffers.
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase phase,
                          const StageParts& kept, LedgerRows& rows);
-void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase phase,
                          const StageParts& kept, LayerCosts& costs, LedgerRows& rows);
 void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows);
 

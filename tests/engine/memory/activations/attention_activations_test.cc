@@ -147,7 +147,7 @@ TEST(AttentionActivations, WindowsChangeNothing) {
 }
 
 // Core attention computed again: neither statistics nor scores are kept.
-// 2 ae more a token; of one sequence the order of sequences and tokens is no matter.
+// 2 ae more a token; with one sequence the order of sequences and tokens does not matter.
 TEST(AttentionActivations, OfAnOutputThatIsCopied) {
   ActivationCase c = Grouped();
   const int64_t once = LayerBytes(c);

@@ -98,10 +98,10 @@ TEST(MicroBatch, ExchangedHeadsDivide) {
 }
 
 TEST(MicroBatch, HostileSizesOfExchangesAreReported) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   ActivationCase c = Sound();
   c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
-  for (const int64_t size : {-kMost - 1, int64_t{-1}, int64_t{0}, int64_t{65'537}, kMost}) {
+  for (const int64_t size : {-kMax - 1, int64_t{-1}, int64_t{0}, int64_t{65'537}, kMax}) {
     c.batch.context_parallel_size = size;
     EXPECT_THAT(Check(c).message(), HasSubstr("context_parallel_size")) << size;
   }
@@ -171,7 +171,8 @@ TEST(MicroBatch, TooManyBytesAreAnError) {
   EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
               NamesFields(ElementsAre("micro_batch")));
   const LayerPlacement placement(c.spec, c.layout);
-  EXPECT_THAT(ChunkActivations(c.context(), placement, {}), NamesFields(ElementsAre("micro_batch")));
+  EXPECT_THAT(ChunkActivations(c.context(), placement, {}),
+              NamesFields(ElementsAre("micro_batch")));
   // Also where a load factor alone goes too far.
   c = Sound();
   c.spec = SmallMixture();

@@ -93,7 +93,7 @@ TEST(LedgerProperties, PeakIsTheFullestStage) {
 
 TEST(LedgerProperties, StateNeverGrowsWithTheZeroStage) {
   ForEachJob([](RandomJob& job) {
-    // Gradients that wait for the backward pass are in no sum at some moments.
+    // Gradients that wait for the backward pass are in no sum at some points.
     job.job.buffers.gradient_lifetime = GradientLifetime::kAlways;
     std::vector<Bytes> last;
     for (int zero = 0; zero <= 3; ++zero) {
@@ -110,7 +110,7 @@ TEST(LedgerProperties, StateNeverGrowsWithTheZeroStage) {
 }
 
 // All that is held for backward passes and while they run. Where these are split, the peak may move
-// to a moment at which more micro-batches wait for weight gradients and nothing has been freed, so
+// to a point at which more micro-batches wait for weight gradients and nothing has been freed, so
 // that activations alone may be more.
 TEST(LedgerProperties, MoreRecomputationKeepsNoMore) {
   ForEachJob([](RandomJob& job) {

@@ -1,4 +1,4 @@
-// Whole stages by hand: the reference cases, the moments of a peak, buckets and the reserve.
+// Whole stages by hand: the reference cases, the phases of a peak, buckets and the reserve.
 #include "engine/memory/ledger/memory_model.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The peak of a stage allocates nothing, nor do its moments.
+// The peak of a stage allocates nothing, nor do its points.
 #include <gtest/gtest.h>
 
 #include "engine/memory/schedule/in_flight.h"
@@ -20,7 +20,7 @@ TEST(InFlightAllocation, IsNone) {
         InFlight::Of(pipeline, interleave ? interleaved : layout, "a_path_that_is_not_inlined.job");
     int64_t held = 0;
     for (int64_t stage = 0; stage < 8; ++stage) {
-      in_flight->ForEachMoment(stage, [&](const InFlightPoint& moment) { held += moment.Held(0); });
+      in_flight->ForEachPoint(stage, [&](const InFlightPoint& point) { held += point.Held(0); });
       const absl::Span<const ChunkBytes> of_stage(chunks.data(),
                                                   static_cast<size_t>(in_flight->chunk_count()));
       held += in_flight->Peak(stage, of_stage)->size.value();

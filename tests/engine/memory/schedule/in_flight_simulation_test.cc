@@ -1,4 +1,4 @@
-// The moments that are derived against all moments of a simulated step.
+// The points that are derived against all points of a simulated step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,16 +34,16 @@ bool Covers(const std::vector<int64_t>& a, const std::vector<int64_t>& b,
 }
 
 // A whole backward pass counts as its first half.
-bool Comparable(const SimulatedMoment& a, const SimulatedMoment& b) {
+bool Comparable(const SimulatedPoint& a, const SimulatedPoint& b) {
   return a.chunk == b.chunk &&
          (a.begins == ScheduleWork::kWeightGradient) == (b.begins == ScheduleWork::kWeightGradient);
 }
 
-bool Covered(const SimulatedMoment& moment, const std::vector<SimulatedMoment>& listed) {
-  return std::any_of(listed.begin(), listed.end(), [&](const SimulatedMoment& a) {
-    return Comparable(a, moment) &&
-           std::any_of(listed.begin(), listed.end(), [&](const SimulatedMoment& b) {
-             return Comparable(b, moment) && Covers(a.counts, b.counts, moment.counts);
+bool Covered(const SimulatedPoint& point, const std::vector<SimulatedPoint>& listed) {
+  return std::any_of(listed.begin(), listed.end(), [&](const SimulatedPoint& a) {
+    return Comparable(a, point) &&
+           std::any_of(listed.begin(), listed.end(), [&](const SimulatedPoint& b) {
+             return Comparable(b, point) && Covers(a.counts, b.counts, point.counts);
            });
   });
 }
@@ -60,18 +60,18 @@ std::vector<ChunkBytes> RandomChunks(int64_t count, std::mt19937_64& random) {
   return out;
 }
 
-// The peak of `chunks` is that of all moments.
-void ExpectPeak(const InFlight& in_flight, int64_t stage, const std::vector<SimulatedMoment>& all,
+// The peak of `chunks` is that of all points.
+void ExpectPeak(const InFlight& in_flight, int64_t stage, const std::vector<SimulatedPoint>& all,
                 const std::vector<ChunkBytes>& chunks) {
   int64_t most = 0;
-  for (const SimulatedMoment& moment : all) most = std::max(most, BytesOf(moment, chunks));
+  for (const SimulatedPoint& point : all) most = std::max(most, BytesOf(point, chunks));
   const InFlightPeak peak = in_flight.Peak(stage, chunks).value();
   EXPECT_EQ(peak.size.value(), most) << "stage " << stage;
-  EXPECT_EQ(BytesOf(Listed(peak.moment, in_flight.chunk_count()), chunks), most);
+  EXPECT_EQ(BytesOf(Listed(peak.point, in_flight.chunk_count()), chunks), most);
 }
 
-// Each moment listed occurs, each that occurs is covered, and the peak of random chunks is that of
-// all moments.
+// Each point listed occurs, each that occurs is covered, and the peak of random chunks is that of
+// all points.
 void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout) {
   const Simulation simulation = Simulate(pipeline, layout);
   ASSERT_FALSE(simulation.deadlock);
@@ -80,18 +80,18 @@ void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout)
   const int64_t chunks = in_flight.chunk_count();
   std::mt19937_64 random(7);
   for (int64_t stage = 0; stage < in_flight.stage_count(); ++stage) {
-    const std::vector<SimulatedMoment>& all = simulation.stages[static_cast<size_t>(stage)].moments;
-    std::vector<SimulatedMoment> listed;
-    in_flight.ForEachMoment(stage, [&](const InFlightPoint& moment) {
-      listed.push_back(Listed(moment, chunks));
-      EXPECT_NE(moment.when, "");
+    const std::vector<SimulatedPoint>& all = simulation.stages[static_cast<size_t>(stage)].points;
+    std::vector<SimulatedPoint> listed;
+    in_flight.ForEachPoint(stage, [&](const InFlightPoint& point) {
+      listed.push_back(Listed(point, chunks));
+      EXPECT_NE(point.when, "");
     });
-    for (const SimulatedMoment& moment : listed) {
-      EXPECT_EQ(std::count(listed.begin(), listed.end(), moment), 1) << "stage " << stage;
-      EXPECT_NE(std::find(all.begin(), all.end(), moment), all.end()) << "stage " << stage;
+    for (const SimulatedPoint& point : listed) {
+      EXPECT_EQ(std::count(listed.begin(), listed.end(), point), 1) << "stage " << stage;
+      EXPECT_NE(std::find(all.begin(), all.end(), point), all.end()) << "stage " << stage;
     }
-    for (const SimulatedMoment& moment : all) {
-      ASSERT_TRUE(Covered(moment, listed)) << "stage " << stage;
+    for (const SimulatedPoint& point : all) {
+      ASSERT_TRUE(Covered(point, listed)) << "stage " << stage;
     }
     std::vector<ChunkBytes> bytes = RandomChunks(chunks, random);
     ExpectPeak(in_flight, stage, all, bytes);

@@ -20,16 +20,16 @@ struct Total {
   int64_t with_awaiting = 0;
 };
 
-// The most of any moment, over all chunks.
+// The most of any point, over all chunks.
 Total MostOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t stage) {
   const InFlight in_flight = InFlight::Of(pipeline, layout, "").value();
   Total most;
-  in_flight.ForEachMoment(stage, [&](const InFlightPoint& moment) {
+  in_flight.ForEachPoint(stage, [&](const InFlightPoint& point) {
     int64_t held = 0;
     int64_t awaiting = 0;
     for (int64_t chunk = 0; chunk < in_flight.chunk_count(); ++chunk) {
-      held += moment.Held(chunk);
-      awaiting += moment.AwaitingWeightGradient(chunk);
+      held += point.Held(chunk);
+      awaiting += point.AwaitingWeightGradient(chunk);
     }
     most.held = std::max(most.held, held);
     most.with_awaiting = std::max(most.with_awaiting, held + awaiting);
@@ -128,7 +128,7 @@ TEST(InFlight, OfDualPipe) {
   }
 }
 
-// Seconds if a moment cost a chunk each; forever if a micro-batch cost anything.
+// Seconds if a point cost a chunk each; forever if a micro-batch cost anything.
 TEST(InFlight, CostsLittleAtTheLimits) {
   for (const int64_t p : {2, 4096}) {
     const int64_t v = kMaxChunks / p;

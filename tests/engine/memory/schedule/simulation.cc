@@ -101,7 +101,7 @@ class Simulator {
       made = Made::kOutput;
       ++held;
     } else {
-      s.moments.push_back({.begins = item.work, .chunk = item.chunk, .counts = s.left});
+      s.points.push_back({.begins = item.work, .chunk = item.chunk, .counts = s.left});
     }
     if (item.work == ScheduleWork::kBackward) --held;
     if (item.work == ScheduleWork::kInputGradient) {
@@ -140,21 +140,20 @@ Simulation Simulate(const PipelineSpec& pipeline, const ParallelLayout& layout) 
   return Simulator(pipeline, layout).Run();
 }
 
-SimulatedMoment Listed(const InFlightPoint& moment, int64_t chunk_count) {
-  SimulatedMoment out = {.begins = moment.begins, .chunk = moment.chunk, .counts = {}};
-  for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(moment.Held(c));
-  for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(moment.AwaitingWeightGradient(c));
+SimulatedPoint Listed(const InFlightPoint& point, int64_t chunk_count) {
+  SimulatedPoint out = {.begins = point.begins, .chunk = point.chunk, .counts = {}};
+  for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(point.Held(c));
+  for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(point.AwaitingWeightGradient(c));
   return out;
 }
 
-int64_t BytesOf(const SimulatedMoment& moment, const std::vector<ChunkBytes>& chunks) {
-  const ChunkBytes& in_work = chunks[static_cast<size_t>(moment.chunk)];
-  int64_t sum = moment.begins == ScheduleWork::kWeightGradient
-                    ? in_work.weight_gradient_work.value()
-                    : in_work.backward_work.value();
+int64_t BytesOf(const SimulatedPoint& point, const std::vector<ChunkBytes>& chunks) {
+  const ChunkBytes& in_work = chunks[static_cast<size_t>(point.chunk)];
+  int64_t sum = point.begins == ScheduleWork::kWeightGradient ? in_work.weight_gradient_work.value()
+                                                              : in_work.backward_work.value();
   for (size_t c = 0; c < chunks.size(); ++c) {
-    sum += moment.counts[c] * chunks[c].held.value();
-    sum += moment.counts[chunks.size() + c] * chunks[c].awaiting_weight_gradient.value();
+    sum += point.counts[c] * chunks[c].held.value();
+    sum += point.counts[chunks.size() + c] * chunks[c].awaiting_weight_gradient.value();
   }
   return sum;
 }

@@ -12,16 +12,16 @@
 namespace sextant {
 
 // As a backward pass, a half of one, or a weight gradient began.
-struct SimulatedMoment {
+struct SimulatedPoint {
   ScheduleWork begins = ScheduleWork::kBackward;
   int64_t chunk = 0;
   std::vector<int64_t> counts;  // held, chunk by chunk, and then awaiting a weight gradient
 
-  friend bool operator==(const SimulatedMoment&, const SimulatedMoment&) = default;
+  friend bool operator==(const SimulatedPoint&, const SimulatedPoint&) = default;
 };
 
 struct SimulatedStage {
-  std::vector<SimulatedMoment> moments;
+  std::vector<SimulatedPoint> points;
   std::vector<int64_t> left;  // `counts` at the end
   int64_t passes = 0;         // forward, input gradient and weight gradient: three of each
   int64_t start = 0;          // of its first pass
@@ -41,11 +41,11 @@ struct Simulation {
 // run together as long as one after the other.
 Simulation Simulate(const PipelineSpec& pipeline, const ParallelLayout& layout);
 
-// The same of a moment that InFlight lists.
-SimulatedMoment Listed(const InFlightPoint& moment, int64_t chunk_count);
+// The same of a point that InFlight lists.
+SimulatedPoint Listed(const InFlightPoint& point, int64_t chunk_count);
 
-// The bytes of a moment.
-int64_t BytesOf(const SimulatedMoment& moment, const std::vector<ChunkBytes>& chunks);
+// The bytes of a point.
+int64_t BytesOf(const SimulatedPoint& point, const std::vector<ChunkBytes>& chunks);
 
 }  // namespace sextant
 

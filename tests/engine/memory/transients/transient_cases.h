@@ -36,24 +36,24 @@ struct TransientCase {
     });
   }
 
-  LedgerRows Rows(StagePhase moment, int64_t stage = 0) const {
+  LedgerRows Rows(StagePhase phase, int64_t stage = 0) const {
     return With(stage, [&](const TransientContext& context, const StageParts& kept) {
       LedgerRows rows;
-      AppendTransientRows(context, stage, moment, kept, rows);
+      AppendTransientRows(context, stage, phase, kept, rows);
       return rows;
     });
   }
 
-  int64_t Added(StagePhase moment, int64_t stage = 0) const {
-    return Of(stage).At(moment).added.value();
+  int64_t Added(StagePhase phase, int64_t stage = 0) const {
+    return Of(stage).At(phase).added.value();
   }
-  int64_t Freed(StagePhase moment, int64_t stage = 0) const {
-    return Of(stage).At(moment).freed.value();
+  int64_t Freed(StagePhase phase, int64_t stage = 0) const {
+    return Of(stage).At(phase).freed.value();
   }
 
-  std::map<std::string, int64_t> ByName(StagePhase moment, int64_t stage = 0) const {
+  std::map<std::string, int64_t> ByName(StagePhase phase, int64_t stage = 0) const {
     std::map<std::string, int64_t> out;
-    for (const LedgerRow& row : Rows(moment, stage)) {
+    for (const LedgerRow& row : Rows(phase, stage)) {
       out[absl::StrCat(row.module, ".", row.name)] += row.size.value();
     }
     return out;

@@ -95,7 +95,7 @@ TEST(TransientGraphOracle, FeedForwardsPeakWhereTheirGraphsDo) {
     RandomFeedForward random(seed);
     const TransientCase& c = random.transient_case();
     const GraphAnalysis graph = Analyzed(random.Graph());
-    const MomentBytes layer = c.Of(0).At(StagePhase::kLayer);
+    const PhaseBytes layer = c.Of(0).At(StagePhase::kLayer);
     const int64_t ours = LayerBytes(c.base) + (layer.added - layer.freed).value();
     const int64_t counted = CountedAtPeak(graph.memory);
     // Statistics of the graph's norms, 4 bytes a token each, may move its peak to a step before.

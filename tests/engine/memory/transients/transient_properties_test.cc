@@ -11,8 +11,8 @@ namespace sextant {
 namespace {
 
 constexpr uint32_t kPropertyModels = 200;
-constexpr StagePhase kMoments[] = {StagePhase::kForward, StagePhase::kLoss, StagePhase::kHead,
-                                   StagePhase::kLayer};
+constexpr StagePhase kPhases[] = {StagePhase::kForward, StagePhase::kLoss, StagePhase::kHead,
+                                  StagePhase::kLayer};
 
 TransientCase Draw(uint32_t seed) {
   const RandomSharding drawn = DrawSharding(seed);
@@ -56,10 +56,10 @@ TEST(TransientProperties, RowsAddUp) {
          {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
       c.base.batch.recomputation = {.policy = policy};
       if (policy == RecomputePolicy::kFull) c.base.batch.recomputation.layers_per_block = 2;
-      for (const StagePhase moment : kMoments) {
-        SCOPED_TRACE(static_cast<int>(policy) * 10 + static_cast<int>(moment));
+      for (const StagePhase phase : kPhases) {
+        SCOPED_TRACE(static_cast<int>(policy) * 10 + static_cast<int>(phase));
         int64_t sum = 0;
-        for (const LedgerRow& row : c.Rows(moment, stage)) {
+        for (const LedgerRow& row : c.Rows(phase, stage)) {
           EXPECT_EQ(row.size.value(), row.elements * row.element_bits / 8 * row.layers);
           EXPECT_GT(row.size.value(), 0);
           EXPECT_FALSE(row.name.empty() || row.alive.empty() || row.why.empty());
@@ -68,7 +68,7 @@ TEST(TransientProperties, RowsAddUp) {
                         row.data_type == DataType::kUnspecified));
           sum += row.size.value();
         }
-        EXPECT_EQ(sum, c.Added(moment, stage));
+        EXPECT_EQ(sum, c.Added(phase, stage));
       }
     }
   });
@@ -76,9 +76,9 @@ TEST(TransientProperties, RowsAddUp) {
 
 TEST(TransientProperties, NoMoreIsFreedThanWasKept) {
   ForEachStage([](TransientCase& c, int64_t stage) {
-    for (const StagePhase moment : kMoments) {
-      EXPECT_LE(c.Freed(moment, stage), KeptOn(c, stage));
-      EXPECT_GE(c.Freed(moment, stage), 0);
+    for (const StagePhase phase : kPhases) {
+      EXPECT_LE(c.Freed(phase, stage), KeptOn(c, stage));
+      EXPECT_GE(c.Freed(phase, stage), 0);
     }
   });
 }
@@ -87,9 +87,9 @@ TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
   ForEachStage([](TransientCase& c, int64_t stage) {
     TransientCase twice = c;
     twice.base.batch.sequence_count *= 2;
-    for (const StagePhase moment : kMoments) {
-      const MomentBytes one = c.Of(stage).At(moment);
-      const MomentBytes two = twice.Of(stage).At(moment);
+    for (const StagePhase phase : kPhases) {
+      const PhaseBytes one = c.Of(stage).At(phase);
+      const PhaseBytes two = twice.Of(stage).At(phase);
       EXPECT_GE(KeptOn(twice, stage) + (two.added - two.freed).value(),
                 KeptOn(c, stage) + (one.added - one.freed).value());
     }
@@ -107,7 +107,7 @@ TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
     c.base.layout.pipeline_parallel_size = c.base.layout.virtual_stage_count = 1;
     c.base.layout.layers_per_chunk = {};
     const auto peak = [&] {
-      const MomentBytes layer = c.Of(stage).At(StagePhase::kLayer);
+      const PhaseBytes layer = c.Of(stage).At(StagePhase::kLayer);
       return (layer.added - layer.freed).value();
     };
     const int64_t none = peak();

@@ -167,18 +167,18 @@ std::optional<TraceGradients::Place> TraceGradients::PlaceOf(size_t index) {
   const bool feeds = at.branch == Branch::kFeedForward;
   const int shared = op.module == "shared_experts" ? 1 : 0;
   if (shared == 1 || (op.module == "feed_forward" && has_experts_)) {
-    at.branch = Branch::kBesideExperts;
+    at.branch = Branch::kWithExperts;
   }
   if (op.module == "norm") {
     const bool after = absl::StartsWith(op.name, "after_");
     at.step = after ? Step::kAfterNorm : Step::kBeforeNorm;
-    if (after && feeds) at.branch = Branch::kBesideExperts;
+    if (after && feeds) at.branch = Branch::kWithExperts;
     return Place{at};
   }
   if (op.module == "residual") {
     at.branch = BranchNear(index, op.name == "dropout" ? 1 : -1);
     if (op.name == "dropout" && at.branch == Branch::kFeedForward) {
-      at.branch = Branch::kBesideExperts;
+      at.branch = Branch::kWithExperts;
     }
   }
   if (CollectiveOf(op) != nullptr) {
@@ -209,7 +209,7 @@ TraceGradients::Gradients TraceGradients::ReadWhereMade(int tensor) {
   }
   ++unwritten_;
   if (assembly == nullptr) return {};
-  // Of keys and values together.
+  // Keys and values share one gradient.
   --unwritten_;
   Gradients out;
   for (const TraceOperand& operand : assembly->writes) out.insert(operand.tensor);
@@ -278,7 +278,7 @@ double TraceGradients::WorkspaceOf(const TraceOp& op) const {
   return bytes;
 }
 
-// The bytes of a step's operations that are no gradients of the trace.
+// The bytes of a step's operations that are not gradients of the trace.
 double TraceGradients::Beside(const Group& group) const {
   double bytes = 0;
   for (const TraceOp* op : group.ops) {

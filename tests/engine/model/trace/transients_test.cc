@@ -25,7 +25,7 @@ bool Exchanges(const Trace& trace) {
 // dropout or a norm: the gradient below it waits for the routed experts.
 bool WaitsForRouted(size_t moment, const LayerSpec& layer, const MicroBatchSpec& batch) {
   const auto beside = [](BackwardStep step) {
-    return BackwardPosition{LayerBranch::kBesideExperts, step}.index();
+    return BackwardPosition{LayerBranch::kWithExperts, step}.index();
   };
   return layer.experts.has_value() && (batch.dropout || layer.norms.after_feed_forward) &&
          moment > beside(BackwardStep::kOutput) && moment <= beside(BackwardStep::kInput);
@@ -66,9 +66,9 @@ MadeSteps MadeStepsOf(const TransientContext& context, const ActivationPlace& pl
     BackwardPeak listed(steps, number, list);
     walk.Walk(listed);
     if (rows.empty()) return out;
-    const bool waits = WaitsForRouted(listed.moment(), layer, context.activations.batch);
-    out.bytes[listed.moment()].push_back(BytesOf(rows, trace, waits));
-    absl::StrAppend(&out.rows, "\n", listed.moment(), ":");
+    const bool waits = WaitsForRouted(listed.index(), layer, context.activations.batch);
+    out.bytes[listed.index()].push_back(BytesOf(rows, trace, waits));
+    absl::StrAppend(&out.rows, "\n", listed.index(), ":");
     for (const LedgerRow& row : rows)
       absl::StrAppend(&out.rows, " ", row.name, " ", row.size.value());
   }
@@ -122,7 +122,7 @@ void CompareJob(const ArchitectureSpec& spec, const MemoryJob& job, SeenLayers& 
   }
 }
 
-// Without what is computed again, which is no gradient. Where ranks divide a key head, memory
+// Without what is computed again, which is not a gradient. Where ranks divide a key head, memory
 // counts the weight gradients of the whole head, and the trace a rank's part: none does here.
 MemoryJob Simplified(MemoryJob job) {
   job.batch.recomputation = {};
