@@ -1,3 +1,7 @@
+// Walks the product of a space's dimensions as nested loops. The outer loops are the sizes, whose
+// change costs an evaluator most, the inner ones the division of state, which costs least. A size
+// that does not divide what is left is dropped in its own loop, and a dimension without meaning for
+// a layout has one value there. Space is constant; time is linear in the values that the loops try.
 #include <algorithm>
 #include <cstdint>
 

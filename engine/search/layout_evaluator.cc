@@ -1,3 +1,13 @@
+// Evaluates a layout from results that earlier ones left, each kept by the choices that it depends
+// on:
+//   weights and placement      the layers of each chunk (Placements)
+//   layers and their times     sizes, kernels and recomputation (MicroBatchKey)
+//   state of the stages        ZeRO, shard groups and offload (HoldingsKey)
+//   prices of operations       the device (PricedOperations)
+// A layout that differs from the last one in the division of state alone keeps the memory model,
+// its chunks and the stages' times; where that division was seen too, no layer is walked and no
+// operation priced. What is not kept is computed by PlanRun()'s own functions, so answers are equal
+// to the last digit.
 #include "engine/search/layout_evaluator.h"
 
 #include <algorithm>

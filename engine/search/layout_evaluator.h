@@ -32,8 +32,9 @@ struct LayoutOption {
   Verdict verdict = Verdict::kDoesNotFit;
 };
 
-// Evaluates layouts one after another, each as PlanRun() would, to the last digit. Fastest where
-// they come in the order of LayoutSpace::ForEach().
+// Evaluates layouts one after another, each as PlanRun() would, to the last digit. Fastest in the
+// order of LayoutSpace::ForEach(). Complete() and SecondsWhere() refer to the layout of the last
+// Evaluate(), so calls must match the regexp: Prepare (Evaluate Complete? SecondsWhere*)*
 class LayoutEvaluator {
  public:
   // `run` has a layout. `work` outlives this.
@@ -41,7 +42,7 @@ class LayoutEvaluator {
   LayoutEvaluator(const LayoutEvaluator&) = delete;
   LayoutEvaluator& operator=(const LayoutEvaluator&) = delete;
 
-  // To be called first. `found`: see PlanRun(). `offloads`: the space is that of layouts that keep
+  // `found`: see PlanRun(). `offloads`: the space is that of layouts that keep
   // state in host memory. Errors: those of Resolve() and PlanStep().
   absl::Status Prepare(FieldViolations found, bool offloads = false);
 
@@ -61,8 +62,8 @@ class LayoutEvaluator {
   // Sets the interval of the step of `option`, which was evaluated last, if it has a step.
   void Complete(LayoutOption& option) const;
 
-  // The step of the layout that was evaluated last, which has one, where all times of `rate` are
-  // `slowness` times as long. A measured step has no say in it.
+  // The step of the layout that was evaluated last, which has one, if all times of `rate` were
+  // `slowness` times as long. Ignores `measured_step`.
   Seconds SecondsWhere(StepRate rate, double slowness) const;
 
  private:
@@ -100,18 +101,18 @@ class LayoutEvaluator {
     friend bool operator==(const HoldingsKey&, const HoldingsKey&) = default;
   };
 
-  // Whether the parameters of dense layers and of experts are divided: their gradients are then
-  // reduced, not added up.
+  // An index of whether the parameters of dense layers, and of experts, are divided: divided
+  // gradients are reduced, not added up.
   static constexpr size_t kDivisions = 4;
   size_t Division() const;
 
-  // Of layers with the same micro-batches.
+  // Results for layers with the same micro-batches.
   struct MicroBatches {
     explicit MicroBatches(absl::Span<const int> alike_kinds) : costs(alike_kinds) {}
     LayerCosts costs;
     std::shared_ptr<std::vector<WorkTable>> work;  // by division and device
   };
-  // Of stages with the same state, in the order of KnownStages::runs.
+  // Results for stages with the same state, in the order of KnownStages::runs.
   struct Holdings {
     HoldingsKey key = {};
     bool refused = false;
@@ -170,7 +171,7 @@ class LayoutEvaluator {
   MicroBatchKey micro_batch_key_;
   MicroBatches* selected_ = nullptr;  // of micro_batch_key_
   KnownStages known_;
-  // Of known_, by division and device; without state.
+  // Stage times of `known_`, indexed by [division, device], excluding state.
   std::vector<std::vector<StageTime>> times_;
   std::vector<KnownStep> steps_;    // of times_
   size_t slowest_ = 0;              // the index of the times_ that decide

@@ -1,3 +1,11 @@
+// Searches all layouts of a space, or the first kBoundedEvaluations by GuessOf(). Counting prunes a
+// layout whose batch or weights can't work; the others are evaluated as PlanRun() would. Shards
+// take blocks of kShardBlock consecutive layouts in turn, which keeps an evaluator's caches useful.
+// IsBetter() is a total order, so the merged result does not depend on the number of shards.
+//
+// Time is linear in the layouts considered, at most kMaxConsidered, plus the evaluations. Layouts
+// are not stored: a bounded search keeps at most 2 kBoundedEvaluations guesses, and drops the worse
+// half by std::nth_element() when it is full, in constant amortised time.
 #include "engine/search/layout_search.h"
 
 #include <algorithm>
@@ -39,7 +47,7 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (!run.training.sequence_length.has_value()) {
     violations.Add("training.sequence_length", "is required for options.search");
   }
-  // Of what leaves no layout, these are wrong by themselves.
+  // Fields that are invalid whatever the search finds.
   if (run.layout.has_value()) {
     CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
     CheckFramework(run.layout->framework, "layout.framework", violations);
@@ -106,7 +114,7 @@ class ShardSearch {
       return guess != o.guess ? guess < o.guess : index < o.index;
     }
   };
-  static constexpr size_t kMost = kBoundedEvaluations;
+  static constexpr size_t kMax = kBoundedEvaluations;
 
   bool IsMine(size_t index) const {
     return static_cast<int64_t>(index / kShardBlock) % shard_.count == shard_.index;
@@ -144,18 +152,18 @@ class ShardSearch {
 
   void KeepIfAmongFirst(const Guessed& guessed) {
     first_.push_back(guessed);
-    if (first_.size() == 2 * kMost) DropLast();
+    if (first_.size() == 2 * kMax) DropLast();
   }
   void DropLast() {
-    std::nth_element(first_.begin(), first_.begin() + kMost, first_.end());
-    first_.resize(kMost);
+    std::nth_element(first_.begin(), first_.begin() + kMax, first_.end());
+    first_.resize(kMax);
   }
 
   // Evaluates this shard's part of the layouts that the guess puts first, in the order of the
   // space.
   void EvaluateFirst() {
-    if (first_.size() > kMost) DropLast();
-    if (kept_ > kMost) out_.exhaustive = false;
+    if (first_.size() > kMax) DropLast();
+    if (kept_ > kMax) out_.exhaustive = false;
     if (watch_ && shard_.index == 0) out_.to_search = static_cast<int64_t>(first_.size());
     std::sort(first_.begin(), first_.end(),
               [](const Guessed& a, const Guessed& b) { return a.index < b.index; });
@@ -211,7 +219,7 @@ std::vector<GivenSize> GivenSizesOf(const RunSpec& run) {
   return out;
 }
 
-// Appends the sizes, or the pairs of them, that the devices are no multiple of.
+// Appends the sizes, or the pairs of them, that the devices are not a multiple of.
 void AddConflicts(const RunSpec& run, FieldViolations& violations) {
   const int64_t devices = run.cluster.device_count;
   const std::vector<GivenSize> given = GivenSizesOf(run);
@@ -220,7 +228,7 @@ void AddConflicts(const RunSpec& run, FieldViolations& violations) {
     if (!fits(given[i].size)) {
       violations.Add(std::string(given[i].field),
                      absl::StrCat("is ", given[i].size, ", which the ", devices,
-                                  " of cluster.device_count are no multiple of"));
+                                  " of cluster.device_count are not a multiple of"));
       continue;
     }
     for (size_t j = i + 1; j < given.size(); ++j) {

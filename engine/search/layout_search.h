@@ -28,10 +28,10 @@ struct SearchShard {
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
 };
 
-// Is told how far a search has come, once in about a thousand layouts.
+// Called with the search's progress, about once per 1,000 layouts.
 using SearchWatch = std::function<void(const SearchProgress& progress)>;
 
-// Options up to so much slower than the best are ties: the median error of one layout's time
+// Options within this ratio of the best are ties: the median error of one layout's time
 // predicted from another's of the same run (docs/accuracy_step_time.md, one measured step).
 inline constexpr double kTieRatio = 0.03;
 // The most layouts of a bounded search that are evaluated, about 0.1 s of one core.
@@ -56,10 +56,10 @@ bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome);
 // A rate on which the choice depends.
 struct ChoiceSensitivity {
   StepRate rate = StepRate::kArithmetic;
-  // From here on another of `best` is faster than the first by more than a tie: all times of the
-  // rate are so many times as long. Below 1: the rate is higher than thought.
+  // Slowdown of this rate at which `best[other]` beats the choice by more than a tie. Below 1: a
+  // speed-up.
   double slowness = 1;
-  size_t other = 0;  // its index in `best`
+  size_t other = 0;  // index in `best`
 };
 // The farthest that rates are taken to be off, either way.
 inline constexpr double kMaxSlowness = 2;

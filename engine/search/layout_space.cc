@@ -1,3 +1,10 @@
+// Builds the dimensions of a search. A field that the run gives has one value. A field that it
+// leaves open has the values that the framework supports within the range of published runs:
+// divisors for sizes that divide devices, layers or experts, powers of two for context, micro-batch
+// and block, all subsets of the parts that can be recomputed alone (at most 16), whole layers.
+//
+// The product of the dimensions is never stored: layout_enumeration.cc walks it. Time is linear in
+// the devices, layers and experts, since DivisorsOf() tries each number.
 #include "engine/search/layout_space.h"
 
 #include <algorithm>
@@ -60,7 +67,7 @@ bool HasLatentAttention(const ArchitectureSpec& spec) {
   });
 }
 
-// What `framework` may move to host memory, an OffloadSet.
+// The OffloadSet of the state that `framework` can move to host memory.
 unsigned OffloadsOf(const FrameworkSpec& framework) {
   if (!framework.named) return kOffloadsOptimizer | kOffloadsAll;
   return framework.traits().offloads.value;
@@ -201,7 +208,7 @@ class SpaceBuilder {
     }
   }
 
-  // Whether attention is unfused in the layouts of a choice.
+  // True if attention is unfused in the layouts of a choice.
   bool IsUnfused(const KernelChoice& choice) const {
     return (choice.is_chosen ? choice.attention : layout_.kernels.attention) ==
            AttentionKernel::kUnfused;

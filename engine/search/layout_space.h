@@ -16,7 +16,7 @@
 
 namespace sextant {
 
-// What a layer computes again, in addition to what the run says.
+// Parts that a layer recomputes, in addition to the run's.
 struct RecomputeChoice {
   bool full = false;             // whole layers
   int32_t layers_per_block = 1;  // of full: of which only the input is kept
@@ -74,9 +74,9 @@ struct LayoutChoice {
   friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
 };
 
-// Why a layout that was considered is no answer.
+// Why a considered layout was excluded.
 enum class Pruned {
-  kBatch,    // the batch is no multiple of micro-batches on all ranks
+  kBatch,    // the batch is not a multiple of micro-batches on all ranks
   kRounds,   // interleaved stages take as many micro-batches at a time as there are stages
   kWeights,  // the weights alone exceed a device
   kRefused,  // the framework, or the model's shape, doesn't allow it
@@ -122,7 +122,7 @@ struct LayoutSpace {
   void ForEach(Visitor visit) const;
 };
 
-// The devices of a run: what the space takes from elsewhere than its layout.
+// Device and model properties that bound the space.
 struct SpaceContext {
   const ArchitectureSpec& spec;
   int64_t parameter_count = 0;

@@ -7,7 +7,7 @@
 namespace sextant {
 namespace {
 
-// Whether an option is to be listed.
+// True if an option is to be listed.
 bool BelongsToFront(const LayoutOption& option, const std::vector<LayoutOption>& front) {
   return option.verdict == Verdict::kFits &&
          std::none_of(front.begin(), front.end(), [&](const LayoutOption& other) {

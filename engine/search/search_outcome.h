@@ -1,4 +1,4 @@
-// What a search for a layout finds, in parts and merged.
+// The result of a search for a layout, in parts and merged.
 #ifndef SEXTANT_ENGINE_SEARCH_SEARCH_OUTCOME_H_
 #define SEXTANT_ENGINE_SEARCH_SEARCH_OUTCOME_H_
 
@@ -20,7 +20,7 @@ bool IsBetter(const LayoutOption& a, const LayoutOption& b);
 // The options that an outcome lists.
 inline constexpr size_t kAlternatives = 10;
 
-// What a search, or a part of one, has found.
+// The result of a search, or of a part of one.
 struct SearchOutcome {
   int64_t considered = 0;  // layouts whose sizes divide the devices
   PrunedCounts pruned = {};
@@ -46,7 +46,7 @@ void Merge(SearchOutcome from, SearchOutcome& to);
 // How far a search, or a part of one, has come.
 struct SearchProgress {
   int64_t searched = 0;   // layouts whose memory was computed
-  int64_t to_search = 0;  // of so many; of a part: 0, but for the first
+  int64_t to_search = 0;  // layouts to search in total; only shard 0 sets it
   int64_t layer_count = 0;
   absl::optional<LayoutOption> best = {};  // so far; absent where nothing that may fit was found
 };

@@ -1,3 +1,11 @@
+// Finds the fewest devices by galloping and bisection over numbers of servers. Powers of two are
+// tried until one is large enough (Gallop()); the interval below it is halved (Bisect()). Being
+// large enough is not monotonic, since a batch may divide among 48 ranks and not among 64, so the
+// next kNeighbours numbers are tried as well, and divisors of the batch where a power of two has no
+// layout (TryDivisors()). Other objectives compare further numbers afterwards (Compare()).
+//
+// Each number is planned or searched once, in O(log n) tries for n servers plus a constant number,
+// which kMaxGalloped, kMaxTried and kMaxCompared limit.
 #include "engine/search/size_cluster.h"
 
 #include <algorithm>
@@ -177,10 +185,10 @@ class Sizer {
     return absl::OkStatus();
   }
 
-  // Where a power of two below `enough` has no layout, mostly because the batch does not divide
-  // among its ranks: the first number of servers that is enough of those that divide the batch or
-  // lie half-way between two powers, above the last that has a layout and is too few. `enough`, of
-  // which 0 is none, where there is no such number.
+  // Some powers of two below `enough` may have no layout, mostly because the batch does not divide
+  // among their ranks. Then tries the divisors of the batch and the numbers half-way between two
+  // powers, from the last number that has a layout and is too small up to `enough`. Returns the
+  // first that is large enough, else `enough` (0: none is).
   absl::StatusOr<int64_t> TryDivisors(int64_t enough, int64_t most) {
     int64_t low = 0;
     bool skipped = false;
@@ -202,7 +210,7 @@ class Sizer {
     return enough;
   }
 
-  // What the objective has the least of.
+  // The quantity to minimise.
   double FigureOf(int64_t devices, const SizedRun& run) const {
     switch (objective_) {
       case SizeObjective::kTime:

@@ -17,7 +17,7 @@ namespace sextant {
 // The most devices that are tried, where the request does not say.
 inline constexpr int64_t kDefaultMaxDevices = 65'536;
 
-// What the answer has the least of, of all numbers of devices that meet everything.
+// The quantity to minimise among the numbers of devices that meet everything.
 enum class SizeObjective { kDevices, kTime, kCost, kEnergy };
 
 struct ClusterQuestion {
@@ -29,7 +29,7 @@ struct ClusterSize {
   SizeBasis basis = SizeBasis::kStateAlone;
   bool met = false;
   int64_t device_count = 0;                // the best that meets the limits, else the nearest miss
-  double figure = 0;                       // where met: what the objective has the least of
+  double figure = 0;                       // where met: of the objective
   int64_t server_devices = 1;              // 1: no server of the product is known
   int64_t least = 1;                       // fewer can't be enough under any layout
   bool network_known = true;               // false: numbers above one server were not tried

@@ -1,3 +1,8 @@
+// Prices an exchange in two steps: the nodes of the group, from the size and stride of its ranks
+// (NodesOf()), then the time that LinkTimes has for that many ranks on that many nodes. A ring is n
+// - 1 sends. An all-to-all of tokens with one copy a node is the longer of two, among nodes and
+// within one, with the expected number of distinct places that k experts are on (PlacesReached()).
+// Ranks are never enumerated, so the cost of a price does not depend on their number.
 #include "engine/time/exchange_pricer.h"
 
 #include <algorithm>
@@ -9,7 +14,7 @@ namespace sextant {
 namespace {
 
 // The most that LinkTimes prices.
-constexpr double kMostBytes = 1e18;
+constexpr double kMaxExchangeBytes = 1e18;
 
 CollectiveOp OpOf(CollectiveKind kind) {
   switch (kind) {
@@ -105,7 +110,7 @@ const RankStride& ExchangePricer::GroupOf(TraceGroup group) const {
 }
 
 ExchangeTime ExchangePricer::Among(CollectiveOp op, double bytes, const RankGroup& nodes) const {
-  const Bytes rounded(static_cast<int64_t>(std::min(bytes, kMostBytes)));
+  const Bytes rounded(static_cast<int64_t>(std::min(bytes, kMaxExchangeBytes)));
   const auto time = links_.TimeOf(op, rounded, nodes);
   // The constructor's conditions leave no errors.
   return {time.ok() ? time->expected : Seconds(0), nodes.node_count > 1};

@@ -9,7 +9,7 @@
 namespace sextant {
 
 // The pass over memory that adds the output biases of `product`, or takes their gradients; absent
-// where it is no product of biased experts' outputs. `layer_kind`: that of its layer in `spec`;
+// where it is not a product of biased experts' outputs. `layer_kind`: that of its layer in `spec`;
 // negative: of none.
 //
 // Megatron-LM multiplies each expert's bias by its rows' probabilities, in fp32, adds the outputs,

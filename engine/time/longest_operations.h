@@ -17,7 +17,7 @@
 
 namespace sextant {
 
-// What an operation's time is mostly spent on.
+// The resource that takes most of an operation's time.
 enum class OperationBound { kArithmetic, kMemory, kExchange };
 
 // One operation in all layers of a stage. Views point to literals.

@@ -22,7 +22,7 @@ struct OffloadSeconds {
   double weights = 0;    // the rank's shard, to the device
   double gradients = 0;  // to the host, or back
   double addition = 0;   // of a micro-batch's gradients to those before, on the host
-  // Of a step, after the last micro-batch.
+  // Once per step, after the last micro-batch.
   double copies = 0;  // gradients to the host where they wait for the step; updated weights back
   double update = 0;
 };
@@ -48,7 +48,7 @@ struct ShardPasses {
   bool gathers_again = true;  // weights for the backward pass
 };
 
-// What offloading adds to a micro-batch, on average over those of a step.
+// Time that offloading adds to a micro-batch, on average over those of a step.
 struct OffloadExposed {
   double forward = 0;   // copies
   double backward = 0;  // likewise

@@ -1,3 +1,9 @@
+// Prices an operation by its kind of work. The predictor of that kind (matmul, grouped matmul,
+// attention, memory pass) gives the time of a burst. Sustained() lengthens the arithmetic's share
+// of it to the rate of a long run, and the software stack's ratio for the kind scales the result.
+// Where the stack knows the slowdown of misaligned matmuls, Realign() replaces the predictor's own.
+//
+// Predictors are looked up once, in Of(). TimeOf() then allocates nothing and does one prediction.
 #include "engine/time/operation_pricer.h"
 
 #include <algorithm>
@@ -134,7 +140,7 @@ void OperationPricer::Realign(const MatmulBatch& product, const MatmulPredictor&
   time.high = time.high * (factor / stated.high);
 }
 
-// Batches are of the core of attention, whose operands are no weights: any layout.
+// Batches are of the core of attention, whose operands are not weights: any layout.
 KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work) const {
   const Products& by = Of(op);
   MatmulBatch product = {work.batch, {work.m, work.n, work.k, PassOf(op.pass)}};

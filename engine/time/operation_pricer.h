@@ -44,20 +44,19 @@ struct PricedTypes {
   absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
 };
 
-// What a software stack makes of the kernels that were measured.
+// Ratios of a stack's kernel times to the measured ones.
 struct KernelRatios {
   double attention = 1;    // of times
   double memory_pass = 1;  // of the passes of a trace
-  // Of those that copy tokens for the ranks of their experts and sum what comes back; 0: the
-  // exchange's own kernels do (DeepEP, HybridEP).
+  // Passes that copy tokens for the ranks of their experts and sum what comes back; 0: the
+  // exchange's own kernels do so (DeepEP, HybridEP).
   double dispatch = 1;
   double narrow_product = 1;
   double expert = 1;
   double narrow_expert = 1;
   double optimizer = 1;           // of its step
   double gradient_overlap = 0.4;  // Accumulation::overlap
-  // Of products and batches of them that MatmulPredictor::SlowdownOf() is about, in place of what
-  // it states.
+  // Override MatmulPredictor::SlowdownOf() for misaligned matmuls, single and batched.
   absl::optional<double> misaligned_product = {};
   absl::optional<double> misaligned_head = {};
   // Time of products in a long run over a burst's, in place of the device's.
@@ -104,8 +103,7 @@ class OperationPricer {
     return (pass != nullptr ? PassTime(*pass) : ComputeTime(op)) * static_cast<double>(op.launches);
   }
 
-  // Of the time of a pass: memory_pass, and dispatch where experts are on several ranks; 1 for all
-  // others.
+  // Time factor of `op`: memory_pass, times dispatch for token exchange; 1 for everything else.
   double PassRatioOf(const TraceOp& op, bool sends_tokens) const;
 
   // The share of the arithmetic in the time of a product: MatmulPredictor::WorkShare().
@@ -138,7 +136,7 @@ class OperationPricer {
   void Realign(const MatmulBatch& product, const MatmulPredictor& matmuls, KernelTime& time) const;
   KernelTime GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const;
   KernelTime AttentionTime(const TraceOp& op, const AttentionWork& work) const;
-  // Of one launch of anything but a pass over memory.
+  // The time of one launch, for everything but a pass over memory.
   KernelTime ComputeTime(const TraceOp& op) const;
   KernelTime PassTime(const PassWork& work) const {
     return streams_->Predict({.read_bytes = work.read_bytes, .written_bytes = work.written_bytes},

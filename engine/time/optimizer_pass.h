@@ -1,4 +1,4 @@
-// What an optimizer's step reads and writes, wherever it runs.
+// The bytes that an optimizer step reads and writes, wherever it runs.
 #ifndef SEXTANT_ENGINE_TIME_OPTIMIZER_PASS_H_
 #define SEXTANT_ENGINE_TIME_OPTIMIZER_PASS_H_
 

@@ -24,7 +24,7 @@ struct EvenPipeline {
   PassPair first = {};  // what the first chunk of the first stage takes beyond that
   PassPair last = {};   // what the last chunk of the last stage takes
 
-  // Of one micro-batch on the last stage.
+  // One micro-batch on the last stage.
   double last_stage() const {
     return static_cast<double>(chunk_count) * chunk.all() + last.all() +
            (stage_count == 1 ? first.all() : 0);

@@ -1,3 +1,10 @@
+// Runs every pass of interleaved 1F1B in an order in which each pass's input is known: tick by
+// tick, and in a tick stage by stage. A pass ends at
+//
+//   max(end of the stage's previous pass, end of its input + send) + its own time
+//
+// so one number a stage is enough. Two send times share the loop, whose cost is mostly control
+// flow. Time is linear in the passes, of which there are at most kMaxPasses; space in the stages.
 #include "engine/time/pipeline_interleaved.h"
 
 #include <algorithm>
@@ -46,7 +53,7 @@ class Ticks {
   int64_t stage_count() const { return static_cast<int64_t>(stages_.size()); }
   bool IsPass(int64_t index) const { return index >= 0 && index < passes_; }
 
-  // What ended at `after` has arrived at `end`, or this is later.
+  // end[i] = max(end[i], after[i] + sends[i]).
   void Arrive(const InterleavedTimes& after, InterleavedTimes& end) const {
     for (size_t i = 0; i < end.size(); ++i) end[i] = std::max(end[i], after[i] + sends_[i]);
   }
@@ -65,8 +72,7 @@ class Ticks {
   }
 
   void RunTick(int64_t tick) {
-    // Of the tick before.
-    InterleavedTimes forward = stages_.back().forward;
+    InterleavedTimes forward = stages_.back().forward;  // of the previous tick
     const InterleavedTimes first_end = stages_.front().end;
     for (int64_t i = 0; i < stage_count(); ++i) {
       StageTicks& stage = stages_[static_cast<size_t>(i)];

@@ -12,9 +12,9 @@ namespace sextant {
 // Seconds at two times of a send, which take little longer to find than one.
 using InterleavedTimes = std::array<double, 2>;
 
-// From the first pass to the last, both of the first stage, as SimulatePipeline() would at each of
-// `sends`: all passes, without its queue and its lists. Absent for so many that leaving out what
-// repeats is faster.
+// The time from the first pass to the last, both of the first stage, at each of `sends`: the result
+// of SimulatePipeline(), from all passes, without its queue and its lists. Absent if there are too
+// many passes: SimulatePipeline() skips repeats.
 //
 // In tick t stage i runs its (t - i)-th forward pass and its (t - w + i)-th backward pass, if there
 // are such; w = 2 (p - 1) + (v - 1) p is the first stage's warm-up. The order of each stage is

@@ -1,3 +1,10 @@
+// Computes the stages' ends of each round of 1F1B from those of the round before, y' = A y, where A
+// is linear over (max, +). When q rounds have added the same times twice (Repeats()), bisection
+// finds the largest n for which n times q more rounds add the same (Times()), and Jump() skips
+// them. Exchanges make periods of up to p rounds; without them one round is the period.
+//
+// A round takes O(p) time for p stages; rounds that run, not those skipped, are limited by
+// kMaxPipelinePasses. The ends of 2 p + 1 rounds are kept.
 #include "engine/time/pipeline_rounds.h"
 
 #include <algorithm>
@@ -108,7 +115,7 @@ class Rounds {
     return true;
   }
 
-  // Whether the last q rounds added what the q rounds before them did: `step`.
+  // True if the last q rounds added the same times as the q rounds before them: `step`.
   bool Repeats(int64_t q) {
     const double* now = Ends(0);
     const double* before = Ends(q);

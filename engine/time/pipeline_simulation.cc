@@ -1,3 +1,12 @@
+// Runs each stage's passes in its order, a pass as soon as the stage is free and its input is
+// there. A stage runs until an input is missing; the pass that makes the input queues the stage
+// again. Starts depend on earlier ends alone, so the order of the queue does not matter, and a pass
+// takes constant time.
+//
+// Long steps are not run in full. Run() runs the first micro-batches, then Skip() looks for a
+// period: q micro-batches, each of whose passes came a constant later than its counterpart, twice
+// in a row. Times() bounds how often the period repeats before a stage waits for another input than
+// before, and Jump() adds that many periods at once. At most 2 kMaxPipelinePasses passes run.
 #include "engine/time/pipeline_simulation.h"
 
 #include <algorithm>

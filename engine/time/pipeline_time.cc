@@ -1,3 +1,12 @@
+// Chooses the cheapest method for a schedule and its chunks:
+//   GPipe                two flow shops: a closed form
+//   1F1B                 a closed form where the last stage never waits, or where all chunks but
+//                        the ends are equal; else pipeline_rounds.h or pipeline_interleaved.h
+//   ZB-H1, ZB-H2         a closed form for even stages without sends; else pipeline_simulation.h
+//   DualPipe             pipeline_simulation.h
+// Closed forms take time linear in the chunks. The other methods run at most about
+// kMaxPipelinePasses passes, however many micro-batches a step has; where that is not enough, the
+// formula for even stages with the mean chunk approximates (kApproximation).
 #include "engine/time/pipeline_time.h"
 
 #include <algorithm>
@@ -72,7 +81,7 @@ class Pipeline {
     return {time.forward.value(), time.input_gradient.value(), time.weight_gradient.value()};
   }
 
-  // Of one micro-batch on all chunks of a stage.
+  // One micro-batch on all chunks of a stage.
   double WorkOf(int64_t stage) const {
     double sum = 0;
     for (int64_t c = 0; c < chunks_; ++c) sum += PassesOf(stage * chunks_ + c).Sum();
@@ -171,7 +180,7 @@ class Pipeline {
     return {.total = total, .longest_stage = total};
   }
 
-  // What it takes without sends is asked for next: TimeOfPipeline().
+  // Also keeps the time without sends, which TimeOfPipeline() asks for next.
   absl::optional<double> Interleaved(double send) {
     if (send == 0 && without_sends_.has_value()) return without_sends_;
     const absl::optional<InterleavedTimes> times = InterleavedSeconds(in_, {send, 0});
@@ -192,7 +201,7 @@ class Pipeline {
     return Outcome{out->total, out->longest_stage, PipelineMethod::kSimulation};
   }
 
-  // Even stages, p - 1 of them besides one that works all the time, less what they do meanwhile:
+  // Bubble of p even stages, by schedule:
   //   1F1B          (p - 1) (F + B + W), the same of shorter passes where stages are interleaved:
   //                 Narayanan et al. 2021, arXiv 2104.04473, section 2.2
   //   ZB-H1, ZB-H2  (p - 1) (F + B - W) and (p - 1) (F + B - 2 W): Qi et al. 2023, arXiv

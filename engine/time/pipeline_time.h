@@ -20,7 +20,7 @@ struct ChunkTime {
 struct PipelineInput {
   const PipelineSpec& pipeline;  // has passed CheckPipeline() for `layout`
   const ParallelLayout& layout;
-  // Of chunk c of stage i at i * InFlight::chunk_count() + c: under DualPipe, chunk 1 is the
+  // Chunk c of stage i is at i * InFlight::chunk_count() + c; under DualPipe, chunk 1 is the
   // opposite stage's layers. Finite and not negative.
   absl::Span<const ChunkTime> chunks;
   Seconds send;  // exposed time to pass a micro-batch to another stage, one way

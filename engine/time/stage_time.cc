@@ -1,3 +1,10 @@
+// Adds up a stage's operations. A part of a model, such as a layer of one kind, is traced and
+// priced once (WorkTable) and counts as often as the stage has it. The parameters of a rank add
+// their exchanges, by ZeRO stage: once a step an all-reduce, or a reduce-scatter and an all-gather;
+// under stage 3 gathers and reductions in every micro-batch (StateSums).
+//
+// Stages in a row with the same layers are computed once. Time is linear in the operations of the
+// parts that differ, plus the parts of each stage that is computed.
 #include "engine/time/stage_time.h"
 
 #include <algorithm>
@@ -87,7 +94,7 @@ void AddTimes(const PassSeconds& from, double times, PassSeconds& to) {
   AddTimes(from.expert, times, to.expert);
 }
 
-// What the parameters of one stage take.
+// Sums the time of one stage's parameters.
 class StateSums {
  public:
   StateSums(const StageTimeInput& in, int64_t stage)

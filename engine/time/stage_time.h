@@ -1,5 +1,5 @@
-// What one GPU of a pipeline stage does in a step, summed up by what it waits for: kernels by kind,
-// exchanges by the links that they cross. Nothing overlaps here.
+// The work of one GPU of a pipeline stage in a step, in seconds: kernels by kind, exchanges by the
+// links that they cross. Nothing overlaps here.
 #ifndef SEXTANT_ENGINE_TIME_STAGE_TIME_H_
 #define SEXTANT_ENGINE_TIME_STAGE_TIME_H_
 
@@ -49,9 +49,9 @@ struct WorkSeconds {
   PassSeconds forward = {};
   PassSeconds input_gradient = {};  // with what it recomputes
   PassSeconds weight_gradient = {};
-  // Of kernels in all passes that only a datasheet tells of: the others' errors are StepClass's.
+  // Error bounds of kernels priced from datasheets, in all passes; StepClass covers all others.
   std::array<KindEnds, kKernelKindCount> ends = {};
-  // Of kernels in all passes, by OperationPricer's sources.
+  // Kernel seconds in all passes, by OperationPricer's sources.
   std::array<double, OperationPricer::kSourceCount> by_source = {};
   int64_t launches = 0;  // 0: captured graphs
 
@@ -60,11 +60,11 @@ struct WorkSeconds {
   void Add(const WorkSeconds& other, double times);
 };
 
-// What the parameters that a rank of a stage holds take beyond the kernels of micro-batches.
+// Per-step cost of a rank's parameters: gather, reduce, optimizer, offload.
 struct StateSeconds {
   int64_t layer_count = 0;
   int64_t expert_layers = 0;
-  // Of a micro-batch, ZeRO stage 3: weights gathered once, and gradients reduced once.
+  // Per micro-batch, ZeRO stage 3: weights gathered once, and gradients reduced once.
   LinkSeconds gather = {};
   LinkSeconds reduce = {};
   LinkSeconds data = {};  // of a step: gradients and weights among data parallel ranks

@@ -1,3 +1,12 @@
+// Predicts a step from the seconds of its stages, of which identical ones stand for each other:
+//   1. a stage's micro-batch: kernels, the exposed part of each exchange, and the time that the
+//      device waits for its host (WorkOf(), AddShards(), AddHost());
+//   2. the pipeline of all stages (AddPipeline()): the slowest stage sets the parts, and the rest
+//      of the pipeline's time is sends and bubble;
+//   3. once a step: exchange of gradients that no pass hides, optimizer, offload (AddOnceAStep());
+//   4. growth with the logarithm of the devices (AddScale()).
+// Time is linear in the stages that differ, apart from PipelineOf(). A search passes a KnownStep,
+// which keeps WorkOf() and, if no pass exchanges state, all of steps 1 and 2.
 #include "engine/time/step_time.h"
 
 #include <algorithm>
@@ -74,8 +83,8 @@ class Step {
     SeparateEnds();
   }
 
-  // What the first and the last stage take beyond the others for the same layers is outside of the
-  // layers: host and shards of the embedding and the head.
+  // Moves the excess time of the first and the last stage for the same layers (host and shards of
+  // embedding and head) from their layers to `outside`.
   void SeparateEnds() {
     if (kinds_.size() < 2) return;
     const size_t inner = kinds_.size() > 2 ? 1 : 0;
@@ -166,7 +175,7 @@ class Step {
   }
 
   // Where the host's least time of a pass of layers with experts is longer than the device's, the
-  // device waits; what is exchanged meanwhile is hidden.
+  // device waits; exchanges in that time are hidden.
   void AddExpertHost(const StageTime& stage, StageSeconds& out) const {
     if (stage.launches() == 0 || stage.state.expert_layers == 0) return;
     const double least = static_cast<double>(stage.state.expert_layers) *

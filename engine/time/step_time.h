@@ -98,12 +98,11 @@ struct StageSeconds {
 // In the order of StepInput::stages.
 using StageSecondsList = absl::InlinedVector<StageSeconds, 4>;
 
-// What steps share whose stages differ in nothing but StageTime::state.
+// Results reused by steps whose stages differ only in StageTime::state.
 struct KnownStep {
   absl::optional<LinkSeconds> send = {};  // of a micro-batch, from one stage to the next
   StageSecondsList work = {};             // without shards and host; empty: not known
-  // Of a layout that divides no weights and offloads nothing: its passes exchange nothing of the
-  // state.
+  // For a layout that divides no weights and offloads nothing: its passes exchange no state.
   StageSecondsList stages = {};  // empty: not known
   StepEstimate pipeline = {};    // without what happens once a step
 };

@@ -1,4 +1,4 @@
-// What a budget of compute may not be.
+// Invalid budgets of compute.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

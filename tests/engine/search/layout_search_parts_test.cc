@@ -1,4 +1,4 @@
-// What a search tells while it runs, and the dimension of kernels.
+// Progress of a running search, and the dimension of kernels.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -41,8 +41,8 @@ TEST(LayoutSearch, SearchesKernelsAsTheSearchesOfEachDo) {
   }
 }
 
-// What is watched: as many layouts as are searched in the end, of which it has told all but the
-// last part, and at each time the best of them.
+// Progress reports count up to the layouts of the final outcome, less the last block, and have the
+// best layout so far.
 TEST(LayoutSearch, SaysHowFarItHasCome) {
   for (const SearchExtent extent : {SearchExtent::kBounded, SearchExtent::kExhaustive}) {
     RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);

@@ -66,7 +66,7 @@ LayoutSpace SpaceFor(const RunSpec& run, bool offloads = false) {
                        .offloads = offloads});
 }
 
-// Of layouts that offload, too, where no other fits.
+// Searches layouts that offload too, if no other fits.
 BruteForce BruteForceOf(const RunSpec& run) {
   Brute brute(run);
   BruteForce out = brute.Add(SpaceFor(run));

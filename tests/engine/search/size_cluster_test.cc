@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kMost = kDefaultMaxDevices;
+constexpr int64_t kMax = kDefaultMaxDevices;
 
 // 70e9 parameters on 15e12 tokens: 6 x 70e9 x 15e12 = 6.3e24 FLOP, at 989.5e12 FLOP/s and an MFU of
 // 0.5 3.5371e6 hours of one device; 16 bytes a parameter are 1.12e12 bytes.
@@ -47,7 +47,7 @@ RunSpec WithLayout() {
   return run;
 }
 
-ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost,
+ClusterSize SizeOf(const RunSpec& run, int64_t most = kMax,
                    SizeObjective objective = SizeObjective::kDevices) {
   CallWork work;
   auto size = FindClusterSize(run, {.max_devices = most, .objective = objective}, {}, work);
@@ -55,7 +55,7 @@ ClusterSize SizeOf(const RunSpec& run, int64_t most = kMost,
   return size.ok() ? *std::move(size) : ClusterSize();
 }
 
-absl::Status ErrorOf(const RunSpec& run, int64_t most = kMost) {
+absl::Status ErrorOf(const RunSpec& run, int64_t most = kMax) {
   CallWork work;
   return FindClusterSize(run, {.max_devices = most}, {}, work).status();
 }
@@ -250,7 +250,7 @@ TEST(SizeCluster, IsTheBestOfThePlansOfEachNumber) {
   EXPECT_DOUBLE_EQ(thriftiest.sized().energy->value(), energy.figure);
 }
 
-// Of many numbers those of the definition are tried, and the answer is their best.
+// The numbers of the definition are tried, and the answer is the best of them.
 TEST(SizeCluster, ComparesTheNumbersOfItsDefinition) {
   RunSpec run = WithLayout();
   run.economics.device_hour_price_usd = 2;

@@ -43,7 +43,7 @@ double ExchangeOf(const RunSpec& run) { return StepOf(run).of(StepCause::kContex
 constexpr auto kRing = ContextParallelKind::kRing;
 constexpr auto kAllToAll = ContextParallelKind::kAllToAll;
 
-// Of each of 8 micro-batches and 40 layers: queries, keys, values and output of 1,024 tokens x
+// In each of 8 micro-batches and 40 layers: queries, keys, values and output of 1,024 tokens x
 // 5,120 features in 16 bits among the 8 devices of a server, forward and backward; of Transformer
 // Engine the output once more. Attention waits for all of them.
 TEST(ContextExchange, OfHeadsShowsInFull) {
@@ -84,7 +84,7 @@ TEST(ContextExchange, OfLongSequencesIsLessInARing) {
   EXPECT_LT(SecondsOf(ring), SecondsOf(heads));
 }
 
-// Of 32 heads on 32 ranks of four servers a ring sends 31 x 2 parts of N h / P, the exchanges of
+// With 32 heads on 32 ranks of four servers a ring sends 31 x 2 parts of N h / P, the exchanges of
 // heads 31/32 of 4: over a slow network that decides, since little attention hides either.
 TEST(ContextExchange, OfShortSequencesOverASlowNetworkIsLessOfHeads) {
   RunSpec run = Llama13b(kRing);

@@ -137,7 +137,7 @@ TEST(ExchangePricer, SendsACopyForEachNode) {
   EXPECT_NEAR(each, 32e6 * 7 / (50e9 * kNetworkRateShare), 0.1 * each);
 }
 
-// Heads are no tokens: a layer with experts exchanges them as any other.
+// Heads are not tokens: a layer with experts exchanges them as any other.
 TEST(ExchangePricer, HeadsAreNotSentOnceANode) {
   MemoryJob job;
   job.layout.expert_parallel_size = 16;

@@ -25,7 +25,7 @@ TraceOp Down(TracePass pass) {
 
 PassWork WorkOf(const absl::optional<TraceOp>& op) { return std::get<PassWork>(op.value().work); }
 
-// Of 100 elements of 2 bytes: 2 + 12 read and 2 + 12 written; backward 4 + 20 and 4 + 12.
+// 100 elements of 2 bytes: 2 + 12 read and 2 + 12 written; backward 4 + 20 and 4 + 12.
 TEST(ExpertBias, AddsAKernelAtATime) {
   const PassWork forward = WorkOf(ExpertBias(Down(TracePass::kForward), Biased(true), 0, 2));
   EXPECT_EQ(forward.read_bytes, 1400);

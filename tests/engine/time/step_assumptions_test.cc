@@ -114,8 +114,8 @@ TEST(StepAssumptions, ChangeTheStepAsTheirNamesSay) {
   }
 }
 
-// What a stack, or the rule of sizes that are not aligned, states is what the same value, given,
-// says: defaults are no other model.
+// A default of a stack, or of the rule of misaligned sizes, equals the same value given by the
+// request: defaults use the same model.
 TEST(StepAssumptions, GivenAsTheyAreChangeNothing) {
   const auto expected = [](const RunSpec& run) {
     return Planned(run).step->estimate.seconds.expected.value();

@@ -314,7 +314,7 @@ TEST(StepPlan, NamesTheSourcesOfItsKernels) {
   EXPECT_NEAR(datasheet, passes / all, 1e-12);
 }
 
-// Of the stage's operations as they are listed, of all micro-batches.
+// The stage's operations as they are listed, of all micro-batches.
 TEST(StepPlan, NamesTheLongestOperations) {
   RunSpec run = Llama70b();
   EXPECT_TRUE(Planned(run).step->longest_operations.empty());
@@ -347,7 +347,7 @@ TEST(StepPlan, NamesTheLongestOperations) {
   EXPECT_TRUE(exchanges);
 }
 
-// Of a frozen 70B model, stage 3 gathers 0.5625 bytes a weight in place of 2; adapters alone have
+// For a frozen 70B model, stage 3 gathers 0.5625 bytes a weight in place of 2; adapters alone have
 // gradients to reduce. 64 GPUs of 8 servers.
 TEST(StepPlan, QuantisedWeightsAreGatheredAsTheyAreStored) {
   RunSpec run = Llama70b();

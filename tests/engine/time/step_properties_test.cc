@@ -136,7 +136,7 @@ void ForEachRun(const Check& check, bool offloaded = false) {
   }
 }
 
-// What a step is estimated from, with all that it refers to.
+// The input of a step's estimate, with everything it refers to.
 class StepInputs {
  public:
   explicit StepInputs(RunSpec run) : run_(std::move(run)) {
@@ -211,7 +211,7 @@ void ExpectNoSlowing(bool offloaded) {
 TEST(StepProperties, HigherRatesNeverSlowAStep) { ExpectNoSlowing(/*offloaded=*/false); }
 TEST(StepProperties, HigherRatesNeverSlowAnOffloadedStep) { ExpectNoSlowing(/*offloaded=*/true); }
 
-// Of memory twice as fast, and of a link of PCIe 6.
+// With memory twice as fast, and with a PCIe 6 link.
 TEST(StepProperties, AFasterHostNeverSlowsAnOffloadedStep) {
   const auto check = [](RunSpec run, const StepEstimate& step) {
     if (!run.layout->sharding.offload_optimizer) return false;
