@@ -218,13 +218,13 @@ absl::Status CheckLibraryFolder(const std::string& folder) {
 
 // Values that would break a header or a label.
 absl::Status CheckPrintable(absl::string_view flag, const std::string& value) {
-  constexpr size_t kMost = 253;
+  constexpr size_t kMax = 253;
   const bool printable = std::all_of(value.begin(), value.end(), [](char c) {
     return absl::ascii_isgraph(static_cast<unsigned char>(c));
   });
-  if (printable && value.size() <= kMost) return absl::OkStatus();
+  if (printable && value.size() <= kMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " must have up to ", kMost, " printable characters and no blanks"));
+      absl::StrCat(flag, " must have up to ", kMax, " printable characters and no blanks"));
 }
 
 absl::Status CheckFleetOptions(const ServerOptions& options) {

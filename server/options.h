@@ -15,7 +15,7 @@
 
 namespace sextant::server {
 
-// What a server is for.
+// The jobs of a server.
 enum class ServerRole {
   kAll,
   kAgent,    // of a host: measures its devices, shows them and its jobs, and plans nothing

@@ -49,14 +49,14 @@ constexpr std::chrono::milliseconds kFlush(20);
 // Descriptors kept from gRPC's connections: those of the HTTP port, and of files, pipes and
 // libraries. A process with all of them in use still serves.
 constexpr size_t kReservedDescriptors = kMaxHttpConnections + 64;
-constexpr size_t kMostConnections = 10'000;
+constexpr size_t kMaxServerConnections = 10'000;
 
 size_t ConnectionLimit(size_t asked) {
   if (asked > 0) return asked;
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   const size_t descriptors = limit.rlim_cur;
-  return std::min(kMostConnections,
+  return std::min(kMaxServerConnections,
                   std::max(descriptors, 2 * kReservedDescriptors) - kReservedDescriptors);
 }
 
@@ -95,7 +95,7 @@ void Configure(grpc::ServerBuilder& builder) {
   // A client that connects and says nothing.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
-  // What gRPC holds of messages under way; beyond it reads wait, and idle connections end.
+  // Limits gRPC's memory for messages under way: beyond it reads wait, and idle connections end.
   builder.SetResourceQuota(grpc::ResourceQuota("sextantd").Resize(kMaxTransportBytes));
 }
 
@@ -338,7 +338,7 @@ void Server::Drain() {
   under_way_.WaitUntilNone(std::chrono::steady_clock::now() + grace);
   probe_.Stop();
   std::this_thread::sleep_for(kFlush);
-  // What is late is cancelled with its connection, and its caller reads UNAVAILABLE.
+  // Calls that are late are cancelled with their connections; their callers get UNAVAILABLE.
   listener_->CloseConnections();
   grpc_->Shutdown();
   grpc_->Wait();

@@ -10,7 +10,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr double kLeastShown = 0.0005;  // less reads as 0.0 %
+constexpr double kMinShown = 0.0005;  // less reads as 0.0 %
 
 // "pipeline bubble" of PIPELINE_BUBBLE.
 std::string SpacedName(const std::string& enum_name) {
@@ -77,14 +77,13 @@ std::vector<v1::StepPart> PartsByTime(const v1::StepTime& step) {
 
 std::vector<v1::StepSensitivity> ShownSensitivities(const v1::StepTime& step) {
   std::vector<v1::StepSensitivity> out;
-  absl::c_copy_if(
-      step.sensitivities(), std::back_inserter(out),
-      [](const v1::StepSensitivity& each) { return each.saved_share() >= kLeastShown; });
+  absl::c_copy_if(step.sensitivities(), std::back_inserter(out),
+                  [](const v1::StepSensitivity& each) { return each.saved_share() >= kMinShown; });
   return out;
 }
 
 std::string ShareText(double share) {
-  if (share > 0 && share < kLeastShown) return "< 0.1";
+  if (share > 0 && share < kMinShown) return "< 0.1";
   return absl::StrFormat("%.1f", 100 * share);
 }
 

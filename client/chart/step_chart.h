@@ -1,4 +1,4 @@
-// What pictures and tables of a step's time share: its parts, the longest first, and words for
+// Shared by pictures and tables of a step's time: its parts, the longest first, and words for
 // their causes. step_svg.h draws them.
 #ifndef SEXTANT_CLIENT_CHART_STEP_CHART_H_
 #define SEXTANT_CLIENT_CHART_STEP_CHART_H_

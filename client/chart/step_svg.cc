@@ -31,7 +31,7 @@ constexpr double kSavingLeft = 520;
 constexpr double kSavingColumn = 780;
 constexpr size_t kStepTitleWidth = 84;  // characters that fit
 constexpr size_t kStepLineWidth = 104;
-constexpr double kMostShown = 1.5;  // times the step: an interval that is wider is cut
+constexpr double kMaxShown = 1.5;  // times the step: an interval that is wider is cut
 
 constexpr SvgStroke kStepFrame = {"#222222", 1.2, ""};
 constexpr SvgStroke kStepGrid = {"#e2e2e2", 1, ""};
@@ -87,10 +87,10 @@ class StepDrawing {
 
  private:
   static double EndOfAxis(const v1::Interval& seconds) {
-    return 1.02 * std::clamp(seconds.high(), seconds.expected(), kMostShown * seconds.expected());
+    return 1.02 * std::clamp(seconds.high(), seconds.expected(), kMaxShown * seconds.expected());
   }
 
-  // Of the legend: the parts and the interval, or the savings.
+  // Rows of the legend: the parts and the interval, or the savings.
   size_t Rows() const { return std::max(parts_.size() + 1, savings_.size()); }
 
   double X(double seconds) const { return kStepLeft + seconds / end_ * (kStepRight - kStepLeft); }

@@ -81,9 +81,9 @@ absl::Status ReadAxis(const std::string& text, std::vector<Axis>* axes) {
                .name = name,
                .values = absl::StrSplit(parts.second, ',', absl::SkipEmpty())};
   if (axis.flag == nullptr || axis.values.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no flag of sextant plan with values; write e.g. tp=4,8, ",
-                     "devices=256,512 or preset=llama-3.1-8b,llama-3.1-70b"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", text, "\" is not a flag of sextant plan with values; write e.g. tp=4,8, ",
+        "devices=256,512 or preset=llama-3.1-8b,llama-3.1-70b"));
   }
   for (const Axis& other : *axes) {
     if (other.flag != axis.flag) continue;

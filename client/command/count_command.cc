@@ -63,7 +63,7 @@ constexpr FieldFlag kFlags[] = {
     {"--expert-tensor-parallel-size,--etp", "layout.expert_tensor_parallel_size",
      "ranks that share an expert; default: --tp", kLayoutGroup},
     {"--split-key-value-heads", "layout.split_key_value_heads",
-     "--tp above the heads of keys: part them, don't copy", kLayoutGroup},
+     "if --tp > KV heads: split heads, don't copy them", kLayoutGroup},
 };
 
 constexpr char kChunksField[] = "layout.layers_per_chunk";

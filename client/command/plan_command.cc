@@ -186,7 +186,7 @@ absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest&
   return WriteText(flags.emission.file, emitted.text);
 }
 
-// What the user asked to see: of a plan, the head, unless more is asked for.
+// The text that the user asked for; the head of a plan if nothing else.
 std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
                    const v1::PlanRunResponse& response, const Streams& streams) {
   if (flags.layouts) return LayoutsText(response.plan(), streams.now());

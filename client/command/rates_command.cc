@@ -51,7 +51,7 @@ absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request
   v1::DataType_Parse(absl::StrCat("DATA_TYPE_", absl::AsciiStrToUpper(name)), &type);
   if (type == v1::DATA_TYPE_UNSPECIFIED) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", name, "\" is no data type; sextant dtype lists them"));
+        absl::StrCat("\"", name, "\" is not a data type; sextant dtype lists them"));
   }
   request->add_data_types(type);
   return absl::OkStatus();

@@ -45,7 +45,7 @@ struct NoCommand {
 std::string CheckTimeout(const std::string& text) {
   const absl::StatusOr<double> seconds = ParseNumber(text);
   if (seconds.ok() && *seconds > 0 && *seconds <= 1e6) return "";
-  return absl::StrCat("\"", text, "\" is no timeout; write seconds, above 0 and up to 1e6");
+  return absl::StrCat("\"", text, "\" is not a timeout; write seconds, above 0 and up to 1e6");
 }
 
 void AddGlobalFlags(CLI::App* app, CommandLine* line) {
@@ -116,7 +116,7 @@ std::string NearText(const std::string& given, const std::vector<std::string>& n
   return near.empty() ? "" : absl::StrCat("; near: ", absl::StrJoin(near, ", "));
 }
 
-// What `command` takes in place of the flag `word`.
+// The message for the unknown flag `word` of `command`.
 std::string NoFlag(const std::string& word, const CLI::App& command) {
   const std::string name = word.substr(0, word.find('='));
   return absl::StrCat(NameOf(command), " has no flag ", name, NearText(name, FlagsOf(command)));
@@ -135,7 +135,7 @@ std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
   if (known.empty()) return error.what();
   std::vector<std::string> names;
   for (const CLI::App* further : known) names.push_back(further->get_name());
-  return absl::StrCat("\"", unread.front(), "\" is no command", NearText(unread.front(), names),
+  return absl::StrCat("\"", unread.front(), "\" is not a command", NearText(unread.front(), names),
                       "; write one of ", absl::StrJoin(names, ", "));
 }
 
@@ -207,12 +207,12 @@ void StartFor(const Streams& streams, LocalServer* local, CommandLine* line) {
 
 // Sets how wide answers are: as the terminal, in so far as such lines can be read.
 void SetTextWidthFor(const Streams& streams) {
-  constexpr int kFewestColumns = 60;
-  constexpr int kMostColumns = 160;
+  constexpr int kMinColumns = 60;
+  constexpr int kMaxColumns = 160;
   text::SetTextWidth(
       streams.out_columns == 0
           ? kTextWidth
-          : static_cast<size_t>(std::clamp(streams.out_columns, kFewestColumns, kMostColumns)));
+          : static_cast<size_t>(std::clamp(streams.out_columns, kMinColumns, kMaxColumns)));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ const google::protobuf::EnumValueDescriptor* FindValue(const google::protobuf::F
   return found;
 }
 
-// What flags call the value of an enum that has `name` in the API: "gpipe"; `name` where none has.
+// The flags' name for the enum value that the API calls `name`: "gpipe"; `name` if there is none.
 std::string ChoiceOfName(absl::string_view name) {
   if (!absl::ascii_isupper(static_cast<unsigned char>(name.front()))) return std::string(name);
   const google::protobuf::EnumValueDescriptor* const value =

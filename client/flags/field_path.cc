@@ -138,13 +138,13 @@ absl::Status SetDuration(const Place& place, const absl::StatusOr<int64_t>& nano
   return absl::OkStatus();
 }
 
-// "2027-01-31" is its first moment, UTC.
+// "2027-01-31" is its first second, UTC.
 absl::Status SetInstant(const Place& place, const std::string& text) {
   const std::string whole = absl::StrContains(text, 'T') ? text : absl::StrCat(text, "T00:00:00Z");
   google::protobuf::Timestamp time;
   if (!google::protobuf::util::TimeUtil::FromString(whole, &time)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no date; write it as 2027-01-31 or 2027-01-31T18:00:00Z"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", text, "\" is not a date; write it as 2027-01-31 or 2027-01-31T18:00:00Z"));
   }
   MessageAt(place)->CopyFrom(time);
   return absl::OkStatus();
@@ -157,7 +157,7 @@ absl::Status SetPairs(const Place& place, const std::string& text) {
     const std::vector<std::string> counts = absl::StrSplit(entry, ':');
     if (counts.size() != 2) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", entry, "\" is no pair; write two counts, as in 10B:512"));
+          absl::StrCat("\"", entry, "\" is not a pair; write two counts, as in 10B:512"));
     }
     Message* const message = MessageAt(place);
     for (int i = 0; i < 2; ++i) {

@@ -169,8 +169,8 @@ absl::StatusOr<int64_t> ParseWhole(absl::string_view text, const WholeForm& form
   if (rest.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" has no unit; ", form.write));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" ends in \"", rest, "\", which is no unit here; ", form.write));
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" ends in \"", rest,
+                                                 "\", which is not a unit here; ", form.write));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* r
     return read;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" is no step", read.ok() ? "" : absl::StrCat(": ", read.message()),
+      "\"", text, "\" is not a step", read.ok() ? "" : absl::StrCat(": ", read.message()),
       "; write FUNCTION[:EXTRA_INPUTS[:FLOPS]] such as exp, add:1 or general:1:8, FUNCTION being ",
       absl::StrJoin(EnumNames(*v1::ElementwiseFunction_descriptor()), "|")));
 }

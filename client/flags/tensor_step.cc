@@ -295,7 +295,7 @@ absl::Status ReadTensorStep(absl::string_view text, v1::TensorStep* step) {
                                                    form.name, form.arguments));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no step; write one of ", StepNames(),
+      absl::StrCat("\"", text, "\" is not a step; write one of ", StepNames(),
                    ", with what belongs to it in the same quotes: \"transpose 1 2\""));
 }
 

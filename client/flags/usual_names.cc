@@ -104,7 +104,7 @@ std::vector<std::string> WithOwnNames(std::vector<std::string> args, const CLI::
 
 std::vector<std::string> NearestNames(absl::string_view given,
                                       const std::vector<std::string>& names) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   constexpr size_t kMaxBytes = 64;  // bounds the time for a long text
   given = given.substr(0, kMaxBytes);
   std::vector<std::pair<size_t, std::string>> near;
@@ -117,7 +117,7 @@ std::vector<std::string> NearestNames(absl::string_view given,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> out;
   for (const auto& [distance, name] : near) {
-    if (out.size() < kMost) out.push_back(name);
+    if (out.size() < kMax) out.push_back(name);
   }
   return out;
 }

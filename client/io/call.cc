@@ -22,7 +22,7 @@
 namespace sextant::client {
 namespace {
 
-// Details that are no google.rpc.Status.
+// Details that are not a google.rpc.Status.
 constexpr char kPrinted[] = "a request, printed";
 constexpr absl::string_view kInterrupted = "interrupted by signal ";
 

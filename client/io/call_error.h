@@ -38,7 +38,7 @@ inline constexpr char kExitCodeHelp[] =
     "  5  not allowed: no identity, or not this one\n"
     "  6  anything else: a defect, please report it\n"
     "  7  it is tight (plan, memory): whether it fits is open\n"
-    "  8  model state fits (plan, memory), activations were not counted: no ground to launch on\n"
+    "  8  model state fits (plan, memory), activations were not counted: do not launch on it\n"
     "  130  interrupted (Ctrl-C): the call was cancelled";
 
 struct CallError {

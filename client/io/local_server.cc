@@ -29,7 +29,7 @@ namespace {
 constexpr char kProgram[] = "sextantd";
 constexpr absl::Duration kPatience = absl::Seconds(10);
 
-// What a signal handler removes; "" for nothing. Written before the handlers are set.
+// The file that a signal handler removes; "": none. Written before the handlers are set.
 char socket_to_remove[256];
 char folder_to_remove[256];
 
@@ -68,7 +68,7 @@ absl::StatusOr<std::string> FindProgram() {
     std::string program = absl::StrCat(folder, "/", kProgram);
     if (access(program.c_str(), X_OK) == 0) return program;
   }
-  return absl::NotFoundError("no sextantd beside this program or in $PATH");
+  return absl::NotFoundError("no sextantd next to this program or in $PATH");
 }
 
 absl::StatusOr<std::string> NewFolder() {

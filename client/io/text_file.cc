@@ -80,7 +80,7 @@ absl::Status WriteText(const std::string& file, const std::string& text) {
   if (error) return CannotWrite(file, error.value());
   if (std::filesystem::exists(target, error) && !std::filesystem::is_regular_file(target, error)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot write ", file, ": it is no regular file; name another"));
+        absl::StrCat("cannot write ", file, ": it is not a regular file; name another"));
   }
   // A rename makes the file appear whole or not at all.
   const std::string whole = absl::StrCat(target.string(), ".", getpid(), ".new");

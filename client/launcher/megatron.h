@@ -12,7 +12,7 @@
 
 namespace sextant::client {
 
-// What layout.deferred_head_gradients is where Megatron-LM's limit is 0: none.
+// layout.deferred_head_gradients if Megatron-LM's limit is 0, which means no limit.
 inline constexpr int64_t kAllMicroBatches = 1'000'000'000;
 
 // The fields that it can express.

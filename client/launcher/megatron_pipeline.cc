@@ -46,7 +46,7 @@ std::string LayoutText(const std::vector<int64_t>& chunks, int64_t modules) {
 absl::Status BadLayout(absl::string_view layout) {
   return absl::InvalidArgumentError(
       absl::StrCat("\"", layout,
-                   "\" is no layout: write stages of E, t, m and L with | between "
+                   "\" is not a layout: write stages of E, t, m and L with | between "
                    "them, e.g. Et*3|(tt|)*2t*3L"));
 }
 
@@ -95,7 +95,7 @@ class PatternReader {
  public:
   explicit PatternReader(absl::string_view text) : text_(text) {}
 
-  // Absent where the text is no such list, or a long one.
+  // Absent if the text is not such a list, or too long.
   std::optional<std::vector<bool>> Read() {
     std::optional<std::vector<bool>> out = Sum(0);
     return text_.empty() ? out : std::nullopt;

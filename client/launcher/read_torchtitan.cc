@@ -125,7 +125,7 @@ std::vector<int64_t> DealtOut(int64_t stages, const TorchtitanModel* model, int6
     return {};
   }
   std::vector<int64_t> out = LayersPerChunk(model->layer_count, stages, first, last);
-  if (out.empty()) file->Refuse(kFirst, "so many stages leave some without a layer");
+  if (out.empty()) file->Refuse(kFirst, "some stages get no layer");
   return out;
 }
 

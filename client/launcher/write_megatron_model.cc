@@ -113,7 +113,7 @@ std::string AddRun(const v1::Architecture& model, const v1::Architecture::LayerR
                      MessageDifferencer::Equals(place->experts(), kind->experts());
   if (!alike) return "layers of several kinds";
   if (run.count() > kMaxLayers - static_cast<int64_t>(shape->layers.size()))
-    return "so many layers";
+    return "too many layers";
   shape->layers.insert(shape->layers.end(), static_cast<size_t>(run.count()), kind->has_experts());
   return "";
 }

@@ -84,7 +84,7 @@ std::string TimeKindOf(const v1::PlannedRun& run) {
   return OfEstimate(run, [](const v1::TimeEstimate& e) { return EstimateWords(e.kind()); });
 }
 
-// What the times of the runs are: "predicted", "by the textbook".
+// The kinds of the runs' times: "predicted", "by the textbook".
 std::set<std::string> TimeKinds(const v1::BatchPlanRunsResponse& response) {
   std::set<std::string> out;
   for (const v1::PlannedRun& run : response.runs()) {
@@ -205,7 +205,7 @@ std::string RefusalLines(const Comparison& comparison, const v1::BatchPlanRunsRe
   return out;
 }
 
-// What "days" are, and "state", where some run has them.
+// Explains "days" and "state" if some run has them.
 std::string MeaningLines(const v1::BatchPlanRunsResponse& response) {
   const std::set<std::string> kinds = TimeKinds(response);
   const bool state = absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) {
@@ -213,9 +213,9 @@ std::string MeaningLines(const v1::BatchPlanRunsResponse& response) {
   });
   return absl::StrCat(
       kinds.size() == 1 ? Wrap("days ", *kinds.begin(), 2) : "",
-      state ? Wrap("state ",
-                   "model state fits; activations were not counted: no ground to launch on", 2)
-            : "");
+      state
+          ? Wrap("state ", "model state fits; activations were not counted: do not launch on it", 2)
+          : "");
 }
 
 std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,

@@ -76,7 +76,7 @@ class Notes {
   std::vector<std::string> notes_;
 };
 
-// "bf16"; "bool", "int64" or "byte" of what is no number.
+// "bf16"; "bool", "int64" or "byte" for other contents.
 std::string TypeText(const v1::LedgerRow& row) {
   switch (row.element_kind()) {
     case v1::ELEMENT_KIND_MASK:
@@ -222,12 +222,12 @@ std::string HeadroomText(const v1::Interval& headroom) {
     missing.set_low(-headroom.high());
     missing.set_expected(-headroom.expected());
     missing.set_high(-headroom.low());
-    return absl::StrCat(IntervalText(missing), " too few");
+    return absl::StrCat("short by ", IntervalText(missing));
   }
-  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB too few to ",
+  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB short to ",
                       GibNumber(headroom.high()), " GiB to spare; as expected ",
                       GibNumber(std::abs(headroom.expected())), " GiB ",
-                      headroom.expected() < 0 ? "too few" : "to spare");
+                      headroom.expected() < 0 ? "short" : "to spare");
 }
 
 std::string StageWorkTable(const v1::Memory& memory) {

@@ -61,7 +61,7 @@ std::string HeadlineTime(const v1::Plan& plan) {
         seconds(*textbook), " by the textbook",
         textbook->has_mfu() ? absl::StrCat(" at ", Percent(textbook->mfu()), " MFU") : ""));
   }
-  return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
+  return times.empty() ? "unknown: no rate of these devices is known" : absl::StrJoin(times, "; ");
 }
 
 std::string LayoutWordsOf(const v1::LayoutSearchResult& search) {

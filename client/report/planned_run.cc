@@ -39,7 +39,7 @@ std::string ShortNumber(double value) {
 
 std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
                        absl::Time now) {
-  // Of several plans, sources are the same and shares differ.
+  // Several plans have the same sources with different shares.
   const KernelShares shares = plans.size() > 1 ? KernelShares::kLeftOut : KernelShares::kSaid;
   std::vector<std::string> all;
   for (const v1::Plan* const plan : plans) {

@@ -273,7 +273,7 @@ std::string SensitivityWords(const v1::LayoutSearchResult& search) {
                       absl::StrJoin(parts, ", or "), ".");
 }
 
-// What no layout goes below, where some were not looked at.
+// The lower bound on any layout's step, if some layouts were not evaluated.
 std::string BoundWords(const v1::LayoutSearchResult& search) {
   if (search.exhaustive() || !search.has_lower_bound_seconds()) return "";
   return absl::StrCat(" No layout's step takes less than ",
@@ -295,8 +295,8 @@ std::string SearchSection(const v1::Plan& plan) {
                         : "";
   const std::string ties =
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
-                   " of the fastest, which is as near as the times of two layouts can be told "
-                   "apart (docs/search.md). The plan is of the first.");
+                   " of the fastest: predictions do not separate closer layouts "
+                   "(docs/search.md). The plan is of the first.");
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
                       OptionTable(search), Wrap("  ", absl::StrCat(ties, kept, away), 2),

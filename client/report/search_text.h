@@ -1,4 +1,4 @@
-// What a search for a layout found, for people.
+// The result of a search for a layout, as text.
 #ifndef SEXTANT_CLIENT_REPORT_SEARCH_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_SEARCH_TEXT_H_
 
@@ -10,8 +10,8 @@
 
 namespace sextant::client {
 
-// What was considered, and the best layouts as a table. Starts with an empty line and its title; ""
-// where nothing was searched for.
+// The number of layouts considered, and the best as a table. Starts with an empty line and its
+// title; "" where nothing was searched for.
 std::string SearchSection(const v1::Plan& plan);
 
 // "none", "norms+activations", "full by 4".

@@ -123,7 +123,7 @@ std::string ClusterLine(const v1::SizedCluster& cluster, FieldWords words) {
   return out;
 }
 
-// Of several products the best; "" where there is only one.
+// The best of several products; "" if there is one.
 std::string BestLine(const v1::SizeClusterRequest& request,
                      const v1::SizeClusterResponse& response) {
   if (!response.has_best() || response.clusters_size() < 2) return "";
@@ -205,7 +205,7 @@ const char* SizeBasisWords(v1::SizeBasis basis) {
   return basis == v1::SIZE_BASIS_LAYOUTS
              ? "Each with the fastest layout of a bounded search, and its predicted time."
              : "Model state alone, shared evenly, and no exchanges: activations were not "
-               "counted, so that this is a lower limit and no ground to launch on.";
+               "counted, so that this is a lower limit: do not launch on it.";
 }
 
 std::string SizeClusterText(const v1::SizeClusterRequest& request,

@@ -1,4 +1,4 @@
-// What surrounds a run's steps, as text.
+// Interruptions, checkpoints, limits and data of a run, as text.
 #ifndef SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 

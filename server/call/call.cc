@@ -55,7 +55,7 @@ Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t re
 }
 
 grpc::Status Call::End(const absl::Status& status) {
-  // Read only where it is told: gRPC copies all metadata to answer.
+  // Read only if logged: gRPC copies all metadata.
   const bool is_logged = IsLogged(method_.log_level, status.ok());
   const std::string trace_id = is_logged || !status.ok() ? CallersTraceId(context_) : "";
   grpc::Status wire = ToGrpcStatus(status, trace_id);

@@ -29,7 +29,7 @@
 
 namespace sextant::server {
 
-// What holds for all calls of a server.
+// Settings shared by all calls of a server.
 struct CallRules {
   CallLogLevel log_level = CallLogLevel::kNone;
   const Access* access = nullptr;      // null: everyone may call everything
@@ -66,7 +66,7 @@ class Call {
   // `context` outlives this.
   Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes);
 
-  // Whether it may be made: now, and by its caller.
+  // OK if the server accepts calls now, and this one from its caller.
   const absl::Status& admission() const { return admission_; }
 
   // Counts the call as ended with `status`, writes its line to the log, and returns the status as
@@ -82,7 +82,7 @@ class Call {
   std::string caller_;  // its name; empty where none is demanded
 };
 
-// kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
+// kInvalidArgument with reason FIELD_INVALID: the bytes are not a message of this type.
 absl::Status Undecodable(const std::string& type_name);
 
 // A larger request takes about a millisecond to decode, and is decoded on a worker.

@@ -37,7 +37,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
              std::function<void()> cancelled);
 
-  // Whether its caller may make it.
+  // OK if its caller may make it.
   const absl::Status& admission() const { return call_.admission(); }
 
   // Calls `then` once, where decoding the request and what follows may run: here, or for a large

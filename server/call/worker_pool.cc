@@ -39,7 +39,7 @@ absl::Status ServerBusy(absl::string_view why) {
 WorkerPool::WorkerPool(WorkerPoolOptions options) : max_waiting_(options.max_waiting) {
   for (int i = 0; i < ThreadCount(options.threads); ++i) {
     threads_.emplace_back([this, niceness = options.niceness] {
-      // Of this thread alone, on Linux. A failure costs order, no answer.
+      // Sets this thread's niceness alone, on Linux. A failure changes the order of answers only.
       if (niceness != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
       Work();
     });

@@ -46,7 +46,7 @@ class WorkerPool {
   void Post(const std::string& caller, Task task);
 
  private:
-  // What waits of one caller, first come first.
+  // The waiting tasks of one caller, in order of arrival.
   struct Line {
     std::string caller;
     std::deque<Task> tasks;

@@ -36,7 +36,7 @@ DeviceSelection DeviceSelectionFrom(const v1::DeviceSelector& wire, absl::string
                                     absl::optional<double> maximum_age_seconds,
                                     FieldViolations& violations);
 
-// Appends violations of `wire`, the field `path`, that a read of the fleet's metrics can't mend.
+// Appends violations of `wire`, the field `path`, that a read of the fleet's metrics can't correct.
 void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViolations& violations);
 
 // Calls `then` once, after the fleet's rates that `devices` name were read (FleetReader::

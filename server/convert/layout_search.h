@@ -1,4 +1,4 @@
-// What a search for a layout found, as a message.
+// The result of a search for a layout, as a message.
 #ifndef SEXTANT_SERVER_CONVERT_LAYOUT_SEARCH_H_
 #define SEXTANT_SERVER_CONVERT_LAYOUT_SEARCH_H_
 

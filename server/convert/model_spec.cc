@@ -71,9 +71,10 @@ std::vector<WeightComponent> ComponentsFrom(const v1::ModelChanges& m,
       out.push_back(*component);
       continue;
     }
-    violations.Add(absl::StrCat("model.changes.frozen_components[", i, "]"),
-                   absl::StrCat("\"", Clip(name, kMaxNameBytes),
-                                "\" is no component: write e.g. token_embedding, norm or router"));
+    violations.Add(
+        absl::StrCat("model.changes.frozen_components[", i, "]"),
+        absl::StrCat("\"", Clip(name, kMaxNameBytes),
+                     "\" is not a component: write e.g. token_embedding, norm or router"));
     break;  // one such name says enough
   }
   return out;

@@ -1,4 +1,4 @@
-// What surrounds a run's steps: interruptions, limits, checkpoints, data.
+// The parts of a run other than steps: interruptions, limits, checkpoints, data.
 #ifndef SEXTANT_SERVER_CONVERT_WHOLE_RUN_H_
 #define SEXTANT_SERVER_CONVERT_WHOLE_RUN_H_
 

@@ -57,7 +57,7 @@ int64_t WholeOf(double value) {
   return value >= 0 && value < 1e18 ? static_cast<int64_t>(value) : 0;  // NaN: 0
 }
 
-// Takes the lower of two values; leaves out what is no rate.
+// Takes the lower of two values; leaves out values that are not rates.
 template <typename Quantity>
 void TakeLower(double value, absl::optional<Quantity>& out) {
   if (!std::isfinite(value) || value <= 0) return;
@@ -194,7 +194,7 @@ std::vector<KnownRates> MayBeSlowest(std::vector<KnownRates> devices) {
   for (size_t i = 0; i < devices.size(); ++i) {
     int slower = 0;
     for (size_t j = 0; j < devices.size(); ++j) {
-      // Of equals the first stays.
+      // The first of equals stays.
       const bool equal = IsNoFaster(devices[i], devices[j]);
       if (i != j && IsNoFaster(devices[j], devices[i]) && (!equal || j < i)) ++slower;
     }

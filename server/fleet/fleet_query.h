@@ -1,4 +1,4 @@
-// What a planner asks a fleet's Prometheus, and what the answers say of devices.
+// A planner's queries to a fleet's Prometheus, and the devices in its answers.
 #ifndef SEXTANT_SERVER_FLEET_FLEET_QUERY_H_
 #define SEXTANT_SERVER_FLEET_FLEET_QUERY_H_
 

@@ -49,7 +49,7 @@ struct FleetReaderOptions {
 
 // Thread-safe. Whatever the load, a target is read once an interval, by one thread for all calls
 // that name it; calls in between get what was read. Where a read fails, calls get what was read
-// before and are told its age; where Prometheus can't be reached, nothing is read of any target for
+// before, with its age; where Prometheus can't be reached, nothing is read of any target for
 // an interval. A target that no call names is not read, and the one not named for the longest is
 // forgotten for a new one.
 //
@@ -64,7 +64,7 @@ class FleetReader final : public prometheus::Collectable {
   // the target was read, or failed to be, or kFleetPatience has passed.
   void WhenRead(const v1::FleetDevices& target, std::function<void()> then);
 
-  // What is known of the target's devices; never waits for a read.
+  // The known rates of the target's devices; never waits for a read.
   FleetRates Latest(const v1::FleetDevices& target);
 
   std::vector<prometheus::MetricFamily> Collect() const override;
@@ -72,7 +72,7 @@ class FleetReader final : public prometheus::Collectable {
  private:
   using Then = std::function<void()>;
 
-  // What one read found: FleetRates but for what depends on the time of the call.
+  // The result of one read: FleetRates without the fields that depend on the time of the call.
   struct Reading {
     FleetRates rates;
     absl::Time time;

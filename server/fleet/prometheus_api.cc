@@ -29,7 +29,7 @@ absl::Status NoUrl(absl::string_view url, absl::string_view why) {
 }
 
 absl::Status Malformed(absl::string_view why) {
-  return absl::DataLossError(absl::StrCat("Prometheus' answer is no instant vector: ", why));
+  return absl::DataLossError(absl::StrCat("Prometheus' answer is not an instant vector: ", why));
 }
 
 absl::StatusOr<PrometheusSample> SampleFrom(const json& element) {
@@ -41,19 +41,19 @@ absl::StatusOr<PrometheusSample> SampleFrom(const json& element) {
     return Malformed("an element has no metric or no value");
   }
   for (const auto& [name, text] : metric->items()) {
-    if (!text.is_string()) return Malformed("a label is no text");
+    if (!text.is_string()) return Malformed("a label is not a text");
     out.labels.emplace(name, text.get<std::string>());
   }
   if (!absl::SimpleAtod((*value)[1].get_ref<const std::string&>(), &out.value)) {
-    return Malformed("a value is no number");
+    return Malformed("a value is not a number");
   }
   return out;
 }
 
 absl::StatusOr<std::vector<PrometheusSample>> SamplesFrom(const std::string& text) {
   const json answer = json::parse(text, nullptr, false);
-  if (!answer.is_object()) return Malformed("it is no JSON");
-  // Of stores that did not answer: a device that is missing may be the slowest.
+  if (!answer.is_object()) return Malformed("it is not JSON");
+  // Warnings are of stores that did not answer: a missing device may be the slowest.
   const auto warnings = answer.find("warnings");
   if (warnings != answer.end() && warnings->is_array() && !warnings->empty()) {
     const json& first = warnings->front();
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<PrometheusSample>> SamplesFrom(const std::string& tex
   std::vector<PrometheusSample> out;
   out.reserve(result->size());
   for (const json& element : *result) {
-    if (!element.is_object()) return Malformed("an element is no object");
+    if (!element.is_object()) return Malformed("an element is not an object");
     SEXTANT_ASSIGN_OR_RETURN(out.emplace_back(), SampleFrom(element));
   }
   return out;
@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<const PrometheusApi>> PrometheusApi::Of(
   }
   if (host.empty() || absl::StrContains(url, '?') || absl::StrContains(url, '#') ||
       url.find_first_of(" \t\r\n") != absl::string_view::npos) {
-    return NoUrl(url, "is no address of a server");
+    return NoUrl(url, "is not the address of a server");
   }
   std::unique_ptr<PrometheusApi> out(new PrometheusApi(options));
   out->origin_ = std::string(url.substr(0, slash));

@@ -99,7 +99,7 @@ NodeGroupRequest NodeGroupRequestOf(const v1::NodeSpec& wire, const DeviceSelect
 }
 
 // Checks what was measured of the devices against the devices of `nodes`. The measurements of the
-// host's devices are no fields of the request: their first fault is one of the device's name.
+// host's devices are not fields of the request: their first fault is one of the device's name.
 void CheckMeasuredDevices(const NodeGroup& nodes, const DeviceSelection& selection,
                           FieldViolations& violations) {
   for (size_t i = 0; i < selection.calibrations.size(); ++i) {

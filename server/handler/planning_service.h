@@ -40,7 +40,7 @@ struct PlanningOptions {
 // and, where none fits, many changes to it; or fit what was measured.
 // Short calls are answered on gRPC's threads.
 bool IsShort(const v1::PlanRunRequest& request);
-// What was measured is read and checked first.
+// Not with measurements, which are read and checked first.
 bool IsShort(const v1::AllocateComputeRequest& request);
 
 using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<

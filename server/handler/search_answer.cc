@@ -18,7 +18,7 @@ class ProgressSum {
  public:
   explicit ProgressSum(const SearchWatch& watch) : watch_(watch) {}
 
-  // Of one shard.
+  // The watch of one shard.
   SearchWatch ShardWatch() {
     if (!watch_) return nullptr;
     return [this, before = SearchProgress()](const SearchProgress& shard) mutable {

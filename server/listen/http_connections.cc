@@ -144,7 +144,7 @@ class HttpConnection final : public httplib::Stream {
     return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
   }
 
-  // What `transfer` returns once it moved bytes; at most 0 where the connection or the time ends.
+  // The result of `transfer` once it moved bytes; at most 0 if the connection or the time ends.
   template <typename Function>
   ssize_t Transfer(short events, Function transfer) {
     while (Clock::now() < deadline_) {  // also where bytes are always ready

@@ -28,7 +28,7 @@ namespace {
 constexpr int kStarvedMilliseconds = 100;
 // How long a listener that was found full counts as full.
 constexpr std::chrono::milliseconds kCountAge(20);
-// What an unacknowledged peer may keep its connection; gRPC's own default.
+// How long an unacknowledged peer may keep its connection; gRPC's own default.
 constexpr unsigned kUserTimeoutMilliseconds = 20'000;
 
 bool IsListened(const sockaddr_un& name) {
@@ -140,7 +140,7 @@ absl::Status Listener::OpenTcp(const std::string& address) {
                                     : reinterpret_cast<sockaddr_in*>(each->ai_addr)->sin_port;
     port = htons(static_cast<uint16_t>(parts.port));
     if (bind(socket, each->ai_addr, each->ai_addrlen) != 0 || listen(socket, SOMAXCONN) != 0) {
-      // A name's second address that this host lacks is no fault; a taken port is.
+      // A name's second address that this host lacks is not a fault; a taken port is.
       if (errno != EADDRNOTAVAIL) return Refused(address, std::strerror(errno));
       status.Update(Refused(address, std::strerror(errno)));
       close(socket);

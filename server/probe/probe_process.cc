@@ -112,7 +112,7 @@ class Session {
 
   absl::Status ExitStatus() {
     const auto end = child_.End();
-    if (!end.has_value()) return ProbeFault("crashed", "the probe's end can't be told: try again");
+    if (!end.has_value()) return ProbeFault("crashed", "how the probe ended is unknown: try again");
     if (end->signaled) {
       return ProbeFault(
           "crashed",

@@ -145,7 +145,7 @@ void ProbeRecorder::Keep() {
     result.set_fingerprint(CalibrationFingerprint(result.calibration()));
     result.set_unused_reason(v1::RunProbeResponse::UNUSED_REASON_REQUESTED_SHAPES);
     result.set_unused_text(
-        "Shapes that were asked for are no search for the device's best: plans go on as before.");
+        "Requested shapes are not a search for the device's best rates: plans go on as before.");
     const auto snapshot = store_.snapshot();
     InUseTo(snapshot->Find(device_.uuid, {.now = absl::Now()}), &result);
   } else {

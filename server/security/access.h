@@ -14,7 +14,7 @@
 
 namespace sextant::server {
 
-// What is known of a caller before its request is read.
+// The properties of a caller that are known before its request is read.
 struct Caller {
   bool is_by_unix_socket = false;
   bool is_on_this_host = false;          // by a Unix socket or a loopback address

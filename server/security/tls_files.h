@@ -45,8 +45,8 @@ class MemoryFile {
 // has neither.
 std::string NameOfCertificate(X509* certificate);
 
-// What the files hold, read again as they change: both ports have it from here, and neither sees a
-// version that is wrong. Thread-safe. Its metric is when the certificate in use expires: a server
+// The content of the files, read again as they change: both ports have it from here, and neither
+// sees a wrong version. Thread-safe. Its metric is when the certificate in use expires: a server
 // whose files nobody renews goes on, and callers refuse it.
 class TlsContext final : public prometheus::Collectable {
  public:
@@ -75,7 +75,7 @@ class TlsContext final : public prometheus::Collectable {
   std::vector<FileVersion> Versions() const;
 
   const TlsFiles files_;
-  // What gRPC reads: certificate and key in one, and the CA.
+  // The files that gRPC reads: certificate and key in one, and the CA.
   MemoryFile identity_;
   MemoryFile client_ca_;
   mutable std::mutex mutex_;

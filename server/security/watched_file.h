@@ -23,7 +23,7 @@ namespace sextant::server {
 // Errors: kInvalidArgument with the reason.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
-// What tells two versions of a file apart: one that is replaced has another inode.
+// Identity of a file version; a replaced file has a new inode.
 struct FileVersion {
   explicit FileVersion(const std::string& path);
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
@@ -54,7 +54,7 @@ class WatchedFile {
     return out;
   }
 
-  // As it was at most a second ago.
+  // Cached content, at most 1 s old.
   std::shared_ptr<const Value> Latest() {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto now = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// The server's knowledge of its host's devices at one moment, and the rule that chooses which of a
+// The server's knowledge of its host's devices at one time, and the rule that chooses which of a
 // device's calibrations is in use, for plans and for all that show a device.
 #ifndef SEXTANT_SERVER_STORE_CALIBRATION_SNAPSHOT_H_
 #define SEXTANT_SERVER_STORE_CALIBRATION_SNAPSHOT_H_

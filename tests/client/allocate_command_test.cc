@@ -97,7 +97,7 @@ TEST(Allocate, ReadsCalibrations) {
   EXPECT_EQ(asked.cluster().device_count(), 64);
 }
 
-// What --print-request wrote, with the flags that override it.
+// A request that --print-request wrote, with flags that override it.
 TEST(Allocate, ReadsARequestThatFlagsOverride) {
   const std::string file = TemporaryFile("allocate_request.json");
   std::ofstream(file) << RunWith({"allocate", "--device=host", "--devices=8", "--duration=7d",

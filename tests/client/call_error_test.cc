@@ -86,7 +86,7 @@ google::rpc::Status FieldsAtFault() {
   tokens->set_description("must be\nat least 1");
   google::rpc::Status status;
   status.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  status.set_message("2 fields are at fault");
+  status.set_message("correct 2 fields");
   status.add_details()->PackFrom(info);
   status.add_details()->PackFrom(bad_request);
   return status;
@@ -150,7 +150,7 @@ TEST(CallErrorOf, KeepsCodeAndMessageWhereDetailsAreUnreadable) {
 TEST(CallErrorJson, HoldsTheSame) {
   const auto json = nlohmann::json::parse(CallErrorJson(CallErrorOf(StatusWith(FieldsAtFault()))));
   const auto expect = nlohmann::json::parse(R"({
-      "code": "INVALID_ARGUMENT", "reason": "FIELD_INVALID", "message": "2 fields are at fault",
+      "code": "INVALID_ARGUMENT", "reason": "FIELD_INVALID", "message": "correct 2 fields",
       "field_violations": [
         {"field": "cluster.device_count", "description": "must be at least 1"},
         {"field": "training.token_count", "description": "must be\nat least 1"}]})");

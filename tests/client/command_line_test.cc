@@ -24,7 +24,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; near: plan; write one of plan, search, compare, size-cluster, "
+       "\"plann\" is not a command; near: plan; write one of plan, search, compare, size-cluster, "
        "size-model, allocate, memory, count, models, accelerators, devices, probe, "
        "calibration, rates, nodes, links, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "has no flag --token; near: --token-count, --tokens"},
@@ -47,12 +47,12 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--transformer=/nonexistent/t.json"}, "cannot read \"/nonexistent/t.json\""},
       {{"plan", "--request=/nonexistent/r.json"}, "cannot read \"/nonexistent/r.json\""},
       {{"plan", "--request=/"}, "cannot read \"/\""},
-      {{"plan", "--timeout=0"}, "\"0\" is no timeout"},
-      {{"plan", "--timeout=nan"}, "\"nan\" is no timeout"},
+      {{"plan", "--timeout=0"}, "\"0\" is not a timeout"},
+      {{"plan", "--timeout=nan"}, "\"nan\" is not a timeout"},
       {{"plan", "--timeout=1e300"}, "up to 1e6"},
       {{"plan", "--output=yaml"}, "write one of text|json"},
       {{"plan", "--maximum-age=90"}, "\"90\" has no unit; write a time with its unit such as 90s"},
-      {{"plan", "--maximum-age=1y"}, "ends in \"y\", which is no unit here"},
+      {{"plan", "--maximum-age=1y"}, "ends in \"y\", which is not a unit here"},
       {{"plan", "--maximum-age=1e300d"}, "write at most 106751d"},
       {{"plan", "--minimum-source=best"}, "write one of measured-supplied, measured-device"},
       {{"plan", "--minimum-source=request"},
@@ -85,7 +85,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"probe", "--matmul=1x2x3", "4x5x6"}, "4x5x6"},
       {{"op"}, "A subcommand is required"},
       {{"op", "matmull", "1x2x3"},
-       "\"matmull\" is no command; near: matmul; write one of matmul, batched-matmul"},
+       "\"matmull\" is not a command; near: matmul; write one of matmul, batched-matmul"},
       {{"op", "matmul"}, "MxNxK is required"},
       {{"op", "matmul", "1x2x3"}, "--dtype is required"},
       {{"op", "matmul", "1x2", "--dtype=bf16"}, "\"1x2\" is not MxNxK"},
@@ -105,7 +105,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "einsum", "ab,bc->ac", "--dtype=bf16"}, "SHAPE is required"},
       {{"op", "einsum", "ab,bc->ac", "2x3", "3by4", "--dtype=bf16"}, "join sizes by x"},
       {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
-      {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
+      {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is not a step"},
       {{"op", "host-copy", "1GiB", "--device=a10", "--launch-seconds=1"},
        "sextant op host-copy has no flag --launch-seconds"},
       {{"graph"}, "FILE is required"},

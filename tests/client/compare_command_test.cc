@@ -90,9 +90,9 @@ TEST(CompareCommand, VariesARequestFromAFile) {
 TEST(CompareCommand, SaysWhatToWrite) {
   Asked asked;
   EXPECT_THAT(Compare(asked, {"gpt2"}).err, HasSubstr("--each=FLAG=VALUE,VALUE... is required"));
-  EXPECT_THAT(Compare(asked, {"gpt2", "--each=speed=1,2"}).err, HasSubstr("is no flag"));
-  EXPECT_THAT(Compare(asked, {"gpt2", "--each=view=full"}).err, HasSubstr("is no flag"));
-  EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp="}).err, HasSubstr("is no flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=speed=1,2"}).err, HasSubstr("is not a flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=view=full"}).err, HasSubstr("is not a flag"));
+  EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp="}).err, HasSubstr("is not a flag"));
   EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp=1", "--each=tensor-parallel-size=2"}).err,
               HasSubstr("is given twice"));
   EXPECT_THAT(Compare(asked, {"gpt2", "--each=tp=two"}).err, HasSubstr("--each=tp=two: "));
@@ -147,7 +147,7 @@ TEST(CompareText, NamesTheBasisAndTheSources) {
   }
   const std::string alike = CompareText(comparison, response, absl::UnixEpoch());
   EXPECT_THAT(alike, HasSubstr("\ndays predicted\nstate model state fits; activations were not "
-                               "counted: no ground to launch on\nrates datasheet: peak flops\n"));
+                               "counted: do not launch on it\nrates datasheet: peak flops\n"));
   v1::Plan& textbook = *response.mutable_runs(1)->mutable_plan();
   textbook.mutable_whole_run()->set_basis(v1::ESTIMATE_KIND_TEXTBOOK);
   textbook.mutable_estimates(0)->set_kind(v1::ESTIMATE_KIND_TEXTBOOK);

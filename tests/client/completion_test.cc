@@ -169,7 +169,7 @@ TEST(BashCompletion, KnowsTheKindsOfOperation) {
               ElementsAre("bf16"));
   EXPECT_THAT(BashOffers({"sextant", "op", "reduction", "--function", ""}),
               ElementsAre("sum", "mean", "max", "min", "product"));
-  // A kind's name elsewhere is no command.
+  // A kind's name elsewhere is not a command.
   EXPECT_THAT(BashOffers({"sextant", "plan", "matmul", "--mf"}), ElementsAre("--mfu"));
   const std::string file = ScriptFile("bash");
   EXPECT_THAT(BashOffers({"sextant", "op", "matmul", "--svg", file.substr(0, file.size() - 2)}),

@@ -315,10 +315,10 @@ TEST_F(CountModelCommand, ExplainsFlagsByFlags) {
 }
 
 TEST_F(CountModelCommand, SaysThatTargetsWereDefaults) {
-  status_ = FieldInvalid("model.changes.adapters.targets[0]", "is no matrix");
+  status_ = FieldInvalid("model.changes.adapters.targets[0]", "is not a matrix");
   const std::string hint = "attention.query,attention.value is the default of --lora-targets";
   EXPECT_THAT(Run({"gpt2", "--lora-rank=8"}).err,
-              HasSubstr("  --lora-targets, entry 1: is no matrix\n  " + hint));
+              HasSubstr("  --lora-targets, entry 1: is not a matrix\n  " + hint));
   EXPECT_THAT(Run({"gpt2", "--lora-rank=8", "--lora-targets=a"}).err, Not(HasSubstr(hint)));
   status_ = FieldInvalid("model.changes.adapters.rank", "is too large");
   EXPECT_THAT(Run({"gpt2", "--lora-rank=8"}).err, Not(HasSubstr(hint)));

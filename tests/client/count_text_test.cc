@@ -174,7 +174,7 @@ FLOPs a token, of a step of 64 tokens
 )");
 }
 
-// Hardware FLOPs that are the model's own are no news.
+// Hardware FLOPs equal to the model's own are not shown.
 TEST(ModelFlopsSection, LeavesOutWhatIsNotDone) {
   v1::ModelFlops flops = ReadCount<v1::ModelFlops>(kFlops);
   for (v1::ModelFlops::Masked& masked : *flops.mutable_masks()) {

@@ -221,7 +221,7 @@ inline grpc::Status FieldInvalid(const std::string& field,
   violation->set_description(description);
   google::rpc::Status details;
   details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  details.set_message("1 field is at fault");
+  details.set_message("correct 1 field");
   details.add_details()->PackFrom(bad_request);
   return {grpc::StatusCode::INVALID_ARGUMENT, details.message(), details.SerializeAsString()};
 }

@@ -117,7 +117,7 @@ TEST(Calibration, ThatCannotBeSavedIsAMistakeOfUsage) {
   std::string device;
   const FakeServer server(HoldsCalibration(&device));
   const std::pair<std::string, std::string> cases[] = {
-      {"/dev/null", "cannot write /dev/null: it is no regular file; name another"},
+      {"/dev/null", "cannot write /dev/null: it is not a regular file; name another"},
       {"/nonexistent/x", "cannot write /nonexistent/x: No such file or directory"},
   };
   for (const auto& [file, message] : cases) {

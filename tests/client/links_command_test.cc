@@ -135,7 +135,7 @@ TEST(Links, LeaveOutWhatTheFlagsDoNotSay) {
   EXPECT_TRUE(MessageDifferencer::Equals(read, SampleLinkTimes()));
 }
 
-// The client has no catalogue: what is no kind of server may be an accelerator.
+// The client has no catalogue: an unknown kind of server may be an accelerator.
 TEST(Links, AskForAnAcceleratorWhereTheNameIsNoKindOfServers) {
   LinksRequest asked;
   const FakeServer server(KnowsNoNodeType(grpc::Status::OK, &asked));

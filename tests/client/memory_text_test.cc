@@ -70,15 +70,16 @@ TEST(MemoryText, IsAsWorkedByHand) {
 }
 
 TEST(MemoryText, SaysHowManyAreTooFew) {
-  EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)),
-              StartsWith("DOES NOT FIT: 42.00 GiB (41.00 to 44.00) of 20.00 GiB usable on stage 0, "
-                         "which holds the most\n  headroom  22.00 GiB (21.00 to 24.00) too few\n"));
+  EXPECT_THAT(
+      TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)),
+      StartsWith("DOES NOT FIT: 42.00 GiB (41.00 to 44.00) of 20.00 GiB usable on stage 0, "
+                 "which holds the most\n  headroom  short by 22.00 GiB (21.00 to 24.00)\n"));
   EXPECT_THAT(TextOf(SampleMemoryOn(43, v1::VERDICT_TIGHT)),
-              HasSubstr("\n  headroom  from 1.00 GiB too few to 2.00 GiB to spare; as expected "
+              HasSubstr("\n  headroom  from 1.00 GiB short to 2.00 GiB to spare; as expected "
                         "1.00 GiB to spare\n"));
   EXPECT_THAT(TextOf(SampleMemoryOn(41, v1::VERDICT_TIGHT)),
-              HasSubstr("\n  headroom  from 3.00 GiB too few to 0.00 GiB to spare; as expected "
-                        "1.00 GiB too few\n"));
+              HasSubstr("\n  headroom  from 3.00 GiB short to 0.00 GiB to spare; as expected "
+                        "1.00 GiB short\n"));
 }
 
 TEST(MemoryText, ListsChangesAsFlags) {
@@ -364,7 +365,7 @@ TEST(PlanText, OfALayoutShowsItsStages) {
       text,
       StartsWith(R"(TIGHT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 16 x h100-sxm
   memory  42.00 GiB (41.00 to 44.00) of 43.00 GiB usable on stage 0, which holds the most: from
-          1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
+          1.00 GiB short to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
   counts  state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
           megatron-lm
   change  --zero=gradients (now none) )"));

@@ -66,7 +66,7 @@ TEST(SaveCalibration, RefusesWhatIsNoFile) {
   for (const std::string& name : {std::string("/dev/null"), folder.File("")}) {
     const absl::Status saved = SaveCalibration(name, SampleCalibration());
     EXPECT_EQ(saved.code(), absl::StatusCode::kFailedPrecondition) << name;
-    EXPECT_THAT(std::string(saved.message()), HasSubstr("it is no regular file; name another"));
+    EXPECT_THAT(std::string(saved.message()), HasSubstr("it is not a regular file; name another"));
   }
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }

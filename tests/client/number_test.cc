@@ -87,7 +87,7 @@ TEST(ParseCount, SaysWhatToWriteInstead) {
       // Text after the number.
       {"70_553", "ends in \"_553\""},
       {"1,024", "ends in \",024\""},
-      {"8GiB", "ends in \"GiB\", which is no unit here"},
+      {"8GiB", "ends in \"GiB\", which is not a unit here"},
       {"5e", "ends in \"e\""},
       {"5 ", "ends in \" \""},
   };
@@ -159,7 +159,7 @@ TEST(ParseNanoseconds, SaysWhatToWrite) {
       {"", "write a time with its unit such as 90s"},
       {"90", "has no unit"},
       {"h", "write a time"},
-      {"1H", "ends in \"H\", which is no unit here"},
+      {"1H", "ends in \"H\", which is not a unit here"},
       {"1h30m", "ends in \"h30m\""},
       {"1e-10s", "is not a whole number"},
       {"106752d", "write at most 106751d (292 years)"},

@@ -103,7 +103,7 @@ TEST(RatesWords, NameTheKernelsOfAStepFirst) {
   EXPECT_THAT(RatesWords(plan, kReadAt), StartsWith("reference: kernels; datasheet: "));
 }
 
-// What the line of limits says is no warning more.
+// A limit that has its line has no warning as well.
 TEST(RatesWords, SayThatKernelsOfAFleetAreScaled) {
   v1::Plan plan;
   plan.mutable_step_time()->add_kernel_sources()->set_source(v1::RATE_SOURCE_REFERENCE);

@@ -243,8 +243,8 @@ TEST(PlanText, MakesUpNoTime) {
   v1::PlanRunResponse response = SampleResponse();
   response.mutable_plan()->clear_estimates();
   const std::string text = PlanText(response, kNow);
-  EXPECT_THAT(text, HasSubstr("  time    not known: no rate of the devices is\n"));
-  EXPECT_THAT(text, HasSubstr("stalls)\n  not known: no rate of the devices is\n"));
+  EXPECT_THAT(text, HasSubstr("  time    unknown: no rate of these devices is known\n"));
+  EXPECT_THAT(text, HasSubstr("stalls)\n  unknown: no rate of these devices is known\n"));
   EXPECT_THAT(text, Not(HasSubstr("0.00 s")));
 }
 
@@ -274,7 +274,7 @@ TEST(PlanText, ListsTheFieldsThatWereNotRead) {
                         "  torch_dtype, use_cache\n"));
 }
 
-// A lower bound is no forecast, and neither is the textbook's estimate.
+// A lower bound is not a forecast, and neither is the textbook's estimate.
 TEST(PlanText, PromisesNothing) {
   const std::string text = PlanText(SampleResponse(), kNow);
   EXPECT_THAT(text, Not(HasSubstr("expected")));

@@ -30,7 +30,7 @@ grpc::Status FieldInvalid(const char* field = "cluster.device_count") {
   violation->set_description("must be at least 1");
   google::rpc::Status details;
   details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  details.set_message("1 field is at fault");
+  details.set_message("correct 1 field");
   details.add_details()->PackFrom(info);
   details.add_details()->PackFrom(bad_request);
   grpc::Status status;

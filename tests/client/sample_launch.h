@@ -27,7 +27,7 @@ v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequ
 std::string DifferencesOf(const google::protobuf::Message& expected,
                           const google::protobuf::Message& actual);
 
-// A file of tests/golden/launchers, and the lines of one that are no comments.
+// A file of tests/golden/launchers, and the lines of one that are not comments.
 std::string LauncherGolden(const std::string& file);
 std::vector<std::string> LauncherOptions(const std::string& file);
 

@@ -118,7 +118,7 @@ TEST(LayoutFlags, GiveAllThatIsChosen) {
             "--recompute=full");
 }
 
-// What is in host memory is in the name, the flags and a legend.
+// Offloaded state is in the name, the flags and a legend.
 TEST(SearchSection, NamesKernelsThatWereChosen) {
   EXPECT_THAT(SearchSection(Sample()), Not(HasSubstr("attention")));
   v1::Plan plan = Sample();

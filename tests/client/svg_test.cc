@@ -129,7 +129,7 @@ TEST(LabelLayout, TakesTheFirstFreePlace) {
   EXPECT_EQ(layout.Place({TextAt(100, 50), TextAt(100, 100)}).at.y, 100);
   // That is taken now.
   EXPECT_EQ(layout.Place({TextAt(100, 50), TextAt(100, 100), TextAt(100, 150)}).at.y, 150);
-  // Outside the page is no place.
+  // A place outside the page is refused.
   EXPECT_EQ(layout.Place({TextAt(950, 500), TextAt(500, 500)}).at.x, 500);
 }
 

@@ -78,9 +78,9 @@ struct WrongStep {
 
 TEST(TensorStep, SaysWhatToWrite) {
   const WrongStep cases[] = {
-      {"", "\"\" is no step; write one of select, slice, transpose"},
-      {"selct 0 1", "\"selct 0 1\" is no step; write one of"},
-      {"Transpose", "is no step"},
+      {"", "\"\" is not a step; write one of select, slice, transpose"},
+      {"selct 0 1", "\"selct 0 1\" is not a step; write one of"},
+      {"Transpose", "is not a step"},
       {"select 0", "\"select 0\": write select AXIS INDEX"},
       {"select 0 1 2", "write select AXIS INDEX"},
       {"select a 1", "\"a\" is not a whole number"},

@@ -57,7 +57,7 @@ def check_needs_program(folder):
     alone = shutil.copy(os.path.join(BIN, "sextant"), folder)
     ran = run(alone, folder, "--local", "--address=127.0.0.1:1", *PLAN, PATH="/nowhere")
     assert ran.returncode == RETRY_LATER, ran
-    assert "no sextantd beside this program" in ran.stderr, ran
+    assert "no sextantd next to this program" in ran.stderr, ran
     # One in $PATH will do.
     ran = run(alone, folder, "--local", *PLAN, PATH=BIN)
     assert ran.returncode == STATE_FITS, ran

@@ -16,8 +16,8 @@ LAID = PLAN + "--sequence-length=8192 --tp=8 --pp=4 "
 # The command line; the exit code; what its error has to say.
 MISTAKES = [
     # Commands and flags.
-    ("paln llama-3.1-70b", USAGE, ['"paln" is no command', "near: plan"]),
-    ("serach", USAGE, ['"serach" is no command', "near: search"]),
+    ("paln llama-3.1-70b", USAGE, ['"paln" is not a command', "near: plan"]),
+    ("serach", USAGE, ['"serach" is not a command', "near: search"]),
     ("", USAGE, ["subcommand"]),
     ("plan --tokns=1T", USAGE, ["no flag --tokns", "--tokens"]),
     ("plan --device-cuont=8", USAGE, ["no flag --device-cuont", "--device-count"]),
@@ -26,7 +26,7 @@ MISTAKES = [
     ("plan --batch-size=4", USAGE, ["no flag --batch-size"]),
     ("memory llama-3.1-8b --gradient-checkpointing", USAGE, ["no flag --gradient-checkpointing"]),
     ("count llama-3.1-8b --sequence-lenght=4096", USAGE, ["--sequence-length"]),
-    ("op matmull 2x3x4", USAGE, ['"matmull" is no command', "near: matmul"]),
+    ("op matmull 2x3x4", USAGE, ['"matmull" is not a command', "near: matmul"]),
     ("plan --output=xml", USAGE, ["--output", "text|json"]),
     ("plan --timeout=soon", USAGE, ["--timeout", "seconds"]),
     ("plan --request=no-such-file.json", USAGE, ["cannot read", "no-such-file.json"]),

@@ -171,7 +171,7 @@ TEST(CountSpecFrom, CarriesStepAndLayout) {
   EXPECT_TRUE(spec.layout->split_key_value_heads);
 }
 
-// What is not a default in it.
+// Its values other than defaults.
 constexpr char kUnusual[] = R"json({
     "hidden_size": 1, "norm": "NORM_VARIANT_LAYER_NORM",
     "embedding": {"vocabulary_size": 2, "padded_vocabulary_size": 3, "embedding_size": 4,

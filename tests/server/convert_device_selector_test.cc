@@ -199,7 +199,7 @@ TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
   EXPECT_EQ(asked_, 0);
 }
 
-// A caller's mistake is no failure to read, which operators are told of.
+// A caller's mistake is not a failed read, which operators would see.
 TEST_F(FleetSelector, OfAnUnknownProductIsNotRead) {
   const Translated out = From(R"({"fleet": {"accelerator": "h999", "hostnames": ["node1"]}})");
   EXPECT_THAT(out.faults, IsEmpty());

@@ -89,7 +89,7 @@ TEST_F(CountModelServiceTest, TellsTheShapeOfAModelWithItsChanges) {
   EXPECT_EQ(NumberAt(answer, "/architecture/decoder/layers/0/count"), 12);
   EXPECT_EQ(NumberAt(answer, "/architecture/decoder/learned_position_count"), 1024);
   EXPECT_EQ(NumberAt(answer, "/architecture/layer_kinds/0/attention/head_count"), 12);
-  // What was told counts the same.
+  // The architecture of an answer, sent back, counts the same.
   const json again = Count({{"model", {{"architecture", answer["architecture"]}}}});
   EXPECT_EQ(again["parameters"]["total"], answer["parameters"]["total"]);
 }
@@ -209,7 +209,7 @@ TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
       {"/model/architecture/output/head", 5, "model.architecture.output.head: is number 5"},
       {"/model/changes/frozen_components",
        {"norm", "nrom"},
-       "model.changes.frozen_components[1]: \"nrom\" is no component"},
+       "model.changes.frozen_components[1]: \"nrom\" is not a component"},
       {"/model/changes/adapters",
        {{"rank", 4}, {"targets", {"attention.kwery"}}},
        "model.changes.adapters.targets[0]: "},

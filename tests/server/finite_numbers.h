@@ -1,4 +1,4 @@
-// Whether all numbers of a message are finite.
+// True if all numbers of a message are finite.
 #ifndef SEXTANT_TESTS_SERVER_FINITE_NUMBERS_H_
 #define SEXTANT_TESTS_SERVER_FINITE_NUMBERS_H_
 

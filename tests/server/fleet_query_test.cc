@@ -187,7 +187,7 @@ TEST(MayBeSlowest, OfEqualsTwoStay) {
               ElementsAre("a", "b"));
 }
 
-// Of a device without a rate nobody knows whether it is the slowest.
+// A device without a rate may be the slowest.
 TEST(MayBeSlowest, WhatIsNotKnownRulesNothingOut) {
   KnownRates unknown = Device("unknown", 9, 9);
   unknown.memory_copy.reset();

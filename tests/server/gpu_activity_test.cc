@@ -25,7 +25,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // The activity after two samples.
 std::vector<GpuActivity> SeenOf(FakeGpm& gpm) {
   ActivitySampler sampler(gpm.Library());
-  EXPECT_THAT(sampler.Look(), IsEmpty()) << "one look is no average";
+  EXPECT_THAT(sampler.Look(), IsEmpty()) << "one look is not an average";
   return sampler.Look();
 }
 
@@ -38,7 +38,7 @@ TEST(ActivitySampler, TellsAveragesBetweenTwoLooks) {
   EXPECT_EQ(seen[0].tensor, 0.5);
   EXPECT_EQ(seen[0].memory, 0.25);
   EXPECT_EQ(seen[0].sm, 0.75);
-  EXPECT_EQ(seen[1].tensor, 0.0) << "idle, and told so";
+  EXPECT_EQ(seen[1].tensor, 0.0) << "idle, and reported so";
   EXPECT_EQ(seen[1].memory, 1.0);
   EXPECT_EQ(seen[1].sm, 0.125);
   EXPECT_EQ(gpm.live_sample_count, 0);

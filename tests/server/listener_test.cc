@@ -60,7 +60,7 @@ class Caller {
   int descriptor_;
 };
 
-// What a listener hands out, closed at its end.
+// The sockets that a listener hands out, closed at its end.
 class Taken {
  public:
   ~Taken() {

@@ -48,7 +48,7 @@ TEST(CallLogLine, CarriesReasonAndTraceWhereThereAreAny) {
   EXPECT_EQ(line["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
 }
 
-// A caller's mistake is no defect of the server.
+// A caller's mistake is not a defect of the server.
 TEST(CallLogLine, HasALevel) {
   const std::pair<const char*, const char*> levels[] = {{"OK", "info"},
                                                         {"INVALID_ARGUMENT", "warning"},
@@ -76,7 +76,7 @@ TEST(IsLogged, AsItsLevelAsks) {
   EXPECT_TRUE(IsLogged(CallLogLevel::kAll, true));
 }
 
-// Of the whole process, so that it is set back.
+// It is the whole process's, so that it is set back.
 TEST(LeastLogLevel, LeavesOutWhatIsBelow) {
   const auto written = [] {
     ::testing::internal::CaptureStderr();

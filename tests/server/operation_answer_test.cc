@@ -158,7 +158,7 @@ TEST(OperationAnswer, OfAHostCopyStandsOnWhatIsKnownOfTheLink) {
   request.clear_device();
   request.mutable_operation()->mutable_host_copy()->set_node_type("dgx-h100");
   EXPECT_NEAR(CopyAnswered(request)->no_overlap_seconds(), 1e9 / (0.82 * 63e9), 1e-9);
-  // A rate of the request's own is no rate of the server's.
+  // A rate of the request's own is not a rate of the server's.
   request.mutable_operation()->mutable_host_copy()->set_link_bytes_per_second(1e9);
   EXPECT_EQ(CopyAnswered(request)->no_overlap_seconds(), 1);
   EXPECT_TRUE(CopyAnswered(request)->rates().empty());

@@ -10,7 +10,7 @@
 namespace sextant::server {
 namespace {
 
-// Searches that share a pool find what each finds alone, and their watches are told of their own.
+// Searches that share a pool find what each finds alone, and their watches see their own progress.
 TEST(SearchOnWorkers, FindsTheSameWhateverElseIsSearched) {
   const std::vector<RunSpec> runs = {RunOn("gpt3-6.7b", 16, 32, 2048),
                                      RunOn("llama-3.1-8b", 64, 128, 8192)};

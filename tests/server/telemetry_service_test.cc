@@ -95,7 +95,7 @@ TEST(ReportProgress, TakesTheBlockOfAPlan) {
   EXPECT_THAT(metrics, HasSubstr("sextant_job_tokens_total{job_id=\"1234\",UUID=\"GPU-1\"} 1\n"));
 }
 
-// What a request lacks, and what is wrong in it.
+// Missing and invalid fields of a request.
 std::vector<std::string> FieldsOf(const v1::ReportProgressRequest& request,
                                   const CalibrationSnapshot& host = NoHost()) {
   const auto report = JobReportFrom(request, host, SourcesTime());

@@ -54,7 +54,7 @@ class Tls : public ::testing::Test {
     return authority_.Sign({.common_name = "node1", .uri = kScheduler});
   }
 
-  // What a caller gets that trusts `ca` and shows `own`.
+  // The result for a caller that trusts `ca` and shows `own`.
   static grpc::Status PlanWith(const TestServer& server, const std::string& ca,
                                const CertificatePem& own, const std::string& token = "") {
     const auto channel = grpc::CreateChannel(
