@@ -174,8 +174,8 @@ std::string ConditionsSection(const v1::Calibration& calibration) {
     table.AddRow(
         {"temperature", absl::StrFormat("%.4g C at most", c.maximum_temperature_celsius())});
   }
-  const auto held_down = [&](const char* what, bool told, double share) {
-    if (told) table.AddRow({what, absl::StrCat(Percent(share), " of the readings")});
+  const auto held_down = [&](const char* what, bool reported, double share) {
+    if (reported) table.AddRow({what, absl::StrCat(Percent(share), " of the readings")});
   };
   held_down("power limit", c.has_power_throttle_ratio(), c.power_throttle_ratio());
   held_down("heat", c.has_thermal_throttle_ratio(), c.thermal_throttle_ratio());
@@ -184,7 +184,7 @@ std::string ConditionsSection(const v1::Calibration& calibration) {
     table.AddRow({"memory", absl::StrCat(Gib(c.peak_allocated_bytes()), " held by the probe")});
   }
   table.AddRow({"readings", Grouped(c.reading_count())});
-  return absl::StrCat("\nConditions (what the device told of itself meanwhile)\n", table.Text(),
+  return absl::StrCat("\nConditions (as the device reported them)\n", table.Text(),
                       Wrap("  ", "power limit, heat, hardware: what held its clock down", 2));
 }
 

@@ -138,9 +138,9 @@ std::string SustainedMatmulSection(const v1::Calibration& calibration,
 std::string SustainedConditionsSection(const v1::Calibration& calibration) {
   Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.AddRow({"type", "clock", "counted clock", "power", "of the limit"});
-  bool told = false;
-  const auto cell = [&told](bool present, const std::string& text) {
-    told |= present;
+  bool any = false;
+  const auto cell = [&any](bool present, const std::string& text) {
+    any |= present;
     return present ? text : std::string(kNoValue);
   };
   for (const v1::MatmulMeasurement* m : MatmulsWhere(calibration, IsSustained)) {
@@ -152,7 +152,7 @@ std::string SustainedConditionsSection(const v1::Calibration& calibration) {
          cell(m->has_power_watts(), absl::StrFormat("%.4g W", m->power_watts())),
          cell(m->has_clock_limit_ratio(), Percent(m->clock_limit_ratio()))});
   }
-  if (!told) return "";
+  if (!any) return "";
   return absl::StrCat("\nDuring sustained matrix multiplication\n", table.Text(),
                       Wrap("  ",
                            "counted clock: by a multiprocessor's own cycles; of the limit: the "

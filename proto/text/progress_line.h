@@ -15,7 +15,7 @@ inline constexpr char kEraseLine[] = "\r\x1b[K";
 // One line of fewer than `columns` characters: a bar, the fraction done and `words`.
 std::string ProgressLine(double fraction, absl::string_view words, int columns);
 
-// Of a probe: its words are the present work and the last figure.
+// A probe's progress: the present work and the last figure.
 std::string ProgressLine(const v1::ProbeProgress& progress, int columns);
 
 }  // namespace sextant::text

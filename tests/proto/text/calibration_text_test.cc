@@ -139,7 +139,8 @@ Shapes asked for (C[m,n] = A[m,k] B[k,n])
   EXPECT_THAT(text, Not(HasSubstr("matmul bf16")));  // nor among the best of each kind
 }
 
-// As plans choose: the fastest of the sample, 429.50 GFLOP/s, is no best where it was asked for.
+// As plans choose: the fastest of the sample, 429.50 GFLOP/s, is not the best where it was asked
+// for.
 TEST(CalibrationText, CallsNoShapeAskedForTheBest) {
   v1::Calibration calibration = SampleCalibration();
   calibration.mutable_matmuls(2)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
@@ -330,7 +331,7 @@ Environment (the host, its software and the device's settings)
 
 TEST(CalibrationText, ShowsTheConditionsThatWereTold) {
   EXPECT_THAT(CalibrationText(OfAGpu(), std::nullopt), HasSubstr(R"(
-Conditions (what the device told of itself meanwhile)
+Conditions (as the device reported them)
   clock        1755 of 1980 MHz, the median while it multiplied without a pause
   power        690.4 W while it multiplied without a pause
   temperature  66 C at most
