@@ -34,7 +34,7 @@ std::string FolderOf(const std::string& path) {
 
 // The file `path`, or the one that it links to; `path` itself where nothing is there.
 //
-// Errors: kInvalidArgument where that is no file to replace.
+// Errors: kInvalidArgument where that is not a file to replace.
 absl::StatusOr<std::string> TargetOf(const std::string& path) {
   struct stat found = {};
   if (lstat(path.c_str(), &found) != 0 && errno == ENOENT) return path;

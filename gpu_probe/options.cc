@@ -202,7 +202,7 @@ absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text) {
   if (text == "standard") return v1::PROBE_MODE_STANDARD;
   if (text == "full") return v1::PROBE_MODE_FULL;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no mode; write one of quick, standard, full"));
+      absl::StrCat("\"", text, "\" is not a mode; write one of quick, standard, full"));
 }
 
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
@@ -212,7 +212,7 @@ absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
     return *seconds;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" is no budget; write a time from 100ms to 1h, such as 5s, 500ms or 2m"));
+      "\"", text, "\" is not a budget; write a time from 100ms to 1h, such as 5s, 500ms or 2m"));
 }
 
 absl::StatusOr<double> ParseAgeSeconds(absl::string_view text) {
@@ -220,7 +220,7 @@ absl::StatusOr<double> ParseAgeSeconds(absl::string_view text) {
   const absl::optional<double> seconds = NumberWithUnit(text, kUnits);
   if (seconds.has_value() && *seconds > 0 && *seconds <= kMaxAgeSeconds) return *seconds;
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" is no age; write one of at most 3650d with its unit, such as 7d or 36h"));
+      "\"", text, "\" is not an age; write one of at most 3650d with its unit, such as 7d or 36h"));
 }
 
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
@@ -232,7 +232,7 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
     return static_cast<int64_t>(*bytes);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no whole number of bytes; write one such as 1073741824, ",
+      absl::StrCat("\"", text, "\" is not a whole number of bytes; write one such as 1073741824, ",
                    "2GiB (2^30 each) or 2GB (1e9 each), at most 2^53"));
 }
 
@@ -241,7 +241,7 @@ absl::StatusOr<v1::DataType> ParseDataType(absl::string_view text) {
     if (text == known.name) return known.type;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" is no type to multiply in; write ",
+      "\"", text, "\" is not a type to multiply in; write ",
       absl::StrJoin(kMultipliedTypes, ", ", [](std::string* out, const NamedType& known) {
         absl::StrAppend(out, known.name);
       })));
@@ -263,9 +263,9 @@ absl::StatusOr<v1::MatmulShape> ParseMatmulShape(absl::string_view text) {
     values.push_back(value);
   }
   if (sizes.size() != 3 || values.size() != 3) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no shape; write MxNxK or MxNxK:TYPE with sizes from 1 to ",
-                     kMaxDimension, ", such as 1024x4096x1024:bf16"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", text, "\" is not a shape; write MxNxK or MxNxK:TYPE with sizes from 1 to ",
+        kMaxDimension, ", such as 1024x4096x1024:bf16"));
   }
   shape.set_m(values[0]);
   shape.set_n(values[1]);

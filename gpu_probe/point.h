@@ -49,7 +49,7 @@ inline constexpr int kRevisitPassCount = 3;
 inline constexpr double kMinSampleSeconds = 1e-3;
 
 // Stages of a sustained sample; its second half counts.
-enum class SustainedMoment { kBegins, kCounts, kEnds };
+enum class SustainedEvent { kBegins, kCounts, kEnds };
 
 // One figure of the calibration.
 struct Point {
@@ -85,8 +85,8 @@ struct Point {
   std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
   // Writes the point into the calibration.
   std::function<void(const v1::TimeStatistics& time, v1::Calibration* out)> record;
-  // Called at each moment of a sustained sample, when no work is queued. May be empty.
-  std::function<absl::Status(SustainedMoment moment)> on_sustained = {};
+  // Called at each event of a sustained sample, when no work is queued. May be empty.
+  std::function<absl::Status(SustainedEvent event)> on_sustained = {};
 };
 
 // The measurements of one device.

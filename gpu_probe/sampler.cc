@@ -101,16 +101,16 @@ absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
   const double slice_seconds = point_->sustained_seconds / (2 * kSustainedSliceCount);
   const double slices = std::floor(slice_seconds / sample_seconds_);
   repetition_count_ *= std::max<int64_t>(static_cast<int64_t>(slices), 1);
-  const auto tell = [this](SustainedMoment moment) {
-    return point_->on_sustained ? Named(point_->on_sustained(moment)) : absl::OkStatus();
+  const auto tell = [this](SustainedEvent event) {
+    return point_->on_sustained ? Named(point_->on_sustained(event)) : absl::OkStatus();
   };
-  SEXTANT_RETURN_IF_ERROR(tell(SustainedMoment::kBegins));
+  SEXTANT_RETURN_IF_ERROR(tell(SustainedEvent::kBegins));
   const double start = clock_->NowSeconds();
   double elapsed = 0;
   while (elapsed < point_->sustained_seconds || samples_.empty()) {
     const bool counts = elapsed >= point_->sustained_seconds / 2;
     if (counts) {
-      if (samples_.empty()) SEXTANT_RETURN_IF_ERROR(tell(SustainedMoment::kCounts));
+      if (samples_.empty()) SEXTANT_RETURN_IF_ERROR(tell(SustainedEvent::kCounts));
       SEXTANT_RETURN_IF_ERROR(TakeSample(/*pass=*/0));
     } else {
       SEXTANT_ASSIGN_OR_RETURN(const double seconds, TimeRuns(repetition_count_));
@@ -119,7 +119,7 @@ absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
     between();
     elapsed = clock_->NowSeconds() - start;
   }
-  return tell(SustainedMoment::kEnds);
+  return tell(SustainedEvent::kEnds);
 }
 
 absl::Status PointSampler::Check() {

@@ -112,8 +112,8 @@ struct SoftwareConstants {
 // names, and constants out of range.
 void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolations& violations);
 
-// The constants of `spec`, of which CheckSoftware() finds errors; an unknown name is as good as
-// none. `framework`: null: not named.
+// The constants of `spec`, of which CheckSoftware() finds errors; an unknown name is
+// ignored. `framework`: null: not named.
 SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framework,
                               DeviceGeneration generation);
 

@@ -100,7 +100,7 @@ class StackWriter {
   SoftwareStack out_ = {};
 };
 
-// Megatron-LM with sequence parallelism and fused kernels, and what all others are told from.
+// Megatron-LM with sequence parallelism and fused kernels; all other stacks are changes to it.
 constexpr SoftwareStack Generic() {
   return StackWriter("generic", "a stack that is not known: as Megatron-LM")
       .Set(Constant::kAttentionTimeRatio, {1.0, 1.45, 1.25, kFitted})

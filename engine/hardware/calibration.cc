@@ -14,7 +14,7 @@ using Matmuls = absl::InlinedVector<MeasuredMatmul, 3>;
 constexpr double kShareOfFastest = 0.9;
 
 // As kStableHalvesRatio of gpu_probe/statistics.h.
-constexpr double kMostDrift = 0.03;
+constexpr double kMaxDrift = 0.03;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   if (x.sustained != y.sustained) return x.sustained;
@@ -103,7 +103,7 @@ bool DeviceCalibration::IsStable() const {
 bool DeviceCalibration::HasFewStablePoints() const { return 2 * stable_point_count < point_count; }
 
 bool DeviceCalibration::HasDrifted() const {
-  return drift_ratio.has_value() && std::abs(*drift_ratio) > kMostDrift;
+  return drift_ratio.has_value() && std::abs(*drift_ratio) > kMaxDrift;
 }
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {

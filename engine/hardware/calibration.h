@@ -58,7 +58,7 @@ bool IsBetterRate(const RateSeen& x, const RateSeen& y);
 // however fast, they are not the device's best.
 struct DeviceCalibration {
   std::string uuid;
-  std::string hostname = {};                 // of its host; empty: not told
+  std::string hostname = {};                 // of its host; empty: unknown
   std::string product_name;                  // as the device reports itself
   bool processor = false;                    // the CPUs of a host, not an accelerator
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kMinRate = 1;
 constexpr double kMaxRate = 1e18;
-constexpr int64_t kLeastMemory = int64_t{1} << 30;
-constexpr int64_t kMostMemory = 10'000'000'000'000;
+constexpr int64_t kMinMemory = int64_t{1} << 30;
+constexpr int64_t kMaxMemory = 10'000'000'000'000;
 // A pass in main memory: beyond every cache.
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 
@@ -53,10 +53,9 @@ absl::Status Check(const KnownRates& rates) {
   SEXTANT_RETURN_IF_ERROR(check("the rate of copies to the device", rates.copy_to_device, {}));
   SEXTANT_RETURN_IF_ERROR(check("the rate of copies from it", rates.copy_from_device, {}));
   if (rates.memory.has_value() &&
-      (*rates.memory < Bytes(kLeastMemory) || *rates.memory > Bytes(kMostMemory))) {
+      (*rates.memory < Bytes(kMinMemory) || *rates.memory > Bytes(kMaxMemory))) {
     return absl::InvalidArgumentError(absl::StrCat("the memory is ", rates.memory->value(),
-                                                   " bytes, not ", kLeastMemory, " to ",
-                                                   kMostMemory));
+                                                   " bytes, not ", kMinMemory, " to ", kMaxMemory));
   }
   if (!rates.bf16_burst.has_value() && !rates.bf16_sustained.has_value()) {
     return absl::InvalidArgumentError("no rate in bf16 is known");
@@ -138,7 +137,7 @@ absl::StatusOr<DeviceScales> ScalesOf(const KnownRates& rates, const DeviceModel
   return out;
 }
 
-// What a device of the product has: by its driver, else by its datasheet; 0: neither is known.
+// A device's memory as its driver reports it, else by the datasheet; 0: neither is known.
 Bytes MemoryOf(const Accelerator& accelerator) {
   const DatasheetValue& reported = accelerator.reported_memory_bytes;
   return Bytes(static_cast<int64_t>(reported ? reported.value : accelerator.memory_bytes.value));

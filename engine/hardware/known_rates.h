@@ -14,10 +14,10 @@
 
 namespace sextant {
 
-// What is known of it. Rates are above 0; absent ones are not known.
+// The known rates of a device. Each is above 0; absent ones are unknown.
 struct KnownRates {
   std::string uuid = {};                     // empty: no device, but what is usual of its product
-  std::string hostname = {};                 // of its host; empty: not told
+  std::string hostname = {};                 // of its host; empty: unknown
   std::string product_name = {};             // as the device reports itself
   const Accelerator* accelerator = nullptr;  // its datasheet; never null
   std::string origin = {};  // who measured them, for citations: "its host, by the fleet's metrics"
@@ -44,8 +44,8 @@ struct KnownRates {
 // Rates in other types are the curves' divided by w. Source: docs/fleet.md, "From rates to
 // kernels".
 //
-// Errors: kInvalidArgument for neither rate in bf16, for a rate that is no number from 1 to 1e18 or
-// more than kMaxOfPeak of the datasheet's, for memory that is not 2^30 to 1e13 bytes, and for
+// Errors: kInvalidArgument for neither rate in bf16, for a rate that is not a number from 1 to 1e18
+// or more than kMaxOfPeak of the datasheet's, for memory that is not 2^30 to 1e13 bytes, and for
 // curves of another product or without products in bf16; those of the curves' fits.
 absl::StatusOr<std::shared_ptr<const DeviceModel>> DeviceOfRates(
     const KnownRates& rates, std::shared_ptr<const DeviceModel> curves);

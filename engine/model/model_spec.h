@@ -61,8 +61,8 @@ struct ShapedModel {
   std::shared_ptr<const CheckedModel> checked = nullptr;  // null until CheckShape()
 };
 
-// The shape of `model`, which has passed CheckModel() and is no bare parameter_count; `preset` is
-// the one it names, if any. Appends the errors of its changes to `violations`; then the shape is
+// The shape of `model`, which has passed CheckModel() and is not a bare parameter_count; `preset`
+// is the one it names, if any. Appends the errors of its changes to `violations`; then the shape is
 // usable only for checks.
 ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset, FieldViolations& violations);
 

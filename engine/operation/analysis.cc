@@ -72,8 +72,8 @@ absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
   return out;
 }
 
-// `status` with its fields below `path`. The shape of an array is no field of an operation, so it
-// is reported against the operation.
+// `status` with its fields below `path`. The shape of an array is not a field of an operation, so
+// it is reported against the operation.
 absl::Status Below(absl::string_view path, const absl::Status& status) {
   FieldViolations violations;
   for (const FieldViolation& v : FieldViolationsOf(status)) {

@@ -56,7 +56,7 @@ bool IsPrintable(absl::string_view text) {
 // einsums of three operands or more every graph is within it.
 constexpr double kMaxGraphWork = 3e7;
 constexpr double kWorkAnOperation = 6000;
-constexpr double kWorkAnEinsum = 12'000;  // of three operands or more, beside the search
+constexpr double kWorkAnEinsum = 12'000;  // of three operands or more, without the search
 
 // The work of an einsum and its gradients: subsets of subsets of `count` operands where the search
 // is exact, pairs at each step where it is greedy, each scaled by the number of axes. The weights
@@ -138,7 +138,7 @@ void CheckKind(const GraphTensor& tensor, const Array& array, absl::string_view 
   const bool asked = tensor.requires_gradient || (tensor.parameter && !tensor.frozen);
   if (!asked || CanHaveGradient(array)) return;
   violations.Add(path,
-                 absl::StrCat("'", tensor.name, "' has no gradient, since it is no tensor ",
+                 absl::StrCat("'", tensor.name, "' has no gradient, since it is not a tensor ",
                               "of floating-point numbers: ",
                               tensor.parameter ? "mark it frozen" : "leave requires_gradient out"));
 }

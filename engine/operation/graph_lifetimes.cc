@@ -13,7 +13,7 @@
 namespace sextant {
 namespace {
 
-// An array of a node that is no tensor of the graph.
+// An array of a node that is not a tensor of the graph.
 struct OwnArray {
   std::string name;
   StorageKind kind = StorageKind::kScratch;
@@ -59,7 +59,7 @@ bool IsTable(const GraphNode& node, const std::string& name) {
                      [&name](const Array& array) { return array.name == name; });
 }
 
-// Operands that are no tensors of the graph.
+// Operands that are not tensors of the graph.
 std::vector<OwnArray> TablesOf(const GraphNode& node) {
   std::vector<OwnArray> out;
   for (size_t k = 0; k < node.operands.size(); ++k) {

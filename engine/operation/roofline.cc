@@ -81,7 +81,7 @@ absl::StatusOr<OperationCost> ForwardCost(const OperationRequest& request) {
   return CostOf(kernels.forward, kEveryOperand);
 }
 
-// False also where the sizes overflow: such an m is no answer.
+// False also where the sizes overflow: the caller skips such sizes.
 bool IsComputeBound(const OperationRequest& request, const DeviceRates& rates) {
   const auto cost = ForwardCost(request);
   if (!cost.ok()) return false;

@@ -49,7 +49,7 @@ absl::StatusOr<Seconds> StepOfPhase(const RunSpec& run, size_t phase, CallWork& 
   if (!resolved.ok()) return InPhase(resolved.status(), phase);
   absl::StatusOr<StepAnswer> answer = PlanStep(changed, *resolved, work);
   if (!answer.ok()) return InPhase(answer.status(), phase);
-  // What the last phase's step is predicted by, this one's is too.
+  // The last phase has a prediction exactly if this one has.
   return answer->step.has_value() ? answer->step->estimate.seconds.expected : Seconds(0);
 }
 

@@ -25,7 +25,7 @@ void AboutInterruptions(const InterruptionSpec& spec, Notes& out) {
   };
   check(spec.failures_per_device_hour.has_value(), "failures", "failures_per_device_hour");
   if (spec.fails()) {
-    check(spec.restart_seconds.has_value(), "what a restart does beside reading the checkpoint",
+    check(spec.restart_seconds.has_value(), "restart time other than reading the checkpoint",
           "restart_duration");
   } else {
     check(spec.writes(), "checkpoints", "checkpoint_interval");

@@ -37,15 +37,15 @@ struct NamedDevice {
   double age_seconds = 0;                              // of the measurements
 };
 
-// What a fleet's metrics say of the devices that a request names among its hosts, or of a product.
+// The rates that a fleet's metrics report for a request's named devices, or for a product.
 struct FleetRates {
   // The slowest devices of each kind of rate: no other is slower. Or one, what is usual of the
   // product (RateSource::kMeasuredModel). Empty: nothing is known, and the accelerator stands in.
   std::vector<std::shared_ptr<const DeviceModel>> models = {};
   RateSource source = RateSource::kMeasuredDevice;
   int64_t device_count = 0;                 // that have measurements
-  int64_t host_count = 0;                   // whose devices they are; 0: not told
-  int64_t oldest_unix_seconds = 0;          // of their measurements; 0: not told
+  int64_t host_count = 0;                   // whose devices they are; 0: unknown
+  int64_t oldest_unix_seconds = 0;          // of their measurements; 0: unknown
   double oldest_age_seconds = 0;            // at the call
   std::vector<std::string> unhealthy = {};  // devices with a wrong result: they are not counted
   std::vector<std::string> other_products = {};  // of the named ones, where none is of the product
@@ -118,7 +118,7 @@ absl::Status StatusOfAll(const std::vector<UnknownName>& unknown, FieldViolation
 absl::optional<std::string> UnmeasuredText(const NamedDevice& device, absl::string_view instead);
 
 // Whose rates a fleet's are, and what is doubtful about them; nothing without a fleet. `field` is
-// the selector's; `assumptions`: also what is no warning.
+// the selector's; `assumptions`: also what is not a warning.
 void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field, bool assumptions,
                       Notes& out);
 

@@ -41,7 +41,7 @@ Seconds YoungInterval(Seconds stall, Seconds between_failures);
 // checked against the least of ElapsedPerSecond() by test.
 Seconds DalyInterval(Seconds stall, Seconds between_failures);
 
-// What interrupts a run. Seconds are those of its clock.
+// The interruptions of a run. Seconds are those of its clock.
 struct Interruptions {
   absl::optional<Seconds> between_failures = {};  // absent: it never fails
   absl::optional<Seconds> interval = {};          // of work; absent: no checkpoints

@@ -216,7 +216,7 @@ Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates&
   if (!rates.general.has_value()) {
     const std::string field = FieldPath(path, "general_flops_per_second");
     out.push_back({.kind = NoteKind::kGeneralRateUnknown,
-                   .text = absl::StrCat("Arithmetic that is no matrix product is taken ",
+                   .text = absl::StrCat("Arithmetic that is not a matrix product is taken ",
                                         rates.matrix.has_value() ? "at the rate of matrix products"
                                                                  : "to take no time of its own",
                                         ": the device's general units have no known rate, and the "

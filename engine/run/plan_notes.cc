@@ -49,11 +49,12 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
 // Adapters are mostly wanted for a base that stays as it is.
 void AboutAdapters(const ModelChanges& changes, Notes& out) {
   if (!changes.adapters.has_value() || changes.base_frozen) return;
-  out.push_back({.kind = NoteKind::kBaseTrained,
-                 .text = "The model's own weights are trained beside the adapters, with gradients "
-                         "and optimizer state: set model.changes.base_frozen to train the adapters "
-                         "alone.",
-                 .fields = {"model.changes.base_frozen"}});
+  out.push_back(
+      {.kind = NoteKind::kBaseTrained,
+       .text = "The model's own weights are trained together with the adapters, with gradients "
+               "and optimizer state: set model.changes.base_frozen to train the adapters "
+               "alone.",
+       .fields = {"model.changes.base_frozen"}});
 }
 
 void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
@@ -262,7 +263,7 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   }
 }
 
-// What else gives an accelerator that was not measured a peak; empty of a measured one.
+// The types with a datasheet peak, as text; empty for a measured device.
 std::string OtherTypesText(const ResolvedRun& resolved) {
   if (resolved.measured.has_value() || resolved.accelerator == nullptr) return "";
   std::vector<absl::string_view> names;

@@ -269,7 +269,7 @@ void CheckRequirement(const RateRequirement& requirement, absl::string_view path
   if (requirement.minimum_source == RateSource::kRequest) {
     violations.Add(
         FieldPath(path, "minimum_source"),
-        "can't be RATE_SOURCE_REQUEST, which is no measurement: write MEASURED_SUPPLIED, "
+        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
         "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
   }
   if (!requirement.maximum_age_seconds.has_value()) return;

@@ -328,7 +328,7 @@ void ResolveNodes(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
   }
 }
 
-// That of the first device whose accelerator is known.
+// The generation of the first device that the catalogue knows.
 DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
                                      const Accelerator* accelerator) {
   for (const DeviceModel* const model : selection.models()) {

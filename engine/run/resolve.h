@@ -49,7 +49,7 @@ struct ResolvedRun {
   bool measured_power = false;              // that it was measured
   const NodeType* node = nullptr;           // null: none of the product is known
   absl::optional<Network> network = {};     // absent: not given, and the node type says none
-  // Of the host: looked up where the layout offloads, or a search may. 0: not known.
+  // The host's rates: looked up if the layout offloads, or a search may. 0: unknown.
   HostRates host = {};
   std::vector<Rate> rates;  // the figures above, with their sources
 

@@ -36,7 +36,7 @@ struct RunFlops {
   std::vector<FlopsCount> counts = {};
   FlopsConvention convention = FlopsConvention::kSixNTotal;  // the one that the times use
   absl::optional<HardwareShare> hardware = {};               // absent without a sequence length
-  // Of a full answer: per token, by component; their sum is kExactCausal.
+  // In a full answer: per token, by component; their sum is kExactCausal.
   std::vector<Flops> products = {};
 
   const FlopsCount& used() const { return Of(convention); }

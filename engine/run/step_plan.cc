@@ -21,7 +21,7 @@ struct DeviceStages {
   std::vector<StageTime> times = {};
   Seconds slowest = {};         // stage's kernels of a micro-batch
   ComputeEstimate listed = {};  // where operations are asked for
-  // Of the slowest stage.
+  // The slowest stage's.
   std::vector<KernelTimeShare> sources = {};
   std::vector<LongOperation> longest = {};  // in a full answer
 };

@@ -33,7 +33,7 @@ inline constexpr size_t kLongestOperations = 10;
 // The most operations of an answer, all stages together: as many as a ledger's rows.
 inline constexpr size_t kMaxOperations = 10'000;
 
-// A measured step beside its prediction.
+// A measured step and its prediction.
 struct StepCalibration {
   double ratio = 1;        // measured over predicted
   Seconds predicted = {};  // for its own layout
@@ -42,7 +42,8 @@ struct StepCalibration {
   bool applied = false;    // it holds there at all
 };
 
-// What the next slowest device would save in the place of the slowest, for which all others wait.
+// Step time saved by replacing the slowest device, for which all others wait, with the next
+// slowest.
 struct SlowestDevice {
   std::string uuid;
   double saved_share = 0;  // of the run's time, above 0
@@ -55,7 +56,7 @@ struct StepPlan {
   absl::optional<StepCalibration> calibration = {};
   SoftwareConstants software = {};
   int64_t token_count = 0;  // of a step, on all devices
-  // Of a step on the stage whose micro-batches compute longest; in a full answer.
+  // Those of the stage whose micro-batches compute longest; in a full answer.
   std::vector<LongOperation> longest_operations = {};
   std::vector<KernelTimeShare> kernel_sources = {};  // of that stage
 };

@@ -19,8 +19,8 @@ namespace sextant {
 namespace {
 
 constexpr double kSecondsPerMinute = 60;
-constexpr double kLeastGoodput = 0.01;
-constexpr double kMostCounted = 9.2e18;
+constexpr double kMinGoodput = 0.01;
+constexpr double kMaxCounted = 9.2e18;
 constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embeddings
 constexpr char kFailures[] = "interruptions.failures_per_device_hour";
 constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
@@ -28,7 +28,7 @@ constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
 bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
 
 // Counts beyond an int64 end at its limit.
-int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMostCounted)); }
+int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMaxCounted)); }
 Bytes Rounded(double bytes) { return Bytes(Whole(std::ceil(bytes))); }
 
 // Bytes that a device reads for each parameter that it holds, and for each that it trains.
@@ -51,7 +51,8 @@ ReadRule ReadRuleOf(const ModelState& state, const WeightCount& parameters) {
   return out;
 }
 
-// What a device of one stage reads: its shards, divided among data parallel ranks as in memory.
+// Bytes that a device of one stage reads: its shards, divided among data parallel ranks as in
+// memory.
 double ReadOn(int64_t stage, const MemoryModel& model, const ReadRule& rule) {
   const MemoryJob& job = model.job();
   const StateSharding& sharding = job.state.sharding;
@@ -101,7 +102,7 @@ void AddRates(const RunSpec& run, CheckpointPlan& out) {
   if (read.has_value()) out.resume = Seconds(static_cast<double>(out.resume_read.value()) / *read);
 }
 
-// What interrupts the run, whose `checkpoint` gets its intervals.
+// Computes the run's interruptions; sets the intervals of `checkpoint`.
 //
 // Errors: kInvalidArgument for a checkpoint that isn't written before the next, or before a
 // failure.
@@ -145,13 +146,13 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
 
 absl::Status CheckProgress(const WholeRun& whole) {
   const ElapsedShares& elapsed = whole.elapsed;
-  if (elapsed.all() * kLeastGoodput <= elapsed.steps + elapsed.stalls) return absl::OkStatus();
+  if (elapsed.all() * kMinGoodput <= elapsed.steps + elapsed.stalls) return absl::OkStatus();
   const Interruptions& in = whole.interruptions;
   if (!in.between_failures.has_value()) {
     return InvalidField("interruptions.checkpoint_interval",
                         absl::StrFormat("leaves less than %g %% of the time to training, since a "
                                         "checkpoint stalls it for %.3g s: give a longer one",
-                                        100 * kLeastGoodput, in.stall.value()));
+                                        100 * kMinGoodput, in.stall.value()));
   }
   return InvalidField(
       kFailures,
@@ -159,7 +160,7 @@ absl::Status CheckProgress(const WholeRun& whole) {
           "the run fails every %.3g s on average and restarts in %.3g s, so that less than %g %% "
           "of its time is training: give fewer failures, a shorter restart or more frequent "
           "checkpoints",
-          in.between_failures->value(), in.restart.value(), 100 * kLeastGoodput));
+          in.between_failures->value(), in.restart.value(), 100 * kMinGoodput));
 }
 
 absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole) {
@@ -186,7 +187,7 @@ absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole)
   return absl::OkStatus();
 }
 
-// Of the step's prediction, or else by the rates of matrix multiplication.
+// By the step's prediction, else by the rates of matrix multiplication.
 absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& resolved,
                                         const Plan& plan) {
   if (plan.step.has_value()) return plan.step->slowest;

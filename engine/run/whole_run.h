@@ -28,7 +28,7 @@ struct CheckpointTerm {
   Bytes size = Bytes(0);
 };
 
-// What is written to resume a run, and read.
+// The checkpoint that resumes a run.
 struct CheckpointPlan {
   std::vector<CheckpointTerm> terms = {};
   Bytes size = Bytes(0);                        // their sum
@@ -50,17 +50,17 @@ struct DataLoading {
   absl::optional<Seconds> device_copy = {};       // from pinned host memory; absent: no known link
 };
 
-// Whether an estimate keeps a limit.
+// An estimate against its limit.
 struct LimitCheck {
   bool met = false;
   double margin = 0;                   // the limit less what is expected
   absl::optional<double> chance = {};  // absent where the estimate has no interval
 };
 
-// What one device costs by being the slowest.
+// The cost of the slowest device.
 struct SlowestCost {
   SlowestDevice device;
-  std::string hostname = {};  // of its host; empty: not told
+  std::string hostname = {};  // of its host; empty: unknown
   Seconds saved;
   absl::optional<Dollars> saved_cost = {};  // absent: no price
 };

@@ -21,7 +21,7 @@ constexpr FloatLayout kE2m1 = {"e2m1", 2, 1, SpecialValues::kNone};
 constexpr char kIeeeOverflow[] =
     "IEEE 754-2019 section 7.4: rounding to nearest carries every overflow to infinity";
 constexpr char kFp8Overflow[] =
-    "CUDA's conversions saturate unless told not to (__NV_SATFINITE); not saturating is the "
+    "CUDA's conversions saturate by default (__NV_SATFINITE); not saturating is the "
     "rule of formats with infinities, and gives NaN in e4m3, which has none";
 constexpr char kIntegerOverflow[] = "an integer has neither infinity nor NaN";
 constexpr char kBlockOverflow[] =

@@ -231,8 +231,8 @@ std::string RoundingReason(const NumberFormat& format, double value, const Round
                           SubnormalClause(rounded, range));
     case RoundingOutcome::kRounded:
       return absl::StrCat(given, " lies between two numbers of ", Place(format, rounded),
-                          "; the nearer, or of two as near the even one, is ",
-                          NumberText(rounded.value), SubnormalClause(rounded, range));
+                          "; rounds to nearest, ties to even: ", NumberText(rounded.value),
+                          SubnormalClause(rounded, range));
     case RoundingOutcome::kUnderflowed:
       return absl::StrCat(given, UnderflowReason(format, rounded, range));
     case RoundingOutcome::kOverflowed:

@@ -181,7 +181,7 @@ Strides ElementwiseStrides(absl::Span<const int64_t> shape,
   if (operands.size() == 1 && IsDense(operands[0])) return operands[0].strides;
   AxisOrder order;  // innermost first
   for (size_t i = shape.size(); i-- > 0;) order.push_back(i);
-  // Insertion sort, because the comparison is no total order.
+  // Insertion sort, because the comparison is not a total order.
   for (size_t i = 1; i < order.size(); ++i) {
     size_t moving = i;
     for (size_t other = i; other-- > 0;) {

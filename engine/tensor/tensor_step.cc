@@ -220,7 +220,7 @@ absl::StatusOr<StepResult> Apply(const StridedTensor& tensor, const ViewStep& st
   StepResult result = Reshaped(tensor, std::move(shape));
   if (!result.is_view) {
     return InvalidField(
-        "shape", absl::StrCat(ShapeText(step.shape), " is no view of shape ",
+        "shape", absl::StrCat(ShapeText(step.shape), " is not a view of shape ",
                               ShapeText(tensor.shape), " with strides ", ShapeText(tensor.strides),
                               ": ", kSpans, "; use reshape, which copies"));
   }

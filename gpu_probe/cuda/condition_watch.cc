@@ -24,15 +24,15 @@ constexpr double kHighestWatts = 10'000;
 // reports reasons.
 absl::optional<double> ShareWith(unsigned long long bits,
                                  const std::vector<ConditionReading>& readings) {
-  double told = 0;
+  double reported = 0;
   double with = 0;
   for (const ConditionReading& reading : readings) {
     if (!reading.throttle_reasons) continue;
-    ++told;
+    ++reported;
     if ((*reading.throttle_reasons & bits) != 0) ++with;
   }
-  if (told == 0) return absl::nullopt;
-  return with / told;
+  if (reported == 0) return absl::nullopt;
+  return with / reported;
 }
 
 // The readings of one sustained point while it is measured.
@@ -74,9 +74,9 @@ void WatchSustained(const std::shared_ptr<ConditionWatch>& watch, const SharedSe
                     Point* point) {
   const auto sample =
       std::make_shared<SustainedSample>(SustainedSample{.watch = watch, .session = session});
-  point->on_sustained = [sample](SustainedMoment moment) {
-    if (moment == SustainedMoment::kBegins) return sample->Begin();
-    return moment == SustainedMoment::kCounts ? sample->counter->Stamp() : sample->End();
+  point->on_sustained = [sample](SustainedEvent event) {
+    if (event == SustainedEvent::kBegins) return sample->Begin();
+    return event == SustainedEvent::kCounts ? sample->counter->Stamp() : sample->End();
   };
   point->record = [sample, record = std::move(point->record)](const v1::TimeStatistics& time,
                                                               v1::Calibration* out) {

@@ -51,8 +51,7 @@ constexpr KnownFault kFaults[] = {
     {101, StatusCode::kNotFound, kNoDevice, "a GPU that was named is not there"},
     {200, StatusCode::kNotFound, kDriverTooOld, kUnreadKernels},
     {209, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
-    {214, StatusCode::kDataLoss, "ecc",
-     "memory of the GPU gave a wrong bit that could not be mended; drain this GPU, and reset it"},
+    {214, StatusCode::kDataLoss, "ecc", "uncorrectable ECC error; drain this GPU, and reset it"},
     {218, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
     {222, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
     {304, StatusCode::kNotFound, kNoDevice,
@@ -82,8 +81,8 @@ absl::Status Absent(absl::string_view word, absl::string_view sentence) {
   return WithMetadata(absl::NotFoundError(sentence), "reason", word);
 }
 
-absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view sentence,
-                                absl::string_view driver_version) {
+absl::Status AbsentDespiteDriver(absl::string_view word, absl::string_view sentence,
+                                 absl::string_view driver_version) {
   return WithMetadata(Absent(word, sentence), kDriverVersion, driver_version);
 }
 

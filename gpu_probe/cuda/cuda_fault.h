@@ -20,8 +20,8 @@ inline constexpr char kBuiltWithoutCuda[] = "built_without_cuda";
 absl::Status Absent(absl::string_view word, absl::string_view sentence);
 
 // Absent() for a host with a running driver, of version `driver_version`, that can't be used.
-absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view sentence,
-                                absl::string_view driver_version);
+absl::Status AbsentDespiteDriver(absl::string_view word, absl::string_view sentence,
+                                 absl::string_view driver_version);
 
 // True where `absent` is kNoDriver on a host without any sign of a driver: the usual case, not a
 // fault.

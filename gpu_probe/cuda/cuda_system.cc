@@ -160,7 +160,7 @@ absl::Status WithoutLibrary(const CudaSystem& system) {
   if (HasWord(system.nvml.status())) return system.nvml.status();
   const std::string version = DriverVersion(system);
   if (!version.empty()) {
-    return AbsentBesideDriver(
+    return AbsentDespiteDriver(
         kNoDriver,
         absl::StrCat("the NVIDIA driver ", version,
                      " runs, but its library for CUDA could not be loaded (", fault.message(),

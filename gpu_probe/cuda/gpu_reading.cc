@@ -33,8 +33,8 @@ class Questions {
       memory = {.total = older.total, .free = older.free};
     }
     // Computed from the free bytes, since NVML versions differ in counting `reserved` as `used`.
-    constexpr unsigned long long kMost = std::numeric_limits<int64_t>::max();
-    if (memory.total == 0 || memory.total > kMost || memory.free > memory.total ||
+    constexpr unsigned long long kMax = std::numeric_limits<int64_t>::max();
+    if (memory.total == 0 || memory.total > kMax || memory.free > memory.total ||
         memory.reserved > memory.total - memory.free) {
       return;
     }

@@ -46,7 +46,7 @@ class GpuReader {
   // Errors: NvmlStatus()'s, where the GPU is gone or can't be found.
   static absl::StatusOr<GpuReader> Find(Nvml nvml, const std::string& uuid);
 
-  // Errors: NvmlStatus()'s, where the GPU is gone. A value that is not reported is no error.
+  // Errors: NvmlStatus()'s, where the GPU is gone. A value that is not reported is not an error.
   absl::StatusOr<GpuModes> ReadModes() const;
   absl::StatusOr<GpuReading> Read() const;
 

@@ -53,9 +53,9 @@ void AddMatmuls(const MatmulList& matmuls, absl::string_view suffix, FigureList*
 
 void AddPasses(const v1::Calibration& calibration, FigureList* out) {
   for (const v1::StreamMeasurement& s : calibration.streams()) {
-    const bool told = s.operation() == v1::StreamMeasurement::OPERATION_COPY ||
-                      s.operation() == v1::StreamMeasurement::OPERATION_TRIAD;
-    if (!s.main_memory() || !told) continue;
+    const bool judged = s.operation() == v1::StreamMeasurement::OPERATION_COPY ||
+                        s.operation() == v1::StreamMeasurement::OPERATION_TRIAD;
+    if (!s.main_memory() || !judged) continue;
     // For any size of the array: beyond the caches the rate does not depend on it.
     out->Add(text::EnumLabel(s.operation()), "B/s",
              {.key = "", .rate = s.bytes_per_second(), .doubt = DoubtOf(s.time())});

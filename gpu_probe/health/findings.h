@@ -54,7 +54,7 @@ struct Finding {
 // Judges the conditions that the device reported while it was measured.
 //
 // A clock that the hardware's own protection lowered is CRITICAL, one that heat lowered a WARNING,
-// in however few readings. The power limit lowers the clock under any load: that is no finding.
+// in however few readings. The power limit lowers the clock under any load: that is not a finding.
 std::vector<Finding> FindThrottling(const v1::Calibration& calibration);
 
 // "its clock was 20.0 % below its peers', 1404 MHz against 1755 MHz", where `whose` is "its

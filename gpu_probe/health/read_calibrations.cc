@@ -68,7 +68,7 @@ absl::StatusOr<v1::Calibration> ReadFile(const std::string& path, int64_t now_un
   const auto parsed = google::protobuf::util::JsonStringToMessage(content, &calibration, options);
   if (!parsed.ok()) {
     return absl::DataLossError(
-        absl::StrCat("it is no calibration in JSON: ",
+        absl::StrCat("it is not a calibration in JSON: ",
                      absl::string_view(parsed.message().data(), parsed.message().size())));
   }
   SEXTANT_RETURN_IF_ERROR(ValidateCalibration(calibration, now_unix_seconds));

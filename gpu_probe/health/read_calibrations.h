@@ -30,7 +30,7 @@ struct ReadOptions {
   int64_t now_unix_seconds = 0;
   double limit_tolerance = 0.02;  // rates further above it disqualify a reference
   std::string only_uuid = {};     // the device whose withdrawal counts; "": any device's
-  bool may_be_empty = false;      // a folder without calibrations is no problem
+  bool may_be_empty = false;      // a folder without calibrations is not a problem
 };
 
 // Checks that a calibration can be judged: it is complete and consistent, by

@@ -83,7 +83,7 @@ def quantile(values, share):
 def summary_of(seconds):
     """Median, 10th and 90th percentile, and number of samples, as cells."""
     if not seconds or not all(math.isfinite(s) and s > 0 for s in seconds):
-        raise ValueError(f"times that are no times: {seconds}")
+        raise ValueError(f"times that are not times: {seconds}")
     return {"seconds": statistics.median(seconds), "p10_seconds": quantile(seconds, 0.1),
             "p90_seconds": quantile(seconds, 0.9), "sample_count": len(seconds)}
 

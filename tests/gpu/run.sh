@@ -42,7 +42,7 @@ done
 for name in ${steps//,/ }; do
   [[ ,$all_steps, == *,"$name",* ]] || usage "there is no step $name"
 done
-[[ $budget =~ ^[1-9][0-9]*$ ]] || usage "SEXTANT_GPU_BUDGET is no number of seconds: $budget"
+[[ $budget =~ ^[1-9][0-9]*$ ]] || usage "SEXTANT_GPU_BUDGET is not a number of seconds: $budget"
 
 bin=${SEXTANT_BIN:-}
 for folder in "$root/build/release/bin" "$root/build/carry"; do

@@ -73,7 +73,7 @@ def check_copies():
 
 def check_packed_sizes():
     """Of the binary message: numbers in JSON are longer, and their text would not be what travels.
-    A name that the message lacks is no calibration of ours."""
+    A name that the message lacks is not a calibration of ours."""
     try:
         sizes = packed.packed_sizes([simulated.calibration("quick"), simulated.calibration("full")])
     except packed.CannotPack as reason:
@@ -107,7 +107,7 @@ def check_rates():
     calibration = simulated.calibration("full")
     asked = simulated.matmul("DATA_TYPE_BF16", 64, 64, 64, 1e-3, purpose="REQUESTED")
     calibration["matmuls"].append(asked)
-    assert probe.best_burst(calibration, "bf16") == burst, "what was asked for is no search"
+    assert probe.best_burst(calibration, "bf16") == burst, "what was asked for is not a search"
     calibration["matmuls"][0]["best_flops_per_second"] = 2 * burst
     assert probe.best_of_any_kernel(calibration, "bf16") == 2 * burst
     for share, met in ((0.96, False), (0.98, True)):

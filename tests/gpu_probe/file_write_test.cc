@@ -45,7 +45,7 @@ TEST_F(FileWriteTest, MakesAndReplaces) {
   const std::string large(300000, 'x');
   ASSERT_THAT(ReplaceFile(path_, large), IsOk());
   EXPECT_EQ(Read(path_), large);
-  EXPECT_EQ(FileCount(), 1) << "nothing is left beside it";
+  EXPECT_EQ(FileCount(), 1) << "no temporary file is left";
   struct stat found = {};
   ASSERT_EQ(stat(path_.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0644u);
@@ -83,7 +83,7 @@ TEST_F(FileWriteTest, ALinkStaysAndItsFileIsReplaced) {
   EXPECT_TRUE(std::filesystem::is_symlink(path_));
   EXPECT_FALSE(std::filesystem::is_symlink(file));
   EXPECT_EQ(Read(file), "new");
-  EXPECT_EQ(FileCount(), 2) << "nothing is left beside it";
+  EXPECT_EQ(FileCount(), 2) << "no temporary file is left";
 }
 
 TEST_F(FileWriteTest, ALinkToNoFileIsRefusedAndStays) {

@@ -85,30 +85,30 @@ TEST_F(MeasureHooksTest, ATenantThatComesWithTheLastSampleSpoilsItAll) {
   EXPECT_EQ(Run(5).status().code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(MeasureHooksTest, ASustainedSampleTellsItsMoments) {
+TEST_F(MeasureHooksTest, ASustainedSampleReportsItsEvents) {
   Script& script = Add("sustained", "a", 10e-3);
   last().sustained_seconds = 1;
-  std::vector<std::pair<SustainedMoment, double>> told;
-  last().on_sustained = [&](SustainedMoment moment) {
-    told.emplace_back(moment, static_cast<double>(script.run_count));
+  std::vector<std::pair<SustainedEvent, double>> told;
+  last().on_sustained = [&](SustainedEvent event) {
+    told.emplace_back(event, static_cast<double>(script.run_count));
     return absl::OkStatus();
   };
   const auto measured = Run(5);
   ASSERT_THAT(measured, IsOk());
   ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].first, SustainedMoment::kBegins);
-  EXPECT_EQ(told[1].first, SustainedMoment::kCounts);
-  EXPECT_EQ(told[2].first, SustainedMoment::kEnds);
+  EXPECT_EQ(told[0].first, SustainedEvent::kBegins);
+  EXPECT_EQ(told[1].first, SustainedEvent::kCounts);
+  EXPECT_EQ(told[2].first, SustainedEvent::kEnds);
   // Half a second of 10 ms each, give or take a slice of 50 ms.
   EXPECT_NEAR(told[1].second - told[0].second, 50, 5);
   EXPECT_NEAR(told[2].second - told[1].second, 50, 5);
 }
 
-TEST_F(MeasureHooksTest, AFaultAtAMomentOfASustainedSampleEndsTheMeasurement) {
+TEST_F(MeasureHooksTest, AFaultAtAnEventOfASustainedSampleEndsTheMeasurement) {
   Add("sustained", "a", 10e-3);
   last().sustained_seconds = 1;
-  last().on_sustained = [](SustainedMoment moment) {
-    return moment == SustainedMoment::kCounts ? absl::DataLossError("no clock") : absl::OkStatus();
+  last().on_sustained = [](SustainedEvent event) {
+    return event == SustainedEvent::kCounts ? absl::DataLossError("no clock") : absl::OkStatus();
   };
   const auto measured = Run(5);
   EXPECT_EQ(measured.status().message(), "a: no clock");

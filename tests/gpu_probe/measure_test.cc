@@ -105,7 +105,7 @@ TEST_F(MeasureTest, FirstPointsComeFirstAndAlone) {
   EXPECT_THAT(made, ::testing::ElementsAre("a2", "b2", "b1", "a1"));
 }
 
-// Samples of one moment agree with each other whatever else the host does at that moment.
+// Samples taken at the same time agree, whatever else the host does.
 TEST_F(MeasureTest, FirstPointsAreSeenAtSeveralTimes) {
   Add("registers", "first", 0).run_seconds = [this](int64_t, double now_seconds) {
     return now_seconds - start_seconds_ < 0.05 ? 4e-3 : 2e-3;  // others compute at the start

@@ -87,7 +87,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"--budget=0"}, "from 100ms to 1h"},
            {{"--backend=rocm"}, "rocm"},
            {{"--mode=thorough"}, "thorough"},
-           {{"--mode=slow"}, "\"slow\" is no mode; write one of quick, standard, full"},
+           {{"--mode=slow"}, "\"slow\" is not a mode; write one of quick, standard, full"},
            {{"--mode=1"}, "write one of quick, standard, full"},
            {{"--format=yaml"}, "yaml"},
            {{"--dtype=bf16"}, "--matmul"},

@@ -212,8 +212,8 @@ AttentionModel::Estimate AttentionModel::EstimateBy(const Class& chosen,
           .outside = !IsIn(chosen.low, chosen.high, terms.position)};
 }
 
-AttentionModel::Estimate AttentionModel::EstimateBeside(const Class& chosen,
-                                                        const AttentionShape& shape) const {
+AttentionModel::Estimate AttentionModel::EstimateFromOtherSize(const Class& chosen,
+                                                               const AttentionShape& shape) const {
   Estimate out = EstimateBy(chosen, shape);
   const double octaves = std::log2(HeadSize(shape) / HeadSize(chosen.like));
   if (octaves == 0) return out;
@@ -244,7 +244,7 @@ AttentionModel::Estimate AttentionModel::EstimateIn(const Group& group,
   });
   Estimate out;
   if (above == group.end() || above == group.begin() || HeadSize(above->like) == HeadSize(shape)) {
-    out = EstimateBeside(above == group.end() ? group.back() : *above, shape);
+    out = EstimateFromOtherSize(above == group.end() ? group.back() : *above, shape);
   } else {
     const auto below = std::prev(above);
     const double share = std::log(HeadSize(shape) / HeadSize(below->like)) /
@@ -308,7 +308,7 @@ Widening AttentionFallbacks::OfLengths(const AttentionShape& shape) {
   if (!HasOtherLengths(shape)) return {};
   const double octaves = std::abs(
       std::log2(static_cast<double>(KeySequence(shape)) / static_cast<double>(shape.sequence)));
-  return Power(kOctaveOfLengths, std::min(octaves, kMostOctavesOfLengths));
+  return Power(kOctaveOfLengths, std::min(octaves, kMaxOctavesOfLengths));
 }
 
 bool AttentionModel::Knows(const AttentionShape& shape) const {

@@ -41,9 +41,9 @@ class AttentionModel {
   static constexpr int64_t kMinPoints = 8;
 
   // Errors: kInvalidArgument naming calibration.attention fields: no points, sizes below 1 or
-  // above 2^40, heads that are no multiple of key and value heads, times that are not finite, not
-  // positive or above a day, rates above 1.1 of the peak (datasheet clocks are up to 8 % below the
-  // highest), duplicate shapes, fewer than kMinPoints for a head size, mask and window.
+  // above 2^40, heads that are not a multiple of key and value heads, times that are not finite,
+  // not positive or above a day, rates above 1.1 of the peak (datasheet clocks are up to 8 % below
+  // the highest), duplicate shapes, fewer than kMinPoints for a head size, mask and window.
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
 
   // Finite and positive for sizes of 1 to 2^40; others are clamped to this range. Allocates
@@ -89,7 +89,7 @@ class AttentionModel {
   Estimate EstimateIn(const Group& group, const AttentionShape& shape) const;
   // By a class of this head size; of another one.
   Estimate EstimateBy(const Class& chosen, const AttentionShape& shape) const;
-  Estimate EstimateBeside(const Class& chosen, const AttentionShape& shape) const;
+  Estimate EstimateFromOtherSize(const Class& chosen, const AttentionShape& shape) const;
   static Estimate Mixed(Estimate a, const Estimate& b, double share);
 
   int64_t compute_units_ = 1;
@@ -116,12 +116,12 @@ struct AttentionFallbacks {
   static constexpr double kFullOverCausal = 0.95;
   static constexpr Widening kFullByCausal{.low = 0.85, .high = 1};
   static constexpr Widening kCausalByFull{.low = 1, .high = 1.05};
-  // Queries and keys of different lengths, per octave between them, up to kMostOctavesOfLengths. No
+  // Queries and keys of different lengths, per octave between them, up to kMaxOctavesOfLengths. No
   // such times are published. They lie between those of equal lengths, of as many tokens as queries
   // and as keys. In published rows an octave more of tokens takes 0.60 to 0.95 of the time a pair
   // (p10, p90 of 15,255 couples of rows); from the middle of the octave it is half of that.
   static constexpr Widening kOctaveOfLengths{.low = 0.8, .high = 1.25};
-  static constexpr double kMostOctavesOfLengths = 4;
+  static constexpr double kMaxOctavesOfLengths = 4;
   static Widening OfLengths(const AttentionShape& shape);
   // 2.5 times the FLOPs at 0.83 of the rate: 2.70 to 3.52 times the forward's time in figures 5
   // and 6 of FlashAttention-3 (arXiv 2407.08608), head sizes 64 and 128, 1k to 16k tokens, for

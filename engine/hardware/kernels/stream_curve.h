@@ -30,7 +30,7 @@ struct StreamCurve {
   absl::InlinedVector<StreamSize, 8> sizes;  // at least one, ascending by bytes
   absl::InlinedVector<StreamMix, 4> mixes;   // at least one, ascending by share
   double floor_seconds = 0;
-  // Of the first and the last of `sizes`.
+  // The first and the last of `sizes`.
   double smallest_bytes = 0;
   double shortest_seconds = 0;
   double largest_bytes = 0;

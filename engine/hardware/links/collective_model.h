@@ -15,7 +15,7 @@
 namespace sextant {
 
 // Limits: no run has messages above 1 TB or more than 1e6 ranks; no call returns within 100 ns,
-// and a time above an hour is no link measurement.
+// and a time above an hour is not a link measurement.
 inline constexpr int64_t kMaxCollectiveRanks = 1'000'000;
 inline constexpr int64_t kMaxCollectiveBytes = 1'000'000'000'000;
 inline constexpr double kMinCollectiveSeconds = 1e-7;

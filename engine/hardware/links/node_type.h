@@ -36,7 +36,7 @@ struct NodeType {
   absl::string_view device_count_source = "";
   LinkDatum link_rate = {};
   LinkDatum host_rate = {};  // to the host's memory
-  // Of the host's memory, for all devices of the node together: reads and writes at the line rate.
+  // The host's memory rate, shared by all devices of the node: reads and writes at the line rate.
   // Absent: sold with any processors.
   LinkDatum host_memory_rate = {};
   LinkDatum network_rate = {};  // absent: sold with any network

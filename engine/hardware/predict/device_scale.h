@@ -1,4 +1,4 @@
-// A device whose kernels were not measured, beside one of its product whose kernels were.
+// Scales a measured device's kernel times to an unmeasured one of the same product.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_DEVICE_SCALE_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_DEVICE_SCALE_H_
 

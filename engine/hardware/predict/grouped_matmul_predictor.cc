@@ -347,10 +347,10 @@ KernelTime GroupedMatmulPredictor::Scaled(const KernelTime& time,
 
 KernelTime GroupedMatmulPredictor::PerhapsWithoutPermuting(KernelTime time,
                                                            const GroupedMatmulShape& shape) const {
-  constexpr double kMostShare = 0.5;
+  constexpr double kMaxShare = 0.5;
   const double bytes = kPermutedLayerBytes * ExpertRows(shape) * static_cast<double>(shape.hidden);
   const double share = bytes / memory_.value() / time.expected.value();
-  time.low = time.low * (1 - std::min(share, kMostShare));
+  time.low = time.low * (1 - std::min(share, kMaxShare));
   return time;
 }
 

@@ -272,7 +272,7 @@ void MatmulPredictor::SlowDown(const MatmulBatch& matmul, KernelTime& time) cons
 
 double MatmulPredictor::QuantisedSeconds(const MatmulShape& shape, double seconds) const {
   const MatmulDimensions size(shape);
-  return std::min(quantise_seconds_ * size.m * size.k, kMostQuantised * seconds);
+  return std::min(quantise_seconds_ * size.m * size.k, kMaxQuantised * seconds);
 }
 
 KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
@@ -282,8 +282,8 @@ KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
   const MatmulDimensions size(shape);
   const double share = quantise_seconds_ * size.m * size.k / seconds;
   out.expected = Seconds(seconds - QuantisedSeconds(shape, seconds));
-  out.low = out.low * (1 - std::min(kQuantiseMost * share, kMostQuantisedEver));
-  out.high = out.high * (1 - std::min(kQuantiseLeast * share, kMostQuantised));
+  out.low = out.low * (1 - std::min(kMaxQuantise * share, kMaxQuantisedEver));
+  out.high = out.high * (1 - std::min(kMinQuantise * share, kMaxQuantised));
   return out;
 }
 

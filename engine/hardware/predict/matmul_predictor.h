@@ -137,13 +137,13 @@ inline constexpr Widening kOtherVersion{.low = 0.92, .high = 1.15};
 // The quantisation of x as a share of published times. Bandwidth reached, of the datasheet's:
 // copies of large arrays reach 0.80 to 0.92 of it.
 inline constexpr double kQuantiseBandwidthShare = 0.80;
-inline constexpr double kMostQuantised = 0.4;
+inline constexpr double kMaxQuantised = 0.4;
 // Factors on the quantisation's time: from less than what is counted, where x stays in the cache,
 // to twice it, as published times show that are drawn over n to 0 (docs/kernels_matmul.md,
 // "Operands that are narrow already").
-inline constexpr double kQuantiseLeast = 0.5;
-inline constexpr double kQuantiseMost = 2;
-inline constexpr double kMostQuantisedEver = 0.6;
+inline constexpr double kMinQuantise = 0.5;
+inline constexpr double kMaxQuantise = 2;
+inline constexpr double kMaxQuantisedEver = 0.6;
 
 // Bytes that the quantisation of an element of x moves: read twice in bf16, for the scale of a
 // tensor and to quantise, or once where scales are of blocks, and written once. 0: none that is

@@ -125,7 +125,7 @@ absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, Dat
     if (!measured.calibration->processor)
       return DeratingOfUnmeasured(measured.calibration->accelerator, type);
     return Derating{.citation =
-                        "a processor's grids are gone over for seconds: they are no bursts"};
+                        "a processor's grids are measured for seconds: they are not bursts"};
   }
   const MatmulShape shape = {matmul->m, matmul->n, matmul->k};
   SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst,
@@ -144,7 +144,7 @@ KernelTime Sustained(const KernelTime& burst, const Derating& derating, double w
   if (burst.expected <= Seconds(0)) return burst;
   const auto factor = [work_share](double stated) { return 1 + (stated - 1) * work_share; };
   const double expected = factor(derating.expected);
-  // Of ratios, whose squares neither overflow nor vanish: no std::hypot(), which is slower.
+  // Squares of ratios neither overflow nor vanish, so std::hypot(), which is slower, is not needed.
   const auto both = [](double a, double b) { return std::sqrt(a * a + b * b); };
   const double below =
       both(1 - burst.low.value() / burst.expected.value(), 1 - factor(derating.low) / expected);

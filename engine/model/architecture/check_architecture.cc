@@ -282,7 +282,7 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
     if (!HasTarget(tensors, targets[i])) {
       violations.Add(
           at, absl::StrCat(IsSoundName(name) ? name : "this",
-                           " is no matrix of the model: write one of ", MatricesOf(tensors)));
+                           " is not a matrix of the model: write one of ", MatricesOf(tensors)));
     } else if (!seen.insert(name).second) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
     }

@@ -21,7 +21,7 @@ struct ConfigValue {
   std::string name = {};  // of an object's member
   bool boolean = false;
   int64_t integer = 0;
-  std::string text = {};     // a text, or the digits of a number that is no int64
+  std::string text = {};     // a text, or the digits of a number that is not an int64
   size_t element_count = 0;  // of an array or object
   // Members of an array or object. May be omitted below the third level, which no family reads.
   std::vector<ConfigValue> elements = {};

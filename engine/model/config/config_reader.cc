@@ -84,7 +84,7 @@ bool Contains(const Names& names, absl::string_view name) {
 bool IsCounted(absl::string_view name) {
   if (name == "moe_normalize_expert_weights") return false;  // dbrx: the order of a norm
   if (Contains(kCountedNames, name)) return true;
-  // A token's id is no size: vision_start_token_id.
+  // A token's id is not a size: vision_start_token_id.
   if (absl::EndsWith(name, "_id") || absl::EndsWith(name, "_index")) return false;
   if (absl::StrContains(name, "cross_attention")) return true;
   for (const absl::string_view word : absl::StrSplit(name, '_')) {

@@ -49,8 +49,8 @@ struct Family {
   bool feed_forward_is_four_hidden = false;
   // Reads the options other than tie_word_embeddings; null: none.
   void (*read_options)(ConfigReader& config, DecoderDraft& draft) = nullptr;
-  // Reads a whole model that is no such decoder; the result is valid only if nothing was rejected.
-  // Null: a decoder. Otherwise only `model_type` and the architectures above are used.
+  // Reads a whole model that is not such a decoder; the result is valid only if nothing was
+  // rejected. Null: a decoder. Otherwise only `model_type` and the architectures above are used.
   ArchitectureSpec (*read_model)(ConfigReader& config) = nullptr;
 };
 

@@ -67,7 +67,7 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
 }
 
 // The groups that group-limited routing chooses first: DeepSeek-AI 2024 (arXiv 2412.19437) section
-// 2.1.2. One group is no limit.
+// 2.1.2. One group is not a limit.
 void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
   const int64_t groups = config.Size("n_group");
   const int64_t chosen = config.Size("topk_group");

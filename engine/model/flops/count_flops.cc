@@ -80,8 +80,8 @@ void AddMatrix(const WeightTensor& tensor, FlopsComponent component, const Matri
                       .trained = IsTrained(tensor, false)}));
 }
 
-// A look-up in a table is no product. Of its adapter, the second matrix is looked up and the first
-// one multiplies the result.
+// A look-up in a table is not a product. Of its adapter, the second matrix is looked up and the
+// first one multiplies the result.
 void AddLookup(const WeightTensor& tensor, double uses, FlopsTally& tally) {
   if (tensor.role != WeightRole::kAdapterDown) return;
   AddMatrix(tensor, FlopsComponent::kAdapter, {.uses = uses, .input_needs_gradient = true}, tally);

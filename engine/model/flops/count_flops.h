@@ -14,7 +14,7 @@ enum class FlopsDetail { kTotals, kComponents };
 // FLOPs of `step` of `spec`, whose tensors are `tensors`. Both have passed their checks, and
 // `tensors` the limit of CountWeights(). A multiply-add is 2 FLOPs. Only products count: weights
 // with tokens, queries with keys, scores with values. Embedding look-ups, norms, activations,
-// softmax, biases and the loss are no products. Backward, each gradient of reverse accumulation is
+// softmax, biases and the loss are not products. Backward, each gradient of reverse accumulation is
 // a product of the size of its forward one; with frozen parameters, gradients that nothing needs
 // are excluded.
 // Source: derived in docs/transformer.md, "One product".

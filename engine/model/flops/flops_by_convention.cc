@@ -136,7 +136,7 @@ absl::StatusOr<std::vector<KaplanRow>> KaplanTable(const ConventionInput& input)
   const StepFlops& flops = input.flops;
   std::vector<KaplanRow> rows = {
       {"embed", "4 d_model", Flops(4 * p.hidden), Flops(0),
-       "a lookup and a sum with a position are no products"},
+       "a lookup and a sum with a position are not products"},
       {"attention: QKV", "2 n_layer d_model 3 d_attn",
        Flops(6 * p.layers * p.hidden * p.attention()),
        Forward(flops, {Component::kAttentionQueryKeyValue}), "none"},

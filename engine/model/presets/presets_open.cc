@@ -21,7 +21,7 @@ constexpr char kOpt350mSource[] =
     "with projections, no final norm";
 constexpr char kStarcoder2Source[] =
     "public config.json, from memory; tied because that gives the published count, so the "
-    "count is no independent check";
+    "count is not an independent check";
 constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
 constexpr char kOlmo3Source[] =
     "public config.json, from memory, fixed by the published count but for the sliding window";

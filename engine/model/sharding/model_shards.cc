@@ -88,7 +88,7 @@ std::shared_ptr<const ModelShards> LayoutCache::ShardsOf(const CheckedModel& mod
   for (const Sharded& known : sharded_) {
     if (std::equal(sizes.begin(), sizes.begin() + 4, known.sizes.begin())) return known.shards;
   }
-  if (sharded_.size() == kMost) sharded_.erase(sharded_.begin());
+  if (sharded_.size() == kMax) sharded_.erase(sharded_.begin());
   Spend(kStepsAShard * model.tensors().size());
   sharded_.push_back({sizes, std::make_shared<const ModelShards>(model, layout)});
   return sharded_.back().shards;
@@ -102,7 +102,7 @@ std::shared_ptr<const LayerPlacement> LayoutCache::PlacementOf(const CheckedMode
       return known.placement;
     }
   }
-  if (placed_.size() == kMost) placed_.erase(placed_.begin());
+  if (placed_.size() == kMax) placed_.erase(placed_.begin());
   placed_.push_back({sizes, std::make_shared<const LayerPlacement>(model.spec(), Whole(layout))});
   const LayerPlacement& made = *placed_.back().placement;
   Spend(kStepsAPiece * static_cast<size_t>(made.piece_count() + ChunkCount(layout)));

@@ -92,7 +92,7 @@ class LayoutCache {
  private:
   // The sizes of a layout; two with equal first four shard every tensor alike.
   using Sizes = std::array<int64_t, 6>;
-  static constexpr size_t kMost = 16;  // shards, and placements
+  static constexpr size_t kMax = 16;  // shards, and placements
 
   static Sizes SizesOf(const ParallelLayout& layout);
   ParallelLayout Whole(const ParallelLayout& layout) const;

@@ -49,7 +49,7 @@ class ShardedWeights {
                                            absl::string_view model_path,
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);
-  // Of a model that was checked before. Errors: those of `layout`.
+  // The same for a model that was checked before. Errors: those of `layout`.
   static absl::StatusOr<ShardedWeights> Of(std::shared_ptr<const CheckedModel> model,
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);

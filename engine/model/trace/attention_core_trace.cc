@@ -36,7 +36,7 @@ class AttentionCore {
     return ExchangesHeads(out_.batch()) ? out_.batch().context_parallel_size : 1;
   }
   int64_t token_ranks() const { return out_.batch().context_parallel_size / head_ranks(); }
-  // Of one kernel.
+  // Heads of one kernel.
   int64_t heads() const { return core_.heads / head_ranks(); }
   int64_t key_value_heads() const {
     return AttendedKeyHeads(spec_, out_.context().layout, out_.batch()) / head_ranks();

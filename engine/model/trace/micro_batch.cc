@@ -223,8 +223,8 @@ CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayo
   if (batch.expert_load_factor == 1) return CeilDivide(shared.value(), ranks);
   const double slots = std::ceil(static_cast<double>(shared.value()) / static_cast<double>(ranks) *
                                  batch.expert_load_factor);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (slots >= static_cast<double>(kMost)) return CheckedInt(kMost) * 2;
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (slots >= static_cast<double>(kMax)) return CheckedInt(kMax) * 2;
   return static_cast<int64_t>(slots);
 }
 

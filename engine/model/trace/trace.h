@@ -1,5 +1,5 @@
 // The operations of one micro-batch on one GPU, forward and backward, with the tensors that they
-// read and write. FLOPs, times and kept tensors are read off this list.
+// read and write. Step times are computed from this list.
 #ifndef SEXTANT_ENGINE_MODEL_TRACE_TRACE_H_
 #define SEXTANT_ENGINE_MODEL_TRACE_TRACE_H_
 

@@ -38,7 +38,7 @@ struct AxisTerm {
 // Reads axes up to a comma, an arrow or the end.
 //
 // Errors: kInvalidArgument "expression": a parenthesis that is not closed, not open or inside
-// another; a token that is no axis; more than kMaxAxes axes; '...' or a name twice.
+// another; a token that is not an axis; more than kMaxAxes axes; '...' or a name twice.
 absl::StatusOr<AxisTerm> ParseAxisTerm(TokenReader& reader);
 
 // Reads "ij" as the axes i and j, one per letter; a letter may appear twice.

@@ -236,7 +236,7 @@ absl::Status CheckGivenAreUsed(absl::Span<const AxisSize> sizes, const AxisSides
     if (known.contains(sizes[i].name)) continue;
     violations.Add(absl::StrCat("sizes[", i, "].name"),
                    absl::StrCat("'", absl::CHexEscape(sizes[i].name.substr(0, kMaxAxisNameBytes)),
-                                "' is no axis of the expression"));
+                                "' is not an axis of the expression"));
   }
   return violations.ToStatus();
 }

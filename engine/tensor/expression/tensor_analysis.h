@@ -38,7 +38,7 @@ struct DeclaredAxis {
 
 // Parses shapes as jaxtyping writes them (documentation, "Array annotations").
 //
-// Errors: kInvalidArgument "expression" with the column: a token that is no axis, more than
+// Errors: kInvalidArgument "expression" with the column: a token that is not an axis, more than
 // kMaxAxes, more than one of "..." and "*name".
 absl::StatusOr<std::vector<DeclaredAxis>> ParseDeclaredAxes(TokenReader& reader);
 

@@ -38,13 +38,13 @@ absl::StatusOr<Token> WordToken(absl::string_view word, int column) {
   }
   if (!std::all_of(word.begin(), word.end(), absl::ascii_isdigit)) {
     return ExpressionError(column, absl::StrCat("'", word.substr(0, kMaxAxisNameBytes),
-                                                "' begins with a digit and is no number: axis "
+                                                "' begins with a digit and is not a number: axis "
                                                 "names begin with a letter"));
   }
   int64_t number = 0;
   if (!absl::SimpleAtoi(word, &number) || number < 1 || number > kMaxDimension) {
     return ExpressionError(column, absl::StrCat("'", word.substr(0, kMaxAxisNameBytes),
-                                                "' is no size: write 1 to ", kMaxDimension));
+                                                "' is not a size: write 1 to ", kMaxDimension));
   }
   return Token{.kind = TokenKind::kNumber, .text = word, .number = number, .column = column};
 }

@@ -147,10 +147,10 @@ static __device__ void CompareElements(Report* report, const Matrix& a, const Ma
     const long long row = task / n;
     const long long column = task % n;
     const double sum = RowByColumn<kFormat>(a, b, row, column, k);
-    const double told = c.format == kInt32Elements  ? ElementAt<kInt32Elements>(c, row, column)
-                        : c.format == kFp64Elements ? ElementAt<kFp64Elements>(c, row, column)
-                                                    : ElementAt<kFp32Elements>(c, row, column);
-    if (!(told == sum)) Tell(report, task);
+    const double written = c.format == kInt32Elements  ? ElementAt<kInt32Elements>(c, row, column)
+                           : c.format == kFp64Elements ? ElementAt<kFp64Elements>(c, row, column)
+                                                       : ElementAt<kFp32Elements>(c, row, column);
+    if (!(written == sum)) Tell(report, task);
   }
 }
 

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 const Accelerator& H100() { return *AcceleratorNamed("h100-sxm"); }
 
-// What is published of H100s.
+// The published curves of H100s.
 std::shared_ptr<const DeviceModel> Published() { return BestCurvesOf(H100(), {}); }
 
 double ProductTime(const DeviceModel& model, const MatmulShape& shape,
@@ -123,7 +123,7 @@ TEST(DeviceOfRates, ABurstAndASustainedRateAreItsSlowdown) {
   const auto model = Scaled(rates);
   EXPECT_DOUBLE_EQ(model->SustainedDerating(DataType::kBf16)->expected, 1.3);
   EXPECT_DOUBLE_EQ(model->SustainedDerating(DataType::kBf16)->high, 1.3);
-  // Of fp8 nothing is known: the product's.
+  // Nothing is known of fp8: the product's derating.
   EXPECT_EQ(model->SustainedDerating(DataType::kFp8E4m3)->expected,
             Published()->SustainedDerating(DataType::kFp8E4m3)->expected);
   // A plan takes the sustained one.

@@ -105,9 +105,10 @@ TEST(ModelChanges, ThatAreAllWrongAreAllNamed) {
 TEST(ModelChanges, OfAWrongMatrixNameTheRightOnes) {
   const absl::Status status =
       Refused({.adapters = AdapterSpec{.rank = 1, .targets = {{"attention", "kwery"}}}});
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("attention.kwery is no matrix of the model: write one of attention.query, "
-                        "attention.key, attention.value, attention.output"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("attention.kwery is not a matrix of the model: write one of attention.query, "
+                "attention.key, attention.value, attention.output"));
 }
 
 TEST(ModelChanges, ThatMakeNoSenseAreNamed) {

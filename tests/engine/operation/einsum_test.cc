@@ -267,7 +267,7 @@ TEST(Einsum, OfOneOperandHasAGradientThatIsOnlyWritten) {
   EXPECT_FALSE(trace->backward_without_input.has_value());
 }
 
-// Elementwise and outer products are no matrix products.
+// Elementwise and outer products are not matrix products.
 TEST(Einsum, WithoutASumIsNoMatrixProduct) {
   const auto outer =
       AnalyzeOperation({Einsum{.expression = "i,j->ij", .operands = {{3}, {4}}}, kTypes}, "");

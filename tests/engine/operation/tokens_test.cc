@@ -158,7 +158,7 @@ TEST(EmbeddingLookup, HasNoArithmetic) {
   ASSERT_THAT(analysis, IsOk());
   EXPECT_EQ(analysis->forward.sum.flops(), Flops(0));
   EXPECT_EQ(analysis->forward.sum.intensity(), 0);
-  EXPECT_FALSE(analysis->backward_without_input.has_value());  // the table is no input
+  EXPECT_FALSE(analysis->backward_without_input.has_value());  // the table is not an input
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST(Interruptions, WithoutFailuresOnlyStallsAndCheckpointsAdd) {
   EXPECT_EQ(ElapsedPerSecond({}).all(), 1);
   const Interruptions stalls = {.stall_ratio = 0.25};
   EXPECT_EQ(ElapsedPerSecond(stalls).all(), 1.25);
-  // A stall of 10 s for 100 s of work, and a quarter as much again for what is no step.
+  // A stall of 10 s for 100 s of work, and a quarter as much again for what is not a step.
   const Interruptions both = {.interval = Seconds(100),
                               .write = Seconds(40),
                               .stall = Seconds(10),

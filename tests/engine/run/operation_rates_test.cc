@@ -187,7 +187,7 @@ TEST(OperationRates, OfSeveralDevicesAreTheSlowestOnesEach) {
   EXPECT_THAT(rates->used[0].citation, HasSubstr("the slowest of 3 devices"));
   EXPECT_EQ(rates->rates.memory, BytesPerSecond(1e12));
   EXPECT_EQ(rates->used[1].measured->device_uuid, "GPU-1");
-  // A figure that one of them lacks is no figure of all.
+  // A figure that one of them lacks is not a figure of all.
   DeviceCalibration without = MeasuredAs("GPU-4", 4e14, 3e12);
   without.memory_passes = {};
   asked.device.calibrations.push_back(ModelOf(without));

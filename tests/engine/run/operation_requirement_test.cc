@@ -65,7 +65,7 @@ TEST(OperationRequirement, OfACalibrationIsMetByTheCallersBeforeTheServers) {
                                                 HasSubstr("device.device.calibrations")))));
 }
 
-// A figure of the caller's is no measurement, whoever the device is.
+// A figure of the caller's is not a measurement, whoever the device is.
 TEST(OperationRequirement, NamesEachFigureOfTheRequests) {
   OperationDevice device = OfThisHost(0);
   device.matrix_flops_per_second = 1e15;

@@ -1,4 +1,4 @@
-// What a plan notes of the names and the layout that it was given.
+// A plan's notes on the names and the layout of its request.
 #include "engine/run/plan_notes.h"
 
 #include <gmock/gmock.h>

@@ -46,7 +46,7 @@ class Stopper {
 
 // The steps of one chunk that has layers of all kinds that a model may have: less than a
 // millisecond.
-constexpr int64_t kMostStepsUnasked = 80'000;
+constexpr int64_t kMaxStepsUnasked = 80'000;
 
 TEST(WorstPlans, KeepToTheBound) {
   for (const WorstPlan& worst : WorstPlans()) {
@@ -57,7 +57,7 @@ TEST(WorstPlans, KeepToTheBound) {
     const auto plan = PlanRun(worst.run, {}, work);
     ASSERT_THAT(plan, IsOk()) << worst.name;
     EXPECT_LE(work.steps(), kMaxPlanSteps) << worst.name;
-    EXPECT_LE(stopper.longest(), kMostStepsUnasked) << worst.name;
+    EXPECT_LE(stopper.longest(), kMaxStepsUnasked) << worst.name;
   }
 }
 
@@ -71,7 +71,7 @@ TEST(WorstPlans, EndWhereverTheyAreStopped) {
       const auto plan = PlanRun(worst.run, {}, work);
       if (plan.ok()) continue;  // it was done before
       EXPECT_EQ(plan.status().code(), absl::StatusCode::kCancelled) << worst.name;
-      EXPECT_LE(work.steps() - stopper.last(), kMostStepsUnasked) << worst.name;
+      EXPECT_LE(work.steps() - stopper.last(), kMaxStepsUnasked) << worst.name;
     }
   }
 }

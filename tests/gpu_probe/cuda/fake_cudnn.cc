@@ -155,7 +155,7 @@ double FakeCudnn::FlopsOf(const Object* graph) const {
 
 int FakeCudnn::Execute(Handle* handle, Object* plan, Object* pack) {
   if (!plan->finished || !pack->finished) return Fail(kBadParameter, "not finished");
-  if (execute_code != 0) return Fail(execute_code, "as it was told to");
+  if (execute_code != 0) return Fail(execute_code, "as scripted");
   const Object* const config = plan->objects.at(cudnn::kPlanConfig).front();
   const Object* const graph = config->objects.at(cudnn::kGraphOperations).front();
   const std::vector<int64_t>& ids = pack->numbers.at(cudnn::kPackIds);
@@ -182,7 +182,7 @@ Cudnn FakeCudnn::Table() {
     std::strncpy(text, last_error_.c_str(), size);
   };
   out.create = [this](void** handle) {
-    if (create_code != 0) return Fail(create_code, "as it was told to");
+    if (create_code != 0) return Fail(create_code, "as scripted");
     *handle = new Handle;
     ++live_object_count_;
     return 0;

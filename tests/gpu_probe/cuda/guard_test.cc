@@ -90,7 +90,7 @@ const std::vector<RefusalCase>& RefusalCases() {
       {"mode", "exclusive", [](FakeGpu& g) { g.compute_mode = 3; }},
       {"mode", "exclusive", [](FakeGpu& g) { g.compute_mode = 1; }},
       {"mode", "prohibited", [](FakeGpu& g) { g.compute_mode = 2; }},
-      // Garbage is no figure: 140 GiB free of 1, 255 % of the time, as hot as a star.
+      // Garbage is not a figure: 140 GiB free of 1, 255 % of the time, as hot as a star.
       {"unreadable", "its memory", [](FakeGpu& g) { g.memory.total = kFakeGiB; }},
       {"unreadable", "its memory", [](FakeGpu& g) { g.memory = {}; }},
       {"unreadable", "its utilization", [](FakeGpu& g) { g.utilization_percent = 255; }},

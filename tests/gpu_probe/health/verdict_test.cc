@@ -186,7 +186,7 @@ TEST(VerdictTest, ATypeThatWasThereBeforeIsMissed) {
               ElementsAre(Is(HealthStatus::kCritical, "missing", "matmul tf32")));
 }
 
-// A quick run has no sustained rates, no triad and one shape a type: that is no loss.
+// A quick run has no sustained rates, no triad and one shape a type: that is not a loss.
 TEST(VerdictTest, AQuickRunIsComparedInWhatItHas) {
   SyntheticGpu gpu;
   gpu.mode = v1::PROBE_MODE_QUICK;

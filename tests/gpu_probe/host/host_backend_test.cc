@@ -126,8 +126,8 @@ TEST(HostProbePlan, AShapeBeyondTheCapIsLeftOutNamingItsBytes) {
 }
 
 TEST(HostProbePlan, RefusesShapesThatMakeNoSense) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  for (const int64_t wrong : {int64_t{0}, int64_t{-1}, int64_t{1'000'001}, kMost}) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  for (const int64_t wrong : {int64_t{0}, int64_t{-1}, int64_t{1'000'001}, kMax}) {
     for (const auto& shape :
          {ShapeOf(v1::DATA_TYPE_FP32, wrong, 1, 1), ShapeOf(v1::DATA_TYPE_FP32, 1, wrong, 1),
           ShapeOf(v1::DATA_TYPE_FP32, 1, 1, wrong)}) {

@@ -109,7 +109,7 @@ TEST(PublishedExperts, GrowWithWorkOfOneClass) {
 }
 
 // Twice as many tokens, or as large experts, take longer across classes too; one row or column
-// more is no step, within the points and beyond them.
+// more is not a step, within the points and beyond them.
 TEST(PublishedExperts, TakeLongerForTwiceTheWorkAndHaveNoSteps) {
   for (const char* device : kMeasuredProducts) {
     const GroupedMatmulReference* reference =

@@ -120,8 +120,8 @@ TEST(MatmulModel, IsFiniteAndPositiveEverywhere) {
       }
     }
     // Beyond 2^40 and below 1 are those.
-    constexpr int64_t kMost = int64_t{1} << 40;
-    EXPECT_EQ(model.Predict({INT64_MAX, 5, -3}).expected, model.Predict({kMost, 5, 1}).expected);
+    constexpr int64_t kMax = int64_t{1} << 40;
+    EXPECT_EQ(model.Predict({INT64_MAX, 5, -3}).expected, model.Predict({kMax, 5, 1}).expected);
   }
 }
 

@@ -144,9 +144,9 @@ TEST(CollectiveModel, CarriesTheErrorOfSizesLeftOut) {
   // No size below 1 MiB was left out: 1.3 is assumed. Both of these are beyond the measured sizes.
   const KernelTime small = TimeOf(model, kGather, kMiB / 2, 2);
   const KernelTime large = TimeOf(model, kGather, 9 * kMiB, 2);
-  EXPECT_NEAR((small.high.value() / small.expected.value()) /
-                  (large.high.value() / large.expected.value()),
-              1.3 / p90, 1e-9);
+  EXPECT_NEAR(
+      (small.high.value() / small.expected.value()) / (large.high.value() / large.expected.value()),
+      1.3 / p90, 1e-9);
 }
 
 absl::Status Made(const std::vector<MeasuredCollective>& points) {

@@ -150,7 +150,7 @@ TEST(MeasuredAttention, OfALikeTypeIsWiderAndSaysSo) {
   EXPECT_FALSE(fp8->has_value());
 }
 
-// Seven of a head size are no fit: the next source answers, and no fault is made of it.
+// Seven of a head size are too few for a fit: the next source answers, and no fault is made of it.
 TEST(MeasuredAttention, OfTooFewShapesIsPassedOver) {
   const DeviceCalibration device = AttentionDevice("a100-sxm-80");
   std::vector<AttentionPoint> few = AttentionPoints(false);

@@ -239,8 +239,8 @@ TEST(CountArchitecture, OfExpertsByHand) {
           s.layer_kinds[0].experts->shared_expert_gate = true;
         },
         All(2 * (120 + 8))},
-       {"a dense feed-forward beside the experts",
-        [](S& s) { s.layer_kinds[0].feed_forward = Gated(32); }, All(2 * 768)},
+       {"a dense feed-forward and experts", [](S& s) { s.layer_kinds[0].feed_forward = Gated(32); },
+        All(2 * 768)},
        {"all experts",
         [](S& s) { s.layer_kinds[0].experts->experts_per_token = 4; },
         {0, 288, 0}}});

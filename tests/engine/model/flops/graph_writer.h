@@ -34,7 +34,7 @@ class GraphWriter {
 
   const GraphSpec& spec() const { return spec_; }
   bool IsParameter(const std::string& name) const { return parameters_.count(name) > 0; }
-  // A bias or a norm's weights, which are no operand of a product.
+  // A bias or a norm's weights, which are not operands of a product.
   bool IsVector(const std::string& name) const { return vectors_.count(name) > 0; }
 
  private:

@@ -43,7 +43,7 @@ TEST(CheckLayout, PassesWhatFits) {
 }
 
 TEST(CheckLayout, NamesTheFieldAtFault) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const struct {
     ArchitectureSpec spec;
     ParallelLayout layout;
@@ -51,8 +51,8 @@ TEST(CheckLayout, NamesTheFieldAtFault) {
   } faults[] = {
       {Deep(), {.tensor_parallel_size = 0}, "layout.tensor_parallel_size"},
       {Deep(), {.tensor_parallel_size = -1}, "layout.tensor_parallel_size"},
-      {Deep(), {.tensor_parallel_size = kMost}, "layout.tensor_parallel_size"},
-      {Deep(), {.pipeline_parallel_size = kMost}, "layout.pipeline_parallel_size"},
+      {Deep(), {.tensor_parallel_size = kMax}, "layout.tensor_parallel_size"},
+      {Deep(), {.pipeline_parallel_size = kMax}, "layout.pipeline_parallel_size"},
       {Deep(), {.pipeline_parallel_size = 5}, "layout.pipeline_parallel_size"},
       {Deep(), {.pipeline_parallel_size = 24}, "layout.pipeline_parallel_size"},
       {Deep(),

@@ -12,14 +12,14 @@ std::vector<StageTensor> TensorsOn(const ShardedWeights& weights, int64_t stage)
     });
   }
   std::vector<StageTensor> out;
-  weights.ForEachTensor(
-      stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
-        out.push_back({.tensor = t,
-                       .shard = s,
-                       .layers = layers.count,
-                       .trainable_layers = layers.not_frozen,
-                       .repeated = before.count(&t) > 0});
-      });
+  weights.ForEachTensor(stage,
+                        [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
+                          out.push_back({.tensor = t,
+                                         .shard = s,
+                                         .layers = layers.count,
+                                         .trainable_layers = layers.not_frozen,
+                                         .repeated = before.count(&t) > 0});
+                        });
   return out;
 }
 

@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "b c -> c b",
                 {{"h", 5}},
                 "sizes[0].name",
-                "'h' is no axis"},
+                "'h' is not an axis"},
         Refused{"SizeGivenTwice",
                 kRearrange,
                 "b c -> c b",

@@ -172,7 +172,7 @@ TEST_F(GpuAttentionTest, ACudnnThatDoesNotStartLeavesAttentionOut) {
   const absl::Status status = point.make().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()), HasSubstr("cudnnCreate of cuDNN 9.19.0 failed with "
-                                                       "1001: as it was told to"));
+                                                       "1001: as scripted"));
 }
 
 TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {

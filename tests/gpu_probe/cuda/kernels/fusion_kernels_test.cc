@@ -16,7 +16,7 @@ constexpr unsigned long long kResidualSeed = 2'000'000;
 constexpr float kDataScale = 0x1p-18f;
 constexpr float kScale = 0.5f;
 constexpr size_t kVectors = 3 * kBiasVectorCount;  // three rows
-constexpr unsigned kBlocks = 5;                    // whose threads are no divisor of a row
+constexpr unsigned kBlocks = 5;                    // whose threads do not divide a row
 constexpr unsigned kThreads = 32;
 
 std::vector<float4> Data(size_t vector_count, unsigned long long seed) {

@@ -135,9 +135,7 @@ int PolicyOfThisThread() {
 }
 
 // Setting the policy that a thread has by default is refused where any choice is.
-bool MayChooseNodes() {
-  return syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0) == 0;
-}
+bool MayChooseNodes() { return syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0) == 0; }
 
 TEST(PreferNodeTest, ChoosesTheNodeWhileItLives) {
   const int before = PolicyOfThisThread();
