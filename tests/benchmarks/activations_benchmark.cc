@@ -20,7 +20,7 @@ BENCHMARK(Activations)->Name("ChunkActivations");
 // A fixed number of sums, for counting instructions.
 BENCHMARK(Activations)->Name("ChunkActivationsThousandTimes")->Iterations(1000);
 
-// A stage with the loss: what it keeps, by place, and what it makes for a moment.
+// A stage with the loss: what it keeps, by place, and its temporary tensors.
 void Transients(benchmark::State& state) {
   const ArchitectureSpec& spec = FindModelPreset("llama-3.1-405b").value()->architecture;
   const ParallelLayout layout = {.tensor_parallel_size = 8};

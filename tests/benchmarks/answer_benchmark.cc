@@ -139,7 +139,7 @@ v1::PlanRunRequest TooLarge(v1::PlanRunRequest request) {
   return request;
 }
 
-// What plans share.
+// State that plans share.
 struct PlanningState {
   SuppliedCalibrations supplied;
   CalibrationSnapshot host;

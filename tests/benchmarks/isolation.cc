@@ -174,7 +174,7 @@ int Compare(int calls, int searches) {
 int main(int argc, char** argv) {
   int calls = 2000;
   int searches = 8;
-  CLI::App app("Waits of short calls, idle and beside searches");
+  CLI::App app("Waits of short calls, idle and during searches");
   app.add_option("--calls", calls)->capture_default_str();
   app.add_option("--searches", searches)->capture_default_str();
   CLI11_PARSE(app, argc, argv);

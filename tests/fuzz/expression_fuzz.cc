@@ -33,7 +33,7 @@ struct Input {
 
 int64_t NumberFrom(absl::string_view text) {
   int64_t number = 0;
-  (void)absl::SimpleAtoi(text, &number);  // what is no number is 0, which is refused
+  (void)absl::SimpleAtoi(text, &number);  // what is not a number is 0, which is refused
   return number;
 }
 

@@ -1,4 +1,4 @@
-// What every fuzz target has: libFuzzer's names, and the way to report a fault.
+// Common to all fuzz targets: libFuzzer's names, and the way to report a fault.
 #ifndef SEXTANT_TESTS_FUZZ_FUZZ_TARGET_H_
 #define SEXTANT_TESTS_FUZZ_FUZZ_TARGET_H_
 

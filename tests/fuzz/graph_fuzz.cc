@@ -29,7 +29,7 @@ using Words = std::vector<absl::string_view>;
 
 int64_t NumberFrom(absl::string_view text) {
   int64_t number = 0;
-  (void)absl::SimpleAtoi(text, &number);  // what is no number is 0
+  (void)absl::SimpleAtoi(text, &number);  // what is not a number is 0
   return number;
 }
 

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   int count = 0;
   for (int i = 1; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
-      std::printf("%s\n", entry.path().c_str());  // the one at fault is the last
+      std::printf("%s\n", entry.path().c_str());  // the failing one is the last
       std::fflush(stdout);
       Try(entry.path());
       ++count;

@@ -125,7 +125,8 @@ void RequireRefusal(const MethodDescriptor& method, const std::string& request,
   Require(code != StatusCode::INVALID_ARGUMENT || names, "no field: " + what);
 }
 
-// Clears what may be no finite number: what is rounded to a number format, and what becomes of it.
+// Clears what may not be a finite number: what is rounded to a number format, and what becomes of
+// it.
 void ForgetRounded(Message& answer) {
   auto* described = google::protobuf::DynamicCastToGenerated<v1::DescribeDataTypeResponse>(&answer);
   if (described == nullptr) return;

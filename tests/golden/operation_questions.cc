@@ -109,7 +109,7 @@ double HalfMaskFlops(const json& in) {
          in["n_ctx"].get<double>();
 }
 
-// Every parameter that is no embedding is one multiply-add a token.
+// Every parameter that is not an embedding is one multiply-add a token.
 double KaplanForward(const json& in) {
   return ForwardFlops(Linear{.rows = 1, .input_size = in["N"], .output_size = 1}) +
          HalfMaskFlops(in);

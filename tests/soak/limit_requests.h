@@ -16,7 +16,7 @@ struct LimitRequest {
   std::shared_ptr<google::protobuf::Message> message;
 };
 
-// Of every RPC whose work is not bounded by candidates, runs or a probe's time.
+// One for every RPC whose work is not bounded by candidates, runs or a probe's time.
 std::vector<LimitRequest> LimitRequests();
 
 }  // namespace sextant::server

@@ -14,7 +14,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr int kMostElements = 65'536;
+constexpr int kMaxListElements = 65'536;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void Mutation::ChangeList(Message* message, const Field* field) {
   switch (Below(6)) {
     case 0:
     case 1:
-      for (int i = 0; i < size && size + i < kMostElements; ++i) Append(message, field, i);
+      for (int i = 0; i < size && size + i < kMaxListElements; ++i) Append(message, field, i);
       return;
     case 2:
       return Append(message, field, Below(size));
@@ -139,7 +139,7 @@ void Mutation::Change(Message* message, const Field* field) {
 void Mutation::Apply(Message* message) {
   const auto& type = *message->GetDescriptor();
   if (type.field_count() == 0) return;
-  // What is there is changed more often than what is not.
+  // Prefers fields that are set.
   const Field* field = type.field(Below(type.field_count()));
   for (int i = 0; i < 3; ++i) {
     const Reflection& all = *message->GetReflection();

@@ -42,7 +42,7 @@ struct SoakOptions {
   double sample_seconds = 10;
 };
 
-// What the server holds, by /proc.
+// The server's memory, from /proc.
 struct Holdings {
   long resident_kibibytes = 0;
   long descriptors = 0;

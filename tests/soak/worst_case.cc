@@ -45,7 +45,7 @@ struct WorstCaseOptions {
   std::string folder;
 };
 
-// What benchmarks.md has for a plan of a preset, on its machine otherwise idle. Builds that plan
+// The time of a preset's plan in benchmarks.md, on an otherwise idle machine. Builds that plan
 // faster seem to run on faster machines, and their times divided by that come out too long.
 constexpr double kUsualPlanSeconds = 2.9e-6;
 

@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// Values of fields of layout.software, by name; and of kRecomputedShare, which is no field.
+// Values of fields of layout.software, by name; and of kRecomputedShare, which is not a field.
 using StepOverrides = std::map<std::string, double>;
 
 // StepRow::point_share, of rows whose recomputation isn't published.
