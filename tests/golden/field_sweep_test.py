@@ -91,7 +91,8 @@ def main():
         print(f"no answer depends on {name}: see extend_requests.py")
     for name in needless:
         print(f"unread_fields.json excuses {name}, which answers depend on")
-    print(f"{len(wanted)} fields of requests, {len(missing)} of them without an answer of their own")
+    print(f"{len(wanted)} fields of requests, {len(missing)} of them without an answer of their "
+          "own")
     return 1 if names or needless else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """clang-tidy has nothing to say about the C++ files that a change touches.
 
-    tests/lint/clang_tidy_test.py            at most 40 of the files that new commits touch, as CI does
+    tests/lint/clang_tidy_test.py            at most 40 files of new commits, as CI does
     tests/lint/clang_tidy_test.py FILE...    these
     tests/lint/clang_tidy_test.py --all      all, which takes hours of a processor
 

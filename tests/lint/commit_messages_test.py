@@ -61,7 +61,8 @@ def check_examples(folders):
                     "search, tests/engine: keep one layout"):
         assert fault_of(subject, folders) is None, subject
     for subject in ("Fix review comments", "memory: a comment", "server: wip", "docs: more words",
-                    "client: added a flag", "client: adds a flag", "docs: shorten", "nowhere: fit once",
+                    "client: added a flag", "client: adds a flag", "docs: shorten",
+                    "nowhere: fit once",
                     "engine: fit once; tests: sweep all fields", "server: " + "fit " * 17):
         assert fault_of(subject, folders), subject
 
