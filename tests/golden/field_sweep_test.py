@@ -46,7 +46,8 @@ def clear_first(message, leaf):
         if (message.DESCRIPTOR.full_name, field.name) == leaf:
             message.ClearField(field.name)
             return True
-        if field.message_type is not None and not field.message_type.full_name.startswith("google."):
+        kind = field.message_type
+        if kind is not None and not kind.full_name.startswith("google."):
             for entry in value if field.label == field.LABEL_REPEATED else [value]:
                 if clear_first(entry, leaf):
                     return True
