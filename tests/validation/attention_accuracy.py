@@ -8,7 +8,7 @@ them; of another mask with and without the head size asked for. AttentionFallbac
 these.
 """
 
-from kernel_rows import asked, attention_pick, kinds_of, others
+from kernel_rows import attention_pick, kinds_of, others, times_of
 from kernel_scores import (Lacks, Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
                            score_of)
 
@@ -55,14 +55,6 @@ def split(name, points, pick, left_out):
     return calibration, scored
 
 
-def times_of(fits, gpu, calibration, points):
-    times = fits.ask("attention_times", gpu=gpu, points=asked(calibration),
-                     shapes=[point.shape for point in points])
-    if "error" in times:
-        raise ValueError(times["error"])
-    return times
-
-
 def attention_scores(table, fits, pick=attention_pick, domains=tuple(DOMAINS)):
     """Scores, and why tables were left out."""
     scores, left_out = [], []
@@ -75,7 +67,7 @@ def attention_scores(table, fits, pick=attention_pick, domains=tuple(DOMAINS)):
         calibration, scored = split(" ".join(key), points, pick, left_out)
         if not calibration:
             continue
-        times = times_of(fits, gpu, calibration, scored)
+        times = times_of(fits, "attention_times", calibration, scored, gpu=gpu)
         rooflines = (datasheet_roofline(fits, gpu, dtype),
                      best_roofline([work_of(point, dtype) for point in calibration]))
         for domain in domains:
@@ -116,7 +108,7 @@ class Gaps:
         if not questions:
             return
         every = [point for _, points in questions for point in points]
-        times = iter(times_of(self.fits, self.gpu, calibration, every))
+        times = iter(times_of(self.fits, "attention_times", calibration, every, gpu=self.gpu))
         for lack, points in questions:
             self.lacks.add(lack, points, [next(times) for _ in points])
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from error_summary import quantile, summary_of
 from kernel_rows import integer, real
+from kernel_scores import ERROR_COLUMNS, error_cells, pair
 from tables import Table
 
 LARGE_BYTES = 1 << 20
@@ -18,10 +19,8 @@ COMPARISONS = (
     "other versions",  # the reference tables: all sizes, measured with another version of NCCL
     "half of the sizes",  # a model of every other size of a table: the sizes between
 )
-COLUMNS = ["calls:"]
-COLUMNS += [f"{of}{column}:" for of in ("", "link rate: ") for column in (
-    "median %", "p90 %", "within 10 %", "bias %")]
-COLUMNS.insert(5, "in interval %:")
+COLUMNS = ["calls:", *ERROR_COLUMNS, "in interval %:",
+           *(f"link rate: {column}" for column in ERROR_COLUMNS)]
 
 
 class Measured(NamedTuple):
@@ -81,12 +80,8 @@ class Errors:
         self.inside += other.inside
 
     def cells(self):
-        def of(errors):
-            each = summary_of(errors)
-            return [f"{100 * each.median:.1f}", f"{100 * each.p90:.1f}",
-                    f"{100 * each.within_10:.0f}", f"{100 * each.median_signed:+.1f}"]
-        inside = f"{100 * self.inside / len(self.ours):.0f}"
-        return [str(len(self.ours)), *of(self.ours), inside, *of(self.link_rate)]
+        ours, link_rate = map(error_cells, map(summary_of, (self.ours, self.link_rate)))
+        return [str(len(self.ours)), *ours, f"{100 * self.inside / len(self.ours):.0f}", *link_rate]
 
 
 def compare(fits, comparison, table):
@@ -159,8 +154,7 @@ def noise_of(tables):
 
 def noise_table(tables):
     def cells(errors):
-        each = summary_of(errors)
-        return [f"{100 * each.median:.1f}", f"{100 * each.p90:.1f}"] if errors else ["none"] * 2
+        return pair(summary_of(errors)) if errors else ["none"] * 2
     return Table(["GPU", "operation", "repeats: median %:", "p90 %:", "versions: median %:",
                   "versions: p90 %:"],
                  [[gpu, op, *cells(repeats), *cells(versions)]

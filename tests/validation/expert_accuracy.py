@@ -1,7 +1,7 @@
 """Predictions of layers of experts against published times, the cost of gaps in a calibration, and
 layers compared with the sum of their parts."""
 
-from kernel_rows import asked, expert_pick, others
+from kernel_rows import expert_pick, others, times_of
 from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, ratios_of, score_of
 
 MIN_POINTS = 16  # GroupedMatmulModel::kMinPoints
@@ -16,14 +16,6 @@ PERMUTED_BYTES = 10  # per element of a row: read, write, read, sum
 # this size it shows little, and at 256 it is most of the time.
 LARGEST_GROUP = 4
 ROW_LIMITS = (64, 256, 1024, 4096)
-
-
-def times_of(fits, calibration, points):
-    times = fits.ask("expert_times", points=asked(calibration),
-                     shapes=[point.shape for point in points])
-    if "error" in times:
-        raise ValueError(times["error"])
-    return times
 
 
 def work_of(point, weight_bytes):
@@ -59,7 +51,7 @@ def expert_scores(table, fits, splits_of=pick_and_rest):
                      best_roofline([work_of(point, weight_bytes) for point in splits[0][0]]))
         predicted = []
         for calibration, scored in splits:
-            times = times_of(fits, calibration, scored)
+            times = times_of(fits, "expert_times", calibration, scored)
             predicted += [(work_of(point, weight_bytes), time)
                           for point, time in zip(scored, times)]
         scores.append(score_of((*key, "all"), len(splits[0][0]), rooflines, predicted))
@@ -81,7 +73,7 @@ def expert_lacks(table, fits):
                     (f"{name}: {octave} octaves above",
                      chosen(below * factor / 2, below * factor))]
             every = [point for _, asked_for in questions for point in asked_for]
-            times = iter(times_of(fits, expert_pick(questions[0][1]), every))
+            times = iter(times_of(fits, "expert_times", expert_pick(questions[0][1]), every))
             for lack, asked_for in questions:
                 lacks.add(lack, asked_for, [next(times) for _ in asked_for])
     return lacks

@@ -9,6 +9,7 @@ import concurrent.futures
 from collective_accuracy import LARGE_BYTES, median_of, tables_of
 from error_summary import summary_of
 from kernel_rows import Point, matmul_table, others
+from kernel_scores import ERROR_COLUMNS, error_cells
 from sextant_api import api
 
 EVERY = 7
@@ -34,14 +35,12 @@ class RequestScores:
         for (kind, dtype, _, gpu), errors in sorted(self.errors.items()):
             each = summary_of([error for error, _ in errors])
             inside = sum(held for _, held in errors) / each.count
-            out.append([kind, dtype, gpu, str(each.count), f"{100 * each.median:.1f}",
-                        f"{100 * each.p90:.1f}", f"{100 * each.within_10:.0f}",
-                        f"{100 * each.median_signed:+.1f}", f"{100 * inside:.0f}"])
+            out.append([kind, dtype, gpu, str(each.count), *error_cells(each),
+                        f"{100 * inside:.0f}"])
         return out
 
 
-COLUMNS = ["kernel", "type", "GPU", "scored:", "median %:", "p90 %:", "within 10 %:", "bias %:",
-           "in interval %:"]
+COLUMNS = ["kernel", "type", "GPU", "scored:", *ERROR_COLUMNS, "in interval %:"]
 
 
 def operation_request(gpu, dtype, scaled=True, **operation):

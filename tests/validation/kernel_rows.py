@@ -8,12 +8,12 @@ from typing import NamedTuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "engine", "hardware", "reference"))
 
-from make_attention_reference import spread  # pylint: disable=wrong-import-position
+# pylint: disable-next=wrong-import-position
+from make_attention_reference import pick_attention, pick_grouped
 
-SPREAD_OF_ATTENTION = (12, 3, 1)  # 4096 tokens, 64 heads in the batch, groups of 4
-SPREAD_OF_EXPERTS = (4, 2, 11.5)  # 256 rows an expert, 16 experts, 2^23 weights a matrix
-MAX_FLOPS = 6e12  # of a point of attention: a probe has about a second for all of them
-MAX_EXPERT_POINTS = 60
+ATTENTION = ("batch", "seq_len", "heads", "kv_heads", "head_dim", "value_size", "causal", "window")
+LATENT = ("batch", "seq_len", "heads", "kv_heads")  # heads of keys are 192 wide, of values 128
+EXPERTS = ("tokens", "hidden", "intermediate", "top_k", "experts", "expert_parallel")
 
 
 class Matmul(NamedTuple):
@@ -73,18 +73,15 @@ def matmul_of(row):
 
 
 def attention_of(row):
-    """Rows of latent attention lack columns: its heads of keys are 192 wide, of values 128."""
-    batch, tokens, heads = (integer(row, column) for column in ("batch", "seq_len", "heads"))
     if "head_dim" not in row:
-        return Attention(batch, tokens, heads, heads, 192, 128, 1, 0)
-    size = integer(row, "head_dim")
-    return Attention(batch, tokens, heads, integer(row, "kv_heads"), size, size,
-                     int(integer(row, "causal") != 0), integer(row, "window"))
+        row = {**row, "kv_heads": row.get("heads"), "head_dim": 192, "value_size": 128, "causal": 1,
+               "window": 0}
+    row = {"value_size": row["head_dim"], **row}
+    return Attention(*(integer(row, column) for column in ATTENTION))
 
 
 def experts_of(row):
-    columns = ("tokens", "hidden", "intermediate", "top_k", "experts", "expert_parallel")
-    return Experts(*(integer(row, column) for column in columns), int(integer(row, "gated") != 0))
+    return Experts(*(integer(row, column) for column in EXPERTS), int(integer(row, "gated") != 0))
 
 
 def kernel_of(row):
@@ -138,20 +135,21 @@ def kinds_of(points):
     return list(out.values())
 
 
+def picked(pick, columns, points):
+    """By make_attention_reference.py, which makes the engine's own points."""
+    rows = [{**dict(zip(columns, point.shape)), "point": point} for point in points]
+    return [row["point"] for row in pick(rows)]
+
+
 def attention_pick(points):
     """The points of one kind that make a calibration: never more than half of the rows."""
-    like = points[0].shape
-    wanted = 40 if like.key_size != like.value_size else 16 if like.window else 30
-    small = [point for point in points if point.work["flops"] <= MAX_FLOPS]
-    positions = [point.work["position"] for point in small]
-    taken = spread(positions, SPREAD_OF_ATTENTION, min(wanted, len(points) // 2))
-    return [small[index] for index in taken]
+    shape = points[0].shape
+    columns = ATTENTION if shape.key_size == shape.value_size else LATENT
+    return picked(pick_attention, columns, points)
 
 
 def expert_pick(points):
-    positions = [point.work["position"] for point in points]
-    taken = spread(positions, SPREAD_OF_EXPERTS, min(MAX_EXPERT_POINTS, len(points) // 2))
-    return [points[index] for index in taken]
+    return picked(pick_grouped, EXPERTS, points)
 
 
 def others(points, chosen):
@@ -163,6 +161,15 @@ def others(points, chosen):
 def asked(points):
     """As questions have them."""
     return [(point.shape, point.seconds) for point in points]
+
+
+def times_of(fits, question, calibration, points, **more):
+    """Times of `points` by a model of `calibration`."""
+    times = fits.ask(question, points=asked(calibration),
+                     shapes=[point.shape for point in points], **more)
+    if "error" in times:
+        raise ValueError(times["error"])
+    return times
 
 
 def in_matmul_domain(shape):

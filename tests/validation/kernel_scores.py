@@ -67,21 +67,27 @@ def score_of(names, points, rooflines, predicted):
                  inside / len(predicted) if predicted else 0)
 
 
+ERROR_COLUMNS = ["median %:", "p90 %:", "within 10 %:", "bias %:"]
+
+
 def pair(errors):
     return ([f"{100 * errors.median:.1f}", f"{100 * errors.p90:.1f}"] if errors.count
             else ["-", "-"])
 
 
+def error_cells(errors):
+    return [*pair(errors), f"{100 * errors.within_10:.0f}", f"{100 * errors.median_signed:+.1f}"]
+
+
 def score_table(scores):
-    columns = ["GPU", "type", "kernel", "shapes", "points:", "scored:", "median %:", "p90 %:",
-               "within 10 %:", "bias %:", "in interval %:"]
+    columns = ["GPU", "type", "kernel", "shapes", "points:", "scored:", *ERROR_COLUMNS,
+               "in interval %:"]
     columns += [f"{roofline} roofline {part} %:" for roofline in ("datasheet", "measured-peak")
                 for part in ("median", "p90")]
     return Table(columns, [
         [each.gpu, each.dtype, each.kernel, each.domain, str(each.points), str(each.ours.count),
-         *pair(each.ours), f"{100 * each.ours.within_10:.0f}",
-         f"{100 * each.ours.median_signed:+.1f}", f"{100 * each.inside:.0f}",
-         *pair(each.datasheet), *pair(each.best)] for each in scores])
+         *error_cells(each.ours), f"{100 * each.inside:.0f}", *pair(each.datasheet),
+         *pair(each.best)] for each in scores])
 
 
 class Ratios(NamedTuple):

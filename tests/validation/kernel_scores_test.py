@@ -7,8 +7,9 @@ import statistics
 
 from collective_accuracy import (OPERATIONS, compared, median_of, noise_of, tables_of)
 from fits import Fits
-from kernel_rows import Matmul, integer, real, spread
+from kernel_rows import Matmul, integer, real
 from kernel_scores import (Roofline, Work, best_roofline, datasheet_roofline, score_of, score_table)
+from make_attention_reference import spread
 from matmul_accuracy import DOMAIN, matmul_scores
 
 MIB = 1 << 20

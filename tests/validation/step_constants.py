@@ -1,36 +1,17 @@
 """The constants of software stacks and devices that are estimated again for each fold."""
 
-from dataclasses import asdict, dataclass
-
-from step_data import holds, load
 from step_row import StepRow
+from step_sources import holds, load
 
 
-@dataclass
-class Constant:
-    """A field of layout.software for some of the rows: step_constants.yaml says what each means."""
-
-    name: str
-    field: str
-    where: dict
-    low: float
-    high: float
-    grid: float
-    doubt: float
-    neutral: float = 0
-    efficiency: float = 0
-    experts: bool = False
-
-    def __post_init__(self):
-        if self.efficiency:
-            self.neutral = 1 / self.efficiency
-
-    def applies(self, row: StepRow) -> bool:
-        return holds(self.where, row)
-
-    def question(self) -> dict:
-        """As validation_fits reads it."""
-        return asdict(self)
+def constant_of(entry: dict) -> dict:
+    neutral = 1 / entry["efficiency"] if "efficiency" in entry else entry["neutral"]
+    return {"experts": False, **entry, "neutral": neutral}
 
 
-CONSTANTS = [Constant(**entry) for entry in load("step_constants.yaml")]
+CONSTANTS = [constant_of(entry) for entry in load("step_constants.yaml")]
+
+
+def constants_of(row: StepRow) -> list[int]:
+    """Indices of those that hold for it."""
+    return [i for i, constant in enumerate(CONSTANTS) if holds(constant["where"], row)]

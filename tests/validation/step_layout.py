@@ -1,12 +1,12 @@
 """The layout, batch and kernels of a published run that is timed."""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from cells import Row, Undescribed, required, whole
 from sextant_api import api
 from step_model import Model
-from step_recipe import Recipe
-from step_sources import Format, Hardware, Software
+from step_sources import Format
 
 MOST_CHUNKS = 12
 NODE_SIZE = 8
@@ -29,11 +29,11 @@ class Parts(NamedTuple):
     """A row, and what its columns say."""
 
     row: Row
-    software: Software
-    hardware: Hardware
+    software: SimpleNamespace
+    hardware: SimpleNamespace
     format: Format
     model: Model
-    recipe: Recipe
+    recipe: SimpleNamespace
 
 
 class Layout(NamedTuple):

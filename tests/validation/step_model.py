@@ -5,15 +5,12 @@ import math
 from typing import NamedTuple
 
 from cells import Row, Undescribed, number, required, whole
-from step_recipe import recipe_of
+from step_sources import load, recipe_of
 
 # BLOOM's trials with 14,400 features don't print their heads. 80 of 180 features are what the
 # project's arguments of that size have.
 LIKELY_HEADS = 80
-# Public mixtures by the name that the table uses: preset and number of layers.
-PRESETS = {"gpt-oss-120b": ("gpt-oss-120b", 36), "qwen3-30b-a3b": ("qwen3-30b-a3b", 48),
-           "qwen3-235b-a22b": ("qwen3-235b-a22b", 94), "kimi-k2": ("kimi-k2", 61),
-           "llama4-maverick": ("llama-4-maverick", 48), "llama4-scout": ("llama-4-scout", 48)}
+KNOWN = load("step_models.yaml")
 
 
 class Model(NamedTuple):
@@ -35,58 +32,27 @@ def name_of(row: Row) -> str:
     return name
 
 
-def deepseek_config(row: Row, third: bool) -> dict:
-    """DeepSeek's mixtures with the row's number of layers, by the configs of their presets."""
-    layers = whole(row, "layers", 0)
-    cut = layers < 60  # SimuMax: one dense layer, the others of experts
-    two_tokens = "w/ MTP" in row.get("model", "") or recipe_of(row).predicts_two_tokens
-    out = {"model_type": "deepseek_v3" if third else "deepseek_v2",
-           "num_hidden_layers": layers,
-           "hidden_size": whole(row, "hidden", 0),
-           "intermediate_size": whole(row, "ffn_hidden", 0),
-           "num_attention_heads": whole(row, "heads", 0),
-           "num_key_value_heads": whole(row, "heads", 0),
-           "n_routed_experts": whole(row, "experts", 0),
-           "n_shared_experts": 1 if third else 2,
-           "num_experts_per_tok": whole(row, "topk", 0),
-           "moe_intermediate_size": whole(row, "moe_ffn_hidden", 0),
-           "first_k_dense_replace": 3 if third and not cut else 1,
-           "vocab_size": whole(row, "vocab", 0),
-           "q_lora_rank": 1536,
-           "kv_lora_rank": 512,
-           "qk_nope_head_dim": 128,
-           "qk_rope_head_dim": 64,
-           "v_head_dim": 128,
-           "n_group": 8,
-           "topk_group": 4 if third else 3,
-           "topk_method": "noaux_tc" if third else "group_limited_greedy"}
-    if third:
+def config_of(row: Row, name: str) -> dict:
+    kind = ("mixtral" if name.startswith("grok1") else "deepseek_v2" if "v2" in name
+            else "deepseek_v3")
+    known = KNOWN["configs"][kind]
+    out = known["fixed"] | {field: whole(row, column, 0)
+                            for field, column in known["columns"].items()}
+    if kind == "deepseek_v3":
+        # SimuMax cuts layers: one dense layer, the others of experts.
+        out["first_k_dense_replace"] = 1 if out["num_hidden_layers"] < 60 else 3
+        two_tokens = "w/ MTP" in row.get("model", "") or recipe_of(row).predicts_two_tokens
         out["num_nextn_predict_layers"] = int(two_tokens)
     return out
 
 
-def grok_config(row: Row) -> dict:
-    """Grok-1's proxies: Mixtral's shape of layer."""
-    columns = {"num_hidden_layers": "layers", "hidden_size": "hidden",
-               "intermediate_size": "moe_ffn_hidden", "num_attention_heads": "heads",
-               "num_key_value_heads": "kv_heads", "head_dim": "head_dim",
-               "num_local_experts": "experts", "num_experts_per_tok": "topk",
-               "vocab_size": "vocab"}
-    return {"model_type": "mixtral", "sliding_window": None,
-            **{field: whole(row, column, 0) for field, column in columns.items()}}
-
-
 def experts_model(row: Row, name: str) -> Model:
-    if name in PRESETS:
-        preset, layers = PRESETS[name]
-        return Model({"preset": preset}, name, layers, experts=True)
-    if "deepseek" in name:
-        config = deepseek_config(row, "v2" not in name)
-    elif name.startswith("grok1"):
-        config = grok_config(row)
-    else:
+    if name in KNOWN["presets"]:
+        known = KNOWN["presets"][name]
+        return Model({"preset": known["preset"]}, name, known["layers"], experts=True)
+    if "deepseek" not in name and not name.startswith("grok1"):
         raise Undescribed("shape of the layers not published")
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(config_of(row, name), sort_keys=True, separators=(",", ":"))
     return Model({"hugging_face_config": text}, name, whole(row, "layers", 0), experts=True)
 
 
@@ -147,6 +113,6 @@ def dense_model(row: Row, name: str) -> Model:
 
 def model_of(row: Row) -> Model:
     name = name_of(row)
-    if whole(row, "experts") is not None or name in PRESETS:
+    if whole(row, "experts") is not None or name in KNOWN["presets"]:
         return experts_model(row, name)
     return dense_model(row, name)

@@ -8,8 +8,7 @@ from run_request import request_on
 from sextant_api import api
 from step_layout import Layout, Parts, layout_of, set_layout
 from step_model import model_of
-from step_recipe import recipe_of
-from step_sources import format_of, hardware_of, network_of, software_of
+from step_sources import format_of, hardware_of, network_of, recipe_of, software_of
 
 BASELINE_MFU = 0.45  # of docs/accuracy_step_time.md
 # Products with one scale a row over those with one scale a tensor: torchtitan's of 2024

@@ -8,10 +8,9 @@ import sys
 
 from cells import Undescribed
 from memory_rows_test import check_fields
-from step_data import load
 from step_layout import blank_chunks, layers_per_chunk
-from step_recipe import RULES, Recipe
 from step_row import measured_seconds, step_row
+from step_sources import RECIPES, load
 from step_study import close_recomputation, leave_open
 
 
@@ -56,10 +55,9 @@ def check_chunks():
 
 
 def check_recipes():
-    files = load("step_recipes.yaml")["files"]
-    for rule in RULES:
-        assert rule.get("where") or rule["file"] in files, rule
-        assert rule["set"].keys() <= set(Recipe._fields), rule
+    for rule in RECIPES["rules"]:
+        assert rule.get("where") or rule["file"] in RECIPES["files"], rule
+        assert rule["set"].keys() <= RECIPES["defaults"].keys(), rule
 
 
 def check_recomputation(rows):

@@ -1,43 +1,29 @@
-"""What columns of a published run say about software, machines and number formats, in the service's
-names."""
+"""What columns of a published run say about software, machines and number formats, in the
+service's names; and what its recipe sets and its page does not print. Rules are data: step_*.yaml.
+"""
 
+import os
+from types import SimpleNamespace
 from typing import NamedTuple
 
+import yaml
+
 from cells import Row, Undescribed
-from step_data import load
 
 
-class Software(NamedTuple):
-    """A training framework as the table's column names it, releases together."""
-
-    column: str  # what the column starts with
-    name: str  # of it in reports
-    stack: str  # layout.software.name
-    kind: str = "KIND_UNSPECIFIED"  # of FrameworkMemory
-    unfused_attention: bool = False  # before 2023
-    dropout: bool = False  # in all of its models
-    pads_vocabulary: bool = False  # to 128 times the tensor parallel size (Megatron)
+def load(name: str):
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return yaml.safe_load(file)
 
 
-class Hardware(NamedTuple):
-    """A kind of device and server."""
-
-    column: str  # what column gpu_key starts with
-    label: str  # of it in reports
-    accelerator: str  # of the catalogue
-    node_type: str
-    network_gigabits: float  # of one device, where the row says nothing else
-    # Of a device that differs from `accelerator`, over that one's: times of products (a lower power
-    # limit) and of passes over memory.
-    product_time_ratio: float = 1
-    memory_time_ratio: float = 1
-    power_open: bool = False
+def holds(where: dict, row) -> bool:
+    """True where each of these attributes of `row` is one of its values."""
+    return all(getattr(row, attribute) in values for attribute, values in where.items())
 
 
 KNOWN = load("step_sources.yaml")
-SOFTWARE = [Software(**entry) for entry in KNOWN["software"]]
-HARDWARE = [Hardware(**entry) for entry in KNOWN["hardware"]]
-LIMITED_B200 = Hardware(**KNOWN["limited"])
+RECIPES = load("step_recipes.yaml")
+RECIPE_COLUMNS = {"framework": "framework", "model": "model", "hardware": "gpu_key"}
 
 
 class Format(NamedTuple):
@@ -52,24 +38,29 @@ class Format(NamedTuple):
         return self.name not in ("bf16", "fp16")
 
 
-def software_of(row: Row) -> Software:
+def known(kind: str, entry: dict) -> SimpleNamespace:
+    """An entry of step_sources.yaml, which has the fields."""
+    return SimpleNamespace(**(KNOWN[f"{kind}_defaults"] | entry))
+
+
+def software_of(row: Row) -> SimpleNamespace:
     column = row.get("framework", "")
-    for software in SOFTWARE:
-        if column.startswith(software.column):
-            return software
+    for software in KNOWN["software"]:
+        if column.startswith(software["column"]):
+            return known("software", software)
     raise Undescribed(f"no stack for its framework: {column}")
 
 
-def hardware_of(row: Row) -> Hardware:
+def hardware_of(row: Row) -> SimpleNamespace:
     if "power limited" in row.get("hardware", ""):
-        return LIMITED_B200
-    for hardware in HARDWARE:
-        if row.get("gpu_key", "").startswith(hardware.column):
-            return hardware
+        return known("hardware", KNOWN["limited"])
+    for hardware in KNOWN["hardware"]:
+        if row.get("gpu_key", "").startswith(hardware["column"]):
+            return known("hardware", hardware)
     raise Undescribed(f"hardware not timed: {row.get('hardware', '')}")
 
 
-def network_of(row: Row, hardware: Hardware) -> float:
+def network_of(row: Row, hardware: SimpleNamespace) -> float:
     """Bytes a second of one device between servers."""
     for note, gigabits in KNOWN["networks"].items():
         if note in row.get("hardware_note", ""):
@@ -90,3 +81,16 @@ def format_of(row: Row) -> Format:
         if name in text:
             return Format(name, f"DATA_TYPE_{name.upper()}")
     raise Undescribed("precision not published")
+
+
+def recipe_of(row: Row) -> SimpleNamespace:
+    """What all rules that hold for `row` set: NVIDIA publishes the recipes of its pages, by
+    release. step_recipes.yaml has the fields."""
+    out = dict(RECIPES["defaults"])
+    release = row.get("source_table", "").split(" ")[0]
+    for rule in RECIPES["rules"]:
+        if release in rule.get("releases", release).split(" ") and all(
+                row.get(column, "").startswith(rule.get(name, ""))
+                for name, column in RECIPE_COLUMNS.items()):
+            out |= rule["set"]
+    return SimpleNamespace(**out)

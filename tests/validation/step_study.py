@@ -10,7 +10,7 @@ from google.protobuf import json_format
 
 from cells import Row
 from sextant_api import api
-from step_constants import CONSTANTS
+from step_constants import CONSTANTS, constants_of
 from step_row import BASELINE_MFU, StepRow, step_rows
 
 GENERIC = "generic"
@@ -106,8 +106,7 @@ def question(row: StepRow) -> dict:
             "stack": f"{row.stack}/{row.accelerator}/{row.format}",
             "requests": [as_json(request) for request in row.requests],
             "left_open": row.left_open and as_json(row.left_open),
-            "constants": [index for index, constant in enumerate(CONSTANTS)
-                          if constant.applies(row)]}
+            "constants": constants_of(row)}
 
 
 def close_recomputation(row: StepRow, fits: bool) -> None:
@@ -189,7 +188,7 @@ def generic_row(row: StepRow) -> StepRow:
 def set_folds(cases: list[Case], fits) -> Folds:
     """Sets what the folds predict. Minutes."""
     answer = fits.ask("step_folds", rows=[question(case.row) for case in cases],
-                      constants=[constant.question() for constant in CONSTANTS])
+                      constants=CONSTANTS)
     for case, left_out, neutral in zip(cases, answer["left_out"], answer["neutral"]):
         case.left_out = left_out and Prediction(**left_out)
         case.neutral = neutral and Prediction(**neutral)

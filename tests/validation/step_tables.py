@@ -3,15 +3,14 @@
 import math
 
 from step_constants import CONSTANTS
-from step_data import holds, load
 from step_score import (StepScore, band_of, family_score_of, median_of, score_of,
                         weighted_quantile)
+from step_sources import holds, load
 from step_study import Case, Prediction, Results, groups_by
 from step_sweeps import Sweep
 from step_transfer import (BANDS, MEASURED_END, WAYS, choices, cost_of, coverage, median_error,
                            pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
 from tables import Table
-
 
 LARGEST_PARTS = 4
 LOW_RANK = 0.85  # sweeps below it are listed
@@ -29,32 +28,19 @@ def whole(value: float) -> str:
     return f"{100 * value:.0f}"
 
 
-def in_sight(case: Case) -> float:
-    return case.error()
+def of(seconds):
+    """The error of an estimate, in seconds, that a case may lack."""
+    return lambda case: seconds(case) / case.row.measured - 1 if seconds(case) else None
 
 
-def of(way):
-    """The error of a prediction that a case may lack."""
-    def error(case):
-        found = way(case)
-        return None if found is None else found.error(case.row.measured)
-    return error
-
-
-left_out = of(lambda case: case.left_out)
-unknown_stack = of(lambda case: case.generic)
-
-
-def near_step(case: Case) -> float | None:
-    return None if case.near_step is None else case.near_step / case.row.measured - 1
-
-
-def constant_mfu(case: Case) -> float | None:
-    return case.constant_mfu / case.row.measured - 1 if case.constant_mfu > 0 else None
-
-
-def roofline(case: Case) -> float | None:
-    return case.roofline / case.row.measured - 1 if case.roofline > 0 else None
+in_sight = of(lambda case: case.predicted.expected)
+left_out = of(lambda case: case.left_out and case.left_out.expected)
+neutral = of(lambda case: case.neutral and case.neutral.expected)
+unknown_stack = of(lambda case: case.generic and case.generic.expected)
+near_step = of(lambda case: case.near_step)
+constant_mfu = of(lambda case: case.constant_mfu)
+roofline = of(lambda case: case.roofline)
+NUMBERS = ["rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:"]
 
 
 def numbers(score: StepScore) -> list[str]:
@@ -82,17 +68,16 @@ def lines_of(cases: list[Case]) -> dict[str, list[Case]]:
 
 def summary_table(results: Results) -> Table:
     """Classes of rows, each family predicted without itself."""
-    columns = ["rows", "rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:",
-               "one vote a family:"]
-    return Table(columns, [[name, *numbers(score_of(cases, left_out)),
-                            pair(family_score_of(cases, left_out))]
-                           for name, cases in lines_of(results.cases).items()])
+    return Table(["rows", *NUMBERS, "one vote a family:"],
+                 [[name, *numbers(score_of(cases, left_out)),
+                   pair(family_score_of(cases, left_out))]
+                  for name, cases in lines_of(results.cases).items()])
 
 
 def ways_table(results: Results) -> Table:
     """The same by what predictions are made with, and the baselines."""
     ways = {"family left out": left_out, "in sight": in_sight,
-            "neutral constants": of(lambda case: case.neutral), "unknown stack": unknown_stack,
+            "neutral constants": neutral, "unknown stack": unknown_stack,
             "and one measured step": near_step, "MFU of 45 %": constant_mfu,
             "datasheet roofline": roofline}
     return Table(["rows", *(f"{way}:" for way in ways)],
@@ -104,17 +89,15 @@ def group_table(results: Results, column: str) -> Table:
     """In sight, by an attribute of the rows."""
     def name(case):
         return getattr(case.row, column) + (", experts" if case.row.experts else "")
-    columns = [column, "rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:",
-               "left out:", "MFU of 45 %:", "roofline:"]
-    return Table(columns, [[key, *numbers(score_of(cases, in_sight)),
-                            *(pair(score_of(cases, error))
-                              for error in (left_out, constant_mfu, roofline))]
-                           for key, cases in groups_by(results.cases, name).items()])
+    return Table([column, *NUMBERS, "left out:", "MFU of 45 %:", "roofline:"],
+                 [[key, *numbers(score_of(cases, in_sight)),
+                   *(pair(score_of(cases, error)) for error in (left_out, constant_mfu, roofline))]
+                  for key, cases in groups_by(results.cases, name).items()])
 
 
 def constant_table(results: Results) -> Table:
-    rows = [[constant.name, f"{constant.neutral:.4g}", f"{on_all:.4g}", f"{low:.4g} to {high:.4g}",
-             str(families)]
+    rows = [[constant["name"], f"{constant['neutral']:.4g}", f"{on_all:.4g}",
+             f"{low:.4g} to {high:.4g}", str(families)]
             for constant, (on_all, low, high, families) in zip(CONSTANTS, results.folds.ranges)]
     return Table(["constant", "neutral:", "on all rows:", "folds:", "families:"], rows)
 
@@ -126,8 +109,7 @@ def tuning_table(cases: list[Case]) -> Table:
                                  f"{'8 bit' if case.row.narrow else '16 bit'}").items():
         inside = sum(case.predicted.covers(case.row.measured) for case in group)
         rows.append([task, *numbers(score_of(group, in_sight)), str(inside)])
-    return Table(["task", "rows", "median / p90 %", "bias %", "within 10 %", "within 20 %",
-                  "inside the interval"], rows)
+    return Table(["task", *NUMBERS, "inside the interval:"], rows)
 
 
 def tuned_rows_table(cases: list[Case]) -> Table:

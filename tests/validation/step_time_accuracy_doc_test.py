@@ -10,8 +10,7 @@ import sys
 
 from cells import ROOT, shared
 from sextant_api import SKIPPED
-from step_report import split_pairs, step_tables, totals
-from step_time_accuracy import results_for
+from step_time_accuracy import results_for, split_pairs, step_tables, totals
 from tables import csv_text, stale, with_block
 
 DOCUMENT = os.path.join(ROOT, "docs", "accuracy_step_time.md")

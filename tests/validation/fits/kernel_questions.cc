@@ -82,8 +82,8 @@ absl::optional<CollectiveModel> ModelOf(CollectiveOp op, const json& points) {
   return *std::move(out);
 }
 
-}  // namespace
-
+// {gpu, type}: what is known of the device. "ceilings" are [FLOP/s, bytes/s, seconds] that kernels
+// reach.
 json DeviceFacts(const json& question) {
   const Accelerator* const accelerator = AcceleratorNamed(Gpu(question));
   if (accelerator == nullptr) return nullptr;
@@ -100,6 +100,7 @@ json DeviceFacts(const json& question) {
   return out;
 }
 
+// {type}: the errors that the engine states, by what times stand on.
 json StatedErrors(const json& question) {
   const MatmulType type = Type(question);
   return {{"datasheet", ErrorUnderCeilings(KernelBasis::kDatasheet, type.data_type)},
@@ -108,6 +109,9 @@ json StatedErrors(const json& question) {
           {"expert products", ErrorOfGroupedProducts(type)}};
 }
 
+// {gpu, type, points, choose, shapes, others: [{type, peak_ratio, shapes}]}: times by a model of
+// `points`, or of those of the standard grid among them (`choose`); `others` are times in types
+// that were not measured.
 json MatmulTimes(const json& question) {
   const absl::StatusOr<MatmulModel> model = MatmulModel::Of(CalibrationOf(question));
   if (!model.ok()) return Refused(model.status());
@@ -128,6 +132,7 @@ json MatmulTimes(const json& question) {
           {"others", std::move(others)}};
 }
 
+// {gpu, points, shapes}: times by a model of `points`.
 json AttentionTimes(const json& question) {
   const auto points = question.at("points").get<std::vector<AttentionPoint>>();
   const Accelerator* const accelerator = AcceleratorNamed(Gpu(question));
@@ -140,6 +145,7 @@ json AttentionTimes(const json& question) {
       question.at("shapes"), [&](const AttentionShape& shape) { return model->Predict(shape); });
 }
 
+// {points, shapes}: the same.
 json ExpertTimes(const json& question) {
   const auto points = question.at("points").get<std::vector<GroupedMatmulPoint>>();
   const absl::StatusOr<GroupedMatmulModel> model = GroupedMatmulModel::Of({.points = points});
@@ -149,17 +155,17 @@ json ExpertTimes(const json& question) {
   });
 }
 
+// {shapes}: amounts of work.
 json AttentionWorks(const json& question) {
   json out = json::array();
   for (const json& each : question.at("shapes")) {
     const auto shape = each.get<AttentionShape>();
-    out.push_back({{"flops", AttentionFlops(shape)},
-                   {"elements", AttentionElements(shape)},
-                   {"position", AttentionPosition(shape)}});
+    out.push_back({{"flops", AttentionFlops(shape)}, {"elements", AttentionElements(shape)}});
   }
   return out;
 }
 
+// {shapes}: the same.
 json ExpertWorks(const json& question) {
   json out = json::array();
   for (const json& each : question.at("shapes")) {
@@ -167,12 +173,13 @@ json ExpertWorks(const json& question) {
     out.push_back({{"flops", GroupedMatmulFlops(shape)},
                    {"weights", ActiveWeights(shape)},
                    {"rows", ExpertRows(shape)},
-                   {"rows_per_expert", RowsPerExpert(shape)},
-                   {"position", GroupedMatmulTerms(shape, {}).position}});
+                   {"rows_per_expert", RowsPerExpert(shape)}});
   }
   return out;
 }
 
+// {gpu, type, gated, products: [[experts, rows per expert, n, k]]}: seconds of each, and the factor
+// on dense products that they include.
 json ExpertProducts(const json& question) {
   const Accelerator* const accelerator = AcceleratorNamed(Gpu(question));
   const MatmulType type = Type(question);
@@ -192,6 +199,8 @@ json ExpertProducts(const json& question) {
   return {{"seconds", std::move(seconds)}, {"factor", GroupedFactor(ErrorOfGroupedProducts(type))}};
 }
 
+// {gpu, op, points: [[ranks, bytes, seconds]] or null for the published ones, calls: [[ranks,
+// bytes]]}: "times", each null where the model has none, and seconds at the link's rate.
 json CollectiveTimes(const json& question) {
   const std::vector<const NodeType*> nodes = NodeTypesOf(Gpu(question));
   const CollectiveOp op = OpNamed(question.at("op"));
@@ -214,6 +223,7 @@ json CollectiveTimes(const json& question) {
   return {{"times", std::move(times)}, {"link_rate", std::move(link_rate)}};
 }
 
+// {gpu, type}: the points and checks that the engine has.
 json MatmulReference(const json& question) {
   const auto found = ReferenceMatmulCalibration(Gpu(question), Type(question));
   if (!found.has_value()) return nullptr;
@@ -222,6 +232,7 @@ json MatmulReference(const json& question) {
   return {{"points", std::move(points)}};
 }
 
+// {gpu, type, latent}: the engine's points, and the kernel that they are of.
 json AttentionReferenceOf(const json& question) {
   const AttentionReference* const found =
       FindAttentionReference(Gpu(question), Type(question).data_type, question.at("latent"));
@@ -229,6 +240,7 @@ json AttentionReferenceOf(const json& question) {
   return {{"points", PointsOf(*found)}, {"kernel", std::string(found->kernel)}};
 }
 
+// {gpu, type, gated}: the same.
 json ExpertReference(const json& question) {
   const GroupedMatmulReference* const found =
       FindGroupedMatmulReference({.device = question.at("gpu").get_ref<const std::string&>(),
@@ -239,6 +251,7 @@ json ExpertReference(const json& question) {
   return {{"points", PointsOf(*found)}, {"kernel", std::string(found->kernel)}};
 }
 
+// {gpu}: sizes, version and node of the published collectives.
 json CollectiveReference(const json& question) {
   const std::string gpu = Gpu(question);
   const auto sizes = ReferenceCollectiveSizes();
@@ -251,6 +264,27 @@ json CollectiveReference(const json& question) {
     break;
   }
   return out;
+}
+
+}  // namespace
+
+const std::map<std::string, Question>& KernelQuestions() {
+  static const auto* const questions =
+      new std::map<std::string, Question>{{"device", DeviceFacts},
+                                          {"stated_errors", StatedErrors},
+                                          {"matmul_times", MatmulTimes},
+                                          {"attention_times", AttentionTimes},
+                                          {"expert_times", ExpertTimes},
+                                          {"attention_works", AttentionWorks},
+                                          {"expert_works", ExpertWorks},
+                                          {"expert_products", ExpertProducts},
+                                          {"collective_times", CollectiveTimes},
+                                          {"matmul_reference", MatmulReference},
+                                          {"attention_reference", AttentionReferenceOf},
+                                          {"expert_reference", ExpertReference},
+                                          {"collective_reference", CollectiveReference},
+                                          {"operator_times", OperatorTimes}};
+  return *questions;
 }
 
 }  // namespace sextant

@@ -1,4 +1,5 @@
-// The constants of software stacks and devices, estimated on published runs.
+// The constants of software stacks and devices, estimated on published runs, and on those without
+// some of the families, which are then predicted.
 #ifndef SEXTANT_TESTS_VALIDATION_FITS_STEP_FIT_H_
 #define SEXTANT_TESTS_VALIDATION_FITS_STEP_FIT_H_
 
@@ -54,6 +55,31 @@ class StepFit {
   StepAsker& asker_;
   std::map<std::string, double> weights_ = {};  // by family
 };
+
+// The values of a constant.
+struct StepConstantRange {
+  double in_sight = 0;  // estimated on all rows, of dense models on dense rows
+  double low = 0;       // of the folds' values
+  double high = 0;
+  int64_t families = 0;  // that speak for it
+};
+
+using StepPredictions = std::map<const StepRow*, StepPrediction>;
+
+struct StepFolds {
+  std::vector<StepConstantRange> ranges = {};  // one a constant
+  int64_t dense_fold_count = 0;
+  int64_t expert_fold_count = 0;
+  // With constants of the folds that lack the row's family (of experts, its model). Rows that the
+  // service refuses are absent.
+  StepPredictions left_out = {};
+  // With all constants at their neutral values.
+  StepPredictions neutral = {};
+};
+
+// Dense families in alphabetical order are dealt out to folds; of experts each model is one.
+StepFolds FoldsOf(const std::vector<StepRow>& rows, const std::vector<StepConstant>& constants,
+                  StepAsker& asker);
 
 }  // namespace sextant
 
