@@ -41,7 +41,7 @@ class FuzzedServer {
   Answer Call(const std::string& path, const std::string& request);
 
  private:
-  // Of the program that lists the device; removed once it has.
+  // For the program that lists the device; removed after it has.
   std::unique_ptr<TemporaryFolder> folder_ = std::make_unique<TemporaryFolder>();
   prometheus::Registry registry_;
   Metrics metrics_{registry_};
