@@ -13,9 +13,19 @@
 namespace sextant::client {
 namespace {
 
+// How many values an argument takes.
+enum class MegatronValues { kNone, kOne, kSome };
+
+struct MegatronOption {
+  const char* name;  // "--num-layers"
+  MegatronValues values = MegatronValues::kOne;
+};
+
 constexpr auto kFlag = MegatronValues::kNone;
 constexpr auto kSome = MegatronValues::kSome;
 
+// All of them. Source: megatron/training/arguments.py of core_v0.15.3; from core_v0.16.0 on the
+// same names are made of configuration classes' fields.
 constexpr MegatronOption kOptions[] = {
     // The model.
     {"--num-layers"},
@@ -140,8 +150,6 @@ std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
 }
 
 }  // namespace
-
-absl::Span<const MegatronOption> MegatronOptions() { return kOptions; }
 
 void MegatronText::Add(const char* name, const std::string& value) {
   lines_.push_back(absl::StrCat(name, " ", value));

@@ -11,21 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 
 namespace sextant::client {
-
-// How many values an argument takes.
-enum class MegatronValues { kNone, kOne, kSome };
-
-struct MegatronOption {
-  const char* name;  // "--num-layers"
-  MegatronValues values = MegatronValues::kOne;
-};
-
-// All of them. Source: megatron/training/arguments.py of core_v0.15.3; from core_v0.16.0 on the
-// same names are made of configuration classes' fields.
-absl::Span<const MegatronOption> MegatronOptions();
 
 // Arguments to write, in order.
 class MegatronText {

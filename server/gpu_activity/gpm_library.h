@@ -20,7 +20,6 @@ namespace gpm {
 // nvmlReturn_t.
 using Return = int;
 inline constexpr Return kSuccess = 0;
-inline constexpr Return kFunctionNotFound = 13;
 
 // nvmlDevice_t and nvmlGpmSample_t.
 struct GpuTag;

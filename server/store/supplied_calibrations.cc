@@ -20,11 +20,9 @@ std::shared_ptr<const DeviceModel> SuppliedCalibrations::ModelOf(const v1::Calib
     if (kept == nullptr) {
       empty = &slot;
     } else if (kept->bytes == bytes) {
-      found_count_.fetch_add(1, std::memory_order_relaxed);
       return kept->model;
     }
   }
-  read_count_.fetch_add(1, std::memory_order_relaxed);
   const size_t faults_before = violations.all().size();
   std::shared_ptr<const DeviceModel> model = CheckedModelFrom(calibration, path, violations);
   const bool sound = violations.all().size() == faults_before && !model->calibration().uuid.empty();

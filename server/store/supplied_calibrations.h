@@ -34,10 +34,6 @@ class SuppliedCalibrations {
   std::shared_ptr<const DeviceModel> ModelOf(const v1::Calibration& calibration,
                                              absl::string_view path, FieldViolations& violations);
 
-  // Calibrations that were read anew, and calibrations that were found.
-  int64_t read_count() const { return read_count_.load(std::memory_order_relaxed); }
-  int64_t found_count() const { return found_count_.load(std::memory_order_relaxed); }
-
  private:
   struct Kept {
     std::string bytes;
@@ -47,8 +43,6 @@ class SuppliedCalibrations {
 
   std::array<std::array<Slot, kWayCount>, kSetCount> sets_;
   std::atomic<uint32_t> next_way_ = 0;  // the entry that a full set replaces
-  std::atomic<int64_t> read_count_ = 0;
-  std::atomic<int64_t> found_count_ = 0;
 };
 
 }  // namespace sextant::server

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,8 +50,6 @@ TEST(SuppliedCalibrations, AreReadOnce) {
   EXPECT_EQ(supplied.ModelOf(SampleCalibration("GPU-1"), "d", none), first);
   EXPECT_NE(supplied.ModelOf(SampleCalibration("GPU-2"), "c", none), first);
   EXPECT_THAT(none.all(), IsEmpty());
-  EXPECT_EQ(supplied.read_count(), 2);
-  EXPECT_EQ(supplied.found_count(), 1);
 }
 
 // Violations are reported by every call.
@@ -62,7 +63,6 @@ TEST(SuppliedCalibrations, AreNotKeptWhereTheyAreAtFault) {
     ASSERT_THAT(violations.all(), SizeIs(1));
     EXPECT_EQ(violations.all()[0].field, absl::StrCat(path, ".coverage_ratio"));
   }
-  EXPECT_EQ(supplied.read_count(), 2);
 }
 
 // The number of kept models is bounded, and each answer uses its own calibration's figures.
@@ -83,34 +83,40 @@ TEST(SuppliedCalibrations, AreBoundedInNumber) {
   EXPECT_GT(kept, 0u);
 }
 
+// A sound calibration whose bytes are mostly a field that this build does not know.
 TEST(SuppliedCalibrations, AreNotKeptWhereTheyAreHuge) {
-  SuppliedCalibrations supplied;
-  v1::Calibration huge = SampleCalibration("GPU-1");
-  const v1::MatmulMeasurement matmul = huge.matmuls(0);
-  while (huge.ByteSizeLong() <= SuppliedCalibrations::kMaxKeptBytes) {
-    for (int i = 0; i < 1000; ++i) *huge.add_matmuls() = matmul;
+  for (const size_t more : {size_t{0}, SuppliedCalibrations::kMaxKeptBytes}) {
+    SuppliedCalibrations supplied;
+    v1::Calibration calibration = SampleCalibration("GPU-1");
+    calibration.GetReflection()
+        ->MutableUnknownFields(&calibration)
+        ->AddLengthDelimited(10'000, std::string(more, 'x'));
+    FieldViolations none;
+    const auto first = supplied.ModelOf(calibration, "c", none);
+    EXPECT_EQ(first->calibration().uuid, "GPU-1");
+    EXPECT_EQ(supplied.ModelOf(calibration, "c", none) == first, more == 0);
+    EXPECT_THAT(none.all(), IsEmpty());
   }
-  FieldViolations violations;
-  (void)supplied.ModelOf(huge, "c", violations);
-  (void)supplied.ModelOf(huge, "c", violations);
-  EXPECT_EQ(supplied.found_count(), 0);
 }
 
 TEST(SuppliedCalibrations, AreSharedByThreads) {
   SuppliedCalibrations supplied;
+  std::array<std::vector<std::shared_ptr<const DeviceModel>>, 4> models;
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&supplied, t] {
-      for (int i = 0; i < 50; ++i) {
+  for (size_t t = 0; t < models.size(); ++t) {
+    threads.emplace_back([&supplied, &found = models[t], t] {
+      for (size_t i = 0; i < 50; ++i) {
         FieldViolations none;
         const std::string uuid = absl::StrCat("GPU-", (t + i) % 7);
-        EXPECT_EQ(supplied.ModelOf(SampleCalibration(uuid), "c", none)->calibration().uuid, uuid);
+        found.push_back(supplied.ModelOf(SampleCalibration(uuid), "c", none));
+        EXPECT_EQ(found.back()->calibration().uuid, uuid);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(supplied.read_count() + supplied.found_count(), 200);
-  EXPECT_GE(supplied.found_count(), 200 - 4 * 7);
+  std::set<std::shared_ptr<const DeviceModel>> distinct;
+  for (const auto& found : models) distinct.insert(found.begin(), found.end());
+  EXPECT_LE(distinct.size(), 4 * 7U);  // each thread reads each calibration once at most
 }
 
 // The second call converts and fits nothing: it uses the model that the first one fitted, and gives
@@ -136,8 +142,6 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
     CallWork work;
     ASSERT_THAT(AnswerOperation(request, options, work, &response), IsOk());
     EXPECT_TRUE(response.time().has_predicted_forward());
-    EXPECT_EQ(supplied.read_count(), 1);
-    EXPECT_EQ(supplied.found_count(), 2 * call);
     FieldViolations none;
     const auto matmuls =
         supplied.ModelOf(request.device().device().calibrations().calibrations(0), "c", none)
