@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/version.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/options.h"
 #include "server/server.h"
 

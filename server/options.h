@@ -10,8 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/fleet/prometheus_api.h"
+#include "server/metrics/probe_metrics.h"
 
 namespace sextant::server {
 
@@ -21,9 +22,6 @@ enum class ServerRole {
   kAgent,    // of a host: measures its devices, shows them and its jobs, and plans nothing
   kPlanner,  // plans; measures nothing, and has no devices of its own
 };
-
-// Which of the probe's figures are metrics.
-enum class ProbeMetricsSet { kFleet, kFull };
 
 // Each field is the flag of the same name.
 struct ServerOptions {
@@ -63,18 +61,6 @@ struct ServerOptions {
 //
 // Errors: kInvalidArgument with a text for people.
 absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc, const char* const* argv);
-
-// True where only this host can reach `address`: "unix:...", or a host that is localhost, 127.x.x.x
-// or [::1].
-bool IsLocalAddress(absl::string_view address);
-
-// "host:port" split; host may be "[::1]".
-struct HostPort {
-  std::string host;
-  int port = 0;
-};
-// Errors: kInvalidArgument where there is no port of 0 to 65535.
-absl::StatusOr<HostPort> SplitHostPort(absl::string_view address);
 
 PrometheusOptions PrometheusOptionsOf(const ServerOptions& options);
 

@@ -20,7 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/store/default_paths.h"
 
 namespace sextant::server {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/reason.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/call/status.h"
 
 namespace sextant::server {

@@ -19,9 +19,9 @@
 
 #include "absl/status/status.h"
 #include "engine/base/version.h"
+#include "server/base/log.h"
 #include "server/call/calls_under_way.h"
 #include "server/call/element_count.h"
-#include "server/call/log.h"
 #include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"

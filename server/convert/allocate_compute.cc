@@ -121,7 +121,7 @@ void RuleAllocationTo(const RuleAllocation& answer, Flops budget, SourceNumbers&
   out->set_remark(Text(rule.remark));
 }
 
-void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceSources& sources,
+void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceResolver& resolver,
                  FieldViolations& violations, AllocationSpec& out) {
   RunSpec& run = out.run;
   out.devices_given = request.has_cluster();
@@ -139,7 +139,7 @@ void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceSources&
   run.rate_requirement =
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
   if (request.has_cluster()) {
-    run.cluster = ClusterFrom(request.cluster(), sources, run.rate_requirement.maximum_age_seconds,
+    run.cluster = ClusterFrom(request.cluster(), resolver, run.rate_requirement.maximum_age_seconds,
                               violations);
   }
 }
@@ -147,10 +147,10 @@ void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceSources&
 }  // namespace
 
 AllocationSpec AllocationSpecFrom(const v1::AllocateComputeRequest& request,
-                                  const DeviceSources& sources, FieldViolations& violations) {
+                                  const DeviceResolver& resolver, FieldViolations& violations) {
   AllocationSpec out;
   if (request.has_flops()) out.flops = request.flops();
-  DevicesFrom(request, sources, violations, out);
+  DevicesFrom(request, resolver, violations, out);
   out.rule = ScalingRuleFrom(request.rule(), violations);
   if (request.has_flops_per_parameter_token()) {
     out.flops_per_parameter_token = request.flops_per_parameter_token();

@@ -37,9 +37,9 @@ void CheckBatched(RunSpec& run, FieldViolations& violations) {
 
 }  // namespace
 
-RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
+RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
                        FieldViolations& violations) {
-  RunSpec run = RunSpecFrom(request, sources, violations);
+  RunSpec run = RunSpecFrom(request, resolver, violations);
   CheckBatched(run, violations);
   return run;
 }

@@ -4,14 +4,14 @@
 
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
 
 // RunSpecFrom(). Appends to `violations`, too, what only PlanRun answers: a FULL view, its parts
 // and an exhaustive search.
-RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
+RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
                        FieldViolations& violations);
 
 }  // namespace sextant::server

@@ -7,9 +7,9 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/text.h"
 #include "server/convert/architecture.h"
+#include "server/convert/config_text.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
-#include "server/hugging_face/config_text.h"
 
 namespace sextant::server {
 namespace {

@@ -71,13 +71,13 @@ absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
 }  // namespace
 
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    const DeviceSources& sources, FieldViolations& violations) {
+                                    const DeviceResolver& resolver, FieldViolations& violations) {
   OperationDevice out;
   out.requirement =
       RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
   if (wire.has_device()) {
-    out.device = DeviceSelectionFrom(wire.device(), FieldPath(path, "device"), sources,
-                                     out.requirement.maximum_age_seconds, violations);
+    out.device = resolver.Resolve(wire.device(), FieldPath(path, "device"),
+                                  out.requirement.maximum_age_seconds, violations);
   }
   if (wire.has_matrix_flops_per_second()) {
     out.matrix_flops_per_second = wire.matrix_flops_per_second();

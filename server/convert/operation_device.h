@@ -7,16 +7,17 @@
 #include "engine/base/field_violation.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "server/convert/notes.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
 
 namespace sextant::server {
 
-// Converts `wire`, the field `path`; the result's texts point into it and into `sources.host`.
+// Converts `wire`, the field `path`; the result's texts point into it and into what `resolver`
+// reads.
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    const DeviceSources& sources, FieldViolations& violations);
+                                    const DeviceResolver& resolver, FieldViolations& violations);
 
 RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
                                   FieldViolations& violations);

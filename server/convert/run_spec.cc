@@ -166,12 +166,11 @@ MeasuredStep MeasuredStepFrom(const v1::MeasuredStep& m, FieldViolations& violat
 
 }  // namespace
 
-ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceResolver& resolver,
                         absl::optional<double> maximum_age_seconds, FieldViolations& violations) {
   ClusterSpec out;
   if (m.has_device()) {
-    out.device =
-        DeviceSelectionFrom(m.device(), "cluster.device", sources, maximum_age_seconds, violations);
+    out.device = resolver.Resolve(m.device(), "cluster.device", maximum_age_seconds, violations);
   }
   out.device_count = m.device_count();
   if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
@@ -252,7 +251,7 @@ bool SearchesByDefault(const v1::PlanRunRequest& request) {
          request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
 }
 
-RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
+RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
                     FieldViolations& violations) {
   RunSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
@@ -262,8 +261,8 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sour
   out.options = OptionsFrom(request.options(), violations);
   out.rate_requirement =
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
-  out.cluster =
-      ClusterFrom(request.cluster(), sources, out.rate_requirement.maximum_age_seconds, violations);
+  out.cluster = ClusterFrom(request.cluster(), resolver, out.rate_requirement.maximum_age_seconds,
+                            violations);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
   if (SearchesByDefault(request)) out.options.search = SearchExtent::kBounded;
   if (request.has_measured_step()) {

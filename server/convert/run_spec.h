@@ -5,7 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -21,7 +21,7 @@ GivenSizes GivenSizesOf(const v1::RunLayout& m);
 
 // The devices of a request, `cluster`, and its `economics`. `maximum_age_seconds` is the request's
 // limit for measurements of the host's devices.
-ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceResolver& resolver,
                         absl::optional<double> maximum_age_seconds, FieldViolations& violations);
 EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violations);
 
@@ -29,10 +29,10 @@ EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violati
 // LAYOUT_SEARCH_UNSPECIFIED.
 bool SearchesByDefault(const v1::PlanRunRequest& request);
 
-// Converts `request`; the result's texts point into it and into `sources.host`. Appends to
+// Converts `request`; the result's texts point into it and into what `resolver` reads. Appends to
 // `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
-// present but zero, devices as DeviceSelectionFrom() says, and a config.json that can't be read.
-RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
+// present but zero, devices as `resolver` says, and a config.json that can't be read.
+RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
                     FieldViolations& violations);
 
 }  // namespace sextant::server

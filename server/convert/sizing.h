@@ -11,7 +11,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
 #include "engine/search/sized_run.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "sextant/v1/plan.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "sextant/v1/sizing.pb.h"
@@ -24,7 +24,7 @@ v1::SizeLimit SizeLimitTo(SizeLimit limit);
 // BatchedRunFrom(), with `max_duration` as the run's deadline unless that is null. Violations name
 // the fields of PlanRunRequest, and "max_duration".
 RunSpec SizedRunFrom(const v1::PlanRunRequest& run, const google::protobuf::Duration* max_duration,
-                     const DeviceSources& sources, FieldViolations& violations);
+                     const DeviceResolver& resolver, FieldViolations& violations);
 
 // The path of a violation's field in a request of size: fields of PlanRunRequest are below "run",
 // those of the request itself stand by themselves.

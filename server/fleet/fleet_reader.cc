@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/known_rates.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/fleet/fleet_query.h"
 #include "server/metrics/gauge_families.h"
 

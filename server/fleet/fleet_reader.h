@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "engine/hardware/device_model.h"
 #include "engine/run/device_selection.h"
-#include "server/call/periodic.h"
+#include "server/base/periodic.h"
 #include "server/call/worker_pool.h"
 #include "server/fleet/prometheus_api.h"
 #include "sextant/v1/device_selector.pb.h"

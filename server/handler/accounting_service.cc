@@ -19,11 +19,11 @@
 #include "server/call/worker_pool.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/counted_model.h"
-#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/graph.h"
 #include "server/convert/number_format.h"
 #include "server/convert/tensor.h"
+#include "server/device/device_finder.h"
 #include "server/handler/operation_answer.h"
 
 namespace sextant::server {

@@ -28,17 +28,17 @@ absl::Status CheckCount(int count) {
 }
 
 absl::StatusOr<std::string> AnswerRun(const v1::PlanRunRequest& request,
-                                      const DeviceSources& sources, CallWork& work,
+                                      const DeviceResolver& resolver, CallWork& work,
                                       Metrics& metrics, v1::Plan* out) {
   FieldViolations violations;
-  const RunSpec run = BatchedRunFrom(request, sources, violations);
+  const RunSpec run = BatchedRunFrom(request, resolver, violations);
   return AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,
                     metrics, out);
 }
 
 }  // namespace
 
-absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceSources& sources,
+absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceResolver& resolver,
                          CallWork& work, Metrics& metrics, v1::BatchPlanRunsResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckCount(request.runs_size()));
   out->mutable_runs()->Reserve(request.runs_size());
@@ -46,7 +46,7 @@ absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceSo
     SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsARun));
     v1::PlannedRun& planned = *out->add_runs();
     absl::StatusOr<std::string> rates =
-        AnswerRun(request.runs(i), sources, work, metrics, planned.mutable_plan());
+        AnswerRun(request.runs(i), resolver, work, metrics, planned.mutable_plan());
     if (rates.ok()) {
       planned.set_rates_fingerprint(*std::move(rates));
       continue;

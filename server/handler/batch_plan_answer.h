@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/call_work.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "server/metrics/metrics.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -17,7 +17,7 @@ inline constexpr int kMaxBatchedRuns = 256;
 // theirs; that of `work` ends the call.
 //
 // Errors: kInvalidArgument "runs" for none and for too many; those of `work`.
-absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceSources& sources,
+absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceResolver& resolver,
                          CallWork& work, Metrics& metrics, v1::BatchPlanRunsResponse* out);
 
 }  // namespace sextant::server

@@ -16,13 +16,12 @@
 #include "engine/run/device_selection.h"
 #include "engine/time/kernel_curves.h"
 #include "server/convert/annotate_calibration.h"
-#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/notes.h"
-#include "server/probe/device_list.h"
 #include "server/store/calibration_snapshot.h"
+#include "server/store/device_names.h"
 
 namespace sextant::server {
 namespace {
@@ -78,13 +77,13 @@ absl::Status CheckFits(const v1::DeviceSelector& device, size_t types) {
 
 // Errors: kNotFound, of the only unknown name; kFailedPrecondition RATES_NOT_MEASURED.
 absl::StatusOr<Placement> PlacementFor(const DeviceSelection& selection,
-                                       const DeviceSources& sources, FieldViolations& violations) {
+                                       const DeviceResolver& resolver,
+                                       FieldViolations& violations) {
   std::vector<UnknownName> unknown;
   const Accelerator* const accelerator = FindSelected(selection, kDevicePath, unknown);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
   if (accelerator != nullptr && selection.models().empty()) {
-    return PlacementOfProduct(*accelerator, sources.host.TrustedModels({.now = sources.now}),
-                              absl::nullopt);
+    return PlacementOfProduct(*accelerator, resolver.TrustedModels(), absl::nullopt);
   }
   SEXTANT_RETURN_IF_ERROR(CheckMeasured(selection, "name it by device.accelerator"));
   return PlacementOf(selection.models(), selection.source());
@@ -180,14 +179,14 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
 }
 
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const DeviceSources& sources, CallWork& work,
+                               const DeviceResolver& resolver, CallWork& work,
                                v1::GetKernelRatesResponse* response) {
   FieldViolations violations;
   const DeviceSelection selection =
-      DeviceSelectionFrom(request.device(), kDevicePath, sources, absl::nullopt, violations);
+      resolver.Resolve(request.device(), kDevicePath, absl::nullopt, violations);
   CheckSelection(selection, kDevicePath, violations);
   std::vector<DataType> types = TypesOf(request, violations);
-  SEXTANT_ASSIGN_OR_RETURN(Placement devices, PlacementFor(selection, sources, violations));
+  SEXTANT_ASSIGN_OR_RETURN(Placement devices, PlacementFor(selection, resolver, violations));
   if (types.empty()) types = devices.MeasuredTypes();
   SEXTANT_RETURN_IF_ERROR(CheckFits(request.device(), types.size()));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/call_work.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "server/store/calibration_snapshot.h"
 #include "sextant/v1/hardware_service.pb.h"
 
@@ -25,7 +25,7 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
 // Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
 // kFailedPrecondition (RATES_NOT_MEASURED), and CallWork's.
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const DeviceSources& sources, CallWork& work,
+                               const DeviceResolver& resolver, CallWork& work,
                                v1::GetKernelRatesResponse* response);
 
 }  // namespace sextant::server

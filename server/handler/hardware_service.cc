@@ -12,7 +12,7 @@
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
-#include "server/convert/device_selector.h"
+#include "server/device/device_finder.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/link_times_answer.h"
 
@@ -98,9 +98,7 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
         const auto host = store_.snapshot();
         const auto end = [context] { return EndOf(*context); };
         CallWork work(end);
-        return AnswerKernelRates(
-            in, {.supplied = supplied_, .host = *host, .now = absl::Now(), .fleet = fleet_}, work,
-            out);
+        return AnswerKernelRates(in, FinderOf(*host), work, out);
       });
 }
 
@@ -128,8 +126,7 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
       },
       [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
         const auto host = store_.snapshot();
-        return AnswerLinkTimes(
-            in, {.supplied = supplied_, .host = *host, .now = absl::Now(), .fleet = fleet_}, out);
+        return AnswerLinkTimes(in, FinderOf(*host), out);
       });
 }
 
@@ -150,6 +147,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
     probe_.Run(std::move(job));
   });
   return call;
+}
+
+DeviceFinder HardwareService::FinderOf(const CalibrationSnapshot& host) const {
+  return DeviceFinder({.supplied = supplied_, .host = host, .now = absl::Now(), .fleet = fleet_});
 }
 
 }  // namespace sextant::server

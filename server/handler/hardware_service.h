@@ -4,6 +4,7 @@
 
 #include "server/call/call.h"
 #include "server/call/worker_pool.h"
+#include "server/device/device_finder.h"
 #include "server/metrics/metrics.h"
 #include "server/probe/host_probe.h"
 #include "server/store/calibration_store.h"
@@ -21,8 +22,6 @@ using RawHardwareService = v1::HardwareService::WithRawCallbackMethod_ListAccele
                     v1::HardwareService::WithRawCallbackMethod_GetLinkTimes<
                         v1::HardwareService::WithRawCallbackMethod_RunProbe<
                             v1::HardwareService::Service>>>>>>>;
-
-class FleetReader;
 
 class HardwareService final : public RawHardwareService {
  public:
@@ -64,6 +63,7 @@ class HardwareService final : public RawHardwareService {
   // them.
   void PostOnceListed(grpc::CallbackServerContext* context,
                       std::function<void(const absl::Status&)> then);
+  DeviceFinder FinderOf(const CalibrationSnapshot& host) const;
 
   const CalibrationStore& store_;
   SuppliedCalibrations& supplied_;

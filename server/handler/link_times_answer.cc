@@ -279,12 +279,11 @@ struct LinkDevices {
 };
 
 // Resolves the request's nodes. Errors: as AnswerLinkTimes(), together with `violations`.
-absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const DeviceSources& sources,
+absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const DeviceResolver& resolver,
                                           FieldViolations& violations) {
   LinkDevices out;
   if (wire.has_device()) {
-    out.selection =
-        DeviceSelectionFrom(wire.device(), kDevicePath, sources, absl::nullopt, violations);
+    out.selection = resolver.Resolve(wire.device(), kDevicePath, absl::nullopt, violations);
   }
   CheckSelection(out.selection, kDevicePath, violations);
   std::vector<UnknownName> unknown;
@@ -324,13 +323,13 @@ absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceSources& sources,
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceResolver& resolver,
                              v1::GetLinkTimesResponse* response) {
   FieldViolations violations;
   const std::vector<CollectiveOp> operations = OperationsOf(request, violations);
   const std::vector<int64_t> sizes = SizesOf(request, violations);
   SEXTANT_ASSIGN_OR_RETURN(const LinkDevices devices,
-                           LinkDevicesOf(request.nodes(), sources, violations));
+                           LinkDevicesOf(request.nodes(), resolver, violations));
   const NodeGroup& nodes = devices.nodes;
   NodeSpecTo(devices.named, nodes, response->mutable_nodes());
   NodeTypeTo(*nodes.node, response->mutable_node_type());

@@ -3,7 +3,7 @@
 #define SEXTANT_SERVER_HANDLER_LINK_TIMES_ANSWER_H_
 
 #include "absl/status/status.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
@@ -14,7 +14,7 @@ absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
 
 // Errors: kInvalidArgument (FIELD_INVALID), all faults at once; else kNotFound (NODE_TYPE_UNKNOWN,
 // GPU_UNKNOWN, DEVICE_UNKNOWN, NETWORK_UNKNOWN), or kFailedPrecondition (RATES_NOT_MEASURED).
-absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceSources& sources,
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceResolver& resolver,
                              v1::GetLinkTimesResponse* response);
 
 }  // namespace sextant::server

@@ -21,6 +21,7 @@
 #include "server/convert/operation_cost.h"
 #include "server/convert/operation_device.h"
 #include "server/convert/rates.h"
+#include "server/device/device_finder.h"
 #include "server/handler/host_copy_answer.h"
 
 namespace sextant::server {
@@ -52,12 +53,11 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
                   FieldViolations& violations) {
   const v1::OperationDevice& wire = request.device();
   Device out = {.host = options.calibrations(), .query = {.now = options.now()}};
-  out.named = OperationDeviceFrom(wire, "device",
-                                  {.supplied = *options.supplied,
-                                   .host = *out.host,
-                                   .now = out.query.now,
-                                   .fleet = options.fleet},
-                                  violations);
+  const DeviceFinder finder({.supplied = *options.supplied,
+                             .host = *out.host,
+                             .now = out.query.now,
+                             .fleet = options.fleet});
+  out.named = OperationDeviceFrom(wire, "device", finder, violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;

@@ -106,7 +106,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(request, SourcesOf(*host), violations);
+  const RunSpec run = RunSpecFrom(request, FinderOf(*host), violations);
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
   SEXTANT_ASSIGN_OR_RETURN(*response->mutable_rates_fingerprint(),
@@ -120,9 +120,11 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   return absl::OkStatus();
 }
 
-DeviceSources PlanningService::SourcesOf(const CalibrationSnapshot& host) const {
-  return {
-      .supplied = *options_.supplied, .host = host, .now = options_.now(), .fleet = options_.fleet};
+DeviceFinder PlanningService::FinderOf(const CalibrationSnapshot& host) const {
+  return DeviceFinder({.supplied = *options_.supplied,
+                       .host = host,
+                       .now = options_.now(),
+                       .fleet = options_.fleet});
 }
 
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
@@ -196,7 +198,7 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
         const auto end = [context] { return EndOf(*context); };
         CallWork work(end);
-        return answer(in, SourcesOf(*host), work, metrics_, out);
+        return answer(in, FinderOf(*host), work, metrics_, out);
       });
 }
 
@@ -223,7 +225,7 @@ absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request
   FieldViolations violations;
   // Held to the end: the budget's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
-  const AllocationSpec spec = AllocationSpecFrom(request, SourcesOf(*host), violations);
+  const AllocationSpec spec = AllocationSpecFrom(request, FinderOf(*host), violations);
   SEXTANT_ASSIGN_OR_RETURN(ComputeAllocation allocation,
                            sextant::AllocateCompute(spec, std::move(violations)));
   ComputeAllocationTo(std::move(allocation), response);

@@ -12,7 +12,7 @@
 #include "server/call/call.h"
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
-#include "server/convert/device_selector.h"
+#include "server/device/device_finder.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
@@ -77,7 +77,7 @@ class PlanningService final : public RawPlanningService {
  private:
   // Answers a call that plans many runs.
   template <typename Request, typename Response>
-  using LongAnswer = absl::Status(const Request& request, const DeviceSources& sources,
+  using LongAnswer = absl::Status(const Request& request, const DeviceResolver& resolver,
                                   CallWork& work, Metrics& metrics, Response* out);
 
   // `watch`: see PlanQuestion.
@@ -95,7 +95,7 @@ class PlanningService final : public RawPlanningService {
                                            LongAnswer<Request, Response>* answer);
   absl::Status Allocate(const v1::AllocateComputeRequest& request,
                         v1::AllocateComputeResponse* response);
-  DeviceSources SourcesOf(const CalibrationSnapshot& host) const;
+  DeviceFinder FinderOf(const CalibrationSnapshot& host) const;
 
   Metrics& metrics_;
   const PlanningOptions options_;

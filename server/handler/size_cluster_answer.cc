@@ -113,11 +113,11 @@ SizeObjective ObjectiveOf(const v1::SizeClusterRequest& request) {
 // Returns the figure by which products are compared; absent where none of the numbers is enough.
 absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterRequest& request,
                                                      const v1::PlanRunRequest& run,
-                                                     const DeviceSources& sources, CallWork& work,
+                                                     const DeviceResolver& resolver, CallWork& work,
                                                      v1::SizedCluster* out) {
   FieldViolations violations;
   const RunSpec spec = SizedRunFrom(
-      run, request.has_max_duration() ? &request.max_duration() : nullptr, sources, violations);
+      run, request.has_max_duration() ? &request.max_duration() : nullptr, resolver, violations);
   ClusterQuestion question = {.objective = ObjectiveOf(request)};
   if (request.has_max_device_count()) question.max_devices = request.max_device_count();
   SEXTANT_ASSIGN_OR_RETURN(const ClusterSize size,
@@ -128,8 +128,9 @@ absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterReques
 
 }  // namespace
 
-absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const DeviceSources& sources,
-                               CallWork& work, Metrics& metrics, v1::SizeClusterResponse* out) {
+absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request,
+                               const DeviceResolver& resolver, CallWork& work, Metrics& metrics,
+                               v1::SizeClusterResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckRequest(request));
   const bool listed = request.products_size() > 0;
   double least = 0;
@@ -137,7 +138,7 @@ absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const Devi
     const InFlight in_flight(metrics.plans_in_flight());
     const v1::PlanRunRequest run = RunOf(request, i);
     v1::SizedCluster& cluster = *out->add_clusters();
-    const auto figure = AnswerProduct(request, run, sources, work, &cluster);
+    const auto figure = AnswerProduct(request, run, resolver, work, &cluster);
     absl::Status status = figure.status();
     status = listed ? InProduct(status, i) : InSizeRequest(status);
     if (!listed) SEXTANT_RETURN_IF_ERROR(status);

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/call_work.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "server/metrics/metrics.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -18,8 +18,9 @@ inline constexpr int kMaxProducts = 16;
 //
 // Errors: kInvalidArgument for the list itself, and, where there is none, for the run; those of
 // `work`.
-absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request, const DeviceSources& sources,
-                               CallWork& work, Metrics& metrics, v1::SizeClusterResponse* out);
+absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request,
+                               const DeviceResolver& resolver, CallWork& work, Metrics& metrics,
+                               v1::SizeClusterResponse* out);
 
 }  // namespace sextant::server
 

@@ -36,13 +36,13 @@ void ModelTo(const LargestModel& size, const v1::PlanRunRequest& run, v1::SizeMo
 
 }  // namespace
 
-absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceSources& sources,
+absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceResolver& resolver,
                              CallWork& work, Metrics& metrics, v1::SizeModelResponse* out) {
   const InFlight in_flight(metrics.plans_in_flight());
   FieldViolations violations;
   const RunSpec run =
       SizedRunFrom(request.run(), request.has_max_duration() ? &request.max_duration() : nullptr,
-                   sources, violations);
+                   resolver, violations);
   absl::optional<double> ratio;
   if (request.has_tokens_per_parameter()) ratio = request.tokens_per_parameter();
   const absl::StatusOr<LargestModel> size =

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/call_work.h"
-#include "server/convert/device_selector.h"
+#include "server/convert/device_resolver.h"
 #include "server/metrics/metrics.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -13,7 +13,7 @@ namespace sextant::server {
 // The largest model that `request` asks for.
 //
 // Errors: those of FindLargestModel(), fields named from the request on.
-absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceSources& sources,
+absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceResolver& resolver,
                              CallWork& work, Metrics& metrics, v1::SizeModelResponse* out);
 
 }  // namespace sextant::server

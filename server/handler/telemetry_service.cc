@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "server/convert/job_report.h"
+#include "server/telemetry/job_report.h"
 
 namespace sextant::server {
 

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
-#include "server/options.h"
+#include "server/base/address.h"
 
 namespace sextant::server {
 namespace {

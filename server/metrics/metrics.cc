@@ -4,7 +4,7 @@
 
 #include "engine/base/version.h"
 #include "engine/run/memory_estimate.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 
 namespace sextant::server {
 namespace {

@@ -11,10 +11,12 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/options.h"
 #include "sextant/v1/probe.pb.h"
 
 namespace sextant::server {
+
+// Which of the probe's figures are metrics.
+enum class ProbeMetricsSet { kFleet, kFull };
 
 // Thread-safe. A counter's series appears when it is first counted.
 class ProbeMetrics {

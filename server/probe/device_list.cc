@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/near_names.h"
-#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "server/probe/probe_process.h"
 
@@ -88,21 +86,6 @@ void DeviceList::List(const Cancellation& cancellation) {
     waiting = std::exchange(waiting_, {});
   }
   for (const auto& done : waiting) done(devices.status());
-}
-
-std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices) {
-  std::vector<KnownName> names;
-  for (const v1::Device& device : devices) {
-    if (device.kind() == v1::DEVICE_KIND_CPU) {
-      names.push_back({.name = "host", .also = device.product_name()});
-    }
-    names.push_back({.name = device.uuid(), .also = device.product_name()});
-  }
-  return UnknownNameMessage("device", uuid, names, "sextant devices (HardwareService.ListDevices)");
-}
-
-absl::Status UnknownDevice(absl::string_view message) {
-  return WithReason(absl::NotFoundError(message), "DEVICE_UNKNOWN");
 }
 
 }  // namespace sextant::server

@@ -1,4 +1,4 @@
-// This host's devices, as the probe lists them, and the error for an unknown device.
+// This host's devices, as the probe lists them.
 #ifndef SEXTANT_SERVER_PROBE_DEVICE_LIST_H_
 #define SEXTANT_SERVER_PROBE_DEVICE_LIST_H_
 
@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/probe/probe_process.h"
 #include "server/probe/probe_schedule.h"
 #include "server/store/calibration_store.h"
@@ -50,12 +49,6 @@ class DeviceList {
   bool listed_ = false;
   std::vector<std::function<void(const absl::Status&)>> waiting_;  // none: nobody lists
 };
-
-// device "x" is not known; near names: ...; all: sextant devices (HardwareService.ListDevices)
-std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices);
-
-// kNotFound with reason DEVICE_UNKNOWN.
-absl::Status UnknownDevice(absl::string_view message);
 
 }  // namespace sextant::server
 

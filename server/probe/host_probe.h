@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/convert/probe_spec.h"
 #include "server/metrics/probe_metrics.h"
 #include "server/probe/device_list.h"
 #include "server/probe/probe_process.h"
 #include "server/probe/probe_recorder.h"
 #include "server/probe/probe_schedule.h"
+#include "server/probe/probe_spec.h"
 #include "server/store/calibration_store.h"
 #include "sextant/v1/hardware_service.pb.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/probe/child_process.h"
 #include "server/probe/probe_events.h"
 

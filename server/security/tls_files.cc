@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 
 namespace sextant::server {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 
 namespace sextant::server {
 

@@ -12,7 +12,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "proto/check/calibration.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/convert/calibration.h"
 #include "server/store/calibration_file.h"
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "proto/matmul_kind.h"
 #include "server/convert/run_spec.h"
+#include "server/device/device_finder.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/operation_answer.h"
 #include "server/handler/plan_answer.h"
@@ -155,8 +156,8 @@ struct PlanningState {
   auto* const response = google::protobuf::Arena::CreateMessage<v1::PlanRunResponse>(&arena);
   request->ParseFromString(bytes);
   FieldViolations violations;
-  const RunSpec run =
-      RunSpecFrom(*request, {.supplied = in.supplied, .host = in.host, .now = kNow}, violations);
+  const RunSpec run = RunSpecFrom(
+      *request, DeviceFinder({.supplied = in.supplied, .host = in.host, .now = kNow}), violations);
   CallWork work;
   const absl::StatusOr<std::string> fingerprint =
       AnswerPlan({.request = *request, .run = run, .violations = std::move(violations)}, work,
@@ -168,8 +169,8 @@ struct PlanningState {
 // Fits the models of the product, which are kept.
 void FitModels(const v1::PlanRunRequest& request, PlanningState& in) {
   FieldViolations violations;
-  const RunSpec run =
-      RunSpecFrom(request, {.supplied = in.supplied, .host = in.host, .now = kNow}, violations);
+  const RunSpec run = RunSpecFrom(
+      request, DeviceFinder({.supplied = in.supplied, .host = in.host, .now = kNow}), violations);
   benchmark::DoNotOptimize(PlanRun(run));
 }
 
@@ -227,8 +228,8 @@ void KernelRatesOfSixteen(benchmark::State& state) {
     v1::GetKernelRatesResponse out;
     CallWork work;
     in.ParseFromString(bytes);
-    const absl::Status status =
-        AnswerKernelRates(in, {.supplied = supplied, .host = host, .now = kNow}, work, &out);
+    const absl::Status status = AnswerKernelRates(
+        in, DeviceFinder({.supplied = supplied, .host = host, .now = kNow}), work, &out);
     if (!status.ok()) state.SkipWithError(std::string(status.message()).c_str());
     benchmark::DoNotOptimize(out);
   };

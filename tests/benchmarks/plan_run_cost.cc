@@ -17,6 +17,7 @@
 
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "server/device/device_finder.h"
 #include "server/server.h"
 #include "tests/benchmarks/closed_loop.h"
 #include "tests/benchmarks/full_calibration.h"
@@ -44,7 +45,8 @@ v1::PlanRunResponse AnswerTo(const v1::PlanRunRequest& request) {
   FieldViolations none;
   SuppliedCalibrations supplied;
   const CalibrationSnapshot host;
-  const RunSpec run = RunSpecFrom(request, {.supplied = supplied, .host = host}, none);
+  const RunSpec run =
+      RunSpecFrom(request, DeviceFinder({.supplied = supplied, .host = host}), none);
   v1::PlanRunResponse response;
   PlanTo(*PlanRun(run), run.options.full, response.mutable_plan());
   return response;

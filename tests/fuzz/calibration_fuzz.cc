@@ -10,7 +10,7 @@
 #include "server/store/calibration_file.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/json_mutator.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/finite_numbers.h"
 #include "tests/server/planning_server.h"
@@ -36,7 +36,7 @@ void AskFor(const v1::Calibration& calibration) {
   SuppliedCalibrations supplied;
   v1::GetKernelRatesResponse rates;
   CallWork work;
-  const absl::Status answered = AnswerKernelRates(request, SourcesOf(supplied, host), work, &rates);
+  const absl::Status answered = AnswerKernelRates(request, FinderOf(supplied, host), work, &rates);
   if (answered.ok()) RequireFinite(rates);
 }
 

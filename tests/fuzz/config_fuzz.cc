@@ -6,13 +6,13 @@
 #include "engine/base/field_violation.h"
 #include "engine/model/count_model.h"
 #include "engine/run/plan.h"
+#include "server/convert/config_text.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/counted_model.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
-#include "server/hugging_face/config_text.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/finite_numbers.h"
 
 namespace sextant::server {
@@ -63,7 +63,7 @@ void PlanOn(const std::string& config, bool with_layout) {
     layout.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
   }
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(request, SourcesOf(supplied), violations);
+  const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
   auto plan = PlanRun(run, std::move(violations));
   if (!plan.ok()) return RequireRefusal(plan.status());
   v1::Plan answer;

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""The house's include rules (CONTRIBUTING.md, "Arrows"): who may include whom.
+"""The house's include rules (CONTRIBUTING.md, "The house"): who may include whom.
 
   server -> engine, proto        client -> proto        gpu_probe -> proto, engine/base
   proto/check and proto/text, of all programs about the messages: those and Abseil alone
-  engine: Abseil and the standard library alone, and its own folders only downwards
+  engine: Abseil and the standard library alone
   tests: anything
+
+Within a room, each folder is one library, and its FROM in CMakeLists.txt lists the folders that it
+may include, with all that those may. No circle of them; the floors in CONTRIBUTING.md are theirs.
 
 The engine speaks in types and fields: it names no command, flag or call of the programs above it.
 
@@ -18,11 +21,12 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Bottom first: a folder may include itself and those before it.
-ENGINE_FLOORS = ["base", "tensor", "operation", "model", "hardware", "framework", "memory", "time",
-                 "run", "search"]
+LIBRARY = re.compile(r"^ *sextant_(?:probe_)?library\((\w+)\s([^)]*)\)", re.MULTILINE)
 
-# What each house may include beside the standard library, by the start of the path.
+# Rooms whose folders are one library.
+UNDIVIDED = {"client"}
+
+# What each room may include beside the standard library, by the start of the path.
 ALLOWED = {
     "engine": ["absl/", "engine/"],
     "proto": ["absl/", "google/protobuf/", "proto/", "sextant/v1/"],
@@ -78,13 +82,91 @@ def is_standard(path):
     return re.fullmatch(r"[a-z_0-9]+", path) is not None
 
 
-def floor_of(path):
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def folder_of(path):
+    """`path`'s folder on a floor: "server/call", "server" for a file of the room itself."""
     parts = path.split("/")
-    return ENGINE_FLOORS.index(parts[1]) if parts[1] in ENGINE_FLOORS else None
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
-def problems_of(file, text):
-    """What is wrong with the includes of `text`, the content of `file` (a path in the tree)."""
+def libraries_of(text, folder):
+    """The sextant_library() calls of `text`, a CMakeLists.txt in `folder`: each name with the
+    names in its FROM and the folders of its sources."""
+    out = {}
+    for name, words in LIBRARY.findall(text):
+        words = words.split()
+        split = words.index("SOURCES")
+        sources = [os.path.join(folder, word) for word in words[split + 1:]]
+        out[name] = (words[:split], {folder_of(source) for source in sources})
+    return out
+
+
+def libraries_of_rooms():
+    out = {}
+    for room in ALLOWED:
+        for folder, _, files in os.walk(os.path.join(ROOT, room)):
+            if "CMakeLists.txt" in files:
+                folder = os.path.relpath(folder, ROOT)
+                out.update(libraries_of(read(os.path.join(folder, "CMakeLists.txt")), folder))
+    return out
+
+
+def reach_of(name, libraries):
+    """The libraries that `name` may include, by one FROM or several."""
+    out, left = set(), [name]
+    while left:
+        for other in libraries[left.pop()][0]:
+            if other in libraries and other not in out:
+                out.add(other)
+                left.append(other)
+    return out
+
+
+def arrows_of(libraries):
+    """Each folder with the folders that it may include, and what is wrong with the libraries."""
+    arrows, problems = {}, []
+    for name, (_, folders) in libraries.items():
+        reach = reach_of(name, libraries)
+        if name in reach:
+            problems.append(f"{name}: its FROM leads back to it")
+        if len(folders) > 1 and not all(folder.split("/")[0] in UNDIVIDED for folder in folders):
+            problems.append(f"{name}: has sources of {', '.join(sorted(folders))}: one library a "
+                            "folder")
+        for folder in folders:
+            arrows.setdefault(folder, set()).update(
+                folders, *(libraries[other][1] for other in reach))
+    return arrows, problems
+
+
+def floors_of(page):
+    """The folders that each row of "The house" puts in order, bottom first, by room."""
+    out = {}
+    for room, row in re.findall(r"^\| `(\w+)/` (.*)$", page, re.MULTILINE):
+        order = re.search(r"(?:`\w+`(?: <|,) )+`\w+`(?= *[|;.]| \|)", row)
+        if order and "<" in order[0]:
+            out[room] = [f"{room}/{name}" for name in re.findall(r"`(\w+)`", order[0])]
+    return out
+
+
+def floor_problems(floors, arrows):
+    found = []
+    for room, order in floors.items():
+        for folder in sorted(set(order) ^ {each for each in arrows if each.startswith(room + "/")}):
+            found.append(f"CONTRIBUTING.md: {folder} is " +
+                         ("no library" if folder in order else "on no floor"))
+        for i, folder in enumerate(order):
+            for above in sorted(arrows.get(folder, set()) & set(order[i + 1:])):
+                found.append(f"CONTRIBUTING.md: {folder} may include {above}, which is above it")
+    return found
+
+
+def problems_of(file, text, arrows):
+    """What is wrong with the includes of `text`, the content of `file` (a path in the tree), where
+    `arrows` lead from folder to folder."""
     house = file.split("/")[0]
     found = []
     if house == "engine":
@@ -95,16 +177,16 @@ def problems_of(file, text):
             found.append(f"{file}: may not include {path}")
         if house == "engine" and path in ENGINE_FORBIDS:
             found.append(f"{file}: the engine is pure: no {path}")
-        if house == "engine" and path.startswith("engine/"):
-            here, there = floor_of(file), floor_of(path)
-            if here is None or there is None:
-                found.append(f"{file}: {path}: not a folder of the engine's list")
-            elif there > here:
-                found.append(f"{file}: upwards: {path}")
+        if path.split("/")[0] == house and os.path.basename(file) != "main.cc":
+            here, there = folder_of(file), folder_of(path)
+            if here != there and there not in arrows.get(here, set()) and there in arrows:
+                found.append(f"{file}: {path}: {here} has no {there} in its FROM")
+            elif here != there and here not in arrows:
+                found.append(f"{file}: {path}: {here} is no library")
     return found
 
 
-def check_itself():
+def check_itself(arrows):
     planted = {
         "engine/base/x.h": '#include "engine/model/presets.h"',
         "engine/run/x.cc": "#include <thread>",
@@ -116,7 +198,11 @@ def check_itself():
         "engine/run/d.h": "// See ListNodeTypes.",
         "client/x.cc": '#include "engine/run/plan.h"',
         "server/x.cc": '#include "client/flags/number.h"',
+        "server/convert/x.cc": '#include "server/store/calibration_store.h"',
+        "server/call/x.cc": '#include "server/handler/plan_answer.h"',
+        "server/listen/x.h": '#include "server/options.h"',
         "gpu_probe/x.cc": "#include <grpcpp/grpcpp.h>",
+        "gpu_probe/y.cc": '#include "gpu_probe/health/report.h"',
         "gpu_probe/host/y.cc": '#include "engine/hardware/catalogue.h"',
         "gpu_probe/z.cc": '#include "sextant/v1/plan.pb.h"',
         "proto/check/x.cc": '#include "engine/base/text.h"',
@@ -125,23 +211,46 @@ def check_itself():
         "proto/text/y.cc": "#include <grpcpp/grpcpp.h>",
     }
     for file, text in planted.items():
-        assert problems_of(file, text), f"not caught: {file}: {text}"
+        assert problems_of(file, text, arrows), f"not caught: {file}: {text}"
     fine = '#include <vector>\n#include "absl/status/status.h"\n#include "engine/base/units.h"'
-    assert not problems_of("engine/run/x.cc", fine)
+    assert not problems_of("engine/run/x.cc", fine, arrows)
+
+    cmake = """
+sextant_library(low
+  SOURCES low/x.cc)
+sextant_library(high
+  FROM low absl::strings
+  SOURCES high/x.cc high/part/y.cc)"""
+    two, problems = arrows_of(libraries_of(cmake, "server"))
+    assert two == {"server/low": {"server/low"}, "server/high": {"server/low", "server/high"}}, two
+    assert not problems
+    circle = libraries_of(cmake.replace("(low\n", "(low FROM high\n"), "server")
+    assert len(arrows_of(circle)[1]) == 2
+    assert arrows_of(libraries_of(cmake.replace("high/part/", "part/"), "server"))[1]
+    page = "| `server/` | `low` < `high` | engine |\n| `proto/` | `x`, `y` | Abseil |\n"
+    assert floors_of(page) == {"server": ["server/low", "server/high"]}, floors_of(page)
+    assert not floor_problems(floors_of(page), two)
+    assert floor_problems(floors_of(page.replace("low", "new")), two)
+    assert floor_problems({"server": ["server/high", "server/low"]}, two)
 
 
 def main():
-    check_itself()
-    problems = []
+    arrows, problems = arrows_of(libraries_of_rooms())
+    if problems:
+        print("\n".join(problems))
+        return 1
+    check_itself(arrows)
+    floors = floors_of(read("CONTRIBUTING.md"))
+    assert set(floors) >= {"engine", "server"}, "CONTRIBUTING.md lacks the floors of a room"
+    problems = floor_problems(floors, arrows)
     count = 0
     for house in ALLOWED:
         for folder, _, files in os.walk(os.path.join(ROOT, house)):
             for name in sorted(files):
                 if not name.endswith((".h", ".cc")):
                     continue
-                path = os.path.join(folder, name)
-                with open(path, encoding="utf-8") as source:
-                    problems += problems_of(os.path.relpath(path, ROOT), source.read())
+                path = os.path.relpath(os.path.join(folder, name), ROOT)
+                problems += problems_of(path, read(path), arrows)
                 count += 1
     print("\n".join(problems) or f"{count} files keep the include rules")
     return 1 if problems or count < 50 else 0

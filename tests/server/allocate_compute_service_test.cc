@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/convert/allocate_compute.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/json_call.h"
 #include "tests/server/planning_server.h"
 
@@ -226,7 +226,7 @@ TEST(AllocationSpecFrom, CarriesEveryField) {
   request.set_tokens_per_parameter(10);
   SuppliedCalibrations supplied;
   FieldViolations violations;
-  const AllocationSpec spec = AllocationSpecFrom(request, SourcesOf(supplied), violations);
+  const AllocationSpec spec = AllocationSpecFrom(request, FinderOf(supplied), violations);
   EXPECT_THAT(violations.all(), IsEmpty());
   EXPECT_EQ(spec.flops, 1);
   EXPECT_TRUE(spec.devices_given);
@@ -244,7 +244,7 @@ TEST(AllocationSpecFrom, CarriesEveryField) {
   EXPECT_EQ(spec.served_token_count, 9);
   EXPECT_EQ(spec.tokens_per_parameter, 10);
   // An absent field stays absent.
-  const AllocationSpec none = AllocationSpecFrom({}, SourcesOf(supplied), violations);
+  const AllocationSpec none = AllocationSpecFrom({}, FinderOf(supplied), violations);
   EXPECT_FALSE(none.flops.has_value());
   EXPECT_FALSE(none.devices_given);
   EXPECT_FALSE(none.duration_seconds.has_value());

@@ -10,7 +10,7 @@
 #include "server/store/calibration_file.h"
 #include "server/store/calibration_store.h"
 #include "sextant/v1/hardware_service.pb.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 
@@ -65,9 +65,8 @@ TEST(CalibrationClock, NamesEachOfAList) {
   const auto faults = [&selector] {
     FieldViolations violations;
     SuppliedCalibrations supplied;
-    DeviceSources sources = SourcesOf(supplied);
-    sources.now = absl::FromUnixSeconds(kSampleInstant - 3600);
-    DeviceSelectionFrom(selector, "d", sources, absl::nullopt, violations);
+    const absl::Time now = absl::FromUnixSeconds(kSampleInstant - 3600);
+    FinderOf(supplied, NoHost(), now).Resolve(selector, "d", absl::nullopt, violations);
     std::vector<std::string> out;
     for (const FieldViolation& v : violations.all()) out.push_back(v.field);
     return out;

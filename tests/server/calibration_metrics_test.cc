@@ -1,4 +1,4 @@
-#include "server/metrics/calibration_metrics.h"
+#include "server/device/calibration_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@
 #include "server/convert/calibration.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/calibration_faults.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/matmul_kinds.h"
 
@@ -277,7 +277,7 @@ TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
     if (!calibrations->add_calibrations()->ParsePartialFromString(mutated)) continue;
     FieldViolations violations;
     SuppliedCalibrations supplied;
-    const RunSpec run = RunSpecFrom(request, SourcesOf(supplied), violations);
+    const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
     const auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? let_through : refused)++;
     if (!plan.ok()) continue;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/convert/rates.h"
 #include "server/fleet/fleet_reader.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 
@@ -36,8 +36,8 @@ Translated TranslatedFrom(const v1::DeviceSelector& wire,
   SuppliedCalibrations supplied;
   FieldViolations violations;
   Translated out;
-  out.selection = DeviceSelectionFrom(wire, "a.device", SourcesOf(supplied, host),
-                                      maximum_age_seconds, violations);
+  out.selection =
+      FinderOf(supplied, host).Resolve(wire, "a.device", maximum_age_seconds, violations);
   for (const FieldViolation& v : violations.all()) {
     out.faults.push_back(absl::StrCat(v.field, ": ", v.description));
   }
@@ -129,9 +129,9 @@ class FleetSelector : public ::testing::Test {
     read.wait();
     FieldViolations violations;
     Translated out;
-    DeviceSources sources = SourcesOf(supplied_);
-    sources.fleet = &reader_;
-    out.selection = DeviceSelectionFrom(wire, "a.device", sources, {}, violations);
+    const DeviceFinder finder(
+        {.supplied = supplied_, .host = NoHost(), .now = SourcesTime(), .fleet = &reader_});
+    out.selection = finder.Resolve(wire, "a.device", {}, violations);
     for (const FieldViolation& v : violations.all()) {
       out.faults.push_back(absl::StrCat(v.field, ": ", v.description));
     }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/convert/annotate_calibration.h"
-#include "server/convert/probe_spec.h"
+#include "server/probe/probe_spec.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 

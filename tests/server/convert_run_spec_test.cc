@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/field_names.h"
 
@@ -32,7 +32,7 @@ v1::PlanRunRequest RequestOf(const std::string& json) {
 // read anew for each request.
 RunSpec ReadRun(const v1::PlanRunRequest& request, FieldViolations& violations) {
   SuppliedCalibrations supplied;
-  return RunSpecFrom(request, SourcesOf(supplied), violations);
+  return RunSpecFrom(request, FinderOf(supplied), violations);
 }
 
 TEST(RunSpecFrom, CarriesEveryField) {

@@ -14,7 +14,7 @@
 #include "engine/run/plan.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/test_server.h"
 
 namespace sextant::server {
@@ -116,7 +116,7 @@ TEST(Garbage, MutatedRequestsAreAnsweredOrRefused) {
     if (!request.ParseFromString(mutated)) continue;
     FieldViolations violations;
     SuppliedCalibrations supplied;
-    const RunSpec run = RunSpecFrom(request, SourcesOf(supplied), violations);
+    const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
     auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? answered : refused)++;
     if (!plan.ok()) continue;

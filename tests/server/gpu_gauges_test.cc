@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/metrics/calibration_metrics.h"
+#include "server/device/calibration_metrics.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/matmul_kinds.h"
 

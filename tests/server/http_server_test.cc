@@ -1,4 +1,4 @@
-#include "server/metrics/http_server.h"
+#include "server/listen/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/config/families.h"
 #include "engine/model/presets/presets.h"
-#include "server/hugging_face/config_text.h"
+#include "server/convert/config_text.h"
 #include "tests/golden/golden_files.h"
 #include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"

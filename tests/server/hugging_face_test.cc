@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
-#include "server/hugging_face/config_text.h"
+#include "server/convert/config_text.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {

@@ -10,7 +10,7 @@
 #include "proto/matmul_kind.h"
 #include "server/handler/device_answers.h"
 #include "server/store/calibration_store.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_notes.h"
@@ -30,7 +30,7 @@ absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesReque
   v1::GetKernelRatesResponse response;
   CallWork work;
   const absl::Status status =
-      AnswerKernelRates(request, SourcesOf(supplied, *host), work, &response);
+      AnswerKernelRates(request, FinderOf(supplied, *host), work, &response);
   if (!status.ok()) return status;
   return response;
 }

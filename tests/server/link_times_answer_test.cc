@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "engine/hardware/links/node_type.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
@@ -30,7 +30,7 @@ constexpr int64_t kLinkMiB = 1 << 20;
 absl::StatusOr<v1::GetLinkTimesResponse> LinksOf(const v1::GetLinkTimesRequest& request) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, SourcesOf(supplied), &response);
+  const absl::Status status = AnswerLinkTimes(request, FinderOf(supplied), &response);
   if (!status.ok()) return status;
   return response;
 }

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/options.h"
+#include "server/base/address.h"
 #include "tests/server/descriptor_limit.h"
 #include "tests/server/test_server.h"
 #include "tests/support/status_matchers.h"

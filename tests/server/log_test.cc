@@ -1,4 +1,4 @@
-#include "server/call/log.h"
+#include "server/base/log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

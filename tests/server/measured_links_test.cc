@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/handler/link_times_answer.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
@@ -96,7 +96,7 @@ absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest&
                                                   const CalibrationSnapshot& host = NoHost()) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, SourcesOf(supplied, host), &response);
+  const absl::Status status = AnswerLinkTimes(request, FinderOf(supplied, host), &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -122,9 +122,9 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
 TEST(MeasuredLinks, AreNotOfTheFuture) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  DeviceSources sources = SourcesOf(supplied);
-  sources.now -= absl::Hours(2);  // an hour before the measurement
-  const absl::Status status = AnswerLinkTimes(OnDgx({SlowH100(1)}), sources, &response);
+  const absl::Time now = SourcesTime() - absl::Hours(2);  // an hour before the measurement
+  const absl::Status status =
+      AnswerLinkTimes(OnDgx({SlowH100(1)}), FinderOf(supplied, NoHost(), now), &response);
   EXPECT_THAT(status.ToString(),
               HasSubstr("nodes.device.calibrations.calibrations[0].measured_time"));
 }

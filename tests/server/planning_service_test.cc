@@ -14,7 +14,7 @@
 #include "google/rpc/status.pb.h"
 #include "proto/matmul_kind.h"
 #include "server/convert/calibration.h"
-#include "tests/server/device_sources.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/planning_server.h"
 #include "tests/support/matmul_kinds.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/call/log.h"
+#include "server/base/log.h"
 #include "server/probe/probe_schedule.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/default_paths.h"

@@ -8,8 +8,8 @@
 
 #include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
-#include "server/convert/job_report.h"
-#include "tests/server/device_sources.h"
+#include "server/telemetry/job_report.h"
+#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/test_server.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/call/memory_return.h"
+#include "server/base/memory_return.h"
 #include "server/handler/accounting_service.h"
 
 namespace sextant::server {

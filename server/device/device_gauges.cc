@@ -1,4 +1,4 @@
-#include "server/metrics/device_gauges.h"
+#include "server/device/device_gauges.h"
 
 #include <algorithm>
 #include <map>

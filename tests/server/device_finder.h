@@ -1,8 +1,8 @@
 // The devices that requests of tests name.
-#ifndef SEXTANT_TESTS_SERVER_DEVICE_SOURCES_H_
-#define SEXTANT_TESTS_SERVER_DEVICE_SOURCES_H_
+#ifndef SEXTANT_TESTS_SERVER_DEVICE_FINDER_H_
+#define SEXTANT_TESTS_SERVER_DEVICE_FINDER_H_
 
-#include "server/convert/device_selector.h"
+#include "server/device/device_finder.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
@@ -16,10 +16,11 @@ inline const CalibrationSnapshot& NoHost() {
   return *host;
 }
 
-// The sources of a server on `host` at SourcesTime().
-inline DeviceSources SourcesOf(SuppliedCalibrations& supplied,
-                               const CalibrationSnapshot& host = NoHost()) {
-  return {.supplied = supplied, .host = host, .now = SourcesTime()};
+// The devices of a server on `host`.
+inline DeviceFinder FinderOf(SuppliedCalibrations& supplied,
+                             const CalibrationSnapshot& host = NoHost(),
+                             absl::Time now = SourcesTime()) {
+  return DeviceFinder({.supplied = supplied, .host = host, .now = now});
 }
 
 // The calibrations of a request's cluster.
@@ -33,4 +34,4 @@ inline google::protobuf::RepeatedPtrField<v1::Calibration>& SuppliedTo(
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_TESTS_SERVER_DEVICE_SOURCES_H_
+#endif  // SEXTANT_TESTS_SERVER_DEVICE_FINDER_H_

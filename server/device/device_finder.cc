@@ -1,4 +1,4 @@
-#include "server/convert/device_selector.h"
+#include "server/device/device_finder.h"
 
 #include <atomic>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "engine/hardware/catalogue.h"
 #include "server/convert/calibration.h"
 #include "server/fleet/fleet_reader.h"
-#include "server/probe/device_list.h"
+#include "server/store/device_names.h"
 
 namespace sextant::server {
 namespace {
@@ -101,6 +101,21 @@ void CheckNames(const google::protobuf::RepeatedPtrField<std::string>& names, in
   }
 }
 
+// Appends violations of `wire`, the field `path`, that a read of the fleet's metrics can't correct.
+void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViolations& violations) {
+  if (wire.accelerator().empty()) {
+    violations.Add(FieldPath(path, "accelerator"),
+                   "is required: write the product, e.g. h100-sxm (docs/accelerators.md lists "
+                   "them)");
+  }
+  if (!wire.hostnames().empty() && !wire.gpu_uuids().empty()) {
+    violations.Add(FieldPath(path, "gpu_uuids"),
+                   "can't be given with hostnames: name hosts or devices");
+  }
+  CheckNames(wire.hostnames(), kMaxFleetHosts, FieldPath(path, "hostnames"), "hosts", violations);
+  CheckNames(wire.gpu_uuids(), kMaxFleetDevices, FieldPath(path, "gpu_uuids"), "UUIDs", violations);
+}
+
 void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const DeviceSources& sources,
                FieldViolations& violations, DeviceSelection& out) {
   const std::string field = FieldPath(path, "fleet");
@@ -130,20 +145,6 @@ void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const Devic
 
 }  // namespace
 
-void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViolations& violations) {
-  if (wire.accelerator().empty()) {
-    violations.Add(FieldPath(path, "accelerator"),
-                   "is required: write the product, e.g. h100-sxm (docs/accelerators.md lists "
-                   "them)");
-  }
-  if (!wire.hostnames().empty() && !wire.gpu_uuids().empty()) {
-    violations.Add(FieldPath(path, "gpu_uuids"),
-                   "can't be given with hostnames: name hosts or devices");
-  }
-  CheckNames(wire.hostnames(), kMaxFleetHosts, FieldPath(path, "hostnames"), "hosts", violations);
-  CheckNames(wire.gpu_uuids(), kMaxFleetDevices, FieldPath(path, "gpu_uuids"), "UUIDs", violations);
-}
-
 void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*>& devices,
                 std::function<void()> then) {
   std::vector<const v1::FleetDevices*> targets;
@@ -164,19 +165,9 @@ void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*
   }
 }
 
-bool RequireDeviceName(absl::string_view name, absl::string_view field,
-                       FieldViolations& violations) {
-  if (!name.empty()) return true;
-  violations.Add(field,
-                 "is empty: write a device's UUID (sextant devices), or host for the host's "
-                 "processor");
-  return false;
-}
-
-DeviceSelection DeviceSelectionFrom(const v1::DeviceSelector& wire, absl::string_view path,
-                                    const DeviceSources& sources,
-                                    absl::optional<double> maximum_age_seconds,
-                                    FieldViolations& violations) {
+DeviceSelection DeviceFinder::Resolve(const v1::DeviceSelector& wire, absl::string_view path,
+                                      absl::optional<double> maximum_age_seconds,
+                                      FieldViolations& violations) const {
   DeviceSelection out;
   switch (wire.selector_case()) {
     case v1::DeviceSelector::kAccelerator:
@@ -187,19 +178,23 @@ DeviceSelection DeviceSelectionFrom(const v1::DeviceSelector& wire, absl::string
       }
       break;
     case v1::DeviceSelector::kHostDevices:
-      DevicesFrom(wire.host_devices(), path, sources, maximum_age_seconds, violations, out);
+      DevicesFrom(wire.host_devices(), path, sources_, maximum_age_seconds, violations, out);
       break;
     case v1::DeviceSelector::kCalibrations:
-      CalibrationsFrom(wire.calibrations(), path, sources, violations, out);
+      CalibrationsFrom(wire.calibrations(), path, sources_, violations, out);
       break;
     case v1::DeviceSelector::kFleet:
-      FleetFrom(wire.fleet(), path, sources, violations, out);
+      FleetFrom(wire.fleet(), path, sources_, violations, out);
       break;
     case v1::DeviceSelector::SELECTOR_NOT_SET:
       RequireSelection(out, path, violations);
       break;
   }
   return out;
+}
+
+std::vector<const DeviceModel*> DeviceFinder::TrustedModels() const {
+  return sources_.host.TrustedModels({.now = sources_.now});
 }
 
 }  // namespace sextant::server

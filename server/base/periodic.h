@@ -1,6 +1,6 @@
 // A thread that does something now and then.
-#ifndef SEXTANT_SERVER_CALL_PERIODIC_H_
-#define SEXTANT_SERVER_CALL_PERIODIC_H_
+#ifndef SEXTANT_SERVER_BASE_PERIODIC_H_
+#define SEXTANT_SERVER_BASE_PERIODIC_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -27,4 +27,4 @@ class Periodic {
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_CALL_PERIODIC_H_
+#endif  // SEXTANT_SERVER_BASE_PERIODIC_H_

@@ -1,14 +1,14 @@
-#include "server/convert/probe_spec.h"
+#include "server/probe/probe_spec.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "server/convert/device_selector.h"
+#include "engine/run/device_selection.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
-#include "server/probe/device_list.h"
+#include "server/store/device_names.h"
 
 namespace sextant::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/call/periodic.h"
+#include "server/base/periodic.h"
 
 #include <utility>
 

@@ -1,11 +1,11 @@
-#include "server/metrics/calibration_metrics.h"
+#include "server/device/calibration_metrics.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "server/metrics/device_gauges.h"
+#include "server/device/device_gauges.h"
 #include "server/metrics/gauge_families.h"
 #include "server/store/calibration_snapshot.h"
 

@@ -1,4 +1,4 @@
-#include "server/convert/job_report.h"
+#include "server/telemetry/job_report.h"
 
 #include <algorithm>
 #include <string>
@@ -9,10 +9,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/run/run_spec.h"
 #include "server/convert/calibration.h"
-#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
-#include "server/probe/device_list.h"
+#include "server/store/device_names.h"
 
 namespace sextant::server {
 namespace {

@@ -1,6 +1,6 @@
 // A RunProbeRequest as command lines of sextant-probe.
-#ifndef SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_
-#define SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_
+#ifndef SEXTANT_SERVER_PROBE_PROBE_SPEC_H_
+#define SEXTANT_SERVER_PROBE_PROBE_SPEC_H_
 
 #include <string>
 #include <vector>
@@ -33,4 +33,4 @@ absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_
+#endif  // SEXTANT_SERVER_PROBE_PROBE_SPEC_H_

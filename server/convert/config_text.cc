@@ -1,4 +1,4 @@
-#include "server/hugging_face/config_text.h"
+#include "server/convert/config_text.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

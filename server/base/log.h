@@ -1,6 +1,6 @@
 // The log: one JSON line on stderr for each call and each event outside calls.
-#ifndef SEXTANT_SERVER_CALL_LOG_H_
-#define SEXTANT_SERVER_CALL_LOG_H_
+#ifndef SEXTANT_SERVER_BASE_LOG_H_
+#define SEXTANT_SERVER_BASE_LOG_H_
 
 #include <chrono>
 #include <cstddef>
@@ -84,4 +84,4 @@ std::string TraceIdOf(absl::string_view traceparent);
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_CALL_LOG_H_
+#endif  // SEXTANT_SERVER_BASE_LOG_H_

@@ -1,12 +1,12 @@
 // The gauges of one device.
-#ifndef SEXTANT_SERVER_METRICS_DEVICE_GAUGES_H_
-#define SEXTANT_SERVER_METRICS_DEVICE_GAUGES_H_
+#ifndef SEXTANT_SERVER_DEVICE_DEVICE_GAUGES_H_
+#define SEXTANT_SERVER_DEVICE_DEVICE_GAUGES_H_
 
 #include <vector>
 
 #include "absl/time/time.h"
 #include "server/metrics/gauge_families.h"
-#include "server/options.h"
+#include "server/metrics/probe_metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "sextant/v1/device.pb.h"
 
@@ -27,4 +27,4 @@ void AddDeviceGauges(const GaugedDevice& gauged, ProbeMetricsSet set, GaugeFamil
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_METRICS_DEVICE_GAUGES_H_
+#endif  // SEXTANT_SERVER_DEVICE_DEVICE_GAUGES_H_

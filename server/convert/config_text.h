@@ -1,6 +1,6 @@
 // The text of a Hugging Face config.json. engine/model/config interprets its fields.
-#ifndef SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
-#define SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
+#ifndef SEXTANT_SERVER_CONVERT_CONFIG_TEXT_H_
+#define SEXTANT_SERVER_CONVERT_CONFIG_TEXT_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,4 +26,4 @@ absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text);
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
+#endif  // SEXTANT_SERVER_CONVERT_CONFIG_TEXT_H_

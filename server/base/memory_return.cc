@@ -1,4 +1,4 @@
-#include "server/call/memory_return.h"
+#include "server/base/memory_return.h"
 
 #include <malloc.h>
 #include <unistd.h>

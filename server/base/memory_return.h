@@ -1,6 +1,6 @@
 // Memory that was freed, given back to the system.
-#ifndef SEXTANT_SERVER_CALL_MEMORY_RETURN_H_
-#define SEXTANT_SERVER_CALL_MEMORY_RETURN_H_
+#ifndef SEXTANT_SERVER_BASE_MEMORY_RETURN_H_
+#define SEXTANT_SERVER_BASE_MEMORY_RETURN_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ class MemoryReturn {
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_CALL_MEMORY_RETURN_H_
+#endif  // SEXTANT_SERVER_BASE_MEMORY_RETURN_H_

@@ -1,6 +1,6 @@
 // The figures measured on this host's devices, as Prometheus metrics.
-#ifndef SEXTANT_SERVER_METRICS_CALIBRATION_METRICS_H_
-#define SEXTANT_SERVER_METRICS_CALIBRATION_METRICS_H_
+#ifndef SEXTANT_SERVER_DEVICE_CALIBRATION_METRICS_H_
+#define SEXTANT_SERVER_DEVICE_CALIBRATION_METRICS_H_
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "server/options.h"
+#include "server/metrics/probe_metrics.h"
 #include "server/store/calibration_store.h"
 
 namespace sextant::server {
@@ -35,4 +35,4 @@ class CalibrationMetrics final : public prometheus::Collectable {
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_METRICS_CALIBRATION_METRICS_H_
+#endif  // SEXTANT_SERVER_DEVICE_CALIBRATION_METRICS_H_

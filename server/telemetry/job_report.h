@@ -1,6 +1,6 @@
 // A ReportProgressRequest as a checked report.
-#ifndef SEXTANT_SERVER_CONVERT_JOB_REPORT_H_
-#define SEXTANT_SERVER_CONVERT_JOB_REPORT_H_
+#ifndef SEXTANT_SERVER_TELEMETRY_JOB_REPORT_H_
+#define SEXTANT_SERVER_TELEMETRY_JOB_REPORT_H_
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -19,4 +19,4 @@ v1::ReportProgressResponse::Outcome ReportOutcomeTo(ReportOutcome outcome);
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_CONVERT_JOB_REPORT_H_
+#endif  // SEXTANT_SERVER_TELEMETRY_JOB_REPORT_H_

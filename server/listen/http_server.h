@@ -1,6 +1,6 @@
 // The HTTP port: metrics, health and an index page.
-#ifndef SEXTANT_SERVER_METRICS_HTTP_SERVER_H_
-#define SEXTANT_SERVER_METRICS_HTTP_SERVER_H_
+#ifndef SEXTANT_SERVER_LISTEN_HTTP_SERVER_H_
+#define SEXTANT_SERVER_LISTEN_HTTP_SERVER_H_
 
 #include <prometheus/collectable.h>
 #include <prometheus/registry.h>
@@ -50,4 +50,4 @@ class HttpServer {
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_METRICS_HTTP_SERVER_H_
+#endif  // SEXTANT_SERVER_LISTEN_HTTP_SERVER_H_
