@@ -8,6 +8,7 @@
 #include "server/convert/allocate_compute.h"
 #include "tests/server/device_finder.h"
 #include "tests/server/json_call.h"
+#include "tests/server/message_matchers.h"
 #include "tests/server/planning_server.h"
 
 namespace sextant::server {
@@ -66,79 +67,6 @@ TEST_F(AllocateComputeServiceTest, SaysWhatAWeekBuys) {
   EXPECT_EQ(answer["rates"][0]["source"], "RATE_SOURCE_REQUEST");
   EXPECT_THAT(answer["rates_fingerprint"].get<std::string>(), SizeIs(16));
   EXPECT_TRUE(answer.contains("engine_version"));
-}
-
-// Table 3 of Hoffmann et al. 2022: 10 billion parameters and 205.1 billion tokens.
-TEST_F(AllocateComputeServiceTest, AnswersByOneRule) {
-  const json answer = AskFor({{"flops", 1.23e22}, {"rule", "SCALING_RULE_CHINCHILLA_1"}});
-  ASSERT_THAT(answer["allocations"], SizeIs(1));
-  const json& allocation = answer["allocations"][0];
-  EXPECT_NEAR(NumberAt(allocation, "/optimum/parameter_count"), 1e10, 0.003e10);
-  EXPECT_NEAR(NumberAt(allocation, "/optimum/token_count"), 205.1e9, 0.5e9);
-  EXPECT_EQ(NumberAt(allocation, "/fitted_range/low_parameter_count"), 70e6);
-  EXPECT_EQ(NumberAt(allocation, "/fitted_range/high_parameter_count"), 10e9);
-  EXPECT_EQ(NumberAt(allocation, "/law/power/anchor_parameter_count"), 4e8);
-  EXPECT_EQ(NumberAt(allocation, "/law/power/anchor_flops"), 1.92e19);
-  EXPECT_FALSE(answer["budget"].contains("devices"));
-  EXPECT_FALSE(answer.contains("rates"));
-}
-
-TEST_F(AllocateComputeServiceTest, FlagsWhatIsExtrapolated) {
-  const json answer = AskFor({{"flops", 5.76e23}, {"rule", "SCALING_RULE_KAPLAN_2020"}});
-  EXPECT_EQ(answer["allocations"][0]["optimum"]["extrapolated"], true);
-  EXPECT_EQ(answer["allocations"][0]["excludes_embeddings"], true);
-  const json within = AskFor({{"flops", 1e21}, {"rule", "SCALING_RULE_CHINCHILLA_2"}});
-  EXPECT_FALSE(within["allocations"][0]["optimum"].contains("extrapolated"));
-  EXPECT_EQ(NumberAt(within, "/allocations/0/fitted_range/low_flops"), 6e18);
-  EXPECT_EQ(NumberAt(within, "/allocations/0/fitted_range/high_flops"), 3e21);
-}
-
-// Every field of the longer trained models.
-TEST_F(AllocateComputeServiceTest, TrainsForLonger) {
-  const json answer = AskFor({{"flops", 1.2e25},
-                              {"rule", "SCALING_RULE_CHINCHILLA_3"},
-                              {"served_token_count", 2e12},
-                              {"tokens_per_parameter", 200}});
-  const json& allocation = answer["allocations"][0];
-  const json& serving = allocation["serving"];
-  const double parameters = NumberAt(serving, "/model/parameter_count");
-  const double optimum = NumberAt(allocation, "/optimum/parameter_count");
-  EXPECT_LT(parameters, optimum);
-  EXPECT_NEAR(NumberAt(serving, "/serving_flops") / (2 * parameters * 2e12), 1, 1e-9);
-  EXPECT_GT(NumberAt(serving, "/model/training_flops"), 1.2e25);
-  EXPECT_EQ(NumberAt(serving, "/model/loss"), NumberAt(allocation, "/optimum/loss"));
-  EXPECT_DOUBLE_EQ(NumberAt(serving, "/total_flops"), NumberAt(serving, "/model/training_flops") +
-                                                          NumberAt(serving, "/serving_flops"));
-  const double before = 1.2e25 + 2 * optimum * 2e12;
-  EXPECT_NEAR(NumberAt(serving, "/saved_flops"), before - NumberAt(serving, "/total_flops"),
-              1e-9 * before);
-  EXPECT_NEAR(NumberAt(serving, "/saved_ratio"), NumberAt(serving, "/saved_flops") / before, 1e-9);
-  const json& ratio = allocation["at_ratio"];
-  EXPECT_EQ(NumberAt(ratio, "/model/parameter_count"), 1e11);  // (1.2e25 / 6 / 200)^(1/2)
-  EXPECT_EQ(NumberAt(ratio, "/model/token_count"), 2e13);
-  EXPECT_EQ(NumberAt(ratio, "/model/training_flops"), 1.2e25);
-  EXPECT_NEAR(NumberAt(ratio, "/model/loss"),
-              NumberAt(allocation, "/optimum/loss") + NumberAt(ratio, "/loss_increase"), 1e-12);
-  EXPECT_LT(NumberAt(ratio, "/equal_loss_flops"), 1.2e25);
-  ASSERT_THAT(allocation["off_optimum"], SizeIs(4));
-  EXPECT_EQ(NumberAt(allocation, "/off_optimum/0/parameter_ratio"), 0.25);
-  EXPECT_GT(NumberAt(allocation, "/off_optimum/0/loss_increase"), 0);
-}
-
-// 1000 USD at 2 USD an hour are 500 device hours, whatever the number of devices.
-TEST_F(AllocateComputeServiceTest, CountsMoneyAndDeadlines) {
-  json money = Week();
-  money.erase("duration");
-  json deadline = money;
-  money["economics"] = {{"budget_usd", 1000}, {"device_hour_price_usd", 2}};
-  json answer = AskFor(money);
-  EXPECT_EQ(NumberAt(answer, "/budget/devices/cost_usd"), 1000);
-  EXPECT_EQ(NumberAt(answer, "/budget/devices/device_hours"), 500);
-  EXPECT_DOUBLE_EQ(NumberAt(answer, "/budget/flops"), 500 * 3600 * 989.5e12 * 0.5);
-  deadline["economics"] = {{"start_time", "2040-01-01T00:00:00Z"},
-                           {"deadline", "2040-01-08T00:00:00Z"}};
-  answer = AskFor(deadline);
-  EXPECT_DOUBLE_EQ(NumberAt(answer, "/budget/flops"), 2.3937984e21);
 }
 
 TEST_F(AllocateComputeServiceTest, RefusesByField) {
@@ -205,6 +133,93 @@ TEST(AllocateCompute, StandsOnThisHostsMeasurement) {
   request.mutable_rate_requirement()->mutable_maximum_age()->set_seconds(60);
   EXPECT_EQ(server.AllocateCompute(request, &response).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+// A different value in every field.
+TEST(ComputeAllocationTo, CarriesEveryField) {
+  ScalingRuleFacts power;
+  power.rule = ScalingRule::kChinchilla1;
+  power.source = "a paper";
+  power.remark = "a remark";
+  power.excludes_embeddings = true;
+  power.allocation = {.anchor_flops = Flops(1), .anchor_parameters = 2, .exponent = 0.3};
+  power.range.flops = FittedSpan{.low = 4, .high = 5};
+  power.range.parameters = FittedSpan{.low = 6, .high = 7};
+  power.range.tokens = FittedSpan{.low = 8, .high = 9};
+  ScalingRuleFacts with_loss;
+  with_loss.rule = ScalingRule::kBesiroglu2024;
+  with_loss.loss = LossLaw{.irreducible = 10,
+                           .parameter_coefficient = 11,
+                           .parameter_exponent = 0.25,
+                           .token_coefficient = 13,
+                           .token_exponent = 0.75};
+  ComputeAllocation allocation;
+  allocation.budget = Flops(14);
+  allocation.flops_per_parameter_token = 15;
+  allocation.devices = DeviceBudget{.device = "h100-sxm",
+                                    .device_count = 16,
+                                    .duration = Seconds(3600),
+                                    .basis = EstimateKind::kMeasuredBound,
+                                    .mfu_basis = MfuBasis::kRequest,
+                                    .rate = FlopsPerSecond(17),
+                                    .mfu = 0.18,
+                                    .cost = Dollars(19)};
+  RuleAllocation& first = allocation.rules.emplace_back();
+  first.rule = &power;
+  first.optimum = {.parameters = 20, .tokens = 40};
+  RuleAllocation& second = allocation.rules.emplace_back();
+  second.rule = &with_loss;
+  second.optimum = {.parameters = 22, .tokens = 66};
+  second.loss = 2.3;
+  second.extrapolated = true;
+  second.off_optimum = {{.parameter_ratio = 24, .loss_increase = 0.25}};
+  second.serving = ServingAllocation{.size = {.parameters = 26, .tokens = 104},
+                                     .training = Flops(27),
+                                     .serving = Flops(28),
+                                     .saved = Flops(29),
+                                     .saved_ratio = 0.3};
+  second.at_ratio = RatioAllocation{.size = {.parameters = 31, .tokens = 155},
+                                    .loss = 3.2,
+                                    .loss_increase = 0.33,
+                                    .equal_loss = Flops(34)};
+  v1::AllocateComputeResponse wire;
+  ComputeAllocationTo(std::move(allocation), &wire);
+  EXPECT_THAT(wire, EqualsText(R"(
+      budget {
+        flops: 14 flops_per_parameter_token: 15
+        devices { device: "h100-sxm" device_count: 16 duration_seconds: 3600 device_hours: 16
+                  basis: ESTIMATE_KIND_MEASURED_BOUND flops_per_second: 17 mfu: 0.18
+                  mfu_basis: MFU_BASIS_REQUEST cost_usd: 19 } }
+      allocations {
+        rule: SCALING_RULE_CHINCHILLA_1
+        optimum { parameter_count: 20 token_count: 40 tokens_per_parameter: 2 training_flops: 14 }
+        law { exponent: 0.3 power { anchor_flops: 1 anchor_parameter_count: 2 } }
+        fitted_range { low_flops: 4 high_flops: 5 low_parameter_count: 6 high_parameter_count: 7
+                       low_token_count: 8 high_token_count: 9 }
+        excludes_embeddings: true source_number: 1 remark: "a remark" }
+      allocations {
+        rule: SCALING_RULE_BESIROGLU_2024
+        optimum { parameter_count: 22 token_count: 66 tokens_per_parameter: 3 training_flops: 14
+                  loss: 2.3 extrapolated: true }
+        off_optimum { parameter_ratio: 24 loss_increase: 0.25 }
+        serving {
+          model { parameter_count: 26 token_count: 104 tokens_per_parameter: 4 training_flops: 27
+                  loss: 2.3 }
+          serving_flops: 28 total_flops: 55 saved_flops: 29 saved_ratio: 0.3 }
+        at_ratio {
+          model { parameter_count: 31 token_count: 155 tokens_per_parameter: 5 training_flops: 14
+                  loss: 3.2 }
+          loss_increase: 0.33 equal_loss_flops: 34 }
+        law { exponent: 0.75 loss {
+          irreducible_loss: 10 parameter_coefficient: 11 parameter_exponent: 0.25
+          token_coefficient: 13 token_exponent: 0.75 } }
+        fitted_range {} }
+      sources: "a paper")"));
+  EXPECT_THAT(UnsetFields(wire), ElementsAre("sextant.v1.AllocateComputeResponse.assumptions",
+                                             "sextant.v1.AllocateComputeResponse.engine_version",
+                                             "sextant.v1.AllocateComputeResponse.rates",
+                                             "sextant.v1.AllocateComputeResponse.rates_fingerprint",
+                                             "sextant.v1.AllocateComputeResponse.warnings"));
 }
 
 // Each field with a value of its own, so that a dropped or swapped one is detected.

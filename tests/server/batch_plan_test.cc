@@ -7,27 +7,17 @@
 #include <limits>
 #include <string>
 
-#include "google/rpc/error_details.pb.h"
+#include "absl/strings/str_join.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
 
-v1::PlanRunRequest RunOn(int64_t devices) {
-  v1::PlanRunRequest request;
-  request.mutable_model()->set_preset("llama-3.1-8b");
-  request.mutable_training()->set_token_count(1'000'000'000'000);
-  request.mutable_training()->set_sequence_length(8192);
-  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
-  request.mutable_cluster()->set_device_count(devices);
-  request.mutable_cluster()->set_node_type("dgx-h100");
-  return request;
-}
-
 v1::PlanRunRequest Searching(int64_t devices) {
-  v1::PlanRunRequest request = RunOn(devices);
+  v1::PlanRunRequest request = Llama8b(devices);
   request.mutable_layout()->set_global_batch_size(256);
   request.mutable_options()->set_search(v1::LAYOUT_SEARCH_BOUNDED);
   return request;
@@ -44,33 +34,23 @@ grpc::Status Ask(const PlanningServer& server, const v1::BatchPlanRunsRequest& b
   return server.Call(&v1::PlanningService::Stub::BatchPlanRuns, batch, out, timeout_seconds);
 }
 
-// The fields and descriptions of a run's violations, "field: description" each line.
-std::string ViolationsOf(const google::rpc::Status& status) {
-  std::string out;
-  google::rpc::BadRequest bad;
-  for (const auto& detail : status.details()) {
-    if (!detail.UnpackTo(&bad)) continue;
-    for (const auto& v : bad.field_violations()) out += v.field() + ": " + v.description() + "\n";
-  }
-  return out;
-}
-
 std::string RefusalOf(const v1::PlanRunRequest& run) {
   const PlanningServer server = WithSample();
   v1::BatchPlanRunsResponse out;
-  EXPECT_TRUE(Ask(server, Batch({RunOn(8), run}), &out).ok());
+  EXPECT_TRUE(Ask(server, Batch({Llama8b(8), run}), &out).ok());
   EXPECT_EQ(out.runs_size(), 2);
   if (out.runs_size() < 2) return "";
   EXPECT_TRUE(out.runs(0).has_plan());
   EXPECT_FALSE(out.runs(0).has_status());
   EXPECT_FALSE(out.runs(1).has_plan());
   EXPECT_EQ(out.runs(1).status().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
-  return ViolationsOf(out.runs(1).status());
+  return absl::StrJoin(FaultsOf(out.runs(1).status()), "\n");
 }
 
 TEST(BatchPlanRuns, PlansEachAsPlanRunDoes) {
   const PlanningServer server = WithSample();
-  const std::vector<v1::PlanRunRequest> runs = {RunOn(8), Searching(16), Searching(64), RunOn(1)};
+  const std::vector<v1::PlanRunRequest> runs = {Llama8b(8), Searching(16), Searching(64),
+                                                Llama8b(1)};
   v1::BatchPlanRunsResponse out;
   ASSERT_TRUE(Ask(server, Batch(runs), &out).ok());
   ASSERT_EQ(out.runs_size(), 4);
@@ -94,11 +74,11 @@ TEST(BatchPlanRuns, ABadRunCostsNoOtherItsPlan) {
 
 TEST(BatchPlanRuns, NamesNearProducts) {
   const PlanningServer server = WithSample();
-  v1::PlanRunRequest run = RunOn(8);
+  v1::PlanRunRequest run = Llama8b(8);
   run.mutable_cluster()->mutable_device()->set_accelerator("h100-smx");
   run.mutable_cluster()->clear_node_type();
   v1::BatchPlanRunsResponse out;
-  ASSERT_TRUE(Ask(server, Batch({run, RunOn(8)}), &out).ok());
+  ASSERT_TRUE(Ask(server, Batch({run, Llama8b(8)}), &out).ok());
   EXPECT_EQ(out.runs(0).status().code(), static_cast<int>(grpc::StatusCode::NOT_FOUND));
   EXPECT_THAT(out.runs(0).status().message(), HasSubstr("h100-sxm"));
   EXPECT_TRUE(out.runs(1).has_plan());
@@ -122,7 +102,7 @@ TEST(BatchPlanRuns, RefusesWhatOneCallAnswers) {
 TEST(BatchPlanRuns, RefusesNumbersThatAreNone) {
   for (const double value :
        {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300}) {
-    v1::PlanRunRequest run = RunOn(8);
+    v1::PlanRunRequest run = Llama8b(8);
     run.mutable_cluster()->set_peak_flops_per_second(value);
     EXPECT_THAT(RefusalOf(run), HasSubstr("runs[1].cluster.peak_flops_per_second: ")) << value;
   }
@@ -134,12 +114,12 @@ TEST(BatchPlanRuns, TakesOneTo256Runs) {
   v1::BatchPlanRunsResponse out;
   for (const size_t count : {size_t{0}, size_t{257}}) {
     const grpc::Status refused =
-        Ask(server, Batch(std::vector<v1::PlanRunRequest>(count, RunOn(8))), &out);
+        Ask(server, Batch(std::vector<v1::PlanRunRequest>(count, Llama8b(8))), &out);
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_THAT(refused.error_message(), HasSubstr("256 "));
   }
   // Each with a layout, a step and its time: the largest answers there are, but for the search.
-  v1::PlanRunRequest run = RunOn(8);
+  v1::PlanRunRequest run = Llama8b(8);
   run.mutable_layout()->set_global_batch_size(256);
   run.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
   const std::vector<v1::PlanRunRequest> most(256, run);

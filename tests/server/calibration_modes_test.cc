@@ -1,6 +1,5 @@
 // Calibrations that a store keeps of each mode, and the one in use.
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "server/store/calibration_file.h"
 #include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -99,12 +99,6 @@ std::vector<std::string> FilesIn(const std::string& folder) {
     out.push_back(entry.path().filename());
   }
   return out;
-}
-
-std::string JsonOf(const v1::Calibration& calibration) {
-  std::string json;
-  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &json).ok());
-  return json;
 }
 
 TEST(CalibrationModes, AreKeptBesideEachOther) {

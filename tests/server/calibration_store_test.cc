@@ -1,7 +1,6 @@
 #include "server/store/calibration_store.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include "server/convert/calibration.h"
 #include "server/store/calibration_file.h"
 #include "tests/server/fake_probe.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -31,12 +31,6 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kStoredUuid[] = "CPU-0123456789abcdef";
-
-std::string Json(const v1::Calibration& calibration) {
-  std::string json;
-  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &json).ok());
-  return json;
-}
 
 std::string StandardPath(const std::string& folder) {
   return CalibrationPath(folder, kStoredUuid, v1::PROBE_MODE_STANDARD);
@@ -175,8 +169,8 @@ v1::Calibration ChangedFile(void (*change)(v1::Calibration&)) {
 }
 
 std::vector<BadFile> BadFiles() {
-  const std::string good = Json(FakeCalibration());
-  const auto field = [](void (*change)(v1::Calibration&)) { return Json(ChangedFile(change)); };
+  const std::string good = JsonOf(FakeCalibration());
+  const auto field = [](void (*change)(v1::Calibration&)) { return JsonOf(ChangedFile(change)); };
   return {
       {"Empty", "", "damaged-1", "not a calibration"},
       {"Truncated", good.substr(0, good.size() / 2), "damaged-1", "not a calibration"},
@@ -231,7 +225,7 @@ TEST(CalibrationStore, SaysSoHoweverMuchIsWrong) {
   v1::Calibration calibration = FakeCalibration();
   calibration.clear_measured_time();
   for (int i = 0; i < 20; ++i) *calibration.add_matmuls() = v1::MatmulMeasurement();
-  WriteFile(StandardPath(deep), Json(calibration));
+  WriteFile(StandardPath(deep), JsonOf(calibration));
   ::testing::internal::CaptureStderr();
   const CalibrationStore store(deep);
   const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
@@ -324,7 +318,7 @@ TEST(CalibrationStore, DistrustsOverARestart) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Distrust(kStoredUuid);  // never measured before
   // The state that a crash leaves between the mark and the file's withdrawal.
-  WriteFile(StandardPath(folder.path()), Json(FakeCalibration()));
+  WriteFile(StandardPath(folder.path()), JsonOf(FakeCalibration()));
   ::testing::internal::CaptureStderr();
   CalibrationStore store(folder.path());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("device_distrusted"));
@@ -383,7 +377,7 @@ TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   const TemporaryFolder folder;
   const std::string path = StandardPath(folder.path());
   const Unprivileged unprivileged(folder.path());
-  WriteFile(path, Json(FakeCalibration()));
+  WriteFile(path, JsonOf(FakeCalibration()));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ::testing::internal::CaptureStderr();
   CalibrationStore store(folder.path());

@@ -1,149 +1,25 @@
+// The model of a calibration's device, its fingerprint, and the server's annotations.
 #include <gmock/gmock.h>
-#include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <random>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "engine/run/plan.h"
+#include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/grouped_matmul_shape.h"
+#include "engine/hardware/links/collective.h"
 #include "proto/matmul_kind.h"
+#include "server/convert/annotate_calibration.h"
 #include "server/convert/calibration.h"
-#include "server/convert/run_spec.h"
 #include "tests/server/calibration_faults.h"
-#include "tests/server/device_finder.h"
+#include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-TEST(CheckCalibration, FindsNothingInAGoodOne) {
-  EXPECT_THAT(FaultyFields(SampleCalibration()), IsEmpty());
-  v1::Calibration bare = SampleCalibration();
-  bare.clear_matmuls();
-  bare.clear_registers();
-  bare.clear_streams();
-  bare.clear_elementwise();
-  bare.clear_fusion();
-  bare.clear_ridge_flops_per_byte();
-  bare.clear_drift_ratio();
-  bare.clear_notes();
-  EXPECT_THAT(FaultyFields(bare), IsEmpty());
-}
-
-// A calibration printed by the probe is read back unchanged, with the same name.
-TEST(CheckCalibration, FindsNothingAfterAWayThroughJson) {
-  std::string json;
-  v1::Calibration back;
-  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(SampleCalibration(), &json).ok());
-  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &back).ok());
-  EXPECT_THAT(FaultyFields(back), IsEmpty());
-  EXPECT_EQ(CalibrationFingerprint(back), CalibrationFingerprint(SampleCalibration()));
-}
-
-TEST(CheckCalibration, NamesAllThatAnEmptyOneLacks) {
-  EXPECT_THAT(FaultyFields(v1::Calibration()),
-              ElementsAre("c.schema_version", "c.device", "c.measured_time", "c.probe_version",
-                          "c.mode", "c.duration_seconds", "c.checked_result_count"));
-  EXPECT_THAT(FaultyFields(ChangedSample([](v1::Calibration& c) { c.mutable_device()->Clear(); })),
-              ElementsAre("c.device.uuid", "c.device.kind", "c.device.product_name",
-                          "c.device.memory_bytes"));
-}
-
-TEST(CheckCalibration, ReadsItsOwnSchemaAlone) {
-  for (const int version : {-1, 0, 1, 3, 99}) {
-    v1::Calibration c = SampleCalibration();
-    c.set_schema_version(version);
-    EXPECT_THAT(FaultyFields(c), ElementsAre("c.schema_version")) << version;
-  }
-  v1::Calibration newer = SampleCalibration();
-  newer.set_schema_version(3);
-  newer.mutable_matmuls(0)->set_m(-1);  // may have another meaning in that schema
-  ASSERT_THAT(CalibrationFaults(newer), SizeIs(1));
-  EXPECT_THAT(CalibrationFaults(newer)[0].description, HasSubstr("newer than this server"));
-}
-
-struct Fault {
-  const char* field;
-  CalibrationChange change;
-};
-
-TEST(CheckCalibration, NamesTheFieldAtFault) {
-  const Fault faults[] = {
-      {"c.device.uuid", [](auto& c) { c.mutable_device()->set_uuid("../../etc/passwd"); }},
-      {"c.device.uuid", [](auto& c) { c.mutable_device()->set_uuid(std::string(81, 'a')); }},
-      {"c.device.kind", [](auto& c) { c.mutable_device()->set_kind(v1::DeviceKind(9)); }},
-      {"c.device.product_name",
-       [](auto& c) { c.mutable_device()->set_product_name(std::string(257, 'x')); }},
-      {"c.device.product_name", [](auto& c) { c.mutable_device()->set_product_name("\x1b[2J"); }},
-      {"c.device.hostname", [](auto& c) { c.mutable_device()->set_hostname("a\nb"); }},
-      {"c.device.memory_bytes", [](auto& c) { c.mutable_device()->set_memory_bytes(-1); }},
-      {"c.device.memory_bytes", [](auto& c) { c.mutable_device()->set_memory_bytes(INT64_MAX); }},
-      {"c.device.cache_bytes", [](auto& c) { c.mutable_device()->set_cache_bytes(0); }},
-      {"c.device.power_limit_watts", [](auto& c) { c.mutable_device()->set_power_limit_watts(0); }},
-      {"c.device.power_limit_watts",
-       [](auto& c) { c.mutable_device()->set_power_limit_watts(HUGE_VAL); }},
-      {"c.device.compute_unit_count",
-       [](auto& c) { c.mutable_device()->set_compute_unit_count(0); }},
-      {"c.device.instruction_sets[1]",
-       [](auto& c) { *c.mutable_device()->mutable_instruction_sets(1) = std::string("\t"); }},
-      {"c.measured_time.seconds", [](auto& c) { c.mutable_measured_time()->set_seconds(12345); }},
-      {"c.measured_time.seconds",
-       [](auto& c) { c.mutable_measured_time()->set_seconds(INT64_MAX); }},
-      {"c.measured_time.nanos", [](auto& c) { c.mutable_measured_time()->set_nanos(-1); }},
-      {"c.probe_version", [](auto& c) { c.clear_probe_version(); }},
-      {"c.mode", [](auto& c) { c.set_mode(v1::ProbeMode(77)); }},
-      {"c.duration_seconds", [](auto& c) { c.set_duration_seconds(0); }},
-      {"c.coverage_ratio", [](auto& c) { c.set_coverage_ratio(1.01); }},
-      {"c.drift_ratio", [](auto& c) { c.set_drift_ratio(-2); }},
-      {"c.matmuls[1].data_type", [](auto& c) { c.mutable_matmuls(1)->clear_data_type(); }},
-      {"c.matmuls[1].data_type",
-       [](auto& c) { c.mutable_matmuls(1)->set_data_type(v1::DataType(99)); }},
-      {"c.matmuls[1].m", [](auto& c) { c.mutable_matmuls(1)->set_m(0); }},
-      {"c.matmuls[1].k", [](auto& c) { c.mutable_matmuls(1)->set_k(INT64_MIN); }},
-      {"c.matmuls[1].time", [](auto& c) { c.mutable_matmuls(1)->clear_time(); }},
-      {"c.matmuls[1].engine", [](auto& c) { c.mutable_matmuls(1)->clear_engine(); }},
-      {"c.matmuls[0].register_ratio", [](auto& c) { c.mutable_matmuls(0)->set_register_ratio(0); }},
-      {"c.matmuls[0].time.p10_seconds",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_p10_seconds(0.002); }},
-      {"c.matmuls[0].time.p90_seconds",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_p90_seconds(0.0009); }},
-      {"c.matmuls[0].time.sample_count",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_sample_count(0); }},
-      {"c.matmuls[0].time.repetition_count",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_repetition_count(-3); }},
-      {"c.matmuls[3].time.relative_spread",
-       [](auto& c) { c.mutable_matmuls(3)->mutable_time()->set_relative_spread(-0.1); }},
-      {"c.registers[0].instruction", [](auto& c) { c.mutable_registers(0)->clear_instruction(); }},
-      {"c.streams[0].operation",
-       [](auto& c) {
-         c.mutable_streams(0)->set_operation(v1::StreamMeasurement::Operation(8));
-         c.mutable_streams(0)->set_bytes_per_second(1e10);
-       }},
-      {"c.streams[0].array_bytes", [](auto& c) { c.mutable_streams(0)->set_array_bytes(0); }},
-      {"c.elementwise[0].multiply_add_count",
-       [](auto& c) { c.mutable_elementwise(0)->set_multiply_add_count(0); }},
-      {"c.ridge_flops_per_byte", [](auto& c) { c.set_ridge_flops_per_byte(-1); }},
-      {"c.fusion.operation_count", [](auto& c) { c.mutable_fusion()->set_operation_count(1); }},
-      {"c.checked_result_count", [](auto& c) { c.set_checked_result_count(0); }},
-      {"c.notes[0]", [](auto& c) { c.set_notes(0, std::string(1025, 'n')); }},
-  };
-  for (const Fault& fault : faults) {
-    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field)) << fault.field;
-  }
-}
 
 // All measured times count, the two of the fusion apart.
 TEST(DeviceModelFrom, CountsStablePoints) {
@@ -160,133 +36,6 @@ TEST(DeviceModelFrom, CountsStablePoints) {
   time.set_stable(!time.stable());
   EXPECT_EQ(DeviceModelFrom(calibration, "")->calibration().stable_point_count,
             sample.stable_point_count + (time.stable() ? 1 : -1));
-}
-
-// Each real number in turn, set to an impossible value.
-TEST(CheckCalibration, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
-  using Set = std::function<void(v1::Calibration&, double)>;
-  const std::pair<const char*, Set> fields[] = {
-      {"c.duration_seconds", [](auto& c, double v) { c.set_duration_seconds(v); }},
-      {"c.coverage_ratio", [](auto& c, double v) { c.set_coverage_ratio(v); }},
-      {"c.matmuls[0].flops_per_second",
-       [](auto& c, double v) { c.mutable_matmuls(0)->set_flops_per_second(v); }},
-      {"c.matmuls[0].time.median_seconds",
-       [](auto& c, double v) { c.mutable_matmuls(0)->mutable_time()->set_median_seconds(v); }},
-      {"c.matmuls[0].time.relative_spread",
-       [](auto& c, double v) { c.mutable_matmuls(0)->mutable_time()->set_relative_spread(v); }},
-      {"c.matmuls[0].time.p10_seconds",
-       [](auto& c, double v) { c.mutable_matmuls(0)->mutable_time()->set_p10_seconds(v); }},
-      {"c.matmuls[0].time.p90_seconds",
-       [](auto& c, double v) { c.mutable_matmuls(0)->mutable_time()->set_p90_seconds(v); }},
-      {"c.registers[0].flops_per_second",
-       [](auto& c, double v) { c.mutable_registers(0)->set_flops_per_second(v); }},
-      {"c.streams[0].bytes_per_second",
-       [](auto& c, double v) { c.mutable_streams(0)->set_bytes_per_second(v); }},
-      {"c.elementwise[0].flops_per_byte",
-       [](auto& c, double v) { c.mutable_elementwise(0)->set_flops_per_byte(v); }},
-      {"c.elementwise[0].flops_per_second",
-       [](auto& c, double v) { c.mutable_elementwise(0)->set_flops_per_second(v); }},
-      {"c.elementwise[0].bytes_per_second",
-       [](auto& c, double v) { c.mutable_elementwise(0)->set_bytes_per_second(v); }},
-      {"c.ridge_flops_per_byte", [](auto& c, double v) { c.set_ridge_flops_per_byte(v); }},
-      {"c.fusion.speedup_ratio",
-       [](auto& c, double v) { c.mutable_fusion()->set_speedup_ratio(v); }},
-  };
-  const double infinity = std::numeric_limits<double>::infinity();
-  for (const auto& [field, set] : fields) {
-    for (const double bad : {-1.0, std::nan(""), infinity, -infinity, 1e300}) {
-      v1::Calibration c = SampleCalibration();
-      set(c, bad);
-      EXPECT_THAT(FaultyFields(c), Contains(field)) << bad;
-    }
-  }
-}
-
-// A rate that disagrees with its own shape and time is a mistake.
-TEST(CheckCalibration, RatesFollowFromShapesAndTimes) {
-  const Fault faults[] = {
-      {"c.matmuls[0].flops_per_second",
-       [](auto& c) { c.mutable_matmuls(0)->set_flops_per_second(2.03e12); }},
-      {"c.matmuls[0].flops_per_second", [](auto& c) { c.mutable_matmuls(0)->set_m(999 / 2); }},
-      {"c.streams[0].bytes_per_second",
-       [](auto& c) { c.mutable_streams(0)->set_bytes_per_second(2e10); }},
-      {"c.elementwise[0].flops_per_byte",
-       [](auto& c) { c.mutable_elementwise(0)->set_flops_per_byte(2); }},
-      {"c.elementwise[0].flops_per_second",
-       [](auto& c) { c.mutable_elementwise(0)->set_flops_per_second(4e10); }},
-      {"c.elementwise[0].bytes_per_second",
-       [](auto& c) { c.mutable_elementwise(0)->set_bytes_per_second(1e10); }},
-      {"c.fusion.speedup_ratio", [](auto& c) { c.mutable_fusion()->set_speedup_ratio(2); }},
-  };
-  for (const Fault& fault : faults) {
-    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field));
-  }
-  // Within 1 % it may be rounded.
-  EXPECT_THAT(FaultyFields(ChangedSample(
-                  [](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(2.01e12); })),
-              IsEmpty());
-}
-
-// A copy reads and writes one array each; the triad reads two and writes one.
-TEST(CheckCalibration, CountsTheArraysOfEachStream) {
-  const std::pair<v1::StreamMeasurement::Operation, double> arrays[] = {
-      {v1::StreamMeasurement::OPERATION_READ, 1},  {v1::StreamMeasurement::OPERATION_WRITE, 1},
-      {v1::StreamMeasurement::OPERATION_COPY, 2},  {v1::StreamMeasurement::OPERATION_SCALE, 2},
-      {v1::StreamMeasurement::OPERATION_TRIAD, 3},
-  };
-  ASSERT_EQ(std::size(arrays) + 1,
-            static_cast<size_t>(v1::StreamMeasurement::Operation_descriptor()->value_count()));
-  for (const auto& [operation, count] : arrays) {
-    v1::Calibration c = SampleCalibration();
-    c.mutable_streams(0)->set_operation(operation);
-    c.mutable_streams(0)->set_bytes_per_second(count * 1e10);
-    EXPECT_THAT(FaultyFields(c), IsEmpty()) << operation;
-  }
-}
-
-// A request of a megabyte holds half a million empty elements, each wrong in many ways.
-TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
-  v1::Calibration c = SampleCalibration();
-  for (int i = c.matmuls_size(); i < 2048; ++i) c.add_matmuls();
-  EXPECT_GT(CalibrationFaults(c).size(), 40u);
-  EXPECT_LT(CalibrationFaults(c).size(), 100u);
-  c.add_matmuls();
-  ASSERT_THAT(CalibrationFaults(c), SizeIs(1));
-  EXPECT_EQ(CalibrationFaults(c)[0].field, "c.matmuls");
-}
-
-// Broken copies of a good calibration: those that are accepted give finite plans.
-TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
-  const google::protobuf::LogSilencer quiet;
-  std::mt19937 random(11);
-  const std::string bytes = SampleCalibration().SerializeAsString();
-  int let_through = 0;
-  int refused = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    std::string mutated = bytes;
-    for (int flips = 0; flips < 2; ++flips) {
-      mutated[random() % mutated.size()] = static_cast<char>(random());
-    }
-    v1::PlanRunRequest request;
-    request.mutable_model()->set_parameter_count(1'000'000'000);
-    request.mutable_training()->set_token_count(20'000'000'000);
-    request.mutable_cluster()->set_device_count(1);
-    request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
-    request.mutable_options()->set_include_derivation(true);
-    auto* calibrations = request.mutable_cluster()->mutable_device()->mutable_calibrations();
-    if (!calibrations->add_calibrations()->ParsePartialFromString(mutated)) continue;
-    FieldViolations violations;
-    SuppliedCalibrations supplied;
-    const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
-    const auto plan = PlanRun(run, std::move(violations));
-    (plan.ok() ? let_through : refused)++;
-    if (!plan.ok()) continue;
-    for (const DerivationStep& step : plan->derivation) {
-      EXPECT_TRUE(std::isfinite(step.value)) << step.symbol;
-    }
-  }
-  EXPECT_GT(let_through, 100);
-  EXPECT_GT(refused, 100);
 }
 
 TEST(CalibrationFingerprint, ForgetsWhatTheServerFills) {
@@ -367,6 +116,125 @@ TEST(DeviceModelFrom, FindsTheDatasheetByTheReportedName) {
   EXPECT_FALSE(c.processor);
   ASSERT_NE(c.accelerator, nullptr);
   EXPECT_EQ(c.accelerator->name, "h100-sxm");
+}
+
+// A batch, or another layout, is not the rate of a single multiplication.
+TEST(DeviceModelFrom, PassesOverMultiplicationsThatAreNoGrids) {
+  v1::Calibration wire = SampleCalibration();
+  wire.mutable_matmuls(4)->set_data_type(v1::DATA_TYPE_FP32);
+  wire.mutable_matmuls(4)->set_flops_per_second(9e12);
+  const auto model = DeviceModelFrom(wire, "");
+  const DeviceCalibration& of_device = model->calibration();
+  EXPECT_EQ(of_device.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
+  size_t shape_count = 0;
+  for (const MeasuredMatmulPoints& of_type : model->kernels().matmuls)
+    shape_count += of_type.matmuls.size();
+  EXPECT_EQ(shape_count, 3u);
+}
+
+// Unset fields mean a burst of the grid.
+TEST(DeviceModelFrom, TakesAMultiplicationOfNoKindForABurstOfTheGrid) {
+  v1::Calibration wire = SampleCalibration();
+  v1::MatmulMeasurement* const requested = wire.mutable_matmuls(2);
+  requested->clear_window();
+  requested->clear_purpose();
+  EXPECT_THAT(FaultyFields(wire), IsEmpty());
+  const auto model = DeviceModelFrom(wire, "");
+  EXPECT_EQ(model->calibration().BurstIn(DataType::kFp32)->rate, FlopsPerSecond(3e12));
+  EXPECT_EQ(model->calibration().requested_matmul_count, 0);
+}
+
+TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
+  const v1::Calibration wire = SampleCalibration();
+  const auto model = DeviceModelFrom(wire, "");
+  const std::vector<MeasuredAttentions>& attentions = model->kernels().attentions;
+  ASSERT_THAT(attentions, SizeIs(1));
+  EXPECT_EQ(attentions[0].data_type, DataType::kBf16);
+  ASSERT_THAT(attentions[0].forward, SizeIs(1));
+  EXPECT_THAT(attentions[0].backward, IsEmpty());
+  EXPECT_EQ(attentions[0].forward[0].shape, (AttentionShape{.batch = 1,
+                                                            .sequence = 1000,
+                                                            .heads = 8,
+                                                            .key_value_heads = 2,
+                                                            .query_key_head_size = 64,
+                                                            .value_head_size = 64,
+                                                            .causal = true,
+                                                            .window = 100}));
+  EXPECT_EQ(attentions[0].forward[0].time, Seconds(0.001));
+  const std::vector<MeasuredExperts>& experts = model->kernels().experts;
+  ASSERT_THAT(experts, SizeIs(1));
+  EXPECT_EQ(experts[0].points[0].shape, (GroupedMatmulShape{.tokens = 1000,
+                                                            .hidden = 10,
+                                                            .intermediate = 20,
+                                                            .experts_per_token = 2,
+                                                            .experts = 4,
+                                                            .expert_parallel = 2,
+                                                            .gated = true}));
+  const std::vector<MeasuredCollective>& collectives = model->kernels().collectives;
+  ASSERT_THAT(collectives, SizeIs(1));
+  EXPECT_EQ(collectives[0].op, CollectiveOp::kAllGather);
+  EXPECT_EQ(collectives[0].ranks, 4);
+  EXPECT_EQ(collectives[0].bytes, 1'000'000);
+  EXPECT_EQ(collectives[0].seconds, 0.001);
+  const std::vector<MeasuredHostCopy>& copies = model->kernels().host_copies;
+  ASSERT_THAT(copies, SizeIs(1));
+  EXPECT_EQ(copies[0].direction, HostCopyDirection::kToDevice);
+  EXPECT_TRUE(copies[0].pageable);
+  EXPECT_EQ(copies[0].bytes, 1'000'000);
+}
+
+TEST(MeasuredKernelsFrom, ReadsBothPasses) {
+  v1::Calibration wire = SampleCalibration();
+  *wire.add_attentions() = wire.attentions(0);
+  wire.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  *wire.add_attentions() = wire.attentions(0);
+  wire.mutable_attentions(2)->set_data_type(v1::DATA_TYPE_FP8_E4M3);
+  const auto model = DeviceModelFrom(wire, "");
+  const std::vector<MeasuredAttentions>& attentions = model->kernels().attentions;
+  ASSERT_THAT(attentions, SizeIs(2));
+  EXPECT_THAT(attentions[0].backward, SizeIs(1));
+  EXPECT_EQ(attentions[1].data_type, DataType::kFp8E4m3);
+}
+
+TEST(AnnotateCalibration, ReachesAllMultiplications) {
+  v1::Calibration wire = SampleCalibration("GPU-1");
+  wire.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  EXPECT_FALSE(IsAnnotated(wire));
+  v1::Calibration annotated = wire;
+  AnnotateCalibration(&annotated);
+  EXPECT_EQ(annotated.matmuls(4).datasheet_mfu(), 1e12 / 1978.9e12);
+  annotated.mutable_device()->clear_accelerator();
+  for (int i = 0; i < 4; ++i) annotated.mutable_matmuls(i)->clear_datasheet_mfu();
+  EXPECT_TRUE(IsAnnotated(annotated));
+  ClearAnnotations(&annotated);
+  EXPECT_EQ(annotated.SerializeAsString(), wire.SerializeAsString());
+}
+
+TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
+  v1::Calibration calibration = FakeCalibration();
+  AnnotateCalibration(&calibration);
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
+
+  calibration.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  calibration.mutable_matmuls(2)->set_flops_per_second(494.7e12);
+  AnnotateCalibration(&calibration);
+  EXPECT_EQ(calibration.device().accelerator(), "h100-sxm");
+  // bf16: 494.7 of 989.4 TFLOP/s; fp32 and int8 have a peak as well.
+  EXPECT_DOUBLE_EQ(calibration.matmuls(2).datasheet_mfu(), 0.5);
+  EXPECT_TRUE(calibration.matmuls(0).has_datasheet_mfu());
+  EXPECT_TRUE(calibration.matmuls(4).has_datasheet_mfu());  // sustained
+
+  ClearAnnotations(&calibration);
+  for (const auto& matmul : calibration.matmuls()) EXPECT_FALSE(matmul.has_datasheet_mfu());
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  // The probe's own annotation does not replace the catalogue's.
+  calibration.mutable_device()->set_product_name("Unheard-of 1");
+  calibration.mutable_device()->set_accelerator("h100-sxm");
+  calibration.mutable_matmuls(0)->set_datasheet_mfu(2);
+  AnnotateCalibration(&calibration);
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "tests/server/device_finder.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -44,14 +44,8 @@ Translated TranslatedFrom(const v1::DeviceSelector& wire,
   return out;
 }
 
-v1::DeviceSelector SelectorOf(const std::string& json) {
-  v1::DeviceSelector out;
-  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &out).ok()) << json;
-  return out;
-}
-
 TEST(DeviceSelector, IsAnAcceleratorsName) {
-  const v1::DeviceSelector wire = SelectorOf(R"({"accelerator": "h100-sxm"})");
+  const v1::DeviceSelector wire = MessageOf<v1::DeviceSelector>(R"({"accelerator": "h100-sxm"})");
   const Translated out = TranslatedFrom(wire);
   EXPECT_THAT(out.faults, IsEmpty());
   EXPECT_EQ(out.selection.accelerator, "h100-sxm");
@@ -61,8 +55,8 @@ TEST(DeviceSelector, IsAnAcceleratorsName) {
 // SampleCalibration() was measured an hour before.
 TEST(DeviceSelector, FindsTheHostsDevices) {
   const CalibrationSnapshot host = SnapshotOf({SampleCalibration()});
-  const Translated out =
-      TranslatedFrom(SelectorOf(R"({"host_devices": {"devices": ["host", "GPU-9"]}})"), host);
+  const Translated out = TranslatedFrom(
+      MessageOf<v1::DeviceSelector>(R"({"host_devices": {"devices": ["host", "GPU-9"]}})"), host);
   EXPECT_THAT(out.faults, IsEmpty());
   ASSERT_EQ(out.selection.devices.size(), 2u);
   EXPECT_EQ(out.selection.devices[0].uuid, "CPU-0123456789abcdef");
@@ -101,8 +95,10 @@ TEST(DeviceSelector, SaysWhatToWriteInPlaceOfNothing) {
        "host"},
       {R"({"calibrations": {}})",
        "a.device.calibrations.calibrations: is empty: give 1 to 16 calibrations"}};
-  for (const auto& [json, says] : cases) {
-    EXPECT_THAT(TranslatedFrom(SelectorOf(json)).faults, ElementsAre(StartsWith(says))) << json;
+  for (const auto& [text, says] : cases) {
+    EXPECT_THAT(TranslatedFrom(MessageOf<v1::DeviceSelector>(text)).faults,
+                ElementsAre(StartsWith(says)))
+        << text;
   }
 }
 
@@ -122,8 +118,8 @@ TEST(DeviceSelector, BoundsItsLists) {
 // A fleet whose Prometheus has one host of 8 H100s, node1.
 class FleetSelector : public ::testing::Test {
  protected:
-  Translated From(const std::string& json) {
-    const v1::DeviceSelector& wire = wires_.emplace_back(SelectorOf(json));
+  Translated From(const std::string& text) {
+    const v1::DeviceSelector& wire = wires_.emplace_back(MessageOf<v1::DeviceSelector>(text));
     std::latch read(1);
     AfterFleet(&reader_, {&wire}, [&] { read.count_down(); });
     read.wait();
@@ -192,9 +188,7 @@ TEST_F(FleetSelector, IsCheckedBeforeItIsRead) {
   v1::DeviceSelector many;
   many.mutable_fleet()->set_accelerator("h100-sxm");
   for (int i = 0; i <= 4096; ++i) many.mutable_fleet()->add_hostnames(absl::StrCat("n", i));
-  std::string json;
-  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(many, &json).ok());
-  EXPECT_THAT(From(json).faults,
+  EXPECT_THAT(From(JsonOf(many)).faults,
               ElementsAre("a.device.fleet.hostnames: are 4097: give at most 4096 hosts"));
   EXPECT_EQ(asked_, 0);
 }
@@ -241,9 +235,11 @@ TEST_F(FleetSelector, SaysWhatItRead) {
 }
 
 TEST(DeviceSelector, NeedsAServerThatReadsTheFleet) {
-  EXPECT_THAT(TranslatedFrom(SelectorOf(R"({"fleet": {"accelerator": "h100-sxm"}})")).faults,
-              ElementsAre(AllOf(StartsWith("a.device.fleet: can't be answered"),
-                                HasSubstr("--fleet_prometheus_url"))));
+  EXPECT_THAT(
+      TranslatedFrom(MessageOf<v1::DeviceSelector>(R"({"fleet": {"accelerator": "h100-sxm"}})"))
+          .faults,
+      ElementsAre(AllOf(StartsWith("a.device.fleet: can't be answered"),
+                        HasSubstr("--fleet_prometheus_url"))));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <limits>
 #include <string>
 
-#include "server/convert/annotate_calibration.h"
 #include "server/probe/probe_spec.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
@@ -167,33 +166,6 @@ TEST(ProbeSpec, TakesTheTypesThatAllItsDevicesMultiplyIn) {
     EXPECT_THAT(ProbeSpecFrom(WithShape(none, 1, 1, 1), GpuHostSnapshot()),
                 NamesFields(ElementsAre("matmuls[0].data_type")));
   }
-}
-
-TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
-  v1::Calibration calibration = FakeCalibration();
-  AnnotateCalibration(&calibration);
-  EXPECT_FALSE(calibration.device().has_accelerator());
-  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
-
-  calibration.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
-  calibration.mutable_matmuls(2)->set_flops_per_second(494.7e12);
-  AnnotateCalibration(&calibration);
-  EXPECT_EQ(calibration.device().accelerator(), "h100-sxm");
-  // bf16: 494.7 of 989.4 TFLOP/s; fp32 and int8 have a peak as well.
-  EXPECT_DOUBLE_EQ(calibration.matmuls(2).datasheet_mfu(), 0.5);
-  EXPECT_TRUE(calibration.matmuls(0).has_datasheet_mfu());
-  EXPECT_TRUE(calibration.matmuls(4).has_datasheet_mfu());  // sustained
-
-  ClearAnnotations(&calibration);
-  for (const auto& matmul : calibration.matmuls()) EXPECT_FALSE(matmul.has_datasheet_mfu());
-  EXPECT_FALSE(calibration.device().has_accelerator());
-  // The probe's own annotation does not replace the catalogue's.
-  calibration.mutable_device()->set_product_name("Unheard-of 1");
-  calibration.mutable_device()->set_accelerator("h100-sxm");
-  calibration.mutable_matmuls(0)->set_datasheet_mfu(2);
-  AnnotateCalibration(&calibration);
-  EXPECT_FALSE(calibration.device().has_accelerator());
-  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
 }
 
 }  // namespace

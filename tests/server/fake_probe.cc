@@ -14,9 +14,9 @@ namespace sextant::server {
 namespace {
 
 std::string WriteEvent(const v1::ProbeEvent& event) {
-  std::string json;
-  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(event, &json).ok());
-  return absl::StrCat("echo '", json, "'\n");
+  std::string text;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(event, &text).ok());
+  return absl::StrCat("echo '", text, "'\n");
 }
 
 void FillTime(double median_seconds, v1::TimeStatistics* out) {

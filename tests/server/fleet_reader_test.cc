@@ -18,7 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using Samples = absl::StatusOr<std::vector<PrometheusSample>>;
 using Labels = std::map<std::string, std::string, std::less<>>;

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -16,9 +15,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -123,17 +122,6 @@ class ProbingServer {
   const std::string program_;
   TestServer server_;
 };
-
-template <typename Detail>
-Detail DetailOf(const grpc::Status& status) {
-  google::rpc::Status wire;
-  EXPECT_TRUE(grpc::ExtractErrorDetails(status, &wire).ok());
-  Detail detail;
-  int count = 0;
-  for (const auto& any : wire.details()) count += any.UnpackTo(&detail) ? 1 : 0;
-  EXPECT_EQ(count, 1) << status.error_message();
-  return detail;
-}
 
 TEST(RunProbeCall, StreamsProgressAndAResultThatPlansUse) {
   ProbingServer server(WriteProgress("matmul", 0.5) + WriteCalibration(FakeCalibration()));

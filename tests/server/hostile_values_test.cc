@@ -150,13 +150,7 @@ void TryAll(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContex
 
 // Eight GPUs: a small space, as every call searches it.
 v1::PlanRunRequest SmallRun() {
-  v1::PlanRunRequest run;
-  run.mutable_model()->set_preset("llama-3.1-8b");
-  run.mutable_training()->set_token_count(1'000'000'000'000);
-  run.mutable_training()->set_sequence_length(8192);
-  run.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
-  run.mutable_cluster()->set_device_count(8);
-  run.mutable_cluster()->set_node_type("dgx-h100");
+  v1::PlanRunRequest run = Llama8b(8);
   run.mutable_layout()->set_global_batch_size(64);
   run.mutable_layout()->set_micro_batch_size(1);
   run.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(4);

@@ -1,17 +1,14 @@
 // A config.json as a request's model, through the server.
 #include <gmock/gmock.h>
-#include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/source_folder.h"
 
 namespace sextant::server {
@@ -21,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::string ConfigFile(const std::string& name) {
   std::ifstream in(SourceFolder() + "/tests/golden/config_json/" + name + ".json");
@@ -35,22 +32,6 @@ v1::PlanRunRequest RequestFor(const std::string& config) {
   request.mutable_model()->Clear();
   request.mutable_model()->set_hugging_face_config(config);
   return request;
-}
-
-using Violation = google::rpc::BadRequest::FieldViolation;
-
-std::vector<Violation> ViolationsOf(const grpc::Status& status) {
-  google::rpc::Status wire;
-  google::rpc::BadRequest bad;
-  if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details_size() < 2) return {};
-  if (!wire.details(1).UnpackTo(&bad)) return {};
-  return {bad.field_violations().begin(), bad.field_violations().end()};
-}
-
-std::vector<std::string> FieldsOfStatus(const grpc::Status& status) {
-  std::vector<std::string> out;
-  for (const Violation& violation : ViolationsOf(status)) out.push_back(violation.field());
-  return out;
 }
 
 TEST(HuggingFaceServer, PlansAsItsPreset) {
@@ -76,38 +57,14 @@ TEST(HuggingFaceServer, PlansAsItsPreset) {
   EXPECT_EQ(from_config.SerializeAsString(), from_preset.SerializeAsString());
 }
 
-TEST(HuggingFaceServer, HasShapesForFactoredOptimizers) {
-  const TestServer server;
-  v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
-  request.mutable_training()->mutable_optimizer()->set_kind(v1::OptimizerSpec::KIND_ADAFACTOR);
-  v1::PlanRunResponse response;
-  const grpc::Status status = server.PlanRun(request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-}
-
 TEST(HuggingFaceServer, RefusesASecondModel) {
   const TestServer server;
   v1::PlanRunResponse response;
   v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
   request.mutable_model()->set_preset("gpt2");
   const grpc::Status preset = server.PlanRun(request, &response);
-  EXPECT_THAT(FieldsOfStatus(preset), ElementsAre("model"));
+  EXPECT_THAT(FaultsOf(preset), ElementsAre(StartsWith("model: ")));
   EXPECT_THAT(preset.error_message(), HasSubstr("hugging_face_config"));
-
-  request = RequestFor(ConfigFile("gpt2"));
-  request.mutable_model()->set_parameter_count(124'439'808);
-  EXPECT_THAT(FieldsOfStatus(server.PlanRun(request, &response)), ElementsAre("model"));
-
-  request = RequestFor(ConfigFile("gpt2"));
-  auto* transformer = request.mutable_model()->mutable_transformer();
-  transformer->set_layer_count(2);
-  transformer->set_hidden_size(8);
-  transformer->set_feed_forward_size(32);
-  transformer->set_attention_head_count(2);
-  transformer->set_vocabulary_size(100);
-  transformer->set_feed_forward_kind(v1::TransformerSpec::FEED_FORWARD_KIND_PLAIN);
-  transformer->set_norm_kind(v1::TransformerSpec::NORM_KIND_LAYER_NORM);
-  EXPECT_THAT(FieldsOfStatus(server.PlanRun(request, &response)), ElementsAre("model"));
 }
 
 TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
@@ -119,8 +76,9 @@ TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(FieldsOfStatus(status),
-              ElementsAre("model.hugging_face_config.num_hidden_layers", "training.token_count"));
+  EXPECT_THAT(FaultsOf(status),
+              ElementsAre(StartsWith("model.hugging_face_config.num_hidden_layers: "),
+                          StartsWith("training.token_count: ")));
   EXPECT_THAT(status.error_message(), HasSubstr("write 32 without quotes"));
 }
 
@@ -137,9 +95,7 @@ TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
         std::string(R"({"architectures": ["GraniteMoeForCausalLM"]})")}) {
     v1::PlanRunResponse response;
     const grpc::Status status = server.PlanRun(RequestFor(config), &response);
-    const std::vector<Violation> violations = ViolationsOf(status);
-    ASSERT_THAT(violations, SizeIs(1)) << config;
-    EXPECT_THAT(violations[0].description(), EndsWith(": docs/config_json.md")) << config;
+    EXPECT_THAT(FaultsOf(status), ElementsAre(EndsWith(": docs/config_json.md"))) << config;
     EXPECT_THAT(status.error_message(), EndsWith(": docs/config_json.md")) << config;
   }
 }
@@ -150,14 +106,14 @@ TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
   const grpc::Status ours = server.PlanRun(RequestFor(std::string(300 * 1024, ' ')), &response);
   EXPECT_EQ(ours.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(ours.error_message(), HasSubstr("64 KiB"));
-  EXPECT_THAT(FieldsOfStatus(ours), ElementsAre("model.hugging_face_config"));
+  EXPECT_THAT(FaultsOf(ours), ElementsAre(StartsWith("model.hugging_face_config: ")));
   // Above the server's limit of a message, 1 MiB, gRPC itself refuses.
   const grpc::Status grpcs = server.PlanRun(RequestFor(std::string(2 << 20, ' ')), &response);
   EXPECT_EQ(grpcs.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   const std::string deep =
       absl::StrCat("{\"a\":", std::string(10'000, '['), std::string(10'000, ']'), "}");
-  EXPECT_THAT(FieldsOfStatus(server.PlanRun(RequestFor(deep), &response)),
-              ElementsAre("model.hugging_face_config"));
+  EXPECT_THAT(FaultsOf(server.PlanRun(RequestFor(deep), &response)),
+              ElementsAre(StartsWith("model.hugging_face_config: ")));
   EXPECT_TRUE(server.PlanRun(RequestFor(ConfigFile("qwen3-4b")), &response).ok());
 }
 

@@ -4,7 +4,6 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/support/error_details.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <future>
@@ -12,8 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -30,14 +28,6 @@ std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
 grpc::ByteBuffer BytesOf(const Message& message) {
   const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
-}
-
-json JsonOf(const Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(message, &text, options).ok());
-  return json::parse(text);
 }
 
 }  // namespace
@@ -64,7 +54,7 @@ grpc::Status CallJson(const TestServer& server, const std::string& method, const
   const std::unique_ptr<Message> out = NewMessage(found->output_type());
   grpc::ProtoBufferReader reader(&answer);
   EXPECT_TRUE(out->ParseFromZeroCopyStream(&reader));
-  *response = JsonOf(*out);
+  *response = json::parse(JsonOf(*out));
   return status;
 }
 
@@ -81,17 +71,7 @@ std::vector<std::string> Faults(const TestServer& server, const std::string& met
   json response;
   const grpc::Status status = CallJson(server, method, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  google::rpc::Status details;
-  EXPECT_TRUE(grpc::ExtractErrorDetails(status, &details).ok());
-  std::vector<std::string> faults;
-  for (const auto& detail : details.details()) {
-    google::rpc::BadRequest bad;
-    if (!detail.UnpackTo(&bad)) continue;
-    for (const auto& v : bad.field_violations()) {
-      faults.push_back(v.field() + ": " + v.description());
-    }
-  }
-  return faults;
+  return FaultsOf(status);
 }
 
 double NumberAt(const json& answer, const std::string& pointer) {

@@ -19,7 +19,6 @@
 namespace sextant::server {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -139,25 +138,6 @@ TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
   }
 }
 
-TEST(KernelRates, OfAnUnmeasuredProductAreItsDatasheets) {
-  const CalibrationStore store("");
-  const auto response = RatesOf(OfProduct("mi300x"), store);
-  ASSERT_THAT(response.status(), IsOk()) << response.status();
-  EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_EQ(response->curves(0).error().shape_count(), 0);
-}
-
-// A V100 has neither bf16 nor fp8.
-TEST(KernelRates, OfAProductWithoutBf16AreInFp16) {
-  const CalibrationStore store("");
-  const auto response = RatesOf(OfProduct("v100-sxm-16"), store);
-  ASSERT_THAT(response.status(), IsOk()) << response.status();
-  ASSERT_GT(response->curves_size(), 0);
-  for (const v1::KernelCurve& curve : response->curves()) {
-    EXPECT_EQ(curve.data_type(), v1::DATA_TYPE_FP16);
-  }
-}
-
 // The server's own devices of a product take precedence over published figures: the lower middle.
 TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   CalibrationStore store("");
@@ -173,56 +153,6 @@ TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 1e12 / 1.1, 1e10);
 }
 
-// Devices under another power limit do not count for the product.
-TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
-  CalibrationStore store("");
-  for (const int watts : {700, 450, 450}) {
-    v1::Calibration calibration = CalibrationOfH200(
-        absl::StrCat("GPU-", store.snapshot()->calibrations.size()), watts == 700 ? 0.001 : 0.002);
-    calibration.mutable_device()->set_power_limit_watts(watts);
-    store.Keep(calibration);
-  }
-  v1::GetKernelRatesRequest request = OfProduct("h200-sxm");
-  request.add_data_types(v1::DATA_TYPE_BF16);
-  const auto median = RatesOf(request, store);
-  ASSERT_THAT(median.status(), IsOk()) << median.status();
-  EXPECT_EQ(median->curves(0).source(), v1::RATE_SOURCE_MEASURED_MODEL);
-  // A millisecond, as above: not 1e12, the median of all three.
-  EXPECT_NEAR(median->curves(0).points().rbegin()->flops_per_second(), 2e12 / 1.1, 2e10);
-  EXPECT_THAT(median->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_OTHER_POWER_LIMITS,
-                                                         HasSubstr("2 of 3 measured h200-sxm"))));
-  EXPECT_THAT(median->assumptions(),
-              Contains(IsWireNote(v1::NOTE_KIND_BURST_TIMES, HasSubstr("bursts"))));
-
-  CalibrationStore limited("");
-  v1::Calibration only = CalibrationOfH200("GPU-0", 0.002);
-  only.mutable_device()->set_power_limit_watts(450);
-  limited.Keep(only);
-  const auto published = RatesOf(request, limited);
-  ASSERT_THAT(published.status(), IsOk()) << published.status();
-  EXPECT_EQ(published->curves(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(published->warnings(),
-              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT,
-                                     HasSubstr("No measured h200-sxm is left"))));
-}
-
-TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {
-  const CalibrationStore store("");
-  v1::GetKernelRatesRequest request;
-  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
-      CalibrationOfH200("GPU-1", 0.001);
-  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
-      CalibrationOfH200("GPU-2", 0.001);
-  request.mutable_device()
-      ->mutable_calibrations()
-      ->mutable_calibrations(1)
-      ->mutable_measured_time()
-      ->set_seconds(absl::ToUnixSeconds(SourcesTime()) + 301);
-  EXPECT_THAT(
-      RatesOf(request, store),
-      NamesFields(std::vector<std::string>{"device.calibrations.calibrations[1].measured_time"}));
-}
-
 TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
   CalibrationStore store("");
   store.SetDevices({SampleCalibration().device()});
@@ -233,21 +163,6 @@ TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
   ASSERT_THAT(response.status(), IsOk()) << response.status();
   EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
   EXPECT_FALSE(response->curves(0).has_peak_flops_per_second());
-}
-
-TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
-  const CalibrationStore store("");
-  v1::GetKernelRatesRequest request;
-  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
-      CalibrationOfH200("GPU-1", 0.001);
-  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
-      CalibrationOfH200("GPU-2", 0.004);
-  request.add_data_types(v1::DATA_TYPE_BF16);
-  const auto response = RatesOf(request, store);
-  ASSERT_THAT(response.status(), IsOk()) << response.status();
-  const v1::KernelCurve& curve = response->curves(0);
-  EXPECT_EQ(curve.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
-  EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 0.5e12 / 1.1, 0.5e10);
 }
 
 TEST(KernelRates, RefuseWhatNamesNoDevice) {

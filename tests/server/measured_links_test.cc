@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "server/handler/link_times_answer.h"
 #include "tests/server/device_finder.h"
+#include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
@@ -129,14 +130,6 @@ TEST(MeasuredLinks, AreNotOfTheFuture) {
               HasSubstr("nodes.device.calibrations.calibrations[0].measured_time"));
 }
 
-TEST(MeasuredLinks, OfSeveralDevicesAreTheSlowest) {
-  const auto response = AnswerTo(OnDgx({SlowH100(1), SlowH100(1.5), SlowH100(1.2)}));
-  ASSERT_THAT(response, IsOk());
-  EXPECT_NEAR(response->exchanges(0).times(0).duration_seconds().expected(), 45e-6, 1e-12);
-  EXPECT_THAT(response->sources(), ElementsAre("the slowest of 3 calibrations in the request"));
-  EXPECT_EQ(response->exchanges(0).times(0).source_number(), 1);
-}
-
 TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
   v1::GetLinkTimesRequest request = OnDgx({SlowH100(1)});
   request.set_operations(0, v1::COLLECTIVE_OPERATION_ALL_GATHER);
@@ -152,26 +145,6 @@ TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
                                     "published times stand in"))));
   EXPECT_THAT(response->assumptions().rbegin()->fields(),
               ElementsAre("nodes.device.calibrations.calibrations"));
-}
-
-// A single size determines no line: it is ignored, and the answer says so.
-TEST(MeasuredLinks, OfOneSizeTellNothing) {
-  const auto response =
-      AnswerTo(OnDgx({H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, 30e-6, 1.75}})}));
-  ASSERT_THAT(response, IsOk());
-  EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(response->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
-                                                           HasSubstr("hold no all_reduce"))));
-}
-
-TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
-  v1::GetLinkTimesRequest request = OnDgx({SlowH100(1)});
-  request.mutable_nodes()->set_node_count(2);
-  const auto response = AnswerTo(request);
-  ASSERT_THAT(response, IsOk());
-  EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(SourceAt(response->sources(), response->exchanges(0).times(0).source_number()),
-              HasSubstr("within the node: a calibration in the request"));
 }
 
 // 1 GB in 20 ms one way and 25 ms the other; pageable memory is another matter.
@@ -250,15 +223,6 @@ TEST(MeasuredLinks, SayTheKindOfServer) {
   EXPECT_THAT(on("A Product Of Tomorrow"), NamesFields(ElementsAre("nodes.node_type")));
 }
 
-CalibrationSnapshot HostOf(const std::vector<v1::Calibration>& calibrations) {
-  CalibrationSnapshot out;
-  for (const v1::Calibration& c : calibrations) {
-    out.devices.push_back(c.device());
-    out.calibrations.push_back({.device = c.device(), .by_mode = {StoredFrom(c)}});
-  }
-  return out;
-}
-
 v1::GetLinkTimesRequest OnDevices(const std::vector<std::string>& names) {
   v1::GetLinkTimesRequest request = OnDgx({});
   auto* devices = request.mutable_nodes()->mutable_device()->mutable_host_devices();
@@ -269,7 +233,7 @@ v1::GetLinkTimesRequest OnDevices(const std::vector<std::string>& names) {
 TEST(MeasuredLinks, OfTheHostsDevicesAreTheirKeptOnes) {
   v1::Calibration second = SlowH100(1.5);
   second.mutable_device()->set_uuid("GPU-2");
-  CalibrationSnapshot host = HostOf({SlowH100(1), second});
+  CalibrationSnapshot host = SnapshotOf({SlowH100(1), second});
   const auto both = AnswerTo(OnDevices({"GPU-1", "GPU-2"}), host);
   ASSERT_THAT(both, IsOk());
   EXPECT_NEAR(both->exchanges(0).times(0).duration_seconds().expected(), 45e-6, 1e-12);
@@ -289,7 +253,7 @@ TEST(MeasuredLinks, OfTheHostsDevicesAreTheirKeptOnes) {
 }
 
 TEST(MeasuredLinks, OfTheHostsDevicesNeedAMeasurement) {
-  CalibrationSnapshot host = HostOf({SlowH100(1)});
+  CalibrationSnapshot host = SnapshotOf({SlowH100(1)});
   EXPECT_THAT(AnswerTo(OnDevices({"GPU-9"}), host),
               Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   v1::GetLinkTimesRequest open = OnDevices({"GPU-9"});

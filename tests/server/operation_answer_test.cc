@@ -21,7 +21,6 @@ namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -241,37 +240,6 @@ TEST(OperationAnswer, OfAHostCopyNamesWhatIsMissing) {
   }
 }
 
-// No catalogue row is refused for a peak that the operation doesn't need.
-TEST(OperationAnswer, OfPassesOverMemoryNeedsNoPeak) {
-  v1::AnalyzeOperationRequest softmax;
-  softmax.mutable_operation()->mutable_softmax()->set_rows(4096);
-  softmax.mutable_operation()->mutable_softmax()->set_columns(4096);
-  v1::AnalyzeOperationRequest norm;
-  norm.mutable_operation()->mutable_rms_norm()->set_rows(4096);
-  norm.mutable_operation()->mutable_rms_norm()->set_columns(4096);
-  for (v1::AnalyzeOperationRequest request : {softmax, norm}) {
-    for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8}) {
-      request.mutable_data_types()->set_input(type);
-      for (const Accelerator& accelerator : Accelerators()) {
-        SCOPED_TRACE(absl::StrCat(accelerator.name, " ", v1::DataType_Name(type)));
-        request.mutable_device()->mutable_device()->set_accelerator(std::string(accelerator.name));
-        const auto time = TimeAnswered(request, {});
-        ASSERT_THAT(time, IsOk());
-        EXPECT_GT(time->forward().total_seconds(), 0);
-        EXPECT_TRUE(time->has_predicted_forward());
-      }
-    }
-  }
-  // A utilisation is a share of a rate, though.
-  softmax.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
-  softmax.mutable_device()->clear_device();
-  softmax.mutable_device()->set_memory_bytes_per_second(1e12);
-  EXPECT_THAT(TimeAnswered(softmax, {}), IsOk());
-  softmax.set_achieved_seconds(1);
-  EXPECT_THAT(TimeAnswered(softmax, {}),
-              NamesFields(std::vector<std::string>{"device.matrix_flops_per_second"}));
-}
-
 TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
   v1::AnalyzeOperationRequest request = ProductRequest();
   request.mutable_device()->mutable_device()->set_accelerator("h200-sxm");
@@ -283,47 +251,6 @@ TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
   EXPECT_THAT(TimeAnswered(request, {}),
               NamesFields(ElementsAre("device.rate_requirement.minimum_source",
                                       "device.rate_requirement.maximum_age")));
-}
-
-// The probe does not time attention: its prediction is from another party's measurements.
-TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
-  v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_operation()->clear_matmul();
-  v1::Operation::Attention* attention = request.mutable_operation()->mutable_attention();
-  attention->set_batch(1);
-  attention->set_heads(32);
-  attention->set_query_length(4096);
-  attention->set_head_size(128);
-  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices(kMeasuredGpu);
-  RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_REFERENCE);
-  const auto published = TimeAnswered(request, {CalibrationOfGpu()});
-  ASSERT_THAT(published, IsOk());
-  EXPECT_EQ(published->predicted_forward().source(), v1::RATE_SOURCE_REFERENCE);
-  RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_DEVICE);
-  const auto refused = TimeAnswered(request, {CalibrationOfGpu()});
-  EXPECT_THAT(refused, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
-  EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("predicted from REFERENCE figures"));
-}
-
-TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
-  v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_device()->mutable_device()->set_accelerator("h200-sxm");
-  const auto source = [&request] {
-    const auto time = TimeAnswered(request, {CalibrationOfGpu()});
-    EXPECT_THAT(time, IsOk());
-    return time.ok() ? time->predicted_forward().source() : v1::RATE_SOURCE_UNSPECIFIED;
-  };
-  EXPECT_EQ(source(), v1::RATE_SOURCE_MEASURED_MODEL);
-  RequirementOf(request).mutable_maximum_age()->set_seconds(3600);
-  EXPECT_EQ(source(), v1::RATE_SOURCE_MEASURED_MODEL);
-  RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
-  EXPECT_EQ(source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->assumptions(),
-              Contains(IsWireNote(v1::NOTE_KIND_MEASUREMENTS_TOO_OLD,
-                                  HasSubstr("Older than the request allows"))));
-  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->warnings(),
-              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT, HasSubstr("is left"))));
 }
 
 TEST(OperationAnswer, RefusesACalibrationFromTheFuture) {

@@ -16,13 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 
 v1::PlanRunRequest Searching(v1::LayoutSearch search) {
-  v1::PlanRunRequest request;
-  request.mutable_model()->set_preset("llama-3.1-8b");
-  request.mutable_training()->set_token_count(1'000'000'000);
+  v1::PlanRunRequest request = Llama8b(16);
   request.mutable_training()->set_sequence_length(4096);
-  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
-  request.mutable_cluster()->set_device_count(16);
-  request.mutable_cluster()->set_node_type("dgx-h100");
   request.mutable_layout()->set_global_batch_size(64);
   request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
   request.mutable_options()->set_search(search);
@@ -30,18 +25,10 @@ v1::PlanRunRequest Searching(v1::LayoutSearch search) {
 }
 
 v1::PlanRunResponse Answer(const v1::PlanRunRequest& request) {
-  const PlanningServer server = WithSample();
-  v1::PlanRunResponse out;
-  const grpc::Status status = server.PlanRun(request, &out);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return out;
+  return WithSample().Planned(request);
 }
 
-grpc::Status Refusal(const v1::PlanRunRequest& request) {
-  const PlanningServer server = WithSample();
-  v1::PlanRunResponse out;
-  return server.PlanRun(request, &out);
-}
+grpc::Status Refusal(const v1::PlanRunRequest& request) { return WithSample().Refused(request); }
 
 // Neither waits for the other: a search may take seconds.
 TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
@@ -95,17 +82,13 @@ TEST(PlanningServiceSearch, CountsAddUp) {
   for (const v1::LayoutOption& option : found.alternatives()) {
     EXPECT_GE(option.step_seconds().expected(), found.chosen().step_seconds().expected());
   }
-}
-
-TEST(PlanningServiceSearch, KeepsWhatIsGiven) {
-  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
-  request.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(4);
-  request.mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_NONE);
-  request.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
-  const v1::LayoutOption chosen = Answer(request).plan().search().chosen();
-  EXPECT_EQ(chosen.layout().parallel().pipeline_parallel_size(), 4);
-  EXPECT_EQ(chosen.layout().sharding().zero_stage(), v1::ZERO_STAGE_NONE);
-  EXPECT_EQ(chosen.recompute(), v1::RECOMPUTE_POLICY_FULL);
+  for (const v1::ChoiceSensitivity& each : found.sensitivities()) {
+    EXPECT_NE(each.rate(), v1::StepSensitivity::RATE_UNSPECIFIED);
+    EXPECT_GE(each.slowness(), 0.5);
+    EXPECT_LE(each.slowness(), 2);
+    EXPECT_GE(each.alternative(), 0);
+    EXPECT_LT(each.alternative(), found.alternatives_size());
+  }
 }
 
 // A request that gives nothing of how devices share the run, and one that gives a size.
@@ -141,13 +124,6 @@ TEST(PlanningServiceSearch, PlansStateAloneWhereTheDefaultCanTimeNothing) {
   EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.node_type"));
 }
 
-TEST(PlanningServiceSearch, TensorGroupsCrossServersWhereAskedFor) {
-  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-  const int64_t inside = Answer(request).plan().search().considered_count();
-  request.mutable_options()->set_tensor_across_nodes(true);
-  EXPECT_GT(Answer(request).plan().search().considered_count(), inside);
-}
-
 TEST(PlanningServiceSearch, ChoosesKernelsThatTheRequestLeavesOpen) {
   v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   request.mutable_layout()->clear_framework();
@@ -163,70 +139,6 @@ TEST(PlanningServiceSearch, ChoosesKernelsThatTheRequestLeavesOpen) {
   request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   EXPECT_EQ(Answer(request).plan().step_time().seconds().expected(),
             all.plan().step_time().seconds().expected());
-  request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-  request.mutable_options()->set_search_kernels(true);
-  auto& kernels = *request.mutable_layout()->mutable_kernels();
-  kernels.set_attention(v1::KernelChoices::ATTENTION_UNFUSED);
-  kernels.set_loss(v1::KernelChoices::LOSS_PLAIN);
-  const v1::KernelChoices given = Answer(request).plan().search().chosen().layout().kernels();
-  EXPECT_EQ(given.attention(), v1::KernelChoices::ATTENTION_UNFUSED);
-  EXPECT_EQ(given.loss(), v1::KernelChoices::LOSS_PLAIN);
-}
-
-TEST(PlanningServiceSearch, NamesTheRatesThatTheChoiceDependsOn) {
-  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
-  const v1::LayoutSearchResult found = Answer(request).plan().search();
-  for (const v1::ChoiceSensitivity& each : found.sensitivities()) {
-    EXPECT_NE(each.rate(), v1::StepSensitivity::RATE_UNSPECIFIED);
-    EXPECT_GE(each.slowness(), 0.5);
-    EXPECT_LE(each.slowness(), 2);
-    EXPECT_GE(each.alternative(), 0);
-    EXPECT_LT(each.alternative(), found.alternatives_size());
-  }
-}
-
-// 8B parameters on one device: only with the optimizer's state in host memory.
-TEST(PlanningServiceSearch, OffloadsWhereNothingElseFits) {
-  for (const v1::LayoutSearch search : {v1::LAYOUT_SEARCH_BOUNDED, v1::LAYOUT_SEARCH_EXHAUSTIVE}) {
-    v1::PlanRunRequest request = Searching(search);
-    request.mutable_cluster()->set_device_count(1);
-    v1::PlanRunResponse searched = Answer(request);
-    EXPECT_EQ(searched.plan().verdict(), v1::VERDICT_FITS);
-    const v1::LayoutOption chosen = searched.plan().search().chosen();
-    EXPECT_TRUE(chosen.layout().sharding().offload_optimizer());
-    EXPECT_FALSE(chosen.layout().sharding().offload_parameters());  // not Megatron's
-    *request.mutable_layout() = chosen.layout();
-    request.mutable_training()->set_recompute(chosen.recompute());
-    request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
-    searched.mutable_plan()->clear_search();
-    EXPECT_EQ(Answer(request).SerializeAsString(), searched.SerializeAsString());
-  }
-}
-
-TEST(PlanningServiceSearch, SaysWhichRateOfTheHostIsMissing) {
-  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
-  request.mutable_cluster()->set_device_count(1);
-  request.mutable_cluster()->set_node_type("hgx-h100");
-  const v1::Plan plan = Answer(request).plan();
-  EXPECT_EQ(plan.verdict(), v1::VERDICT_DOES_NOT_FIT);
-  EXPECT_TRUE(std::any_of(plan.warnings().begin(), plan.warnings().end(), [](const auto& each) {
-    return each.kind() == v1::NOTE_KIND_HOST_LINK_UNKNOWN && each.fields_size() == 1 &&
-           each.fields(0) == "cluster.host_memory_bytes_per_second";
-  }));
-  request.mutable_cluster()->set_host_memory_bytes_per_second(600e9);
-  const v1::Plan offloaded = Answer(request).plan();
-  EXPECT_EQ(offloaded.verdict(), v1::VERDICT_FITS);
-  double seconds = 0;
-  for (const v1::StepPart& part : offloaded.step_time().parts()) {
-    if (part.cause() == v1::STEP_CAUSE_HOST_OPTIMIZER) seconds = part.seconds();
-  }
-  EXPECT_NEAR(seconds, 8'030'261'248.0 * 30 / 300e9, 1e-9);
-  request.mutable_cluster()->set_host_memory_bytes_per_second(-1);
-  request.mutable_cluster()->set_host_link_bytes_per_second(1e14);
-  EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.host_memory_bytes_per_second"));
-  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("cluster.host_link_bytes_per_second"));
 }
 
 TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {

@@ -4,6 +4,7 @@
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
 #include <chrono>
@@ -80,6 +81,22 @@ class PlanningServer {
     return (stub_.get()->*method)(&context, request, response);
   }
 
+  // The answer to `request`, which is a good one.
+  v1::PlanRunResponse Planned(const v1::PlanRunRequest& request) const {
+    v1::PlanRunResponse out;
+    const grpc::Status status = PlanRun(request, &out);
+    EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
+    return out;
+  }
+
+  // The refusal of `request`, which is a bad one.
+  grpc::Status Refused(const v1::PlanRunRequest& request) const {
+    v1::PlanRunResponse out;
+    grpc::Status status = PlanRun(request, &out);
+    EXPECT_FALSE(status.ok());
+    return status;
+  }
+
   // All messages of a plan that is watched.
   grpc::Status WatchPlanRun(const v1::PlanRunRequest& request,
                             std::vector<v1::WatchPlanRunResponse>* events) const {
@@ -106,6 +123,18 @@ class PlanningServer {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;
 };
+
+// Llama-3.1-8B on that many H100s of DGX servers, of 10^12 tokens in sequences of 8,192.
+inline v1::PlanRunRequest Llama8b(int64_t device_count) {
+  v1::PlanRunRequest out;
+  out.mutable_model()->set_preset("llama-3.1-8b");
+  out.mutable_training()->set_token_count(1'000'000'000'000);
+  out.mutable_training()->set_sequence_length(8192);
+  out.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
+  out.mutable_cluster()->set_device_count(device_count);
+  out.mutable_cluster()->set_node_type("dgx-h100");
+  return out;
+}
 
 inline PlanningServer WithSample() { return PlanningServer(SnapshotOf({SampleCalibration()})); }
 

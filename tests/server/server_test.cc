@@ -4,23 +4,23 @@
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 
 #include <future>
 #include <string>
 #include <thread>
 
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Server, PlansARun) {
   const TestServer server;
@@ -59,22 +59,15 @@ TEST(Server, RefusesWithReasonFieldsAndTrace) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.planning().PlanRun(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  google::rpc::Status wire;
-  ASSERT_TRUE(grpc::ExtractErrorDetails(status, &wire).ok());
-  google::rpc::ErrorInfo info;
-  ASSERT_TRUE(wire.details(0).UnpackTo(&info));
+  const auto info = DetailOf<google::rpc::ErrorInfo>(status);
   EXPECT_EQ(info.reason(), "FIELD_INVALID");
   EXPECT_EQ(info.metadata().at("trace_id"), "4bf92f3577b34da6a3ce929d0e0e4736");
-  google::rpc::BadRequest bad;
-  ASSERT_TRUE(wire.details(1).UnpackTo(&bad));
-  std::string fields;
-  for (const auto& v : bad.field_violations()) fields += v.field() + " ";
   // The violations of the wire, of the model given twice, of its empty transformer and of the
   // tokens come together.
-  EXPECT_THAT(fields, HasSubstr("model.transformer.head_size "));
-  EXPECT_THAT(fields, HasSubstr("model "));
-  EXPECT_THAT(fields, HasSubstr("model.transformer.layer_count "));
-  EXPECT_THAT(fields, HasSubstr("training.token_count "));
+  for (const char* field : {"model.transformer.head_size: ", "model: ",
+                            "model.transformer.layer_count: ", "training.token_count: "}) {
+    EXPECT_THAT(FaultsOf(status), Contains(StartsWith(field)));
+  }
 }
 
 TEST(Server, ListsAccelerators) {

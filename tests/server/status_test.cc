@@ -13,6 +13,7 @@
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -25,17 +26,12 @@ google::rpc::Status Details(const grpc::Status& status) {
   return wire;
 }
 
-// Returns the only detail of type T; a default one, with a test failure, where there is not exactly
-// one.
+// The only detail of type T.
 template <typename T>
 T TheOnly(const google::rpc::Status& wire) {
-  T found;
-  int count = 0;
-  for (const auto& any : wire.details()) {
-    if (any.UnpackTo(&found)) ++count;
-  }
-  EXPECT_EQ(count, 1) << T::descriptor()->full_name();
-  return found;
+  const std::vector<T> all = DetailsIn<T>(wire);
+  EXPECT_EQ(all.size(), 1u) << T::descriptor()->full_name();
+  return all.empty() ? T() : all[0];
 }
 
 TEST(ToGrpcStatus, OfOkIsOk) { EXPECT_TRUE(ToGrpcStatus(absl::OkStatus(), "").ok()); }

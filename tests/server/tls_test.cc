@@ -1,7 +1,6 @@
 // The server's ports with TLS, and callers that it does not let in.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -14,10 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/server/test_certificates.h"
 #include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_folder.h"
 
@@ -68,16 +66,6 @@ class Tls : public ::testing::Test {
                                                           &response);
   }
 
-  static std::string ReasonOf(const grpc::Status& status) {
-    google::rpc::Status wire;
-    google::rpc::ErrorInfo info;
-    if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details().empty() ||
-        !wire.details(0).UnpackTo(&info)) {
-      return "";
-    }
-    return info.reason();
-  }
-
   const TestAuthority authority_{"fleet"};
   ServerOptions options_;
 };
@@ -115,7 +103,7 @@ TEST_F(Tls, RefusesAKnownCallerThatIsNotOnTheList) {
       PlanWith(server, authority_.pem(), authority_.Sign({.common_name = "node2"}));
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(refused.error_message(), HasSubstr("node2"));
-  EXPECT_EQ(ReasonOf(refused), "IDENTITY_REFUSED");
+  EXPECT_EQ(RefusalReasonOf(refused), "IDENTITY_REFUSED");
 }
 
 TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
@@ -126,7 +114,7 @@ TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
   EXPECT_TRUE(PlanWith(server, authority_.pem(), {}, "0123456789abcdef").ok());
   const grpc::Status expired = PlanWith(server, authority_.pem(), {}, "fedcba9876543210");
   EXPECT_EQ(expired.error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_EQ(ReasonOf(expired), "IDENTITY_MISSING");
+  EXPECT_EQ(RefusalReasonOf(expired), "IDENTITY_MISSING");
   EXPECT_EQ(PlanWith(server, authority_.pem(), {}).error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
