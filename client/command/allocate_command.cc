@@ -15,7 +15,7 @@
 #include "client/flags/field_flag.h"
 #include "client/io/message_file.h"
 #include "client/report/allocation_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -17,7 +17,7 @@
 #include "client/io/message_file.h"
 #include "client/report/compare_text.h"
 #include "client/report/memory_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

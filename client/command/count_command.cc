@@ -17,7 +17,7 @@
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/report/count_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -139,7 +139,8 @@ void CheckTogether(const CountCommand& count) {
     throw CLI::ValidationError(
         "give the model in one way: a preset's name, a config.json or --architecture");
   }
-  const bool counts_flops = count.conventions || count.kaplan || count.request.has_step();
+  const bool counts_flops =
+      count.sections.conventions || count.sections.kaplan || count.request.has_step();
   if (counts_flops && count.request_file.empty() && count.request.step().sequences().empty()) {
     throw CLI::ValidationError(
         "FLOPs depend on how long sequences are: with --conventions, --kaplan, --recompute and "
@@ -174,7 +175,8 @@ int RunCount(const CountCommand& count, const CommandLine& line, const Streams& 
                    return DefaultTargetsHint(request.model().changes(), error);
                  }});
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(CountText(count, response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(CountText(count.sections, response)));
   return kExitFits;
 }
 
@@ -205,9 +207,9 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
       command)
       ->type_name("SEQUENCES")
       ->group(kStepGroup);
-  command->add_flag("--conventions", count->conventions, "FLOPs as others count them")
+  command->add_flag("--conventions", count->sections.conventions, "FLOPs as others count them")
       ->group(kStepGroup);
-  command->add_flag("--kaplan", count->kaplan, "Kaplan's table of FLOPs, row by row")
+  command->add_flag("--kaplan", count->sections.kaplan, "Kaplan's table of FLOPs, row by row")
       ->group(kStepGroup);
   for (const FieldFlag& flag : CountFlags()) AddFieldFlag(flag, request, command, &count->given);
   AddText(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/flags/field_flag.h"
+#include "client/report/count_text.h"
 #include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::client {
@@ -21,8 +22,7 @@ struct CountCommand {
   std::string architecture_file = {};      // "-" for standard input, "" for none
   v1::CountModelRequest request = {};      // what all other flags say
   google::protobuf::FieldMask given = {};  // the fields that they set
-  bool conventions = false;
-  bool kaplan = false;
+  CountSections sections = {};
 };
 
 // The flags that set one field of the request each, in the order of --help. Those that change the

@@ -8,18 +8,16 @@
 #include "client/flags/field_flag.h"
 #include "client/io/message_file.h"
 #include "client/report/graph_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {
 namespace {
 
 constexpr char kGraphHelp[] =
-    "FILE is a Graph in proto JSON (docs/operation_costs.md); - is stdin. Tensors from outside "
-    "have "
-    "shapes;\n"
-    "operations name their inputs, and sizes that they leave out follow from those. Flags go\n"
-    "before what the file says.\n"
+    "FILE is a Graph in proto JSON (docs/operation_costs.md); - is stdin. Tensors from outside\n"
+    "have shapes; operations name their inputs, and sizes that they leave out follow from those.\n"
+    "Flags go before what the file says.\n"
     "\n"
     "Examples:\n"
     "  What does a training step cost, and what does it keep?\n"

@@ -18,7 +18,7 @@
 #include "client/launcher/launcher.h"
 #include "client/launcher/megatron.h"
 #include "client/launcher/torchtitan.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"

@@ -10,15 +10,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/chart/memory_svg.h"
 #include "client/command/command.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
+#include "client/plot/memory_svg.h"
 #include "client/report/memory_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -9,7 +9,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/io/message_file.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {

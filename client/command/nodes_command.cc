@@ -6,7 +6,7 @@
 #include "client/command/run_client.h"
 #include "client/io/message_file.h"
 #include "client/report/hardware_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -5,8 +5,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/chart/roofline_chart.h"
-#include "client/chart/roofline_svg.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
@@ -15,8 +13,10 @@
 #include "client/flags/operation_kinds.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
+#include "client/plot/roofline_chart.h"
+#include "client/plot/roofline_svg.h"
 #include "client/report/operation_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -11,8 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/chart/front_svg.h"
-#include "client/chart/step_svg.h"
 #include "client/command/command.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
@@ -21,11 +19,13 @@
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
+#include "client/plot/front_svg.h"
+#include "client/plot/step_svg.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {

@@ -25,7 +25,7 @@
 #include "client/io/message_file.h"
 #include "client/io/progress_bar.h"
 #include "client/report/hardware_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {

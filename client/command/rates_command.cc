@@ -4,16 +4,16 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/chart/kernel_chart.h"
-#include "client/chart/kernel_svg.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
 #include "client/flags/operation_arguments.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
+#include "client/plot/kernel_chart.h"
+#include "client/plot/kernel_svg.h"
 #include "client/report/kernel_rates_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -16,7 +16,7 @@
 #include "client/flags/usual_names.h"
 #include "client/io/call_error.h"
 #include "client/io/local_server.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

@@ -17,7 +17,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/report/size_cluster_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

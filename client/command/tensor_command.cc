@@ -16,7 +16,7 @@
 #include "client/flags/tensor_step.h"
 #include "client/io/message_file.h"
 #include "client/report/tensor_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {

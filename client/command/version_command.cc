@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {

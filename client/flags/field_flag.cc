@@ -21,7 +21,7 @@
 #include "absl/strings/strip.h"
 #include "client/flags/field_path.h"
 #include "client/io/text_file.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {

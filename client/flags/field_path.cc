@@ -17,7 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/flags/number.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/device_selector.pb.h"
 #include "sextant/v1/layout.pb.h"

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "client/text/amounts.h"
 
 namespace sextant::client {
 namespace {
@@ -256,10 +257,6 @@ absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> sizes) {
     }
   }
   return count;
-}
-
-std::string SizesText(absl::Span<const int64_t> sizes) {
-  return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
 }
 
 }  // namespace sextant::client

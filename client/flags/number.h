@@ -66,9 +66,6 @@ absl::StatusOr<std::vector<int64_t>> ParseShape(absl::string_view text);
 // Errors: kInvalidArgument where a size is below 1, or the product does not fit in 64 bits.
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> sizes);
 
-// "[4, 8, 64]"; "[]" for a scalar. Takes any range of sizes.
-std::string SizesText(absl::Span<const int64_t> sizes);
-
 }  // namespace sextant::client
 
 #endif  // SEXTANT_CLIENT_FLAGS_NUMBER_H_

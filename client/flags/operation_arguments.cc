@@ -14,7 +14,7 @@
 #include "client/flags/field_flag.h"
 #include "client/flags/field_path.h"
 #include "client/flags/number.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

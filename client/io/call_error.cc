@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 

@@ -1,6 +1,6 @@
 #include "client/io/progress_bar.h"
 
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

@@ -6,7 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/report/text.h"
+#include "client/text/sources.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

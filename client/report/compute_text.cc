@@ -9,8 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/report/amounts.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/sources.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

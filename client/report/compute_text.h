@@ -5,6 +5,7 @@
 #include <string>
 
 #include "client/report/rates_text.h"
+#include "client/text/sources.h"
 #include "sextant/v1/compute.pb.h"
 #include "sextant/v1/step_time.pb.h"
 

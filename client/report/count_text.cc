@@ -11,7 +11,7 @@
 #include "client/io/message_file.h"
 #include "client/report/model_flops_text.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -255,14 +255,14 @@ std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTen
                       table.Text());
 }
 
-std::string CountText(const CountCommand& command, const v1::CountModelResponse& response) {
+std::string CountText(const CountSections& sections, const v1::CountModelResponse& response) {
   std::string out = absl::StrCat(ParametersHeadline(response.model_name(), response.parameters()),
                                  ParameterComponents(response.parameters()),
                                  LayerKindsSection(response.layer_kinds()));
   if (response.has_flops()) {
     absl::StrAppend(&out, ModelFlopsSection(response.flops(), HasTwoStacks(response)));
-    if (command.conventions) absl::StrAppend(&out, ConventionsSection(response.flops()));
-    if (command.kaplan) absl::StrAppend(&out, KaplanSection(response.flops()));
+    if (sections.conventions) absl::StrAppend(&out, ConventionsSection(response.flops()));
+    if (sections.kaplan) absl::StrAppend(&out, KaplanSection(response.flops()));
   }
   return absl::StrCat(out, StagesSection(response.stages()), TensorsSection(response.tensors()),
                       ArchitectureSection(response),

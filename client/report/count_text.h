@@ -7,15 +7,21 @@
 
 #include <string>
 
-#include "client/command/count_command.h"
+#include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/model.pb.h"
 #include "sextant/v1/model_count.pb.h"
 
 namespace sextant::client {
 
-// The sums first, then components and layers; FLOPs, stages and tensors where `response`, the
-// answer to `command`, holds them.
-std::string CountText(const CountCommand& command, const v1::CountModelResponse& response);
+// Sections that are shown on demand, of an answer with FLOPs.
+struct CountSections {
+  bool conventions = false;  // FLOPs by each published convention
+  bool kaplan = false;
+};
+
+// The sums first, then components and layers; FLOPs, stages and tensors where `response` holds
+// them.
+std::string CountText(const CountSections& sections, const v1::CountModelResponse& response);
 
 // "mixtral-8x7b: 46,702,792,704 parameters, ...", with the number of embeddings among them.
 std::string ParametersHeadline(const std::string& model, const v1::ParameterCounts& parameters);

@@ -5,10 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/flags/number.h"
-#include "client/report/amounts.h"
 #include "client/report/operation_cost_text.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

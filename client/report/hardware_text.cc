@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "proto/stable_points.h"
 
 namespace sextant::client {

@@ -4,10 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/chart/kernel_chart.h"
-#include "client/report/amounts.h"
+#include "client/plot/kernel_chart.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/sources.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

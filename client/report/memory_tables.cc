@@ -10,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/chart/memory_chart.h"
-#include "client/flags/number.h"
-#include "client/report/memory_stages.h"
-#include "client/report/text.h"
+#include "client/plot/memory_chart.h"
+#include "client/text/amounts.h"
+#include "client/text/memory_stages.h"
+#include "client/text/memory_words.h"
+#include "client/text/sources.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -167,68 +169,7 @@ std::string LedgerOf(const v1::Memory& memory, const StageRun& run, Notes* notes
                       table.Text());
 }
 
-// "85.52 GB", of 1e9 bytes.
-std::string GigabytesText(int64_t bytes, int decimals) {
-  return absl::StrCat(Grouped(static_cast<double>(bytes) / 1e9, decimals), " GB");
-}
-
 }  // namespace
-
-std::string PeakText(const v1::Memory& memory) {
-  const std::string where =
-      memory.stages_size() == 1
-          ? " usable"
-          : absl::StrCat(" usable on stage ", memory.peak_stage(), ", which holds the most");
-  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ",
-                      Gib(memory.capacity().usable_bytes()), where);
-}
-
-std::string CapacityText(const v1::DeviceCapacity& capacity) {
-  std::string out = absl::StrFormat("%s (%s)", Gib(capacity.capacity_bytes()),
-                                    GigabytesText(capacity.capacity_bytes(), 2));
-  switch (capacity.source()) {
-    case v1::CAPACITY_SOURCE_REQUEST:
-      absl::StrAppend(&out, " as the request gives it");
-      break;
-    case v1::CAPACITY_SOURCE_REPORTED:
-      absl::StrAppend(&out, " as its ", capacity.has_nominal_bytes() ? "driver" : "host",
-                      " reports");
-      break;
-    case v1::CAPACITY_SOURCE_NOMINAL:
-      absl::StrAppend(&out, ", the nominal size: no figure of its driver is known");
-      break;
-    default:
-      return "";
-  }
-  if (const int64_t bytes = capacity.driver_reserved_bytes(); bytes > 0) {
-    absl::StrAppend(&out, ", less its own ", Gib(bytes));
-  }
-  if (const int64_t bytes = capacity.reserved_bytes(); bytes > 0) {
-    absl::StrAppend(&out, ", less ", Gib(bytes), " that the request reserves");
-  }
-  if (capacity.source() == v1::CAPACITY_SOURCE_REQUEST && capacity.has_reported_bytes()) {
-    absl::StrAppend(&out, "; reported ", Gib(capacity.reported_bytes()));
-  }
-  if (capacity.source() != v1::CAPACITY_SOURCE_NOMINAL && capacity.has_nominal_bytes()) {
-    absl::StrAppend(&out, "; nominal ", GigabytesText(capacity.nominal_bytes(), 0));
-  }
-  return out;
-}
-
-std::string HeadroomText(const v1::Interval& headroom) {
-  if (headroom.low() >= 0) return absl::StrCat(IntervalText(headroom), " to spare");
-  if (headroom.high() < 0) {
-    v1::Interval missing;
-    missing.set_low(-headroom.high());
-    missing.set_expected(-headroom.expected());
-    missing.set_high(-headroom.low());
-    return absl::StrCat("short by ", IntervalText(missing));
-  }
-  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB short to ",
-                      GibNumber(headroom.high()), " GiB to spare; as expected ",
-                      GibNumber(std::abs(headroom.expected())), " GiB ",
-                      headroom.expected() < 0 ? "short" : "to spare");
-}
 
 std::string StageWorkTable(const v1::Memory& memory) {
   const bool host = absl::c_any_of(

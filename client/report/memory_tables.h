@@ -5,20 +5,10 @@
 #include <string>
 
 #include "client/report/rates_text.h"
+#include "client/text/sources.h"
 #include "sextant/v1/memory.pb.h"
 
 namespace sextant::client {
-
-// "61.20 GiB (58.90 to 64.03) of 79.00 GiB usable on stage 0, which holds the most": the stage with
-// the peak.
-std::string PeakText(const v1::Memory& memory);
-
-// "17.80 GiB (14.97 to 20.10) to spare", or how much is missing.
-std::string HeadroomText(const v1::Interval& headroom);
-
-// "79.65 GiB (85.52 GB) as its driver reports, less its own 0.47 GiB; nominal 80 GB": how much
-// memory a device is taken to have, and by whom. "" where the answer doesn't say.
-std::string CapacityText(const v1::DeviceCapacity& capacity);
 
 // A line a stage, or run of equal stages: its share of the work, and when it holds the most.
 std::string StageWorkTable(const v1::Memory& memory);

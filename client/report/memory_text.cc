@@ -7,12 +7,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "client/chart/memory_chart.h"
 #include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
+#include "client/plot/memory_chart.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/layout_words.h"
+#include "client/text/memory_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -76,11 +78,6 @@ std::string ChangesSection(const v1::Plan& plan) {
 }
 
 constexpr size_t kMemoryHang = 12;  // below the text after "  headroom  "
-
-// "8 micro-batches", "1 sequence".
-std::string Times(int64_t count, const char* one, const char* many) {
-  return absl::StrCat(Grouped(count), " ", count == 1 ? one : many);
-}
 
 // "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
 // doesn't say it.
@@ -210,19 +207,6 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
 
 }  // namespace
 
-const char* VerdictWords(v1::Verdict verdict) {
-  switch (verdict) {
-    case v1::VERDICT_FITS:
-      return "FITS";
-    case v1::VERDICT_TIGHT:
-      return "TIGHT";
-    case v1::VERDICT_STATE_FITS:
-      return "STATE FITS";
-    default:
-      return "DOES NOT FIT";
-  }
-}
-
 std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
   switch (verdict) {
     case v1::VERDICT_FITS:
@@ -242,35 +226,6 @@ std::string ModelWords(const v1::Plan& plan) {
   std::string size = absl::StrCat(Grouped(plan.parameters().total()), " parameters");
   if (!plan.parameters().has_non_embedding()) return size;  // a BASIC view has no components
   return absl::StrCat(plan.model_name(), " (", size, ")");
-}
-
-const v1::RunLayout& PlannedLayout(const v1::PlanRunRequest& request, const v1::Plan& plan) {
-  return plan.has_search() ? plan.search().chosen().layout() : request.layout();
-}
-
-std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
-  const v1::ParallelLayout& parallel = layout.parallel();
-  const auto size = [](bool given, int64_t value) { return given ? value : 1; };
-  std::vector<std::string> sizes;
-  const auto add = [&sizes](const char* name, int64_t value) {
-    if (value != 1) sizes.push_back(absl::StrCat(name, " ", Grouped(value)));
-  };
-  add("tensor", size(parallel.has_tensor_parallel_size(), parallel.tensor_parallel_size()));
-  add("pipeline",
-      memory.stages().empty()  // of a BASIC view
-          ? size(parallel.has_pipeline_parallel_size(), parallel.pipeline_parallel_size())
-          : memory.stages_size());
-  add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
-  add("data", memory.data_parallel_size());
-  const int64_t expert = size(parallel.has_expert_parallel_size(), parallel.expert_parallel_size());
-  const int64_t chunks = size(parallel.has_virtual_stage_count(), parallel.virtual_stage_count());
-  const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
-  return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
-                      expert > 1 ? absl::StrCat(", experts over ", Grouped(expert), " ranks") : "",
-                      chunks > 1 ? absl::StrCat(", ", Grouped(chunks), " chunks a stage") : "",
-                      "; a step is ",
-                      Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
-                      Times(sequences, "sequence", "sequences"));
 }
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }

@@ -33,15 +33,6 @@ std::string MemorySection(const v1::Plan& plan);
 // "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
 std::string ModelWords(const v1::Plan& plan);
 
-// The layout that was planned: the one that a search chose, else the request's.
-const v1::RunLayout& PlannedLayout(const v1::PlanRunRequest& request, const v1::Plan& plan);
-
-// "tensor 8 x pipeline 4 x data 2, 5 chunks a stage; a step is 8 micro-batches of 1 sequence".
-std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory);
-
-// "FITS", "TIGHT", "DOES NOT FIT", "STATE FITS".
-const char* VerdictWords(v1::Verdict verdict);
-
 // Absent where this client does not know the verdict.
 std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict);
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/report/amounts.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

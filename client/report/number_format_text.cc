@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

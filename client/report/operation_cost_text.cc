@@ -2,14 +2,12 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/flags/number.h"
-#include "client/report/amounts.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -143,14 +141,6 @@ std::string LeftToRightText(const v1::EinsumAnalysis& einsum, int operand_count)
 }
 
 }  // namespace
-
-double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.other_flops(); }
-
-int64_t MovedBytes(const v1::CostSum& sum) {
-  int64_t moved = 0;
-  const bool fits = !__builtin_add_overflow(sum.read_bytes(), sum.written_bytes(), &moved);
-  return fits ? moved : std::numeric_limits<int64_t>::max();  // no server's answer has as many
-}
 
 std::string SumText(const v1::CostSum& sum) {
   return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ShortBytes(MovedBytes(sum)), " moved",

@@ -3,18 +3,11 @@
 #ifndef SEXTANT_CLIENT_REPORT_OPERATION_COST_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_OPERATION_COST_TEXT_H_
 
-#include <cstdint>
 #include <string>
 
 #include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::client {
-
-// FLOP of matrix products and of everything else.
-double TotalFlops(const v1::CostSum& sum);
-
-// Bytes read and written.
-int64_t MovedBytes(const v1::CostSum& sum);
 
 // "8,796,093,022,208 FLOP (8.80 TFLOP), 1.75 GiB moved, 4,681.14 FLOP/byte".
 std::string SumText(const v1::CostSum& sum);

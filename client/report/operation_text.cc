@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/flags/number.h"
-#include "client/report/amounts.h"
 #include "client/report/kernel_rates_text.h"
 #include "client/report/operation_cost_text.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/sources.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -234,13 +234,6 @@ std::string Ending(const v1::AnalyzeOperationResponse& response) {
 }
 
 }  // namespace
-
-std::string DeviceOf(const v1::OperationTime& time) {
-  for (const v1::RateUsed& rate : time.rates()) {
-    if (!rate.device().empty()) return rate.device();
-  }
-  return "a device of the given rates";
-}
 
 std::string PredictionSummary(const v1::OperationTime& time) {
   if (!time.has_predicted_forward()) return "";

@@ -22,9 +22,6 @@ struct OperationTextOptions {
 std::string OperationText(const v1::AnalyzeOperationResponse& response,
                           const OperationTextOptions& options);
 
-// The device of the rates; "a device of the given rates" where they name none.
-std::string DeviceOf(const v1::OperationTime& time);
-
 // "109.91 us predicted, 74.55 us to 177.19 us (80 %)", of the forward pass; "" where nothing was
 // predicted.
 std::string PredictionSummary(const v1::OperationTime& time);

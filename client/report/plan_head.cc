@@ -9,14 +9,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/chart/step_chart.h"
 #include "client/flags/plan_flags.h"
-#include "client/report/amounts.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/search_text.h"
-#include "client/report/text.h"
 #include "client/report/whole_run_text.h"
+#include "client/text/amounts.h"
+#include "client/text/layout_words.h"
+#include "client/text/memory_words.h"
+#include "client/text/step_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

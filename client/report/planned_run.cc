@@ -12,7 +12,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/report/plan_head.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 

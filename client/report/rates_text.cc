@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -64,16 +64,6 @@ struct IsNotOfAPath {
 };
 
 }  // namespace
-
-std::string SourceText(const SourceList& sources, int32_t number) {
-  if (number < 1 || number > sources.size()) return "";
-  return sources.Get(number - 1);
-}
-
-std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number) {
-  const std::string source = SourceText(sources, number);
-  return absl::StrCat(EnumName(kind), source.empty() ? "" : ", ", source);
-}
 
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
                       const SourceList& sources, absl::Time now) {

@@ -6,25 +6,16 @@
 
 #include <google/protobuf/repeated_ptr_field.h>
 
-#include <cstdint>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/text/sources.h"
 #include "sextant/v1/note.pb.h"
 #include "sextant/v1/rates.pb.h"
 
 namespace sextant::client {
-
-// The sources of an answer.
-using SourceList = google::protobuf::RepeatedPtrField<std::string>;
-
-// The source of that number, from 1; "" for 0.
-std::string SourceText(const SourceList& sources, int32_t number);
-
-// The kind of source and the source itself: "reference, a table".
-std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number);
 
 // Each rate with its source; below a measured one its spread, its device, and its age at `now`.
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,

@@ -1,6 +1,5 @@
 #include "client/report/search_text.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -8,9 +7,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/chart/step_chart.h"
-#include "client/report/amounts.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/layout_words.h"
+#include "client/text/step_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -44,52 +44,6 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
     absl::StrAppend(&out, "; others were not looked at: --search=exhaustive does");
   }
   return absl::StrCat(out, ".");
-}
-
-std::string ScheduleWords(const v1::RunLayout& layout) {
-  switch (layout.schedule()) {
-    case v1::PIPELINE_SCHEDULE_GPIPE:
-      return "gpipe";
-    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H1:
-      return "zb-h1";
-    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H2:
-      return "zb-h2";
-    case v1::PIPELINE_SCHEDULE_DUALPIPE:
-      return "dualpipe";
-    default:
-      return "1f1b";
-  }
-}
-
-int ZeroOf(const v1::RunLayout& layout) {
-  return static_cast<int>(layout.sharding().zero_stage()) - v1::ZERO_STAGE_NONE;
-}
-
-bool IsOffloaded(const v1::LayoutOption& option) {
-  return option.layout().sharding().offload_optimizer();
-}
-
-// ZeRO stage 3 that gathers weights once for both passes.
-bool KeepsWeights(const v1::LayoutOption& option) {
-  const v1::StateSharding& sharding = option.layout().sharding();
-  return sharding.has_reshard_after_forward() && !sharding.reshard_after_forward();
-}
-
-std::string Sharing(const v1::LayoutOption& option) {
-  const v1::StateSharding& sharding = option.layout().sharding();
-  const int64_t group = sharding.shard_group_size();
-  return absl::StrCat(ZeroOf(option.layout()), group > 0 ? absl::StrCat(" by ", group) : "",
-                      KeepsWeights(option) ? " keep" : "",
-                      sharding.offload_parameters()  ? " off+w"
-                      : sharding.offload_optimizer() ? " off"
-                                                     : "");
-}
-
-// "unfused, fused": the kernels of attention and of the loss; "" where they are the run's.
-std::string KernelWords(const v1::LayoutOption& option) {
-  const v1::KernelChoices& kernels = option.layout().kernels();
-  if (kernels.attention() == 0 || kernels.loss() == 0) return "";
-  return absl::StrCat(EnumName(kernels.attention()), ", ", EnumName(kernels.loss()));
 }
 
 // A column of the table of layouts. It is left out where every cell is `usual`.
@@ -127,7 +81,7 @@ constexpr OptionColumn kOptionColumns[] = {
                   ? absl::StrCat(sizes.expert_tensor_parallel_size())
                   : std::string();
      }},
-    {"zero", Align::kLeft, nullptr, Sharing},
+    {"zero", Align::kLeft, nullptr, ShardingWords},
     {"mbs", Align::kRight, nullptr,
      [](const Option& o) { return absl::StrCat(o.layout().micro_batch_size()); }},
     {"recompute", Align::kLeft, nullptr, RecomputeWords},
@@ -154,108 +108,6 @@ std::string OptionTable(const v1::LayoutSearchResult& search) {
   return table.Text();
 }
 
-void AddRecomputeFlags(const v1::LayoutOption& option, std::vector<std::string>& out) {
-  const auto& kernels = option.layout().kernels();
-  const bool full = option.recompute() == v1::RECOMPUTE_POLICY_FULL;
-  const bool selective = option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE;
-  out.push_back(absl::StrCat("--recompute=", full ? "full" : selective ? "selective" : "none"));
-  if (full && kernels.recomputed_layers_per_block() > 1) {
-    out.push_back(absl::StrCat("--recompute-block=", kernels.recomputed_layers_per_block()));
-  }
-  const auto add = [&out](bool is_on, absl::string_view flag) {
-    if (is_on) out.push_back(absl::StrCat(flag, "=true"));
-  };
-  add(kernels.recompute_norm_outputs(), "--recompute-norm-outputs");
-  add(kernels.recompute_activation_function(), "--recompute-activation-function");
-  add(kernels.recompute_latent_up_projections(), "--recompute-latent-up-projections");
-}
-
-}  // namespace
-
-std::string RecomputeWords(const v1::LayoutOption& option) {
-  const auto& kernels = option.layout().kernels();
-  if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
-    const int64_t layers = kernels.recomputed_layers_per_block();
-    return layers > 1 ? absl::StrCat("full by ", layers) : "full";
-  }
-  std::vector<absl::string_view> parts;
-  if (option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE) parts.push_back("selective");
-  if (kernels.recompute_norm_outputs()) parts.push_back("norms");
-  if (kernels.recompute_activation_function()) parts.push_back("activations");
-  if (kernels.recompute_latent_up_projections()) parts.push_back("latents");
-  return parts.empty() ? "none" : absl::StrJoin(parts, "+");
-}
-
-std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
-  const v1::RunLayout& layout = option.layout();
-  const v1::ParallelLayout& sizes = layout.parallel();
-  const int64_t tensor = std::max<int64_t>(1, sizes.tensor_parallel_size());
-  const int64_t context = std::max<int64_t>(1, layout.context_parallel_size());
-  const int64_t pipeline = std::max<int64_t>(1, sizes.pipeline_parallel_size());
-  std::vector<std::string> out = {absl::StrCat("tp ", tensor)};
-  const auto add = [&out](absl::string_view name, int64_t size) {
-    if (size > 1) out.push_back(absl::StrCat(name, " ", size));
-  };
-  if (layout.sequence_parallel()) out.push_back("sp");
-  add("cp", context);
-  out.push_back(absl::StrCat("pp ", pipeline));
-  add("vpp", sizes.virtual_stage_count());
-  add("ep", sizes.expert_parallel_size());
-  add("etp", sizes.expert_tensor_parallel_size());
-  // One after the other: their product may overflow.
-  out.push_back(absl::StrCat("dp ", device_count / tensor / context / pipeline));
-  if (ZeroOf(layout) > 0 || IsOffloaded(option)) {
-    out.push_back(absl::StrCat("zero ", Sharing(option)));
-  }
-  out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
-  if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
-  if (!KernelWords(option).empty()) out.push_back(KernelWords(option));
-  return absl::StrJoin(out, " ");
-}
-
-std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count) {
-  std::string out = absl::StrCat(Grouped(progress.searched_count()), " of ",
-                                 Grouped(progress.layout_count()), " layouts");
-  if (!progress.has_best()) return out;
-  return absl::StrCat(out, "; ", TimeText(progress.best().step_seconds().expected()), ": ",
-                      LayoutName(progress.best(), device_count));
-}
-
-std::string LayoutFlags(const v1::LayoutOption& option) {
-  const v1::RunLayout& layout = option.layout();
-  const v1::ParallelLayout& sizes = layout.parallel();
-  std::vector<std::string> out = {absl::StrCat("--tp=", sizes.tensor_parallel_size())};
-  const auto add = [&](absl::string_view flag, auto value) {
-    out.push_back(absl::StrCat(flag, "=", value));
-  };
-  if (sizes.tensor_parallel_size() > 1) add("--sp", layout.sequence_parallel() ? "true" : "false");
-  add("--cp", layout.context_parallel_size());
-  add("--pp", sizes.pipeline_parallel_size());
-  add("--vpp", sizes.virtual_stage_count());
-  if (sizes.layers_per_chunk_size() > 0) {
-    add("--layers-per-chunk", absl::StrJoin(sizes.layers_per_chunk(), "x"));
-  }
-  if (sizes.expert_parallel_size() > 1) add("--ep", sizes.expert_parallel_size());
-  if (sizes.has_expert_tensor_parallel_size()) add("--etp", sizes.expert_tensor_parallel_size());
-  add("--zero", ZeroOf(layout));
-  const int64_t group = layout.sharding().shard_group_size();
-  if (group > 0) add("--shard-group-size", group);
-  if (layout.sharding().has_reshard_after_forward()) {
-    add("--reshard-after-forward", layout.sharding().reshard_after_forward() ? "true" : "false");
-  }
-  if (layout.sharding().offload_optimizer()) add("--offload-optimizer", "true");
-  if (layout.sharding().offload_parameters()) add("--offload-parameters", "true");
-  add("--mbs", layout.micro_batch_size());
-  AddRecomputeFlags(option, out);
-  if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
-  const v1::KernelChoices& kernels = layout.kernels();
-  if (!KernelWords(option).empty()) {
-    add("--attention", EnumName(kernels.attention()));
-    add("--loss", EnumName(kernels.loss()));
-  }
-  return absl::StrJoin(out, " ");
-}
-
 // "where network is 1.5 times as slow, line 3 is faster"
 std::string SensitivityWords(const v1::LayoutSearchResult& search) {
   std::vector<std::string> parts;
@@ -278,6 +130,16 @@ std::string BoundWords(const v1::LayoutSearchResult& search) {
   if (search.exhaustive() || !search.has_lower_bound_seconds()) return "";
   return absl::StrCat(" No layout's step takes less than ",
                       TimeToThreeDigits(search.lower_bound_seconds()), ", the time at peak.");
+}
+
+}  // namespace
+
+std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count) {
+  std::string out = absl::StrCat(Grouped(progress.searched_count()), " of ",
+                                 Grouped(progress.layout_count()), " layouts");
+  if (!progress.has_best()) return out;
+  return absl::StrCat(out, "; ", TimeText(progress.best().step_seconds().expected()), ": ",
+                      LayoutName(progress.best(), device_count));
 }
 
 std::string SearchSection(const v1::Plan& plan) {

@@ -14,18 +14,8 @@ namespace sextant::client {
 // title; "" where nothing was searched for.
 std::string SearchSection(const v1::Plan& plan);
 
-// "none", "norms+activations", "full by 4".
-std::string RecomputeWords(const v1::LayoutOption& option);
-
-// "tp 4 sp pp 8 vpp 10 dp 2 zero 1 mbs 1": tensor, pipeline and data parallel size and micro-batch;
-// the rest where it isn't 1 or off, and a schedule other than 1F1B.
-std::string LayoutName(const v1::LayoutOption& option, int64_t device_count);
-
 // "12,288 of 41,048 layouts; 8.03 s: tp 4 sp pp 4 ...", the best so far.
 std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count);
-
-// "--tp=8 --pp=4 ...": the flags that give what a search chooses.
-std::string LayoutFlags(const v1::LayoutOption& option);
 
 }  // namespace sextant::client
 

@@ -14,7 +14,8 @@
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
-#include "client/report/text.h"
+#include "client/text/layout_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

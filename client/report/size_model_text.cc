@@ -8,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/report/amounts.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
 #include "client/report/size_cluster_text.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/layout_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

@@ -8,13 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/chart/step_chart.h"
 #include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
-#include "client/report/amounts.h"
 #include "client/report/compute_text.h"
 #include "client/report/rates_text.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/sources.h"
+#include "client/text/step_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

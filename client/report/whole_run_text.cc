@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/chart/step_chart.h"
-#include "client/report/amounts.h"
-#include "client/report/text.h"
+#include "client/text/amounts.h"
+#include "client/text/step_words.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {

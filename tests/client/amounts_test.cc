@@ -1,4 +1,4 @@
-#include "client/report/amounts.h"
+#include "client/text/amounts.h"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +45,11 @@ TEST(Ratio, NeverReadsAsZeroWhereItIsNot) {
   EXPECT_EQ(RatioText(2), "2.00 x");
   EXPECT_EQ(RatioText(0), "0.00 x");
   EXPECT_EQ(RatioText(0.00125), "0.00125 x");
+}
+
+TEST(SizesText, IsAList) {
+  EXPECT_EQ(SizesText({4, 8}), "[4, 8]");
+  EXPECT_EQ(SizesText({}), "[]");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "client/chart/canvas.h"
+#include "client/plot/canvas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

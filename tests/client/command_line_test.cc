@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "client/flags/operation_kinds.h"
 #include "client/io/call.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "tests/client/fake_server.h"
 
 namespace sextant::client {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "tests/client/sample_calibration.h"
 #include "tests/client/sample_links.h"
 #include "tests/client/sample_plan.h"

@@ -263,10 +263,5 @@ TEST(ElementCount, RefusesWhatIsNoCount) {
               HasSubstr("than fit in 64 bits"));
 }
 
-TEST(SizesText, IsAList) {
-  EXPECT_EQ(SizesText({4, 8}), "[4, 8]");
-  EXPECT_EQ(SizesText({}), "[]");
-}
-
 }  // namespace
 }  // namespace sextant::client

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/flags/field_path.h"
-#include "client/report/text.h"
+#include "client/text/text.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {

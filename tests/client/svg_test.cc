@@ -1,4 +1,4 @@
-#include "client/chart/svg.h"
+#include "client/plot/svg.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,122 @@
+#include "client/text/amounts.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "client/text/text.h"
+
+namespace sextant::client {
+namespace {
+
+bool IsWhole(double value) { return std::trunc(value) == value; }
+
+std::string ThreeDigits(double value) {
+  if (value < 9.995) return absl::StrFormat("%.2f", value);
+  return Grouped(value, value < 99.95 ? 1 : 0);
+}
+
+// A unit of a run's duration.
+struct DurationUnit {
+  const char* name;
+  double seconds;
+};
+
+DurationUnit UnitOfDuration(double seconds) {
+  if (seconds >= 86400) return {" days", 86400};
+  if (seconds >= 3600) return {" hours", 3600};
+  return {" s", 1};
+}
+
+}  // namespace
+
+std::string ShortFlops(double flops) {
+  if (std::abs(flops) < 1000) return absl::StrCat(Plain(flops), " FLOP");
+  return Scaled(flops, "FLOP");
+}
+
+std::string ExactFlops(double flops) {
+  if (std::abs(flops) < 1000 || !IsWhole(flops)) return ShortFlops(flops);
+  return absl::StrCat(Plain(flops), " FLOP (", ShortFlops(flops), ")");
+}
+
+std::string ShortBytes(int64_t bytes) {
+  if (bytes > -1024 && bytes < 1024) return absl::StrCat(bytes, bytes == 1 ? " byte" : " bytes");
+  return WithUnit(static_cast<double>(bytes), "byte");
+}
+
+std::string ExactBytes(int64_t bytes) {
+  if (bytes > -1024 && bytes < 1024) return ShortBytes(bytes);
+  return absl::StrCat(Grouped(bytes), " bytes (", ShortBytes(bytes), ")");
+}
+
+std::string IntensityNumber(double flops_per_byte) {
+  // Two decimals, or four digits for small values.
+  return std::abs(flops_per_byte) >= 10 ? Grouped(flops_per_byte, 2)
+                                        : absl::StrFormat("%.4g", flops_per_byte);
+}
+
+std::string IntensityText(double flops_per_byte) {
+  return absl::StrCat(IntensityNumber(flops_per_byte), " FLOP/byte");
+}
+
+std::string TimeText(double seconds) {
+  if (seconds >= 3600) return Duration(seconds);
+  if (seconds > 0 && seconds < 1e-11) return absl::StrFormat("%.3g s", seconds);
+  return ShortTime(seconds);
+}
+
+std::string RatioText(double ratio) {
+  return ratio >= 0.01 || ratio == 0 ? absl::StrFormat("%.2f x", ratio)
+                                     : absl::StrFormat("%.3g x", ratio);
+}
+
+std::string TimeIntervalText(const v1::Interval& seconds) {
+  return absl::StrCat(TimeToThreeDigits(seconds.expected()), " (", TimeEndsText(seconds), ")");
+}
+
+std::string TimeEndsText(const v1::Interval& seconds) {
+  const std::string expected = TimeToThreeDigits(seconds.expected());
+  const std::string unit = expected.substr(expected.find(' '));
+  std::string low = TimeToThreeDigits(seconds.low());
+  std::string high = TimeToThreeDigits(seconds.high());
+  if (absl::EndsWith(low, unit) && absl::EndsWith(high, unit)) {
+    low = std::string(absl::StripSuffix(low, unit));
+    high = std::string(absl::StripSuffix(high, unit));
+  }
+  return absl::StrCat(low, " to ", high);
+}
+
+std::string DurationToThreeDigits(double seconds) {
+  const DurationUnit unit = UnitOfDuration(seconds);
+  return absl::StrCat(ThreeDigits(seconds / unit.seconds), unit.name);
+}
+
+std::string DurationEndsText(const v1::Interval& seconds) {
+  const DurationUnit unit = UnitOfDuration(seconds.expected());
+  return absl::StrCat(ThreeDigits(seconds.low() / unit.seconds), " to ",
+                      ThreeDigits(seconds.high() / unit.seconds));
+}
+
+std::string TokensPerSecond(double rate) {
+  if (rate > 0 && rate < 0.01) return absl::StrFormat("%.3g tokens/s", rate);
+  return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
+}
+
+double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.other_flops(); }
+
+int64_t MovedBytes(const v1::CostSum& sum) {
+  int64_t moved = 0;
+  const bool fits = !__builtin_add_overflow(sum.read_bytes(), sum.written_bytes(), &moved);
+  return fits ? moved : std::numeric_limits<int64_t>::max();  // no server's answer has as many
+}
+
+std::string SizesText(absl::Span<const int64_t> sizes) {
+  return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,101 @@
+#include "client/text/memory_words.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/text/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr double kBytesOfGib = 1073741824.0;  // 2^30
+
+// "85.52 GB", of 1e9 bytes.
+std::string GigabytesText(int64_t bytes, int decimals) {
+  return absl::StrCat(Grouped(static_cast<double>(bytes) / 1e9, decimals), " GB");
+}
+
+}  // namespace
+
+double GibOf(int64_t bytes) { return GibOf(static_cast<double>(bytes)); }
+double GibOf(double bytes) { return bytes / kBytesOfGib; }
+
+std::string GibNumber(int64_t bytes) { return GibNumber(static_cast<double>(bytes)); }
+std::string GibNumber(double bytes) { return Grouped(GibOf(bytes), 2); }
+
+std::string IntervalText(const v1::Interval& interval) {
+  return absl::StrCat(GibNumber(interval.expected()), " GiB (", GibNumber(interval.low()), " to ",
+                      GibNumber(interval.high()), ")");
+}
+
+std::string PeakText(const v1::Memory& memory) {
+  const std::string where =
+      memory.stages_size() == 1
+          ? " usable"
+          : absl::StrCat(" usable on stage ", memory.peak_stage(), ", which holds the most");
+  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ",
+                      Gib(memory.capacity().usable_bytes()), where);
+}
+
+std::string CapacityText(const v1::DeviceCapacity& capacity) {
+  std::string out = absl::StrFormat("%s (%s)", Gib(capacity.capacity_bytes()),
+                                    GigabytesText(capacity.capacity_bytes(), 2));
+  switch (capacity.source()) {
+    case v1::CAPACITY_SOURCE_REQUEST:
+      absl::StrAppend(&out, " as the request gives it");
+      break;
+    case v1::CAPACITY_SOURCE_REPORTED:
+      absl::StrAppend(&out, " as its ", capacity.has_nominal_bytes() ? "driver" : "host",
+                      " reports");
+      break;
+    case v1::CAPACITY_SOURCE_NOMINAL:
+      absl::StrAppend(&out, ", the nominal size: no figure of its driver is known");
+      break;
+    default:
+      return "";
+  }
+  if (const int64_t bytes = capacity.driver_reserved_bytes(); bytes > 0) {
+    absl::StrAppend(&out, ", less its own ", Gib(bytes));
+  }
+  if (const int64_t bytes = capacity.reserved_bytes(); bytes > 0) {
+    absl::StrAppend(&out, ", less ", Gib(bytes), " that the request reserves");
+  }
+  if (capacity.source() == v1::CAPACITY_SOURCE_REQUEST && capacity.has_reported_bytes()) {
+    absl::StrAppend(&out, "; reported ", Gib(capacity.reported_bytes()));
+  }
+  if (capacity.source() != v1::CAPACITY_SOURCE_NOMINAL && capacity.has_nominal_bytes()) {
+    absl::StrAppend(&out, "; nominal ", GigabytesText(capacity.nominal_bytes(), 0));
+  }
+  return out;
+}
+
+std::string HeadroomText(const v1::Interval& headroom) {
+  if (headroom.low() >= 0) return absl::StrCat(IntervalText(headroom), " to spare");
+  if (headroom.high() < 0) {
+    v1::Interval missing;
+    missing.set_low(-headroom.high());
+    missing.set_expected(-headroom.expected());
+    missing.set_high(-headroom.low());
+    return absl::StrCat("short by ", IntervalText(missing));
+  }
+  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB short to ",
+                      GibNumber(headroom.high()), " GiB to spare; as expected ",
+                      GibNumber(std::abs(headroom.expected())), " GiB ",
+                      headroom.expected() < 0 ? "short" : "to spare");
+}
+
+const char* VerdictWords(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::VERDICT_FITS:
+      return "FITS";
+    case v1::VERDICT_TIGHT:
+      return "TIGHT";
+    case v1::VERDICT_STATE_FITS:
+      return "STATE FITS";
+    default:
+      return "DOES NOT FIT";
+  }
+}
+
+}  // namespace sextant::client
