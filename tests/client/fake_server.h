@@ -7,22 +7,17 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_context.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "client/command/run_client.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
+#include "tests/client/fixture.h"
 
 namespace sextant::client {
 
@@ -212,20 +207,6 @@ class FakeServer {
   std::string address_;
 };
 
-// INVALID_ARGUMENT with one invalid field.
-inline grpc::Status FieldInvalid(const std::string& field,
-                                 const std::string& description = "is wrong") {
-  google::rpc::BadRequest bad_request;
-  auto* violation = bad_request.add_field_violations();
-  violation->set_field(field);
-  violation->set_description(description);
-  google::rpc::Status details;
-  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  details.set_message("correct 1 field");
-  details.add_details()->PackFrom(bad_request);
-  return {grpc::StatusCode::INVALID_ARGUMENT, details.message(), details.SerializeAsString()};
-}
-
 // Answers with a message or an error, and keeps the request.
 template <typename Request, typename Response>
 struct Answering {
@@ -242,28 +223,24 @@ struct Answering {
   }
 };
 
-// The result of a run of the program.
-struct Ran {
-  int exit_code;
-  std::string out;
-  std::string err;
+// A server that gives a planner's answer or error, and runs of the program that ask it.
+class PlanServer {
+ public:
+  PlanServer() = default;
+  explicit PlanServer(const v1::PlanRunResponse& answer) { plans_.response = answer; }
+  explicit PlanServer(const grpc::Status& status) { plans_.status = status; }
+
+  Ran Run(std::vector<std::string> args, const std::string& input = "") {
+    args.insert(args.end(), {"--address", server_.address()});
+    return RunWith(args, input);
+  }
+  // The last request.
+  const v1::PlanRunRequest& request() const { return plans_.request; }
+
+ private:
+  Answering<v1::PlanRunRequest, v1::PlanRunResponse> plans_;
+  FakeServer server_{plans_.handler()};
 };
-
-// The instant that the program takes for now: a day after SampleCalibration() was measured.
-inline constexpr int64_t kNowUnixSeconds = 1'763'812'800;  // 2025-11-22 12:00:00 UTC
-
-// `err_columns` is the width of the errors' terminal; 0: it is not a terminal.
-inline Ran RunWith(const std::vector<std::string>& args, const std::string& input = "",
-                   int err_columns = 0) {
-  std::istringstream in(input);
-  std::ostringstream out;
-  std::ostringstream err;
-  const int exit_code =
-      RunClient(args, {.in = in, .out = out, .err = err, .err_columns = err_columns, .now = [] {
-                         return absl::FromUnixSeconds(kNowUnixSeconds);
-                       }});
-  return {exit_code, out.str(), err.str()};
-}
 
 }  // namespace sextant::client
 

@@ -51,12 +51,6 @@ struct Server {
       plans.handler(), {.list_node_types = nodes.handler()}, {.count_model = counts.handler()}};
 };
 
-std::string FileWith(const std::string& name, const std::string& text) {
-  const std::string path = TemporaryFile(name);
-  std::ofstream(path) << text;
-  return path;
-}
-
 std::vector<std::string> Plan(std::vector<std::string> more) {
   std::vector<std::string> args = {"plan",
                                    "toy",

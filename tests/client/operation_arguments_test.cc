@@ -3,10 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
-#include "client/flags/field_path.h"
-
 namespace sextant::client {
 namespace {
 
@@ -18,32 +14,6 @@ const OperationKind& KindNamed(const std::string& name) {
   }
   ADD_FAILURE() << "no kind " << name;
   return OperationKinds().front();
-}
-
-// All fields that a kind's arguments and flags set, by path.
-std::set<std::string> FieldsOf(const OperationKind& kind) {
-  std::set<std::string> fields(kind.size_fields.begin(), kind.size_fields.end());
-  for (const FieldFlag& flag : kind.flags) fields.insert(flag.field);
-  if (kind.form == SizesForm::kExpression) {
-    fields.insert({"operation.einsum.expression", "operation.einsum.operands"});
-  }
-  if (kind.has_steps) fields.insert("operation.fused_chain.steps");
-  return fields;
-}
-
-// A kind for each operation of the API, in its order, and in each a place for every field.
-TEST(OperationKinds, AreThoseOfTheApi) {
-  const auto* operation = v1::Operation::descriptor();
-  ASSERT_EQ(OperationKinds().size(), static_cast<size_t>(operation->field_count()));
-  for (int i = 0; i < operation->field_count(); ++i) {
-    const auto* field = operation->field(i);
-    const OperationKind& kind = OperationKinds()[static_cast<size_t>(i)];
-    std::set<std::string> expected;
-    for (int j = 0; j < field->message_type()->field_count(); ++j) {
-      expected.insert("operation." + field->name() + "." + field->message_type()->field(j)->name());
-    }
-    EXPECT_EQ(FieldsOf(kind), expected) << kind.name;
-  }
 }
 
 TEST(NamedSizes, AreByTheNamesOfTheApi) {
@@ -58,32 +28,6 @@ TEST(NamedSizes, AreByTheNamesOfTheApi) {
             "batch=1, heads=32, query_length=8192, head_size=128");
   EXPECT_EQ(named("elementwise", "4x8"), "count=32");
   EXPECT_EQ(named("einsum", "a b -> b a"), "");
-}
-
-// The same of the device; its name and the calibration have flags of their own.
-TEST(DeviceFlags, AreTheFieldsOfTheApi) {
-  std::set<std::string> fields = {"device.device"};
-  for (const FieldFlag& flag : DeviceFlags()) fields.insert(flag.field);
-  for (const FieldFlag& flag : RateRequirementFlags()) fields.insert(flag.field);
-  std::set<std::string> expected;
-  for (int i = 0; i < v1::OperationDevice::descriptor()->field_count(); ++i) {
-    expected.insert("device." + v1::OperationDevice::descriptor()->field(i)->name());
-  }
-  expected.erase("device.rate_requirement");
-  for (int i = 0; i < v1::RateRequirement::descriptor()->field_count(); ++i) {
-    expected.insert("device.rate_requirement." +
-                    v1::RateRequirement::descriptor()->field(i)->name());
-  }
-  EXPECT_EQ(fields, expected);
-}
-
-TEST(NumberFormatFlags, AreTheFieldsOfTheApi) {
-  std::set<std::string> fields;
-  for (const FieldFlag& flag : NumberFormatFlags()) fields.insert(flag.field);
-  EXPECT_EQ(fields, std::set<std::string>({"data_types.input", "data_types.output",
-                                           "data_types.accumulation", "data_types.scaling",
-                                           "transcendental_flops"}));
-  EXPECT_STREQ(NumberFormatFlags()[0].field, "data_types.input");
 }
 
 TEST(ReadSizes, PutsEachIntoItsField) {

@@ -1,34 +1,21 @@
 #include "client/command/plan_request.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
-#include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/client/fixture.h"
 
 namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A file of the test's own, holding `text`.
-std::string FileWith(const std::string& name, const std::string& text) {
-  const std::string path = TemporaryFile(name);
-  std::ofstream(path) << text;
-  return path;
-}
 
 struct Built {
   grpc::Status status;
@@ -58,160 +45,10 @@ void ExpectRequest(const std::vector<std::string>& args, const std::string& json
                    const std::string& input = "") {
   const Built built = Build(args, input);
   ASSERT_TRUE(built.status.ok()) << built.status.error_message();
-  v1::PlanRunRequest expect;
-  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &expect).ok()) << json;
-  google::protobuf::util::MessageDifferencer differ;
-  std::string difference;
-  differ.ReportDifferencesToString(&difference);
-  EXPECT_TRUE(differ.Compare(expect, built.request)) << difference;
+  ExpectSame(built.request, FromJson<v1::PlanRunRequest>(json));
 }
 
 TEST(BuildPlanRequest, SetsNothingThatWasNotGiven) { ExpectRequest({}, "{}"); }
-
-TEST(BuildPlanRequest, FillsEveryField) {
-  ExpectRequest({"llama-3.1-8b",
-                 "--vocabulary-multiple=128",
-                 "--lora-rank=16",
-                 "--lora-targets=attention.output,feed_forward.up",
-                 "--lora-targets=output_head",
-                 "--freeze-base",
-                 "--freeze=norm",
-                 "--frozen-components=bias",
-                 "--freeze-layers=3",
-                 "--tokens=15T",
-                 "--sequence-length=8192",
-                 "--encoder-sequence-length=512",
-                 "--recompute=selective",
-                 "--activation-bytes=2TiB",
-                 "--compute-data-type=fp8",
-                 "--weight-data-type=bf16",
-                 "--gradient-data-type=fp32",
-                 "--optimizer-data-type=bf16",
-                 "--master-weights=false",
-                 "--optimizer=adam-8bit",
-                 "--adafactor-momentum",
-                 "--quantization-block-size=256",
-                 "--device=GPU-1",
-                 "--device-uuids=host",
-                 "--devices=1024",
-                 "--minimum-rate-source=measured-device",
-                 "--maximum-age=1.5h",
-                 "--peak-flops-per-second=1e15",
-                 "--device-memory-bytes=80GB",
-                 "--reserved-memory-bytes=2GiB",
-                 "--device-hour-price-usd=2.5",
-                 "--device-power-watts=700",
-                 "--host-power-watts-per-device=150",
-                 "--power-usage-effectiveness=1.2",
-                 "--view=basic",
-                 "--fits-chance=0.95",
-                 "--does-not-fit-chance=0.05",
-                 "--require-activations",
-                 "--search=none",
-                 "--mfu=0.4",
-                 "--flops-convention=six-n-non-embedding",
-                 "--derivation",
-                 "--explain"},
-                R"({"model": {"preset": "llama-3.1-8b", "changes": {"vocabulary_multiple": 128,
-            "adapters": {"rank": 16,
-              "targets": ["attention.output", "feed_forward.up", "output_head"]},
-            "base_frozen": true, "frozen_components": ["norm", "bias"],
-            "frozen_layer_count": 3}},
-          "training": {"token_count": 15000000000000, "activation_bytes": 2199023255552,
-            "sequence_length": 8192, "encoder_sequence_length": 512,
-            "recompute": "RECOMPUTE_POLICY_SELECTIVE",
-            "precision": {"compute_data_type": "DATA_TYPE_FP8",
-              "weight_data_type": "DATA_TYPE_BF16", "gradient_data_type": "DATA_TYPE_FP32",
-              "optimizer_data_type": "DATA_TYPE_BF16", "master_weights": false},
-            "optimizer": {"kind": "KIND_ADAM_8BIT", "adafactor_momentum": true,
-              "quantization_block_size": 256}},
-          "cluster": {"device": {"host_devices": {"devices": ["GPU-1", "host"]}},
-            "device_count": 1024,
-            "peak_flops_per_second": 1e15, "device_memory_bytes": 80000000000,
-            "reserved_memory_bytes": 2147483648},
-          "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
-            "maximum_age": "5400s"},
-          "economics": {"device_hour_price_usd": 2.5, "device_power_watts": 700,
-            "host_power_watts_per_device": 150, "power_usage_effectiveness": 1.2},
-          "options": {"view": "PLAN_VIEW_BASIC", "fits_chance": 0.95,
-            "does_not_fit_chance": 0.05, "require_activations": true,
-            "search": "LAYOUT_SEARCH_NONE", "assumed_mfu": 0.4,
-            "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING",
-            "include_derivation": true, "include_operations": true}})");
-}
-
-TEST(BuildPlanRequest, FillsWhatTheTimeOfAStepDependsOn) {
-  const char kFlags[] =
-      "--node-type=dgx-h100 --network=ib-ndr --network-bytes-per-second=25e9 "
-      "--host-link-bytes-per-second=63e9 --host-memory-bytes-per-second=614e9 "
-      "--software=torchtitan --attention-time-ratio=1.1 --memory-pass-time-ratio=1.2 "
-      "--tensor-exchange-exposure=0.5 --data-exchange-overlap=0.9 --overlap-contention=0.3 "
-      "--host-seconds-per-layer=1e-4 --broadcast-seconds-per-rank=0.02 "
-      "--growth-per-doubling=0.004 --sustained-time-ratio=1.3 "
-      "--narrow-sustained-time-ratio=1.4 --narrow-product-time-ratio=1.5 "
-      "--expert-time-ratio=1.6 --expert-layer-host-seconds=0.009 --one-copy-per-node=false "
-      "--pipeline-exchange-exposure=0.3 --expert-exchange-exposure=0.2 "
-      "--gradient-addition-overlap=0.25 --misaligned-product-time-ratio=1.7 "
-      "--misaligned-head-time-ratio=1.8 --optimizer-time-ratio=2.9 "
-      "--kernel-launch-seconds=3e-6 --all-reduces-gradients=true";
-  ExpectRequest(absl::StrSplit(kFlags, ' '),
-                R"({"cluster": {"node_type": "dgx-h100",
-            "network": {"name": "ib-ndr", "bytes_per_second": 25e9},
-            "host_link_bytes_per_second": 63e9, "host_memory_bytes_per_second": 614e9},
-          "layout": {"software": {"name": "torchtitan", "attention_time_ratio": 1.1,
-            "memory_pass_time_ratio": 1.2, "tensor_exchange_exposure": 0.5,
-            "data_exchange_overlap": 0.9, "overlap_contention": 0.3,
-            "host_seconds_per_layer": 1e-4, "broadcast_seconds_per_rank": 0.02,
-            "growth_per_doubling": 0.004, "sustained_time_ratio": 1.3,
-            "narrow_sustained_time_ratio": 1.4, "narrow_product_time_ratio": 1.5,
-            "expert_time_ratio": 1.6, "expert_layer_host_seconds": 0.009,
-            "one_copy_per_node": false, "pipeline_exchange_exposure": 0.3,
-            "expert_exchange_exposure": 0.2, "gradient_addition_overlap": 0.25,
-            "misaligned_product_time_ratio": 1.7, "misaligned_head_time_ratio": 1.8,
-            "optimizer_time_ratio": 2.9, "kernel_launch_seconds": 3e-6,
-            "all_reduces_gradients": true}}})");
-}
-
-TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {
-  const Built built = Build({"--master-weights=false", "--reserved-memory-bytes=0"});
-  EXPECT_TRUE(built.request.training().precision().has_master_weights());
-  EXPECT_TRUE(built.request.cluster().has_reserved_memory_bytes());
-  EXPECT_FALSE(built.request.cluster().has_device_memory_bytes());
-}
-
-TEST(ShowAll, AsksForAFullViewUnlessAnotherIsGiven) {
-  v1::PlanRunRequest request;
-  ShowAll(&request);
-  EXPECT_EQ(request.options().view(), v1::PLAN_VIEW_FULL);
-  request.mutable_options()->set_view(v1::PLAN_VIEW_BASIC);
-  ShowAll(&request);
-  EXPECT_EQ(request.options().view(), v1::PLAN_VIEW_BASIC);
-}
-
-// The server's message names the field; ours could only guess at its rules.
-TEST(BuildPlanRequest, ForwardsValuesThatTheServerWillRefuse) {
-  const Built built =
-      Build({"--devices=-5", "--mfu=nan", "--peak-flops-per-second=-inf", "--parameters=0"});
-  ASSERT_TRUE(built.status.ok());
-  EXPECT_EQ(built.request.cluster().device_count(), -5);
-  EXPECT_TRUE(std::isnan(built.request.options().assumed_mfu()));
-  EXPECT_EQ(built.request.cluster().peak_flops_per_second(),
-            -std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(built.request.model().has_parameter_count());
-}
-
-TEST(BuildPlanRequest, SendsTwoModelsForTheServerToRefuse) {
-  ExpectRequest({"gpt2", "--parameters=1K"},
-                R"({"model": {"preset": "gpt2", "parameter_count": 1000}})");
-}
-
-TEST(BuildPlanRequest, ReadsATransformerFromItsFile) {
-  const std::string file =
-      FileWith("transformer.json", R"({"layer_count": 2, "norm_kind": "NORM_KIND_RMS_NORM"})");
-  ExpectRequest({absl::StrCat("--transformer=", file)},
-                R"({"model": {"transformer": {"layer_count": 2,
-                    "norm_kind": "NORM_KIND_RMS_NORM"}}})");
-}
 
 constexpr char kFileJson[] = R"({"model": {"preset": "gpt2"},
     "cluster": {"device": {"accelerator": "a10"}, "device_count": 8},
@@ -308,20 +145,6 @@ TEST(BuildPlanRequest, RefusesDevicesNamedInTwoWays) {
   }
 }
 
-TEST(BuildPlanRequest, ReadsCalibrationsFromTheirFiles) {
-  const std::string bare = FileWith("bare.json", R"({"device": {"uuid": "CPU-1"}})");
-  const std::string held = FileWith(
-      "held.json",
-      R"({"calibration": {"device": {"uuid": "CPU-2"}}, "age_seconds": 5, "fingerprint": "f"})");
-  const std::string result =
-      FileWith("result.json", R"({"calibration": {"device": {"uuid": "CPU-3"}}, "in_use": true})");
-  ExpectRequest({absl::StrCat("--calibration=", bare), "--calibration", held,
-                 absl::StrCat("--calibrations=", result)},
-                R"({"cluster": {"device": {"calibrations": {"calibrations": [
-                    {"device": {"uuid": "CPU-1"}}, {"device": {"uuid": "CPU-2"}},
-                    {"device": {"uuid": "CPU-3"}}]}}}})");
-}
-
 TEST(BuildPlanRequest, NamesTheFileThatIsNoCalibration) {
   for (const char* text : {"", "[]", "{\"devise\": {}}", "{\"calibration\": 5}",
                            "{\"calibration\": {\"mode\": \"PROBE_MODE_FAST\"}}"}) {
@@ -330,14 +153,6 @@ TEST(BuildPlanRequest, NamesTheFileThatIsNoCalibration) {
     EXPECT_EQ(error.reason, "REQUEST_MALFORMED") << text;
     EXPECT_THAT(error.message, HasSubstr(absl::StrCat(file, ": not a sextant.v1.Calibration")));
   }
-}
-
-// The server parses its content.
-TEST(BuildPlanRequest, SendsTheTextOfAConfig) {
-  const std::string file = FileWith("config.json", "{\"model_type\": \n \"llama\"}\n");
-  const Built built = Build({absl::StrCat("--config=", file)});
-  ASSERT_TRUE(built.status.ok()) << built.status.error_message();
-  EXPECT_EQ(built.request.model().hugging_face_config(), "{\"model_type\": \n \"llama\"}\n");
 }
 
 TEST(BuildPlanRequest, NamesTheConfigThatHoldsNoText) {

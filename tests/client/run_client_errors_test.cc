@@ -1,6 +1,5 @@
 // The program from its arguments to its exit code: what goes wrong.
 #include <gmock/gmock.h>
-#include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -9,8 +8,6 @@
 #include <vector>
 
 #include "client/command/run_client.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_plan.h"
 
@@ -20,33 +17,18 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-grpc::Status FieldInvalid(const char* field = "cluster.device_count") {
-  google::rpc::ErrorInfo info;
-  info.set_domain("sextant");
-  info.set_reason("FIELD_INVALID");
-  google::rpc::BadRequest bad_request;
-  auto* violation = bad_request.add_field_violations();
-  violation->set_field(field);
-  violation->set_description("must be at least 1");
-  google::rpc::Status details;
-  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  details.set_message("correct 1 field");
-  details.add_details()->PackFrom(info);
-  details.add_details()->PackFrom(bad_request);
-  grpc::Status status;
-  EXPECT_TRUE(grpc::SetErrorDetails(details, &status).ok());
-  return status;
+// What a command prints when the server refuses its plan.
+Ran Refused(const grpc::Status& status, std::vector<std::string> args) {
+  args.insert(args.begin(), "plan");
+  return PlanServer(status).Run(args);
 }
 
-PlanHandler Fails(const grpc::Status& status) {
-  return [status](grpc::ServerContext*, const v1::PlanRunRequest&, v1::PlanRunResponse*) {
-    return status;
-  };
+grpc::Status WrongField(const std::string& field) {
+  return Refusal(grpc::StatusCode::INVALID_ARGUMENT, "FIELD_INVALID", field, "must be at least 1");
 }
 
 TEST(PlanError, NamesTheFieldAtFault) {
-  const FakeServer server(Fails(FieldInvalid()));
-  const Ran ran = RunWith({"plan", "--devices=0", "--address", server.address()});
+  const Ran ran = Refused(WrongField("cluster.device_count"), {"--devices=0"});
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err,
@@ -55,34 +37,22 @@ TEST(PlanError, NamesTheFieldAtFault) {
 }
 
 TEST(PlanError, SaysThatTargetsWereDefaults) {
-  const FakeServer server(Fails(FieldInvalid("model.changes.adapters.targets[1]")));
+  const grpc::Status status = WrongField("model.changes.adapters.targets[1]");
   const std::string hint = "attention.query,attention.value is the default of --lora-targets";
-  std::vector<std::string> args = {"plan", "--lora-rank=8", "--address", server.address()};
-  EXPECT_THAT(RunWith(args).err, HasSubstr(hint));
-  args.emplace_back("--lora-targets=attention.output");
-  EXPECT_THAT(RunWith(args).err, Not(HasSubstr(hint)));
+  EXPECT_THAT(Refused(status, {"--lora-rank=8"}).err, HasSubstr(hint));
+  EXPECT_THAT(Refused(status, {"--lora-rank=8", "--lora-targets=attention.output"}).err,
+              Not(HasSubstr(hint)));
 }
 
 // The server's words name no command: the client adds the one that helps.
 TEST(PlanError, NamesTheCommandThatHelps) {
-  google::rpc::ErrorInfo info;
-  info.set_domain("sextant");
-  info.set_reason("RATES_NOT_MEASURED");
-  google::rpc::Status details;
-  details.set_code(grpc::StatusCode::FAILED_PRECONDITION);
-  details.set_message("device GPU-1 was never measured");
-  details.add_details()->PackFrom(info);
-  grpc::Status status;
-  ASSERT_TRUE(grpc::SetErrorDetails(details, &status).ok());
-  const FakeServer server(Fails(status));
-  const Ran ran = RunWith({"plan", "--address", server.address()});
+  const Ran ran = Refused(Refusal(grpc::StatusCode::FAILED_PRECONDITION, "RATES_NOT_MEASURED"), {});
   EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr("was never measured\n  sextant probe measures"));
+  EXPECT_THAT(ran.err, HasSubstr("refused\n  sextant probe measures"));
 }
 
 TEST(PlanError, IsJsonForPrograms) {
-  const FakeServer server(Fails(FieldInvalid()));
-  const Ran ran = RunWith({"plan", "--output=json", "--address", server.address()});
+  const Ran ran = Refused(WrongField("cluster.device_count"), {"--output=json"});
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(nlohmann::json::parse(ran.err).at("field_violations").at(0).at("field"),
@@ -103,7 +73,7 @@ TEST(PlanError, ComesAtTheDeadline) {
   const FakeServer server([&client_is_done](grpc::ServerContext*, const v1::PlanRunRequest&,
                                             v1::PlanRunResponse* response) {
     client_is_done.wait();
-    *response = SampleResponse();
+    *response = SamplePlan();
     return grpc::Status::OK;
   });
   const Ran ran = RunWith({"plan", "--timeout=0.2", "--address", server.address()});
@@ -124,14 +94,8 @@ TEST(PlanError, OfAnUnknownServiceIsNotOurs) {
 // Neither "fits" nor "does not fit" may be made up.
 TEST(PlanError, IsAnAnswerWithoutAVerdict) {
   for (const int verdict : {0, 99}) {
-    v1::PlanRunResponse response = SampleResponse();
-    response.mutable_plan()->set_verdict(static_cast<v1::Verdict>(verdict));
-    const FakeServer server(
-        [response](grpc::ServerContext*, const v1::PlanRunRequest&, v1::PlanRunResponse* out) {
-          *out = response;
-          return grpc::Status::OK;
-        });
-    const Ran ran = RunWith({"plan", "--address", server.address()});
+    PlanServer server(SamplePlan(static_cast<v1::Verdict>(verdict)));
+    const Ran ran = server.Run({"plan"});
     EXPECT_EQ(ran.exit_code, 6) << verdict;
     EXPECT_EQ(ran.out, "") << verdict;
   }
@@ -168,7 +132,7 @@ TEST(AcceleratorsError, IsTheServers) {
 TEST(WriteError, IsNoSuccess) {
   const FakeServer server(
       [](grpc::ServerContext*, const v1::PlanRunRequest&, v1::PlanRunResponse* response) {
-        *response = SampleResponse();
+        *response = SamplePlan();
         return grpc::Status::OK;
       });
   std::istringstream in;

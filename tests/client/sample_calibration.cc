@@ -1,26 +1,8 @@
 #include "tests/client/sample_calibration.h"
 
-#include <google/protobuf/text_format.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "tests/client/sample_plan.h"
+#include "tests/client/fixture.h"
 
 namespace sextant::client {
-namespace {
-
-constexpr int64_t kMeasuredUnixSeconds = 1'763'726'400;  // 2025-11-21 12:00:00 UTC
-
-template <typename Message>
-Message CalibrationFromText(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message));
-  return message;
-}
-
-}  // namespace
-
 v1::GetCalibrationResponse SampleHeldCalibration() {
   v1::GetCalibrationResponse response;
   *response.mutable_calibration() = SampleCalibration();
@@ -40,7 +22,7 @@ v1::RunProbeResponse SampleProbeResult() {
 }
 
 v1::RunProbeResponse SampleProgress() {
-  return CalibrationFromText<v1::RunProbeResponse>(R"pb(
+  return FromText<v1::RunProbeResponse>(R"pb(
     progress {
       phase: "matmul bf16"
       fraction: 0.5
@@ -51,7 +33,7 @@ v1::RunProbeResponse SampleProgress() {
 }
 
 v1::ListDevicesResponse SampleDevices() {
-  v1::ListDevicesResponse response = CalibrationFromText<v1::ListDevicesResponse>(R"pb(
+  v1::ListDevicesResponse response = FromText<v1::ListDevicesResponse>(R"pb(
     devices { age_seconds: 10800 fingerprint: "c0ffee" }
     devices {
       device {
@@ -71,45 +53,6 @@ v1::ListDevicesResponse SampleDevices() {
   v1::ListDevicesResponse::Entry* processor = response.mutable_devices(0);
   *processor->mutable_device() = SampleCalibration().device();
   *processor->mutable_measured_time() = SampleCalibration().measured_time();
-  return response;
-}
-
-// Time: 1.2e20 / (8 x 5e14) = 30000 s; device-hours 8 x 30000 / 3600 = 66.67; 2e10 / 30000 =
-// 666,667 tokens/s; energy 8 x 700 W x 30000 s = 1.68e8 J = 46.67 kWh; MFU 0.5. The others, of
-// the measured rate: 1 / 0.5 = 2 and 0.4 / 0.5 = 0.8.
-v1::PlanRunResponse SampleMeasuredPlan() {
-  v1::PlanRunResponse response = SampleResponse();
-  v1::Plan* plan = response.mutable_plan();
-  *plan->add_estimates() = CalibrationFromText<v1::TimeEstimate>(R"pb(
-    kind: ESTIMATE_KIND_MEASURED_BOUND
-    duration_seconds { expected: 30000 low: 30000 high: 30000 }
-    elapsed_seconds { expected: 30000 low: 30000 high: 30000 }
-    mfu: 0.5
-    mfu_basis: MFU_BASIS_MEASURED_RATE
-    device_hours: 66.666667
-    tokens_per_second: 666666.67
-    cost_usd: 133.333333
-    energy_joules: 1.68e8
-    measured_fraction: 1
-  )pb");
-  MutableEstimate(*plan, v1::ESTIMATE_KIND_LOWER_BOUND).set_measured_fraction(2);
-  MutableEstimate(*plan, v1::ESTIMATE_KIND_TEXTBOOK).set_measured_fraction(0.8);
-  plan->add_sources("1024x1024x1024");
-  v1::RateUsed* rate = plan->add_rates();
-  *rate = CalibrationFromText<v1::RateUsed>(R"pb(
-    quantity: "matmul_flops_per_second"
-    data_type: DATA_TYPE_BF16
-    value: 5e14
-    unit: "FLOP/s"
-    source: RATE_SOURCE_MEASURED_DEVICE
-    source_number: 4
-    device: "h100-sxm"
-    relative_spread: 0.008
-    stable: false
-    device_uuid: "GPU-1"
-    calibration_fingerprint: "c0ffee"
-  )pb");
-  rate->mutable_measured_time()->set_seconds(kMeasuredUnixSeconds);
   return response;
 }
 

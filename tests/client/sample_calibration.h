@@ -4,7 +4,6 @@
 
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
-#include "sextant/v1/planning_service.pb.h"
 #include "tests/proto/text/sample_calibration.h"
 
 namespace sextant::client {
@@ -22,9 +21,6 @@ v1::RunProbeResponse SampleProgress();
 
 // Its device, and a GPU that was never measured.
 v1::ListDevicesResponse SampleDevices();
-
-// SampleResponse()'s plan where the 8 devices were measured at 5e14 FLOP/s, half their peak.
-v1::PlanRunResponse SampleMeasuredPlan();
 
 }  // namespace sextant::client
 

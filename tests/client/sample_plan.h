@@ -1,43 +1,37 @@
-// A plan whose numbers are worked by hand, for tests of what is printed.
+// Plans of a run "toy" on h100-sxm, for tests of what the program does with an answer. What answers
+// look like is in tests/golden/text.
 #ifndef SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_
 #define SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_
 
-#include "sextant/v1/hardware_service.pb.h"
+#include <utility>
+#include <vector>
+
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
 
-// 1e9 parameters, 20e9 tokens, 8e9 bytes of activations, 8 devices of 1e15 FLOP/s and 80e9 bytes,
-// 2 USD an hour, 700 W, assumed MFU 0.4.
-v1::PlanRunRequest SampleRequest();
+inline constexpr int64_t kGibibyte = int64_t{1} << 30;
 
-// Its plan, which fits; with a derivation.
-v1::PlanRunResponse SampleResponse();
+// 8 devices that share the model's state evenly, 3e9 of 80e9 bytes each.
+v1::PlanRunResponse SamplePlan(v1::Verdict verdict = v1::VERDICT_FITS);
 
-// The same without activations: model state alone was counted, and fits.
-v1::PlanRunResponse SampleOfModelState();
+// The same under a layout of `count` stages, on devices of `usable` GiB. Stage i holds 32 GiB of
+// state in four parts, 20 (count - i) / count GiB of activations, and 1, 0.5 and 2.5 GiB of
+// transients, communication buffers and reserve; the estimate ends 1 GiB below and 2 GiB above.
+v1::PlanRunResponse SampleStages(int count, int64_t usable = 80,
+                                 v1::Verdict verdict = v1::VERDICT_FITS);
 
-// That model state on one device of 10e9 bytes, which is 6e9 too few.
-v1::PlanRunResponse SampleThatDoesNotFit();
+// SamplePlan() with a predicted step of 10 s (9 to 12) for 1e6 tokens, in 7 parts of 6, 1.5, 0.5,
+// 1, 0.8, 0.004 and 0.196 s.
+v1::PlanRunResponse SampleStep();
 
-// SampleResponse() with a predicted step: 10 s (9 to 12), 1e6 tokens, in 7 parts; tensor 2 x
-// pipeline 2 x data 2.
-v1::PlanRunResponse SampleOfStep();
+// SamplePlan() of a search with a front of these step times (s) and sizes (GiB), the first of them
+// chosen. Intervals go from 10 % below to 20 % above.
+v1::Plan PlanWithFront(const std::vector<std::pair<double, double>>& points);
 
-// Its request: SampleRequest() with that layout.
-v1::PlanRunRequest SampleStepRequest();
-
-// `response` as a BASIC view has it: without components, stages, state, assumptions, sources.
-v1::PlanRunResponse BasicView(v1::PlanRunResponse response);
-
-// The plan's estimate of that kind, which it has.
-v1::TimeEstimate& MutableEstimate(v1::Plan& plan, v1::EstimateKind kind);
-
-// Three equal ends.
-v1::Interval Exactly(double value);
-
-// One accelerator, with figures of every kind.
-v1::ListAcceleratorsResponse SampleAccelerators();
+// A front of 10, 12 and 20 s in 70, 60 and 30 GiB; the first is a tie. The second is tensor 4
+// (sequence parallel) x context 2 x pipeline 2 with recomputed norms, ZeRO stage 1.
+v1::Plan SampleFront();
 
 }  // namespace sextant::client
 

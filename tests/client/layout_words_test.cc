@@ -1,0 +1,151 @@
+// The name, the flags and the row of a layout that a search considers.
+#include "client/text/layout_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/report/search_text.h"
+#include "tests/client/fixture.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Plan Sample() {
+  return FromText<v1::Plan>(
+      R"pb(
+        search {
+          chosen {
+            layout {
+              parallel {
+                tensor_parallel_size: 4
+                pipeline_parallel_size: 3
+                virtual_stage_count: 1
+                layers_per_chunk: [ 10, 11, 11 ]
+                expert_parallel_size: 1
+              }
+              context_parallel_size: 2
+              micro_batch_size: 1
+              sequence_parallel: true
+              schedule: PIPELINE_SCHEDULE_ZERO_BUBBLE_H1
+              sharding { zero_stage: ZERO_STAGE_OPTIMIZER }
+              kernels { recompute_norm_outputs: true recompute_activation_function: true }
+            }
+            recompute: RECOMPUTE_POLICY_NONE
+            step_seconds { expected: 2 low: 1.9 high: 2.2 }
+            peak_bytes { expected: 64424509440 }
+            fit_chance: 0.99
+            tie: true
+          }
+          alternatives {
+            layout {
+              parallel {
+                tensor_parallel_size: 1
+                pipeline_parallel_size: 1
+                virtual_stage_count: 1
+                expert_parallel_size: 8
+                expert_tensor_parallel_size: 1
+              }
+              context_parallel_size: 1
+              micro_batch_size: 4
+              sharding { zero_stage: ZERO_STAGE_PARAMETERS shard_group_size: 8 }
+            }
+            recompute: RECOMPUTE_POLICY_FULL
+            step_seconds { expected: 3 low: 2.9 high: 3.2 }
+            peak_bytes { expected: 32212254720 }
+            fit_chance: 1
+          }
+          considered_count: 12345
+          evaluated_count: 345
+          pruned { reason: REASON_BATCH count: 2000 }
+          pruned { reason: REASON_MEMORY count: 10000 }
+          exhaustive: true
+          tie_ratio: 0.03
+        }
+      )pb");
+}
+
+// 384 devices: 4 x 2 x 3 = 24 share a replica of the first.
+TEST(LayoutName, HasSizesAboveOne) {
+  const v1::Plan plan = Sample();
+  EXPECT_EQ(LayoutName(plan.search().chosen(), 384), "tp 4 sp cp 2 pp 3 dp 16 zero 1 mbs 1 zb-h1");
+  EXPECT_EQ(LayoutName(plan.search().alternatives(0), 384),
+            "tp 1 pp 1 ep 8 dp 384 zero 3 by 8 mbs 4");
+  EXPECT_EQ(LayoutName(v1::LayoutOption(), 0), "tp 1 pp 1 dp 0 mbs 1");
+}
+
+TEST(LayoutFlags, GiveAllThatIsChosen) {
+  const v1::Plan plan = Sample();
+  EXPECT_EQ(LayoutFlags(plan.search().chosen()),
+            "--tp=4 --sp=true --cp=2 --pp=3 --vpp=1 --layers-per-chunk=10x11x11 --zero=1 --mbs=1 "
+            "--recompute=none --recompute-norm-outputs=true --recompute-activation-function=true "
+            "--schedule=zb-h1");
+  EXPECT_EQ(LayoutFlags(plan.search().alternatives(0)),
+            "--tp=1 --cp=1 --pp=1 --vpp=1 --ep=8 --etp=1 --zero=3 --shard-group-size=8 --mbs=4 "
+            "--recompute=full");
+}
+
+TEST(SearchSection, SaysWhatIsOffloaded) {
+  v1::Plan plan = Sample();
+  EXPECT_THAT(SearchSection(plan), Not(HasSubstr("host memory")));
+  v1::LayoutOption& chosen = *plan.mutable_search()->mutable_chosen();
+  chosen.mutable_layout()->mutable_sharding()->set_offload_optimizer(true);
+  EXPECT_THAT(LayoutName(chosen, 24), HasSubstr("zero 1 off"));
+  EXPECT_THAT(LayoutFlags(chosen), HasSubstr("--zero=1 --offload-optimizer=true --mbs"));
+  EXPECT_THAT(SearchSection(plan), HasSubstr("1 off"));
+  v1::LayoutOption& other = *plan.mutable_search()->mutable_alternatives(0);
+  other.mutable_layout()->mutable_sharding()->set_offload_optimizer(true);
+  other.mutable_layout()->mutable_sharding()->set_offload_parameters(true);
+  EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
+  EXPECT_THAT(LayoutFlags(other),
+              HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
+// Layouts that differ in one field make different tables.
+TEST(SearchSection, TellsApartWhateverASearchVaries) {
+  const auto table_of = [](const v1::RunLayout& layout) {
+    v1::Plan plan = Sample();
+    *plan.mutable_search()->mutable_alternatives(0)->mutable_layout() = layout;
+    const std::string text = SearchSection(plan);
+    return text.substr(0, text.find("=: within"));
+  };
+  const v1::RunLayout plain = Sample().search().alternatives(0).layout();
+  std::vector<v1::RunLayout> layouts(14, plain);
+  layouts[1].mutable_parallel()->set_tensor_parallel_size(2);
+  layouts[2].mutable_parallel()->set_pipeline_parallel_size(2);
+  layouts[3].mutable_parallel()->set_virtual_stage_count(2);
+  layouts[4].mutable_parallel()->set_expert_parallel_size(4);
+  layouts[5].mutable_parallel()->set_expert_tensor_parallel_size(2);
+  layouts[6].set_context_parallel_size(4);
+  layouts[7].set_micro_batch_size(2);
+  layouts[8].set_sequence_parallel(true);
+  layouts[9].set_schedule(v1::PIPELINE_SCHEDULE_GPIPE);
+  layouts[10].mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_GRADIENTS);
+  layouts[11].mutable_sharding()->set_shard_group_size(16);
+  layouts[12].mutable_sharding()->set_reshard_after_forward(false);
+  layouts[13].mutable_kernels()->set_recomputed_layers_per_block(4);
+  std::set<std::string> tables;
+  for (const v1::RunLayout& layout : layouts) {
+    const std::string table = table_of(layout);
+    EXPECT_TRUE(tables.insert(table).second) << table << layout.ShortDebugString();
+  }
+}
+
+TEST(SearchSection, SaysWhatKeepsItsWeights) {
+  v1::Plan plan = Sample();
+  EXPECT_THAT(SearchSection(plan), Not(HasSubstr("keep")));
+  v1::LayoutOption& other = *plan.mutable_search()->mutable_alternatives(0);
+  other.mutable_layout()->mutable_sharding()->set_reshard_after_forward(false);
+  EXPECT_THAT(SearchSection(plan), HasSubstr("3 by 8 keep"));
+  EXPECT_THAT(SearchSection(plan), HasSubstr("keep: weights stay gathered"));
+  EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 keep"));
+}
+
+}  // namespace
+}  // namespace sextant::client
