@@ -12,6 +12,7 @@
 #include "engine/run/plan.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "server/device/device_finder.h"
 
 namespace sextant {
 namespace {
@@ -20,9 +21,9 @@ namespace {
 absl::StatusOr<v1::Plan> PlanOf(const v1::PlanRunRequest& request) {
   static auto* const supplied = new server::SuppliedCalibrations();
   static const auto* const host = new server::CalibrationSnapshot();
+  const server::DeviceFinder finder({.supplied = *supplied, .host = *host});
   FieldViolations violations;
-  const RunSpec run =
-      server::RunSpecFrom(request, {.supplied = *supplied, .host = *host}, violations);
+  const RunSpec run = server::RunSpecFrom(request, finder, violations);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(run, std::move(violations)));
   v1::Plan out;
   server::PlanTo(std::move(plan), run.options.full, &out);
