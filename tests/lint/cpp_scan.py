@@ -3,6 +3,7 @@
 Knows as much of the language as the tree's style needs: scopes by braces, no types, no macros.
 """
 
+import functools
 import re
 
 # A comment, a string, a preprocessor line, a name, or any other character.
@@ -103,6 +104,12 @@ class Scan:
                 return True
             index += 1
         return False
+
+
+@functools.lru_cache(maxsize=None)
+def scan(text):
+    """The Scan of a file, computed once."""
+    return Scan(text)
 
 
 def first_line(head):

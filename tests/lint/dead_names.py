@@ -14,7 +14,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cpp_scan import Scan  # noqa: E402
+from cpp_scan import scan  # noqa: E402
 from structure import CODE, HOUSES, INCLUDE, read, tracked  # noqa: E402
 
 CALLED_BY_LIBRARIES = {"main", "operator", "to_json", "from_json", "AbslStringify",
@@ -48,10 +48,10 @@ def dead_names(texts):
     homes, users = set(), collections.defaultdict(set)
     exempt = set(CALLED_BY_LIBRARIES)
     for path, text in texts.items():
-        scan = Scan(text)
-        exempt.update(scan.overrides)
-        homes.update((path, name) for name in scan.declared)
-        for name in scan.used:
+        names = scan(text)
+        exempt.update(names.overrides)
+        homes.update((path, name) for name in names.declared)
+        for name in names.used:
             users[name].add(path)
     in_headers = {name for path, name in homes if path.endswith(".h")}
     closure = includes_of(texts)

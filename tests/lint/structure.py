@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cpp_scan import Scan  # noqa: E402
+from cpp_scan import scan  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOUSES = ("engine/", "proto/", "gpu_probe/", "server/", "client/")
@@ -84,7 +84,7 @@ def long_functions(texts):
     defined in their class among them."""
     found = []
     for path, text in texts.items():
-        for first, last in Scan(text).functions:
+        for first, last in scan(text).functions:
             if last - first + 1 > MAX_FUNCTION:
                 found.append((path, first, last - first + 1))
     return found
