@@ -9,7 +9,7 @@ using datasheet::Reported;
 // `reserved_mib` is then the most. Totals in GiB have two decimals, and the reserve is rounded up.
 // "logs": public logs and issues that name the product, without their repositories.
 // clang-format off
-constexpr DriverMemoryRow kRows[] = {
+constexpr DriverMemoryRow kDriverMemoryRows[] = {
     {.name = "v100-sxm-16", .reported_mib = Reported(16384), .reserved_mib = Reported(254),
       .source = "driver: nvidia-smi in logs, driver 580; CUDA total 16130 MiB in logs"},
     {.name = "v100-sxm-32", .reported_mib = Reported(32768), .reserved_mib = Reported(277),
@@ -95,6 +95,6 @@ constexpr DriverMemoryRow kRows[] = {
 
 }  // namespace
 
-absl::Span<const DriverMemoryRow> DriverMemoryTable() { return kRows; }
+absl::Span<const DriverMemoryRow> DriverMemoryTable() { return kDriverMemoryRows; }
 
 }  // namespace sextant

@@ -8,13 +8,12 @@ using datasheet::Rounded;
 using datasheet::Table;
 
 constexpr char kNetworkTable[] = "stas00/ml-engineering network/README.md";
-constexpr char kAcceleratorTable[] =
-    "stas00/ml-engineering compute/accelerator/README.md @744d01e18b79";
+constexpr char kNvidiaTable[] = "stas00/ml-engineering compute/accelerator/README.md @744d01e18b79";
 constexpr char kTorchtitan[] = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md";
 
 // A row lists identity; memory; dense rates in 1e12 a second; links; the rest.
 // clang-format off
-constexpr DatasheetRow kRows[] = {
+constexpr DatasheetRow kNvidiaRows[] = {
     {.name = "v100-sxm-16", .product_name = "Tesla V100 SXM2 16GB", .vendor = "NVIDIA",
       .architecture = "Volta", .form_factor = "SXM2",
       .memory_gb = Recall(16), .memory_type = "HBM2", .bandwidth_gb = Recall(900),
@@ -50,7 +49,7 @@ constexpr DatasheetRow kRows[] = {
       .fp16 = Table(312), .bf16 = Table(312), .int8 = Table(624),
       .link_type = "NVLink3", .link_gb = Table(300), .link_both_gb = Table(600), .pcie = Table(4),
       .cache_mb = Table(40), .units = Recall(108), .boost_mhz = Table(1410), .tdp = Table(400),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "a100-sxm-80", .product_name = "A100 SXM4 80GB", .vendor = "NVIDIA",
       .architecture = "Ampere", .form_factor = "SXM4",
       .memory_gb = Table(80), .memory_type = "HBM2e", .bandwidth_gb = Recall(2039),
@@ -58,7 +57,7 @@ constexpr DatasheetRow kRows[] = {
       .fp16 = Table(312), .bf16 = Table(312), .int8 = Table(624),
       .link_type = "NVLink3", .link_gb = Table(300), .link_both_gb = Table(600), .pcie = Table(4),
       .cache_mb = Table(40), .units = Table(108), .boost_mhz = Table(1410), .tdp = Table(400),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "bandwidth printed as 2.00 TB/s in the source table"},
     {.name = "a100-pcie-40", .product_name = "A100 PCIe 40GB", .vendor = "NVIDIA",
       .architecture = "Ampere", .form_factor = "PCIe",
@@ -68,7 +67,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink bridge (pair)", .link_gb = Table(300), .link_both_gb = Table(600),
       .pcie = Table(4),
       .cache_mb = Table(40), .units = Table(108), .boost_mhz = Table(1410), .tdp = Recall(250),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "a100-pcie-80", .product_name = "A100 PCIe 80GB", .vendor = "NVIDIA",
       .architecture = "Ampere", .form_factor = "PCIe",
       .memory_gb = Table(80), .memory_type = "HBM2e", .bandwidth_gb = Table(1935),
@@ -77,7 +76,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink bridge (pair)", .link_gb = Table(300), .link_both_gb = Table(600),
       .pcie = Table(4),
       .cache_mb = Table(40), .units = Table(108), .boost_mhz = Table(1410), .tdp = Table(300),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "a800-sxm-80", .product_name = "A800 SXM4 80GB", .vendor = "NVIDIA",
       .architecture = "Ampere", .form_factor = "SXM4",
       .memory_gb = Recall(80), .memory_type = "HBM2e", .bandwidth_gb = Recall(2039),
@@ -159,7 +158,7 @@ constexpr DatasheetRow kRows[] = {
       .fp64 = Table(1.9), .fp32 = Recall(125),
       .link_type = "PCIe", .pcie = Table(5),
       .cache_mb = Table(128), .units = Table(188), .tdp = Table(600),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "tensor rates left null: verify"},
     {.name = "l4", .product_name = "L4 24GB", .vendor = "NVIDIA", .architecture = "Ada",
       .form_factor = "PCIe",
@@ -183,7 +182,7 @@ constexpr DatasheetRow kRows[] = {
       .fp8 = Table(733), .int8 = Table(733),
       .link_type = "PCIe", .pcie = Table(4),
       .cache_mb = Recall(96), .units = Recall(142), .boost_mhz = Table(2520), .tdp = Table(350),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "h100-sxm", .product_name = "H100 SXM5 80GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "SXM5",
       .memory_gb = Table(80), .memory_type = "HBM3", .bandwidth_gb = Table(3350),
@@ -192,7 +191,7 @@ constexpr DatasheetRow kRows[] = {
       .fp8 = Rounded(1978.9), .int8 = Rounded(1978.9),
       .link_type = "NVLink4", .link_gb = Table(450), .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .boost_mhz = Table(1830), .tdp = Table(700),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "the source table prints 67/494.5/989/1979"},
     {.name = "h100-96-hbm2e-500w",
       .product_name = "H100 SXM 96GB HBM2e 500 W (Meta Grand Teton)", .vendor = "NVIDIA",
@@ -210,7 +209,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink bridge (pair)", .link_gb = Table(300), .link_both_gb = Table(600),
       .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(114), .boost_mhz = Table(1755), .tdp = Recall(350),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "the source table prints HBM3 (the part uses HBM2e)"},
     {.name = "h100-nvl", .product_name = "H100 NVL 94GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "PCIe",
@@ -220,7 +219,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink bridge (pair)", .link_gb = Recall(300), .link_both_gb = Recall(600),
       .pcie = Recall(5),
       .cache_mb = Recall(50), .units = Recall(132), .boost_mhz = Recall(1785), .tdp = Table(400),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "h200-sxm", .product_name = "H200 SXM 141GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "SXM5",
       .memory_gb = Table(141), .memory_type = "HBM3e", .bandwidth_gb = Table(4800),
@@ -229,7 +228,7 @@ constexpr DatasheetRow kRows[] = {
       .fp8 = Rounded(1978.9), .int8 = Rounded(1978.9),
       .link_type = "NVLink4", .link_gb = Table(450), .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .boost_mhz = Table(1830), .tdp = Table(700),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "h200-nvl", .product_name = "H200 NVL 141GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "PCIe",
       .memory_gb = Recall(141), .memory_type = "HBM3e", .bandwidth_gb = Recall(4800),
@@ -238,7 +237,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink bridge (2/4)", .link_gb = Recall(450), .link_both_gb = Recall(900),
       .pcie = Recall(5),
       .cache_mb = Recall(50), .units = Recall(132), .tdp = Table(600),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "h800-sxm", .product_name = "H800 SXM 80GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "SXM5",
       .memory_gb = Recall(80), .memory_type = "HBM3", .bandwidth_gb = Recall(3350),
@@ -265,7 +264,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink4 / NVLink-C2C 450 uni", .link_gb = Table(450),
       .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .tdp = Recall(1000),
-      .table_source = kAcceleratorTable},
+      .table_source = kNvidiaTable},
     {.name = "gh200-144", .product_name = "GH200 141/144GB HBM3e", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "Superchip",
       .memory_gb = Table(141), .memory_type = "HBM3e", .bandwidth_gb = Table(4800),
@@ -274,7 +273,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink4 / NVLink-C2C 450 uni", .link_gb = Table(450),
       .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .tdp = Recall(1000),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "4.9 TB/s in some sheets"},
     {.name = "b200-sxm", .product_name = "B200 SXM 180GB", .vendor = "NVIDIA",
       .architecture = "Blackwell", .form_factor = "SXM6",
@@ -285,7 +284,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink5", .link_gb = Table(900), .link_both_gb = Table(1800),
       .pcie = Table(5),
       .cache_mb = Table(126), .units = Recall(148), .boost_mhz = Table(1965), .tdp = Table(1000),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "DGX B200 lists 1440GB total (180 each); HGX sheets list 192GB physical; the "
        "source table prints fp32 80"},
     {.name = "b300-sxm", .product_name = "B300 SXM 288GB", .vendor = "NVIDIA",
@@ -297,7 +296,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink5", .link_gb = Table(900), .link_both_gb = Table(1800),
       .pcie = Table(6),
       .cache_mb = Table(126), .units = Recall(160), .tdp = Table(1000),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "the source table prints int8 4500 and nvfp4 15000; Blackwell Ultra cuts fp64 "
        "and int8; usable 268-288GB by platform; TDP up to 1100-1400 W"},
     {.name = "gb200", .product_name = "GB200 (per GPU) 186GB", .vendor = "NVIDIA",
@@ -309,7 +308,7 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink5 (NVL72)", .link_gb = Table(900), .link_both_gb = Table(1800),
       .pcie = Table(5),
       .cache_mb = Table(126), .units = Recall(152), .boost_mhz = Table(2062), .tdp = Table(1200),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "DGXC benchmark pages use 2450 bf16 / 4900 fp8 as peak"},
     {.name = "gb300", .product_name = "GB300 (per GPU) 288GB", .vendor = "NVIDIA",
       .architecture = "Blackwell Ultra", .form_factor = "Superchip",
@@ -320,13 +319,13 @@ constexpr DatasheetRow kRows[] = {
       .link_type = "NVLink5 (NVL72)", .link_gb = Table(900), .link_both_gb = Table(1800),
       .pcie = Table(6),
       .cache_mb = Table(126), .units = Recall(160), .tdp = Table(1400),
-      .table_source = kAcceleratorTable,
+      .table_source = kNvidiaTable,
       .notes = "the source table prints int8 5000"},
 };
 // clang-format on
 
 }  // namespace
 
-absl::Span<const DatasheetRow> NvidiaTable() { return kRows; }
+absl::Span<const DatasheetRow> NvidiaTable() { return kNvidiaRows; }
 
 }  // namespace sextant

@@ -7,7 +7,7 @@ using datasheet::Recall;
 using datasheet::Rounded;
 using datasheet::Table;
 
-constexpr char kAcceleratorTable[] =
+constexpr char kOtherVendorsTable[] =
     "stas00/ml-engineering compute/accelerator/README.md @744d01e18b79";
 constexpr char kAcceleratorAndNetworkTables[] =
     "stas00/ml-engineering compute/accelerator/README.md @744d01e18b79; stas00/ml-engineering "
@@ -15,7 +15,7 @@ constexpr char kAcceleratorAndNetworkTables[] =
 
 // A row lists identity; memory; dense rates in 1e12 a second; links; the rest.
 // clang-format off
-constexpr DatasheetRow kRows[] = {
+constexpr DatasheetRow kOtherVendorsRows[] = {
     {.name = "mi210", .product_name = "Instinct MI210", .vendor = "AMD", .architecture = "CDNA2",
       .form_factor = "PCIe",
       .memory_gb = Recall(64), .memory_type = "HBM2e", .bandwidth_gb = Recall(1638),
@@ -32,7 +32,7 @@ constexpr DatasheetRow kRows[] = {
       .bf16 = Table(362), .int8 = Table(362),
       .link_type = "xGMI", .link_gb = Table(350), .link_both_gb = Table(800), .pcie = Table(4),
       .cache_mb = Table(16), .units = Recall(208), .boost_mhz = Table(1700), .tdp = Table(560),
-      .table_source = kAcceleratorTable,
+      .table_source = kOtherVendorsTable,
       .notes = "two GCDs; per-GCD = half"},
     {.name = "mi250x", .product_name = "Instinct MI250X", .vendor = "AMD",
       .architecture = "CDNA2", .form_factor = "OAM",
@@ -101,35 +101,35 @@ constexpr DatasheetRow kRows[] = {
       .memory_gb = Table(32), .memory_type = "HBM2", .bandwidth_gb = Table(1200),
       .bf16 = Table(275), .int8 = Table(275),
       .link_type = "ICI",
-      .table_source = kAcceleratorTable},
+      .table_source = kOtherVendorsTable},
     {.name = "tpu-v5e", .product_name = "TPU v5e", .vendor = "Google",
       .memory_gb = Table(16), .memory_type = "HBM2", .bandwidth_gb = Table(820),
       .bf16 = Table(197), .int8 = Table(394),
       .link_type = "ICI",
-      .table_source = kAcceleratorTable},
+      .table_source = kOtherVendorsTable},
     {.name = "tpu-v5p", .product_name = "TPU v5p", .vendor = "Google",
       .memory_gb = Table(95), .memory_type = "HBM2e", .bandwidth_gb = Table(2760),
       .bf16 = Table(459), .int8 = Table(918),
       .link_type = "ICI",
-      .table_source = kAcceleratorTable},
+      .table_source = kOtherVendorsTable},
     {.name = "gaudi2", .product_name = "Gaudi2", .vendor = "Intel", .form_factor = "OAM",
       .memory_gb = Table(96), .memory_type = "HBM2e", .bandwidth_gb = Table(2460),
       .bf16 = Table(432), .fp8 = Table(865),
       .link_type = "RoCE", .link_gb = Table(300), .link_both_gb = Table(600), .pcie = Table(4),
       .boost_mhz = Table(1650), .tdp = Table(600),
-      .table_source = kAcceleratorTable},
+      .table_source = kOtherVendorsTable},
     {.name = "gaudi3", .product_name = "Gaudi3", .vendor = "Intel", .form_factor = "OAM",
       .memory_gb = Table(128), .memory_type = "HBM2e", .bandwidth_gb = Table(3700),
       .fp32 = Table(229), .tf32 = Table(459), .fp16 = Table(459), .bf16 = Table(1677),
       .fp8 = Table(1677),
       .link_type = "RoCE", .link_gb = Table(600), .link_both_gb = Table(1200), .pcie = Table(5),
       .cache_mb = Table(96), .boost_mhz = Table(1600), .tdp = Table(900),
-      .table_source = kAcceleratorTable},
+      .table_source = kOtherVendorsTable},
 };
 // clang-format on
 
 }  // namespace
 
-absl::Span<const DatasheetRow> OtherVendorsTable() { return kRows; }
+absl::Span<const DatasheetRow> OtherVendorsTable() { return kOtherVendorsRows; }
 
 }  // namespace sextant

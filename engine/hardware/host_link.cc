@@ -67,7 +67,7 @@ struct LineRate {
   std::string name = {};
 };
 
-BytesPerSecond Published(LineRate line, absl::string_view device, std::vector<Rate>& used) {
+BytesPerSecond PublishedRate(LineRate line, absl::string_view device, std::vector<Rate>& used) {
   const double rate = line.bytes_per_second * HostCopyShare::kExpected;
   used.push_back({.quantity = kPinned,
                   .value = rate,
@@ -86,8 +86,8 @@ absl::optional<BytesPerSecond> PinnedHostLink(const HostLinkQuery& query, std::v
   const Accelerator* const product = query.accelerator;
   const absl::string_view device = product != nullptr ? product->name : "";
   if (query.link_line_rate.has_value()) {
-    return Published({*query.link_line_rate, RateSource::kRequest, "the request's line rate"},
-                     device, used);
+    return PublishedRate({*query.link_line_rate, RateSource::kRequest, "the request's line rate"},
+                         device, used);
   }
   const auto measured = MeasuredLink(query, /*pageable=*/false, used);
   if (measured.has_value()) return measured;
@@ -95,15 +95,15 @@ absl::optional<BytesPerSecond> PinnedHostLink(const HostLinkQuery& query, std::v
   if (node == nullptr && product != nullptr) node = SlowestNodeOf(*product);
   if (node != nullptr && node->host_rate) {
     std::string name = absl::StrCat("host link of a ", node->name, ": ", SourceOf(node->host_rate));
-    return Published({node->host_rate.value, RateSource::kDatasheet, std::move(name)}, device,
-                     used);
+    return PublishedRate({node->host_rate.value, RateSource::kDatasheet, std::move(name)}, device,
+                         used);
   }
   if (node != nullptr || product == nullptr) return absl::nullopt;
   const absl::optional<double> pcie = PcieRate(product->pcie_generation);
   if (!pcie.has_value()) return absl::nullopt;
   std::string name =
       absl::StrFormat("PCIe %.0f x16 of the datasheet", product->pcie_generation.value);
-  return Published({*pcie, RateSource::kDatasheet, std::move(name)}, device, used);
+  return PublishedRate({*pcie, RateSource::kDatasheet, std::move(name)}, device, used);
 }
 
 absl::optional<BytesPerSecond> PageableHostLink(const HostLinkQuery& query,

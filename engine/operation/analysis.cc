@@ -16,7 +16,7 @@ bool ComesFromForward(ArrayRole role) {
   return role != ArrayRole::kGradient && role != ArrayRole::kScratch;
 }
 
-absl::Status Check(const OperationRequest& request, absl::string_view path) {
+absl::Status CheckRequest(const OperationRequest& request, absl::string_view path) {
   FieldViolations violations;
   CheckOperation(request.operation, path, violations);
   // A copy between host and device moves bytes of any type.
@@ -107,7 +107,7 @@ absl::StatusOr<BackwardCost> BackwardCostOf(const OpKernels& kernels, OperandSet
 
 absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& request,
                                                    absl::string_view path) {
-  SEXTANT_RETURN_IF_ERROR(Check(request, path));
+  SEXTANT_RETURN_IF_ERROR(CheckRequest(request, path));
   absl::StatusOr<OperationAnalysis> out = Analyze(request);
   if (!out.ok()) return Below(path, out.status());
   return out;

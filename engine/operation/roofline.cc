@@ -15,7 +15,7 @@ constexpr double kMinRate = 1;  // so that every quotient is finite
 constexpr double kMaxRate = 1e24;
 constexpr double kMaxLaunchSeconds = 1;
 
-absl::Status Check(const OperationCost& cost, const DeviceRates& rates) {
+absl::Status CheckCost(const OperationCost& cost, const DeviceRates& rates) {
   const FieldViolations::RealRange range = {.low = kMinRate, .high = kMaxRate};
   FieldViolations violations;
   if (rates.matrix) {
@@ -152,7 +152,7 @@ Advice MemoryAdvice(const OperationRequest& request, const OperationAnalysis& an
 
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method) {
-  SEXTANT_RETURN_IF_ERROR(Check(cost, rates));
+  SEXTANT_RETURN_IF_ERROR(CheckCost(cost, rates));
   double smooth = 0;
   double classical = 0;
   for (const StepCost& step : cost.steps) {

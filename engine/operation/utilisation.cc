@@ -11,8 +11,8 @@ namespace {
 constexpr double kMaxFlops = 1e40;
 constexpr double kMinSeconds = 1e-15;  // so that every quotient is finite
 constexpr double kMaxSeconds = 1e24;
-constexpr double kMinRate = 1;
-constexpr double kMaxRate = 1e24;
+constexpr double kMinMeasuredRate = 1;
+constexpr double kMaxMeasuredRate = 1e24;
 constexpr int64_t kMaxDevices = 1'000'000'000;
 
 UtilisationReading ReadingOf(double ratio) {
@@ -53,8 +53,9 @@ absl::StatusOr<Utilisation> UtilisationOf(const AchievedTime& a) {
                           FieldViolations::RealRange{.low = 0, .high = kMaxFlops});
   violations.RequireRange("", "seconds", a.time.value(),
                           FieldViolations::RealRange{.low = kMinSeconds, .high = kMaxSeconds});
-  violations.RequireRange("", "peak_flops_per_second", a.peak.value(),
-                          FieldViolations::RealRange{.low = kMinRate, .high = kMaxRate});
+  violations.RequireRange(
+      "", "peak_flops_per_second", a.peak.value(),
+      FieldViolations::RealRange{.low = kMinMeasuredRate, .high = kMaxMeasuredRate});
   violations.Require("", "device_count", a.device_count, 1, kMaxDevices);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   const Seconds at_peak = a.flops / (a.peak * static_cast<double>(a.device_count));

@@ -7,7 +7,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kPath[] = "interruptions";
+constexpr char kInterruptionsPath[] = "interruptions";
 constexpr double kMaxFailures = 3600;  // a device and hour: one a second
 constexpr double kMaxRestartSeconds = 30 * kSecondsPerDay;
 constexpr double kMaxStoreRate = 1e18;
@@ -44,7 +44,8 @@ void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violation
       {"stall_ratio", spec.stall_ratio, {0, kMaxStallRatio}},
   };
   for (const Bounded& each : all) {
-    if (each.value.has_value()) violations.RequireRange(kPath, each.name, *each.value, each.range);
+    if (each.value.has_value())
+      violations.RequireRange(kInterruptionsPath, each.name, *each.value, each.range);
   }
   const bool known = spec.checkpoint_write_bytes_per_second.has_value() ||
                      spec.device_write_bytes_per_second.has_value();

@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kPath[] = "measured_step";
+constexpr char kMeasuredStepPath[] = "measured_step";
 constexpr double kOtherWork = 2;  // doublings
 constexpr double kFarthest = 16;  // likewise
 
@@ -44,11 +44,11 @@ absl::Status InMeasuredFields(const absl::Status& status) {
   for (const FieldViolation& each : FieldViolationsOf(status)) {
     const absl::string_view field = each.field;
     if (absl::StartsWith(field, "layout")) {
-      violations.Add(absl::StrCat(kPath, ".", field), each.description);
+      violations.Add(absl::StrCat(kMeasuredStepPath, ".", field), each.description);
     } else if (field == "cluster.device_count") {
-      violations.Add(absl::StrCat(kPath, ".device_count"), each.description);
+      violations.Add(absl::StrCat(kMeasuredStepPath, ".device_count"), each.description);
     } else if (absl::StartsWith(field, "training.")) {
-      violations.Add(absl::StrCat(kPath, ".", field.substr(field.rfind('.') + 1)),
+      violations.Add(absl::StrCat(kMeasuredStepPath, ".", field.substr(field.rfind('.') + 1)),
                      each.description);
     } else {
       violations.Add(each.field, each.description);
@@ -81,7 +81,7 @@ Note NoteOf(const StepCalibration& found) {
       .values = {{"measured_over_predicted", found.ratio},
                  {"distance", found.distance},
                  {"factor", found.factor}},
-      .fields = {kPath}};
+      .fields = {kMeasuredStepPath}};
 }
 
 }  // namespace
@@ -107,7 +107,8 @@ absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& wo
   absl::StatusOr<StepAnswer> step = PlanStep(measured, *resolved, work);
   if (!step.ok()) return InMeasuredFields(step.status());
   if (!step->step.has_value()) {
-    return InvalidField(kPath, "has a layout whose step is not predicted: leave it out");
+    return InvalidField(kMeasuredStepPath,
+                        "has a layout whose step is not predicted: leave it out");
   }
   MeasuredRatio out;
   out.job_ = resolved->memory->job();

@@ -22,7 +22,7 @@ namespace sextant {
 namespace {
 
 // Numbers of servers that are tried below the fewest found, and above where those cost too much.
-constexpr int64_t kNeighbours = 3;
+constexpr int64_t kNeighbourCounts = 3;
 // Numbers after which those that divide the batch are no longer tried.
 constexpr size_t kMaxGalloped = 45;
 // Numbers after which those next to the fewest found are no longer tried.
@@ -33,9 +33,9 @@ constexpr int64_t kFewServers = 32;
 constexpr size_t kMaxCompared = 120;
 
 // Tries numbers of devices of one run, each once.
-class Sizer {
+class ClusterSizer {
  public:
-  Sizer(RunSpec run, ClusterQuestion question, CallWork& work)
+  ClusterSizer(RunSpec run, ClusterQuestion question, CallWork& work)
       : run_(std::move(run)),
         max_devices_(question.max_devices),
         objective_(question.objective),
@@ -163,14 +163,14 @@ class Sizer {
       SEXTANT_ASSIGN_OR_RETURN(const bool is, Reaches(middle * out_.server_devices, IsLargeEnough));
       (is ? enough : low) = middle;
     }
-    for (int64_t less = enough - 1; less >= std::max<int64_t>(1, enough - 1 - kNeighbours);
+    for (int64_t less = enough - 1; less >= std::max<int64_t>(1, enough - 1 - kNeighbourCounts);
          --less) {
       if (out_.tried.size() >= kMaxTried) break;
       SEXTANT_ASSIGN_OR_RETURN(const bool is, Reaches(less * out_.server_devices, IsLargeEnough));
       if (is) enough = less;
     }
     SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(enough * out_.server_devices, Meets));
-    for (int64_t more = 1; !meets && more <= kNeighbours && enough + more <= most; ++more) {
+    for (int64_t more = 1; !meets && more <= kNeighbourCounts && enough + more <= most; ++more) {
       SEXTANT_RETURN_IF_ERROR(Try(enough + more));
     }
     return absl::OkStatus();
@@ -254,8 +254,8 @@ class Sizer {
     for (int64_t before = 0, best = Best(); best != before && out_.tried.size() < kMaxCompared;) {
       before = best;
       const int64_t servers = best / out_.server_devices;
-      for (int64_t i = std::max<int64_t>(1, servers - kNeighbours);
-           i <= std::min(most, servers + kNeighbours); ++i) {
+      for (int64_t i = std::max<int64_t>(1, servers - kNeighbourCounts);
+           i <= std::min(most, servers + kNeighbourCounts); ++i) {
         SEXTANT_RETURN_IF_ERROR(Try(i));
       }
       best = Best();
@@ -331,7 +331,7 @@ absl::StatusOr<ClusterSize> FindClusterSize(const RunSpec& run, ClusterQuestion 
     found.Add("economics.device_hour_price_usd", "is required for the least cost");
   }
   CheckSizedLayout(run, found);
-  return Sizer(run, question, work).Size(std::move(found));
+  return ClusterSizer(run, question, work).Size(std::move(found));
 }
 
 }  // namespace sextant

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMaxParameters = 1'000'000'000'000'000;
 constexpr double kMaxTokens = 1e18;
 // Rungs that are tried above the first that does not meet the limits.
-constexpr int64_t kNeighbours = 3;
+constexpr int64_t kNeighbourSizes = 3;
 constexpr size_t kMaxRungs = 40;
 
 bool Meets(const SizedRun& run) { return run.misses == SizeLimit::kNone; }
@@ -31,9 +31,9 @@ bool IsBare(const ModelSpec& model) {
 }
 
 // Tries models of one run.
-class Sizer {
+class ModelSizer {
  public:
-  Sizer(RunSpec run, absl::optional<double> tokens_per_parameter, CallWork& work)
+  ModelSizer(RunSpec run, absl::optional<double> tokens_per_parameter, CallWork& work)
       : run_(std::move(run)), ratio_(tokens_per_parameter), work_(work) {
     out_.basis = BasisOfRun(run_);
   }
@@ -78,7 +78,7 @@ class Sizer {
       SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(best + step, ladder));
       if (meets) best += step;
     }
-    for (int64_t index = best + 1; index <= best + 1 + kNeighbours; ++index) {
+    for (int64_t index = best + 1; index <= best + 1 + kNeighbourSizes; ++index) {
       if (tried_.size() >= kMaxRungs) break;
       SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(index, ladder));
       if (meets) best = index;
@@ -204,7 +204,7 @@ absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
   CheckSizedLayout(run, found);
   // Such a ratio is reported; another stands in for it, so that the rest is checked.
   const bool sound = !found.Mentions("tokens_per_parameter");
-  Sizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);
+  ModelSizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);
   return IsBare(run.model) ? sizer.Bare(std::move(found)) : sizer.OfFamily(std::move(found));
 }
 

@@ -130,7 +130,7 @@ NumberFormat Fp8(DataType type, const FloatLayout& layout, absl::string_view rol
           .source = kFp8Source};
 }
 
-NumberFormat Block(NumberFormat format, const FloatLayout& element, const BlockScale& scale) {
+NumberFormat BlockFormat(NumberFormat format, const FloatLayout& element, const BlockScale& scale) {
   format.kind = NumberKind::kBlockFloat;
   format.layouts = {element};
   format.bits = element.bits();
@@ -164,24 +164,25 @@ std::vector<NumberFormat> NarrowMembers() {
   return {
       Fp8(DataType::kFp8E4m3, kE4m3, "weights and activations, forward"),
       Fp8(DataType::kFp8E5m2, kE5m2, "gradients, which need range more than precision"),
-      Block({.type = DataType::kMxfp8,
-             .overflow_reason = kBlockOverflow,
-             .role = "weights, activations and gradients, with a power of 2 as each block's scale",
-             .note = "elements are e4m3 here, as Transformer Engine's default recipe has them in "
-                     "both directions; MX allows e5m2 too",
-             .source = kMxSource},
-            kE4m3, PowerOfTwoScale()),
-      Block({.type = DataType::kMxfp4,
-             .overflow_reason = kBlockOverflow,
-             .role = "weights of quantised inference; training in it is research",
-             .source = kMxSource},
-            kE2m1, PowerOfTwoScale()),
-      Block({.type = DataType::kNvfp4,
-             .overflow_reason = kNvfp4Overflow,
-             .role = "quantised inference, and 4-bit training",
-             .note = "an fp32 scale of the whole tensor is kept apart",
-             .source = "NVIDIA, Transformer Engine and cuTile documentation of NVFP4"},
-            kE2m1, E4m3Scale()),
+      BlockFormat(
+          {.type = DataType::kMxfp8,
+           .overflow_reason = kBlockOverflow,
+           .role = "weights, activations and gradients, with a power of 2 as each block's scale",
+           .note = "elements are e4m3 here, as Transformer Engine's default recipe has them in "
+                   "both directions; MX allows e5m2 too",
+           .source = kMxSource},
+          kE4m3, PowerOfTwoScale()),
+      BlockFormat({.type = DataType::kMxfp4,
+                   .overflow_reason = kBlockOverflow,
+                   .role = "weights of quantised inference; training in it is research",
+                   .source = kMxSource},
+                  kE2m1, PowerOfTwoScale()),
+      BlockFormat({.type = DataType::kNvfp4,
+                   .overflow_reason = kNvfp4Overflow,
+                   .role = "quantised inference, and 4-bit training",
+                   .note = "an fp32 scale of the whole tensor is kept apart",
+                   .source = "NVIDIA, Transformer Engine and cuTile documentation of NVFP4"},
+                  kE2m1, E4m3Scale()),
       Integer(DataType::kInt4, 4, "weights of quantised inference"),
   };
 }

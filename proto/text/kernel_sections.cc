@@ -12,7 +12,7 @@ namespace {
 
 std::string WordOr(const std::string& name) { return name.empty() ? kNoValue : name; }
 
-std::string BytesText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
+std::string SizeText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
 
 std::string Titled(absl::string_view title, const TimedTable& table, absl::string_view legend) {
   return absl::StrCat("\n", title, "\n", table.Text(), legend.empty() ? "" : Wrap("  ", legend, 2));
@@ -42,7 +42,7 @@ std::string StreamSection(const v1::Calibration& calibration) {
   TimedTable table({"pass", "in", ">array", ">rate"});
   for (const v1::StreamMeasurement& m : calibration.streams()) {
     table.AddRow({EnumName(m.operation()), m.main_memory() ? "memory" : "cache",
-                  BytesText(m.array_bytes()), Scaled(m.bytes_per_second(), "B/s")},
+                  SizeText(m.array_bytes()), Scaled(m.bytes_per_second(), "B/s")},
                  m);
   }
   return Titled("Memory (bytes read plus bytes written)", table, "");
@@ -74,7 +74,7 @@ std::string FusionSection(const v1::Calibration& calibration) {
   return Titled(
       "Fusion", table,
       absl::StrFormat("%d operations over %s, fused: %.2f times as fast", fusion.operation_count(),
-                      BytesText(fusion.array_bytes()), fusion.speedup_ratio()));
+                      SizeText(fusion.array_bytes()), fusion.speedup_ratio()));
 }
 
 std::string AttentionSection(const v1::Calibration& calibration) {
@@ -113,7 +113,7 @@ std::string CollectiveSection(const v1::Calibration& calibration) {
   TimedTable table({"collective", ">devices", ">size", ">bus rate"});
   for (const v1::CollectiveMeasurement& m : calibration.collectives()) {
     table.AddRow({WordOr(EnumName(m.operation())), Grouped(m.rank_count()),
-                  BytesText(m.size_bytes()), Scaled(m.bus_bytes_per_second(), "B/s")},
+                  SizeText(m.size_bytes()), Scaled(m.bus_bytes_per_second(), "B/s")},
                  m);
   }
   return Titled("Collectives (devices of one host)", table,
@@ -125,7 +125,7 @@ std::string HostCopySection(const v1::Calibration& calibration) {
   TimedTable table({"copy", "host memory", ">size", ">rate"});
   for (const v1::HostCopyMeasurement& m : calibration.host_copies()) {
     table.AddRow({WordOr(EnumName(m.direction())), m.pageable() ? "pageable" : "pinned",
-                  BytesText(m.size_bytes()), Scaled(m.bytes_per_second(), "B/s")},
+                  SizeText(m.size_bytes()), Scaled(m.bytes_per_second(), "B/s")},
                  m);
   }
   return Titled("Copies to and from the host", table, "");

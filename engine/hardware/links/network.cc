@@ -35,8 +35,8 @@ constexpr NamedNetwork kNetworks[] = {
     {"roce-800", "RoCE v2, 800 Gb/s", 800 * kGigabit, kInItsName},
 };
 
-constexpr double kMinRate = 1e6;
-constexpr double kMaxRate = 1e13;
+constexpr double kMinLinkRate = 1e6;
+constexpr double kMaxLinkRate = 1e13;
 
 std::vector<KnownName> Names() {
   std::vector<KnownName> out;
@@ -163,7 +163,7 @@ absl::StatusOr<Network> ResolveNetwork(const NodeType& node, int64_t node_count,
   if (request.bytes_per_second != 0) {
     FieldViolations violations;
     violations.RequireRange("network", "bytes_per_second", request.bytes_per_second,
-                            {kMinRate, kMaxRate});
+                            {kMinLinkRate, kMaxLinkRate});
     if (!violations.empty()) return violations.ToStatus();
     return Network{.bytes_per_second = request.bytes_per_second, .citation = "the request"};
   }

@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace a100_sxm_80_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -50,8 +50,10 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace a100_sxm_80_collectives
 
-absl::Span<const ReferenceCollectiveRow> A100Sxm80Collectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> A100Sxm80Collectives() {
+  return a100_sxm_80_collectives::kRows;
+}
 
 }  // namespace sextant

@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/reference_matmuls_table.h"
 
 namespace sextant {
-namespace {
+namespace a100_sxm_80_matmuls {
 
 // clang-format off
 constexpr ReferenceMatmulColumn kColumns[] = {
@@ -310,8 +310,11 @@ constexpr ReferenceMatmulRow kChecks[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace a100_sxm_80_matmuls
 
-ReferenceMatmulTable A100Sxm80Matmuls() { return {"a100-sxm-80", kColumns, kPoints, kChecks}; }
+ReferenceMatmulTable A100Sxm80Matmuls() {
+  return {"a100-sxm-80", a100_sxm_80_matmuls::kColumns, a100_sxm_80_matmuls::kPoints,
+          a100_sxm_80_matmuls::kChecks};
+}
 
 }  // namespace sextant

@@ -5,7 +5,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 
 namespace sextant {
-namespace {
+namespace attention_a100 {
 
 // clang-format off
 
@@ -55,10 +55,10 @@ constexpr AttentionReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace attention_a100
 
 absl::Span<const AttentionReference> AttentionReferencesOfA100() {
-  return absl::Span<const AttentionReference>(kReferences, 2);
+  return absl::Span<const AttentionReference>(attention_a100::kReferences, 2);
 }
 
 }  // namespace sextant

@@ -5,7 +5,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 
 namespace sextant {
-namespace {
+namespace attention_b200 {
 
 // clang-format off
 
@@ -190,10 +190,10 @@ constexpr AttentionReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace attention_b200
 
 absl::Span<const AttentionReference> AttentionReferencesOfB200() {
-  return absl::Span<const AttentionReference>(kReferences, 3);
+  return absl::Span<const AttentionReference>(attention_b200::kReferences, 3);
 }
 
 }  // namespace sextant

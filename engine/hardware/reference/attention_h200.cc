@@ -5,7 +5,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 
 namespace sextant {
-namespace {
+namespace attention_h200 {
 
 // clang-format off
 
@@ -215,10 +215,10 @@ constexpr AttentionReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace attention_h200
 
 absl::Span<const AttentionReference> AttentionReferencesOfH200() {
-  return absl::Span<const AttentionReference>(kReferences, 3);
+  return absl::Span<const AttentionReference>(attention_h200::kReferences, 3);
 }
 
 }  // namespace sextant

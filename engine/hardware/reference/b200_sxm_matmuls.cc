@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/reference_matmuls_table.h"
 
 namespace sextant {
-namespace {
+namespace b200_sxm_matmuls {
 
 // clang-format off
 constexpr ReferenceMatmulColumn kColumns[] = {
@@ -223,8 +223,11 @@ constexpr ReferenceMatmulRow kChecks[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace b200_sxm_matmuls
 
-ReferenceMatmulTable B200SxmMatmuls() { return {"b200-sxm", kColumns, kPoints, kChecks}; }
+ReferenceMatmulTable B200SxmMatmuls() {
+  return {"b200-sxm", b200_sxm_matmuls::kColumns, b200_sxm_matmuls::kPoints,
+          b200_sxm_matmuls::kChecks};
+}
 
 }  // namespace sextant

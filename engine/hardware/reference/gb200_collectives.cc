@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace gb200_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -38,8 +38,8 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace gb200_collectives
 
-absl::Span<const ReferenceCollectiveRow> Gb200Collectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> Gb200Collectives() { return gb200_collectives::kRows; }
 
 }  // namespace sextant

@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace gb300_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -38,8 +38,8 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace gb300_collectives
 
-absl::Span<const ReferenceCollectiveRow> Gb300Collectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> Gb300Collectives() { return gb300_collectives::kRows; }
 
 }  // namespace sextant

@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 
 namespace sextant {
-namespace {
+namespace grouped_matmul_a100 {
 
 // clang-format off
 
@@ -38,10 +38,10 @@ constexpr GroupedMatmulReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace grouped_matmul_a100
 
 absl::Span<const GroupedMatmulReference> GroupedMatmulReferencesOfA100() {
-  return absl::Span<const GroupedMatmulReference>(kReferences, 1);
+  return absl::Span<const GroupedMatmulReference>(grouped_matmul_a100::kReferences, 1);
 }
 
 }  // namespace sextant

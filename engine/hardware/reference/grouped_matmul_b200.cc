@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 
 namespace sextant {
-namespace {
+namespace grouped_matmul_b200 {
 
 // clang-format off
 
@@ -247,10 +247,10 @@ constexpr GroupedMatmulReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace grouped_matmul_b200
 
 absl::Span<const GroupedMatmulReference> GroupedMatmulReferencesOfB200() {
-  return absl::Span<const GroupedMatmulReference>(kReferences, 7);
+  return absl::Span<const GroupedMatmulReference>(grouped_matmul_b200::kReferences, 7);
 }
 
 }  // namespace sextant

@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 
 namespace sextant {
-namespace {
+namespace grouped_matmul_h200 {
 
 // clang-format off
 
@@ -181,10 +181,10 @@ constexpr GroupedMatmulReference kReferences[] = {
 
 // clang-format on
 
-}  // namespace
+}  // namespace grouped_matmul_h200
 
 absl::Span<const GroupedMatmulReference> GroupedMatmulReferencesOfH200() {
-  return absl::Span<const GroupedMatmulReference>(kReferences, 5);
+  return absl::Span<const GroupedMatmulReference>(grouped_matmul_h200::kReferences, 5);
 }
 
 }  // namespace sextant

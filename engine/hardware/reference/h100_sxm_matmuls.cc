@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/reference_matmuls_table.h"
 
 namespace sextant {
-namespace {
+namespace h100_sxm_matmuls {
 
 // clang-format off
 constexpr ReferenceMatmulColumn kColumns[] = {
@@ -222,8 +222,11 @@ constexpr ReferenceMatmulRow kChecks[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace h100_sxm_matmuls
 
-ReferenceMatmulTable H100SxmMatmuls() { return {"h100-sxm", kColumns, kPoints, kChecks}; }
+ReferenceMatmulTable H100SxmMatmuls() {
+  return {"h100-sxm", h100_sxm_matmuls::kColumns, h100_sxm_matmuls::kPoints,
+          h100_sxm_matmuls::kChecks};
+}
 
 }  // namespace sextant

@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace h200_sxm_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -50,8 +50,10 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace h200_sxm_collectives
 
-absl::Span<const ReferenceCollectiveRow> H200SxmCollectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> H200SxmCollectives() {
+  return h200_sxm_collectives::kRows;
+}
 
 }  // namespace sextant

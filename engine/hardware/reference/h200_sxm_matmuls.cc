@@ -6,7 +6,7 @@
 #include "engine/hardware/reference/reference_matmuls_table.h"
 
 namespace sextant {
-namespace {
+namespace h200_sxm_matmuls {
 
 // clang-format off
 constexpr ReferenceMatmulColumn kColumns[] = {
@@ -222,8 +222,11 @@ constexpr ReferenceMatmulRow kChecks[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace h200_sxm_matmuls
 
-ReferenceMatmulTable H200SxmMatmuls() { return {"h200-sxm", kColumns, kPoints, kChecks}; }
+ReferenceMatmulTable H200SxmMatmuls() {
+  return {"h200-sxm", h200_sxm_matmuls::kColumns, h200_sxm_matmuls::kPoints,
+          h200_sxm_matmuls::kChecks};
+}
 
 }  // namespace sextant

@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace l40s_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -50,8 +50,8 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace l40s_collectives
 
-absl::Span<const ReferenceCollectiveRow> L40sCollectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> L40sCollectives() { return l40s_collectives::kRows; }
 
 }  // namespace sextant

@@ -130,17 +130,18 @@ def cell_of(shape, row):
     return "{" + ", ".join(map(str, shape)) + f", {float(row['seconds']) * 1e6:.5g}}}"
 
 
-def file_of(topic, header, functions, body, reference, count):
+def file_of(topic, header, namespace, functions, body, reference, count):
     return (f"// {topic}\n"
             f"// Published in {SOURCE}\n"
             "// Made by make_attention_reference.py: docs/kernels_attention.md says how it was "
             "measured.\n"
             f'#include "engine/hardware/reference/{header}"\n\n'
-            "namespace sextant {\nnamespace {\n\n// clang-format off\n\n" + body +
+            f"namespace sextant {{\nnamespace {namespace} {{\n\n// clang-format off\n\n" + body +
             f"\nconstexpr {reference[0]} kReferences[] = {{\n{reference[1]}}};\n\n"
-            "// clang-format on\n\n}  // namespace\n\n"
+            f"// clang-format on\n\n}}  // namespace {namespace}\n\n"
             f"absl::Span<const {reference[0]}> {functions}() {{\n"
-            f"  return absl::Span<const {reference[0]}>(kReferences, {count});\n}}\n\n"
+            f"  return absl::Span<const {reference[0]}>({namespace}::kReferences, "
+            f"{count});\n}}\n\n"
             "}  // namespace sextant\n")
 
 
@@ -180,8 +181,8 @@ def attention_file(device, rows, latent_rows):
                        f'     "{names}", k{prefix}}},\n')
     return file_of(f"Times of attention on one {device}: batch, sequence, heads, key and value "
                    "heads, microseconds.", "attention_reference.h",
-                   f"AttentionReferencesOf{device}", body, ("AttentionReference", references),
-                   len(sets))
+                   f"attention_{device.lower()}", f"AttentionReferencesOf{device}", body,
+                   ("AttentionReference", references), len(sets))
 
 
 def grouped_file(device, rows):
@@ -202,7 +203,8 @@ def grouped_file(device, rows):
                        f'{"true" if gated else "false"}, "{kernel}", {name}}},\n')
     return file_of(f"Times of a layer of experts on one {device}: tokens, hidden, intermediate, "
                    "experts a token,\n// experts, expert parallel, microseconds.",
-                   "grouped_matmul_reference.h", f"GroupedMatmulReferencesOf{device}", body,
+                   "grouped_matmul_reference.h", f"grouped_matmul_{device.lower()}",
+                   f"GroupedMatmulReferencesOf{device}", body,
                    ("GroupedMatmulReference", references), count)
 
 

@@ -64,6 +64,7 @@ def rows_of(by_op):
 
 
 def table_file(gpu, version, libraries, by_op):
+    namespace = f"{gpu.replace('-', '_')}_collectives"
     lines = [
         f"// Measured collectives of {gpu}: made by make_collectives_reference.py, not by hand.",
         "//",
@@ -74,7 +75,7 @@ def table_file(gpu, version, libraries, by_op):
         '#include "engine/hardware/reference/reference_collectives_table.h"',
         "",
         "namespace sextant {",
-        "namespace {",
+        f"namespace {namespace} {{",
         "",
         "// clang-format off",
         "constexpr ReferenceCollectiveRow kRows[] = {",
@@ -82,10 +83,10 @@ def table_file(gpu, version, libraries, by_op):
         "};",
         "// clang-format on",
         "",
-        "}  // namespace",
+        f"}}  // namespace {namespace}",
         "",
         f"absl::Span<const ReferenceCollectiveRow> {identifier(gpu)}Collectives() "
-        "{ return kRows; }",
+        f"{{ return {namespace}::kRows; }}",
         "",
         "}  // namespace sextant",
         "",

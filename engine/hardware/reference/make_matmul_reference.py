@@ -74,6 +74,7 @@ def identifier(gpu):
 
 
 def table_file(gpu, by_type, libraries):
+    namespace = f"{gpu.replace('-', '_')}_matmuls"
     types = [name for name in TYPES if name in by_type]
     columns = [f'    {{"{name}", "{libraries[gpu, name]}"}},' for name in types]
     lines = [
@@ -85,7 +86,7 @@ def table_file(gpu, by_type, libraries):
         '#include "engine/hardware/reference/reference_matmuls_table.h"',
         "",
         "namespace sextant {",
-        "namespace {",
+        f"namespace {namespace} {{",
         "",
         "// clang-format off",
         "constexpr ReferenceMatmulColumn kColumns[] = {",
@@ -101,10 +102,11 @@ def table_file(gpu, by_type, libraries):
         "};",
         "// clang-format on",
         "",
-        "}  // namespace",
+        f"}}  // namespace {namespace}",
         "",
         f"ReferenceMatmulTable {identifier(gpu)}Matmuls() "
-        f'{{ return {{"{gpu}", kColumns, kPoints, kChecks}}; }}',
+        f'{{ return {{"{gpu}", {namespace}::kColumns, {namespace}::kPoints, '
+        f'{namespace}::kChecks}}; }}',
         "",
         "}  // namespace sextant",
         "",

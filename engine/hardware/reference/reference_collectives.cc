@@ -11,7 +11,7 @@ namespace {
 
 static_assert(kReferenceCollectiveSizes.size() == kReferenceCollectiveSizeCount);
 
-constexpr double kMicrosecond = 1e-6;
+constexpr double kMicrosecondOfCollectives = 1e-6;
 
 using Models = absl::flat_hash_map<absl::string_view, CollectiveModel>;
 
@@ -40,7 +40,7 @@ std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view acce
         out.push_back({.op = row.op,
                        .ranks = row.ranks,
                        .bytes = kReferenceCollectiveSizes[i],
-                       .seconds = row.microseconds[i] * kMicrosecond});
+                       .seconds = row.microseconds[i] * kMicrosecondOfCollectives});
       }
     }
   }

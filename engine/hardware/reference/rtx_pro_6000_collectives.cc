@@ -7,7 +7,7 @@
 #include "engine/hardware/reference/reference_collectives_table.h"
 
 namespace sextant {
-namespace {
+namespace rtx_pro_6000_collectives {
 
 // clang-format off
 constexpr ReferenceCollectiveRow kRows[] = {
@@ -50,8 +50,10 @@ constexpr ReferenceCollectiveRow kRows[] = {
 };
 // clang-format on
 
-}  // namespace
+}  // namespace rtx_pro_6000_collectives
 
-absl::Span<const ReferenceCollectiveRow> RtxPro6000Collectives() { return kRows; }
+absl::Span<const ReferenceCollectiveRow> RtxPro6000Collectives() {
+  return rtx_pro_6000_collectives::kRows;
+}
 
 }  // namespace sextant

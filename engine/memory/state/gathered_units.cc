@@ -83,7 +83,7 @@ struct LayerUnit {
   UnitSize frozen = {};
 };
 
-constexpr char kSource[] =
+constexpr char kUnitsSource[] =
     "PyTorch FSDP; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3; docs/memory.md";
 
 DataType GatheredType(const PrecisionPolicy& precision) {
@@ -284,7 +284,7 @@ void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::s
                    .scale_bytes = unit.scale_bytes,
                    .alive = "from a unit's gathering to the end of its work",
                    .why = "a unit computes with whole weights",
-                   .source = kSource};
+                   .source = kUnitsSource};
   list.AddTransient(row);
   row.data_type = context.state.frozen.data_type;
   row.element_bits = QuantizedBits(context.state.frozen);
@@ -320,7 +320,7 @@ void ListGradients(absl::string_view name, DataType type, int64_t elements, Stat
                      .elements = elements,
                      .alive = "from a unit's backward pass until it is reduced or sent off",
                      .why = "gradients are computed whole before they are sharded",
-                     .source = kSource});
+                     .source = kUnitsSource});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kFp32Bytes = 4;
+constexpr int64_t kLossBytes = 4;
 
 bool HasHead(const TransientContext& context) {
   return context.activations.spec.output.head != OutputHeadKind::kNone;
@@ -14,7 +14,7 @@ bool HasHead(const TransientContext& context) {
 LossKind LossOf(const TransientContext& context) { return context.activations.batch.loss; }
 
 bool ComputesInFp32(const TransientContext& context) {
-  return ComputeBytesOf(context.activations.batch) >= kFp32Bytes;
+  return ComputeBytesOf(context.activations.batch) >= kLossBytes;
 }
 
 // The number of logits on this GPU.
@@ -66,7 +66,7 @@ void AddWideOutputs(const TransientContext& context, TransientList& out) {
   out.Add({.name = "returned_logits",
            .shape = "b s V",
            .elements = LogitsOn(context),
-           .element_bytes = kFp32Bytes,
+           .element_bytes = kLossBytes,
            .why = "a model's outputs are converted to fp32"});
 }
 
@@ -99,7 +99,7 @@ void AddPlainLoss(const TransientContext& context, TransientList& out) {
     out.Add({.name = name,
              .shape = "b s V",
              .elements = LogitsOn(context),
-             .element_bytes = kFp32Bytes,
+             .element_bytes = kLossBytes,
              .why = why});
   };
   add("log_softmax_gradient", "made by the loss's backward pass");
@@ -124,7 +124,7 @@ void AddLossTransients(const TransientContext& context, TransientList& out) {
       out.Add({.name = "exponentials",
                .shape = "b s V",
                .elements = LogitsOn(context),
-               .element_bytes = kFp32Bytes,
+               .element_bytes = kLossBytes,
                .why = "made before what they are copied over is freed"});
       [[fallthrough]];
     case LossKind::kVocabularyParallel:
@@ -184,11 +184,11 @@ CheckedInt FreedBehindLoss(const TransientContext& context) {
   switch (LossOf(context)) {
     case LossKind::kVocabularyParallel:
     case LossKind::kVocabularyParallelCompiled:
-      return ComputesInFp32(context) ? CheckedInt(0) : LogitsOn(context) * kFp32Bytes;
+      return ComputesInFp32(context) ? CheckedInt(0) : LogitsOn(context) * kLossBytes;
     case LossKind::kPlain:
-      return LogitsOn(context) * kFp32Bytes;
+      return LogitsOn(context) * kLossBytes;
     case LossKind::kFused:
-      return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) * kFp32Bytes;
+      return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) * kLossBytes;
     case LossKind::kChunked:
       return 0;
   }

@@ -5,7 +5,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kSource[] = "the chain rule: docs/memory_transients.md";
+constexpr char kChainRule[] = "the chain rule: docs/memory_transients.md";
 
 DataType FloatOf(int64_t bytes, const MicroBatchSpec& batch) {
   if (bytes == ComputeBytesOf(batch)) return batch.compute_data_type;
@@ -32,7 +32,7 @@ void TransientList::Add(const Transient& transient) {
                     .size = Bytes(size.value()),
                     .alive = place_.alive,
                     .why = transient.why,
-                    .source = kSource});
+                    .source = kChainRule});
 }
 
 void TransientList::AddAgain(const ActivationTensor& tensor, int64_t times) {

@@ -102,7 +102,7 @@ void ReadMptOptions(ConfigReader& config, DecoderDraft& draft) {
 
 constexpr absl::string_view kMptAlso[] = {"MptForCausalLM"};
 
-constexpr Family kFamilies[] = {
+constexpr Family kAlibiFamilies[] = {
     {.model_type = "bloom",
      .architecture = "BloomForCausalLM",
      .names = kBloomNames,
@@ -120,6 +120,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> AlibiFamilies() { return kFamilies; }
+absl::Span<const Family> AlibiFamilies() { return kAlibiFamilies; }
 
 }  // namespace sextant

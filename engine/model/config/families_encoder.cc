@@ -163,7 +163,7 @@ ArchitectureSpec ReadT5(ConfigReader& config) {
   return out;
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kEncoderFamilies[] = {
     {.model_type = "bert",
      .architecture = kPreTrainingBert,
      .also_architectures = kBertAlso,
@@ -176,6 +176,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> EncoderFamilies() { return kFamilies; }
+absl::Span<const Family> EncoderFamilies() { return kEncoderFamilies; }
 
 }  // namespace sextant

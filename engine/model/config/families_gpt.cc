@@ -151,7 +151,7 @@ void ReadGptNeoOptions(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kGptFamilies[] = {
     {.model_type = "gpt2",
      .architecture = "GPT2LMHeadModel",
      .names = kGpt2Names,
@@ -193,6 +193,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> GptFamilies() { return kFamilies; }
+absl::Span<const Family> GptFamilies() { return kGptFamilies; }
 
 }  // namespace sextant

@@ -130,7 +130,7 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kLatentFamilies[] = {
     {.model_type = "deepseek_v2",
      .architecture = "DeepseekV2ForCausalLM",
      .names = kNames,
@@ -150,6 +150,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> LatentFamilies() { return kFamilies; }
+absl::Span<const Family> LatentFamilies() { return kLatentFamilies; }
 
 }  // namespace sextant

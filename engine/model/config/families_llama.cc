@@ -92,7 +92,7 @@ void ReadOlmo3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowPattern(config, {.window_if_absent = 4096, .period = 4}, draft);
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kLlamaFamilies[] = {
     {.model_type = "llama",
      .architecture = "LlamaForCausalLM",
      .style = kLlamaStyle,
@@ -156,6 +156,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> LlamaFamilies() { return kFamilies; }
+absl::Span<const Family> LlamaFamilies() { return kLlamaFamilies; }
 
 }  // namespace sextant

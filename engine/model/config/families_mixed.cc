@@ -89,7 +89,7 @@ void ReadFalconOptions(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kMixedFamilies[] = {
     {.model_type = "phi",
      .architecture = "PhiForCausalLM",
      .style = kPhiStyle,
@@ -131,6 +131,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> MixedFamilies() { return kFamilies; }
+absl::Span<const Family> MixedFamilies() { return kMixedFamilies; }
 
 }  // namespace sextant

@@ -24,11 +24,11 @@ constexpr SizeNames kDbrxNames = {.layer_count = "n_layers",
                                   .key_value_head_count = "attn_config.kv_n_heads",
                                   .head_size = ""};
 
-constexpr DecoderStyle kLlamaStyle = {};
+constexpr DecoderStyle kMixtureLlamaStyle = {};
 
-constexpr DecoderStyle kQwen2Style = {.query_key_value_bias = true};
+constexpr DecoderStyle kMixtureQwen2Style = {.query_key_value_bias = true};
 
-constexpr DecoderStyle kQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead};
+constexpr DecoderStyle kMixtureQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead};
 
 constexpr DecoderStyle kOlmoeStyle = {.query_key_norm = QueryKeyNorm::kAllHeads};
 
@@ -182,20 +182,20 @@ void ReadDbrxOptions(ConfigReader& config, DecoderDraft& draft) {
 // transformers spells the class differently.
 constexpr absl::string_view kPhimoeAlso[] = {"PhimoeForCausalLM"};
 
-constexpr Family kFamilies[] = {
+constexpr Family kMixtureFamilies[] = {
     {.model_type = "mixtral",
      .architecture = "MixtralForCausalLM",
-     .style = kLlamaStyle,
+     .style = kMixtureLlamaStyle,
      .key_value_head_count_required = true,
      .read_options = ReadMixtralOptions},
     {.model_type = "qwen2_moe",
      .architecture = "Qwen2MoeForCausalLM",
-     .style = kQwen2Style,
+     .style = kMixtureQwen2Style,
      .key_value_head_count_required = true,
      .read_options = ReadQwen2MoeOptions},
     {.model_type = "qwen3_moe",
      .architecture = "Qwen3MoeForCausalLM",
-     .style = kQwen3Style,
+     .style = kMixtureQwen3Style,
      .key_value_head_count_required = true,
      .read_options = ReadQwen3MoeOptions},
     {.model_type = "olmoe",
@@ -210,14 +210,14 @@ constexpr Family kFamilies[] = {
      .read_options = ReadPhimoeOptions},
     {.model_type = "gpt_oss",
      .architecture = "GptOssForCausalLM",
-     .style = kLlamaStyle,
+     .style = kMixtureLlamaStyle,
      .key_value_head_count_required = true,
      .head_size_required = true,
      .read_options = ReadGptOssOptions},
     {.model_type = "llama4_text",
      .architecture = "Llama4ForCausalLM",
      .names = kLlama4Names,
-     .style = kLlamaStyle,
+     .style = kMixtureLlamaStyle,
      .key_value_head_count_required = true,
      .head_size_required = true,
      .read_options = ReadLlama4Options},
@@ -231,6 +231,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-absl::Span<const Family> MixtureFamilies() { return kFamilies; }
+absl::Span<const Family> MixtureFamilies() { return kMixtureFamilies; }
 
 }  // namespace sextant

@@ -51,7 +51,7 @@ constexpr PresetRow kGatedT5Rows[] = {
     {"flan-t5-xl", {24, 2048, 64, 5120, 32}},    {"flan-t5-xxl", {24, 4096, 64, 10240, 64}},
 };
 
-constexpr PresetTable kTables[] = {
+constexpr PresetTable kEncoderTables[] = {
     {kBertSource, kBert, kBertColumns, kBertRows},
     {kT5Source, kT5, kT5Columns, kT5Rows},
     {kT5Source, kGatedT5, kT5Columns, kGatedT5Rows},
@@ -59,6 +59,6 @@ constexpr PresetTable kTables[] = {
 
 }  // namespace
 
-absl::Span<const PresetTable> EncoderTables() { return kTables; }
+absl::Span<const PresetTable> EncoderTables() { return kEncoderTables; }
 
 }  // namespace sextant

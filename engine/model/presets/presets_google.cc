@@ -4,7 +4,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kSource[] =
+constexpr char kGoogleSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied: from memory, "
     "fixed by the published count";
 constexpr char kGemma2Source[] =
@@ -14,9 +14,9 @@ constexpr char kGemma3Source[] =
     "public config.json, its text_config, from memory, fixed by the published count but for the "
     "sliding window";
 
-constexpr absl::string_view kColumns[] = {"num_hidden_layers",   "hidden_size",
-                                          "intermediate_size",   "num_attention_heads",
-                                          "num_key_value_heads", "head_dim"};
+constexpr absl::string_view kGoogleColumns[] = {"num_hidden_layers",   "hidden_size",
+                                                "intermediate_size",   "num_attention_heads",
+                                                "num_key_value_heads", "head_dim"};
 
 constexpr ConfigField kGemma[] = {{"model_type", "gemma"}, {"vocab_size", 256000}};
 
@@ -56,15 +56,15 @@ constexpr PresetRow kGemma3Rows[] = {
     {"gemma-3-27b", {62, 5376, 21504, 32, 16, 128}},
 };
 
-constexpr PresetTable kTables[] = {
-    {kSource, kGemma, kColumns, kGemmaRows},
-    {kGemma2Source, kGemma2, kColumns, kGemma2Rows},
-    {kGemma3Source, kSmallGemma3, kColumns, kSmallGemma3Rows},
-    {kGemma3Source, kGemma3, kColumns, kGemma3Rows},
+constexpr PresetTable kGoogleTables[] = {
+    {kGoogleSource, kGemma, kGoogleColumns, kGemmaRows},
+    {kGemma2Source, kGemma2, kGoogleColumns, kGemma2Rows},
+    {kGemma3Source, kSmallGemma3, kGoogleColumns, kSmallGemma3Rows},
+    {kGemma3Source, kGemma3, kGoogleColumns, kGemma3Rows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> GoogleTables() { return kTables; }
+absl::Span<const PresetTable> GoogleTables() { return kGoogleTables; }
 
 }  // namespace sextant

@@ -28,7 +28,7 @@ constexpr char kGptNeo1300mSource[] =
     "printed module tree of GPTNeoForCausalLM (text index id 58887566530); heads from memory";
 constexpr char kGptjSource[] = "public config.json, from memory, fixed by the published count";
 
-constexpr absl::string_view kColumns[] = {"n_layer", "n_embd", "n_head"};
+constexpr absl::string_view kGptColumns[] = {"n_layer", "n_embd", "n_head"};
 
 constexpr ConfigField kGpt2[] = {
     {"model_type", "gpt2"}, {"vocab_size", 50257}, {"n_positions", 1024}};
@@ -87,18 +87,18 @@ constexpr ConfigField kGptj[] = {{"model_type", "gptj"}, {"vocab_size", 50400}};
 
 constexpr PresetRow kGptjRows[] = {{"gpt-j-6b", {28, 4096, 16}}};
 
-constexpr PresetTable kTables[] = {
-    {kGpt2Source, kGpt2, kColumns, kGpt2Rows},
-    {kGpt3Source, kGpt3, kColumns, kGpt3Rows},
+constexpr PresetTable kGptTables[] = {
+    {kGpt2Source, kGpt2, kGptColumns, kGpt2Rows},
+    {kGpt3Source, kGpt3, kGptColumns, kGpt3Rows},
     {kGptNeoSource, kGptNeo125m, kGptNeoColumns, kGptNeo125mRows},
     {kGptNeo1300mSource, kGptNeo1300m, kGptNeoColumns, kGptNeo1300mRows},
     {kGptNeoSource, kGptNeo2700m, kGptNeoColumns, kGptNeo2700mRows},
-    {kGptjSource, kGptj, kColumns, kGptjRows},
+    {kGptjSource, kGptj, kGptColumns, kGptjRows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> GptTables() { return kTables; }
+absl::Span<const PresetTable> GptTables() { return kGptTables; }
 
 ModelPreset Gpt3Xl() {
   constexpr TransformerSpec kSpec = {.layer_count = 24,

@@ -4,7 +4,8 @@
 namespace sextant {
 namespace {
 
-constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
+constexpr char kLatentConfigSource[] =
+    "public config.json, from memory, fixed by the published count";
 constexpr char kV3Source[] =
     "public config.json, from memory, fixed by the published counts of the main model and of the "
     "checkpoint; with its module of multi-token prediction";
@@ -12,7 +13,7 @@ constexpr char kKimiSource[] =
     "public config.json, from memory; the published count has 56 numbers more a layer";
 
 // All heads have plain keys of 128 and rotary ones of 64, and values of 128.
-constexpr absl::string_view kColumns[] = {
+constexpr absl::string_view kLatentColumns[] = {
     "num_hidden_layers",     "hidden_size",           "intermediate_size",
     "num_attention_heads",   "n_routed_experts",      "n_shared_experts",
     "moe_intermediate_size", "first_k_dense_replace", "vocab_size"};
@@ -64,15 +65,15 @@ constexpr ConfigField kKimi[] = {{"model_type", "kimi_k2"},  {"q_lora_rank", 153
 
 constexpr PresetRow kKimiRows[] = {{"kimi-k2", {61, 7168, 18432, 64, 384, 1, 2048, 1, 163840}}};
 
-constexpr PresetTable kTables[] = {
-    {kConfigSource, kV2, kColumns, kV2Rows},
-    {kConfigSource, kV2Lite, kColumns, kV2LiteRows},
-    {kV3Source, kV3, kColumns, kV3Rows},
-    {kKimiSource, kKimi, kColumns, kKimiRows},
+constexpr PresetTable kLatentTables[] = {
+    {kLatentConfigSource, kV2, kLatentColumns, kV2Rows},
+    {kLatentConfigSource, kV2Lite, kLatentColumns, kV2LiteRows},
+    {kV3Source, kV3, kLatentColumns, kV3Rows},
+    {kKimiSource, kKimi, kLatentColumns, kKimiRows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> LatentTables() { return kTables; }
+absl::Span<const PresetTable> LatentTables() { return kLatentTables; }
 
 }  // namespace sextant

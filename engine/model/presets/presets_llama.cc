@@ -7,7 +7,7 @@ namespace {
 constexpr char kLlama1Source[] =
     "Lightning-AI/lit-llama lit_llama/model.py @06dbda9f9ac8: llama_configs, and the "
     "feed-forward size by its rule";
-constexpr char kLitgptSource[] =
+constexpr char kLlamaLitgptSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; not tied: from memory, "
     "fixed by the published count";
 constexpr char kLitgptTiedSource[] =
@@ -16,7 +16,8 @@ constexpr char kLitgptTiedSource[] =
 constexpr char kMistralSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; not tied: from memory, "
     "fixed by the published count; sliding window: public config.json, from memory";
-constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
+constexpr char kLlamaConfigSource[] =
+    "public config.json, from memory, fixed by the published count";
 
 constexpr ConfigField kLlama2[] = {{"model_type", "llama"}, {"vocab_size", 32000}};
 
@@ -81,24 +82,24 @@ constexpr PresetRow kWindowedMistralRows[] = {{"mistral-7b-v0.1", {32000, 32, 40
 constexpr PresetRow kMistralRows[] = {
     {"mistral-7b-v0.2", {32000, 32, 4096, 14336, 32, 8}},
     {"mistral-7b-v0.3", {32768, 32, 4096, 14336, 32, 8}},
-    {"mistral-nemo-12b", {131072, 40, 5120, 14336, 32, 8, 128}, kConfigSource},
-    {"mistral-small-24b", {131072, 40, 5120, 32768, 32, 8, 128}, kConfigSource},
-    {"mistral-large-2", {32768, 88, 12288, 28672, 96, 8}, kConfigSource},
+    {"mistral-nemo-12b", {131072, 40, 5120, 14336, 32, 8, 128}, kLlamaConfigSource},
+    {"mistral-small-24b", {131072, 40, 5120, 32768, 32, 8, 128}, kLlamaConfigSource},
+    {"mistral-large-2", {32768, 88, 12288, 28672, 96, 8}, kLlamaConfigSource},
 };
 
-constexpr PresetTable kTables[] = {
+constexpr PresetTable kLlamaTables[] = {
     {kLlama1Source, kLlama2, kSizes, kLlama1Rows},
-    {kLitgptSource, kLlama2, kGroupedSizes, kLlama2Rows},
-    {kLitgptSource, kLlama3, kSizes, kLlama3Rows},
+    {kLlamaLitgptSource, kLlama2, kGroupedSizes, kLlama2Rows},
+    {kLlamaLitgptSource, kLlama3, kSizes, kLlama3Rows},
     {kLitgptTiedSource, kSmallLlama3, kSizes, kSmallLlama3Rows},
-    {kConfigSource, kSmolLm2, kGroupedSizes, kSmolLm2Rows},
-    {kConfigSource, kSmolLm3, kGroupedSizes, kSmolLm3Rows},
+    {kLlamaConfigSource, kSmolLm2, kGroupedSizes, kSmolLm2Rows},
+    {kLlamaConfigSource, kSmolLm3, kGroupedSizes, kSmolLm3Rows},
     {kMistralSource, kWindowedMistral, kMistralColumns, kWindowedMistralRows},
     {kMistralSource, kMistral, kMistralColumns, kMistralRows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> LlamaTables() { return kTables; }
+absl::Span<const PresetTable> LlamaTables() { return kLlamaTables; }
 
 }  // namespace sextant

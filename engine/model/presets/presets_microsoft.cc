@@ -4,7 +4,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kLitgptSource[] =
+constexpr char kMicrosoftLitgptSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied or not: from "
     "memory, fixed by the published count";
 constexpr char kPhi1Source[] =
@@ -27,7 +27,7 @@ constexpr PresetRow kPhiRows[] = {
     {"phi-2", {32, 2560, 10240, 32}},
 };
 
-constexpr absl::string_view kColumns[] = {
+constexpr absl::string_view kMicrosoftColumns[] = {
     "vocab_size",          "num_hidden_layers",   "hidden_size",   "intermediate_size",
     "num_attention_heads", "num_key_value_heads", "sliding_window"};
 
@@ -55,15 +55,15 @@ constexpr ConfigField kPhimoe[] = {{"model_type", "phimoe"},
 
 constexpr PresetRow kPhimoeRows[] = {{"phi-3.5-moe", {32064, 32, 4096, 6400, 32, 8, 131072}}};
 
-constexpr PresetTable kTables[] = {
-    {kLitgptSource, kPhi, kSizes, kPhiRows},
-    {kWindowedSource, kPhi3, kColumns, kPhi3Rows},
-    {kWindowedSource, kPhi4Mini, kColumns, kPhi4MiniRows},
-    {kPhimoeSource, kPhimoe, kColumns, kPhimoeRows},
+constexpr PresetTable kMicrosoftTables[] = {
+    {kMicrosoftLitgptSource, kPhi, kSizes, kPhiRows},
+    {kWindowedSource, kPhi3, kMicrosoftColumns, kPhi3Rows},
+    {kWindowedSource, kPhi4Mini, kMicrosoftColumns, kPhi4MiniRows},
+    {kPhimoeSource, kPhimoe, kMicrosoftColumns, kPhimoeRows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> MicrosoftTables() { return kTables; }
+absl::Span<const PresetTable> MicrosoftTables() { return kMicrosoftTables; }
 
 }  // namespace sextant

@@ -4,7 +4,8 @@
 namespace sextant {
 namespace {
 
-constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
+constexpr char kMixtureConfigSource[] =
+    "public config.json, from memory, fixed by the published count";
 constexpr char kWindowSource[] =
     "public config.json, from memory, fixed by the published count but for the sliding window";
 constexpr char kLlama4Source[] =
@@ -94,11 +95,11 @@ constexpr absl::string_view kLlama4Columns[] = {"num_local_experts", "interleave
 
 constexpr PresetRow kLlama4Rows[] = {{"llama-4-scout", {16, 1}}, {"llama-4-maverick", {128, 2}}};
 
-constexpr PresetTable kTables[] = {
-    {kConfigSource, kMixtral, kGroupedSizes, kMixtralRows},
-    {kConfigSource, kQwen2Moe, kQwen2MoeColumns, kQwen2MoeRows},
-    {kConfigSource, kQwen3Moe, kQwen3MoeColumns, kQwen3MoeRows},
-    {kConfigSource, kOlmoe, kGroupedSizes, kOlmoeRows},
+constexpr PresetTable kMixtureTables[] = {
+    {kMixtureConfigSource, kMixtral, kGroupedSizes, kMixtralRows},
+    {kMixtureConfigSource, kQwen2Moe, kQwen2MoeColumns, kQwen2MoeRows},
+    {kMixtureConfigSource, kQwen3Moe, kQwen3MoeColumns, kQwen3MoeRows},
+    {kMixtureConfigSource, kOlmoe, kGroupedSizes, kOlmoeRows},
     {kDbrxSource, kDbrx, kDbrxColumns, kDbrxRows},
     {kWindowSource, kGptOss, kGptOssColumns, kGptOssRows},
     {kLlama4Source, kLlama4, kLlama4Columns, kLlama4Rows},
@@ -106,6 +107,6 @@ constexpr PresetTable kTables[] = {
 
 }  // namespace
 
-absl::Span<const PresetTable> MixtureTables() { return kTables; }
+absl::Span<const PresetTable> MixtureTables() { return kMixtureTables; }
 
 }  // namespace sextant

@@ -4,7 +4,8 @@
 namespace sextant {
 namespace {
 
-constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
+constexpr char kOtherConfigSource[] =
+    "public config.json, from memory, fixed by the published count";
 constexpr char kHandSource[] = "public config.json, from memory; total counted by hand";
 constexpr char kFalconSource[] =
     "public config.json, from memory; the published count holds a head of its own, and is that of "
@@ -91,8 +92,8 @@ constexpr ConfigField kCohere2[] = {{"model_type", "cohere2"},
 
 constexpr PresetRow kCohere2Rows[] = {{"command-r7b", {32, 4096, 14336, 32, 8}}};
 
-constexpr PresetTable kTables[] = {
-    {kConfigSource, kBloom, kBloomColumns, kBloomRows},
+constexpr PresetTable kOtherTables[] = {
+    {kOtherConfigSource, kBloom, kBloomColumns, kBloomRows},
     {kHandSource, kMpt, kMptColumns, kMptRows},
     {kMpt1bSource, kFoundryMpt, kMptColumns, kFoundryMptRows},
     {kFalconSource, kOldFalcon, kFalconColumns, kOldFalconRows},
@@ -104,6 +105,6 @@ constexpr PresetTable kTables[] = {
 
 }  // namespace
 
-absl::Span<const PresetTable> OtherTables() { return kTables; }
+absl::Span<const PresetTable> OtherTables() { return kOtherTables; }
 
 }  // namespace sextant

@@ -4,7 +4,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kSource[] =
+constexpr char kQwenSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied or not: from "
     "memory, fixed by the published count";
 
@@ -50,15 +50,15 @@ constexpr PresetRow kQwen3Rows[] = {
     {"qwen3-32b", {64, 5120, 25600, 64}},
 };
 
-constexpr PresetTable kTables[] = {
-    {kSource, kSmallQwen25, kSizes, kSmallQwen25Rows},
-    {kSource, kQwen25, kGroupedSizes, kQwen25Rows},
-    {kSource, kSmallQwen3, kSizes, kSmallQwen3Rows},
-    {kSource, kQwen3, kSizes, kQwen3Rows},
+constexpr PresetTable kQwenTables[] = {
+    {kQwenSource, kSmallQwen25, kSizes, kSmallQwen25Rows},
+    {kQwenSource, kQwen25, kGroupedSizes, kQwen25Rows},
+    {kQwenSource, kSmallQwen3, kSizes, kSmallQwen3Rows},
+    {kQwenSource, kQwen3, kSizes, kQwen3Rows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> QwenTables() { return kTables; }
+absl::Span<const PresetTable> QwenTables() { return kQwenTables; }
 
 }  // namespace sextant

@@ -11,7 +11,7 @@ constexpr absl::string_view kUnnamed[] = {""};
 constexpr absl::string_view kInto[] = {"into"};
 constexpr absl::string_view kOutOf[] = {"out_of"};
 constexpr absl::string_view kClassifier[] = {"classifier"};
-constexpr double kFp32Bytes = 4;
+constexpr double kLossBytes = 4;
 
 int64_t EmbeddingWidth(const ArchitectureSpec& spec) {
   return spec.embedding.embedding_size == 0 ? spec.hidden_size : spec.embedding.embedding_size;
@@ -312,7 +312,7 @@ class EndTrace {
 
   // Maxima, predicted logits and sums of exponentials, one number a token each.
   void AddSums() {
-    const double bytes = static_cast<double>(out_.rows(TokenRows::kAll)) * kFp32Bytes;
+    const double bytes = static_cast<double>(out_.rows(TokenRows::kAll)) * kLossBytes;
     TraceOp* const op = out_.Collective(TracePass::kForward, "sum_rows",
                                         {CollectiveKind::kAllReduce, TraceGroup::kTensor, bytes});
     if (op != nullptr) op->launches = 3;

@@ -47,7 +47,7 @@ Factor FactorOf(int type, int value) {
 }
 
 // Memory addresses are void* to the library.
-void* PointerTo(cuda::Address address) { return reinterpret_cast<void*>(address); }
+void* MatmulPointer(cuda::Address address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
@@ -150,8 +150,8 @@ absl::Status GpuMatmul::SetScales(const GpuMatmulScales& scales) {
   } else if (!type.scaled_matrices) {
     return absl::OkStatus();
   }
-  SEXTANT_RETURN_IF_ERROR(Set(cublaslt::kScaleOfA, PointerTo(scales.b)));
-  return Set(cublaslt::kScaleOfB, PointerTo(scales.a));
+  SEXTANT_RETURN_IF_ERROR(Set(cublaslt::kScaleOfA, MatmulPointer(scales.b)));
+  return Set(cublaslt::kScaleOfB, MatmulPointer(scales.a));
 }
 
 absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
@@ -211,12 +211,13 @@ std::string GpuMatmul::KernelText(size_t choice) const {
 absl::Status GpuMatmul::Enqueue(size_t choice, const GpuMatmulOperands& operands) const {
   const Factor one = FactorOf(problem_.type->factor_type, 1);
   const Factor zero = FactorOf(problem_.type->factor_type, 0);
-  void* const c = PointerTo(operands.c);
+  void* const c = MatmulPointer(operands.c);
   GpuSession& session = cublaslt_->session();
-  const int code = library().multiply(
-      cublaslt_->handle(), matmul_, &one, PointerTo(operands.b), b_layout_, PointerTo(operands.a),
-      a_layout_, &zero, c, c_layout_, c, c_layout_, choices_[choice].algorithm.data(),
-      PointerTo(operands.workspace), choices_[choice].workspace_bytes, session.stream());
+  const int code =
+      library().multiply(cublaslt_->handle(), matmul_, &one, MatmulPointer(operands.b), b_layout_,
+                         MatmulPointer(operands.a), a_layout_, &zero, c, c_layout_, c, c_layout_,
+                         choices_[choice].algorithm.data(), MatmulPointer(operands.workspace),
+                         choices_[choice].workspace_bytes, session.stream());
   if (code == 0) return absl::OkStatus();
   // Where the GPU itself failed, the driver's error is more precise.
   SEXTANT_RETURN_IF_ERROR(session.Synchronize());

@@ -10,7 +10,7 @@
 namespace sextant::probe {
 namespace {
 
-constexpr int64_t kDoubleBytes = 8;
+constexpr int64_t kFloat64Bytes = 8;
 
 // Enough threads to fill the GPU; each processes further tasks in a loop.
 constexpr int64_t kBlocksOfMultiprocessor = 16;
@@ -55,7 +55,7 @@ struct Sums {
 Sums SumsOf(const GpuMatmulProblem& problem, cuda::Address scratch) {
   const int64_t block_count = BlockCountOf(problem.n);
   const auto after = [](cuda::Address start, int64_t doubles) {
-    return start + static_cast<cuda::Address>(doubles * kDoubleBytes);
+    return start + static_cast<cuda::Address>(doubles * kFloat64Bytes);
   };
   Sums out;
   out.column_sums = scratch;

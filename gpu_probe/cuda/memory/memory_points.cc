@@ -66,7 +66,7 @@ class GpuMemoryPassWorkload : public GpuWorkload {
 };
 
 constexpr uint64_t kSeedOfA = 0;
-constexpr uint64_t kSeedOfB = uint64_t{1} << 40;
+constexpr uint64_t kSeedOfSecondArray = uint64_t{1} << 40;
 
 // The s of calibration.proto. Results from whole numbers below 2^19 stay exact.
 constexpr float kPassScalar = 3;
@@ -120,7 +120,7 @@ absl::StatusOr<std::shared_ptr<GpuMemoryPassArrays>> GpuMemoryPassArrays::Create
 absl::Status GpuMemoryPassArrays::AddB(const SharedSession& session) {
   if (b.size_bytes() > 0) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(b, DeviceMemory::Allocate(session, array_bytes));
-  return FillWhole(b, kSeedOfB, session);
+  return FillWhole(b, kSeedOfSecondArray, session);
 }
 
 GpuMemoryPassWorkload::GpuMemoryPassWorkload(GpuMemoryPassOperation operation, int64_t pass_bytes,
@@ -161,10 +161,11 @@ absl::Status GpuMemoryPassWorkload::Enqueue() {
 absl::Status GpuMemoryPassWorkload::CheckOutput() {
   const MemoryPassResult expected = ResultOf(operation_);
   const int64_t count = pass_bytes_ / static_cast<int64_t>(sizeof(float));
-  return AllRight(arrays_->check.Run("check_memory_pass", GridOver(count, session()),
-                                     arrays_->c.address(), static_cast<uint64_t>(count), kSeedOfA,
-                                     kSeedOfB, expected.added, expected.of_a, expected.of_b),
-                  count, "element");
+  return AllRight(
+      arrays_->check.Run("check_memory_pass", GridOver(count, session()), arrays_->c.address(),
+                         static_cast<uint64_t>(count), kSeedOfA, kSeedOfSecondArray, expected.added,
+                         expected.of_a, expected.of_b),
+      count, "element");
 }
 
 absl::Status GpuMemoryPassWorkload::CheckSums() {
