@@ -48,7 +48,7 @@ constexpr char kAllocateHelp[] =
 constexpr char kBudget[] = "Budget: FLOPs, or devices (named in one of three ways) and their time";
 constexpr char kUse[] = "What it is for";
 
-constexpr FieldFlag kFlags[] = {
+constexpr FieldFlag kAllocateFlags[] = {
     {"FLOPS,--flops", "flops", "of training, e.g. 5.76e23", kBudget},
     {"--accelerator", "cluster.device.accelerator", "a catalogue name: sextant accelerators",
      kBudget},
@@ -81,7 +81,7 @@ constexpr FieldFlag kFlags[] = {
     {"--tokens-per-parameter", "tokens_per_parameter", "or train on this many for each, e.g. 200",
      kUse}};
 
-constexpr FieldFlag kOtherFlags[] = {
+constexpr FieldFlag kOtherAllocateFlags[] = {
     WordFor("--device", "cluster.device.host_devices"),
     WordFor("--calibration", "cluster.device.calibrations.calibrations", Below::kAppended),
     WordFor("--calibration", "cluster.device.calibrations"),
@@ -90,11 +90,11 @@ constexpr FieldFlag kOtherFlags[] = {
 };
 
 std::string AllocateFieldWords(const std::string& field) {
-  return FieldWordsOf({kFlags, kOtherFlags}, field);
+  return FieldWordsOf({kAllocateFlags, kOtherAllocateFlags}, field);
 }
 
 std::string AllocateDescription(const std::string& text) {
-  return DescriptionWordsOf({kFlags, kOtherFlags}, text);
+  return DescriptionWordsOf({kAllocateFlags, kOtherAllocateFlags}, text);
 }
 
 struct AllocateFlags {
@@ -170,7 +170,7 @@ void AddAllocate(CLI::App* app, CommandLine* line) {
                    "an AllocateComputeRequest in proto JSON; - is stdin")
       ->type_name("FILE")
       ->check(CheckFileOrInput);
-  for (const FieldFlag& flag : kFlags) {
+  for (const FieldFlag& flag : kAllocateFlags) {
     AddFieldFlag(flag, &flags->request, command, &flags->given);
   }
   command

@@ -47,7 +47,7 @@ constexpr char kCountHelp[] =
 constexpr char kStepGroup[] = "Training step";
 constexpr char kLayoutGroup[] = "GPUs";
 
-constexpr FieldFlag kFlags[] = {
+constexpr FieldFlag kCountFlags[] = {
     {"--recompute", "step.recompute", "what the backward pass computes again", kStepGroup},
     {"--expert-capacity-factor", "step.expert_capacity_factor",
      "slots of the experts over tokens routed, e.g. 1.25", kStepGroup},
@@ -69,7 +69,7 @@ constexpr FieldFlag kFlags[] = {
 constexpr char kChunksField[] = "layout.layers_per_chunk";
 
 // Flags whose text is not read by the field's type alone.
-constexpr FieldFlag kOtherFlags[] = {
+constexpr FieldFlag kOtherCountFlags[] = {
     WordFor("--sequence", "step.sequences"),
     WordFor("--layers-per-chunk", kChunksField),
     WordFor("--architecture", "model.architecture", Below::kOwnNames),
@@ -183,7 +183,7 @@ int RunCount(const CountCommand& count, const CommandLine& line, const Streams& 
 }  // namespace
 
 std::vector<FieldFlag> CountFlags() {
-  std::vector<FieldFlag> flags(std::begin(kFlags), std::end(kFlags));
+  std::vector<FieldFlag> flags(std::begin(kCountFlags), std::end(kCountFlags));
   for (const FieldFlag& flag : PlanFlags()) {
     if (absl::StartsWith(flag.field, "model.changes.")) flags.push_back(flag);
   }
@@ -262,7 +262,7 @@ grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
 }
 
 std::string CountFieldWords(const std::string& field) {
-  return FieldWordsOf({CountFlags(), kOtherFlags}, field);
+  return FieldWordsOf({CountFlags(), kOtherCountFlags}, field);
 }
 
 std::string CountDescriptionWords(const std::string& text) {

@@ -38,7 +38,7 @@ struct GraphFlags {
   v1::AnalyzeGraphRequest request;  // the flags' additions to the file's graph
 };
 
-constexpr FieldFlag kFlags[] = {
+constexpr FieldFlag kGraphFlags[] = {
     {"--recompute", "graph.recompute_extent", "how much of a checkpointed segment"},
     {"--data-type,--dtype", "graph.data_type", "of tensors that have none of their own"},
     {"--optimizer", "graph.optimizer", "the rule of the update; default: adamw"},
@@ -81,7 +81,7 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   };
   AddTexts("--checkpoint", "compute this segment again; repeatable", checkpoint, command)
       ->type_name("SEGMENT");
-  for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, &flags->request, command);
+  for (const FieldFlag& flag : kGraphFlags) AddFieldFlag(flag, &flags->request, command);
   command->get_option("--dtype")->option_text("TYPE");  // all names would not fit on its line
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunGraph(*flags, read, streams);

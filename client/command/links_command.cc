@@ -44,7 +44,7 @@ struct LinksFlags {
   std::string svg_file;  // "" for none
 };
 
-constexpr FieldFlag kFlags[] = {
+constexpr FieldFlag kLinksFlags[] = {
     {.names = "--node-count,--nodes",
      .field = "nodes.node_count",
      .help = "nodes that take part; default: 1",
@@ -58,7 +58,7 @@ constexpr FieldFlag kFlags[] = {
      "line rate of one device, for a network's name, e.g. 25e9"},
     {"--host-copies", "host_copies", "copies from and to pinned host memory, too"}};
 
-constexpr FieldFlag kOtherFlags[] = {
+constexpr FieldFlag kOtherLinksFlags[] = {
     WordFor("NODE", "nodes.node_type"),
     WordFor("NODE", "nodes.device.accelerator"),
     WordFor("--network", "nodes.network", Below::kDropped),
@@ -69,11 +69,11 @@ constexpr FieldFlag kOtherFlags[] = {
 
 // The command line's words for the request's `field`, and for fields below it that an error names.
 std::string LinksFieldWords(const std::string& field) {
-  return FieldWordsOf({kFlags, kOtherFlags}, field);
+  return FieldWordsOf({kLinksFlags, kOtherLinksFlags}, field);
 }
 
 std::string LinksDescription(const std::string& description) {
-  return DescriptionWordsOf({kFlags, kOtherFlags}, description);
+  return DescriptionWordsOf({kLinksFlags, kOtherLinksFlags}, description);
 }
 
 bool HasReason(const grpc::Status& status, const std::string& reason) {
@@ -157,7 +157,7 @@ void AddLinks(CLI::App* app, CommandLine* line) {
   command->add_option("NODE", flags->name, "of sextant nodes, or a product that comes in one alone")
       ->required();
   AddLists(&flags->request, command);
-  for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, &flags->request, command);
+  for (const FieldFlag& flag : kLinksFlags) AddFieldFlag(flag, &flags->request, command);
   command
       ->add_option("--calibration", flags->calibration_files,
                    "one of: sextant calibration --save; repeatable, up to 16")

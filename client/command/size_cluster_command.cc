@@ -48,13 +48,15 @@ constexpr char kSizeClusterHelp[] =
     "    sextant size-cluster --parameters=70B --tokens=15T --accelerator=h100-sxm --mfu=0.5 \\\n"
     "        --max-duration=144d\n";
 
-constexpr char kOwn[] = "Size";
+constexpr char kSizeClusterGroup[] = "Size";
 
-constexpr FieldFlag kOwnFlags[] = {
-    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d", kOwn},
+constexpr FieldFlag kSizeClusterFlags[] = {
+    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d",
+     kSizeClusterGroup},
     {"--max-device-count,--max-devices", "max_device_count", "the most devices; default: 65,536",
-     kOwn},
-    {"--objective", "objective", "what to have the least of; default: fewest-devices", kOwn},
+     kSizeClusterGroup},
+    {"--objective", "objective", "what to have the least of; default: fewest-devices",
+     kSizeClusterGroup},
 };
 
 constexpr FieldFlag kProductWords[] = {WordFor("--products", "products")};
@@ -64,7 +66,7 @@ struct SizeClusterFlags {
   v1::SizeClusterRequest request;
 };
 
-bool IsOfARun(const FieldFlag& flag) {
+bool IsOfAClustersRun(const FieldFlag& flag) {
   const absl::string_view field = flag.field;
   return field != "options.view" && field != "cluster.device_count" &&
          !absl::StartsWith(field, "options.include_");
@@ -92,8 +94,8 @@ absl::Status ReadProducts(const std::string& text, v1::SizeClusterRequest* reque
   return absl::OkStatus();
 }
 
-std::string RequestWords(const std::string& field) {
-  const std::string own = FieldWordsOf({kOwnFlags, kProductWords}, field);
+std::string ClusterRequestWords(const std::string& field) {
+  const std::string own = FieldWordsOf({kSizeClusterFlags, kProductWords}, field);
   return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
 }
 
@@ -125,11 +127,11 @@ int RunSizeCluster(const SizeClusterFlags& flags, const CommandLine& line, const
   if (status.ok() && response.clusters().empty()) status = Incomplete("cluster");
   if (!status.ok()) {
     return Fail(status, line, streams,
-                {.field = RequestWords, .description = PlanDescriptionWords});
+                {.field = ClusterRequestWords, .description = PlanDescriptionWords});
   }
-  streams.out << (line.json()
-                      ? ProtoJson(response)
-                      : Printable(SizeClusterText(request, response, streams.now(), RequestWords)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(SizeClusterText(request, response, streams.now(),
+                                                          ClusterRequestWords)));
   return ExitCodeFor(response);
 }
 
@@ -140,13 +142,13 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
   CLI::App* command =
       AddCommand("size-cluster", "Find the fewest devices that a run takes", kSizeClusterHelp, app);
   AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
+  for (const FieldFlag& flag : kSizeClusterFlags) AddFieldFlag(flag, &flags->request, command);
   AddTexts(
       "--products", "NAME[@SERVER][:USD],... for --accelerator; USD an hour",
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
-      ->group(kOwn);
+      ->group(kSizeClusterGroup);
   for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
+    if (IsOfAClustersRun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunSizeCluster(*flags, read, streams);

@@ -36,11 +36,13 @@ constexpr char kSizeModelHelp[] =
     "        --accelerator=h100-sxm --node-type=dgx-h100 --devices=512 --gbs=1024 \\\n"
     "        --sequence-length=8192 --framework=megatron-lm\n";
 
-constexpr char kOwn[] = "Size";
+constexpr char kSizeModelGroup[] = "Size";
 
-constexpr FieldFlag kOwnFlags[] = {
-    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d", kOwn},
-    {"--tokens-per-parameter", "tokens_per_parameter", "for --tokens: of each, e.g. 20", kOwn},
+constexpr FieldFlag kSizeModelFlags[] = {
+    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d",
+     kSizeModelGroup},
+    {"--tokens-per-parameter", "tokens_per_parameter", "for --tokens: of each, e.g. 20",
+     kSizeModelGroup},
 };
 
 struct SizeModelFlags {
@@ -49,14 +51,14 @@ struct SizeModelFlags {
 };
 
 // Flags of a run whose model is asked for.
-bool IsOfARun(const FieldFlag& flag) {
+bool IsOfAModelsRun(const FieldFlag& flag) {
   const absl::string_view field = flag.field;
   return field != "options.view" && field != "model.parameter_count" &&
          !absl::StartsWith(field, "model.changes.") && !absl::StartsWith(field, "options.include_");
 }
 
-std::string RequestWords(const std::string& field) {
-  const std::string own = FieldWordsOf({kOwnFlags}, field);
+std::string ModelRequestWords(const std::string& field) {
+  const std::string own = FieldWordsOf({kSizeModelFlags}, field);
   return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
 }
 
@@ -71,7 +73,7 @@ int RunSizeModel(const SizeModelFlags& flags, const CommandLine& line, const Str
   if (status.ok() && response.basis() == v1::SIZE_BASIS_UNSPECIFIED) status = Incomplete("model");
   if (!status.ok()) {
     return Fail(status, line, streams,
-                {.field = RequestWords, .description = PlanDescriptionWords});
+                {.field = ModelRequestWords, .description = PlanDescriptionWords});
   }
   streams.out << (line.json() ? ProtoJson(response)
                               : Printable(SizeModelText(request, response, streams.now())));
@@ -85,9 +87,9 @@ void AddSizeModel(CLI::App* app, CommandLine* line) {
   CLI::App* command = AddCommand("size-model", "Find the largest model that given devices train",
                                  kSizeModelHelp, app);
   AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : kOwnFlags) AddFieldFlag(flag, &flags->request, command);
+  for (const FieldFlag& flag : kSizeModelFlags) AddFieldFlag(flag, &flags->request, command);
   for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfARun(flag)) AddPlanFlag(flag, &flags->plan, command);
+    if (IsOfAModelsRun(flag)) AddPlanFlag(flag, &flags->plan, command);
   }
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunSizeModel(*flags, read, streams);

@@ -62,12 +62,12 @@ struct TensorFlags {
 constexpr FieldFlag kType = {"--data-type,--dtype", "tensor.data_type",
                              "its number format; sextant dtype lists them"};
 
-constexpr FieldFlag kStorage[] = {{"--offset-elements,--offset", "tensor.offset_elements",
-                                   "storage position of its first element; default: 0"},
-                                  {"--storage-elements,--storage", "tensor.storage_elements",
-                                   "elements of the storage; default: what it reaches"}};
+constexpr FieldFlag kStorageFlags[] = {{"--offset-elements,--offset", "tensor.offset_elements",
+                                        "storage position of its first element; default: 0"},
+                                       {"--storage-elements,--storage", "tensor.storage_elements",
+                                        "elements of the storage; default: what it reaches"}};
 
-constexpr FieldFlag kOtherFlags[] = {
+constexpr FieldFlag kOtherTensorFlags[] = {
     kType,
     WordFor("STEP", "steps", Below::kUnknown),
     WordFor("SHAPE", "tensor.shape", Below::kDropped),
@@ -95,7 +95,8 @@ std::string Quoted(absl::string_view step) {
 // "--strides", "SHAPE"; the field itself where there are no words.
 std::string TensorWords(const std::vector<std::string>& steps, const std::string& field) {
   absl::string_view rest = field;
-  if (!absl::ConsumePrefix(&rest, "steps[")) return FieldWordsOf({kStorage, kOtherFlags}, field);
+  if (!absl::ConsumePrefix(&rest, "steps["))
+    return FieldWordsOf({kStorageFlags, kOtherTensorFlags}, field);
   size_t index = 0;
   const size_t end = rest.find(']');
   if (end == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, end), &index) ||
@@ -158,7 +159,7 @@ void AddTensor(CLI::App* app, CommandLine* line) {
       },
       command)
       ->type_name("STRIDES");
-  for (const FieldFlag& flag : kStorage) AddFieldFlag(flag, &flags->request, command);
+  for (const FieldFlag& flag : kStorageFlags) AddFieldFlag(flag, &flags->request, command);
   OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunTensor(*flags, read, streams);
   });

@@ -22,7 +22,7 @@ constexpr char kTokensHelp[] =
     "  And how fast must it be read?\n"
     "    sextant tokens 2.8T --bytes-per-id=2 --tokens-per-second=9e6\n";
 
-constexpr FieldFlag kFlags[] = {
+constexpr FieldFlag kTokensFlags[] = {
     {"COUNT", "token_count", "how many tokens, e.g. 15T"},
     {"--vocabulary-size,--vocabulary", "vocabulary_size", "tokens in the vocabulary"},
     {"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8: instead of it"},
@@ -34,8 +34,9 @@ int RunTokens(const v1::DescribeTokensRequest& request, const CommandLine& line,
   const grpc::Status status =
       Call(line.server, &v1::AccountingService::Stub::DescribeTokens, request, &response);
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = [](const std::string& field) { return FieldWordsOf({kFlags}, field); }});
+    return Fail(status, line, streams, {.field = [](const std::string& field) {
+                  return FieldWordsOf({kTokensFlags}, field);
+                }});
   }
   streams.out << (line.json() ? ProtoJson(response) : Printable(TokensText(request, response)));
   return kExitFits;
@@ -47,7 +48,7 @@ void AddTokens(CLI::App* app, CommandLine* line) {
   const auto request = std::make_shared<v1::DescribeTokensRequest>();
   CLI::App* command =
       AddCommand("tokens", "Size token files, and how fast they are read", kTokensHelp, app);
-  for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, request.get(), command);
+  for (const FieldFlag& flag : kTokensFlags) AddFieldFlag(flag, request.get(), command);
   command->get_option("COUNT")->type_name("")->required();
   command->final_callback([request, line] {
     if (request->has_vocabulary_size() == request->has_bytes_per_id()) {

@@ -57,7 +57,7 @@ std::vector<std::string> ChoicesOf(const FieldDescriptor& field) {
 }
 
 // Common names of values of the API's enums.
-std::string UsualName(const google::protobuf::EnumDescriptor& type, const std::string& text) {
+std::string UsualNameOf(const google::protobuf::EnumDescriptor& type, const std::string& text) {
   constexpr const char* kSchedules[][2] = {{"1f1b", "one-forward-one-backward"},
                                            {"zb-h1", "zero-bubble-h1"},
                                            {"zb-h2", "zero-bubble-h2"}};
@@ -107,7 +107,7 @@ absl::Status SetNumber(const Place& place, const absl::StatusOr<double>& value) 
 
 absl::Status SetChoice(const Place& place, const std::string& text) {
   const google::protobuf::EnumDescriptor& type = *place.field->enum_type();
-  const std::optional<int> number = EnumNumber(type, UsualName(type, text));
+  const std::optional<int> number = EnumNumber(type, UsualNameOf(type, text));
   const std::vector<std::string> choices = ChoicesOf(*place.field);
   if (!number.has_value() || !absl::c_linear_search(choices, EnumName(type, *number))) {
     return absl::InvalidArgumentError(

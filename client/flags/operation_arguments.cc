@@ -65,7 +65,7 @@ std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix
 }
 
 // Fields whose text is not read by their type alone.
-constexpr FieldFlag kOtherFlags[] = {
+constexpr FieldFlag kOtherOperationFlags[] = {
     WordFor("--achieved", "achieved_seconds"),
     WordFor("--device", "device.device.accelerator"),
     WordFor("--device", "device.device.host_devices.devices", Below::kDropped),
@@ -161,8 +161,9 @@ void SetDevice(const std::string& name, v1::DeviceSelector* device) {
 
 std::string OperationFieldWords(const OperationKind& kind, const std::string& field) {
   if (const auto argument = ArgumentOf(kind, field)) return *argument;
-  return FieldWordsOf(
-      {kind.flags, NumberFormatFlags(), DeviceFlags(), RateRequirementFlags(), kOtherFlags}, field);
+  return FieldWordsOf({kind.flags, NumberFormatFlags(), DeviceFlags(), RateRequirementFlags(),
+                       kOtherOperationFlags},
+                      field);
 }
 
 }  // namespace sextant::client

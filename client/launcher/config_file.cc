@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr char kAuto[] = "auto";  // Hugging Face's accelerate fills it in
 constexpr size_t kMaxQuoted = 40;
-constexpr int kMaxDepth = 64;  // of JSON; toml++ has a limit of its own
+constexpr int kMaxJsonDepth = 64;  // of JSON; toml++ has a limit of its own
 
 // Dates become their text: no setting is one.
 Json JsonOf(const toml::node& node) {
@@ -89,7 +89,7 @@ absl::StatusOr<ConfigFile> ConfigFile::FromToml(const std::string& text) {
 absl::StatusOr<ConfigFile> ConfigFile::FromJson(const std::string& text) {
   bool deep = false;
   const auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kMaxDepth;
+    deep = deep || depth > kMaxJsonDepth;
     return !deep;
   };
   try {

@@ -19,15 +19,15 @@ namespace {
 constexpr char kPipeline[] = "--pipeline-model-parallel-size";
 constexpr char kVirtual[] = "--num-virtual-stages-per-pipeline-rank";
 constexpr char kLayersPerVirtual[] = "--num-layers-per-virtual-pipeline-stage";
-constexpr char kFirst[] = "--decoder-first-pipeline-num-layers";
-constexpr char kLast[] = "--decoder-last-pipeline-num-layers";
+constexpr char kFirstStageArgument[] = "--decoder-first-pipeline-num-layers";
+constexpr char kLastStageArgument[] = "--decoder-last-pipeline-num-layers";
 constexpr char kLayout[] = "--pipeline-model-parallel-layout";
 constexpr char kEmbedding[] = "--account-for-embedding-in-pipeline-split";
 constexpr char kLoss[] = "--account-for-loss-in-pipeline-split";
 
 // Layers of the longest pattern that is read; the API allows fewer chunks.
-constexpr size_t kMaxLayers = size_t{1} << 16;
-constexpr int kMaxDepth = 32;
+constexpr size_t kMaxPipelineLayers = size_t{1} << 16;
+constexpr int kMaxPatternDepth = 32;
 
 std::string Times(char layer, int64_t count) {
   if (count == 0) return "";
@@ -56,7 +56,8 @@ std::optional<size_t> TakeNumber(absl::string_view* text) {
   const size_t digits =
       static_cast<size_t>(absl::c_find_if_not(*text, absl::ascii_isdigit) - text->begin());
   size_t value = 0;
-  if (!absl::SimpleAtoi(text->substr(0, digits), &value) || value > kMaxLayers) return std::nullopt;
+  if (!absl::SimpleAtoi(text->substr(0, digits), &value) || value > kMaxPipelineLayers)
+    return std::nullopt;
   text->remove_prefix(digits);
   return value;
 }
@@ -84,7 +85,7 @@ std::optional<std::string> Unrolled(absl::string_view text, bool groups) {
       if (!number.has_value()) return std::nullopt;
       times = *number;
     }
-    if (out.size() + part.size() * times > kMaxLayers) return std::nullopt;
+    if (out.size() + part.size() * times > kMaxPipelineLayers) return std::nullopt;
     for (size_t i = 0; i < times; ++i) absl::StrAppend(&out, part);
   }
   return out;
@@ -114,7 +115,7 @@ class PatternReader {
     Layers out = Product(depth);
     while (out.has_value() && Take('+')) {
       const Layers more = Product(depth);
-      if (!more.has_value() || out->size() + more->size() > kMaxLayers) return std::nullopt;
+      if (!more.has_value() || out->size() + more->size() > kMaxPipelineLayers) return std::nullopt;
       out->insert(out->end(), more->begin(), more->end());
     }
     return out;
@@ -124,7 +125,7 @@ class PatternReader {
     Layers out = Take('(') ? Group(depth + 1) : List();
     while (out.has_value() && Take('*')) {
       const std::optional<size_t> times = TakeNumber(&text_);
-      if (!times.has_value() || out->size() * *times > kMaxLayers) return std::nullopt;
+      if (!times.has_value() || out->size() * *times > kMaxPipelineLayers) return std::nullopt;
       const std::vector<bool> once = std::exchange(*out, {});
       for (size_t i = 0; i < *times; ++i) out->insert(out->end(), once.begin(), once.end());
     }
@@ -132,7 +133,7 @@ class PatternReader {
   }
 
   Layers Group(int depth) {
-    if (depth > kMaxDepth) return std::nullopt;
+    if (depth > kMaxPatternDepth) return std::nullopt;
     Layers out = Sum(depth);
     return Take(')') ? out : std::nullopt;
   }
@@ -246,8 +247,8 @@ void WritePipeline(const LaunchedRun& run, MegatronText* out) {
   if (alike) {
     if (sizes.virtual_stages > 1) out->Add(kVirtual, sizes.virtual_stages);
   } else if (sizes.virtual_stages == 1 && HasFirstAndLastAlone(chunks)) {
-    out->Add(kFirst, chunks.front());
-    out->Add(kLast, chunks.back());
+    out->Add(kFirstStageArgument, chunks.front());
+    out->Add(kLastStageArgument, chunks.back());
   } else {
     out->Add(kLayout, LayoutText(chunks, run.model.multi_token_prediction().module_count()));
   }
@@ -256,14 +257,14 @@ void WritePipeline(const LaunchedRun& run, MegatronText* out) {
 void ReadPipeline(MegatronArguments* arguments, v1::ParallelLayout* out) {
   const std::optional<int64_t> given = arguments->Count(kPipeline);
   if (given.has_value()) out->set_pipeline_parallel_size(*given);
-  const int64_t stages = std::min<int64_t>(given.value_or(1), kMaxLayers);
+  const int64_t stages = std::min<int64_t>(given.value_or(1), kMaxPipelineLayers);
   if (arguments->Has(kLayout)) return ReadLayout(stages, arguments, out);
-  const Uneven uneven = {.first = arguments->Count(kFirst),
-                         .last = arguments->Count(kLast),
+  const Uneven uneven = {.first = arguments->Count(kFirstStageArgument),
+                         .last = arguments->Count(kLastStageArgument),
                          .embedding = arguments->Has(kEmbedding) ? 1 : 0,
                          .loss = arguments->Has(kLoss) ? 1 : 0};
   std::optional<int64_t> layers = arguments->Count("--num-layers");
-  if (layers.value_or(0) > static_cast<int64_t>(kMaxLayers)) layers = std::nullopt;
+  if (layers.value_or(0) > static_cast<int64_t>(kMaxPipelineLayers)) layers = std::nullopt;
   const bool needs = !uneven.is_even() || arguments->Has(kLayersPerVirtual);
   if (needs && !layers.has_value()) {
     return arguments->Refuse("--num-layers", "stages that are not all alike take it");
@@ -272,7 +273,7 @@ void ReadPipeline(MegatronArguments* arguments, v1::ParallelLayout* out) {
   if (chunks > 1) out->set_virtual_stage_count(chunks);
   if (uneven.is_even()) return;
   std::vector<int64_t> cut;
-  if (chunks <= static_cast<int64_t>(kMaxLayers) / stages) {
+  if (chunks <= static_cast<int64_t>(kMaxPipelineLayers) / stages) {
     cut = CutUneven(uneven, *layers, stages, chunks);
   }
   if (cut.empty()) {
@@ -296,7 +297,7 @@ absl::StatusOr<std::vector<int64_t>> ChunksOf(absl::string_view layout) {
 }
 
 absl::StatusOr<std::vector<bool>> ExpertLayers(absl::string_view frequency, int64_t layer_count) {
-  const size_t count = static_cast<size_t>(std::clamp<int64_t>(layer_count, 0, kMaxLayers));
+  const size_t count = static_cast<size_t>(std::clamp<int64_t>(layer_count, 0, kMaxPipelineLayers));
   int64_t every = 0;
   if (absl::SimpleAtoi(frequency, &every) && every >= 1) {
     std::vector<bool> out;

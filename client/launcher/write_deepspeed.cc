@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Lengths, tokens, recomputation and kernels are the training script's.
-constexpr Expressible kExpressible[] = {
+constexpr Expressible kDeepspeedFields[] = {
     {"training.sequence_length"},
     {"training.recompute"},
     {"training.precision.compute_data_type", "fp32|fp16|bf16"},
@@ -147,11 +147,11 @@ void WritePrecision(const v1::TrainingSpec& training, Json* json, Refusals* refu
 
 }  // namespace
 
-absl::Span<const Expressible> DeepspeedFields() { return kExpressible; }
+absl::Span<const Expressible> DeepspeedFields() { return kDeepspeedFields; }
 
 absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
   Refusals refusals("DeepSpeed");
-  refusals.Check(run.request, kExpressible);
+  refusals.Check(run.request, kDeepspeedFields);
   if (run.request.layout().global_batch_size() <= 0) refusals.Add("--gbs", "it takes one");
   const LaunchSizes sizes = SizesOf(run.request);
   LauncherFile out = {.left_out = {"the model", "--sequence-length", "--tokens"}};

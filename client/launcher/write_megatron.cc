@@ -9,7 +9,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr Expressible kExpressible[] = {
+constexpr Expressible kMegatronFields[] = {
     {"training.sequence_length"},
     {"training.recompute"},
     {"training.precision.compute_data_type", "fp32|fp16|bf16|fp8|fp8-e4m3|mxfp8|nvfp4"},
@@ -249,12 +249,12 @@ void WriteKernels(const LaunchedRun& run, MegatronText* out) {
 
 }  // namespace
 
-absl::Span<const Expressible> MegatronFields() { return kExpressible; }
+absl::Span<const Expressible> MegatronFields() { return kMegatronFields; }
 
 absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run) {
   const v1::TrainingSpec& training = run.request.training();
   Refusals refusals("Megatron-LM");
-  refusals.Check(run.request, kExpressible);
+  refusals.Check(run.request, kMegatronFields);
   if (training.sequence_length() <= 0) refusals.Add("--sequence-length", "it takes one");
   if (run.request.layout().global_batch_size() <= 0) refusals.Add("--gbs", "it takes one");
   MegatronText out;

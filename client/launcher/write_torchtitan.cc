@@ -8,7 +8,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr Expressible kExpressible[] = {
+constexpr Expressible kTorchtitanFields[] = {
     {"training.sequence_length"},
     {"training.recompute", "none|full"},
     {"training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"},
@@ -192,12 +192,12 @@ void WriteParallelism(const LaunchedRun& run, const LaunchSizes& sizes, TomlText
 
 }  // namespace
 
-absl::Span<const Expressible> TorchtitanFields() { return kExpressible; }
+absl::Span<const Expressible> TorchtitanFields() { return kTorchtitanFields; }
 
 absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
   const v1::TrainingSpec& training = run.request.training();
   Refusals refusals("torchtitan");
-  refusals.Check(run.request, kExpressible);
+  refusals.Check(run.request, kTorchtitanFields);
   if (training.sequence_length() <= 0) refusals.Add("--sequence-length", "it takes one");
   if (run.request.layout().global_batch_size() <= 0) refusals.Add("--gbs", "it takes one");
   const LaunchSizes sizes = SizesOf(run.request);

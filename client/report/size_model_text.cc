@@ -19,10 +19,10 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kHang = 10;  // below the text after "  memory  "
+constexpr size_t kModelHang = 10;  // below the text after "  memory  "
 
 std::string Line(const char* label, const std::string& text) {
-  return text.empty() ? "" : Wrap(absl::StrFormat("  %-8s", label), text, kHang);
+  return text.empty() ? "" : Wrap(absl::StrFormat("  %-8s", label), text, kModelHang);
 }
 
 // "dense: 64 heads of 128, 8 of keys and values, feed-forward 28,672" of one kind of layer.

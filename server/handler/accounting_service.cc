@@ -166,7 +166,7 @@ absl::Status AnswerGraph(const grpc::CallbackServerContext& context,
 // Larger requests than for any model and step in use may take milliseconds.
 constexpr size_t kMaxCountBytesInline = 16'384;
 constexpr int64_t kMaxStagesInline = 64;
-constexpr int kMaxKindsInline = 16;  // of layers
+constexpr int kMaxCountedInline = 16;  // of layers
 
 absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelResponse* response) {
   FieldViolations violations;
@@ -198,7 +198,7 @@ absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResp
 
 bool IsShort(const v1::CountModelRequest& request) {
   return request.ByteSizeLong() <= kMaxCountBytesInline &&
-         request.model().architecture().layer_kinds_size() <= kMaxKindsInline &&
+         request.model().architecture().layer_kinds_size() <= kMaxCountedInline &&
          request.layout().pipeline_parallel_size() <= kMaxStagesInline &&
          request.layout().virtual_stage_count() <= kMaxStagesInline;
 }

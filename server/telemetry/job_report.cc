@@ -16,7 +16,7 @@
 namespace sextant::server {
 namespace {
 
-constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxJobNameBytes = 128;
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
 constexpr double kMaxFlopsPerToken = 1e18;
 // A plan's MFU may be above 1: it counts FLOPs by a convention, and rates may be the caller's.
@@ -28,13 +28,13 @@ bool IsPrintableAscii(absl::string_view text) {
 }
 
 void RequireName(absl::string_view name, absl::string_view field, FieldViolations& violations) {
-  if (!name.empty() && name.size() <= kMaxNameBytes && IsPrintableAscii(name)) return;
-  violations.Add(field,
-                 name.empty()
-                     ? absl::StrCat("is required: write 1 to ", kMaxNameBytes,
-                                    " printable ASCII characters, the same in every process "
-                                    "of the job, e.g. Slurm's job id")
-                     : absl::StrCat("must be 1 to ", kMaxNameBytes, " printable ASCII characters"));
+  if (!name.empty() && name.size() <= kMaxJobNameBytes && IsPrintableAscii(name)) return;
+  violations.Add(
+      field, name.empty()
+                 ? absl::StrCat("is required: write 1 to ", kMaxJobNameBytes,
+                                " printable ASCII characters, the same in every process "
+                                "of the job, e.g. Slurm's job id")
+                 : absl::StrCat("must be 1 to ", kMaxJobNameBytes, " printable ASCII characters"));
 }
 
 absl::Time StartFrom(const v1::ReportProgressRequest& request, absl::Time now,

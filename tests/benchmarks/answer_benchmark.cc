@@ -26,7 +26,7 @@
 namespace sextant::server {
 namespace {
 
-constexpr int kShapesPerType = 200;
+constexpr int kAnsweredShapes = 200;
 constexpr v1::DataType kTypes[] = {v1::DATA_TYPE_FP32, v1::DATA_TYPE_TF32, v1::DATA_TYPE_FP16,
                                    v1::DATA_TYPE_BF16, v1::DATA_TYPE_INT8, v1::DATA_TYPE_FP8_E4M3};
 
@@ -38,7 +38,7 @@ v1::Calibration LargeCalibration(const std::string& uuid) {
   const v1::MatmulMeasurement pattern = out.matmuls(0);
   RemoveMatmuls(IsBurst, &out);
   for (const v1::DataType type : kTypes) {
-    for (int i = 0; i < kShapesPerType; ++i) {
+    for (int i = 0; i < kAnsweredShapes; ++i) {
       v1::MatmulMeasurement* const matmul = out.add_matmuls();
       *matmul = pattern;
       matmul->set_data_type(type);

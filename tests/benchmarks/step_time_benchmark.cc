@@ -8,7 +8,7 @@
 namespace sextant {
 namespace {
 
-RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
+RunSpec StepRunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
   RunSpec run;
   run.model.preset = preset;
   run.training.token_count = 1'000'000'000'000;
@@ -26,15 +26,15 @@ RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequences) {
 }
 
 // 64 devices in 4 stages.
-RunSpec Llama70b() {
-  RunSpec run = RunOn("llama-3.1-70b", 64, 128);
+RunSpec Llama70bStep() {
+  RunSpec run = StepRunOn("llama-3.1-70b", 64, 128);
   run.layout->parallel = {.tensor_parallel_size = 8, .pipeline_parallel_size = 4};
   return run;
 }
 
 // 2,048 devices in 16 stages, in 8 bits.
 RunSpec DeepSeekV3() {
-  RunSpec run = RunOn("deepseek-v3", 2048, 15360);
+  RunSpec run = StepRunOn("deepseek-v3", 2048, 15360);
   run.training.precision.compute_data_type = DataType::kFp8E4m3;
   run.layout->parallel = {.pipeline_parallel_size = 16,
                           .layers_per_chunk = {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3},
@@ -47,10 +47,10 @@ void Step(benchmark::State& state, const RunSpec& run) {
   CallWork work;
   for (auto _ : state) benchmark::DoNotOptimize(PlanStep(run, *resolved, work));
 }
-BENCHMARK_CAPTURE(Step, llama_70b, Llama70b())->Name("StepTime/llama_70b");
+BENCHMARK_CAPTURE(Step, llama_70b, Llama70bStep())->Name("StepTime/llama_70b");
 BENCHMARK_CAPTURE(Step, deepseek_v3, DeepSeekV3())->Name("StepTime/deepseek_v3");
 // A fixed number of steps, for counting instructions.
-BENCHMARK_CAPTURE(Step, llama_70b, Llama70b())->Name("StepTimeThousandTimes")->Iterations(1000);
+BENCHMARK_CAPTURE(Step, llama_70b, Llama70bStep())->Name("StepTimeThousandTimes")->Iterations(1000);
 
 // Memory and time of one layout. A function of its own, for counting its instructions.
 [[gnu::noinline]] void PlanLayout(const RunSpec& run, const ResolvedRun& resolved,
@@ -68,9 +68,9 @@ void Layout(benchmark::State& state, const RunSpec& run) {
   benchmark::DoNotOptimize(PlanStep(run, *resolved, work));  // fits the device's models
   for (auto _ : state) PlanLayout(run, *resolved, job);
 }
-BENCHMARK_CAPTURE(Layout, llama_70b, Llama70b())->Name("LayoutMemoryAndTime/llama_70b");
+BENCHMARK_CAPTURE(Layout, llama_70b, Llama70bStep())->Name("LayoutMemoryAndTime/llama_70b");
 BENCHMARK_CAPTURE(Layout, deepseek_v3, DeepSeekV3())->Name("LayoutMemoryAndTime/deepseek_v3");
-BENCHMARK_CAPTURE(Layout, llama_70b, Llama70b())
+BENCHMARK_CAPTURE(Layout, llama_70b, Llama70bStep())
     ->Name("LayoutThousandTimes/llama_70b")
     ->Iterations(1000);
 BENCHMARK_CAPTURE(Layout, deepseek_v3, DeepSeekV3())

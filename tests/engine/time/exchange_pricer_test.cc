@@ -48,7 +48,7 @@ TEST(NodeDevicesOf, IsTheMostThatDividesTheJob) {
 }
 
 // TP4 CP2 PP2 DP16 of 256 devices, experts over EP8 with one rank each; shards of ZeRO over 8.
-MemoryJob Job() {
+MemoryJob ExchangeJob() {
   MemoryJob job;
   job.layout.tensor_parallel_size = 4;
   job.layout.pipeline_parallel_size = 2;
@@ -67,7 +67,7 @@ void ExpectStride(const RankStride& ranks, int64_t size, int64_t stride) {
 }
 
 TEST(RanksOf, NestsGroups) {
-  const LayoutRanks ranks = RanksOf(Job());
+  const LayoutRanks ranks = RanksOf(ExchangeJob());
   ExpectStride(ranks.tensor, 4, 1);
   ExpectStride(ranks.context, 2, 4);
   ExpectStride(ranks.shard, 8, 4);
@@ -81,7 +81,7 @@ TEST(RanksOf, NestsGroups) {
 
 TEST(ExchangePricer, PricesTheLinkThatIsCrossed) {
   const LinkTimes links = LinksOf("dgx-h100");
-  const ExchangePricer pricer(links, Job(), false);
+  const ExchangePricer pricer(links, ExchangeJob(), false);
   EXPECT_EQ(pricer.node_count(), 32);
   const double bytes = 64e6;
   const ExchangeTime tensor =

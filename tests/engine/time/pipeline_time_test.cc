@@ -28,7 +28,7 @@ ChunkTime Times(double forward, double input, double weight) {
   return {Seconds(forward), Seconds(input), Seconds(weight)};
 }
 
-struct Job {
+struct PipelineJob {
   PipelineSpec pipeline = {};
   ParallelLayout layout = {};
   std::vector<ChunkTime> chunks = {};
@@ -44,7 +44,7 @@ struct Job {
   PipelineTime Time() const { return TimeOfPipeline(Input()); }
 };
 
-std::string Text(const Job& job) {
+std::string Text(const PipelineJob& job) {
   std::string text = absl::StrCat(
       PipelineScheduleName(job.pipeline.schedule), " p ", job.layout.pipeline_parallel_size, " v ",
       job.layout.virtual_stage_count, " m ", job.pipeline.micro_batch_count, " send ", job.send);
@@ -55,9 +55,9 @@ std::string Text(const Job& job) {
   return text;
 }
 
-Job EvenJob(PipelineSchedule schedule, int64_t stages, int64_t count, ChunkTime time) {
-  Job job = {.pipeline = {.schedule = schedule, .micro_batch_count = count},
-             .layout = {.pipeline_parallel_size = stages}};
+PipelineJob EvenJob(PipelineSchedule schedule, int64_t stages, int64_t count, ChunkTime time) {
+  PipelineJob job = {.pipeline = {.schedule = schedule, .micro_batch_count = count},
+                     .layout = {.pipeline_parallel_size = stages}};
   job.chunks.assign(static_cast<size_t>(stages * job.ChunksOfStage()), time);
   return job;
 }
@@ -71,8 +71,8 @@ class RandomJobs {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   }
 
-  Job Next(int64_t most_micro_batches) {
-    Job job;
+  PipelineJob Next(int64_t most_micro_batches) {
+    PipelineJob job;
     int64_t stages = Whole(1, 8);
     int64_t count = Whole(1, most_micro_batches);
     job.pipeline.schedule = kSchedules[Whole(0, 4)];
@@ -113,7 +113,7 @@ class RandomJobs {
   std::mt19937 random_;
 };
 
-void ExpectAsRun(const Job& job) {
+void ExpectAsRun(const PipelineJob& job) {
   const TimedPipeline run = RunPipeline(job.Input());
   const PipelineTime time = job.Time();
   ASSERT_FALSE(run.deadlock);
@@ -139,7 +139,7 @@ TEST(PipelineTime, IsThatOfAllPassesOfLongSteps) {
 TEST(PipelineTime, TicksOfInterleavedStagesAreTheSimulations) {
   RandomJobs jobs(7);
   for (int i = 0; i < 2000;) {
-    const Job job = jobs.Next(12);
+    const PipelineJob job = jobs.Next(12);
     if (job.layout.virtual_stage_count == 1 || job.layout.pipeline_parallel_size == 1) continue;
     ++i;
     const InterleavedTimes sends = {job.send, 0};
@@ -158,7 +158,7 @@ TEST(PipelineTime, TicksOfInterleavedStagesAreTheSimulations) {
 TEST(PipelineTime, IsThatOfAllPassesForEachCount) {
   RandomJobs jobs(3);
   for (const PipelineSchedule schedule : kSchedules) {
-    Job job = EvenJob(schedule, 4, 0, {});
+    PipelineJob job = EvenJob(schedule, 4, 0, {});
     for (ChunkTime& time : job.chunks) time = Times(jobs.Number(), jobs.Number(), jobs.Number());
     const int64_t unit = schedule == PipelineSchedule::kDualPipe ? 2 : 1;
     for (int64_t count = 8; count <= 140; count += unit) {
@@ -176,7 +176,8 @@ TEST(PipelineTime, OfEndsThatTakeLongerIsAFormula) {
   for (int i = 0; i < 4000; ++i) {
     const int64_t stages = jobs.Whole(2, 8);
     const ChunkTime body = Times(0.1 + jobs.Number(), 0.1 + jobs.Number(), jobs.Number());
-    Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, stages, jobs.Whole(1, 40), body);
+    PipelineJob job =
+        EvenJob(PipelineSchedule::kOneForwardOneBackward, stages, jobs.Whole(1, 40), body);
     if (i % 2 == 0) {
       job.layout.virtual_stage_count = jobs.Whole(2, 5);
       job.pipeline.micro_batch_count = stages * jobs.Whole(1, 6);
@@ -209,7 +210,7 @@ TEST(PipelineTime, OfEndsThatTakeLongerIsAFormula) {
 // passes of 1.5 seconds are longer than a micro-batch's way. The last one waits for its first
 // input, and decides until it has caught up after 10,000 micro-batches.
 TEST(PipelineTime, ASlightlySlowerFirstStageDecidesLate) {
-  Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 1000, Times(0, 0, 0));
+  PipelineJob job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 1000, Times(0, 0, 0));
   job.chunks[0] = Times(1.50015, 0.75, 0.75015);
   job.chunks[3] = Times(1.5, 0.75, 0.75);
   EXPECT_NEAR(job.Time().total.value(), 3.0003 + 1000 * 3, 1e-9);
@@ -221,7 +222,7 @@ TEST(PipelineTime, ASlightlySlowerFirstStageDecidesLate) {
 
 // A slow first stage hides the others' way while its own first forward passes run.
 TEST(PipelineTime, ASlowFirstStageHasNoBubble) {
-  Job job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 64, Times(1, 1, 1));
+  PipelineJob job = EvenJob(PipelineSchedule::kOneForwardOneBackward, 4, 64, Times(1, 1, 1));
   job.chunks[0] = Times(10, 5, 5);
   EXPECT_DOUBLE_EQ(job.Time().total.value(), 64 * 20);
   EXPECT_DOUBLE_EQ(job.Time().bubble().value(), 0);
@@ -232,11 +233,11 @@ TEST(PipelineTime, PublishedBubbles) {
   for (int64_t p = 1; p <= 16; ++p) {
     const double others = static_cast<double>(p - 1);
     for (const auto schedule : {PipelineSchedule::kGPipe, kSchedules[0]}) {
-      const Job job = EvenJob(schedule, p, 3 * p, Times(0.25, 0.5, 0.125));
+      const PipelineJob job = EvenJob(schedule, p, 3 * p, Times(0.25, 0.5, 0.125));
       EXPECT_DOUBLE_EQ(job.Time().bubble().value(), others * 0.875);
       EXPECT_DOUBLE_EQ(job.Time().work.value(), static_cast<double>(3 * p) * 0.875);
     }
-    Job job = EvenJob(kSchedules[0], p, 3 * p, {});
+    PipelineJob job = EvenJob(kSchedules[0], p, 3 * p, {});
     job.layout.virtual_stage_count = 4;
     job.chunks.assign(static_cast<size_t>(4 * p), Times(0.25, 0.5, 0.125));
     EXPECT_DOUBLE_EQ(job.Time().bubble().value(), others * 0.875);
@@ -264,7 +265,7 @@ TEST(PipelineTime, PublishedBubblesOfSplitBackwardPasses) {
 //   stage 0  0-1 F0  1-2 F1            5-6 B0    6-7 F2 ...
 // By hand for m = 1, and for 2 stages a round trip more each two micro-batches.
 TEST(PipelineTime, SendsAddUpInSteadyState) {
-  Job job = EvenJob(kSchedules[0], 2, 1, Times(1, 0.5, 0.5));
+  PipelineJob job = EvenJob(kSchedules[0], 2, 1, Times(1, 0.5, 0.5));
   job.send = 0.5;
   EXPECT_DOUBLE_EQ(job.Time().total.value(), 4 + 1);
   EXPECT_DOUBLE_EQ(job.Time().sends.value(), 1);
@@ -276,7 +277,7 @@ TEST(PipelineTime, SendsAddUpInSteadyState) {
 TEST(PipelineTime, BoundsOfAllJobs) {
   RandomJobs jobs(4);
   for (int i = 0; i < 2000; ++i) {
-    const Job job = jobs.Next(200);
+    const PipelineJob job = jobs.Next(200);
     const PipelineTime time = job.Time();
     const double near = 1e-9 * time.total.value();
     double way = job.send * 2 * static_cast<double>(job.layout.pipeline_parallel_size - 1);
@@ -302,19 +303,19 @@ TEST(PipelineTime, BoundsOfAllJobs) {
 TEST(PipelineTime, GrowsWithCountAndTimes) {
   RandomJobs jobs(5);
   for (int i = 0; i < 1000; ++i) {
-    const Job job = jobs.Next(200);
+    const PipelineJob job = jobs.Next(200);
     const double total = job.Time().total.value();
-    Job more = job;
+    PipelineJob more = job;
     more.pipeline.micro_batch_count += 2 * job.layout.pipeline_parallel_size;
     ASSERT_GE(more.Time().total.value(), total * (1 - 1e-9)) << Text(job);
-    Job slower = job;
+    PipelineJob slower = job;
     ChunkTime& chunk = slower.chunks[static_cast<size_t>(
         jobs.Whole(0, static_cast<int64_t>(job.chunks.size()) - 1))];
     Seconds* parts[] = {&chunk.forward, &chunk.input_gradient, &chunk.weight_gradient};
     Seconds& part = *parts[jobs.Whole(0, 2)];
     part = part + Seconds(jobs.Number());
     ASSERT_GE(slower.Time().total.value(), total * (1 - 1e-9)) << Text(job);
-    Job scaled = job;
+    PipelineJob scaled = job;
     for (ChunkTime& time : scaled.chunks) {
       time = {time.forward * 8, time.input_gradient * 8, time.weight_gradient * 8};
     }
@@ -329,7 +330,7 @@ TEST(PipelineTime, InterleavingEvenStagesIsNeverSlower) {
   for (int i = 0; i < 1000; ++i) {
     const int64_t p = jobs.Whole(1, 8);
     const ChunkTime time = Times(jobs.Number(), jobs.Number(), jobs.Number());
-    Job job = EvenJob(kSchedules[0], p, p * jobs.Whole(1, 10), time);
+    PipelineJob job = EvenJob(kSchedules[0], p, p * jobs.Whole(1, 10), time);
     const double plain = job.Time().total.value();
     const int64_t v = jobs.Whole(2, 6);
     const double share = 1 / static_cast<double>(v);
@@ -345,7 +346,7 @@ TEST(PipelineTime, InterleavingEvenStagesIsNeverSlower) {
 TEST(PipelineTime, HugeUnevenPipelinesAreApproximate) {
   for (const PipelineSchedule schedule : kSchedules) {
     if (schedule == PipelineSchedule::kGPipe) continue;
-    Job job = EvenJob(schedule, 1024, 1'000'000, Times(1, 1, 1));
+    PipelineJob job = EvenJob(schedule, 1024, 1'000'000, Times(1, 1, 1));
     const double even = static_cast<double>(job.pipeline.micro_batch_count) * 3;
     job.chunks[7].forward = Seconds(1.01);
     const PipelineTime time = job.Time();

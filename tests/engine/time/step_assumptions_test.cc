@@ -69,7 +69,7 @@ RunSpec Misaligned() {
 // A model so small that the host can't start its kernels as fast as the device runs them.
 RunSpec Small() { return On(RunOnH100s("pythia-70m", 1, 8, 512), Framework::kPytorchDdp); }
 
-double SecondsOf(RunSpec run, Constant constant, double value) {
+double SecondsWith(RunSpec run, Constant constant, double value) {
   run.layout->software.of(constant) = value;
   const Plan plan = Planned(run);
   EXPECT_EQ(plan.step->software.of(constant), value);
@@ -109,7 +109,7 @@ TEST(StepAssumptions, ChangeTheStepAsTheirNamesSay) {
   };
   ASSERT_EQ(sizeof(cases) / sizeof(cases[0]), kStackConstantCount);
   for (const auto& c : cases) {
-    EXPECT_LT(SecondsOf(c.run, c.constant, c.faster), SecondsOf(c.run, c.constant, c.slower))
+    EXPECT_LT(SecondsWith(c.run, c.constant, c.faster), SecondsWith(c.run, c.constant, c.slower))
         << StackConstantName(c.constant);
   }
 }
@@ -131,9 +131,9 @@ TEST(StepAssumptions, GivenAsTheyAreChangeNothing) {
     }
     EXPECT_EQ(expected(given), expected(run)) << run.model.preset;
   }
-  EXPECT_NEAR(SecondsOf(Misaligned(), Constant::kMisalignedProductTimeRatio, 1.3),
+  EXPECT_NEAR(SecondsWith(Misaligned(), Constant::kMisalignedProductTimeRatio, 1.3),
               expected(Misaligned()), 1e-12);
-  EXPECT_NEAR(SecondsOf(Misaligned(), Constant::kMisalignedHeadTimeRatio, 2),
+  EXPECT_NEAR(SecondsWith(Misaligned(), Constant::kMisalignedHeadTimeRatio, 2),
               expected(Misaligned()), 1e-12);
 }
 

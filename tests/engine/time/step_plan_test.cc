@@ -48,7 +48,7 @@ Plan Planned(const RunSpec& run) {
   return plan.ok() ? *std::move(plan) : Plan();
 }
 
-double SecondsOf(const RunSpec& run) {
+double PlanSecondsOf(const RunSpec& run) {
   return Planned(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
 }
 
@@ -59,7 +59,7 @@ TEST(StepPlan, LeadsTheEstimates) {
   EXPECT_EQ(predicted.kind, EstimateKind::kPredicted);
   // 1e12 tokens in steps of 128 x 8,192.
   const double steps = 1e12 / (128.0 * 8192);
-  EXPECT_NEAR(predicted.duration.value(), steps * SecondsOf(Llama70b()), 1e-6);
+  EXPECT_NEAR(predicted.duration.value(), steps * PlanSecondsOf(Llama70b()), 1e-6);
   EXPECT_LT(predicted.low.value(), predicted.duration.value());
   EXPECT_GT(predicted.high.value(), predicted.duration.value());
   EXPECT_GT(predicted.duration.value(), plan.estimate(EstimateKind::kLowerBound)->duration.value());
@@ -76,7 +76,7 @@ TEST(StepPlan, BetterLinksNeverSlowARun) {
     double before = 1e300;
     for (const double rate : {12.5e9, 25e9, 50e9, 100e9}) {
       run.cluster.network.bytes_per_second = rate;
-      const double seconds = SecondsOf(run);
+      const double seconds = PlanSecondsOf(run);
       EXPECT_LE(seconds, before) << rate;
       before = seconds;
     }
@@ -85,12 +85,12 @@ TEST(StepPlan, BetterLinksNeverSlowARun) {
 
 TEST(StepPlan, FewerTokensNeverSlowAStep) {
   RunSpec run = Llama70b();
-  const double long_sequences = SecondsOf(run);
+  const double long_sequences = PlanSecondsOf(run);
   run.training.sequence_length = 4096;
-  EXPECT_LT(SecondsOf(run), long_sequences);
+  EXPECT_LT(PlanSecondsOf(run), long_sequences);
   run = Llama70b();
   run.layout->global_batch_size = 64;
-  EXPECT_LT(SecondsOf(run), long_sequences);
+  EXPECT_LT(PlanSecondsOf(run), long_sequences);
 }
 
 // At otherwise equal settings it moves more bytes.
@@ -102,9 +102,9 @@ TEST(StepPlan, ZeroStage3IsNeverFasterThanStage1) {
       run.training.sequence_length = 4096;
       run.layout->parallel.pipeline_parallel_size = 1;
       run.layout->micro_batch_size = micro_batch;
-      const double stage_1 = SecondsOf(run);
+      const double stage_1 = PlanSecondsOf(run);
       run.layout->zero_stage = ZeroStage::kParameters;
-      EXPECT_GE(SecondsOf(run), stage_1) << preset << " " << micro_batch;
+      EXPECT_GE(PlanSecondsOf(run), stage_1) << preset << " " << micro_batch;
     }
   }
 }
@@ -113,16 +113,16 @@ TEST(StepPlan, ZeroStage3IsNeverFasterThanStage1) {
 TEST(StepPlan, ZeroStage3OfOneRankIsStage1) {
   RunSpec run = Llama70b();
   run.cluster.device_count = 32;
-  const double stage_1 = SecondsOf(run);
+  const double stage_1 = PlanSecondsOf(run);
   run.layout->zero_stage = ZeroStage::kParameters;
-  EXPECT_NEAR(SecondsOf(run), stage_1, 1e-9 * stage_1);
+  EXPECT_NEAR(PlanSecondsOf(run), stage_1, 1e-9 * stage_1);
 }
 
 TEST(StepPlan, RecomputationCostsTime) {
   RunSpec run = Llama70b();
-  const double none = SecondsOf(run);
+  const double none = PlanSecondsOf(run);
   run.training.recompute = RecomputePolicy::kFull;
-  const double full = SecondsOf(run);
+  const double full = PlanSecondsOf(run);
   // A forward pass more of three, and its exchanges.
   EXPECT_GT(full, 1.2 * none);
   EXPECT_LT(full, 1.4 * none);
@@ -207,7 +207,7 @@ TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
   measured.layout.parallel.pipeline_parallel_size = 8;
   RunSpec other = run;
   other.layout = measured.layout;
-  measured.seconds = 2 * SecondsOf(other);
+  measured.seconds = 2 * PlanSecondsOf(other);
   run.measured_step = measured;
   const Plan plan = Planned(run);
   const StepEstimate& step = plan.step->estimate;
@@ -267,14 +267,14 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
   run.cluster.device_count = 1'000'000;
   run.layout->parallel.pipeline_parallel_size = 1;
   run.layout->global_batch_size = 125'000;
-  EXPECT_GT(SecondsOf(run), 0);
+  EXPECT_GT(PlanSecondsOf(run), 0);
   run = Llama70b();
   run.model.preset = "gpt2";
   run.training.sequence_length = 1;
   run.cluster.device_count = 1;
   run.layout = RunLayout{};
   run.layout->global_batch_size = 1;
-  EXPECT_GT(SecondsOf(run), 0);
+  EXPECT_GT(PlanSecondsOf(run), 0);
 }
 
 // An H100's products and attention are of published measurements, its passes over memory of the
@@ -353,7 +353,7 @@ TEST(StepPlan, QuantisedWeightsAreGatheredAsTheyAreStored) {
   RunSpec run = Llama70b();
   run.layout->parallel = {};
   run.layout->zero_stage = ZeroStage::kParameters;
-  const double whole = SecondsOf(run);
+  const double whole = PlanSecondsOf(run);
   run.model.changes.base_frozen = true;
   run.model.changes.adapters.emplace();
   run.model.changes.adapters->rank = 16;
@@ -362,7 +362,7 @@ TEST(StepPlan, QuantisedWeightsAreGatheredAsTheyAreStored) {
     return Planned(of).step->estimate.parts[static_cast<size_t>(StepCause::kShardExchange)];
   };
   const double frozen = exchange(run);
-  EXPECT_LT(SecondsOf(run), 0.75 * whole);
+  EXPECT_LT(PlanSecondsOf(run), 0.75 * whole);
   run.layout->frozen.data_type = DataType::kFp4;
   EXPECT_GT(frozen, 0);
   EXPECT_LT(exchange(run), 0.5 * frozen);

@@ -33,9 +33,9 @@ StageTime Stage() {
   return out;
 }
 
-class StepOf {
+class TimedStep {
  public:
-  explicit StepOf(MemoryJob job = Job())
+  explicit TimedStep(MemoryJob job = Job())
       : job_(std::move(job)),
         node_(**FindNodeType("dgx-h100")),
         links_(&node_, {}, ResolveNetwork(node_, 2, {}).value()),
@@ -54,7 +54,7 @@ class StepOf {
             .stages = stages,
             .send_bytes = send_bytes};
   }
-  StepOf& Set(StackConstant constant, double value) {
+  TimedStep& Set(StackConstant constant, double value) {
     given_.of(constant) = value;
     software_ = ConstantsOf(given_, nullptr, DeviceGeneration::kHopper);
     return *this;
@@ -71,7 +71,7 @@ class StepOf {
 
 // m (F + B) + (p - 1) (F + B) + optimizer, exchanges of tensor parallel ranks in full.
 TEST(StepTime, OfTwoEvenStagesIsTheHandsSum) {
-  const StepEstimate step = StepOf().Of({Stage()});
+  const StepEstimate step = TimedStep().Of({Stage()});
   const double pass = 10e-3 + 2e-3 + 20e-3 + 2e-3;
   EXPECT_NEAR(step.seconds.expected.value(), 9 * pass + 5e-3, 1e-12);
   EXPECT_NEAR(step.of(StepCause::kMatmul), 8 * 18e-3, 1e-12);
@@ -93,7 +93,8 @@ TEST(StepTime, PartsSumToTheStep) {
   stage.layers.forward.context.within = 5e-3;
   stage.layers.forward.expert.across = 1e-3;
   stage.layers.launches = 100'000;
-  const StepEstimate step = StepOf().Set(StackConstant::kGrowthPerDoubling, 0.01).Of({stage}, 1e8);
+  const StepEstimate step =
+      TimedStep().Set(StackConstant::kGrowthPerDoubling, 0.01).Of({stage}, 1e8);
   const double sum = std::accumulate(step.parts.begin(), step.parts.end(), 0.0);
   EXPECT_NEAR(sum, step.seconds.expected.value(), 1e-12);
   for (const double part : step.parts) EXPECT_GE(part, 0);
@@ -109,10 +110,10 @@ TEST(StepTime, PartsSumToTheStep) {
 TEST(StepTime, ExchangesAmongExpertsAddTheirExposure) {
   StageTime stage = Stage();
   stage.layers.forward.expert.across = 1e-3;
-  const double full = StepOf().Of({stage}).of(StepCause::kExpertExchange);
+  const double full = TimedStep().Of({stage}).of(StepCause::kExpertExchange);
   EXPECT_NEAR(full, 8 * 1e-3, 1e-12);
   const StepEstimate hidden =
-      StepOf().Set(StackConstant::kExpertExchangeExposure, 0.25).Of({stage});
+      TimedStep().Set(StackConstant::kExpertExchangeExposure, 0.25).Of({stage});
   EXPECT_NEAR(hidden.of(StepCause::kExpertExchange), full / 4, 1e-12);
 }
 
@@ -130,7 +131,7 @@ TEST(StepTime, DeferredHeadGradientsTakeTheTimeOfTheOthersEnd) {
   MemoryJob job = Job();
   const auto seconds = [&](int64_t deferred) {
     job.pipeline.deferred_head_gradients = deferred;
-    const StepEstimate step = StepOf(job).Of({first, last});
+    const StepEstimate step = TimedStep(job).Of({first, last});
     EXPECT_NEAR(std::accumulate(step.parts.begin(), step.parts.end(), 0.0),
                 step.seconds.expected.value(), 1e-12);
     EXPECT_NEAR(step.of(StepCause::kMatmul), 8 * (18e-3 + 4e-3), 1e-12);
@@ -152,9 +153,9 @@ TEST(StepTime, DualPipesStagesShareTheirWork) {
   last.first_stage = 1;
   last.layers.forward.kernels[0] += 5e-3;
   last.layers.input_gradient.kernels[0] += 10e-3;
-  const StepEstimate step = StepOf(job).Of({first, last});
+  const StepEstimate step = TimedStep(job).Of({first, last});
   EXPECT_NEAR(step.of(StepCause::kMatmul), 4 * 18e-3 + 4 * 33e-3, 1e-12);
-  const StepEstimate swapped = StepOf(job).Of({first, first});
+  const StepEstimate swapped = TimedStep(job).Of({first, first});
   EXPECT_GT(step.seconds.expected.value(), swapped.seconds.expected.value() + 4 * 15e-3 - 1e-12);
   EXPECT_GE(step.of(StepCause::kPipelineBubble), 0);
 }
@@ -166,7 +167,7 @@ TEST(StepTime, HiddenShardsSlowWhatHidesThem) {
   StageTime stage = Stage();
   stage.state.gather.within = 6e-3;
   stage.state.reduce.within = 4e-3;
-  const StepOf of(job);
+  const TimedStep of(job);
   EXPECT_NEAR(of.Of({stage}).of(StepCause::kShardExchange), 8 * 0.4 * (6e-3 + 10e-3), 1e-12);
   stage.state.gather.within = 50e-3;  // beyond both passes
   const double forward = (50e-3 - 12e-3) + 0.4 * 12e-3;
@@ -181,8 +182,8 @@ TEST(StepTime, AddsWhatOffloadedStateTakes) {
   job.state.sharding.offload_optimizer = true;
   StageTime stage = Stage();
   stage.state.offload = {.weights = 20e-3, .copies = 30e-3, .update = 70e-3};
-  const StepEstimate before = StepOf(job).Of({Stage()});
-  const StepEstimate step = StepOf(job).Of({stage});
+  const StepEstimate before = TimedStep(job).Of({Stage()});
+  const StepEstimate step = TimedStep(job).Of({stage});
   EXPECT_NEAR(step.of(StepCause::kHostCopy), 8 * 8e-3 + 30e-3, 1e-12);
   EXPECT_NEAR(step.of(StepCause::kHostOptimizer), 70e-3, 1e-12);
   // A ninth micro-batch waits in the pipeline's bubble.
@@ -194,10 +195,10 @@ TEST(StepTime, AddsWhatOffloadedStateTakes) {
 TEST(StepTime, PassesHideTheDataExchange) {
   StageTime stage = Stage();
   stage.state.data.across = 40e-3;
-  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 40e-3 * 0.1, 1e-12);
+  EXPECT_NEAR(TimedStep().Of({stage}).of(StepCause::kDataExchange), 40e-3 * 0.1, 1e-12);
   stage.state.data.across = 100e-3;
-  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kDataExchange), 100e-3 - 0.9 * 68e-3, 1e-12);
-  StepOf none;
+  EXPECT_NEAR(TimedStep().Of({stage}).of(StepCause::kDataExchange), 100e-3 - 0.9 * 68e-3, 1e-12);
+  TimedStep none;
   none.Set(StackConstant::kDataExchangeOverlap, 0);
   EXPECT_NEAR(none.Of({stage}).of(StepCause::kDataExchange), 100e-3, 1e-12);
 }
@@ -205,10 +206,10 @@ TEST(StepTime, PassesHideTheDataExchange) {
 TEST(StepTime, TheHostAddsWhatTheDeviceWaits) {
   StageTime stage = Stage();
   stage.layers.launches = 5000;  // 40 ms in place of 34
-  EXPECT_NEAR(StepOf().Of({stage}).of(StepCause::kHost), 8 * 6e-3, 1e-12);
+  EXPECT_NEAR(TimedStep().Of({stage}).of(StepCause::kHost), 8 * 6e-3, 1e-12);
   stage.layers.launches = 4000;
-  EXPECT_EQ(StepOf().Of({stage}).of(StepCause::kHost), 0);
-  StepOf eager;
+  EXPECT_EQ(TimedStep().Of({stage}).of(StepCause::kHost), 0);
+  TimedStep eager;
   eager.Set(StackConstant::kHostSecondsPerLayer, 1e-3);
   EXPECT_NEAR(eager.Of({stage}).of(StepCause::kHost), 8 * 4e-3, 1e-12);
 }
@@ -222,7 +223,7 @@ TEST(StepTime, LayersOfExpertsTakeTheHostsTimeAtLeast) {
   stage.expert_layers = stage.layers;
   stage.state.expert_layers = 4;
   stage.state.gather.within = 50e-3;
-  StepOf of(job);
+  TimedStep of(job);
   of.Set(StackConstant::kExpertLayerHostSeconds, 12e-3);
   const StepEstimate step = of.Of({stage});
   EXPECT_NEAR(step.of(StepCause::kHost), 8 * (4e-3 + 10e-3), 1e-12);
@@ -241,7 +242,7 @@ TEST(StepTime, ScalesWithAllOfItsTimes) {
     }
     stage.state.data.across = 80e-3 * by;
     stage.state.optimizer *= by;
-    return StepOf().Of({stage}).seconds.expected.value();
+    return TimedStep().Of({stage}).seconds.expected.value();
   };
   EXPECT_NEAR(scaled(0.5), 0.5 * scaled(1), 1e-12);
   EXPECT_NEAR(scaled(3), 3 * scaled(1), 1e-12);
@@ -249,7 +250,7 @@ TEST(StepTime, ScalesWithAllOfItsTimes) {
 
 // A rate that is a tenth higher saves a part's share less a tenth of an eleventh.
 TEST(StepTime, SensitivitiesFollowTheParts) {
-  const StepOf of;
+  const TimedStep of;
   StepEstimate step = of.Of({Stage()});
   const std::vector<StageTime> stages = {Stage()};
   AddSensitivities(of.InputOf(stages, 0), step);

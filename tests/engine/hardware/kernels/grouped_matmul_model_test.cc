@@ -29,7 +29,7 @@ double SimulatedSeconds(const GroupedMatmulShape& shape) {
   return 30e-6 + slower + rows * static_cast<double>(shape.hidden) * 4 / 2e12;
 }
 
-std::vector<GroupedMatmulPoint> Points() {
+std::vector<GroupedMatmulPoint> ExpertPoints() {
   std::vector<GroupedMatmulPoint> out;
   for (const int64_t tokens : {256, 1024, 4096, 16384}) {
     for (const int64_t hidden : {2048, 4096, 7168}) {
@@ -78,7 +78,7 @@ TEST(GroupedMatmulTerms, AreThoseWorkedByHand) {
 }
 
 TEST(GroupedMatmulModel, PredictsShapesThatItHasNotSeen) {
-  const std::vector<GroupedMatmulPoint> points = Points();
+  const std::vector<GroupedMatmulPoint> points = ExpertPoints();
   const GroupedMatmulModel model = GroupedMatmulModel::Of({.points = points}).value();
   EXPECT_LT(model.error().median_absolute, 0.05);
   for (const int64_t tokens : {512, 2048, 6144}) {
@@ -99,7 +99,7 @@ TEST(GroupedMatmulModel, PredictsShapesThatItHasNotSeen) {
 
 // 65536 tokens: two octaves more rows an expert than measured.
 TEST(GroupedMatmulModel, WidensOutsideItsPoints) {
-  const std::vector<GroupedMatmulPoint> points = Points();
+  const std::vector<GroupedMatmulPoint> points = ExpertPoints();
   const GroupedMatmulModel model = GroupedMatmulModel::Of({.points = points}).value();
   GroupedMatmulShape shape = points.back().shape;
   const KernelTime inside = model.Predict(shape);
@@ -120,7 +120,7 @@ struct GroupedDamage {
 class DamagedGroupedMatmulTest : public ::testing::TestWithParam<GroupedDamage> {};
 
 TEST_P(DamagedGroupedMatmulTest, IsRefusedByItsField) {
-  std::vector<GroupedMatmulPoint> points = Points();
+  std::vector<GroupedMatmulPoint> points = ExpertPoints();
   ASSERT_THAT(GroupedMatmulModel::Of({.peak = FlopsPerSecond(989e12), .points = points}), IsOk());
   GetParam().damage(points);
   EXPECT_THAT(GroupedMatmulModel::Of({.peak = FlopsPerSecond(989e12), .points = points}),

@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kModels = 300;
 
 // A random model and layout with a micro-batch whose tokens divide by all ranks.
-ActivationCase Draw(uint32_t seed) {
+ActivationCase ActivationDraw(uint32_t seed) {
   const RandomSharding drawn = DrawSharding(seed);
   ActivationCase c = {.spec = drawn.spec, .layout = drawn.layout};
   c.spec.encoder.learned_position_count = c.spec.decoder.learned_position_count = 0;
@@ -35,7 +35,7 @@ ActivationCase Draw(uint32_t seed) {
 void ForEachStage(const std::function<void(const ActivationCase&, int64_t)>& check) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
-    const ActivationCase c = Draw(seed);
+    const ActivationCase c = ActivationDraw(seed);
     FieldViolations violations;
     CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
     ASSERT_THAT(violations.ToStatus(), IsOk());

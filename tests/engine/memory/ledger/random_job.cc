@@ -8,9 +8,9 @@
 namespace sextant {
 namespace {
 
-class Draw {
+class JobDraw {
  public:
-  explicit Draw(uint32_t seed) : random_(seed) {}
+  explicit JobDraw(uint32_t seed) : random_(seed) {}
 
   int64_t Between(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
@@ -74,7 +74,7 @@ class Draw {
 
 RandomJob DrawJob(uint32_t seed) {
   const RandomSharding drawn = DrawSharding(seed);
-  Draw draw(seed);
+  JobDraw draw(seed);
   RandomJob out = {.spec = drawn.spec, .job = {.layout = drawn.layout}};
   out.spec.encoder.learned_position_count = out.spec.decoder.learned_position_count = 0;
   out.job.batch = draw.Batch(out.spec, out.job.layout);

@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kHidden = 768;
+constexpr int64_t kHiddenSize = 768;
 constexpr int64_t kTokens = 4 * 1024;
 
 // 50,257 entries, padded by 47.
@@ -53,7 +53,7 @@ StandingBuffers On(const MemoryJob& job, int64_t stage = 0, bool has_head = true
 // h x 4h. Two ranks halve each.
 TEST(StandingBuffers, OnePlaceholderForEachShape) {
   const StandingBuffers one = On(JobOf({.kind = Framework::kMegatronLm}));
-  EXPECT_EQ(one.placeholder_gradients, Bytes(2 * (3 + 1 + 4 + 4) * kHidden * kHidden));
+  EXPECT_EQ(one.placeholder_gradients, Bytes(2 * (3 + 1 + 4 + 4) * kHiddenSize * kHiddenSize));
   const StandingBuffers two =
       On(JobOf({.kind = Framework::kMegatronLm}, {.tensor_parallel_size = 2}));
   EXPECT_EQ(two.placeholder_gradients, Bytes(one.placeholder_gradients.value() / 2));
@@ -66,7 +66,7 @@ TEST(StandingBuffers, OnePlaceholderForEachShape) {
 // a head.
 TEST(StandingBuffers, TheGlobalBufferHoldsTheHeadsInput) {
   const MemoryJob job = JobOf({.kind = Framework::kMegatronLm}, {.tensor_parallel_size = 2});
-  EXPECT_EQ(On(job).global_buffer, Bytes(2 * kTokens * kHidden));
+  EXPECT_EQ(On(job).global_buffer, Bytes(2 * kTokens * kHiddenSize));
   EXPECT_EQ(On(job, 0, false).global_buffer, Bytes(0));
   EXPECT_EQ(On(JobOf({.kind = Framework::kMegatronLm})).global_buffer, Bytes(0));
   // The head's backward pass then gathers into it: nothing is counted twice.
@@ -93,7 +93,7 @@ TEST(StandingBuffers, BucketsOfSeveralRanks) {
   MemoryJob job = JobOf({.kind = Framework::kPytorchDdp});
   EXPECT_EQ(On(job).gradient_buckets, Bytes(0));
   job.state.sharding.data_parallel_size = 2;
-  EXPECT_EQ(On(job).gradient_buckets, Bytes(4 * (124'439'808 + 47 * kHidden)));
+  EXPECT_EQ(On(job).gradient_buckets, Bytes(4 * (124'439'808 + 47 * kHiddenSize)));
 }
 
 }  // namespace

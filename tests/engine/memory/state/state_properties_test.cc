@@ -15,13 +15,13 @@
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 200;
+constexpr uint32_t kStateModels = 200;
 constexpr ZeroStage kZeroStages[] = {ZeroStage::kNone, ZeroStage::kOptimizer, ZeroStage::kGradients,
                                      ZeroStage::kParameters};
 
-class Draw {
+class StateDraw {
  public:
-  explicit Draw(uint32_t seed) : random_(seed) {}
+  explicit StateDraw(uint32_t seed) : random_(seed) {}
 
   int64_t Between(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
@@ -75,15 +75,15 @@ class Draw {
 
 template <typename Visit>
 void ForEachStage(Visit visit) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kStateModels; ++seed) {
     SCOPED_TRACE(seed);
-    const StateCase c = Draw(seed).Case(seed);
+    const StateCase c = StateDraw(seed).Case(seed);
     for (int64_t stage = 0; stage < c.layout.pipeline_parallel_size; ++stage) visit(c, stage);
   }
 }
 
 TEST(StateProperties, RowsAddUp) {
-  Draw draw(1);
+  StateDraw draw(1);
   ForEachStage([&draw](StateCase c, int64_t stage) {
     draw.AddOptions(c);
     LedgerRows rows;
@@ -134,9 +134,9 @@ TEST(StateProperties, MovesToTheHostAsItIs) {
 
 // Whoever divides a tensor holds it once together, but for less than an element each.
 TEST(StateProperties, RanksTogetherHoldTheModel) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kStateModels; ++seed) {
     SCOPED_TRACE(seed);
-    StateCase c = Draw(seed).Case(seed);
+    StateCase c = StateDraw(seed).Case(seed);
     c.state.sharding.zero_stage = ZeroStage::kParameters;
     c.state.optimizer = {};
     c.state.frozen = {};
@@ -166,9 +166,9 @@ TEST(StateProperties, RanksTogetherHoldTheModel) {
 
 // One GPU has what the plain sum over the model's tensors says.
 TEST(StateProperties, OfOneGpuIsTheWholeModels) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kStateModels; ++seed) {
     SCOPED_TRACE(seed);
-    StateCase c = Draw(seed).Case(seed);
+    StateCase c = StateDraw(seed).Case(seed);
     c.layout = {};
     c.context_parallel_size = 1;
     c.state.frozen = {};

@@ -14,7 +14,7 @@ constexpr uint32_t kPropertyModels = 200;
 constexpr StagePhase kPhases[] = {StagePhase::kForward, StagePhase::kLoss, StagePhase::kHead,
                                   StagePhase::kLayer};
 
-TransientCase Draw(uint32_t seed) {
+TransientCase TransientDraw(uint32_t seed) {
   const RandomSharding drawn = DrawSharding(seed);
   TransientCase c = {.base = {.spec = drawn.spec, .layout = drawn.layout}};
   c.base.spec.encoder.learned_position_count = c.base.spec.decoder.learned_position_count = 0;
@@ -35,7 +35,7 @@ TransientCase Draw(uint32_t seed) {
 void ForEachStage(const std::function<void(TransientCase&, int64_t)>& check) {
   for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
-    TransientCase c = Draw(seed);
+    TransientCase c = TransientDraw(seed);
     const GradientFlow flow(c.base.spec);
     if (seed % 2 == 1) c.flow = &flow;
     for (int64_t stage = 0; stage < c.base.layout.pipeline_parallel_size; ++stage) {

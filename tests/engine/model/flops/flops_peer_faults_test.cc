@@ -10,7 +10,7 @@ namespace {
 constexpr auto kCausal = MaskConvention::kCausal;
 
 // Llama-2-7B's shape.
-ArchitectureSpec Llama() {
+ArchitectureSpec LlamaSpec() {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 4096;
   spec.embedding.vocabulary_size = 32000;
@@ -20,7 +20,7 @@ ArchitectureSpec Llama() {
 }
 
 ArchitectureSpec Mixtral() {
-  ArchitectureSpec spec = Llama();
+  ArchitectureSpec spec = LlamaSpec();
   LayerSpec& layer = spec.layer_kinds[0];
   layer.attention = Heads(32, 8, 128);
   layer.feed_forward.reset();
@@ -49,12 +49,12 @@ TEST(FlopsPeerFaults, TopKIgnored) {
 // llm-analysis: embeddings always tied. A head multiplies by as much, tied or not; only the
 // parameters differ.
 TEST(FlopsPeerFaults, EmbeddingsAlwaysTied) {
-  ArchitectureSpec tied = Llama();
+  ArchitectureSpec tied = LlamaSpec();
   tied.output.head = OutputHeadKind::kTied;
   const TrainingStepSpec step = {.sequences = {{1, 4096}}};
-  EXPECT_EQ(ModelFlops(Llama(), 4096), ModelFlops(tied, 4096));
+  EXPECT_EQ(ModelFlops(LlamaSpec(), 4096), ModelFlops(tied, 4096));
   const double head = 6.0 * 32000 * 4096;
-  EXPECT_EQ(Convention(FlopsConvention::kSixNTotal, Llama(), step).per_token.value() -
+  EXPECT_EQ(Convention(FlopsConvention::kSixNTotal, LlamaSpec(), step).per_token.value() -
                 Convention(FlopsConvention::kSixNTotal, tied, step).per_token.value(),
             head);
 }
@@ -62,9 +62,9 @@ TEST(FlopsPeerFaults, EmbeddingsAlwaysTied) {
 // torchtitan issue 4300: layers of a sliding window counted at full length, so that a GPU that
 // does nothing but what is needed shows an MFU above 100 %.
 TEST(FlopsPeerFaults, SlidingWindowAtFullLength) {
-  ArchitectureSpec windows = Llama();
+  ArchitectureSpec windows = LlamaSpec();
   windows.layer_kinds[0].attention->window = 4096;
-  const double all = ModelFlops(Llama(), 131072);
+  const double all = ModelFlops(LlamaSpec(), 131072);
   const double needed = ModelFlops(windows, 131072);
   const double projections = 6.0 * (32 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008) + 32000 * 4096.0);
   EXPECT_EQ(all, projections + 12.0 * 32 * 4096 * 131072 / 2);
@@ -89,8 +89,8 @@ TEST(FlopsPeerFaults, RouterMissing) {
 TEST(FlopsPeerFaults, RecomputeInModelFlops) {
   for (const RecomputePolicy policy : {RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
     const PassFlops flops =
-        Counted(Llama(), {.sequences = {{1, 4096}}, .recompute = policy}).PerToken(kCausal);
-    EXPECT_EQ(flops.Model().value(), ModelFlops(Llama(), 4096));
+        Counted(LlamaSpec(), {.sequences = {{1, 4096}}, .recompute = policy}).PerToken(kCausal);
+    EXPECT_EQ(flops.Model().value(), ModelFlops(LlamaSpec(), 4096));
     EXPECT_GT(flops.HardwareWithoutFlashRecompute(), flops.Model());
   }
 }

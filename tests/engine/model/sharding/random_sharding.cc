@@ -11,9 +11,9 @@
 namespace sextant {
 namespace {
 
-class Draw {
+class ShardingDraw {
  public:
-  explicit Draw(uint32_t seed) : random_(seed) {}
+  explicit ShardingDraw(uint32_t seed) : random_(seed) {}
 
   RandomSharding All() {
     tensor_ = int64_t{1} << Between(0, 2);
@@ -183,6 +183,6 @@ class Draw {
 
 }  // namespace
 
-RandomSharding DrawSharding(uint32_t seed) { return Draw(seed).All(); }
+RandomSharding DrawSharding(uint32_t seed) { return ShardingDraw(seed).All(); }
 
 }  // namespace sextant
