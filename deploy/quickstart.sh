@@ -30,7 +30,7 @@ build() {
   # A second run from this clone waits here: two builds in one folder would trip each other up.
   exec 8<"$BUILD"
   flock 8
-  cmake --preset release -DSEXTANT_BUILD_TESTS=OFF --log-level=NOTICE
+  cmake --preset release -DSEXTANT_BUILD_TESTS=OFF -DSEXTANT_LTO=ON --log-level=NOTICE
   cmake --build --preset release --target sextantd sextant sextant-probe --parallel "$(nproc)"
   exec 8<&-
 }
