@@ -27,7 +27,7 @@ readonly PROGRAMS=(
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
-  clang-14 libclang-rt-14-dev clang-format clang-tidy git openssl shellcheck zsh
+  clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
