@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/links/collective_model.h"
 
 namespace sextant {

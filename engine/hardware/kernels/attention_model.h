@@ -11,17 +11,12 @@
 #include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/attention_terms.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/term_fit.h"
 
 namespace sextant {
-
-// A measured pass.
-struct AttentionPoint {
-  AttentionShape shape;
-  Seconds time;
-};
 
 // Times of one kernel on one device in one data type, all forward or all backward. A backward pass
 // has the same terms at other costs.

@@ -17,11 +17,6 @@
 
 namespace sextant {
 
-struct GroupedMatmulPoint {
-  GroupedMatmulShape shape;
-  Seconds time;
-};
-
 // Times of one kernel on one device in one data type.
 struct GroupedMatmulCalibration {
   // The peak rate of the matrix units in this data type; absent: unknown, not checked.

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "engine/base/units.h"
+
 namespace sextant {
 
 // A device's share of a mixture of experts with balanced load. Times include choosing experts,
@@ -20,6 +22,12 @@ struct GroupedMatmulShape {
   bool gated = true;            // three matrices per expert, not two
 
   friend bool operator==(const GroupedMatmulShape&, const GroupedMatmulShape&) = default;
+};
+
+// A measured forward pass.
+struct GroupedMatmulPoint {
+  GroupedMatmulShape shape;
+  Seconds time;
 };
 
 // Rows that this device's experts multiply: tokens x experts_per_token / expert_parallel.

@@ -54,12 +54,6 @@ MatmulFormTrial TryMatmulForm(const MatmulSetting& setting, absl::Span<const Mat
 // The error over all `matmuls`, each predicted by a fit to four fifths of them, without it.
 PredictionError CrossValidate(const MatmulSetting& setting, absl::Span<const MatmulPoint> matmuls);
 
-// An unmeasured type, relative to the measured one.
-struct OtherMatmulType {
-  MatmulType type;
-  double peak_ratio = 1;  // its datasheet peak over that of the measured type; positive
-};
-
 // Logarithms of dimensions from low to high.
 struct MatmulBox {
   MatmulPosition low = {};

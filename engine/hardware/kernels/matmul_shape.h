@@ -66,6 +66,12 @@ struct MatmulType {
   friend bool operator==(const MatmulType&, const MatmulType&) = default;
 };
 
+// An unmeasured type, relative to the measured one.
+struct OtherMatmulType {
+  MatmulType type;
+  double peak_ratio = 1;  // its datasheet peak over that of the measured type; positive
+};
+
 // The type called `name` in tables: "bf16", "fp8" (per tensor), "fp8_block", "nvfp4", "int8".
 // kUnspecified: none.
 MatmulType MatmulTypeNamed(absl::string_view name);

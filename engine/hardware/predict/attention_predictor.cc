@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
@@ -16,6 +15,8 @@
 #include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
+
+class AttentionModel;
 
 class AttentionPredictor {
  public:

@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/achieved_fraction.h"
 #include "engine/hardware/kernels/ceiling_time.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/kernels/matmul_shape.h"

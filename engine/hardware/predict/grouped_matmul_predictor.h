@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_shape.h"
@@ -18,6 +17,8 @@
 #include "engine/hardware/predict/matmul_predictor.h"
 
 namespace sextant {
+
+class GroupedMatmulModel;
 
 // Rows per expert are padded to a multiple of this, the smallest tile of matrix units.
 inline constexpr int64_t kGroupedRowTile = 64;

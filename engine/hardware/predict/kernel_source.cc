@@ -1,8 +1,11 @@
 #include "engine/hardware/predict/kernel_source.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/text.h"
 #include "engine/hardware/kernels/achieved_fraction.h"
+#include "engine/hardware/kernels/matmul_model.h"
 
 namespace sextant {
 namespace {
@@ -29,6 +32,13 @@ KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
   out.device_uuid = calibration.uuid;
   out.measured_unix_seconds = calibration.measured_unix_seconds;
   return out;
+}
+
+KernelTime AsEquivalentType(const KernelTime& time) {
+  return {.expected = time.expected,
+          .low = time.low * MatmulFallbacks::kEquivalentType.low,
+          .high = time.high * MatmulFallbacks::kEquivalentType.high,
+          .basis = std::max(time.basis, KernelBasis::kOtherType)};
 }
 
 absl::optional<DeviceCeilings> DatasheetCeilings(const Accelerator& accelerator, DataType type) {

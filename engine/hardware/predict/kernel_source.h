@@ -3,7 +3,6 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_KERNEL_SOURCE_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_KERNEL_SOURCE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,12 +11,12 @@
 #include "absl/types/optional.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/calibration.h"
-#include "engine/hardware/kernels/attention_model.h"
+#include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/ceiling_time.h"
-#include "engine/hardware/kernels/grouped_matmul_model.h"
+#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_calibration.h"
-#include "engine/hardware/kernels/matmul_model.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/links/host_copy_rate.h"
@@ -87,12 +86,7 @@ constexpr DataType EquivalentType(DataType type) {
 }
 
 // Converts `time` of a measured type to a similar type.
-inline KernelTime AsEquivalentType(const KernelTime& time) {
-  return {.expected = time.expected,
-          .low = time.low * MatmulFallbacks::kEquivalentType.low,
-          .high = time.high * MatmulFallbacks::kEquivalentType.high,
-          .basis = std::max(time.basis, KernelBasis::kOtherType)};
-}
+KernelTime AsEquivalentType(const KernelTime& time);
 
 // Ceilings, and their source without its error.
 struct DeviceCeilings {

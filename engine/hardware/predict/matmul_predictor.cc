@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 

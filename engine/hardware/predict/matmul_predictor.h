@@ -11,7 +11,7 @@
 #include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_alignment.h"
-#include "engine/hardware/kernels/matmul_model.h"
+#include "engine/hardware/kernels/matmul_calibration.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
@@ -20,6 +20,8 @@
 #include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
+
+class MatmulModel;
 
 class MatmulPredictor {
  public:

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 #include "tests/engine/hardware/predict/some_gpu.h"
