@@ -108,7 +108,7 @@ void ReadSharding(ConfigFile* file, LauncherRead* read) {
 }
 
 // Layers of each chunk by the modules' names, "layers.7".
-std::vector<int64_t> ChunksOf(const std::vector<std::vector<std::string>>& parts) {
+std::vector<int64_t> PartsOfChunks(const std::vector<std::vector<std::string>>& parts) {
   std::vector<int64_t> out;
   for (const std::vector<std::string>& modules : parts) {
     out.push_back(absl::c_count_if(
@@ -142,7 +142,7 @@ int64_t StageCount(int64_t pipeline, bool interleaved, int64_t outside,
   return usual;
 }
 
-void ReadPipeline(const TorchtitanModel* model, ConfigFile* file, LauncherRead* read) {
+void ReadTorchtitanPipeline(const TorchtitanModel* model, ConfigFile* file, LauncherRead* read) {
   const std::optional<int64_t> degree = file->Count("parallelism.pipeline_parallel_degree");
   const std::string schedule = file->Text(kSchedule).value_or("1F1B");
   v1::RunLayout* layout = read->request.mutable_layout();
@@ -161,7 +161,7 @@ void ReadPipeline(const TorchtitanModel* model, ConfigFile* file, LauncherRead* 
   std::vector<int64_t> chunks;
   int64_t stages = 0;
   if (const auto parts = file->Lists(kModules)) {
-    chunks = ChunksOf(*parts);
+    chunks = PartsOfChunks(*parts);
     stages = static_cast<int64_t>(chunks.size());
     if (stages % *degree != 0 || stages == 0) {
       return file->Refuse(kModules, absl::StrCat("write a multiple of ", *degree, " lists"));
@@ -217,7 +217,7 @@ absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_m
   const TorchtitanModel* const model = FindModel(&*file);
   if (with_model && model != nullptr) out.request.mutable_model()->set_preset(model->preset);
   ReadSizes(&*file, out.request.mutable_layout());
-  ReadPipeline(with_model ? model : nullptr, &*file, &out);
+  ReadTorchtitanPipeline(with_model ? model : nullptr, &*file, &out);
   ReadSharding(&*file, &out);
   ReadBatch(&*file, &out);
   ReadPrecision(&*file, training->mutable_precision());

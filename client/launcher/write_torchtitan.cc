@@ -82,7 +82,7 @@ nlohmann::json ModulesOf(const google::protobuf::RepeatedField<int64_t>& chunks)
   return out;
 }
 
-void WriteModel(const LaunchedRun& run, TomlText* toml, LauncherFile* out) {
+void WriteTorchtitanModel(const LaunchedRun& run, TomlText* toml, LauncherFile* out) {
   const v1::DataType compute = run.request.training().precision().compute_data_type();
   const TorchtitanModel* const model = ModelOfPreset(run.request.model().preset());
   if (model == nullptr) out->left_out.emplace_back("[model] name and flavor");
@@ -147,8 +147,8 @@ void WriteSharding(const LaunchedRun& run, const LaunchSizes& sizes, TomlText* t
             nlohmann::json(sharding.reshard_after_forward() ? "always" : "never"));
 }
 
-void WritePipeline(const LaunchedRun& run, const LaunchSizes& sizes, TomlText* toml,
-                   Refusals* refusals) {
+void WriteTorchtitanPipeline(const LaunchedRun& run, const LaunchSizes& sizes, TomlText* toml,
+                             Refusals* refusals) {
   toml->Add("pipeline_parallel_degree", sizes.pipeline);
   if (sizes.pipeline == 1) return;
   const bool interleaved = sizes.virtual_stages > 1;
@@ -178,7 +178,7 @@ void WriteParallelism(const LaunchedRun& run, const LaunchSizes& sizes, TomlText
     refusals->Add("--sp=false", "tensor parallel ranks share sequences too");
   }
   toml->Add("context_parallel_degree", sizes.context);
-  WritePipeline(run, sizes, toml, refusals);
+  WriteTorchtitanPipeline(run, sizes, toml, refusals);
   if (sizes.expert == 1) return;
   const v1::ParallelLayout& parallel = run.request.layout().parallel();
   const bool given = parallel.has_expert_tensor_parallel_size();
@@ -205,7 +205,7 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
   TomlText toml;
   toml.Section("job");
   toml.Add("description", nlohmann::json(run.model_name));
-  WriteModel(run, &toml, &out);
+  WriteTorchtitanModel(run, &toml, &out);
   toml.Section("optimizer");
   const bool adam = training.optimizer().kind() == v1::OptimizerSpec::KIND_ADAM;
   toml.Add("name", nlohmann::json(adam ? "Adam" : "AdamW"));

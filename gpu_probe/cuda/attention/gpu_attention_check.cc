@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kCheckThreads = 256;
 constexpr int64_t kDoubleBytes = 8;
 
-AttentionSizes SizesOf(const GpuAttentionShape& shape) {
+AttentionSizes AttentionSizesOf(const GpuAttentionShape& shape) {
   return {.sequence = shape.sequence,
           .heads = shape.heads,
           .kv_heads = shape.kv_heads,
@@ -77,7 +77,7 @@ absl::Status GpuAttentionCheck::RowWeights(const GpuAttentionShape& shape,
   SEXTANT_RETURN_IF_ERROR(
       session_->Launch("attention_row_scores", each_pair, weights_.address(),
                        At(at, AttentionTensor::kQueries), At(at, AttentionTensor::kKeys),
-                       samples_memory_.address(), kAttentionSampleCount, SizesOf(shape)));
+                       samples_memory_.address(), kAttentionSampleCount, AttentionSizesOf(shape)));
   SEXTANT_RETURN_IF_ERROR(session_->Launch("attention_row_sums", ThreadsFor(kAttentionSampleCount),
                                            log_sums_.address(), weights_.address(),
                                            kAttentionSampleCount, shape.sequence));
@@ -96,7 +96,7 @@ absl::Status GpuAttentionCheck::Compare(const Compared& compared, const GpuAtten
       const GpuCheckReport report,
       check_.Run(compared.kernel, ThreadsFor(count), At(at, compared.out), compared.weights,
                  At(at, compared.from), samples_memory_.address(), kAttentionSampleCount,
-                 SizesOf(shape), compared.width, compared.factor));
+                 AttentionSizesOf(shape), compared.width, compared.factor));
   if (report.wrong_count == 0) return absl::OkStatus();
   const auto first = static_cast<int64_t>(report.first_wrong);
   return absl::DataLossError(absl::StrCat(
@@ -132,7 +132,7 @@ absl::Status GpuAttentionCheck::Forward(const GpuAttentionShape& shape,
       const GpuCheckReport report,
       check_.Run("check_attention_statistics", ThreadsFor(kAttentionSampleCount),
                  At(at, AttentionTensor::kStatistics), log_sums_.address(),
-                 samples_memory_.address(), kAttentionSampleCount, SizesOf(shape)));
+                 samples_memory_.address(), kAttentionSampleCount, AttentionSizesOf(shape)));
   if (report.wrong_count > 0) {
     return absl::DataLossError(
         absl::StrCat(report.wrong_count, " of ", kAttentionSampleCount,
@@ -166,7 +166,7 @@ absl::Status GpuAttentionCheck::Backward(const GpuAttentionShape& shape,
       "attention_row_gradients", ThreadsFor(kAttentionSampleCount * shape.sequence),
       weights_.address(), At(at, AttentionTensor::kOutputGradients),
       At(at, AttentionTensor::kOutputs), At(at, AttentionTensor::kValues),
-      samples_memory_.address(), kAttentionSampleCount, SizesOf(shape)));
+      samples_memory_.address(), kAttentionSampleCount, AttentionSizesOf(shape)));
   const auto scale = static_cast<double>(shape.scale());
   SEXTANT_RETURN_IF_ERROR(Compare({.kernel = "check_attention_rows",
                                    .out = AttentionTensor::kQueryGradients,
@@ -184,7 +184,7 @@ absl::Status GpuAttentionCheck::Backward(const GpuAttentionShape& shape,
       gradients_.address(), At(at, AttentionTensor::kQueries), At(at, AttentionTensor::kKeys),
       At(at, AttentionTensor::kValues), At(at, AttentionTensor::kOutputs),
       At(at, AttentionTensor::kStatistics), At(at, AttentionTensor::kOutputGradients),
-      samples_memory_.address(), kAttentionSampleCount, SizesOf(shape)));
+      samples_memory_.address(), kAttentionSampleCount, AttentionSizesOf(shape)));
   SEXTANT_RETURN_IF_ERROR(Compare({.kernel = "check_attention_columns",
                                    .out = AttentionTensor::kValueGradients,
                                    .from = AttentionTensor::kOutputGradients,

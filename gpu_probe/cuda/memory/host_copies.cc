@@ -35,7 +35,7 @@ struct CopySizes {
   std::vector<int64_t> pageable;
 };
 
-CopySizes SizesOf(v1::ProbeMode mode) {
+CopySizes CopySizesOf(v1::ProbeMode mode) {
   if (mode == v1::PROBE_MODE_QUICK) return {.pinned = {64 * kMiB}, .pageable = {}};
   const std::vector<int64_t> all = {64 * kKiB, kMiB, 16 * kMiB, 256 * kMiB};
   if (mode == v1::PROBE_MODE_FULL) return {.pinned = all, .pageable = all};
@@ -228,7 +228,7 @@ absl::Status HostCopyWorkload::Check() {
 }
 
 std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& session) {
-  const CopySizes sizes = SizesOf(mode);
+  const CopySizes sizes = CopySizesOf(mode);
   const int64_t most_bytes = MostArrayBytes(/*array_count=*/2, *session);
   const auto source = std::make_shared<CopySource>();
   std::vector<Point> points;

@@ -67,7 +67,7 @@ double StepSeconds(const Plan& plan) {
   return plan.step.has_value() ? plan.step->estimate.seconds.expected.value() : 0;
 }
 
-std::vector<NoteKind> KindsOf(const Notes& notes) {
+std::vector<NoteKind> NoteKindsOf(const Notes& notes) {
   std::vector<NoteKind> out;
   for (const Note& note : notes) out.push_back(note.kind);
   return out;
@@ -119,7 +119,7 @@ TEST(FleetPlan, SaysWhoseRatesTheyAre) {
   EXPECT_EQ(NoteOf(plan, NoteKind::kFleetRates).text,
             "Rates are of the slowest of 16 devices on 2 hosts, by the fleet's metrics; the oldest "
             "measured 2026-01-31T12:00:00Z.");
-  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
+  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
   RunSpec larger = RunOn(FleetOf({Gpu("GPU-a", 600e12)}));
   larger.cluster.device_count = 32;
   EXPECT_EQ(NoteOf(PlannedFleet(larger), NoteKind::kDevicesNotMeasured).text,
@@ -136,8 +136,8 @@ TEST(FleetPlan, TheMedianOfAProductIsNoDevice) {
   const Plan plan = PlannedFleet(RunOn(fleet));
   EXPECT_THAT(NoteOf(plan, NoteKind::kFleetRates).text,
               HasSubstr("Rates are the median of 12480 devices, by the fleet's metrics"));
-  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
-  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kFleetUnread)));
+  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
+  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kFleetUnread)));
   fleet.missing = "they have no series there";
   EXPECT_EQ(NoteOf(PlannedFleet(RunOn(fleet)), NoteKind::kFleetUnread).text,
             "No rates of these devices were read from the fleet's metrics: they have no series "

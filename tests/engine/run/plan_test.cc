@@ -26,7 +26,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-RunSpec Llama70b() {
+RunSpec Llama70bRun() {
   RunSpec run;
   run.model.preset = "llama-3.1-70b";
   run.training.token_count = 15'000'000'000'000;
@@ -42,7 +42,7 @@ Plan PlanFor(const RunSpec& run) {
 }
 
 TEST(PlanRun, OfLlama70bByHand) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.options.assumed_mfu = 0.5;
   const Plan plan = PlanFor(run);
   EXPECT_EQ(plan.model_name, "llama-3.1-70b");
@@ -64,7 +64,7 @@ TEST(PlanRun, OfLlama70bByHand) {
 }
 
 TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
-  const Plan plan = PlanFor(Llama70b());
+  const Plan plan = PlanFor(Llama70bRun());
   EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu, 0.4);
   EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu_basis, MfuBasis::kAssumed);
   EXPECT_THAT(KindsOf(plan.notes), Contains(NoteKind::kMfuAssumed));
@@ -72,13 +72,13 @@ TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
 }
 
 TEST(PlanRun, SaysWhereTheAssumedMfuHasNoEvidence) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.training.precision.compute_data_type = DataType::kFp8;
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("fp8 were not looked at")));
 }
 
 TEST(PlanRun, TakesABareParameterCount) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.model = {};
   run.model.parameter_count = 70'000'000'000;
   const Plan plan = PlanFor(run);
@@ -88,7 +88,7 @@ TEST(PlanRun, TakesABareParameterCount) {
 }
 
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   const double total = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
   run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
   const double non_embedding = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
@@ -96,7 +96,7 @@ TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
 }
 
 TEST(PlanRun, SaysWhereEachRateComesFrom) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   const Plan datasheet = PlanFor(run);
   ASSERT_THAT(datasheet.rates, SizeIs(3));
   EXPECT_EQ(datasheet.rates[0].quantity, "peak_flops_per_second");
@@ -116,13 +116,13 @@ TEST(PlanRun, SaysWhereEachRateComesFrom) {
 }
 
 TEST(PlanRun, PicksThePeakOfTheComputeType) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.training.precision.compute_data_type = DataType::kFp8;
   EXPECT_EQ(PlanFor(run).rates[0].value, 1978.9e12);
 }
 
 TEST(PlanRun, LeavesTimesOutWhereTheCatalogueLacksThePeak) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
   const Plan plan = PlanFor(run);
   EXPECT_TRUE(plan.estimates.empty());
@@ -142,7 +142,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
     for (const DataType type :
          {DataType::kFp32, DataType::kFp16, DataType::kBf16, DataType::kFp8, DataType::kFp4}) {
       SCOPED_TRACE(absl::StrCat(accelerator.name, " ", DataTypeName(type)));
-      RunSpec run = Llama70b();
+      RunSpec run = Llama70bRun();
       run.cluster.device.accelerator = accelerator.name;
       run.training.precision.compute_data_type = type;
       run.options.assumed_mfu.reset();
@@ -154,7 +154,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
 }
 
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "tpu-v5p";
   const Plan plan = PlanFor(run);
   EXPECT_FALSE(At(plan, EstimateKind::kLowerBound).energy.has_value());
@@ -162,7 +162,7 @@ TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
 }
 
 TEST(PlanRun, ReservedMemoryIsNotUsable) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.reserved_memory_bytes = 5'000'000'000;
   // 81,559 MiB of the driver, less 480 of its own
   EXPECT_EQ(PlanFor(run).capacity.usable(), Bytes(80'017'493'504));
@@ -171,7 +171,7 @@ TEST(PlanRun, ReservedMemoryIsNotUsable) {
 }
 
 TEST(PlanRun, DoesNotFitIsAnAnswer) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device_count = 8;  // 1128.9e9 bytes on 8 x 85.02e9
   const Plan plan = PlanFor(run);
   EXPECT_FALSE(plan.fit.fits());
@@ -180,17 +180,17 @@ TEST(PlanRun, DoesNotFitIsAnAnswer) {
 
 // State that fits says nothing of a run that was not counted whole.
 TEST(PlanRun, StateAloneIsNoVerdictOnTheRun) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   EXPECT_EQ(PlanFor(run).verdict(), Verdict::kStateFits);
   run.training.activation_bytes = 1'000'000'000;
   EXPECT_EQ(PlanFor(run).verdict(), Verdict::kFits);
-  run = Llama70b();
+  run = Llama70bRun();
   run.cluster.device_count = 8;
   EXPECT_EQ(PlanFor(run).verdict(), Verdict::kDoesNotFit);
 }
 
 TEST(PlanRun, ARequestMayRefuseToCountStateAlone) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.options.require_activations = true;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout")));
   run.training.activation_bytes = 1'000'000'000;
@@ -198,7 +198,7 @@ TEST(PlanRun, ARequestMayRefuseToCountStateAlone) {
 }
 
 TEST(PlanRun, DerivationAndLedgerArePartOfAFullAnswer) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.options.include_derivation = true;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.include_derivation")));
   run.options.full = true;
@@ -206,7 +206,7 @@ TEST(PlanRun, DerivationAndLedgerArePartOfAFullAnswer) {
 }
 
 TEST(PlanRun, EachNoteNamesFieldsThatItsTextNames) {
-  for (const Note& note : PlanFor(Llama70b()).notes) {
+  for (const Note& note : PlanFor(Llama70bRun()).notes) {
     for (const std::string& field : note.fields) {
       if (note.kind == NoteKind::kFlopsConvention || note.kind == NoteKind::kDeviceCapacity)
         continue;
@@ -216,14 +216,14 @@ TEST(PlanRun, EachNoteNamesFieldsThatItsTextNames) {
 }
 
 TEST(PlanRun, AssumptionsFollowWhatWasGiven) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("Activations are not counted")));
   run.training.activation_bytes = 1'000'000'000;
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Not(Contains(HasSubstr("Activations are not counted"))));
 }
 
 TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "v100-pcie";
   run.training.precision.compute_data_type = DataType::kFp16;
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
@@ -238,23 +238,23 @@ TEST(PlanRunRefuses, AnEmptyRunNamingAllThatItLacks) {
 }
 
 TEST(PlanRunRefuses, TheModelGivenTwice) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.model.parameter_count = 7;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("model")));
 }
 
 TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "h1000";
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
-  run = Llama70b();
+  run = Llama70bRun();
   run.model.preset = "llama-4-70b";
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "MODEL_UNKNOWN"));
 }
 
 // An unknown name is reported with other violations: all can be corrected at once.
 TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "h1000";
   run.model.preset = "llama-4-70b";
   EXPECT_THAT(PlanRun(run),
@@ -267,7 +267,7 @@ TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
 
 // Violations that depend on a name's meaning are reported with those of the request alone.
 TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "v100-sxm-16";
   run.cluster.reserved_memory_bytes = 1'000'000'000'000;
   run.training.token_count = 0;
@@ -276,7 +276,7 @@ TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
 }
 
 TEST(PlanRunRefuses, WhatNeedsShapesOfABareCount) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.model = {};
   run.model.parameter_count = 1000;
   run.training.optimizer.kind = OptimizerKind::kAdafactor;
@@ -307,7 +307,7 @@ TEST(PlanRunRefuses, EveryWholeNumberOutOfRange) {
   for (const WholeField& f : fields) {
     for (const int64_t bad : {int64_t{-1}, INT64_MIN, INT64_MAX, int64_t{0}}) {
       if (bad == 0 && f.zero_is_fine) continue;
-      RunSpec run = Llama70b();
+      RunSpec run = Llama70bRun();
       f.set(run, bad);
       EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre(f.field))) << f.field << " = " << bad;
     }
@@ -341,7 +341,7 @@ TEST(PlanRunRefuses, EveryRealNumberOutOfRange) {
   for (const RealField& f : fields) {
     for (const double bad : {-1.0, std::nan(""), inf, -inf, 1e300, 0.0}) {
       if (bad == 0 && f.zero_is_fine) continue;
-      RunSpec run = Llama70b();
+      RunSpec run = Llama70bRun();
       f.set(run, bad);
       EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre(f.field))) << f.field << " = " << bad;
     }
@@ -350,7 +350,7 @@ TEST(PlanRunRefuses, EveryRealNumberOutOfRange) {
 
 // The largest run that is let through: every number stays finite.
 TEST(PlanRun, OfTheLargestRunIsFinite) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.model = {};
   run.model.parameter_count = 1'000'000'000'000'000;
   run.training.token_count = 1'000'000'000'000'000'000;
@@ -372,10 +372,12 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
 
 // --- Derivation ----------------------------------------------------------------------
 
-TEST(Derivation, IsThereOnRequestAlone) { EXPECT_THAT(PlanFor(Llama70b()).derivation, IsEmpty()); }
+TEST(Derivation, IsThereOnRequestAlone) {
+  EXPECT_THAT(PlanFor(Llama70bRun()).derivation, IsEmpty());
+}
 
 TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
-  RunSpec run = Llama70b();
+  RunSpec run = Llama70bRun();
   run.options.include_derivation = run.options.full = true;
   run.economics.device_hour_price_usd = 2;
   std::vector<std::string> symbols;

@@ -41,7 +41,7 @@ RunSpec Llama70b() {
   return run;
 }
 
-Plan Planned(const RunSpec& run) {
+Plan PlannedRun(const RunSpec& run) {
   absl::StatusOr<Plan> plan = PlanRun(run);
   EXPECT_THAT(plan, IsOk());
   EXPECT_TRUE(plan.ok() && plan->step.has_value());
@@ -49,11 +49,11 @@ Plan Planned(const RunSpec& run) {
 }
 
 double PlanSecondsOf(const RunSpec& run) {
-  return Planned(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
+  return PlannedRun(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
 }
 
 TEST(StepPlan, LeadsTheEstimates) {
-  const Plan plan = Planned(Llama70b());
+  const Plan plan = PlannedRun(Llama70b());
   ASSERT_FALSE(plan.estimates.empty());
   const TimeEstimate& predicted = plan.estimates.front();
   EXPECT_EQ(predicted.kind, EstimateKind::kPredicted);
@@ -135,7 +135,7 @@ TEST(StepPlan, MoreStagesWithOneMicroBatchWaitMore) {
     RunSpec run = Llama70b();
     run.layout->parallel.pipeline_parallel_size = stages;
     run.layout->global_batch_size = 8 / stages;
-    const double ratio = Planned(run).step->estimate.bubble_ratio;
+    const double ratio = PlannedRun(run).step->estimate.bubble_ratio;
     EXPECT_GT(ratio, before);
     before = ratio;
   }
@@ -189,27 +189,28 @@ TEST(StepPlan, RefusesSizesThatDoNotGoTogether) {
 
 TEST(StepPlan, OpenChoicesWidenTheInterval) {
   RunSpec run = Llama70b();
-  const StepPlan closed = *Planned(run).step;
+  const StepPlan closed = *PlannedRun(run).step;
   run.training.recompute_given = false;
-  const Plan open = Planned(run);
+  const Plan open = PlannedRun(run);
   EXPECT_EQ(open.step->estimate.seconds.expected.value(), closed.estimate.seconds.expected.value());
   EXPECT_GT(open.step->estimate.seconds.high.value(), closed.estimate.seconds.high.value());
   EXPECT_THAT(open.notes, Contains(IsNote(NoteKind::kStepOpen, HasSubstr("training.recompute"))));
-  EXPECT_THAT(Planned(Llama70b()).notes, Not(Contains(IsNote(NoteKind::kStepOpen, HasSubstr("")))));
+  EXPECT_THAT(PlannedRun(Llama70b()).notes,
+              Not(Contains(IsNote(NoteKind::kStepOpen, HasSubstr("")))));
 }
 
 // Twice as slow as predicted on its own layout: the run's has seven eighths of that error, in
 // logarithms, and is surer.
 TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
   RunSpec run = Llama70b();
-  const StepEstimate alone = Planned(run).step->estimate;
+  const StepEstimate alone = PlannedRun(run).step->estimate;
   MeasuredStep measured = {.layout = *run.layout};
   measured.layout.parallel.pipeline_parallel_size = 8;
   RunSpec other = run;
   other.layout = measured.layout;
   measured.seconds = 2 * PlanSecondsOf(other);
   run.measured_step = measured;
-  const Plan plan = Planned(run);
+  const Plan plan = PlannedRun(run);
   const StepEstimate& step = plan.step->estimate;
   const double factor = std::pow(2, 14. / 16);
   EXPECT_NEAR(step.seconds.expected.value(), factor * alone.seconds.expected.value(), 1e-9);
@@ -225,12 +226,12 @@ TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
 
 TEST(StepPlan, AMeasuredStepFarAwaySaysLess) {
   RunSpec run = Llama70b();
-  const SecondsInterval alone = Planned(run).step->estimate.seconds;
+  const SecondsInterval alone = PlannedRun(run).step->estimate.seconds;
   MeasuredStep measured = {.seconds = 100, .layout = *run.layout};
   measured.layout.parallel.tensor_parallel_size = 1;
   measured.layout.parallel.pipeline_parallel_size = 16;
   run.measured_step = measured;
-  const Plan plan = Planned(run);
+  const Plan plan = PlannedRun(run);
   const StepCalibration& found = *plan.step->calibration;
   EXPECT_EQ(found.distance, 6);  // TP8 to 1, PP4 to 16, DP2 to 4
   EXPECT_NEAR(found.factor, std::pow(found.ratio, 10. / 16), 1e-12);
@@ -245,7 +246,7 @@ TEST(StepPlan, OtherRecomputationIsTwoDoublings) {
   RunSpec run = Llama70b();
   run.measured_step =
       MeasuredStep{.seconds = 100, .layout = *run.layout, .recompute = RecomputePolicy::kFull};
-  EXPECT_EQ(Planned(run).step->calibration->distance, 2);
+  EXPECT_EQ(PlannedRun(run).step->calibration->distance, 2);
 }
 
 TEST(StepPlan, AMeasuredStepsErrorsAreItsFields) {
@@ -281,9 +282,9 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
 // datasheet's bandwidth; exchanges have no share.
 TEST(StepPlan, NamesTheSourcesOfItsKernels) {
   RunSpec run = Llama70b();
-  const std::vector<KernelTimeShare> basic = Planned(run).step->kernel_sources;
+  const std::vector<KernelTimeShare> basic = PlannedRun(run).step->kernel_sources;
   run.options.full = run.options.include_operations = true;
-  const Plan plan = Planned(run);
+  const Plan plan = PlannedRun(run);
   ASSERT_EQ(basic.size(), plan.step->kernel_sources.size());
   for (size_t i = 0; i < basic.size(); ++i) {
     EXPECT_EQ(basic[i].share, plan.step->kernel_sources[i].share);
@@ -317,9 +318,9 @@ TEST(StepPlan, NamesTheSourcesOfItsKernels) {
 // The stage's operations as they are listed, of all micro-batches.
 TEST(StepPlan, NamesTheLongestOperations) {
   RunSpec run = Llama70b();
-  EXPECT_TRUE(Planned(run).step->longest_operations.empty());
+  EXPECT_TRUE(PlannedRun(run).step->longest_operations.empty());
   run.options.full = run.options.include_operations = true;
-  const Plan plan = Planned(run);
+  const Plan plan = PlannedRun(run);
   const std::vector<LongOperation>& longest = plan.step->longest_operations;
   ASSERT_EQ(longest.size(), kLongestOperations);
   EXPECT_EQ(longest.front().module, "feed_forward");
@@ -359,7 +360,7 @@ TEST(StepPlan, QuantisedWeightsAreGatheredAsTheyAreStored) {
   run.model.changes.adapters->rank = 16;
   run.model.changes.adapters->targets = {{"attention", "query"}};
   const auto exchange = [](const RunSpec& of) {
-    return Planned(of).step->estimate.parts[static_cast<size_t>(StepCause::kShardExchange)];
+    return PlannedRun(of).step->estimate.parts[static_cast<size_t>(StepCause::kShardExchange)];
   };
   const double frozen = exchange(run);
   EXPECT_LT(PlanSecondsOf(run), 0.75 * whole);
@@ -380,7 +381,7 @@ TEST(StepPlan, ADispatcherCopiesTokensItself) {
   absl::optional<double>& once = run.layout->software.of(StackConstant::kOneCopyPerNode);
   const auto passes = [&](double value) {
     once = value;
-    return Planned(run).step.value_or(StepPlan()).estimate.of(StepCause::kMemoryPass);
+    return PlannedRun(run).step.value_or(StepPlan()).estimate.of(StepCause::kMemoryPass);
   };
   EXPECT_LT(passes(1), 0.95 * passes(0));
   run.layout->parallel.expert_parallel_size = 1;  // nothing is exchanged
