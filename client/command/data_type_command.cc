@@ -24,7 +24,7 @@ constexpr char kDataTypeHelp[] =
     "  What becomes of 7.9 next to 100 in a block of nvfp4?\n"
     "    sextant dtype nvfp4 --value=7.9 --block-maximum=100\n";
 
-int ShowAll(const CommandLine& line, const Streams& streams) {
+int ShowAllTypes(const CommandLine& line, const Streams& streams) {
   v1::ListDataTypesResponse response;
   const grpc::Status status = Call(line.server, &v1::AccountingService::Stub::ListDataTypes,
                                    v1::ListDataTypesRequest(), &response);
@@ -36,7 +36,7 @@ int ShowAll(const CommandLine& line, const Streams& streams) {
 // Shows all types where `request` names none.
 int RunDataType(const v1::DescribeDataTypeRequest& request, const CommandLine& line,
                 const Streams& streams) {
-  if (request.data_type() == v1::DATA_TYPE_UNSPECIFIED) return ShowAll(line, streams);
+  if (request.data_type() == v1::DATA_TYPE_UNSPECIFIED) return ShowAllTypes(line, streams);
   v1::DescribeDataTypeResponse response;
   const grpc::Status status =
       Call(line.server, &v1::AccountingService::Stub::DescribeDataType, request, &response);

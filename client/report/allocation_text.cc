@@ -36,7 +36,7 @@ std::string GivenCount(int64_t count) {
 }
 
 // "70.55B", "1.400T": in four digits.
-std::string CountText(int64_t count) {
+std::string CountOf(int64_t count) {
   const auto [value, suffix] = SuffixedOf(static_cast<double>(count));
   if (value >= 9999.5) return absl::StrFormat("%.3e%s", value, suffix);
   const int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0;
@@ -114,8 +114,8 @@ std::string OptimumTable(const v1::AllocateComputeResponse& response) {
   table.AddRow({"rule", "parameters ", "tokens", "tokens/N", "loss", "at N/2", "at 2N"});
   for (const v1::RuleAllocation& answer : response.allocations()) {
     const v1::SizedModel& model = answer.optimum();
-    table.AddRow({RuleCell(answer), Marked(CountText(model.parameter_count()), model),
-                  CountText(model.token_count()), RatioCell(model), LossCell(model),
+    table.AddRow({RuleCell(answer), Marked(CountOf(model.parameter_count()), model),
+                  CountOf(model.token_count()), RatioCell(model), LossCell(model),
                   OffCell(answer, 0.5), OffCell(answer, 2)});
   }
   return table.Text();
@@ -130,8 +130,8 @@ std::string ServingTable(int64_t served, const v1::AllocateComputeResponse& resp
     if (!answer.has_serving()) continue;
     const v1::ServingAllocation& serving = answer.serving();
     const v1::SizedModel& model = serving.model();
-    table.AddRow({RuleCell(answer), Marked(CountText(model.parameter_count()), model),
-                  CountText(model.token_count()), RatioCell(model),
+    table.AddRow({RuleCell(answer), Marked(CountOf(model.parameter_count()), model),
+                  CountOf(model.token_count()), RatioCell(model),
                   absl::StrFormat("%.4g", model.training_flops()), Percent(serving.saved_ratio())});
   }
   return table.Text();
@@ -146,8 +146,8 @@ std::string RatioTable(double ratio, const v1::AllocateComputeResponse& response
     const v1::RatioAllocation& at = answer.at_ratio();
     // Without a law of loss all rules would have the same row.
     if (!at.has_loss_increase() && response.allocations_size() > 1) continue;
-    table.AddRow({RuleCell(answer), Marked(CountText(at.model().parameter_count()), at.model()),
-                  CountText(at.model().token_count()), LossCell(at.model()),
+    table.AddRow({RuleCell(answer), Marked(CountOf(at.model().parameter_count()), at.model()),
+                  CountOf(at.model().token_count()), LossCell(at.model()),
                   at.has_loss_increase() ? IncreaseCell(at.loss_increase()) : kNoValue,
                   at.has_equal_loss_flops()
                       ? Percent(at.equal_loss_flops() / response.budget().flops())

@@ -15,7 +15,7 @@ namespace {
 
 std::string Kind(const v1::NumberFormat& format) { return EnumName(format.kind()); }
 
-std::string LayoutName(const v1::NumberFormat& format, const v1::FloatLayout& layout) {
+std::string FormatLayoutName(const v1::NumberFormat& format, const v1::FloatLayout& layout) {
   return format.layouts_size() == 1 ? format.name()
                                     : absl::StrCat(format.name(), " as ", layout.name());
 }
@@ -23,7 +23,7 @@ std::string LayoutName(const v1::NumberFormat& format, const v1::FloatLayout& la
 void AddFormat(const v1::NumberFormat& format, Table* table) {
   const std::string stored = Plain(format.storage_bits());
   for (const v1::FloatLayout& layout : format.layouts()) {
-    table->AddRow({LayoutName(format, layout), absl::StrCat(layout.bits()),
+    table->AddRow({FormatLayoutName(format, layout), absl::StrCat(layout.bits()),
                    absl::StrCat(layout.exponent_bits()), absl::StrCat(layout.fraction_bits()),
                    stored, Plain(layout.largest_finite()), Plain(layout.smallest_normal()),
                    Plain(layout.epsilon())});

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-LauncherRead Read(const std::string& text, bool with_model = true) {
+LauncherRead ReadArguments(const std::string& text, bool with_model = true) {
   const absl::StatusOr<LauncherRead> read = ReadMegatron(text, with_model);
   EXPECT_TRUE(read.ok()) << text << ": " << read.status();
   return read.ok() ? *read : LauncherRead{};
@@ -29,7 +29,8 @@ constexpr char kModel[] =
     "--max-position-embeddings 2048 ";
 
 TEST(ReadMegatron, TakesItsDefaults) {
-  const v1::PlanRunRequest request = Read(absl::StrCat(kModel, "--seq-length 2048")).request;
+  const v1::PlanRunRequest request =
+      ReadArguments(absl::StrCat(kModel, "--seq-length 2048")).request;
   const v1::Architecture& model = request.model().architecture();
   EXPECT_EQ(model.norm(), v1::NORM_VARIANT_LAYER_NORM);
   EXPECT_EQ(model.output().head(), v1::OUTPUT_HEAD_TIED);
@@ -45,14 +46,14 @@ TEST(ReadMegatron, TakesItsDefaults) {
 
 // 4096 x 8 / 3 is 10922.7, down to a multiple of 64: 10880.
 TEST(ReadMegatron, NarrowsGatedFeedForwards) {
-  const LauncherRead read = Read(
+  const LauncherRead read = ReadArguments(
       "--num-layers 2 --hidden-size 4096 --num-attention-heads 32 --vocab-size 1 --swiglu "
       "--position-embedding-type rope");
   EXPECT_EQ(read.request.model().architecture().layer_kinds(0).feed_forward().size(), 10880);
 }
 
 TEST(ReadMegatron, SplitsAsShellsDo) {
-  const LauncherRead read = Read(
+  const LauncherRead read = ReadArguments(
       "--tensor-model-parallel-size=4\n --data-path \"/a b/c\" 'x' --micro-batch-size \"2\" "
       "--lr 1e-4 --micro-batch-size 3 --min-lr=-1e-5");
   EXPECT_EQ(read.request.layout().parallel().tensor_parallel_size(), 4);
@@ -64,7 +65,7 @@ TEST(ReadMegatron, SplitsAsShellsDo) {
 TEST(ReadMegatron, ComputesTheBatchAndTokensOnceDevicesAreKnown) {
   v1::PlanRunRequest devices;
   devices.mutable_cluster()->set_device_count(64);
-  const LauncherRead read = Read(
+  const LauncherRead read = ReadArguments(
       "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --micro-batch-size 2 "
       "--seq-length 1000 --train-iters 10 --use-distributed-optimizer "
       "--num-distributed-optimizer-instances 2");
@@ -77,7 +78,7 @@ TEST(ReadMegatron, ComputesTheBatchAndTokensOnceDevicesAreKnown) {
 TEST(ReadMegatron, KnowsEveryWayToCutAPipeline) {
   const std::string model = absl::StrCat(kModel, "--pipeline-model-parallel-size 4 ");
   const auto layout = [&](const std::string& text) {
-    return Read(model + text).request.layout().parallel();
+    return ReadArguments(model + text).request.layout().parallel();
   };
   EXPECT_EQ(layout("--num-layers-per-virtual-pipeline-stage 2").virtual_stage_count(), 3);
   EXPECT_THAT(layout("--decoder-first-pipeline-num-layers 3").layers_per_chunk(),
@@ -86,15 +87,17 @@ TEST(ReadMegatron, KnowsEveryWayToCutAPipeline) {
               ElementsAre(5, 1, 1, 1, 1, 1, 1, 13));
   const std::string both =
       "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
-  const LauncherRead read =
-      Read(absl::StrCat(model, both, "--num-virtual-stages-per-pipeline-rank 2 --num-layers 30"));
+  const LauncherRead read = ReadArguments(
+      absl::StrCat(model, both, "--num-virtual-stages-per-pipeline-rank 2 --num-layers 30"));
   EXPECT_THAT(read.request.layout().parallel().layers_per_chunk(),
               ElementsAre(3, 4, 4, 4, 4, 4, 4, 3));
 }
 
 TEST(ReadMegatron, ReadsWhatContextParallelRanksExchange) {
   const auto kind = [](const std::string& text) {
-    return Read("--context-parallel-size 4 " + text).request.layout().context_parallel_kind();
+    return ReadArguments("--context-parallel-size 4 " + text)
+        .request.layout()
+        .context_parallel_kind();
   };
   EXPECT_EQ(kind(""), v1::CONTEXT_PARALLEL_KIND_UNSPECIFIED);
   EXPECT_EQ(kind("--cp-comm-type p2p"), v1::CONTEXT_PARALLEL_KIND_RING);
@@ -103,17 +106,19 @@ TEST(ReadMegatron, ReadsWhatContextParallelRanksExchange) {
 }
 
 TEST(ReadMegatron, LeavesTheModelWhereAFlagGivesOne) {
-  EXPECT_FALSE(Read("--num-layers 32 --hidden-size 64", false).request.model().has_architecture());
+  EXPECT_FALSE(
+      ReadArguments("--num-layers 32 --hidden-size 64", false).request.model().has_architecture());
 }
 
 TEST(ReadMegatron, ListsWhatNoFieldStandsFor) {
-  EXPECT_THAT(Read("--recompute-granularity full --recompute-method block").ignored,
+  EXPECT_THAT(ReadArguments("--recompute-granularity full --recompute-method block").ignored,
               ElementsAre("--recompute-granularity full --recompute-method block"));
-  EXPECT_THAT(Read("--recompute-granularity selective --recompute-modules mlp core_attn").ignored,
-              ElementsAre("--recompute-modules mlp"));
-  EXPECT_THAT(Read("--fp8-format hybrid --fp8-recipe blockwise --bf16").ignored,
+  EXPECT_THAT(
+      ReadArguments("--recompute-granularity selective --recompute-modules mlp core_attn").ignored,
+      ElementsAre("--recompute-modules mlp"));
+  EXPECT_THAT(ReadArguments("--fp8-format hybrid --fp8-recipe blockwise --bf16").ignored,
               ElementsAre("--fp8-recipe blockwise"));
-  EXPECT_THAT(Read("pretrain_gpt.py --bf16").ignored, ElementsAre("pretrain_gpt.py"));
+  EXPECT_THAT(ReadArguments("pretrain_gpt.py --bf16").ignored, ElementsAre("pretrain_gpt.py"));
 }
 
 TEST(ReadMegatron, SaysWhatToWriteInstead) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A run as torchtitan has it: fp32 weights, FSDP, the model by its preset.
-LaunchedRun Launch(const std::string& changes = "") {
+LaunchedRun LaunchTorchtitan(const std::string& changes = "") {
   LaunchedRun run = DenseLaunch(R"({
     "model": {"preset": "llama-3.1-8b"},
     "training": {"recompute": "RECOMPUTE_POLICY_NONE",
@@ -28,17 +28,17 @@ LaunchedRun Launch(const std::string& changes = "") {
   return Changed(run, changes);
 }
 
-std::string RefusalOf(const LaunchedRun& run) {
+std::string TomlRefusalOf(const LaunchedRun& run) {
   return std::string(WriteTorchtitan(run).status().message());
 }
 
-LauncherRead Read(const std::string& text) {
+LauncherRead ReadToml(const std::string& text) {
   const absl::StatusOr<LauncherRead> read = ReadTorchtitan(text, true);
   EXPECT_TRUE(read.ok()) << text << ": " << read.status();
   return read.ok() ? *read : LauncherRead{};
 }
 
-constexpr const char* kChanges[] = {
+constexpr const char* kTorchtitanChanges[] = {
     "",
     R"({"layout": {"micro_batch_size": 2}})",
     R"({"layout": {"parallel": {"tensor_parallel_size": 8}}})",
@@ -68,20 +68,20 @@ constexpr const char* kChanges[] = {
 };
 
 TEST(Torchtitan, ReadsBackWhatItWrote) {
-  for (const char* changes : kChanges) {
+  for (const char* changes : kTorchtitanChanges) {
     SCOPED_TRACE(changes);
-    const LaunchedRun run = Launch(changes);
+    const LaunchedRun run = LaunchTorchtitan(changes);
     const absl::StatusOr<LauncherFile> file = WriteTorchtitan(run);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_THAT(file->left_out, IsEmpty());
-    const LauncherRead read = Read(file->text);
+    const LauncherRead read = ReadToml(file->text);
     EXPECT_THAT(read.ignored, IsEmpty()) << file->text;
     EXPECT_EQ(DifferencesOf(run.request, RequestAsRead(read, run.request)), "") << file->text;
   }
 }
 
 TEST(Torchtitan, WritesTheGoldenFile) {
-  const LaunchedRun run = Launch(
+  const LaunchedRun run = LaunchTorchtitan(
       R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"},
           "layout": {"sharding": {"shard_group_size": 8}, "parallel": {
               "tensor_parallel_size": 2, "pipeline_parallel_size": 2,
@@ -90,7 +90,7 @@ TEST(Torchtitan, WritesTheGoldenFile) {
 }
 
 TEST(Torchtitan, LeavesOutAModelThatItDoesNotKnow) {
-  LaunchedRun run = Launch();
+  LaunchedRun run = LaunchTorchtitan();
   run.request.mutable_model()->set_preset("gpt2");
   const absl::StatusOr<LauncherFile> file = WriteTorchtitan(run);
   ASSERT_TRUE(file.ok());
@@ -101,9 +101,9 @@ TEST(Torchtitan, LeavesOutAModelThatItDoesNotKnow) {
 // Each setting that is written stands in the list of the release.
 TEST(Torchtitan, KnowsTheOptionsOfItsRelease) {
   const std::vector<std::string> options = LauncherOptions("torchtitan_options.txt");
-  for (const char* changes : kChanges) {
+  for (const char* changes : kTorchtitanChanges) {
     std::string section;
-    const std::string text = WriteTorchtitan(Launch(changes))->text;
+    const std::string text = WriteTorchtitan(LaunchTorchtitan(changes))->text;
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
       if (line.empty()) continue;
       if (line.front() == '[') {
@@ -141,7 +141,7 @@ TEST(Torchtitan, RefusesWhatItHasNoSettingFor) {
        "--framework=megatron-lm: it takes torchtitan alone"},
   };
   for (const auto& [changes, refusal] : cases) {
-    EXPECT_THAT(RefusalOf(Launch(changes)), HasSubstr(refusal)) << changes;
+    EXPECT_THAT(TomlRefusalOf(LaunchTorchtitan(changes)), HasSubstr(refusal)) << changes;
   }
 }
 
@@ -174,7 +174,7 @@ selective_ac_option = 'op'
 TEST(ReadTorchtitan, ReadsAPublishedConfiguration) {
   v1::PlanRunRequest devices;
   devices.mutable_cluster()->set_device_count(8);
-  const LauncherRead read = Read(kPublished);
+  const LauncherRead read = ReadToml(kPublished);
   const v1::PlanRunRequest request = RequestAsRead(read, devices);
   EXPECT_EQ(request.model().preset(), "llama-3.1-8b");
   EXPECT_EQ(request.layout().global_batch_size(), 8);
@@ -192,7 +192,7 @@ TEST(ReadTorchtitan, DealsOutLayersAsItDoes) {
   EXPECT_THAT(LayersPerChunk(32, 4, 0, 0), ElementsAre(8, 8, 8, 8));
   EXPECT_THAT(LayersPerChunk(2, 4, 1, 1), ElementsAre(0, 1, 1, 0));
   EXPECT_THAT(LayersPerChunk(1, 4, 1, 1), IsEmpty());
-  const LauncherRead read = Read(
+  const LauncherRead read = ReadToml(
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 4\n");
   EXPECT_THAT(read.request.layout().parallel().layers_per_chunk(), ElementsAre(8, 9, 8, 7));
 }

@@ -50,8 +50,8 @@ class FakePrometheus {
   std::thread thread_;
 };
 
-absl::StatusOr<std::vector<PrometheusSample>> Ask(PrometheusOptions options,
-                                                  std::chrono::milliseconds limit = kLong) {
+absl::StatusOr<std::vector<PrometheusSample>> AskPrometheus(
+    PrometheusOptions options, std::chrono::milliseconds limit = kLong) {
   auto api = PrometheusApi::Of(options);
   if (!api.ok()) return api.status();
   return (*api)->Query("up{a=\"b&c\"} + 1", limit);
@@ -72,7 +72,7 @@ TEST(PrometheusApi, PostsTheQueryAndReadsSamples) {
     timeout = request.get_param_value("timeout");
     response.set_content(kOneSample, "application/json");
   });
-  const auto samples = Ask({.url = fake.url()});
+  const auto samples = AskPrometheus({.url = fake.url()});
   ASSERT_THAT(samples, IsOk());
   EXPECT_EQ(query, "up{a=\"b&c\"} + 1");
   EXPECT_EQ(timeout, "20000ms");
@@ -84,8 +84,9 @@ TEST(PrometheusApi, PostsTheQueryAndReadsSamples) {
 
 TEST(PrometheusApi, KeepsThePathBeforeTheApis) {
   const FakePrometheus fake(Answering(kOneSample), "/prometheus/api/v1/query");
-  EXPECT_THAT(Ask({.url = fake.url() + "/prometheus/"}), IsOk());
-  EXPECT_EQ(Ask({.url = fake.url()}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(AskPrometheus({.url = fake.url() + "/prometheus/"}), IsOk());
+  EXPECT_EQ(AskPrometheus({.url = fake.url()}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // The token is read again for each query.
@@ -111,13 +112,13 @@ TEST(PrometheusApi, SendsTokenAndTenant) {
 
 TEST(PrometheusApi, ATokenFileThatIsGoneIsAnError) {
   const FakePrometheus fake(Answering(kOneSample));
-  EXPECT_FALSE(Ask({.url = fake.url(), .token_file = "/nowhere/token"}).ok());
+  EXPECT_FALSE(AskPrometheus({.url = fake.url(), .token_file = "/nowhere/token"}).ok());
 }
 
 TEST(PrometheusApi, ErrorsHaveKindsAndWords) {
   const auto code_and_text = [](int status, const char* body) {
     const FakePrometheus fake(Answering(body, status));
-    return Ask({.url = fake.url()}).status();
+    return AskPrometheus({.url = fake.url()}).status();
   };
   const absl::Status refused = code_and_text(
       422, R"({"status":"error","errorType":"execution","error":"too many samples"})");
@@ -141,10 +142,11 @@ TEST(PrometheusApi, WhatIsNoInstantVectorIsRefused) {
         R"({"data":{"resultType":"vector","result":[{"metric":{"a":1},"value":[1,"2"]}]}})",
         "{\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{\"a\":\"\xff\"}}]}}"}) {
     const FakePrometheus fake(Answering(body));
-    EXPECT_EQ(Ask({.url = fake.url()}).status().code(), absl::StatusCode::kDataLoss) << body;
+    EXPECT_EQ(AskPrometheus({.url = fake.url()}).status().code(), absl::StatusCode::kDataLoss)
+        << body;
   }
   const FakePrometheus empty(Answering(R"({"data":{"resultType":"vector","result":[]}})"));
-  const auto samples = Ask({.url = empty.url()});
+  const auto samples = AskPrometheus({.url = empty.url()});
   ASSERT_THAT(samples, IsOk());
   EXPECT_THAT(*samples, IsEmpty());
 }
@@ -158,7 +160,7 @@ TEST(PrometheusApi, AnAnswerInPartIsRefused) {
                          R"("data":{"resultType":"vector","result":[]}})",
                          "application/json");
   });
-  const absl::Status status = Ask({.url = fake.url()}).status();
+  const absl::Status status = AskPrometheus({.url = fake.url()}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "Prometheus' answer may be incomplete: store-2: unavailable");
   EXPECT_EQ(partial, "false");
@@ -171,7 +173,7 @@ TEST(PrometheusApi, AnEndlessAnswerIsCutOff) {
       return sink.write(spaces.data(), spaces.size());
     });
   });
-  EXPECT_EQ(Ask({.url = fake.url()}).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(AskPrometheus({.url = fake.url()}).status().code(), absl::StatusCode::kDataLoss);
 }
 
 // It answers when the caller has given up.
@@ -181,7 +183,8 @@ TEST(PrometheusApi, GivesUpOnASilentServer) {
     given_up.wait();
     response.set_content(kOneSample, "application/json");
   });
-  const absl::Status status = Ask({.url = fake.url()}, std::chrono::milliseconds(50)).status();
+  const absl::Status status =
+      AskPrometheus({.url = fake.url()}, std::chrono::milliseconds(50)).status();
   given_up.count_down();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
 }
@@ -189,7 +192,7 @@ TEST(PrometheusApi, GivesUpOnASilentServer) {
 TEST(PrometheusApi, NobodyThereIsUnavailable) {
   std::string url;
   { url = FakePrometheus(Answering("")).url(); }
-  const absl::Status status = Ask({.url = url}).status();
+  const absl::Status status = AskPrometheus({.url = url}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("Prometheus can't be reached"));
 }
@@ -211,12 +214,12 @@ TEST(PrometheusApi, TrustsWhomTheCaFileSays) {
   const std::string url = absl::StrCat("https://localhost:", server.bind_to_any_port("127.0.0.1"));
   std::thread thread([&] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();
-  EXPECT_THAT(Ask({.url = url, .ca_file = Written("fleet_ca.pem", ours.pem())}), IsOk());
+  EXPECT_THAT(AskPrometheus({.url = url, .ca_file = Written("fleet_ca.pem", ours.pem())}), IsOk());
   const absl::Status refused =
-      Ask({.url = url, .ca_file = Written("fleet_other_ca.pem", others.pem())}).status();
+      AskPrometheus({.url = url, .ca_file = Written("fleet_other_ca.pem", others.pem())}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(refused.message(), HasSubstr("certificate is not signed by --fleet_ca_file"));
-  EXPECT_FALSE(Ask({.url = url}).ok());  // the system trusts neither
+  EXPECT_FALSE(AskPrometheus({.url = url}).ok());  // the system trusts neither
   server.stop();
   thread.join();
 }
