@@ -42,7 +42,7 @@ RunSpec Family() {
   return run;
 }
 
-LargestModel SizeOf(const RunSpec& run, absl::optional<double> ratio = {}) {
+LargestModel ModelSizeOf(const RunSpec& run, absl::optional<double> ratio = {}) {
   CallWork work;
   auto size = FindLargestModel(run, ratio, {}, work);
   EXPECT_TRUE(size.ok()) << size.status();
@@ -56,7 +56,7 @@ std::string ErrorOf(const RunSpec& run, absl::optional<double> ratio = {}) {
 
 // 8 x 80e9 bytes at 16 bytes a parameter (2 + 2 + 12, Rajbhandari et al. 2020 section 3.1).
 TEST(SizeModel, HoldsTheTextbooksLargest) {
-  const LargestModel size = SizeOf(Bare(8));
+  const LargestModel size = ModelSizeOf(Bare(8));
   EXPECT_TRUE(size.met);
   EXPECT_EQ(size.basis, SizeBasis::kStateAlone);
   EXPECT_EQ(size.model.parameter_count, 40'000'000'000);
@@ -65,7 +65,7 @@ TEST(SizeModel, HoldsTheTextbooksLargest) {
   // Weights, gradients and one momentum in fp32: 2 + 2 + 4 + 4 bytes.
   RunSpec lion = Bare(8);
   lion.training.optimizer.kind = OptimizerKind::kLion;
-  EXPECT_EQ(SizeOf(lion).model.parameter_count, 640'000'000'000 / 12);
+  EXPECT_EQ(ModelSizeOf(lion).model.parameter_count, 640'000'000'000 / 12);
 }
 
 TEST(SizeModel, MeetsADeadline) {
@@ -73,7 +73,7 @@ TEST(SizeModel, MeetsADeadline) {
   // 3,006 parameters.
   RunSpec run = Bare(1024);
   run.economics.seconds_to_deadline = 143.9266 * kSecondsPerDay;
-  const LargestModel size = SizeOf(run);
+  const LargestModel size = ModelSizeOf(run);
   EXPECT_NEAR(static_cast<double>(size.model.parameter_count), 70'000'003'006, 1);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
 }
@@ -83,7 +83,7 @@ TEST(SizeModel, TakesTokensByTheParameter) {
   RunSpec run = Bare(1024);
   run.training.token_count = 0;
   run.economics.seconds_to_deadline = 30 * kSecondsPerDay;
-  const LargestModel size = SizeOf(run, 20);
+  const LargestModel size = ModelSizeOf(run, 20);
   EXPECT_NEAR(static_cast<double>(size.model.parameter_count),
               std::sqrt(1024 * 989.5e12 * 0.5 * 2.592e6 / 120), 2);
   EXPECT_EQ(size.model.token_count, 20 * size.model.parameter_count);
@@ -93,14 +93,14 @@ TEST(SizeModel, SaysWhatIsMissed) {
   RunSpec run = Bare(1);
   run.economics.device_hour_price_usd = 1e6;
   run.economics.budget_usd = 1e-9;
-  const LargestModel size = SizeOf(run);
+  const LargestModel size = ModelSizeOf(run);
   EXPECT_FALSE(size.met);
   EXPECT_EQ(size.model.parameter_count, 1);
   EXPECT_EQ(size.limit, SizeLimit::kBudget);
 }
 
 TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
-  const LargestModel size = SizeOf(Family());
+  const LargestModel size = ModelSizeOf(Family());
   ASSERT_TRUE(size.met);
   EXPECT_EQ(size.basis, SizeBasis::kLayouts);
   EXPECT_EQ(size.limit, SizeLimit::kMemory);
@@ -127,7 +127,7 @@ TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
 TEST(SizeModel, ShrinksToADeadline) {
   RunSpec run = Family();
   run.economics.seconds_to_deadline = 20 * kSecondsPerDay;
-  const LargestModel size = SizeOf(run);
+  const LargestModel size = ModelSizeOf(run);
   ASSERT_TRUE(size.met);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
   EXPECT_LE(size.model.sized.elapsed->value(), 20 * kSecondsPerDay);
@@ -139,10 +139,10 @@ TEST(SizeModel, ShrinksToADeadline) {
 TEST(SizeModel, CountsStateAloneOfAFamilyWithoutALayout) {
   RunSpec run = Family();
   run.layout.reset();
-  const LargestModel size = SizeOf(run);
+  const LargestModel size = ModelSizeOf(run);
   ASSERT_TRUE(size.met);
   EXPECT_EQ(size.basis, SizeBasis::kStateAlone);
-  EXPECT_GT(size.model.parameter_count, SizeOf(Family()).model.parameter_count);
+  EXPECT_GT(size.model.parameter_count, ModelSizeOf(Family()).model.parameter_count);
 }
 
 TEST(SizeModel, ReportsWhatIsWrong) {

@@ -149,24 +149,25 @@ TEST(CollectiveModel, CarriesTheErrorOfSizesLeftOut) {
       1.3 / p90, 1e-9);
 }
 
-absl::Status Made(const std::vector<MeasuredCollective>& points) {
+absl::Status StatusOfModel(const std::vector<MeasuredCollective>& points) {
   return CollectiveModel::Make(points).status();
 }
 
 TEST(CollectiveModel, RefusesWhatNobodyCanHaveMeasured) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(Made({}), NamesFields(ElementsAre("points")));
+  EXPECT_THAT(StatusOfModel({}), NamesFields(ElementsAre("points")));
   for (const double seconds : {nan, 0.0, -1.0, 1e-9, 1e9, HUGE_VAL}) {
-    EXPECT_THAT(Made({{kGather, 2, 512, 1e-5}, {kGather, 2, kMiB, seconds}}),
+    EXPECT_THAT(StatusOfModel({{kGather, 2, 512, 1e-5}, {kGather, 2, kMiB, seconds}}),
                 NamesFields(ElementsAre("points[1].seconds")));
   }
-  EXPECT_THAT(Made({{kGather, 1, 512, 1e-5}, {kGather, 1, kMiB, 1e-5}}),
+  EXPECT_THAT(StatusOfModel({{kGather, 1, 512, 1e-5}, {kGather, 1, kMiB, 1e-5}}),
               NamesFields(ElementsAre("points[0].ranks", "points[1].ranks")));
-  EXPECT_THAT(Made({{kGather, 2, 0, 1e-5}, {kGather, 2, kMiB, 1e-5}}),
+  EXPECT_THAT(StatusOfModel({{kGather, 2, 0, 1e-5}, {kGather, 2, kMiB, 1e-5}}),
               NamesFields(ElementsAre("points[0].bytes")));
-  EXPECT_THAT(Made({{kGather, 2, 512, 1e-5}}), NamesFields(ElementsAre("points")));
-  EXPECT_THAT(Made({{kGather, 2, 512, 1e-5}, {kGather, 2, 512, 2e-5}, {kGather, 2, 1024, 3e-5}}),
-              NamesFields(ElementsAre("points[1]")));
+  EXPECT_THAT(StatusOfModel({{kGather, 2, 512, 1e-5}}), NamesFields(ElementsAre("points")));
+  EXPECT_THAT(
+      StatusOfModel({{kGather, 2, 512, 1e-5}, {kGather, 2, 512, 2e-5}, {kGather, 2, 1024, 3e-5}}),
+      NamesFields(ElementsAre("points[1]")));
 }
 
 }  // namespace

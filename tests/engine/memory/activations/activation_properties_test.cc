@@ -32,7 +32,7 @@ ActivationCase ActivationDraw(uint32_t seed) {
   return c;
 }
 
-void ForEachStage(const std::function<void(const ActivationCase&, int64_t)>& check) {
+void ForEachActivationStage(const std::function<void(const ActivationCase&, int64_t)>& check) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
     const ActivationCase c = ActivationDraw(seed);
@@ -44,7 +44,7 @@ void ForEachStage(const std::function<void(const ActivationCase&, int64_t)>& che
 }
 
 TEST(ActivationProperties, RowsAddUp) {
-  ForEachStage([](const ActivationCase& c, int64_t stage) {
+  ForEachActivationStage([](const ActivationCase& c, int64_t stage) {
     ActivationTensors rows;
     const int64_t total = StageBytes(c, stage, &rows);
     EXPECT_EQ(total, StageBytes(c, stage));
@@ -63,7 +63,7 @@ TEST(ActivationProperties, RowsAddUp) {
 }
 
 TEST(ActivationProperties, TwiceTheSequencesAreTwiceTheBytes) {
-  ForEachStage([](const ActivationCase& c, int64_t stage) {
+  ForEachActivationStage([](const ActivationCase& c, int64_t stage) {
     ActivationCase twice = c;
     twice.batch.sequence_count *= 2;
     EXPECT_EQ(StageBytes(twice, stage), 2 * StageBytes(c, stage));
@@ -75,7 +75,7 @@ TEST(ActivationProperties, TwiceTheSequencesAreTwiceTheBytes) {
 }
 
 TEST(ActivationProperties, MoreRecomputationNeverTakesMore) {
-  ForEachStage([](const ActivationCase& c, int64_t stage) {
+  ForEachActivationStage([](const ActivationCase& c, int64_t stage) {
     const int64_t none = StageBytes(c, stage);
     ActivationCase less = c;
     Recomputation& again = less.batch.recomputation;
@@ -109,7 +109,7 @@ bool MayBeShared(const ActivationTensor& row) {
 // A row says among whom it is divided: by t ranks into t parts, or not at all. Experts that fewer
 // ranks than t share are tested by hand.
 TEST(ActivationProperties, RanksDivideWhatTheRowsSay) {
-  ForEachStage([](const ActivationCase& c, int64_t stage) {
+  ForEachActivationStage([](const ActivationCase& c, int64_t stage) {
     ActivationCase alone = c;
     alone.layout.tensor_parallel_size = 1;
     alone.layout.expert_tensor_parallel_size = 1;
@@ -132,7 +132,7 @@ TEST(ActivationProperties, RanksDivideWhatTheRowsSay) {
 }
 
 TEST(ActivationProperties, ContextRanksShareAllTokens) {
-  ForEachStage([](const ActivationCase& c, int64_t stage) {
+  ForEachActivationStage([](const ActivationCase& c, int64_t stage) {
     if (c.spec.output.pooler) return;  // of the first token, which one rank has
     ActivationCase alone = c;
     alone.batch.context_parallel_size = 1;

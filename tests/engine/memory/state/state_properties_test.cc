@@ -74,7 +74,7 @@ class StateDraw {
 };
 
 template <typename Visit>
-void ForEachStage(Visit visit) {
+void ForEachStateStage(Visit visit) {
   for (uint32_t seed = 0; seed < kStateModels; ++seed) {
     SCOPED_TRACE(seed);
     const StateCase c = StateDraw(seed).Case(seed);
@@ -84,7 +84,7 @@ void ForEachStage(Visit visit) {
 
 TEST(StateProperties, RowsAddUp) {
   StateDraw draw(1);
-  ForEachStage([&draw](StateCase c, int64_t stage) {
+  ForEachStateStage([&draw](StateCase c, int64_t stage) {
     draw.AddOptions(c);
     LedgerRows rows;
     const StageState state = StateOf(c, stage, &rows);
@@ -109,7 +109,7 @@ TEST(StateProperties, RowsAddUp) {
 }
 
 TEST(StateProperties, NeverGrowsWithTheZeroStage) {
-  ForEachStage([](StateCase c, int64_t stage) {
+  ForEachStateStage([](StateCase c, int64_t stage) {
     c.state.sharding.shard_group_size = 0;
     int64_t last = INT64_MAX;
     for (const ZeroStage zero : kZeroStages) {
@@ -122,7 +122,7 @@ TEST(StateProperties, NeverGrowsWithTheZeroStage) {
 }
 
 TEST(StateProperties, MovesToTheHostAsItIs) {
-  ForEachStage([](StateCase c, int64_t stage) {
+  ForEachStateStage([](StateCase c, int64_t stage) {
     const Bytes here = StateOf(c, stage).total();
     c.state.sharding.offload_optimizer = true;
     EXPECT_EQ(StateOf(c, stage).total() + StateOf(c, stage).host, here);
@@ -254,7 +254,7 @@ class NaiveUnits {
 };
 
 TEST(StateProperties, GathersTheLargestWindow) {
-  ForEachStage([](StateCase c, int64_t stage) {
+  ForEachStateStage([](StateCase c, int64_t stage) {
     c.state.sharding.zero_stage = ZeroStage::kParameters;
     c.state.frozen = {};
     const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
