@@ -6,7 +6,7 @@
 namespace sextant::client {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Lengths, tokens, recomputation and kernels are the training script's.
 constexpr Expressible kDeepspeedFields[] = {
@@ -46,10 +46,11 @@ constexpr Expressible kDeepspeedFields[] = {
 
 int StageOf(v1::ZeroStage stage) { return static_cast<int>(stage) - v1::ZERO_STAGE_NONE; }
 
-void WriteZero(const LaunchedRun& run, const LaunchSizes& sizes, Json* json, Refusals* refusals) {
+void WriteZero(const LaunchedRun& run, const LaunchSizes& sizes, OrderedJson* json,
+               Refusals* refusals) {
   const v1::StateSharding& sharding = run.request.layout().sharding();
   const v1::FrameworkMemory& framework = run.request.layout().framework();
-  Json& zero = (*json)["zero_optimization"];
+  OrderedJson& zero = (*json)["zero_optimization"];
   zero["stage"] = StageOf(sizes.zero);
   if (sizes.pipeline > 1 && StageOf(sizes.zero) > 1) {
     refusals->Add(absl::StrCat("--zero=", StageOf(sizes.zero)), "with --pp it takes 0 or 1");
@@ -70,8 +71,8 @@ void WriteZero(const LaunchedRun& run, const LaunchSizes& sizes, Json* json, Ref
   zero["mics_shard_size"] = sharding.shard_group_size();
 }
 
-void WriteParallel(const LaunchedRun& run, const LaunchSizes& sizes, Json* json, LauncherFile* out,
-                   Refusals* refusals) {
+void WriteParallel(const LaunchedRun& run, const LaunchSizes& sizes, OrderedJson* json,
+                   LauncherFile* out, Refusals* refusals) {
   const v1::ParallelLayout& parallel = run.request.layout().parallel();
   if (sizes.tensor > 1) (*json)["tensor_parallel"]["autotp_size"] = sizes.tensor;
   if (sizes.sequence_parallel) {
@@ -83,7 +84,7 @@ void WriteParallel(const LaunchedRun& run, const LaunchSizes& sizes, Json* json,
     out->left_out.push_back(absl::StrCat("--pp=", sizes.pipeline, " (its PipelineModule)"));
   }
   if (sizes.expert == 1) return;
-  Json& experts = (*json)["expert_parallel"];
+  OrderedJson& experts = (*json)["expert_parallel"];
   experts["enabled"] = true;
   experts["autoep_size"] = sizes.expert;
   if (parallel.has_expert_tensor_parallel_size()) {
@@ -92,7 +93,7 @@ void WriteParallel(const LaunchedRun& run, const LaunchSizes& sizes, Json* json,
 }
 
 // A pipeline's layers are recomputed by a setting; other models do it themselves.
-void WriteRecompute(const LaunchedRun& run, const LaunchSizes& sizes, Json* json,
+void WriteRecompute(const LaunchedRun& run, const LaunchSizes& sizes, OrderedJson* json,
                     LauncherFile* out) {
   const v1::RecomputePolicy policy = run.request.training().recompute();
   const v1::KernelChoices& kernels = run.request.layout().kernels();
@@ -127,7 +128,7 @@ const char* OptimizerName(v1::OptimizerSpec::Kind kind) {
   }
 }
 
-void WritePrecision(const v1::TrainingSpec& training, Json* json, Refusals* refusals) {
+void WritePrecision(const v1::TrainingSpec& training, OrderedJson* json, Refusals* refusals) {
   const v1::PrecisionPolicy& precision = training.precision();
   const v1::DataType compute = precision.compute_data_type();
   const v1::DataType weight = precision.weight_data_type();
@@ -155,7 +156,7 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
   if (run.request.layout().global_batch_size() <= 0) refusals.Add("--gbs", "it takes one");
   const LaunchSizes sizes = SizesOf(run.request);
   LauncherFile out = {.left_out = {"the model", "--sequence-length", "--tokens"}};
-  Json json;
+  OrderedJson json;
   json["train_batch_size"] = sizes.global_batch;
   json["train_micro_batch_size_per_gpu"] = sizes.micro_batch;
   json["gradient_accumulation_steps"] = sizes.global_batch / sizes.data / sizes.micro_batch;

@@ -135,13 +135,13 @@ std::string FindShape(const v1::Architecture& model, Shape* shape) {
 }
 
 // Biases, by Megatron-LM's two switches.
-struct Biases {
+struct WrittenBiases {
   bool linear = false;           // on all matrices
   bool query_key_value = false;  // on those alone
 };
 
 // Absent where the layers have others.
-std::optional<Biases> BiasesOf(const Shape& shape) {
+std::optional<WrittenBiases> BiasesOf(const Shape& shape) {
   const v1::Attention& attention = shape.any().attention();
   std::vector<const v1::FeedForward*> parts;
   if (shape.dense != nullptr) parts.push_back(&shape.dense->feed_forward());
@@ -156,9 +156,9 @@ std::optional<Biases> BiasesOf(const Shape& shape) {
       return part->input_bias() == bias && part->output_bias() == bias;
     });
   };
-  if (attention.output_bias() && all(true)) return Biases{.linear = true};
+  if (attention.output_bias() && all(true)) return WrittenBiases{.linear = true};
   if (attention.output_bias() || !all(false)) return std::nullopt;
-  return Biases{.query_key_value = attention.query_bias()};
+  return WrittenBiases{.query_key_value = attention.query_bias()};
 }
 
 bool IsGated(const Shape& shape) {
@@ -229,7 +229,7 @@ void WriteAround(const LaunchedRun& run, MegatronText* out) {
 void WriteModel(const LaunchedRun& run, MegatronText* out, Refusals* refusals) {
   Shape shape;
   std::string why = FindShape(run.model, &shape);
-  const std::optional<Biases> biases = why.empty() ? BiasesOf(shape) : std::nullopt;
+  const std::optional<WrittenBiases> biases = why.empty() ? BiasesOf(shape) : std::nullopt;
   if (why.empty() && !biases.has_value()) why = "biases on some matrices alone";
   if (!why.empty()) return refusals->Add(run.model_name, absl::StrCat("no argument gives ", why));
   out->Add("--num-layers", static_cast<int64_t>(shape.layers.size()));
