@@ -18,8 +18,8 @@ constexpr char kName[] = "model.name";
 constexpr char kFlavor[] = "model.flavor";
 constexpr char kSchedule[] = "parallelism.pipeline_parallel_schedule";
 constexpr char kModules[] = "parallelism.module_fqns_per_model_part";
-constexpr char kFirst[] = "parallelism.pipeline_parallel_first_stage_less_layers";
-constexpr char kLast[] = "parallelism.pipeline_parallel_last_stage_less_layers";
+constexpr char kFirstStageKey[] = "parallelism.pipeline_parallel_first_stage_less_layers";
+constexpr char kLastStageKey[] = "parallelism.pipeline_parallel_last_stage_less_layers";
 constexpr char kPerStage[] = "parallelism.pipeline_parallel_layers_per_stage";
 constexpr char kRecompute[] = "activation_checkpoint.mode";
 
@@ -49,7 +49,7 @@ v1::DataType ReadConverters(ConfigFile* file) {
   return out;
 }
 
-void ReadPrecision(ConfigFile* file, v1::PrecisionPolicy* out) {
+void ReadTorchtitanPrecision(ConfigFile* file, v1::PrecisionPolicy* out) {
   constexpr char kStored[] = "training.dtype";
   constexpr char kComputed[] = "training.mixed_precision_param";
   const std::string stored = file->Text(kStored).value_or("float32");
@@ -66,7 +66,7 @@ void ReadPrecision(ConfigFile* file, v1::PrecisionPolicy* out) {
   if (stored == "bfloat16") out->set_master_weights(false);
 }
 
-void ReadOptimizer(ConfigFile* file, v1::OptimizerSpec* out) {
+void ReadTorchtitanOptimizer(ConfigFile* file, v1::OptimizerSpec* out) {
   constexpr char kOptimizer[] = "optimizer.name";
   const std::string name = file->Text(kOptimizer).value_or("AdamW");
   out->set_kind(name == "Adam" ? v1::OptimizerSpec::KIND_ADAM : v1::OptimizerSpec::KIND_ADAMW);
@@ -125,7 +125,7 @@ std::vector<int64_t> DealtOut(int64_t stages, const TorchtitanModel* model, int6
     return {};
   }
   std::vector<int64_t> out = LayersPerChunk(model->layer_count, stages, first, last);
-  if (out.empty()) file->Refuse(kFirst, "some stages get no layer");
+  if (out.empty()) file->Refuse(kFirstStageKey, "some stages get no layer");
   return out;
 }
 
@@ -156,8 +156,8 @@ void ReadTorchtitanPipeline(const TorchtitanModel* model, ConfigFile* file, Laun
   } else if (schedule != "1F1B" && !interleaved) {
     file->Refuse(kSchedule, "write 1F1B, GPipe or Interleaved1F1B");
   }
-  const int64_t first = std::min(file->Count(kFirst, 0).value_or(1), kMaxStages);
-  const int64_t last = std::min(file->Count(kLast, 0).value_or(1), kMaxStages);
+  const int64_t first = std::min(file->Count(kFirstStageKey, 0).value_or(1), kMaxStages);
+  const int64_t last = std::min(file->Count(kLastStageKey, 0).value_or(1), kMaxStages);
   std::vector<int64_t> chunks;
   int64_t stages = 0;
   if (const auto parts = file->Lists(kModules)) {
@@ -175,7 +175,7 @@ void ReadTorchtitanPipeline(const TorchtitanModel* model, ConfigFile* file, Laun
   out->mutable_layers_per_chunk()->Assign(chunks.begin(), chunks.end());
 }
 
-void ReadBatch(ConfigFile* file, LauncherRead* read) {
+void ReadTorchtitanBatch(ConfigFile* file, LauncherRead* read) {
   constexpr char kGlobal[] = "training.global_batch_size";
   v1::RunLayout* out = read->request.mutable_layout();
   const int64_t local = file->Count("training.local_batch_size").value_or(kUsualBatch);
@@ -219,9 +219,9 @@ absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_m
   ReadSizes(&*file, out.request.mutable_layout());
   ReadTorchtitanPipeline(with_model ? model : nullptr, &*file, &out);
   ReadSharding(&*file, &out);
-  ReadBatch(&*file, &out);
-  ReadPrecision(&*file, training->mutable_precision());
-  ReadOptimizer(&*file, training->mutable_optimizer());
+  ReadTorchtitanBatch(&*file, &out);
+  ReadTorchtitanPrecision(&*file, training->mutable_precision());
+  ReadTorchtitanOptimizer(&*file, training->mutable_optimizer());
   ReadRecompute(&*file, &out);
   v1::FrameworkMemory* framework = out.request.mutable_layout()->mutable_framework();
   framework->set_kind(v1::FrameworkMemory::KIND_TORCHTITAN);

@@ -16,7 +16,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-constexpr int64_t kMaxLayers = 1 << 16;
+constexpr int64_t kMaxWrittenLayers = 1 << 16;
 
 // The layers of a GPT model: those with a feed-forward, and those with experts.
 struct Shape {
@@ -112,7 +112,7 @@ std::string AddRun(const v1::Architecture& model, const v1::Architecture::LayerR
                      MessageDifferencer::Equals(place->feed_forward(), kind->feed_forward()) &&
                      MessageDifferencer::Equals(place->experts(), kind->experts());
   if (!alike) return "layers of several kinds";
-  if (run.count() > kMaxLayers - static_cast<int64_t>(shape->layers.size()))
+  if (run.count() > kMaxWrittenLayers - static_cast<int64_t>(shape->layers.size()))
     return "too many layers";
   shape->layers.insert(shape->layers.end(), static_cast<size_t>(run.count()), kind->has_experts());
   return "";
@@ -134,7 +134,7 @@ std::string FindShape(const v1::Architecture& model, Shape* shape) {
   return as_last ? "" : "modules of multi-token prediction unlike its last layer";
 }
 
-// Biases, by Megatron-LM's two switches.
+// WrittenBiases, by Megatron-LM's two switches.
 struct WrittenBiases {
   bool linear = false;           // on all matrices
   bool query_key_value = false;  // on those alone

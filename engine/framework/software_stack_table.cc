@@ -123,7 +123,7 @@ constexpr SoftwareStack Generic() {
       .Done();
 }
 
-constexpr SoftwareStack MegatronLm() {
+constexpr SoftwareStack MegatronLmStack() {
   return StackWriter(Generic(), "megatron_lm", "Megatron-LM").Done();
 }
 
@@ -135,7 +135,7 @@ constexpr SoftwareStack MegatronLm2022() {
       .Done();
 }
 
-constexpr SoftwareStack MegatronBridge() {
+constexpr SoftwareStack MegatronBridgeStack() {
   return StackWriter(Generic(), "megatron_bridge", "Megatron-Bridge, and NeMo before it")
       .Set(Constant::kTensorExchangeExposure, 0.55, kOverlaps)
       .Experts(1.25, 1.4)
@@ -164,7 +164,7 @@ constexpr SoftwareStack MegatronDeepSpeed() {
       .Done();
 }
 
-constexpr SoftwareStack DeepSpeed() {
+constexpr SoftwareStack DeepSpeedStack() {
   return StackWriter(Generic(), "deepspeed", "DeepSpeed")
       .Set(Constant::kMemoryPassTimeRatio, 1.3)
       .Set(Constant::kAttentionTimeRatio, {1.0, 2.1, 3.0, kFitted})
@@ -180,30 +180,30 @@ constexpr SoftwareStack InternEvo() {
 }
 
 // Eager PyTorch: a kernel for each operation of a norm, an activation function or a residual.
-constexpr SoftwareStack PytorchFsdp() {
+constexpr SoftwareStack PytorchFsdpStack() {
   return StackWriter(Generic(), "pytorch_fsdp", "PyTorch FSDP, eager")
       .Set(Constant::kAttentionTimeRatio, {1.0, 2.1, 3.0, kFitted})
       .Set(Constant::kMemoryPassTimeRatio, 2.0)
       .Done();
 }
 
-constexpr SoftwareStack LlmFoundry() {
-  return StackWriter(PytorchFsdp(), "llm_foundry", "llm-foundry of 2023 and 2024, eager")
+constexpr SoftwareStack LlmFoundryStack() {
+  return StackWriter(PytorchFsdpStack(), "llm_foundry", "llm-foundry of 2023 and 2024, eager")
       .Set(Constant::kAttentionTimeRatio, {1.65, 2.8, 2.8, kFitted})
       .Set(Constant::kMemoryPassTimeRatio, 2.2)
       .Set(Constant::kGrowthPerDoubling, 0.009, kJitter)
       .Done();
 }
 
-constexpr SoftwareStack Torchtitan() {
-  return StackWriter(PytorchFsdp(), "torchtitan", "torchtitan, FSDP2, compiled")
+constexpr SoftwareStack TorchtitanStack() {
+  return StackWriter(PytorchFsdpStack(), "torchtitan", "torchtitan, FSDP2, compiled")
       .Set(Constant::kMemoryPassTimeRatio, 1.7)
       .Experts(1.5, 1.7)
       .Done();
 }
 
 constexpr SoftwareStack FmsFsdp() {
-  return StackWriter(Torchtitan(), "fms_fsdp", "fms-fsdp, FSDP1, compiled").Done();
+  return StackWriter(TorchtitanStack(), "fms_fsdp", "fms-fsdp, FSDP1, compiled").Done();
 }
 
 constexpr SoftwareStack MaxText() {
@@ -215,12 +215,13 @@ constexpr SoftwareStack MaxText() {
 
 constexpr SoftwareStack Pax() { return StackWriter(MaxText(), "pax", "Pax (JAX)").Done(); }
 
-constexpr SoftwareStack PytorchDdp() {
-  return StackWriter(PytorchFsdp(), "pytorch_ddp", "PyTorch DistributedDataParallel, eager").Done();
+constexpr SoftwareStack PytorchDdpStack() {
+  return StackWriter(PytorchFsdpStack(), "pytorch_ddp", "PyTorch DistributedDataParallel, eager")
+      .Done();
 }
 
 constexpr SoftwareStack DeepSpeedZero3() {
-  return StackWriter(DeepSpeed(), "deepspeed_zero3_2021", "DeepSpeed ZeRO-3 of 2021")
+  return StackWriter(DeepSpeedStack(), "deepspeed_zero3_2021", "DeepSpeed ZeRO-3 of 2021")
       .Set(Constant::kMemoryPassTimeRatio, 1.5)
       .Done();
 }
@@ -235,12 +236,15 @@ constexpr SoftwareStack DeepSeek() {
       .Done();
 }
 
-constexpr SoftwareStack kStacks[] = {Generic(),        MegatronLm(), MegatronLm2022(),
-                                     MegatronBridge(), MegaScale(),  MegatronDeepSpeed(),
-                                     DeepSpeed(),      InternEvo(),  PytorchFsdp(),
-                                     LlmFoundry(),     Torchtitan(), FmsFsdp(),
-                                     MaxText(),        Pax(),        PytorchDdp(),
-                                     DeepSpeedZero3(), DeepSeek()};
+constexpr SoftwareStack kStacks[] = {Generic(),          MegatronLmStack(),
+                                     MegatronLm2022(),   MegatronBridgeStack(),
+                                     MegaScale(),        MegatronDeepSpeed(),
+                                     DeepSpeedStack(),   InternEvo(),
+                                     PytorchFsdpStack(), LlmFoundryStack(),
+                                     TorchtitanStack(),  FmsFsdp(),
+                                     MaxText(),          Pax(),
+                                     PytorchDdpStack(),  DeepSpeedZero3(),
+                                     DeepSeek()};
 
 }  // namespace
 

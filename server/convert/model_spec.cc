@@ -14,7 +14,7 @@
 namespace sextant::server {
 namespace {
 
-constexpr size_t kMaxNameBytes = 40;  // that an error quotes
+constexpr size_t kMaxQuotedBytes = 40;  // that an error quotes
 
 TransformerSpec TransformerFrom(const v1::TransformerSpec& m, FieldViolations& violations) {
   const auto size = [&](bool present, int64_t value, absl::string_view name) {
@@ -73,7 +73,7 @@ std::vector<WeightComponent> ComponentsFrom(const v1::ModelChanges& m,
     }
     violations.Add(
         absl::StrCat("model.changes.frozen_components[", i, "]"),
-        absl::StrCat("\"", Clip(name, kMaxNameBytes),
+        absl::StrCat("\"", Clip(name, kMaxQuotedBytes),
                      "\" is not a component: write e.g. token_embedding, norm or router"));
     break;  // one such name says enough
   }

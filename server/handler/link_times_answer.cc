@@ -74,7 +74,7 @@ std::vector<int64_t> SizesOf(const v1::GetLinkTimesRequest& request, FieldViolat
   return {request.sizes_bytes().begin(), request.sizes_bytes().end()};
 }
 
-constexpr char kDevicePath[] = "nodes.device";
+constexpr char kNodesDevicePath[] = "nodes.device";
 constexpr char kCalibrations[] = "nodes.device.calibrations.calibrations";
 
 // The product of the devices that `selection` names one by one; null: none, or in no catalogue.
@@ -103,7 +103,7 @@ NodeGroupRequest NodeGroupRequestOf(const v1::NodeSpec& wire, const DeviceSelect
 void CheckMeasuredDevices(const NodeGroup& nodes, const DeviceSelection& selection,
                           FieldViolations& violations) {
   for (size_t i = 0; i < selection.calibrations.size(); ++i) {
-    const std::string field = selection.FieldOf(i, kDevicePath);
+    const std::string field = selection.FieldOf(i, kNodesDevicePath);
     if (violations.Mentions(field)) continue;
     CheckMeasuredAmong(nodes, *selection.calibrations[i], field, violations);
   }
@@ -114,7 +114,7 @@ void CheckMeasuredDevices(const NodeGroup& nodes, const DeviceSelection& selecti
     CheckMeasuredAmong(nodes, *device.model, "", measured);
     if (measured.empty()) continue;
     const FieldViolation& first = measured.all().front();
-    violations.Add(selection.FieldOf(i, kDevicePath),
+    violations.Add(selection.FieldOf(i, kNodesDevicePath),
                    absl::StrCat("is ", device.uuid, ", in whose calibration ", first.field, " ",
                                 first.description));
   }
@@ -123,9 +123,9 @@ void CheckMeasuredDevices(const NodeGroup& nodes, const DeviceSelection& selecti
 // Joins the links that the devices measured.
 absl::StatusOr<MeasuredLinks> MeasuredLinksFrom(const DeviceSelection& selection,
                                                 FieldViolations& violations) {
-  if (violations.Mentions(kDevicePath)) return MeasuredLinks();
+  if (violations.Mentions(kNodesDevicePath)) return MeasuredLinks();
   absl::StatusOr<MeasuredLinks> out = MeasuredLinksOf(selection.models());
-  if (!out.ok()) violations.Add(selection.ListField(kDevicePath), out.status().message());
+  if (!out.ok()) violations.Add(selection.ListField(kNodesDevicePath), out.status().message());
   return out;
 }
 
@@ -283,12 +283,12 @@ absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const Device
                                           FieldViolations& violations) {
   LinkDevices out;
   if (wire.has_device()) {
-    out.selection = resolver.Resolve(wire.device(), kDevicePath, absl::nullopt, violations);
+    out.selection = resolver.Resolve(wire.device(), kNodesDevicePath, absl::nullopt, violations);
   }
-  CheckSelection(out.selection, kDevicePath, violations);
+  CheckSelection(out.selection, kNodesDevicePath, violations);
   std::vector<UnknownName> unknown;
-  FindSelected(out.selection, kDevicePath, unknown);
-  const bool is_product_open = violations.Mentions(kDevicePath) || !unknown.empty();
+  FindSelected(out.selection, kNodesDevicePath, unknown);
+  const bool is_product_open = violations.Mentions(kNodesDevicePath) || !unknown.empty();
   out.named = NodeGroupRequestOf(wire, out.selection);
   absl::StatusOr<NodeGroup> nodes = ResolveNodes(out.named);
   for (const FieldViolation& v : FieldViolationsOf(nodes.status())) {

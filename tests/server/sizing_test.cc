@@ -45,12 +45,12 @@ v1::SizeClusterRequest Asking(const v1::PlanRunRequest& run) {
   return out;
 }
 
-grpc::Status Ask(const v1::SizeClusterRequest& request, v1::SizeClusterResponse* out) {
+grpc::Status AskSizing(const v1::SizeClusterRequest& request, v1::SizeClusterResponse* out) {
   const PlanningServer server = WithSample();
   return server.Call(&v1::PlanningService::Stub::SizeCluster, request, out);
 }
 
-grpc::Status Ask(const v1::SizeModelRequest& request, v1::SizeModelResponse* out) {
+grpc::Status AskSizing(const v1::SizeModelRequest& request, v1::SizeModelResponse* out) {
   const PlanningServer server = WithSample();
   return server.Call(&v1::PlanningService::Stub::SizeModel, request, out);
 }
@@ -60,7 +60,7 @@ std::string Refusal(const Request& request) {
   std::conditional_t<std::is_same_v<Request, v1::SizeClusterRequest>, v1::SizeClusterResponse,
                      v1::SizeModelResponse>
       out;
-  const grpc::Status status = Ask(request, &out);
+  const grpc::Status status = AskSizing(request, &out);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   return status.error_message();
 }
@@ -69,7 +69,7 @@ TEST(SizeClusterService, AnswersTheTextbookBackwards) {
   v1::SizeClusterRequest request = Asking(Textbook());
   request.mutable_max_duration()->set_seconds(12'435'552);  // 143.93 days
   v1::SizeClusterResponse out;
-  ASSERT_TRUE(Ask(request, &out).ok());
+  ASSERT_TRUE(AskSizing(request, &out).ok());
   ASSERT_EQ(out.clusters_size(), 1);
   const v1::SizedCluster& cluster = out.clusters(0);
   EXPECT_TRUE(cluster.met());
@@ -90,7 +90,7 @@ TEST(SizeClusterService, AnswersForEachProduct) {
   for (const char* name : names) request.add_products()->set_accelerator(name);
   request.mutable_products(2)->set_device_hour_price_usd(3);
   v1::SizeClusterResponse out;
-  ASSERT_TRUE(Ask(request, &out).ok());
+  ASSERT_TRUE(AskSizing(request, &out).ok());
   ASSERT_EQ(out.clusters_size(), 3);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(out.clusters(i).accelerator(), names[i]);
   EXPECT_TRUE(out.clusters(0).met());
@@ -117,7 +117,7 @@ TEST(SizeClusterService, NamesTheBestProductByItsObjective) {
   const auto best = [&request](v1::SizeObjective objective) {
     request.set_objective(objective);
     v1::SizeClusterResponse out;
-    EXPECT_TRUE(Ask(request, &out).ok());
+    EXPECT_TRUE(AskSizing(request, &out).ok());
     EXPECT_TRUE(out.has_best());
     return std::pair(out.best(), out);
   };
@@ -135,7 +135,7 @@ TEST(SizeClusterService, NamesTheBestProductByItsObjective) {
   request.mutable_products(0)->clear_device_hour_price_usd();
   v1::SizeClusterResponse out;
   request.set_objective(v1::SIZE_OBJECTIVE_LEAST_COST);
-  ASSERT_TRUE(Ask(request, &out).ok());
+  ASSERT_TRUE(AskSizing(request, &out).ok());
   EXPECT_THAT(out.clusters(0).status().message(), HasSubstr("run.economics.device_hour_price_usd"));
   EXPECT_EQ(out.best(), 1);
   request.set_objective(static_cast<v1::SizeObjective>(99));
@@ -190,7 +190,7 @@ TEST(SizeModelService, HoldsTheTextbooksLargest) {
   request.mutable_run()->clear_model();
   request.mutable_run()->mutable_cluster()->set_device_count(8);
   v1::SizeModelResponse out;
-  ASSERT_TRUE(Ask(request, &out).ok());
+  ASSERT_TRUE(AskSizing(request, &out).ok());
   EXPECT_TRUE(out.met());
   EXPECT_EQ(out.parameter_count(), 40'000'000'000);
   EXPECT_EQ(out.limit(), v1::SIZE_LIMIT_MEMORY);
@@ -207,7 +207,7 @@ TEST(SizeModelService, AnswersWithAShapeThatCanBePlanned) {
   request.set_tokens_per_parameter(20);
   request.mutable_max_duration()->set_seconds(86'400 * 30);
   v1::SizeModelResponse out;
-  ASSERT_TRUE(Ask(request, &out).ok());
+  ASSERT_TRUE(AskSizing(request, &out).ok());
   ASSERT_TRUE(out.met());
   EXPECT_EQ(out.token_count(), 20 * out.parameter_count());
   v1::PlanRunRequest run = request.run();

@@ -4,7 +4,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kLitgptSource[] =
+constexpr char kOpenLitgptSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied or not: from "
     "memory, fixed by the published count";
 constexpr char kOlmoCoreSource[] =
@@ -22,7 +22,8 @@ constexpr char kOpt350mSource[] =
 constexpr char kStarcoder2Source[] =
     "public config.json, from memory; tied because that gives the published count, so the "
     "count is not an independent check";
-constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
+constexpr char kOpenConfigSource[] =
+    "public config.json, from memory, fixed by the published count";
 constexpr char kOlmo3Source[] =
     "public config.json, from memory, fixed by the published count but for the sliding window";
 
@@ -135,24 +136,24 @@ constexpr ConfigField kGranite[] = {
 
 constexpr PresetRow kGraniteRows[] = {{"granite-3.1-2b", {40, 2048, 8192, 32, 8}}};
 
-constexpr PresetTable kTables[] = {
-    {kLitgptSource, kSmallOlmo, kSizes, kSmallOlmoRows},
-    {kLitgptSource, kOlmo, kSizes, kOlmoRows},
-    {kLitgptSource, kOlmo2, kGroupedSizes, kOlmo2Rows},
+constexpr PresetTable kOpenTables[] = {
+    {kOpenLitgptSource, kSmallOlmo, kSizes, kSmallOlmoRows},
+    {kOpenLitgptSource, kOlmo, kSizes, kOlmoRows},
+    {kOpenLitgptSource, kOlmo2, kGroupedSizes, kOlmo2Rows},
     {kOlmo3Source, kOlmo3, kGroupedSizes, kOlmo3Rows},
-    {kLitgptSource, kNeox, kNeoxColumns, kNeoxRows},
+    {kOpenLitgptSource, kNeox, kNeoxColumns, kNeoxRows},
     {kOptSource, kOpt, kOptColumns, kOptRows},
     {kOpt350mSource, kOpt350m, kOptColumns, kOpt350mRows},
     {kStarcoder2Source, kStarcoder2, kGroupedSizes, kStarcoder2Rows},
     {kStarcoder2Source, kLargeStarcoder2, kGroupedSizes, kLargeStarcoder2Rows},
-    {kConfigSource, kStablelm, kGroupedSizes, kStablelmRows},
+    {kOpenConfigSource, kStablelm, kGroupedSizes, kStablelmRows},
     {kStablelm2Source, kStablelm2, kGroupedSizes, kStablelm2Rows},
     {kLargeStablelm2Source, kLargeStablelm2, kGroupedSizes, kLargeStablelm2Rows},
-    {kConfigSource, kGranite, kGroupedSizes, kGraniteRows},
+    {kOpenConfigSource, kGranite, kGroupedSizes, kGraniteRows},
 };
 
 }  // namespace
 
-absl::Span<const PresetTable> OpenTables() { return kTables; }
+absl::Span<const PresetTable> OpenTables() { return kOpenTables; }
 
 }  // namespace sextant

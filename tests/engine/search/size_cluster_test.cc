@@ -47,8 +47,8 @@ RunSpec WithLayout() {
   return run;
 }
 
-ClusterSize SizeOf(const RunSpec& run, int64_t most = kMax,
-                   SizeObjective objective = SizeObjective::kDevices) {
+ClusterSize ClusterSizeOf(const RunSpec& run, int64_t most = kMax,
+                          SizeObjective objective = SizeObjective::kDevices) {
   CallWork work;
   auto size = FindClusterSize(run, {.max_devices = most, .objective = objective}, {}, work);
   EXPECT_TRUE(size.ok()) << size.status();
@@ -64,7 +64,7 @@ TEST(SizeCluster, AnswersTheTextbookBackwards) {
   RunSpec run = Textbook();
   // 1,024 devices take 143.92659 days (the textbook's answer); 8 fewer 145.06.
   run.economics.seconds_to_deadline = 143.93 * kSecondsPerDay;
-  ClusterSize size = SizeOf(run);
+  ClusterSize size = ClusterSizeOf(run);
   EXPECT_EQ(size.basis, SizeBasis::kStateAlone);
   EXPECT_TRUE(size.met);
   EXPECT_EQ(size.device_count, 1024);
@@ -75,32 +75,32 @@ TEST(SizeCluster, AnswersTheTextbookBackwards) {
   EXPECT_EQ(size.least, 512);
   // 0.01 days less take one more server: 143.92659 x 1,024 / 143.92 = 1,024.05.
   run.economics.seconds_to_deadline = 143.92 * kSecondsPerDay;
-  EXPECT_EQ(SizeOf(run).device_count, 1032);
+  EXPECT_EQ(ClusterSizeOf(run).device_count, 1032);
 }
 
 TEST(SizeCluster, HoldsTheState) {
   RunSpec run = Textbook();
-  ClusterSize size = SizeOf(run);
+  ClusterSize size = ClusterSizeOf(run);
   EXPECT_EQ(size.least, 14);  // 1.12e12 / 80e9
   EXPECT_EQ(size.device_count, 16);
   EXPECT_EQ(size.limit, SizeLimit::kMemory);
   run.model.parameter_count = 8'000'000'000;  // 1.28e11 / 80e9 = 1.6
-  EXPECT_EQ(SizeOf(run).device_count, 2);
+  EXPECT_EQ(ClusterSizeOf(run).device_count, 2);
   run.model.parameter_count = 5'000'000'000;  // 80e9 bytes, exactly one device
-  size = SizeOf(run);
+  size = ClusterSizeOf(run);
   EXPECT_EQ(size.device_count, 1);
   EXPECT_EQ(size.limit, SizeLimit::kNone);
   run.model.parameter_count = 5'000'000'001;
-  EXPECT_EQ(SizeOf(run).device_count, 2);
+  EXPECT_EQ(ClusterSizeOf(run).device_count, 2);
 }
 
 TEST(SizeCluster, KeepsABudget) {
   RunSpec run = Textbook();
   run.economics.device_hour_price_usd = 2;  // 7.0743e6 dollars on any number of devices
   run.economics.budget_usd = 7.08e6;
-  EXPECT_EQ(SizeOf(run).device_count, 16);
+  EXPECT_EQ(ClusterSizeOf(run).device_count, 16);
   run.economics.budget_usd = 7.07e6;
-  const ClusterSize size = SizeOf(run);
+  const ClusterSize size = ClusterSizeOf(run);
   EXPECT_FALSE(size.met);
   EXPECT_EQ(size.limit, SizeLimit::kBudget);
   EXPECT_NEAR(size.sized().cost->value(), 7.0743e6, 100);
@@ -109,21 +109,21 @@ TEST(SizeCluster, KeepsABudget) {
 TEST(SizeCluster, NamesTheNearestMiss) {
   RunSpec run = Textbook();
   run.economics.seconds_to_deadline = kSecondsPerDay;
-  const ClusterSize size = SizeOf(run, 1000);
+  const ClusterSize size = ClusterSizeOf(run, 1000);
   EXPECT_FALSE(size.met);
   EXPECT_EQ(size.device_count, 1000);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
   // Nothing is tried below what the peak allows, and the most is planned all the same.
   EXPECT_EQ(size.tried.size(), 1u);
   EXPECT_GT(size.least, 1000);
-  EXPECT_EQ(SizeOf(run, 3).limit, SizeLimit::kMemory);
+  EXPECT_EQ(ClusterSizeOf(run, 3).limit, SizeLimit::kMemory);
 }
 
 TEST(SizeCluster, AsManyAsItsDefinitionSays) {
   RunSpec run = WithLayout();
   for (const double days : {1e4, 400.0, 40.0, 12.0}) {
     run.economics.seconds_to_deadline = days * kSecondsPerDay;
-    const ClusterSize size = SizeOf(run);
+    const ClusterSize size = ClusterSizeOf(run);
     SCOPED_TRACE(days);
     ASSERT_TRUE(size.met);
     EXPECT_EQ(size.basis, SizeBasis::kLayouts);
@@ -148,11 +148,11 @@ TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
   run.layout->global_batch_size = 24;
   run.layout->given.tensor = run.layout->given.pipeline = true;
   run.layout->context_parallel_size = 1;
-  ClusterSize size = SizeOf(run, 8);
+  ClusterSize size = ClusterSizeOf(run, 8);
   ASSERT_EQ(size.tried.count(8), 1u);
   // Faster than eight devices, slower than twice as many.
   run.economics.seconds_to_deadline = 0.6 * size.tried.at(8).elapsed->value();
-  size = SizeOf(run, 1000);
+  size = ClusterSizeOf(run, 1000);
   EXPECT_TRUE(size.met);
   EXPECT_EQ(size.device_count, 24);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
@@ -163,15 +163,15 @@ TEST(SizeCluster, StaysWithinWhatIsLinked) {
   RunSpec run = WithLayout();
   // Its servers come with any network, and none is given.
   run.cluster.device.accelerator = "l4";
-  ClusterSize size = SizeOf(run);
+  ClusterSize size = ClusterSizeOf(run);
   EXPECT_FALSE(size.network_known);
   EXPECT_LE(size.tried.rbegin()->first, size.server_devices);
   run.cluster.network.bytes_per_second = 25e9;
-  EXPECT_TRUE(SizeOf(run).network_known);
+  EXPECT_TRUE(ClusterSizeOf(run).network_known);
   // No server of it is known, and so no link either.
   run.cluster.network = {};
   run.cluster.device.accelerator = "rtx-4090";
-  size = SizeOf(run);
+  size = ClusterSizeOf(run);
   EXPECT_FALSE(size.network_known);
   EXPECT_EQ(size.device_count, 1);
   EXPECT_EQ(size.limit, SizeLimit::kMemory);
@@ -187,9 +187,9 @@ TEST(SizeCluster, TriesNumbersThatDivideTheBatch) {
   run.layout->global_batch_size = 1000;
   run.layout->given.tensor = run.layout->given.pipeline = true;
   run.layout->context_parallel_size = 1;
-  const double one = SizeOf(run, 8).tried.at(8).elapsed->value();
+  const double one = ClusterSizeOf(run, 8).tried.at(8).elapsed->value();
   run.economics.seconds_to_deadline = 0.03 * one;
-  const ClusterSize size = SizeOf(run);
+  const ClusterSize size = ClusterSizeOf(run);
   EXPECT_TRUE(size.met);
   EXPECT_EQ(size.device_count, 1000);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
@@ -238,14 +238,14 @@ TEST(SizeCluster, IsTheBestOfThePlansOfEachNumber) {
   }
   ASSERT_GT(fewest.devices, 1);
   EXPECT_GT(time.devices, fewest.devices);
-  EXPECT_EQ(SizeOf(run, 64).device_count, fewest.devices);
-  const ClusterSize fastest = SizeOf(run, 64, SizeObjective::kTime);
+  EXPECT_EQ(ClusterSizeOf(run, 64).device_count, fewest.devices);
+  const ClusterSize fastest = ClusterSizeOf(run, 64, SizeObjective::kTime);
   EXPECT_EQ(fastest.device_count, time.devices);
   EXPECT_EQ(fastest.sized().elapsed->value(), time.figure);
-  const ClusterSize cheapest = SizeOf(run, 64, SizeObjective::kCost);
+  const ClusterSize cheapest = ClusterSizeOf(run, 64, SizeObjective::kCost);
   EXPECT_EQ(cheapest.device_count, cost.devices);
   EXPECT_DOUBLE_EQ(cheapest.sized().cost->value(), cost.figure);
-  const ClusterSize thriftiest = SizeOf(run, 64, SizeObjective::kEnergy);
+  const ClusterSize thriftiest = ClusterSizeOf(run, 64, SizeObjective::kEnergy);
   EXPECT_EQ(thriftiest.device_count, energy.devices);
   EXPECT_DOUBLE_EQ(thriftiest.sized().energy->value(), energy.figure);
 }
@@ -256,7 +256,7 @@ TEST(SizeCluster, ComparesTheNumbersOfItsDefinition) {
   run.economics.device_hour_price_usd = 2;
   run.layout->global_batch_size = 320;
   for (const SizeObjective objective : {SizeObjective::kTime, SizeObjective::kCost}) {
-    const ClusterSize size = SizeOf(run, 1000, objective);
+    const ClusterSize size = ClusterSizeOf(run, 1000, objective);
     ASSERT_TRUE(size.met);
     const auto figure = [objective](const SizedRun& sized) {
       return objective == SizeObjective::kTime ? sized.elapsed->value() : sized.cost->value();

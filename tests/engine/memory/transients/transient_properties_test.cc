@@ -32,7 +32,7 @@ TransientCase TransientDraw(uint32_t seed) {
   return c;
 }
 
-void ForEachStage(const std::function<void(TransientCase&, int64_t)>& check) {
+void ForEachTransientStage(const std::function<void(TransientCase&, int64_t)>& check) {
   for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     TransientCase c = TransientDraw(seed);
@@ -51,7 +51,7 @@ int64_t KeptOn(const TransientCase& c, int64_t stage) {
 }
 
 TEST(TransientProperties, RowsAddUp) {
-  ForEachStage([](TransientCase& c, int64_t stage) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
     for (const auto policy :
          {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
       c.base.batch.recomputation = {.policy = policy};
@@ -75,7 +75,7 @@ TEST(TransientProperties, RowsAddUp) {
 }
 
 TEST(TransientProperties, NoMoreIsFreedThanWasKept) {
-  ForEachStage([](TransientCase& c, int64_t stage) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
     for (const StagePhase phase : kPhases) {
       EXPECT_LE(c.Freed(phase, stage), KeptOn(c, stage));
       EXPECT_GE(c.Freed(phase, stage), 0);
@@ -84,7 +84,7 @@ TEST(TransientProperties, NoMoreIsFreedThanWasKept) {
 }
 
 TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
-  ForEachStage([](TransientCase& c, int64_t stage) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
     TransientCase twice = c;
     twice.base.batch.sequence_count *= 2;
     for (const StagePhase phase : kPhases) {
@@ -100,7 +100,7 @@ TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
 // stage of one micro-batch, and kept plus recomputed activations equal those kept without
 // recomputation.
 TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
-  ForEachStage([](TransientCase& c, int64_t stage) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
     if (stage > 0) return;
     for (LayerRun& run : c.base.spec.decoder.layers) run.count = std::min<int64_t>(run.count, 1);
     // Chunks were of the layers that there were.
