@@ -71,17 +71,17 @@ struct Difference {
 };
 
 using Doubles = VectorOf<double, kBaseBytes>::Type;
-constexpr int64_t kLanes = VectorOf<double, kBaseBytes>::kLaneCount;
+constexpr int64_t kCheckLanes = VectorOf<double, kBaseBytes>::kLaneCount;
 
 double Dot(const double* x, const double* y, int64_t count) {
   constexpr int kSumCount = 4;
-  constexpr int64_t kStep = kSumCount * kLanes;
+  constexpr int64_t kStep = kSumCount * kCheckLanes;
   Doubles sums[kSumCount] = {};
   int64_t i = 0;
   for (; i + kStep <= count; i += kStep) {
     for (int j = 0; j < kSumCount; ++j) {
-      sums[j] += *reinterpret_cast<const Doubles*>(x + i + j * kLanes) *
-                 *reinterpret_cast<const Doubles*>(y + i + j * kLanes);
+      sums[j] += *reinterpret_cast<const Doubles*>(x + i + j * kCheckLanes) *
+                 *reinterpret_cast<const Doubles*>(y + i + j * kCheckLanes);
     }
   }
   const Doubles sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);

@@ -49,7 +49,7 @@ LargestModel ModelSizeOf(const RunSpec& run, absl::optional<double> ratio = {}) 
   return size.ok() ? *std::move(size) : LargestModel();
 }
 
-std::string ErrorOf(const RunSpec& run, absl::optional<double> ratio = {}) {
+std::string SizingErrorOf(const RunSpec& run, absl::optional<double> ratio = {}) {
   CallWork work;
   return std::string(FindLargestModel(run, ratio, {}, work).status().message());
 }
@@ -150,27 +150,27 @@ TEST(SizeModel, ReportsWhatIsWrong) {
   run.training.token_count = 0;
   for (const double ratio :
        {0.0, -20.0, 1e7, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(ErrorOf(run, ratio), HasSubstr("tokens_per_parameter: must be a number"));
+    EXPECT_THAT(SizingErrorOf(run, ratio), HasSubstr("tokens_per_parameter: must be a number"));
   }
-  EXPECT_THAT(ErrorOf(run), HasSubstr("training.token_count"));
-  EXPECT_THAT(ErrorOf(Bare(8), 20), HasSubstr("give one of them"));
-  EXPECT_THAT(ErrorOf(Bare(0)), HasSubstr("cluster.device_count"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("training.token_count"));
+  EXPECT_THAT(SizingErrorOf(Bare(8), 20), HasSubstr("give one of them"));
+  EXPECT_THAT(SizingErrorOf(Bare(0)), HasSubstr("cluster.device_count"));
   run = Bare(8);
   run.model.parameter_count = 1;
-  EXPECT_THAT(ErrorOf(run), HasSubstr("model.parameter_count: is what is asked for"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("model.parameter_count: is what is asked for"));
   run = Family();
   run.model.changes.vocabulary_multiple = 128;
-  EXPECT_THAT(ErrorOf(run), HasSubstr("model.changes"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("model.changes"));
   run = Family();
   run.layout->global_batch_size.reset();
-  EXPECT_THAT(ErrorOf(run), HasSubstr("layout.global_batch_size"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("layout.global_batch_size"));
   run = Family();
   run.model.preset = "llama-3.1-9b";
-  EXPECT_THAT(ErrorOf(run), HasSubstr("llama-3.1-8b"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("llama-3.1-8b"));
   run = Bare(8);
   run.layout.emplace();
   run.layout->global_batch_size = 8;
-  EXPECT_THAT(ErrorOf(run), HasSubstr("layout: needs the model's shape"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("layout: needs the model's shape"));
 }
 
 TEST(SizeModel, EndsWithItsCall) {
