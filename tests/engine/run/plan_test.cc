@@ -229,8 +229,6 @@ TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
 }
 
-// --- What is refused -----------------------------------------------------------------
-
 TEST(PlanRunRefuses, AnEmptyRunNamingAllThatItLacks) {
   EXPECT_THAT(PlanRun(RunSpec()),
               NamesFields(UnorderedElementsAre("model", "training.token_count", "cluster.device",
@@ -369,8 +367,6 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
     EXPECT_TRUE(std::isfinite(step.value)) << step.symbol;
   }
 }
-
-// --- Derivation ----------------------------------------------------------------------
 
 TEST(Derivation, IsThereOnRequestAlone) {
   EXPECT_THAT(PlanFor(Llama70bRun()).derivation, IsEmpty());
