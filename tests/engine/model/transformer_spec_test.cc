@@ -122,10 +122,9 @@ ArchitectureCount Count(const TransformerSpec& spec) {
 
 TEST(DenseDecoder, OfAGatedGroupedQueryModelByHand) {
   const ArchitectureCount count = Count(SmallModel());
-  using Component = WeightComponent;
-  EXPECT_EQ(count.of(Component::kAttentionQueryKeyValue).total, 2 * (8 * 8 + 2 * 4 * 8));
-  EXPECT_EQ(count.of(Component::kDenseFeedForward).total, 2 * 3 * 8 * 32);
-  EXPECT_EQ(count.of(Component::kNorm).total, (2 * 2 + 1) * 8);
+  EXPECT_EQ(count.of(WeightComponent::kAttentionQueryKeyValue).total, 2 * (8 * 8 + 2 * 4 * 8));
+  EXPECT_EQ(count.of(WeightComponent::kDenseFeedForward).total, 2 * 3 * 8 * 32);
+  EXPECT_EQ(count.of(WeightComponent::kNorm).total, (2 * 2 + 1) * 8);
   // 800 + 256 + 128 + 1536 + 40 + 800
   EXPECT_EQ(count.all, (WeightCount{3560, 3560, 3560}));
   EXPECT_EQ(count.embedding, 1600);
