@@ -20,6 +20,9 @@ import sextantd
 from golden_requests import ROOT, api, grpc
 
 
+INDEX = re.compile(r"\[[0-9]+\]")
+
+
 def built(commit):
     """The folder with the programs of `commit`, built there if need be."""
     name = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", commit], check=True,
@@ -84,8 +87,8 @@ def main():
         for index, ((call, _), before, after) in enumerate(pairs):
             old, new = as_leaves(before), as_leaves(after)
             for path in old.keys() | new.keys():
-                if old.get(path) != new.get(path):
-                    field = f"{call} {re.sub(r'[[][0-9]+[]]', '[]', path)}"
+                if repr(old.get(path)) != repr(new.get(path)):  # a NaN is like another
+                    field = f"{call} {re.sub(INDEX, '[]', path)}"
                     answers[field].add(index)
                     change = change_of(old.get(path), new.get(path))
                     largest[field] = max(largest[field], change)

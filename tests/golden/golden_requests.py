@@ -50,7 +50,7 @@ SAME_ARITHMETIC = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-FMA,-
 def server(*flags):
     """A sextantd whose answers depend on nothing but requests; use it as a context."""
     os.environ.update(SAME_ARITHMETIC)
-    return Server("--log_calls=none", *flags)
+    return Server("--log_calls=none", "--search_niceness=0", *flags)
 
 
 def files():
