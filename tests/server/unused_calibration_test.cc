@@ -48,7 +48,7 @@ v1::RunProbeResponse::Result ResultOf(const v1::Calibration& former, const v1::C
 }
 
 TEST(UnusedCalibration, IsExplained) {
-  using Response = v1::RunProbeResponse;
+  using ProbeResponse = v1::RunProbeResponse;
   const v1::Calibration full = MeasuredMinutesAgo(9, v1::PROBE_MODE_FULL);
   const v1::Calibration standard = MeasuredMinutesAgo(9, v1::PROBE_MODE_STANDARD);
   const v1::Calibration quick = MeasuredMinutesAgo(1, v1::PROBE_MODE_QUICK);
@@ -58,28 +58,28 @@ TEST(UnusedCalibration, IsExplained) {
   const struct {
     v1::Calibration former;
     v1::Calibration next;
-    Response::UnusedReason reason;
+    ProbeResponse::UnusedReason reason;
     bool kept;
     std::string text;
   } cases[] = {
-      {full, quick, Response::UNUSED_REASON_LESS_FULL, true,
+      {full, quick, ProbeResponse::UNUSED_REASON_LESS_FULL, true,
        "The full calibration of " + TimeOf(full) +
            " stays in use: a quick one is less thorough. This one is kept too."},
-      {standard, starved, Response::UNUSED_REASON_LESS_FULL, false,
+      {standard, starved, ProbeResponse::UNUSED_REASON_LESS_FULL, false,
        "The standard calibration of " + TimeOf(standard) +
            " stays in use: it covers 100 % of its mode's points, this one 30 %. This one is not "
            "kept."},
-      {standard, unstable, Response::UNUSED_REASON_UNSTABLE, false,
+      {standard, unstable, ProbeResponse::UNUSED_REASON_UNSTABLE, false,
        "The standard calibration of " + TimeOf(standard) +
            " stays in use: its rates are stable, and those of this one are not. This one is not "
            "kept."},
-      {standard, earlier, Response::UNUSED_REASON_OLDER, false,
+      {standard, earlier, ProbeResponse::UNUSED_REASON_OLDER, false,
        "The standard calibration of " + TimeOf(standard) +
            " stays in use: by its time stamp it was measured later, so the clock was set back "
            "since. This one is not kept."},
   };
   for (const auto& c : cases) {
-    const Response::Result result = ResultOf(c.former, c.next);
+    const ProbeResponse::Result result = ResultOf(c.former, c.next);
     EXPECT_FALSE(result.in_use()) << c.text;
     EXPECT_THAT(result.kept(), Eq(c.kept)) << c.text;
     EXPECT_THAT(result.unused_reason(), Eq(c.reason)) << c.text;
