@@ -163,7 +163,7 @@ def main():
     names = [argument for argument in sys.argv[1:] if argument != "--write"] or known
     lines = {name: command_lines(name) for name in names}
     count = os.cpu_count()
-    with Server("--log_calls=none") as server:
+    with Server("--log_calls=none", "--search_niceness=0") as server:
         runner = Runner(server, count)
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             texts = {name: pool.map(runner.run, lines[name]) for name in names}

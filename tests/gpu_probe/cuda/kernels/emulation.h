@@ -42,6 +42,12 @@ T atomicAdd(T* to, T value) {
   *to = before + value;
   return before;
 }
+template <typename T>
+T atomicMin(T* to, T value) {
+  const T before = *to;
+  *to = std::min(before, value);
+  return before;
+}
 
 // Cache hints, which change no value.
 template <typename T>
