@@ -161,7 +161,7 @@ TEST(PublishedActivations, AreThoseOfFigureSeven) {
     const Case baseline = FigureSeven(model);
     const Case c = WithTechnique(baseline, id);
     const double percent =
-        100.0 * static_cast<double> LayerBytes(c) / static_cast<double> LayerBytes(baseline);
+        100.0 * static_cast<double>(LayerBytes(c)) / static_cast<double>(LayerBytes(baseline));
     EXPECT_NEAR(percent, row["value"].get<double>(), 0.2);
     ++rows;
   }

@@ -101,6 +101,11 @@ Seconds WireSeconds(const NodeType& node, const Collective& call) {
   return Seconds(static_cast<double>(call.bytes.value()) * share / node.link_rate.value);
 }
 
+Seconds LinkRateSeconds(const NodeType& node, const Collective& call) {
+  if (call.ranks < 2) return {};
+  return Seconds(LatencyOf(node, call)) + WireSeconds(node, call);
+}
+
 KernelTime DatasheetCollectiveTime(const NodeType& node, const Collective& call) {
   if (call.ranks < 2) return NoTime();
   const Seconds latency(LatencyOf(node, call));

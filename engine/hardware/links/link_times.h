@@ -69,6 +69,10 @@ inline constexpr ReachedShare kPcieShare = {0.04, 0.4, 0.7};
 // share of the datasheet's rate. 0 for one rank.
 KernelTime DatasheetCollectiveTime(const NodeType& node, const Collective& call);
 
+// The same at the full rate: the estimate of planners without measurements. It never overstates
+// the time of the bytes. The accuracy report compares with it.
+Seconds LinkRateSeconds(const NodeType& node, const Collective& call);
+
 // The time of the bytes alone at the full rate: no call is faster.
 Seconds WireSeconds(const NodeType& node, const Collective& call);
 

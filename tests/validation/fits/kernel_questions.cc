@@ -20,6 +20,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
+#include "engine/hardware/reference/reference_collectives_list.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 #include "tests/engine/hardware/kernels/matmul_choice.h"
 #include "tests/validation/fits/kernel_json.h"
@@ -254,7 +255,7 @@ json ExpertReference(const json& question) {
 // {gpu}: sizes, version and node of the published collectives.
 json CollectiveReference(const json& question) {
   const std::string gpu = Gpu(question);
-  const auto sizes = ReferenceCollectiveSizes();
+  const auto& sizes = kReferenceCollectiveSizes;
   json out = {{"version", std::string(ReferenceCollectivesVersion(gpu))},
               {"sizes", std::vector<int64_t>(sizes.begin(), sizes.end())},
               {"node", nullptr}};

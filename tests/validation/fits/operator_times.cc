@@ -13,10 +13,8 @@ namespace {
 using nlohmann::json;
 
 TracePass PassNamed(const std::string& name) {
-  for (const TracePass pass : {TracePass::kInputGradient, TracePass::kWeightGradient}) {
-    if (name == TracePassName(pass)) return pass;
-  }
-  return TracePass::kForward;
+  if (name == "input_gradient") return TracePass::kInputGradient;
+  return name == "weight_gradient" ? TracePass::kWeightGradient : TracePass::kForward;
 }
 
 struct Operator {
