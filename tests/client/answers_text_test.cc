@@ -63,8 +63,8 @@ void FillField(const FieldDescriptor& field, Message* message) {
                   : reflection.SetInt64(message, &field, large);
     }
     case FieldDescriptor::CPPTYPE_INT32:
-      return list ? reflection.AddInt32(message, &field, 1'000'000)
-                  : reflection.SetInt32(message, &field, 1'000'000);
+      return list ? reflection.AddInt32(message, &field, 10'000)
+                  : reflection.SetInt32(message, &field, 10'000);
     case FieldDescriptor::CPPTYPE_BOOL:
       return list ? reflection.AddBool(message, &field, true)
                   : reflection.SetBool(message, &field, true);

@@ -90,7 +90,7 @@ TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
   EXPECT_FALSE(result.in_use());
   EXPECT_FALSE(result.kept());
   EXPECT_EQ(result.unused_reason(), v1::RunProbeResponse::UNUSED_REASON_REQUESTED_SHAPES);
-  EXPECT_THAT(result.unused_text(), HasSubstr("asked for"));
+  EXPECT_THAT(result.unused_text(), HasSubstr("Requested shapes"));
   EXPECT_EQ(result.in_use_mode(), v1::PROBE_MODE_UNSPECIFIED);
   EXPECT_EQ(result.fingerprint().size(), 16u);
   EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());

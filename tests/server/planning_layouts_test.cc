@@ -88,7 +88,8 @@ TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
     return out;
   };
   int64_t rows = 0;
-  for (const auto& stage : server.Planned(on_stages(500)).plan().memory().stages()) {
+  const v1::Plan plan = server.Planned(on_stages(500)).plan();
+  for (const v1::StageMemory& stage : plan.memory().stages()) {
     rows += stage.ledger_size();
   }
   EXPECT_GT(rows, 2'000);

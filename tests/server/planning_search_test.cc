@@ -152,7 +152,7 @@ TEST(PlanningServiceSearch, SaysWhatKeepsItFromSearching) {
   request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(3);
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("no multiple of"));
+  EXPECT_THAT(Refusal(request).error_details(), HasSubstr("not a multiple of"));
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(-8);
   EXPECT_EQ(Refusal(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(1'000'000'000'000);

@@ -5,6 +5,7 @@ script ends as skipped.
 """
 
 import contextlib
+import importlib
 import os
 import subprocess
 import sys
@@ -22,25 +23,28 @@ except ImportError as missing:
     sys.exit(SKIPPED)
 
 
-@contextlib.contextmanager
-def messages(proto=PROTO):
-    """Makes `from sextant.v1 import plan_pb2` and the like work; once in a process."""
-    with tempfile.TemporaryDirectory() as folder:
-        names = [
-            f"{package}/{name}"
-            for package in ("google/rpc", "sextant/v1")
-            for name in sorted(os.listdir(os.path.join(proto, package)))
-            if name.endswith(".proto")
-        ]
-        subprocess.run(["protoc", "-I", proto, f"--python_out={folder}", *names], check=True)
-        sys.path.insert(0, folder)
-        # google.protobuf is installed as a plain package; ours are in another folder.
-        import google
+def generate_messages(folder):
+    """Puts the messages' modules into `folder`: `from sextant.v1 import plan_pb2` works then."""
+    names = [
+        f"{package}/{name}"
+        for package in ("google/rpc", "sextant/v1")
+        for name in sorted(os.listdir(os.path.join(PROTO, package)))
+    ]
+    subprocess.run(["protoc", "-I", PROTO, f"--python_out={folder}", *names], check=True)
+    sys.path.insert(0, folder)
+    # google.protobuf is installed as a plain package; ours lie in another folder.
+    import google
 
-        google.__path__.append(os.path.join(folder, "google"))
-        # Messages are found by name only after their files are read.
-        for name in names:
-            __import__(name[: -len(".proto")].replace("/", ".") + "_pb2")
+    google.__path__.append(os.path.join(folder, "google"))
+    return [name[: -len(".proto")].replace("/", ".") + "_pb2" for name in names]
+
+
+@contextlib.contextmanager
+def messages():
+    """The same in a folder of its own, all read, so that messages are found by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        for module in generate_messages(folder):
+            importlib.import_module(module)
         yield
 
 
