@@ -138,7 +138,7 @@ def check_never_ok_without_a_measurement():
     above["matmuls"][0]["register_ratio"] = 1.03
     cases = (
         ([], "nothing to judge"), (["/nowhere"], "No such file"),
-        ([folder_of()], "no calibration"), ([folder_of("{")], "no calibration in JSON"),
+        ([folder_of()], "no calibration"), ([folder_of("{")], "not a calibration in JSON"),
         ([folder_of(*good, "{}")], "schema_version is required"),
         ([folder_of(*good, newer)], "newer than"),
         ([folder_of(*good, future)], "from the future"), ([folder_of(*good, absurd)], "nan"),

@@ -37,10 +37,12 @@ def check_files(tables):
         with tempfile.TemporaryDirectory() as made:
             subprocess.run([program, os.path.join(tables, table), made], check=True)
             names = sorted(os.listdir(made))
+            subprocess.run(["clang-format", "-i", f"--style=file:{ROOT}/.clang-format",
+                            *(os.path.join(made, name) for name in names)], check=True)
             assert len(names) >= count, (script, names)
             for name in names:
                 assert read(os.path.join(FOLDER, name)) == read(os.path.join(made, name)), (
-                    f"{name}: run {script} again")
+                    f"{name}: run {script} and clang-format again")
         assert subprocess.run([program], capture_output=True, check=False).returncode != 0
 
 
