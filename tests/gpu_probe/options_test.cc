@@ -92,7 +92,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"--format=yaml"}, "yaml"},
            {{"--dtype=bf16"}, "--matmul"},
            {{"--matmul=1x1x1", "--dtype=fp6"}, "write fp64, fp32, tf32"},
-           {{"--matmul=1x1x1:FP8"}, "no type"},
+           {{"--matmul=1x1x1:FP8"}, "not a type"},
            {{"--matmul=1x1"}, "MxNxK"},
            {{"--matmul="}, "\"--matmul=\" is followed by an empty value"},
            {{"--output=", "--mode=quick"}, "\"--output=\" is followed by an empty value"},

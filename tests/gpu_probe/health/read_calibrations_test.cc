@@ -75,7 +75,7 @@ TEST_F(ReadCalibrationsTest, WhatIsNotThereIsAProblem) {
 TEST_F(ReadCalibrationsTest, DamagedFilesAreProblems) {
   for (const char* content : {"", "{", "[]", "no JSON", "\x01\xff"}) {
     EXPECT_THAT(Read({Write("x.json", content)}).problems[0].reason,
-                HasSubstr("no calibration in JSON"))
+                HasSubstr("not a calibration in JSON"))
         << content;
   }
   EXPECT_THAT(Read({Write("x.json", "{}")}).problems[0].reason,
