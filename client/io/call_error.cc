@@ -4,12 +4,12 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/text/text.h"
 #include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 
 namespace sextant::client {
 namespace {
@@ -42,6 +42,10 @@ void AddDetail(const google::protobuf::Any& detail, CallError* error) {
     error->retry_delay_seconds = static_cast<double>(retry.retry_delay().seconds()) +
                                  1e-9 * static_cast<double>(retry.retry_delay().nanos());
   }
+}
+
+void AddDetails(const google::rpc::Status& status, CallError* error) {
+  for (const google::protobuf::Any& detail : status.details()) AddDetail(detail, error);
 }
 
 // One line a violation: programs read them by line.
@@ -96,9 +100,16 @@ std::string CodeName(grpc::StatusCode code) {
 CallError CallErrorOf(const grpc::Status& status) {
   CallError error{.code = status.error_code(), .message = status.error_message()};
   google::rpc::Status details;
-  if (grpc::ExtractErrorDetails(status, &details).ok()) {
-    for (const google::protobuf::Any& detail : details.details()) AddDetail(detail, &error);
-  }
+  if (grpc::ExtractErrorDetails(status, &details).ok()) AddDetails(details, &error);
+  return error;
+}
+
+CallError CallErrorOf(const google::rpc::Status& status) {
+  const bool known = 0 <= status.code() && std::cmp_less(status.code(), kCodeNames.size());
+  CallError error{
+      .code = known ? static_cast<grpc::StatusCode>(status.code()) : grpc::StatusCode::UNKNOWN,
+      .message = status.message()};
+  AddDetails(status, &error);
   return error;
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "google/rpc/status.pb.h"
+
 namespace sextant::client {
 
 // The program's exit codes. A scheduler branches on them: it refuses a run on 1 and 3, and on 8
@@ -64,6 +66,10 @@ std::string CodeName(grpc::StatusCode code);
 // The error of `status`, which is not OK, with its details. Details that can't be read are left
 // out: the code and the message remain.
 CallError CallErrorOf(const grpc::Status& status);
+
+// The error that an answer holds in place of one of its items. A code that gRPC does not have, as
+// of a newer server, is UNKNOWN.
+CallError CallErrorOf(const google::rpc::Status& status);
 
 // A request that this client refuses to send: INVALID_ARGUMENT with `reason`.
 grpc::Status RefusalStatus(const std::string& reason, const std::string& message);

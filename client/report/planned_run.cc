@@ -1,7 +1,5 @@
 #include "client/report/planned_run.h"
 
-#include <grpcpp/support/status.h>
-
 #include <utility>
 #include <vector>
 
@@ -52,8 +50,7 @@ std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& pl
 }
 
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words) {
-  const CallError error = CallErrorOf(
-      {static_cast<grpc::StatusCode>(status.code()), status.message(), status.SerializeAsString()});
+  const CallError error = CallErrorOf(status);
   std::vector<std::string> parts;
   for (const CallError::Violation& violation : error.field_violations) {
     parts.push_back(
