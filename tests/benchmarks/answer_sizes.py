@@ -9,13 +9,12 @@ with derivation and, under a layout, ledger.
 
 import os
 import sys
-import tempfile
 
 import grpc
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from python_client_test import generate_messages, plan_run  # pylint: disable=wrong-import-position
+from python_client_test import plan_run  # pylint: disable=wrong-import-position
 from sextantd import Server  # pylint: disable=wrong-import-position
 
 
@@ -45,23 +44,21 @@ RUNS = {"llama-3.1-70b, no layout": preset, "llama-3.1-70b, tp 8, pp 4": layout_
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        generate_messages(folder)
-        from sextant.v1 import planning_service_pb2 as api
-        print("| run | BASIC | FULL | with derivation and ledger |\n| --- | ---: | ---: | ---: |")
-        with Server() as server, grpc.insecure_channel(server.address) as channel:
-            for name, fill in RUNS.items():
-                request = api.PlanRunRequest()
-                request.training.token_count = 15 * 10**12
-                request.cluster.device.accelerator = "h100-sxm"
-                fill(request)
-                sizes = [plan_run(channel, request).ByteSize()]
-                request.options.view = api.PLAN_VIEW_FULL
-                sizes.append(plan_run(channel, request).ByteSize())
-                request.options.include_derivation = True
-                request.options.include_ledger = request.HasField("layout")
-                sizes.append(plan_run(channel, request).ByteSize())
-                print(f"| {name} | " + " | ".join(f"{size:,}" for size in sizes) + " |")
+    from sextant.v1 import planning_service_pb2 as api
+    print("| run | BASIC | FULL | with derivation and ledger |\n| --- | ---: | ---: | ---: |")
+    with Server() as server, grpc.insecure_channel(server.address) as channel:
+        for name, fill in RUNS.items():
+            request = api.PlanRunRequest()
+            request.training.token_count = 15 * 10**12
+            request.cluster.device.accelerator = "h100-sxm"
+            fill(request)
+            sizes = [plan_run(channel, request).ByteSize()]
+            request.options.view = api.PLAN_VIEW_FULL
+            sizes.append(plan_run(channel, request).ByteSize())
+            request.options.include_derivation = True
+            request.options.include_ledger = request.HasField("layout")
+            sizes.append(plan_run(channel, request).ByteSize())
+            print(f"| {name} | " + " | ".join(f"{size:,}" for size in sizes) + " |")
     return 0
 
 

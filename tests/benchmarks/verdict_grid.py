@@ -13,13 +13,12 @@ import csv
 import itertools
 import os
 import sys
-import tempfile
 
 import grpc
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from python_client_test import generate_messages, plan_run  # pylint: disable=wrong-import-position
+from python_client_test import plan_run  # pylint: disable=wrong-import-position
 from sextantd import Server  # pylint: disable=wrong-import-position
 
 MODELS = ("llama-2-7b", "llama-2-13b", "llama-3.1-8b", "llama-3.1-70b", "llama-2-70b",
@@ -55,22 +54,19 @@ def request_of(api, training, layout, keys):
 
 def rows():
     """A row for each layout."""
-    with tempfile.TemporaryDirectory() as folder:
-        generate_messages(folder)
-        from sextant.v1 import layout_pb2, model_count_pb2, plan_pb2
-        from sextant.v1 import planning_service_pb2 as api
-        with Server() as server, grpc.insecure_channel(server.address) as channel:
-            for keys in layouts():
-                try:
-                    plan = plan_run(channel, request_of(api, model_count_pb2, layout_pb2,
-                                                        keys)).plan
-                except grpc.RpcError as error:
-                    yield keys + (error.code().name, "", "", "")
-                    continue
-                memory = plan.memory
-                yield keys + (plan_pb2.Verdict.Name(plan.verdict),
-                              round(memory.peak_bytes.expected), memory.capacity.usable_bytes,
-                              f"{plan.fit_chance:.3f}")
+    from sextant.v1 import layout_pb2, model_count_pb2, plan_pb2
+    from sextant.v1 import planning_service_pb2 as api
+    with Server() as server, grpc.insecure_channel(server.address) as channel:
+        for keys in layouts():
+            try:
+                plan = plan_run(channel, request_of(api, model_count_pb2, layout_pb2, keys)).plan
+            except grpc.RpcError as error:
+                yield keys + (error.code().name, "", "", "")
+                continue
+            memory = plan.memory
+            yield keys + (plan_pb2.Verdict.Name(plan.verdict),
+                          round(memory.peak_bytes.expected), memory.capacity.usable_bytes,
+                          f"{plan.fit_chance:.3f}")
 
 
 def read(path):

@@ -9,12 +9,11 @@ import math
 import os
 import re
 import sys
-import tempfile
 
 from sextantd import ROOT, Server
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
-from api import generate_messages, grpc  # noqa: E402
+from api import grpc  # noqa: E402
 
 
 def plan_run(channel, request):
@@ -204,24 +203,22 @@ def check_refusal(channel):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        generate_messages(folder)
-        with Server() as server, grpc.insecure_channel(server.address) as channel:
-            first = plan_run(channel, llama_request())
-            again = plan_run(channel, llama_request())
-            assert first.SerializeToString() == again.SerializeToString()
-            check_plan(first.plan)
-            check_derivation(first.plan)
-            check_every_number_is_derived(first.plan)
-            interrupted = plan_run(channel, interrupted_request())
-            check_derivation(interrupted.plan)
-            check_every_number_is_derived(interrupted.plan)
-            measured = plan_run(channel, measured_request())
-            check_measured_plan(measured.plan)
-            check_derivation(measured.plan)
-            check_every_number_is_derived(measured.plan)
-            assert measured.rates_fingerprint != first.rates_fingerprint
-            check_refusal(channel)
+    with Server() as server, grpc.insecure_channel(server.address) as channel:
+        first = plan_run(channel, llama_request())
+        again = plan_run(channel, llama_request())
+        assert first.SerializeToString() == again.SerializeToString()
+        check_plan(first.plan)
+        check_derivation(first.plan)
+        check_every_number_is_derived(first.plan)
+        interrupted = plan_run(channel, interrupted_request())
+        check_derivation(interrupted.plan)
+        check_every_number_is_derived(interrupted.plan)
+        measured = plan_run(channel, measured_request())
+        check_measured_plan(measured.plan)
+        check_derivation(measured.plan)
+        check_every_number_is_derived(measured.plan)
+        assert measured.rates_fingerprint != first.rates_fingerprint
+        check_refusal(channel)
     count = len(first.plan.derivation) + len(measured.plan.derivation)
     print(f"{count} derivation steps evaluate to their values")
     return 0

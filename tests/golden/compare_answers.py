@@ -41,7 +41,7 @@ def responses(folder, calls):
     """The answers of the sextantd in `folder`."""
     sextantd.BIN = folder
     with golden.server() as server, api.Client(server.address) as client:
-        return golden.ask(client, calls)
+        return client.answers(calls)
 
 
 def leaves(message, path=""):
@@ -80,18 +80,17 @@ def main():
     other = arguments.bin or built(arguments.commit)
     largest = collections.defaultdict(float)
     answers = collections.defaultdict(set)
-    with api.messages():
-        calls = [call for file in golden.files() for call in golden.requests_of(golden.load(file))]
-        ours = sextantd.BIN
-        pairs = zip(calls, responses(other, calls), responses(ours, calls))
-        for index, ((call, _), before, after) in enumerate(pairs):
-            old, new = as_leaves(before), as_leaves(after)
-            for path in old.keys() | new.keys():
-                if repr(old.get(path)) != repr(new.get(path)):  # a NaN is like another
-                    field = f"{call} {re.sub(INDEX, '[]', path)}"
-                    answers[field].add(index)
-                    change = change_of(old.get(path), new.get(path))
-                    largest[field] = max(largest[field], change)
+    calls = [call for file in golden.files() for call in golden.requests_of(golden.load(file))]
+    ours = sextantd.BIN
+    pairs = zip(calls, responses(other, calls), responses(ours, calls))
+    for index, ((call, _), before, after) in enumerate(pairs):
+        old, new = as_leaves(before), as_leaves(after)
+        for path in old.keys() | new.keys():
+            if repr(old.get(path)) != repr(new.get(path)):  # a NaN is like another
+                field = f"{call} {re.sub(INDEX, '[]', path)}"
+                answers[field].add(index)
+                change = change_of(old.get(path), new.get(path))
+                largest[field] = max(largest[field], change)
     differ = len(set().union(*answers.values()))
     print(f"{len(calls)} answers, {differ} differ")
     for field in sorted(answers, key=lambda name: -len(answers[name])):

@@ -119,7 +119,7 @@ def extended(client, lines, kept):
         tried = list(proposals(base, kept))
         variants = [{"of": base["base"], "set": change} for _, _, change in tried]
         answers = golden.kept(
-            [base, *variants], golden.ask(client, golden.requests_of([base, *variants]))
+            [base, *variants], client.answers(golden.requests_of([base, *variants]))
         )
         next(answers)
         for (key, to_refuse, _), variant in zip(tried, answers):
@@ -133,7 +133,7 @@ def reached(lines):
 
 
 def main():
-    with api.messages(), golden.server() as server, api.Client(server.address) as client:
+    with golden.server() as server, api.Client(server.address) as client:
         kept = Kept(set().union(*(reached(golden.load(file)) for file in golden.files())))
         for file in sys.argv[1:] or golden.files():
             lines = golden.load(file)

@@ -59,7 +59,7 @@ def without(client, leaf, requests):
     for call, message in requests[-TRIES:]:
         cleared = copy.deepcopy(message)
         clear_first(cleared, leaf)
-        with_it, without_it = golden.ask(client, [(call, message), (call, cleared)])
+        with_it, without_it = client.answers([(call, message), (call, cleared)])
         if not isinstance(with_it, grpc.RpcError) and with_it != without_it:
             return True
     return False
@@ -68,7 +68,7 @@ def without(client, leaf, requests):
 def main():
     with open(os.path.join(ROOT, "tests/golden/unread_fields.json"), encoding="utf-8") as file:
         excuses = json.load(file)
-    with api.messages(), golden.server() as server, api.Client(server.address) as client:
+    with golden.server() as server, api.Client(server.address) as client:
         seen = set()
         wanted = [leaf for kind in request_types() for leaf in leaves_of(kind, seen)]
         reached, saying = set(), {}

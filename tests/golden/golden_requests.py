@@ -15,7 +15,6 @@ messages, and key figures to their values. Of a refusal it is the status and, fo
 the refusal names, a digest of what it says. engine_version is left out.
 """
 
-import concurrent.futures
 import copy
 import hashlib
 import json
@@ -24,7 +23,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tests", "support"), os.path.join(ROOT, "tests", "e2e")]
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 import api  # noqa: E402
 from api import grpc, json_format  # noqa: E402
 from sextantd import Server  # noqa: E402
@@ -106,19 +105,6 @@ def requests_of(lines):
                 set_field(request, path, value)
         message = api.message_class(api.method(call).input_type)()
         yield call, json_format.ParseDict(expand(request), message)
-
-
-def ask(client, calls):
-    """The response to each (call, message), or the grpc.RpcError; several at a time."""
-
-    def one(call_and_message):
-        try:
-            return client.call(*call_and_message)
-        except grpc.RpcError as error:
-            return error
-
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        return list(pool.map(one, calls))
 
 
 def digest(data):

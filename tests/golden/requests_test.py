@@ -32,11 +32,11 @@ def main():
     write = sys.argv[1:] == ["--write"]
     changed = collections.Counter()
     count = 0
-    with api.messages(), golden.server() as server, api.Client(server.address) as client:
+    with golden.server() as server, api.Client(server.address) as client:
         for file in golden.files():
             lines = golden.load(file)
             answered = list(
-                golden.kept(lines, golden.ask(client, golden.requests_of(lines)))
+                golden.kept(lines, client.answers(golden.requests_of(lines)))
             )
             count += len(lines)
             for old, new in zip(lines, answered):

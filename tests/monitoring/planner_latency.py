@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import http.server
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -23,7 +22,7 @@ from sextantd import Server
 from simulated_fleet import H100, Gpu, exposition
 
 import grpc
-from python_client_test import generate_messages, plan_run
+from python_client_test import plan_run
 
 
 def request_for(hosts):
@@ -76,7 +75,6 @@ def main():
     hosts = [f"node-{number:03d}" for number in range(options.hosts)]
     gpus = [Gpu(host, index, H100) for host in hosts for index in range(8)]
     with contextlib.ExitStack() as stack:
-        generate_messages(stack.enter_context(tempfile.TemporaryDirectory()))
         address = stack.enter_context(exporter(exposition(gpus, time.time()).encode()))
         prometheus = stack.enter_context(Prometheus(
             [{"job_name": "agents", "static_configs": [{"targets": [address]}]}], RULE_FILES, "5s"))

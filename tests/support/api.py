@@ -1,51 +1,54 @@
 """Sextant's API for Python's tests: messages made by protoc, and calls to a running server.
 
-Needs Debian's python3-grpcio, python3-protobuf and protobuf-compiler; without them the importing
-script ends as skipped.
+Every message and enum of sextant.v1 is an attribute: api.PlanRunRequest, api.DATA_TYPE_BF16.
+`from sextant.v1 import plan_pb2` works after this is imported. Needs Debian's python3-grpcio,
+python3-protobuf and protobuf-compiler; without them the importing script ends as skipped.
 """
 
+import concurrent.futures
 import contextlib
+import glob
 import importlib
 import os
 import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROTO = os.path.join(ROOT, "proto")
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+from sextantd import BIN, ROOT, SKIPPED, Server  # noqa: E402, F401
 
 try:
+    import google
     import grpc
     from google.protobuf import descriptor_pool, json_format, message_factory  # noqa: F401
 except ImportError as missing:
     print(f"skipped: {missing} (deploy/install-deps.sh tests)")
     sys.exit(SKIPPED)
 
-
-def generate_messages(folder):
-    """Puts the messages' modules into `folder`: `from sextant.v1 import plan_pb2` works then."""
-    names = [
-        f"{package}/{name}"
-        for package in ("google/rpc", "sextant/v1")
-        for name in sorted(os.listdir(os.path.join(PROTO, package)))
-    ]
-    subprocess.run(["protoc", "-I", PROTO, f"--python_out={folder}", *names], check=True)
-    sys.path.insert(0, folder)
-    # google.protobuf is installed as a plain package; ours lie in another folder.
-    import google
-
-    google.__path__.append(os.path.join(folder, "google"))
-    return [name[: -len(".proto")].replace("/", ".") + "_pb2" for name in names]
+PROTO = os.path.join(ROOT, "proto")
+CALLS_AT_A_TIME = 4
 
 
-@contextlib.contextmanager
-def messages():
-    """The same in a folder of its own, all read, so that messages are found by name."""
+def generated_messages():
+    """The messages and enums of sextant.v1, by name."""
+    names = sorted(glob.glob("google/rpc/*.proto", root_dir=PROTO))
+    names += sorted(glob.glob("sextant/v1/*.proto", root_dir=PROTO))
+    out = {}
     with tempfile.TemporaryDirectory() as folder:
-        for module in generate_messages(folder):
-            importlib.import_module(module)
-        yield
+        subprocess.run(["protoc", "-I", PROTO, f"--python_out={folder}", *names], check=True)
+        sys.path.insert(0, folder)
+        # google.protobuf is installed as a plain package; google/rpc is in another folder.
+        google.__path__.append(os.path.join(folder, "google"))
+        for name in names:
+            module = importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
+            if name.startswith("sextant/"):
+                out |= {key: value for key, value in vars(module).items() if key[0].isupper()}
+        sys.path.remove(folder)
+    return out
+
+
+globals().update(generated_messages())
 
 
 def method(name):
@@ -65,7 +68,7 @@ class Client:
 
     def __init__(self, address):
         self.channel = grpc.insecure_channel(
-            address, options=[("grpc.max_receive_message_length", 64 << 20)]
+            address, options=[("grpc.max_receive_message_length", -1)]
         )
         self.calls = {}
 
@@ -86,6 +89,25 @@ class Client:
             )
         return self.calls[name]
 
-    def call(self, name, request, timeout=60):
+    def call(self, name, request, timeout=120):
         """The response; raises grpc.RpcError."""
         return self.stub(name)(request, timeout=timeout)
+
+    def answers(self, calls):
+        """The response to each (name, request), or the grpc.RpcError; several at a time."""
+
+        def answer(call):
+            try:
+                return self.call(*call)
+            except grpc.RpcError as refused:
+                return refused
+
+        with concurrent.futures.ThreadPoolExecutor(CALLS_AT_A_TIME) as pool:
+            return list(pool.map(answer, calls))
+
+
+@contextlib.contextmanager
+def own_server():
+    """A Client of a sextantd of its own, on a host without calibrations."""
+    with Server("--log_calls=none") as server, Client(server.address) as client:
+        yield client

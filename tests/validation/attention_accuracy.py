@@ -95,71 +95,60 @@ def lack_between(of, asked_for):
     return ""
 
 
-class Gaps:
-    """Asks models of one kernel's points for shapes that these lack."""
-
-    def __init__(self, fits, gpu, lacks):
-        self.fits = fits
-        self.gpu = gpu
-        self.lacks = lacks
-
-    def ask(self, calibration, questions):
-        """`questions` are pairs of a lack and the points that have it."""
-        if not questions:
-            return
-        every = [point for _, points in questions for point in points]
-        times = iter(times_of(self.fits, "attention_times", calibration, every, gpu=self.gpu))
-        for lack, points in questions:
-            self.lacks.add(lack, points, [next(times) for _ in points])
-
-    def outside(self, like):
-        def chosen(tokens, heads):
-            return [point for point in like if within(point.shape.tokens, tokens)
-                    and within(point.shape.batch * point.shape.heads, heads)]
-        tokens, heads = (2048, 6144), (16, 256)
-        middle = chosen(tokens, heads)
-        self.ask(attention_pick(middle), [
-            ("nothing", middle),
-            *((name, chosen(band, heads)) for name, band in SEQUENCES.items()),
-            *((name, chosen(tokens, band)) for name, band in HEAD_COUNTS.items())])
-
-    def between_kinds(self, kinds):
-        for like in kinds:
-            if not like[0].shape.window:
-                gaps = [(lack_between(like[0].shape, other[0].shape), long(other))
-                        for other in kinds]
-                self.ask(attention_pick(like), [gap for gap in gaps if gap[0]])
-
-    def between_sizes(self, kinds):
-        """A model of the head sizes around each."""
-        causal = [like for like in kinds if like[0].shape.causal and not like[0].shape.window]
-        for below, middle, above in zip(causal, causal[1:], causal[2:]):
-            self.ask(attention_pick(below) + attention_pick(above),
-                     [("head size between two", long(middle))])
-
-    def windows(self, kinds):
-        """A model of every head size without a window, and of this window with one head size, asked
-        for the window with another: the head size is nearer without the window than with it."""
-        without = [point for like in kinds if not like[0].shape.window
-                   for point in attention_pick(like)]
-        for known in kinds:
-            for other in kinds:
-                a, b = known[0].shape, other[0].shape
-                if without and a.window and a.window == b.window and a.key_size != b.key_size:
-                    self.ask(attention_pick(known) + without,
-                             [("window of a head size that is measured without it", long(other))])
-
-    def other_kernels(self, kinds, kinds_of_other):
-        """A mask of one kernel, asked of another kernel of the same framework."""
-        for like in kinds:
-            for other in kinds_of_other:
-                lack = lack_between(like[0].shape, other[0].shape)
-                if lack and like[0].shape.causal != other[0].shape.causal:
-                    self.ask(attention_pick(like), [(f"{lack}, by another kernel", long(other))])
-
-
 def long(points):
     return [point for point in points if within(point.shape.tokens, DOMAINS[DOMAIN])]
+
+
+# Each yields a calibration of one kernel, and pairs of a lack and the points that have it.
+
+
+def outside(like):
+    def chosen(tokens, heads):
+        return [point for point in like if within(point.shape.tokens, tokens)
+                and within(point.shape.batch * point.shape.heads, heads)]
+    tokens, heads = (2048, 6144), (16, 256)
+    middle = chosen(tokens, heads)
+    yield attention_pick(middle), [
+        ("nothing", middle),
+        *((name, chosen(band, heads)) for name, band in SEQUENCES.items()),
+        *((name, chosen(tokens, band)) for name, band in HEAD_COUNTS.items())]
+
+
+def between_kinds(kinds):
+    for like in kinds:
+        if not like[0].shape.window:
+            gaps = [(lack_between(like[0].shape, other[0].shape), long(other)) for other in kinds]
+            yield attention_pick(like), [gap for gap in gaps if gap[0]]
+
+
+def between_sizes(kinds):
+    """A model of the head sizes around each."""
+    causal = [like for like in kinds if like[0].shape.causal and not like[0].shape.window]
+    for below, middle, above in zip(causal, causal[1:], causal[2:]):
+        yield (attention_pick(below) + attention_pick(above),
+               [("head size between two", long(middle))])
+
+
+def windows(kinds):
+    """A model of every head size without a window, and of this window with one head size, asked for
+    the window with another: the head size is nearer without the window than with it."""
+    without = [point for like in kinds if not like[0].shape.window
+               for point in attention_pick(like)]
+    for known in kinds:
+        for other in kinds:
+            a, b = known[0].shape, other[0].shape
+            if without and a.window and a.window == b.window and a.key_size != b.key_size:
+                yield (attention_pick(known) + without,
+                       [("window of a head size that is measured without it", long(other))])
+
+
+def other_kernels(kinds, kinds_of_other):
+    """A mask of one kernel, asked of another kernel of the same framework."""
+    for like in kinds:
+        for other in kinds_of_other:
+            lack = lack_between(like[0].shape, other[0].shape)
+            if lack and like[0].shape.causal != other[0].shape.causal:
+                yield attention_pick(like), [(f"{lack}, by another kernel", long(other))]
 
 
 def of_one_framework(a, b):
@@ -167,23 +156,26 @@ def of_one_framework(a, b):
     return a != b and a[:2] == b[:2] and a[2].split(" ")[:2] == b[2].split(" ")[:2]
 
 
+def gaps_of(key, points, table):
+    kinds = kinds_of(points)
+    for like in kinds:
+        if len(like) >= MANY_ROWS and not like[0].shape.window:
+            yield from outside(like)
+    yield from between_kinds(kinds)
+    yield from between_sizes(kinds)
+    yield from windows(kinds)
+    for other, other_points in table.items():
+        if of_one_framework(key, other):
+            yield from other_kernels(kinds, kinds_of(other_points))
+
+
 def attention_lacks(table, fits):
     lacks = Lacks()
     for key, points in table.items():
         device = fits.ask("device", gpu=key[0], type=key[1])
-        if not device or not device["compute_units"]:
-            continue
-        gaps = Gaps(fits, key[0], lacks)
-        kinds = kinds_of(points)
-        for like in kinds:
-            if len(like) >= MANY_ROWS and not like[0].shape.window:
-                gaps.outside(like)
-        gaps.between_kinds(kinds)
-        gaps.between_sizes(kinds)
-        gaps.windows(kinds)
-        for other, other_points in table.items():
-            if of_one_framework(key, other):
-                gaps.other_kernels(kinds, kinds_of(other_points))
+        if device and device["compute_units"]:
+            for calibration, lacking in gaps_of(key, points, table):
+                lacks.ask(fits, "attention_times", calibration, lacking, gpu=key[0])
     return lacks
 
 

@@ -1,11 +1,18 @@
-"""Tables of published runs, and the cells of their rows."""
+"""Tables of published runs, the cells of their rows, and the API for requests made of them."""
 
 import csv
 import math
 import os
 import re
+import sys
+
+import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, "tests", "support"))
+
+import api  # noqa: E402, F401
+
 SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 
 Row = dict[str, str]
@@ -22,6 +29,12 @@ def shared(path: str) -> str | None:
     """The path of a shared table; None where it is absent."""
     found = os.path.join(SHARED, path)
     return found if os.path.exists(found) else None
+
+
+def load(name: str):
+    """A file of rules or cases in this folder."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return yaml.safe_load(file)
 
 
 def read_csv(path: str) -> list[Row]:

@@ -3,9 +3,10 @@
 Sizes from 1 MiB up unless said otherwise. Points of a model are never scored against themselves.
 """
 
+from statistics import median
 from typing import NamedTuple
 
-from error_summary import quantile, summary_of
+from error_summary import summary_of
 from kernel_rows import integer, real
 from kernel_scores import ERROR_COLUMNS, error_cells, pair
 from tables import Table
@@ -19,6 +20,7 @@ COMPARISONS = (
     "other versions",  # the reference tables: all sizes, measured with another version of NCCL
     "half of the sizes",  # a model of every other size of a table: the sizes between
 )
+NOISE = ("repeats", "versions")
 COLUMNS = ["calls:", *ERROR_COLUMNS, "in interval %:",
            *(f"link rate: {column}" for column in ERROR_COLUMNS)]
 
@@ -47,10 +49,6 @@ def tables_of(rows):
         samples.setdefault(call, []).append(real(row, "seconds"))
     return [Measured(gpu, OPERATIONS[op], version, dict(sorted(samples.items())))
             for (gpu, op, version), samples in sorted(found.items())], count
-
-
-def median_of(values):
-    return quantile(sorted(values), 0.5)
 
 
 def is_in_half(size):
@@ -90,7 +88,7 @@ def compare(fits, comparison, table):
     own = table.version == reference["version"]
     points = None
     if comparison == "half of the sizes":
-        points = [[*call, median_of(seconds)] for call, seconds in table.samples.items()
+        points = [[*call, median(seconds)] for call, seconds in table.samples.items()
                   if is_in_half(call[1])]
     calls = [call for call in table.samples
              if is_compared(comparison, own, reference["sizes"], call[1])]
@@ -100,7 +98,7 @@ def compare(fits, comparison, table):
         if time is None:
             continue
         expected, low, high = time
-        measured = median_of(table.samples[call])
+        measured = median(table.samples[call])
         out.ours.append(expected / measured - 1)
         out.link_rate.append(link_rate / measured - 1)
         out.inside += low <= measured <= high
@@ -116,23 +114,6 @@ def compared(fits, tables):
                 yield comparison, table, errors
 
 
-def by_gpu(found):
-    sums = {}
-    for comparison, table, errors in found:
-        for gpu in (table.gpu, "~"):  # all GPUs come last
-            key = COMPARISONS.index(comparison), gpu
-            sums.setdefault(key, Errors()).add(errors)
-    return Table(["comparison", "GPU", *COLUMNS],
-                 [[COMPARISONS[comparison], gpu.replace("~", "all"), *errors.cells()]
-                  for (comparison, gpu), errors in sorted(sums.items())])
-
-
-def by_operation(found):
-    return Table(["comparison", "GPU", "operation", "NCCL", *COLUMNS],
-                 [[comparison, table.gpu, table.op, table.version, *errors.cells()]
-                  for comparison, table, errors in found])
-
-
 def noise_of(tables):
     """By GPU and operation: how far repeats are from the median of their table, and the slowest
     version's median from the fastest's."""
@@ -142,20 +123,32 @@ def noise_of(tables):
         for call, samples in table.samples.items():
             if call[1] < LARGE_BYTES:
                 continue
-            median = median_of(samples)
-            medians.setdefault(key, {}).setdefault(call, []).append(median)
+            middle = median(samples)
+            medians.setdefault(key, {}).setdefault(call, []).append(middle)
             if len(samples) > 1:
-                repeats.setdefault(key, []).extend(sample / median - 1 for sample in samples)
+                repeats.setdefault(key, []).extend(sample / middle - 1 for sample in samples)
     for key, calls in sorted(medians.items()):
         versions = [max(seconds) / min(seconds) - 1 for seconds in calls.values()
                     if len(seconds) > 1]
         yield key[0], OPERATIONS[key[1]], repeats.get(key, []), versions
 
 
-def noise_table(tables):
-    def cells(errors):
-        return pair(summary_of(errors)) if errors else ["none"] * 2
-    return Table(["GPU", "operation", "repeats: median %:", "p90 %:", "versions: median %:",
-                  "versions: p90 %:"],
-                 [[gpu, op, *cells(repeats), *cells(versions)]
-                  for gpu, op, repeats, versions in noise_of(tables)])
+def collective_table(found, tables):
+    """Errors of each comparison by GPU, all GPUs last; by operation and version; and how far
+    repeats and versions are from one another."""
+    sums = {}
+    for comparison, table, errors in found:
+        for gpu in (table.gpu, "~"):
+            key = COMPARISONS.index(comparison), gpu
+            sums.setdefault(key, Errors()).add(errors)
+    rows = [[COMPARISONS[comparison], gpu.replace("~", "all"), "all", "all", *errors.cells()]
+            for (comparison, gpu), errors in sorted(sums.items())]
+    rows += [[comparison, table.gpu, table.op, table.version, *errors.cells()]
+             for comparison, table, errors in found]
+    for gpu, op, *noise in noise_of(tables):
+        for name, errors in zip(NOISE, noise):
+            if errors:
+                blank = [""] * (len(COLUMNS) - 3)
+                rows.append([name, gpu, op, "all", str(len(errors)), *pair(summary_of(errors)),
+                             *blank])
+    return Table(["comparison", "GPU", "operation", "NCCL", *COLUMNS], rows)

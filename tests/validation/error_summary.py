@@ -16,6 +16,7 @@ class ErrorSummary(NamedTuple):
     worst: float  # the largest of them
     within_3: float
     within_10: float
+    within_20: float
 
 
 def quantile(ordered: list[float], share: float) -> float:
@@ -29,10 +30,18 @@ def quantile(ordered: list[float], share: float) -> float:
     return ordered[index]
 
 
+def between(ordered: list[float], share: float) -> float:
+    """The quantile of `ordered`, not empty, linear between its two nearest."""
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
 def summary_of(errors: list[float]) -> ErrorSummary:
     """All 0 of no errors."""
     if not errors:
-        return ErrorSummary(0, *[0.0] * 8)
+        return ErrorSummary(0, *[0.0] * 9)
     ordered = sorted(errors)
     sizes = sorted(map(abs, errors))
     return ErrorSummary(
@@ -40,12 +49,16 @@ def summary_of(errors: list[float]) -> ErrorSummary:
         *(quantile(ordered, share) for share in (0.5, 0.1, 0.9)),
         *(quantile(sizes, share) for share in (0.5, 0.9)),
         sizes[-1],
-        *(sum(size <= limit for size in sizes) / len(sizes) for limit in (0.03, 0.10)),
+        *(sum(size <= limit for size in sizes) / len(sizes) for limit in (0.03, 0.10, 0.20)),
     )
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.2f}"
+
+
+def whole_percent(share: float) -> str:
+    return f"{100 * share:.0f}"
 
 
 def signed_percent(share: float) -> str:

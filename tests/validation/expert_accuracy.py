@@ -72,10 +72,7 @@ def expert_lacks(table, fits):
                      chosen(least / factor, 2 * least / factor)),
                     (f"{name}: {octave} octaves above",
                      chosen(below * factor / 2, below * factor))]
-            every = [point for _, asked_for in questions for point in asked_for]
-            times = iter(times_of(fits, "expert_times", expert_pick(questions[0][1]), every))
-            for lack, asked_for in questions:
-                lacks.add(lack, asked_for, [next(times) for _ in asked_for])
+            lacks.ask(fits, "expert_times", expert_pick(questions[0][1]), questions)
     return lacks
 
 

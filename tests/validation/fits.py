@@ -4,15 +4,14 @@ import json
 import os
 import subprocess
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
+from cells import api
 
 
 class Fits:
     """A running validation_fits; use it as a context. The folder fits has the questions."""
 
     def __enter__(self):
-        self.process = subprocess.Popen([os.path.join(BIN, "validation_fits")], text=True,
+        self.process = subprocess.Popen([os.path.join(api.BIN, "validation_fits")], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self
 

@@ -13,20 +13,16 @@ import sys
 import kernel_requests as requests
 from attention_accuracy import (DOMAIN, attention_ceilings, attention_lacks, attention_scores,
                                 every_second)
-from cells import read_csv
-from collective_accuracy import by_gpu, by_operation, compared, noise_table, tables_of
+from cells import api, read_csv
+from collective_accuracy import COLUMNS as COLLECTIVES
+from collective_accuracy import collective_table, compared, tables_of
 from expert_accuracy import either_half, expert_lacks, expert_scores, layers_over_parts
 from fits import Fits
 from kernel_rows import attention_table, expert_table
-from kernel_scores import RATIO_COLUMNS, ratio_cells, score_table
+from kernel_scores import RATIOS, SCORES, cells_of, ratio_cells
 from matmul_accuracy import DOMAIN as MATMUL_DOMAIN
 from matmul_accuracy import matmul_ceilings, matmul_scores
-from sextant_api import Sextantd
-from tables import Table, chosen, csv_text, markdown, stale
-
-LACKS = ["kernel", "lacking", *RATIO_COLUMNS, "in interval %:"]
-CEILINGS = ["kernel", "ceilings", "type", *RATIO_COLUMNS]
-PARTS = ["type", "rows per expert, GPU", *RATIO_COLUMNS]
+from tables import Table, chosen, markdown, write_tables
 
 
 class Report:
@@ -39,20 +35,20 @@ class Report:
         self.counts = []
         self.left_out = []
 
-    def add(self, name, table):
-        self.tables.setdefault(name, Table(table.columns, [])).rows.extend(table.rows)
+    def add(self, name, columns, rows):
+        self.tables.setdefault(name, Table(columns, [])).rows.extend(rows)
 
-    def add_scores(self, name, scored):
+    def add_scores(self, table, scored):
         scores, left_out = scored
-        self.add(name, score_table(scores))
+        self.add("scores", SCORES, [[table, *cells_of(score)] for score in scores])
         self.left_out += [reason for reason in left_out if reason not in self.left_out]
 
     def add_requests(self, rows):
-        self.add("requests", Table(requests.COLUMNS, rows))
+        self.add("requests", requests.COLUMNS, rows)
 
     def add_ceilings(self, kernel, ceilings):
-        self.add("ceilings", Table(CEILINGS, [[kernel, source, dtype, *ratio_cells(ratios)]
-                                              for (source, dtype), ratios in ceilings.items()]))
+        self.add("ratios", RATIOS, [["ceilings", kernel, dtype, source, *ratio_cells(ratios), ""]
+                                    for (source, dtype), ratios in ceilings.items()])
 
     def matmuls(self, rows):
         self.add_scores("matmuls", matmul_scores(rows, self.fits))
@@ -62,9 +58,9 @@ class Report:
     def attention(self, rows):
         table = attention_table(rows, self.fits)
         self.latent_attention(rows)
-        self.add_scores("attention_halves",
+        self.add_scores("attention, every second row",
                         attention_scores(table, self.fits, every_second, [DOMAIN]))
-        self.add("lacks", Table(LACKS, attention_lacks(table, self.fits).rows("attention")))
+        self.add("ratios", RATIOS, attention_lacks(table, self.fits).rows("attention"))
         self.add_ceilings("attention", {("datasheet", dtype): ratios for dtype, ratios in
                                         attention_ceilings(table, self.fits).items()})
 
@@ -77,20 +73,18 @@ class Report:
         table = expert_table(rows, self.fits)
         self.add_scores("experts", expert_scores(table, self.fits))
         self.add_requests(requests.expert_requests(table, self.fits, self.server))
-        self.add_scores("expert_halves", expert_scores(table, self.fits, either_half))
-        self.add("lacks", Table(LACKS, expert_lacks(table, self.fits).rows("experts")))
-        self.add("layers_over_parts", Table(PARTS, [
-            [*name.split(", "), *ratio_cells(ratios)]
-            for name, ratios in layers_over_parts(table, self.fits).items()]))
+        self.add_scores("experts, either half", expert_scores(table, self.fits, either_half))
+        self.add("ratios", RATIOS, expert_lacks(table, self.fits).rows("experts"))
+        self.add("ratios", RATIOS, [
+            ["a layer's parts", "experts", *name.split(", "), *ratio_cells(ratios), ""]
+            for name, ratios in layers_over_parts(table, self.fits).items()])
 
     def collectives(self, rows):
         tables, count = tables_of(rows)
         found = list(compared(self.fits, tables))
         self.counts.append(f"{count} rows of NCCL in fp16; {len(rows) - count} of other libraries "
                            "or types left out")
-        self.add("collectives", by_gpu(found))
-        self.add("collectives_by_operation", by_operation(found))
-        self.add("collectives_noise", noise_table(tables))
+        self.add("collectives", *collective_table(found, tables))
         self.add_requests(requests.collective_requests(rows, self.fits, self.server))
 
 
@@ -100,7 +94,7 @@ SECTIONS = {"gemm": Report.matmuls, "attention": Report.attention, "mla": Report
 
 
 def report_of(directory):
-    with Fits() as fits, Sextantd() as server:
+    with Fits() as fits, api.own_server() as server:
         out = Report(fits, server)
         for prefix, section in SECTIONS.items():
             for name in sorted(os.listdir(directory)):
@@ -117,15 +111,20 @@ def span(cells):
     return "-" if not values else " to ".join(dict.fromkeys([values[0], values[-1]]))
 
 
+def scores_of(tables, table, domain):
+    """Rows of SCORES as dicts, without those of a type by the points of another."""
+    rows = [dict(zip(SCORES, cells)) for cells in tables.get("scores", Table(SCORES, [])).rows]
+    return [row for row in rows if (row["table"], row["shapes"]) == (table, domain)
+            and not row["kernel"].startswith("from ")]
+
+
 def own_points(tables):
     """Scores by kind of kernel and type, over all tables of a kind."""
     columns = ["median %:", "p90 %:", "in interval %:", "datasheet roofline median %:"]
     rows = []
     for kernel, name, domain in (("matmul", "matmuls", MATMUL_DOMAIN),
                                  ("attention", "attention", DOMAIN), ("experts", "experts", "all")):
-        table = tables.get(name, Table([], []))
-        scored = [row for row in (dict(zip(table.columns, cells)) for cells in table.rows)
-                  if row["shapes"] == domain and not row["kernel"].startswith("from ")]
+        scored = scores_of(tables, name, domain)
         for dtype in sorted({row["type"] for row in scored}):
             like = [row for row in scored if row["type"] == dtype]
             rows.append([kernel, dtype, domain, str(len(like)),
@@ -143,9 +142,8 @@ def totals(report):
              markdown(own_points(tables)), "By requests, of all GPUs:\n",
              markdown(chosen(tables["requests"], requested, GPU="all"))]
     if "collectives" in tables:
-        table = tables["collectives"]
-        parts += ["Collectives, of all GPUs:\n", markdown(chosen(table, [
-            column for column in table.columns if column != "GPU"], GPU="all"))]
+        parts += ["Collectives, of all GPUs:\n",
+                  markdown(chosen(tables["collectives"], ["comparison", *COLLECTIVES], GPU="all"))]
     return "\n".join(parts)
 
 
@@ -153,8 +151,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit("usage: kernel_accuracy.py DIRECTORY OUTPUT")
     report = report_of(sys.argv[1])
-    for name, table in report.tables.items():
-        stale(os.path.join(sys.argv[2], f"{name}.csv"), csv_text(table), write=True)
+    write_tables(sys.argv[2], report.tables)
     print(totals(report), end="")
 
 

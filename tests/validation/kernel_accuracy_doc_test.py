@@ -5,19 +5,14 @@ within the aims.
 With --write, writes them. Exits with 77 (skipped) where the shared tables are absent.
 """
 
-import os
 import sys
 
 from attention_accuracy import DOMAIN
-from cells import ROOT, shared
-from kernel_accuracy import report_of, totals
+from cells import api, shared
+from kernel_accuracy import report_of, scores_of, totals
 from matmul_accuracy import DOMAIN as MATMUL_DOMAIN
-from sextant_api import SKIPPED
-from tables import csv_text, stale, with_block
+from tables import renew
 
-DOCUMENT = os.path.join(ROOT, "docs", "accuracy_kernels.md")
-FOLDER = os.path.join(ROOT, "docs", "accuracy_kernels")
-MARK = "<!-- totals: tests/validation/kernel_accuracy_doc_test.py --write -->"
 # Median and 90th percentile of errors in the domain, in per cent.
 MATMULS = {("a100-sxm-80", "bf16"): (6.6, 15), ("h100-sxm", "bf16"): (4, 10),
            ("h200-sxm", "bf16"): (4, 10), ("h100-sxm", "fp8"): (4, 10),
@@ -32,16 +27,8 @@ ATTENTION_KERNELS = 25
 ROOFLINES = [f"{name} roofline median %:" for name in ("datasheet", "measured-peak")]
 
 
-def rows_of(table, domain):
-    for cells in table.rows:
-        row = dict(zip(table.columns, cells))
-        if row["shapes"] == domain:
-            yield row
-
-
-def check_matmuls(table):
-    own = {(row["GPU"], row["type"]): row for row in rows_of(table, MATMUL_DOMAIN)
-           if not row["kernel"].startswith("from ")}
+def check_matmuls(tables):
+    own = {(row["GPU"], row["type"]): row for row in scores_of(tables, "matmuls", MATMUL_DOMAIN)}
     for key, (median, p90) in MATMULS.items():
         row = own[key]
         print(*key, row["median %:"], row["p90 %:"], f"aim {median} / {p90} %")
@@ -50,9 +37,9 @@ def check_matmuls(table):
         assert all(float(row["median %:"]) < float(row[roof]) for roof in ROOFLINES), row
 
 
-def check_attention(table):
+def check_attention(tables):
     """Nine of ten shapes of 2048 to 16384 tokens within 10 %, which no roofline comes near."""
-    kernels = [row for row in rows_of(table, DOMAIN) if row["kernel"].count(" ") == 2]
+    kernels = [row for row in scores_of(tables, "attention", DOMAIN) if row["kernel"].count(" ") == 2]
     assert len(kernels) == ATTENTION_KERNELS, len(kernels)
     for row in kernels:
         noisy = (row["GPU"], row["type"], row["kernel"].split(" ")[2]) in NOISY
@@ -66,16 +53,11 @@ def main():
     tables = shared("data/kernels")
     if not tables:
         print("skipped: no shared tables: set SEXTANT_SHARED_DIR")
-        return SKIPPED
+        return api.SKIPPED
     report = report_of(tables)
-    check_matmuls(report.tables["matmuls"])
-    check_attention(report.tables["attention"])
-    with open(DOCUMENT, encoding="utf-8") as file:
-        page = with_block(file.read(), MARK, totals(report))
-    wanted = {os.path.join(FOLDER, f"{name}.csv"): csv_text(table)
-              for name, table in report.tables.items()}
-    wanted[DOCUMENT] = page
-    return int(any([stale(path, text, "--write" in sys.argv) for path, text in wanted.items()]))
+    check_matmuls(report.tables)
+    check_attention(report.tables)
+    return renew("accuracy_kernels", totals(report), report.tables)
 
 
 if __name__ == "__main__":

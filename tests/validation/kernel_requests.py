@@ -4,16 +4,18 @@ Scored are rows of the kernels that the engine brings along, without those that 
 every 7th of multiplications and attention, every row of the others.
 """
 
-import concurrent.futures
+from statistics import median
 
-from collective_accuracy import LARGE_BYTES, median_of, tables_of
+import grpc
+
+from cells import api
+from collective_accuracy import LARGE_BYTES, tables_of
 from error_summary import summary_of
 from kernel_rows import Point, matmul_table, others
 from kernel_scores import ERROR_COLUMNS, error_cells
-from sextant_api import api
 
 EVERY = 7
-CALLS_AT_A_TIME = 4
+ANALYZE = "AccountingService/AnalyzeOperation"
 TYPES = {"bf16": "BF16", "fp8": "FP8_E4M3", "fp8_block": "FP8_E4M3", "nvfp4": "NVFP4",
          "int8": "INT8"}
 SCALINGS = {"fp8": "MATMUL_SCALING_TENSOR", "fp8_block": "MATMUL_SCALING_BLOCK"}
@@ -78,10 +80,11 @@ def experts_request(gpu, dtype, shape):
 def score_operations(server, questions):
     """`questions` are (kind, type, GPU, seconds, request)."""
     scores = RequestScores()
-    with concurrent.futures.ThreadPoolExecutor(CALLS_AT_A_TIME) as pool:
-        answers = pool.map(lambda asked: server.call("AnalyzeOperation", asked[-1]), questions)
-        for (kind, dtype, gpu, seconds, _), answer in zip(questions, answers):
-            scores.add(kind, dtype, gpu, answer.time.predicted_forward.duration_seconds, seconds)
+    answers = server.answers([(ANALYZE, request) for *_, request in questions])
+    for (kind, dtype, gpu, seconds, _), answer in zip(questions, answers):
+        if isinstance(answer, grpc.RpcError):
+            raise answer
+        scores.add(kind, dtype, gpu, answer.time.predicted_forward.duration_seconds, seconds)
     return scores.rows()
 
 
@@ -143,9 +146,9 @@ def collective_requests(rows, fits, server):
         for (ranks, size), samples in table.samples.items():
             scored = size not in reference["sizes"] if own else size >= LARGE_BYTES
             if node and scored and ranks <= node["devices"]:
-                calls.setdefault(ranks, {})[size] = median_of(samples)
+                calls.setdefault(ranks, {})[size] = median(samples)
         for ranks, seconds in calls.items():
-            answer = server.call("GetLinkTimes", api.GetLinkTimesRequest(
+            answer = server.call("HardwareService/GetLinkTimes", api.GetLinkTimesRequest(
                 nodes={"node_type": node["name"], "ranks_per_node": ranks},
                 operations=[f"COLLECTIVE_OPERATION_{table.op.upper()}"], sizes_bytes=seconds))
             for time in answer.exchanges[0].times:

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from error_summary import ErrorSummary, summary_of
-from tables import Table
+from error_summary import ErrorSummary, between, summary_of
+from kernel_rows import times_of
 
 
 class Work(NamedTuple):
@@ -79,15 +79,18 @@ def error_cells(errors):
     return [*pair(errors), f"{100 * errors.within_10:.0f}", f"{100 * errors.median_signed:+.1f}"]
 
 
-def score_table(scores):
-    columns = ["GPU", "type", "kernel", "shapes", "points:", "scored:", *ERROR_COLUMNS,
-               "in interval %:"]
-    columns += [f"{roofline} roofline {part} %:" for roofline in ("datasheet", "measured-peak")
-                for part in ("median", "p90")]
-    return Table(columns, [
-        [each.gpu, each.dtype, each.kernel, each.domain, str(each.points), str(each.ours.count),
-         *error_cells(each.ours), f"{100 * each.inside:.0f}", *pair(each.datasheet),
-         *pair(each.best)] for each in scores])
+# "table" is of kernels, and of the rows among which a calibration is picked.
+SCORES = ["table", "GPU", "type", "kernel", "shapes", "points:", "scored:", *ERROR_COLUMNS,
+          "in interval %:", *(f"{roofline} roofline {part} %:"
+                              for roofline in ("datasheet", "measured-peak")
+                              for part in ("median", "p90"))]
+
+
+def cells_of(score):
+    """A row of SCORES, without the first column."""
+    return [score.gpu, score.dtype, score.kernel, score.domain, str(score.points),
+            str(score.ours.count), *error_cells(score.ours), f"{100 * score.inside:.0f}",
+            *pair(score.datasheet), *pair(score.best)]
 
 
 class Ratios(NamedTuple):
@@ -101,37 +104,39 @@ class Ratios(NamedTuple):
 
 def ratios_of(values):
     ordered = sorted(values)
-
-    def quantile(share):
-        rank = share * (len(ordered) - 1)
-        below = int(rank)
-        between = rank - below
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] * (1 - between) + ordered[above] * between
-    return Ratios(len(ordered), quantile(0.1), quantile(0.5), quantile(0.9))
+    return Ratios(len(ordered), *(between(ordered, share) for share in (0.1, 0.5, 0.9)))
 
 
 class Lacks:
-    """Measured over expected time of shapes that lack something, by what they lack."""
+    """Measured over expected time of shapes that a model's points lack, by what these lack."""
 
     def __init__(self):
         self.ratios = {}
         self.inside = {}
 
-    def add(self, lack, points, times):
-        ratios = self.ratios.setdefault(lack, [])
-        for point, (expected, low, high) in zip(points, times):
-            ratios.append(point.seconds / expected)
-            held = low <= point.seconds <= high
-            self.inside[lack] = self.inside.get(lack, 0) + held
+    def ask(self, fits, question, calibration, lacking, **more):
+        """Adds times by a model of `calibration`; `lacking` are pairs of a lack and the points that
+        have it."""
+        every = [point for _, points in lacking for point in points]
+        if not every:
+            return
+        times = iter(times_of(fits, question, calibration, every, **more))
+        for lack, points in lacking:
+            for point, (expected, low, high) in zip(points, times):
+                self.ratios.setdefault(lack, []).append(point.seconds / expected)
+                self.inside[lack] = self.inside.get(lack, 0) + (low <= point.seconds <= high)
 
     def rows(self, kernel):
-        return [[kernel, lack, *ratio_cells(ratios_of(ratios)),
+        """Rows of RATIOS."""
+        return [["a calibration", kernel, "", lack, *ratio_cells(ratios_of(ratios)),
                  f"{100 * self.inside[lack] / len(ratios):.0f}"]
-                for lack, ratios in sorted(self.ratios.items()) if ratios]
+                for lack, ratios in sorted(self.ratios.items())]
 
 
-RATIO_COLUMNS = ["shapes:", "measured over expected: p10:", "median:", "p90:"]
+# What the expected time is of, then the rows: what a calibration lacks, the source of ceilings, or
+# a layer's rows per expert or GPU.
+RATIOS = ["expected by", "kernel", "type", "of", "shapes:", "measured over expected: p10:",
+          "median:", "p90:", "in interval %:"]
 
 
 def ratio_cells(ratios):

@@ -1,12 +1,9 @@
 """Runs of measured_runs.csv that measured memory, as requests, by measured_sources.yaml."""
 
 import math
-import os
 import re
 
-import yaml
-
-from cells import ROOT, Row, Undescribed, filled, number, required, whole
+from cells import Row, Undescribed, api, filled, load, number, required, whole
 from measured_case import SELF_CONTRADICTING
 from megatron import Machine, megatron_request
 from megatron_arguments import Arguments
@@ -19,10 +16,8 @@ from run_request import (
     set_sizes,
     uneven_stages,
 )
-from sextant_api import api
 
-with open(os.path.join(ROOT, "tests/validation/measured_sources.yaml"), encoding="utf-8") as file:
-    KNOWN = yaml.safe_load(file)
+KNOWN = load("measured_sources.yaml")
 
 # Words on what is open, and a request for each choice, or for the least and the most.
 Choices = tuple[str, list]

@@ -8,10 +8,9 @@ import math
 import re
 from typing import NamedTuple
 
-from cells import Undescribed, number
+from cells import Undescribed, api, number
 from megatron_arguments import Arguments, python_list
 from run_request import TOKENS, mixed_precision, padded, set_sizes
-from sextant_api import api
 
 DROPOUT = 0.1
 MAX_LAYOUT = 10_000  # letters

@@ -1,18 +1,14 @@
 """The arguments of a Megatron-LM run."""
 
 import json
-import os
 import re
 
-import yaml
-
-from cells import ROOT, Undescribed, filled, number
+from cells import Undescribed, filled, load, number
 
 MAX_LENGTH = 100_000  # of a list, in characters
 REPEATED = re.compile(r"\[([\d,]*)\]\*(\d{1,4})(?!\d)")
 
-with open(os.path.join(ROOT, "tests/validation/megatron_arguments.yaml"), encoding="utf-8") as file:
-    KNOWN = yaml.safe_load(file)
+KNOWN = load("megatron_arguments.yaml")
 JUDGED = {*KNOWN["read"].split(), *KNOWN["without_effect"].split()}
 OBSTACLES = [
     (argument, obstacle["reason"])

@@ -8,17 +8,15 @@ docs/accuracy_memory, and figures.csv with every figure and its interval; prints
 """
 
 import argparse
-import os
 
 import memory_tables
 import verdict_tables
-from cells import read_csv
+from cells import api, read_csv
 from error_summary import percent, signed_percent, summary_of
 from measured_case import ALL_FIELDS, DEFAULTS, Definition
 from memory_answers import Answers, answers_of
 from memory_tables import FULLY_KNOWN, Figure, figures_of, known_of
-from sextant_api import Sextantd
-from tables import Table, chosen, csv_text, markdown, stale
+from tables import Table, chosen, markdown, write_tables
 
 
 def all_figures(answers: Answers) -> list[Figure]:
@@ -38,8 +36,7 @@ def all_tables(answers: Answers) -> dict[str, Table]:
         "out_of_memory": verdict_tables.out_of_memory_table(answered),
         "open": verdict_tables.open_table(answers),
         "contradictions": verdict_tables.contradiction_table(answers),
-        "left_out": verdict_tables.left_out_table(answers),
-        "assumptions": verdict_tables.assumption_table(answered),
+        "reasons": verdict_tables.reason_table(answers),
     }
 
 
@@ -103,13 +100,12 @@ def options() -> argparse.Namespace:
 def main() -> None:
     given = options()
     files = (given.megatron_ci, given.measured_runs)
-    with Sextantd() as server:
+    with api.own_server() as server:
         answers = answers_of(server, *(read_csv(path) if path else [] for path in files))
     tables = all_tables(answers)
     print(totals(answers, tables))
     tables["figures"] = memory_tables.figure_table(all_figures(answers))
-    for name, table in tables.items():
-        stale(os.path.join(given.output, f"{name}.csv"), csv_text(table), write=True)
+    write_tables(given.output, tables)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-from cells import Row
+import grpc
+
+from cells import Row, api
 from measured_case import (
     ALL_FIELDS,
     CONTRADICTED,
@@ -16,7 +18,6 @@ from measured_case import (
 )
 from measured_row import says_memory, translate_measured_row
 from megatron_row import translate_megatron_row
-from sextant_api import Refused, Sextantd, api
 from tables import grouped
 
 FAR_OFF = 0.10
@@ -68,6 +69,12 @@ def questions(case: MeasuredCase | OpenCase) -> list:
     return out
 
 
+def plans(server: api.Client, cases: list) -> list:
+    """The answers to all questions of the cases, in order."""
+    requests = [request for case in cases for request in questions(case)]
+    return server.answers([("PlanningService/PlanRun", request) for request in requests])
+
+
 def prediction_of(response, stage: int | None = None) -> Prediction:
     plan = response.plan
     return Prediction(plan, plan.memory.peak_stage if stage is None else stage)
@@ -75,8 +82,8 @@ def prediction_of(response, stage: int | None = None) -> Prediction:
 
 def answer(run: MeasuredCase, response, defaults) -> None:
     run.predictions[ALL_FIELDS] = prediction_of(response, run.stage)
-    if isinstance(defaults, Refused):
-        run.defaults_refused = str(defaults)
+    if isinstance(defaults, grpc.RpcError):
+        run.defaults_refused = defaults.details()
     else:
         run.predictions[DEFAULTS] = prediction_of(defaults, run.stage)
 
@@ -114,7 +121,7 @@ def mark_contradicted(runs: list[MeasuredCase]) -> None:
                 run.assumptions.append(CONTRADICTED)
 
 
-def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row]) -> Answers:
+def answers_of(server: api.Client, megatron_ci: list[Row], measured_runs: list[Row]) -> Answers:
     """Answers for rows of megatron_ci_memory.csv and rows of measured_runs.csv about memory.
 
     A run that the service refuses is left out with its words.
@@ -123,13 +130,13 @@ def answers_of(server: Sextantd, megatron_ci: list[Row], measured_runs: list[Row
     cases += [translate_measured_row(row) for row in measured_runs if says_memory(row)]
     out = Answers([], [], [case for case in cases if isinstance(case, LeftOut)])
     asked = [case for case in cases if not isinstance(case, LeftOut)]
-    responses = iter(server.plans([q for case in asked for q in questions(case)]))
+    responses = iter(plans(server, asked))
     for case in asked:
         own = [next(responses) for _ in questions(case)]
         needed = own if isinstance(case, OpenCase) else own[:1]
-        refused = next((found for found in needed if isinstance(found, Refused)), None)
+        refused = next((found for found in needed if isinstance(found, grpc.RpcError)), None)
         if refused is not None:
-            reason = f"the service refuses it: {refused}"
+            reason = f"the service refuses it: {refused.details()}"
             out.left_out.append(LeftOut(reason, case.source, case.id))
         elif isinstance(case, OpenCase):
             answer_open(case, own)

@@ -3,21 +3,17 @@
 
 import copy
 import json
-import os
 import sys
 
-import yaml
+import grpc
 from google.protobuf import json_format
 
-from cells import ROOT, Row
+from cells import Row, api, load
 from measured_case import LeftOut, MeasuredCase
 from measured_row import says_memory, translate_measured_row
 from megatron_arguments import Undescribed, python_list
 from megatron_row import translate_megatron_row
-from memory_answers import answer, answer_open, questions
-from sextant_api import Refused, Sextantd
-
-CASES = os.path.join(ROOT, "tests", "validation", "memory_rows.yaml")
+from memory_answers import answer, answer_open, plans
 
 
 def row_of(case: dict, rows: dict) -> Row:
@@ -54,7 +50,7 @@ def check_fields(request, fields: dict) -> None:
         assert field(found, path) == value, (path, field(found, path), value)
 
 
-def check_measured(translated, case: dict, server: Sextantd) -> None:
+def check_measured(translated, case: dict, server: api.Client) -> None:
     assert isinstance(translated, MeasuredCase), translated
     for name, value in case.get("case", {}).items():
         found = getattr(translated, name)
@@ -63,7 +59,7 @@ def check_measured(translated, case: dict, server: Sextantd) -> None:
         assert found == value, (name, found, value)
     check_fields(translated.request, case.get("request", {}))
     check_fields(translated.defaults, case.get("defaults", {}))
-    answer(translated, *server.plans(questions(translated)))
+    answer(translated, *plans(server, [translated]))
     plan = translated.prediction.plan
     assert plan.parameters.total == case.get("parameters", plan.parameters.total), plan.parameters
     if "calculated" in case:
@@ -71,20 +67,20 @@ def check_measured(translated, case: dict, server: Sextantd) -> None:
         assert calculated == case["calculated"], calculated
 
 
-def check_open(translated, case: dict, server: Sextantd) -> None:
+def check_open(translated, case: dict, server: api.Client) -> None:
     assert translated.open == case["open"] and translated.measured == case["measured"], translated
     assert len(translated.requests) == len(case["requests"])
     for request, fields in zip(translated.requests, case["requests"]):
         check_fields(request, fields)
-    answers = server.plans(questions(translated))
-    assert not any(isinstance(found, Refused) for found in answers), answers
+    answers = plans(server, [translated])
+    assert not any(isinstance(found, grpc.RpcError) for found in answers), answers
     total = answers[0].plan.parameters.total
     assert total == case.get("parameters", total), total
     answer_open(translated, answers)
     assert 0 < translated.low < translated.high, translated
 
 
-def check_case(case: dict, rows: dict, server: Sextantd) -> None:
+def check_case(case: dict, rows: dict, server: api.Client) -> None:
     row = row_of(case, rows)
     translate = translate_megatron_row if case["row"] == "gpt" else translate_measured_row
     translated = translate(row)
@@ -117,9 +113,8 @@ def check_figures() -> None:
 def main() -> int:
     check_lists()
     check_figures()
-    with open(CASES, encoding="utf-8") as file:
-        known = yaml.safe_load(file)
-    with Sextantd() as server:
+    known = load("memory_rows.yaml")
+    with api.own_server() as server:
         for number, case in enumerate(known["cases"], 1):
             try:
                 check_case(case, known["rows"], server)

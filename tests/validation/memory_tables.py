@@ -1,16 +1,11 @@
 """Tables of docs/accuracy_memory.md about errors of figures."""
 
-import math
-import os
 from typing import NamedTuple
 
-import yaml
-
-from cells import GIB, ROOT
-from error_summary import percent, signed_percent, summary_of
+from cells import GIB, api, load
+from error_summary import between, percent, signed_percent, summary_of, whole_percent
 from measured_case import ALL_FIELDS, REQUESTS, Definition, MeasuredCase
 from megatron_row import SOURCE as MEGATRON
-from sextant_api import api
 from tables import Table, grouped
 
 CLOSE = 0.03
@@ -18,8 +13,7 @@ WORST = 10
 ENOUGH_FIGURES = 20
 ALL, FULLY_KNOWN = "all", "fully known"  # rows
 
-with open(os.path.join(ROOT, "tests/validation/memory_causes.yaml"), encoding="utf-8") as file:
-    CAUSES = yaml.safe_load(file)
+CAUSES = load("memory_causes.yaml")
 NOT_NAMED = "not named"
 
 SUMMARY_COLUMNS = (
@@ -73,10 +67,6 @@ def gibibytes(size: float) -> str:
     return f"{size / GIB:.2f}"
 
 
-def whole_percent(share: float) -> str:
-    return f"{100 * share:.0f}"
-
-
 def summary_cells(errors: list[float]) -> list[str]:
     s = summary_of(errors)
     if not errors:
@@ -116,14 +106,6 @@ def error_table(figures: list[Figure], runs: list[MeasuredCase]) -> Table:
             rows.append([str(definition), source, REQUESTS[order], which, *cells])
     columns = ["definition", "source", "request", "which", *SUMMARY_COLUMNS]
     return Table(columns, rows + state_rows(runs))
-
-
-def between(ordered: list[float], share: float) -> float:
-    """The quantile of `ordered`, not empty, between its two nearest figures."""
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 def coverage_of_left_out(residuals: dict[str, list[float]], tail: float) -> float:

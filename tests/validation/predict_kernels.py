@@ -14,10 +14,10 @@ import io
 import math
 import sys
 
+import grpc
 from google.protobuf import json_format
 
-from cells import number, read_csv
-from sextant_api import Refused, Sextantd, api
+from cells import api, number, read_csv
 
 COLUMNS = ("kind", "dtype", "framework", "kernel", "pass", "shape", "seconds", "predicted_seconds",
            "low_seconds", "high_seconds", "basis", "source", "seen")
@@ -69,7 +69,7 @@ class Predictor:
     def ask(self, dtype, **operation):
         request = api.AnalyzeOperationRequest(operation=operation, data_types={"input": dtype})
         request.device.device.calibrations.calibrations.append(self.calibration)
-        return self.server.call("AnalyzeOperation", request).time
+        return self.server.call("AccountingService/AnalyzeOperation", request).time
 
     def predict(self, row):
         """The row's cells of the table that is written."""
@@ -113,13 +113,15 @@ def main():
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(COLUMNS)
-    with Sextantd() as server:
+    with api.own_server() as server:
         predictor = Predictor(server, calibration)
         for index, row in enumerate(read_csv(path), 1):
             try:
                 out.writerow(predictor.predict(row))
-            except (ValueError, Refused) as error:
+            except ValueError as error:
                 sys.exit(f"{path}, row {index}: {error}")
+            except grpc.RpcError as error:
+                sys.exit(f"{path}, row {index}: {error.details()}")
     print(text.getvalue(), end="")
     return 0
 

@@ -1,7 +1,6 @@
 """Requests for published runs: what all translators set, and what a framework decides."""
 
-from cells import Undescribed
-from sextant_api import api
+from cells import Undescribed, api
 
 TOKENS = 10**9  # any: memory doesn't depend on it
 DECIDED_KERNELS = (

@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from cells import Row, Undescribed, required, whole
-from sextant_api import api
+from cells import Row, Undescribed, api, required, whole
 from step_model import Model
 from step_sources import Format
 

@@ -5,12 +5,11 @@ import math
 from typing import NamedTuple
 
 from cells import Row, Undescribed, number, required, whole
-from step_sources import load, recipe_of
+from step_sources import KNOWN, recipe_of
 
 # BLOOM's trials with 14,400 features don't print their heads. 80 of 180 features are what the
 # project's arguments of that size have.
 LIKELY_HEADS = 80
-KNOWN = load("step_models.yaml")
 
 
 class Model(NamedTuple):

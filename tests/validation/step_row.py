@@ -3,9 +3,8 @@
 import copy
 from dataclasses import dataclass, field
 
-from cells import Row, Undescribed, number, required, whole
+from cells import Row, Undescribed, api, number, required, whole
 from run_request import request_on
-from sextant_api import api
 from step_layout import Layout, Parts, layout_of, set_layout
 from step_model import model_of
 from step_sources import format_of, hardware_of, network_of, recipe_of, software_of

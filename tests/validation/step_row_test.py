@@ -6,11 +6,11 @@ import math
 import operator
 import sys
 
-from cells import Undescribed
+from cells import Undescribed, load
 from memory_rows_test import check_fields
 from step_layout import blank_chunks, layers_per_chunk
 from step_row import measured_seconds, step_row
-from step_sources import RECIPES, load
+from step_sources import RECIPES
 from step_study import close_recomputation, leave_open
 
 

@@ -3,39 +3,19 @@
 import math
 from typing import Callable, NamedTuple
 
-from error_summary import quantile
+from error_summary import ErrorSummary, summary_of
 from step_study import Case, groups_by
 
 # The error of a case; None where there is none.
 StepError = Callable[[Case], float | None]
 
 
-class StepScore(NamedTuple):
-    """Of signed errors, predicted over measured less 1."""
-
-    count: int = 0
-    median: float = 0  # of sizes
-    p90: float = 0  # 90th percentile of sizes
-    bias: float = 0  # median, signed
-    within_10: float = 0
-    within_20: float = 0  # shares, limits included
-
-
-def score_of_errors(errors: list[float]) -> StepScore:
-    if not errors:
-        return StepScore()
-    sizes = sorted(map(abs, errors))
-    return StepScore(len(errors), quantile(sizes, 0.5), quantile(sizes, 0.9),
-                     quantile(sorted(errors), 0.5),
-                     *(sum(size <= limit for size in sizes) / len(sizes) for limit in (0.1, 0.2)))
-
-
 def errors_of(cases: list[Case], error: StepError) -> list[float]:
     return [value for value in map(error, cases) if value is not None]
 
 
-def score_of(cases: list[Case], error: StepError) -> StepScore:
-    return score_of_errors(errors_of(cases, error))
+def score_of(cases: list[Case], error: StepError) -> ErrorSummary:
+    return summary_of(errors_of(cases, error))
 
 
 def by_family(cases: list[Case], error: StepError) -> list[list[float]]:
@@ -43,11 +23,11 @@ def by_family(cases: list[Case], error: StepError) -> list[list[float]]:
     return list(filter(None, (errors_of(family, error) for family in families)))
 
 
-def family_score_of(cases: list[Case], error: StepError) -> StepScore:
+def family_score_of(cases: list[Case], error: StepError) -> ErrorSummary:
     """One vote a family: of the families' median sizes; bias of their median errors."""
-    scores = [score_of_errors(errors) for errors in by_family(cases, error)]
-    biases = score_of_errors([score.bias for score in scores])
-    return score_of_errors([score.median for score in scores])._replace(bias=biases.bias)
+    scores = [summary_of(errors) for errors in by_family(cases, error)]
+    bias = summary_of([score.median_signed for score in scores]).median_signed
+    return summary_of([score.median for score in scores])._replace(median_signed=bias)
 
 
 def weighted_quantile(values: list[tuple[float, float]], share: float) -> float:

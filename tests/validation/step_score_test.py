@@ -31,8 +31,9 @@ def check_scores():
     cases = [case("a", 1, 1.05), case("a", 1, 0.85), case("b", 1, 1.3)]
     score = score_of(cases, Case.error)
     assert score.count == 3
-    for found, expected in zip(score[1:], (0.15, 0.3, 0.05, 1 / 3, 2 / 3)):
-        near(found, expected)
+    found = score.median, score.p90, score.median_signed, score.within_10, score.within_20
+    for one, expected in zip(found, (0.15, 0.3, 0.05, 1 / 3, 2 / 3)):
+        near(one, expected)
     # Of two families, one at 0.10 (the mean of 0.05 and 0.15) and one at 0.30.
     near(family_score_of(cases, Case.error).median, 0.2)
 

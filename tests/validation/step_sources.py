@@ -1,19 +1,12 @@
 """What columns of a published run say about software, machines and number formats, in the
-service's names; and what its recipe sets and its page does not print. Rules are data: step_*.yaml.
+service's names; what its recipe sets and its page does not print; and constants that are estimated.
+Rules are data: step_*.yaml.
 """
 
-import os
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import yaml
-
-from cells import Row, Undescribed
-
-
-def load(name: str):
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
-        return yaml.safe_load(file)
+from cells import Row, Undescribed, load
 
 
 def holds(where: dict, row) -> bool:
@@ -24,6 +17,15 @@ def holds(where: dict, row) -> bool:
 KNOWN = load("step_sources.yaml")
 RECIPES = load("step_recipes.yaml")
 RECIPE_COLUMNS = {"framework": "framework", "model": "model", "hardware": "gpu_key"}
+
+
+def constant_of(entry: dict) -> dict:
+    neutral = 1 / entry["efficiency"] if "efficiency" in entry else entry["neutral"]
+    return {"experts": False, **entry, "neutral": neutral}
+
+
+# The constants of software stacks and devices that are estimated again for each fold.
+CONSTANTS = [constant_of(entry) for entry in load("step_constants.yaml")]
 
 
 class Format(NamedTuple):

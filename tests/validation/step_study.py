@@ -8,12 +8,13 @@ from typing import Callable
 
 from google.protobuf import json_format
 
-from cells import Row
-from sextant_api import api
-from step_constants import CONSTANTS, constants_of
+from cells import Row, api
 from step_row import BASELINE_MFU, StepRow, step_rows
+from step_sources import CONSTANTS, holds
+from tables import grouped
 
 GENERIC = "generic"
+BATCH = 256  # the most runs of a BatchPlanRuns
 
 
 @dataclass
@@ -106,7 +107,8 @@ def question(row: StepRow) -> dict:
             "stack": f"{row.stack}/{row.accelerator}/{row.format}",
             "requests": [as_json(request) for request in row.requests],
             "left_open": row.left_open and as_json(row.left_open),
-            "constants": constants_of(row)}
+            "constants": [index for index, constant in enumerate(CONSTANTS)
+                          if holds(constant["where"], row)]}
 
 
 def close_recomputation(row: StepRow, fits: bool) -> None:
@@ -150,11 +152,20 @@ def check_same(row: StepRow, plan, predicted: Prediction) -> None:
         assert plan.step_time.seconds.expected == predicted.expected, row.id
 
 
+def planned(server, requests: list) -> list:
+    """A PlannedRun for each request, in order."""
+    out = []
+    for first in range(0, len(requests), BATCH):
+        batch = api.BatchPlanRunsRequest(runs=requests[first:first + BATCH])
+        out += server.call("PlanningService/BatchPlanRuns", batch).runs
+    return out
+
+
 def cases_of(table: list[Row], fits, server, tuning: bool = False):
     """All rows of `table`, asked with their stacks' own constants; and those that are left out."""
     rows, left_out = step_rows(table, tuning)
     asked = []
-    for row, run in zip(rows, server.batch([row.requests[0] for row in rows])):
+    for row, run in zip(rows, planned(server, [row.requests[0] for row in rows])):
         if run.HasField("status"):
             why = re.sub(r"runs\[\d+\]\.", "", run.status.message)
             left_out.append((row.source, row.id, f"refused: {why}"))
@@ -207,7 +218,4 @@ def results_of(table: list[Row], fits, server) -> Results:
 
 def groups_by(cases: list[Case], name: Callable) -> dict[str, list[Case]]:
     """In alphabetical order."""
-    out: dict[str, list[Case]] = {}
-    for case in cases:
-        out.setdefault(name(case), []).append(case)
-    return dict(sorted(out.items()))
+    return dict(sorted(grouped(cases, name).items()))

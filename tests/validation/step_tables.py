@@ -2,16 +2,20 @@
 
 import math
 
-from step_constants import CONSTANTS
-from step_score import (StepScore, band_of, family_score_of, median_of, score_of,
+from cells import load
+from error_summary import ErrorSummary
+from error_summary import whole_percent as whole
+from step_score import (band_of, family_score_of, median_of, score_of,
                         weighted_quantile)
-from step_sources import holds, load
+from step_sources import CONSTANTS, holds
 from step_study import Case, Prediction, Results, groups_by
 from step_sweeps import Sweep
 from step_transfer import (BANDS, MEASURED_END, WAYS, choices, cost_of, coverage, median_error,
                            pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
 from tables import Table
 
+GROUPS = ("source", "hardware", "framework", "format", "strategy")
+TUNING, INSIDE = "task of fine-tuning", "inside the interval:"
 LARGEST_PARTS = 4
 LOW_RANK = 0.85  # sweeps below it are listed
 
@@ -22,10 +26,6 @@ def share(value: float) -> str:
 
 def signed(value: float) -> str:
     return f"{100 * value:+.1f}"
-
-
-def whole(value: float) -> str:
-    return f"{100 * value:.0f}"
 
 
 def of(seconds):
@@ -43,14 +43,14 @@ roofline = of(lambda case: case.roofline)
 NUMBERS = ["rows:", "median / p90 %:", "bias %:", "within 10 %:", "within 20 %:"]
 
 
-def numbers(score: StepScore) -> list[str]:
+def numbers(score: ErrorSummary) -> list[str]:
     if score.count == 0:
         return ["0", "", "", "", ""]
-    return [str(score.count), pair(score), signed(score.bias), whole(score.within_10),
+    return [str(score.count), pair(score), signed(score.median_signed), whole(score.within_10),
             whole(score.within_20)]
 
 
-def pair(score: StepScore) -> str:
+def pair(score: ErrorSummary) -> str:
     return f"{share(score.median)} / {share(score.p90)}" if score.count else ""
 
 
@@ -66,33 +66,37 @@ def lines_of(cases: list[Case]) -> dict[str, list[Case]]:
             **{name: [case for case in cases if case.row.step_class == name] for name in classes}}
 
 
-def summary_table(results: Results) -> Table:
-    """Classes of rows, each family predicted without itself."""
-    return Table(["rows", *NUMBERS, "one vote a family:"],
+# What predictions are made with other than the folds that lack a row's family, and the baselines.
+WAYS_OF_PREDICTION = {"in sight:": in_sight, "neutral constants:": neutral,
+                      "unknown stack:": unknown_stack, "and one measured step:": near_step,
+                      "MFU of 45 %:": constant_mfu, "datasheet roofline:": roofline}
+
+
+def class_table(results: Results) -> Table:
+    """Classes of rows, each family predicted without itself; and in other ways."""
+    return Table(["rows", *NUMBERS, "one vote a family:", *WAYS_OF_PREDICTION],
                  [[name, *numbers(score_of(cases, left_out)),
-                   pair(family_score_of(cases, left_out))]
+                   pair(family_score_of(cases, left_out)),
+                   *(pair(score_of(cases, error)) for error in WAYS_OF_PREDICTION.values())]
                   for name, cases in lines_of(results.cases).items()])
 
 
-def ways_table(results: Results) -> Table:
-    """The same by what predictions are made with, and the baselines."""
-    ways = {"family left out": left_out, "in sight": in_sight,
-            "neutral constants": neutral, "unknown stack": unknown_stack,
-            "and one measured step": near_step, "MFU of 45 %": constant_mfu,
-            "datasheet roofline": roofline}
-    return Table(["rows", *(f"{way}:" for way in ways)],
-                 [[name, *(pair(score_of(cases, error)) for error in ways.values())]
-                  for name, cases in lines_of(results.cases).items()])
-
-
-def group_table(results: Results, column: str) -> Table:
-    """In sight, by an attribute of the rows."""
-    def name(case):
-        return getattr(case.row, column) + (", experts" if case.row.experts else "")
-    return Table([column, *NUMBERS, "left out:", "MFU of 45 %:", "roofline:"],
-                 [[key, *numbers(score_of(cases, in_sight)),
-                   *(pair(score_of(cases, error)) for error in (left_out, constant_mfu, roofline))]
-                  for key, cases in groups_by(results.cases, name).items()])
+def group_table(results: Results) -> Table:
+    """In sight, by an attribute of the rows; and fine-tuning by task."""
+    def line(by, name, cases, *more):
+        return [by, name, *numbers(score_of(cases, in_sight)), *more]
+    rows = []
+    for by in GROUPS:
+        def name_of(case, by=by):
+            return getattr(case.row, by) + (", experts" if case.row.experts else "")
+        for name, cases in groups_by(results.cases, name_of).items():
+            errors = (pair(score_of(cases, error)) for error in (left_out, constant_mfu, roofline))
+            rows.append(line(by, name, cases, *errors, ""))
+    for name, cases in groups_by(results.tuned, lambda case: f"{case.row.task}, "
+                                 f"{'8 bit' if case.row.narrow else '16 bit'}").items():
+        inside = sum(case.predicted.covers(case.row.measured) for case in cases)
+        rows.append(line(TUNING, name, cases, "", "", "", str(inside)))
+    return Table(["by", "group", *NUMBERS, "left out:", "MFU of 45 %:", "roofline:", INSIDE], rows)
 
 
 def constant_table(results: Results) -> Table:
@@ -100,16 +104,6 @@ def constant_table(results: Results) -> Table:
              f"{low:.4g} to {high:.4g}", str(families)]
             for constant, (on_all, low, high, families) in zip(CONSTANTS, results.folds.ranges)]
     return Table(["constant", "neutral:", "on all rows:", "folds:", "families:"], rows)
-
-
-def tuning_table(cases: list[Case]) -> Table:
-    """Errors in sight by task."""
-    rows = []
-    for task, group in groups_by(cases, lambda case: f"{case.row.task}, "
-                                 f"{'8 bit' if case.row.narrow else '16 bit'}").items():
-        inside = sum(case.predicted.covers(case.row.measured) for case in group)
-        rows.append([task, *numbers(score_of(group, in_sight)), str(inside)])
-    return Table(["task", *NUMBERS, "inside the interval:"], rows)
 
 
 def tuned_rows_table(cases: list[Case]) -> Table:
@@ -221,33 +215,26 @@ def band_table(results: Results) -> Table:
 
 
 def transfer_table(results: Results) -> Table:
-    """Errors of all pairs of one family and device: one of which is measured, the other
-    predicted."""
+    """Errors of all pairs of one family and device, one of which is measured, the other predicted;
+    and what the layout costs that is predicted to be the fastest of a sweep in which one is
+    measured."""
     rows = []
     for name, way in WAYS.items():
         for band in BANDS:
             pairs = pairs_at(band, results.cases, way)
+            alone, every, near = (share(median_error(pairs, way, sharing))
+                                  for sharing in (share_none, share_all, share_by_distance))
             rows.append([name, f"up to {band[1]}", str(len(pairs)), str(sum(map(len, pairs))),
-                         *(share(median_error(pairs, way, sharing))
-                           for sharing in (share_none, share_all, share_by_distance)),
-                         whole(coverage(pairs, way))])
-    return Table(["predicted", "doublings", "families:", "pairs:", "alone %:",
-                  "with the whole error %:", "with its share %:", "covered %:"], rows)
-
-
-def choice_table(results: Results) -> Table:
-    """What the layout costs that is predicted to be the fastest of a sweep, in which one is
-    measured."""
-    rows = []
+                         alone, "", every, near, whole(coverage(pairs, way))])
     for name, way in WAYS.items():
         sweeps = choices(results.cases, way)
-        rows.append([name, str(len(sweeps)),
-                     *(share(sum(cost_of(group, way, sharing) for group in sweeps)
-                             / max(1, len(sweeps)))
-                       for sharing in (share_none, share_up_to_four, share_all,
-                                       share_by_distance))])
-    return Table(["predicted", "sweeps:", "alone %:", "whole error up to 4 doublings %:",
-                  "whole error %:", "its share %:"], rows)
+        costs = (sum(cost_of(group, way, sharing) for group in sweeps) / max(1, len(sweeps))
+                 for sharing in (share_none, share_up_to_four, share_all, share_by_distance))
+        rows.append([f"{name}, cost of a sweep's first", "", str(len(sweeps)), "",
+                     *map(share, costs), ""])
+    return Table(["predicted", "doublings", "families or sweeps:", "pairs:", "alone %:",
+                  "with the whole error up to 4 doublings %:", "with the whole error %:",
+                  "with its share %:", "covered %:"], rows)
 
 
 def largest_parts(predicted: Prediction) -> str:

@@ -3,7 +3,10 @@
 import csv
 import io
 import os
+import sys
 from typing import NamedTuple
+
+from cells import ROOT
 
 
 class Table(NamedTuple):
@@ -65,3 +68,24 @@ def stale(path: str, text: str, write: bool) -> bool:
                 return False
     print(f"{path} is out of date: run this with --write")
     return True
+
+
+def csv_files(folder: str, tables: dict[str, Table]) -> dict[str, str]:
+    """Texts by path."""
+    return {os.path.join(folder, f"{name}.csv"): csv_text(t) for name, t in tables.items()}
+
+
+def write_tables(folder: str, tables: dict[str, Table]) -> None:
+    for path, text in csv_files(folder, tables).items():
+        stale(path, text, write=True)
+
+
+def renew(page: str, block: str, tables: dict[str, Table]) -> int:
+    """1 where docs/PAGE.md lacks the block, or its folder has other tables; with the running
+    script's --write, makes them so."""
+    path = os.path.join(ROOT, "docs", f"{page}.md")
+    mark = f"<!-- totals: tests/validation/{os.path.basename(sys.argv[0])} --write -->"
+    wanted = csv_files(path.removesuffix(".md"), tables)
+    with open(path, encoding="utf-8") as file:
+        wanted[path] = with_block(file.read(), mark, block)
+    return int(any([stale(*each, "--write" in sys.argv) for each in wanted.items()]))

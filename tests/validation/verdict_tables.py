@@ -3,6 +3,7 @@ field or contradict one another, those left out, and what is assumed of others."
 
 from collections import Counter
 
+from cells import api
 from error_summary import signed_percent
 from measured_case import (
     ALL_FIELDS,
@@ -17,7 +18,6 @@ from measured_case import (
 from memory_answers import Answers
 from memory_tables import gibibytes
 from run_request import data_parallel_size, given
-from sextant_api import api
 from tables import Table, grouped
 
 VERDICTS = ("FITS", "TIGHT", "DOES_NOT_FIT")
@@ -171,22 +171,20 @@ def contradiction_table(answers: Answers) -> Table:
     return Table(["source", "contradiction", "row"], rows)
 
 
-def left_out_table(answers: Answers) -> Table:
-    """Reasons of each source, the most frequent first; of requests that the service refuses too."""
-    refused = [run for run in answers.answered if run.defaults_refused]
+def reason_table(answers: Answers) -> Table:
+    """Reasons of each source why rows are left out, the most frequent first; why the service refuses
+    others without their frameworks' settings; and what is assumed of rows."""
+    answered = answers.answered
     kinds = {
-        ALL_FIELDS: [(row.source, row.reason) for row in answers.left_out],
-        DEFAULTS: [(run.source, run.defaults_refused) for run in refused],
+        ("left out", ALL_FIELDS): [(row.source, row.reason) for row in answers.left_out],
+        ("left out", DEFAULTS): [
+            (run.source, run.defaults_refused) for run in answered if run.defaults_refused
+        ],
+        ("assumed", ""): [(run.source, words) for run in answered for words in run.assumptions],
     }
     rows = []
-    for request, reasons in kinds.items():
+    for (kind, request), reasons in kinds.items():
         counts = Counter(reasons).items()
         for (source, reason), count in sorted(counts, key=lambda c: (c[0][0], -c[1], c[0][1])):
-            rows.append([source, request, str(count), reason])
-    return Table(["source", "request", "rows", "why"], rows)
-
-
-def assumption_table(runs: list[MeasuredCase]) -> Table:
-    counts = Counter((run.source, words) for run in runs for words in run.assumptions)
-    rows = [[source, str(count), words] for (source, words), count in sorted(counts.items())]
-    return Table(["source", "rows", "assumed"], rows)
+            rows.append([kind, source, request, str(count), reason])
+    return Table(["rows are", "source", "request", "rows", "why"], rows)

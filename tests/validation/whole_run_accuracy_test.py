@@ -13,17 +13,10 @@ import statistics
 import subprocess
 import sys
 
-from cells import ROOT, shared
-from tables import Table, csv_text, markdown, stale, with_block
+from cells import ROOT, api, shared
+from tables import Table, markdown, renew
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-
-from sextantd import BIN, Server  # pylint: disable=wrong-import-position
-
-DOCUMENT = os.path.join(ROOT, "docs", "accuracy_whole_run.md")
-FOLDER = os.path.join(ROOT, "docs", "accuracy_whole_run")
 RUNS = os.path.join(ROOT, "tests", "golden", "published_runs.json")
-MARK = "<!-- totals: tests/validation/whole_run_accuracy_test.py --write -->"
 COLUMNS = (
     "run|GPU-hours published|planned|interval: low|high|inside|difference %|MFU published %|"
     "planned MFU %|lost to failures %|memory|difference explained|ours|source|sextant plan"
@@ -37,7 +30,7 @@ INTERRUPTIONS = ("--failures-per-device-hour=1.97e-5", "--restart-duration=10m",
 
 def ask(run, server):
     said = subprocess.run(
-        [os.path.join(BIN, "sextant"), f"--address={server.address}", "--output=json", "plan",
+        [os.path.join(api.BIN, "sextant"), f"--address={server.address}", "--output=json", "plan",
          *shlex.split(run["command"]), *INTERRUPTIONS, "--view=basic"],
         capture_output=True, text=True, check=False)
     if not said.stdout:  # a plan that does not fit fails, with its answer
@@ -104,14 +97,11 @@ def main():
     with open(RUNS, encoding="utf-8") as file:
         runs = json.load(file)
     check_shared(runs)
-    with Server("--log_calls=none") as server:
+    with api.Server("--log_calls=none") as server:
         rows = [scored(run, ask(run, server)) for run in runs["runs"]]
-    total = total_table(rows)
-    tables = {"runs": Table(COLUMNS, [list(row.values()) for row, _ in rows]), "totals": total}
-    wanted = {os.path.join(FOLDER, f"{name}.csv"): csv_text(t) for name, t in tables.items()}
-    with open(DOCUMENT, encoding="utf-8") as file:
-        wanted[DOCUMENT] = with_block(file.read(), MARK, totals(total, runs["left_out"]))
-    sys.exit(any([stale(path, text, "--write" in sys.argv) for path, text in wanted.items()]))
+    table = Table(COLUMNS, [list(row.values()) for row, _ in rows])
+    block = totals(total_table(rows), runs["left_out"])
+    sys.exit(renew("accuracy_whole_run", block, {"runs": table}))
 
 
 main()
