@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""How well memory is predicted, by published runs: tables and totals.
+"""How well memory is predicted, by published runs: docs/accuracy_memory.md and its tables.
 
-  memory_accuracy.py --megatron_ci=FILE.csv --measured_runs=FILE.csv --output=FOLDER
+  memory_accuracy.py [--write]
+  memory_accuracy.py MEGATRON_CI_MEMORY.csv MEASURED_RUNS.csv OUTPUT
 
-Either table may be left out; any file of the same columns does. Writes the tables of
-docs/accuracy_memory, and figures.csv with every figure and its interval; prints the totals.
+See report_main(). OUTPUT gets figures.csv too, with every figure and its interval.
 """
 
-import argparse
+import sys
 
 import memory_tables
 import verdict_tables
@@ -16,7 +16,9 @@ from error_summary import percent, signed_percent, summary_of
 from measured_case import ALL_FIELDS, DEFAULTS, Definition
 from memory_answers import Answers, answers_of
 from memory_tables import FULLY_KNOWN, Figure, figures_of, known_of
-from tables import Table, chosen, markdown, write_tables
+from tables import Report, Table, chosen, markdown, report_main
+
+AIM = 3.0  # percent, the median of fully known rows
 
 
 def all_figures(answers: Answers) -> list[Figure]:
@@ -89,24 +91,24 @@ def totals(answers: Answers, tables: dict[str, Table]) -> str:
     return "\n".join(parts)
 
 
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name in ("megatron_ci", "measured_runs"):
-        parser.add_argument(f"--{name}", metavar="FILE.csv")
-    parser.add_argument("--output", required=True, metavar="FOLDER")
-    return parser.parse_args()
-
-
-def main() -> None:
-    given = options()
-    files = (given.megatron_ci, given.measured_runs)
+def report_of(megatron_ci: str, measured_runs: str) -> Report:
     with api.own_server() as server:
-        answers = answers_of(server, *(read_csv(path) if path else [] for path in files))
+        answers = answers_of(server, read_csv(megatron_ci), read_csv(measured_runs))
     tables = all_tables(answers)
-    print(totals(answers, tables))
-    tables["figures"] = memory_tables.figure_table(all_figures(answers))
-    write_tables(given.output, tables)
+    figures = memory_tables.figure_table(all_figures(answers))
+    return Report(totals(answers, tables), tables, {"figures": figures})
+
+
+def check_aim(tables: dict[str, Table]) -> None:
+    columns = ["definition", "source", "median of sizes %"]
+    known = chosen(tables["errors"], columns, which=FULLY_KNOWN, request=ALL_FIELDS)
+    medians = [row for row in known.rows if row[2]]
+    assert len(medians) >= 4, medians
+    for definition, source, median in medians:
+        print(f"{definition}, {source}: median {median} %")
+        assert float(median) <= AIM
 
 
 if __name__ == "__main__":
-    main()
+    TABLES = ["megatron_ci_memory.csv", "measured_runs.csv"]
+    sys.exit(report_main("accuracy_memory", TABLES, report_of, check_aim))

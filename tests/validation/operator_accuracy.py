@@ -2,17 +2,18 @@
 """Compares the times that a plan's operations get with published operators of training steps, in
 the layouts of both gradients.
 
-  operator_accuracy.py [TABLE.csv]
-
-Writes a table in Markdown. Default: tests/golden/training_operators.csv.
+  operator_accuracy.py TABLE.csv  prints a table in Markdown
+  operator_accuracy.py [--write]  1 where docs/step_time.md lacks the one of
+                                  tests/golden/training_operators.csv; with --write, writes it
 """
 
 import os
+import re
 import sys
 
 from cells import ROOT, read_csv
 from fits import Fits
-from tables import Table, markdown
+from tables import Table, markdown, stale
 
 ROWS = os.path.join(ROOT, "tests", "golden", "training_operators.csv")
 COLUMNS = ["GPU", "kernel", "pass", "rows:", "median / p90 %:", "bias %:", "in interval %:"]
@@ -49,5 +50,16 @@ def operator_table(rows):
     return markdown(Table(COLUMNS, lines))
 
 
+def main():
+    if sys.argv[1:] not in ([], ["--write"]):
+        print(operator_table(read_csv(sys.argv[1])), end="")
+        return 0
+    page = os.path.join(ROOT, "docs", "step_time.md")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    kept = re.search(r"^\| GPU \| kernel \| pass \|.*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)[0]
+    return stale(page, text.replace(kept, operator_table(read_csv(ROWS))), "--write" in sys.argv)
+
+
 if __name__ == "__main__":
-    print(operator_table(read_csv(sys.argv[1] if len(sys.argv) > 1 else ROWS)), end="")
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Tables as cells of text."""
+"""Tables as cells of text, and reports made of them."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from cells import ROOT
+from cells import ROOT, api, shared
 
 
 class Table(NamedTuple):
@@ -75,11 +75,6 @@ def csv_files(folder: str, tables: dict[str, Table]) -> dict[str, str]:
     return {os.path.join(folder, f"{name}.csv"): csv_text(t) for name, t in tables.items()}
 
 
-def write_tables(folder: str, tables: dict[str, Table]) -> None:
-    for path, text in csv_files(folder, tables).items():
-        stale(path, text, write=True)
-
-
 def renew(page: str, block: str, tables: dict[str, Table]) -> int:
     """1 where docs/PAGE.md lacks the block, or its folder has other tables; with the running
     script's --write, makes them so."""
@@ -89,3 +84,38 @@ def renew(page: str, block: str, tables: dict[str, Table]) -> int:
     with open(path, encoding="utf-8") as file:
         wanted[path] = with_block(file.read(), mark, block)
     return int(any([stale(*each, "--write" in sys.argv) for each in wanted.items()]))
+
+
+class Report(NamedTuple):
+    """How well something is predicted."""
+
+    totals: str  # the part of the page with figures
+    tables: dict[str, Table]  # by the names of their files
+    more: dict[str, Table] = {}  # that no page has
+
+
+def report_main(page: str, names: list[str], report_of, check) -> int:
+    """The main() of a script with a report on published tables.
+
+      SCRIPT [--write]       renew() of the page by the shared tables, which are `names` below data.
+                             `check` asserts that the tables of the report are within the aims. 77
+                             (skipped) where shared tables are absent.
+      SCRIPT TABLE... OUTPUT by others of the same columns: writes the report's tables into the
+                             folder OUTPUT, and prints the totals
+    """
+    *given, output = sys.argv[1:] or [""]
+    if len(given) == len(names):
+        report = report_of(*given)
+        for path, text in csv_files(output, report.tables | report.more).items():
+            stale(path, text, write=True)
+        print(report.totals, end="")
+        return 0
+    if given or output not in ("", "--write"):
+        sys.exit(f"usage: {sys.argv[0]} [--write | {' '.join(names)} OUTPUT]")
+    files = [shared(f"data/{name}") for name in names]
+    if None in files:
+        print("skipped: no shared tables: set SEXTANT_SHARED_DIR")
+        return api.SKIPPED
+    report = report_of(*files)
+    check(report.tables)
+    return renew(page, report.totals, report.tables)
