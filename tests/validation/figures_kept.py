@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Every figure of the tables that a page had at a revision stands in a row of CSV files.
+"""Every figure of the tables that a page had at a revision stands in a row of its tables now, or of
+CSV files.
 
   figures_kept.py REVISION PAGE.md FILE.csv|FOLDER...
 
-Tables of words alone have no figures. Lists the rows whose figures no row of the files has.
+Tables of words alone have no figures. Lists the rows whose figures no row has.
 """
 
 import collections
@@ -21,11 +22,8 @@ def figures(text: str) -> collections.Counter:
     return collections.Counter(FIGURE.findall(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)))
 
 
-def page_rows(revision: str, page: str) -> list[str]:
+def page_rows(text: str) -> list[str]:
     """Rows of tables below their headings."""
-    text = subprocess.run(
-        ["git", "show", f"{revision}:{page}"], check=True, capture_output=True, text=True
-    ).stdout
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     return [row for table in tables for row in table.splitlines()[2:]]
 
@@ -42,8 +40,12 @@ def csv_rows(names: list[str]) -> list[collections.Counter]:
 
 def main() -> int:
     revision, page, *names = sys.argv[1:]
+    before = subprocess.run(
+        ["git", "show", f"{revision}:{page}"], check=True, capture_output=True, text=True
+    ).stdout
     kept = csv_rows(names)
-    rows = [row for row in page_rows(revision, page) if figures(row)]
+    kept += map(figures, page_rows(pathlib.Path(page).read_text(encoding="utf-8")))
+    rows = [row for row in page_rows(before) if figures(row)]
     lost = [row for row in rows if not any(figures(row) <= found for found in kept)]
     print(*lost, sep="\n", end="\n" if lost else "")
     print(f"{page}: {len(rows)} rows with {sum(figures(row).total() for row in rows)} figures at "
