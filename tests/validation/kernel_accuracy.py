@@ -104,8 +104,8 @@ class Sections:
 
 
 # By what the names of their tables start with.
-SECTIONS = {"gemm": Sections.matmuls, "attention": Sections.attention, "mla": Sections.latent_attention,
-            "moe": Sections.experts, "collectives": Sections.collectives}
+SECTIONS = {"gemm": Sections.matmuls, "attention": Sections.attention,
+            "mla": Sections.latent_attention, "moe": Sections.experts, "collectives": Sections.collectives}
 
 
 def report_of(directory):
@@ -174,7 +174,8 @@ def check_matmuls(tables):
 
 def check_attention(tables):
     """Nine of ten shapes of 2048 to 16384 tokens within 10 %, which no roofline comes near."""
-    kernels = [row for row in scores_of(tables, "attention", DOMAIN) if row["kernel"].count(" ") == 2]
+    kernels = [row for row in scores_of(tables, "attention", DOMAIN)
+               if row["kernel"].count(" ") == 2]
     assert len(kernels) == ATTENTION_KERNELS, len(kernels)
     for row in kernels:
         noisy = (row["GPU"], row["type"], row["kernel"].split(" ")[2]) in NOISY

@@ -43,7 +43,7 @@ class MeasuredCase:
     between_steps: int | None = None  # bytes allocated after a step: model state and workspaces
     ran_out: bool = False
     assumptions: list[str] = dataclasses.field(default_factory=list)  # what the row doesn't say
-    # By which memory_causes.yaml looks up causes of errors.
+    # By which causes.yaml looks up causes of errors.
     traits: set[str] = dataclasses.field(default_factory=set)
     defaults: Any = None  # defaults_of(request)
     # By ALL_FIELDS and DEFAULTS; without the latter where the service refuses that request.

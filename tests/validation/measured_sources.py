@@ -1,16 +1,17 @@
 """Runs of measured_runs.csv that measured memory, as requests, by measured_sources.yaml."""
 
-import math
 import re
 
-from cells import Row, Undescribed, api, filled, load, number, required, whole
+from cells import Row, Undescribed, api, filled, load, required, whole
 from measured_case import SELF_CONTRADICTING
 from megatron import Machine, megatron_request
 from megatron_arguments import Arguments
 from run_request import (
+    OPEN_HEADS,
     TOKENS,
     data_parallel_size,
     dense_architecture,
+    layers_of,
     mixed_precision,
     padded,
     set_sizes,
@@ -24,9 +25,6 @@ Choices = tuple[str, list]
 KINDS = api.FrameworkMemory
 # From here on BLOOM's embedding at either end counts as a layer.
 REBALANCED = "Rebalancing layers"
-# The fewest and the most heads of BLOOM's trials that don't publish theirs: of 300 and of 90
-# elements.
-OPEN_HEADS = (48, 160)
 
 
 def of_row(template: dict, row: Row) -> dict:
@@ -91,18 +89,6 @@ def bloom_request(row: Row):
     return request
 
 
-def bloom_layers(row: Row) -> int:
-    """The multiple of the stages that is nearest to the published size over 12 h^2.
-
-    78 for "194B as published" on 6 stages.
-    """
-    billions = number(row.get("params_note", "").split("B")[0])
-    hidden, stages = whole(row, "hidden", 0), whole(row, "pp", 0)
-    if billions is None or hidden < 1 or stages < 1:
-        raise Undescribed("number of layers not published")
-    return stages * math.floor(billions * 1e9 / (12 * hidden * hidden) / stages + 0.5)
-
-
 def open_bloom(row: Row) -> Choices:
     """A trial of which the number of heads isn't published, and maybe not that of layers either."""
     if row.get("heads"):
@@ -110,7 +96,7 @@ def open_bloom(row: Row) -> Choices:
     words = f"heads: {OPEN_HEADS[0]} to {OPEN_HEADS[1]}"
     closed = dict(row)
     if not row.get("layers"):
-        closed["layers"] = str(bloom_layers(row))
+        closed["layers"] = str(layers_of(row))
         words += f"; {closed['layers']} layers, by the published size"
     return words, [bloom_request({**closed, "heads": str(heads)}) for heads in OPEN_HEADS]
 

@@ -16,8 +16,7 @@ from measured_case import (
     MeasuredCase,
     OpenCase,
 )
-from measured_row import says_memory, translate_measured_row
-from megatron_row import translate_megatron_row
+from memory_row import says_memory, translate_measured_row, translate_megatron_row
 from tables import grouped
 
 FAR_OFF = 0.10

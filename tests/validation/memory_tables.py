@@ -5,7 +5,7 @@ from typing import NamedTuple
 from cells import GIB, api, load
 from error_summary import between, percent, signed_percent, summary_of, whole_percent
 from measured_case import ALL_FIELDS, REQUESTS, Definition, MeasuredCase
-from megatron_row import SOURCE as MEGATRON
+from memory_row import MEGATRON
 from tables import Table, grouped
 
 CLOSE = 0.03
@@ -13,7 +13,7 @@ WORST = 10
 ENOUGH_FIGURES = 20
 ALL, FULLY_KNOWN = "all", "fully known"  # rows
 
-CAUSES = load("memory_causes.yaml")
+CAUSES = load("causes.yaml")["memory"]
 NOT_NAMED = "not named"
 
 SUMMARY_COLUMNS = (

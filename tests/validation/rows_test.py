@@ -13,10 +13,9 @@ from google.protobuf import json_format
 
 from cells import Row, Undescribed, api, load
 from measured_case import LeftOut, MeasuredCase
-from measured_row import says_memory, translate_measured_row
 from megatron_arguments import python_list
-from megatron_row import translate_megatron_row
 from memory_answers import answer, answer_open, plans
+from memory_row import says_memory, translate_measured_row, translate_megatron_row
 from step_layout import blank_chunks, layers_per_chunk
 from step_row import measured_seconds, step_row
 from step_sources import RECIPES

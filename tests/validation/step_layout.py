@@ -4,8 +4,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from cells import Row, Undescribed, api, required, whole
-from step_model import Model
-from step_sources import Format
+from step_sources import Format, Model
 
 MOST_CHUNKS = 12
 NODE_SIZE = 8

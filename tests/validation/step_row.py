@@ -4,10 +4,9 @@ import copy
 from dataclasses import dataclass, field
 
 from cells import Row, Undescribed, api, number, required, whole
-from run_request import request_on
+from run_request import OPEN_HEADS, request_on
 from step_layout import Layout, Parts, layout_of, set_layout
-from step_model import model_of
-from step_sources import format_of, hardware_of, network_of, recipe_of, software_of
+from step_sources import format_of, hardware_of, model_of, network_of, recipe_of, software_of
 
 BASELINE_MFU = 0.45  # of docs/accuracy_step_time.md
 # Products with one scale a row over those with one scale a tensor: torchtitan's of 2024
@@ -22,8 +21,6 @@ MAX_TEXT_UNKNOWN = 0.5
 # nemo/collections/llm/recipes/llama3_70b.py, performance_mode; ranks from memory.
 SMALL_RANK, LARGE_RANK, LARGE_HIDDEN = 8, 16, 8192
 TARGETS = ["attention.query", "attention.key", "attention.value"]
-# The fewest and the most heads that BLOOM's trials have: of 300 and of 90 features.
-OPEN_HEADS = (48, 160)
 
 
 @dataclass

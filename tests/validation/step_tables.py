@@ -245,7 +245,7 @@ def largest_parts(predicted: Prediction) -> str:
 
 
 def worst_table(results: Results, count: int) -> Table:
-    causes = load("step_causes.yaml")
+    causes = load("causes.yaml")["steps"]
     worst = sorted(results.cases, key=lambda case: -abs(math.log1p(case.error())))[:count]
     rows = [[case.row.id, case.row.family.replace(" | ", ", "),
              f"{case.row.layout.devices} {case.row.hardware}", f"{case.row.measured:.4g}",

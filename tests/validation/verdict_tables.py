@@ -172,8 +172,8 @@ def contradiction_table(answers: Answers) -> Table:
 
 
 def reason_table(answers: Answers) -> Table:
-    """Reasons of each source why rows are left out, the most frequent first; why the service refuses
-    others without their frameworks' settings; and what is assumed of rows."""
+    """Reasons of each source, the most frequent first: why rows are left out, why the service
+    refuses others with their frameworks' defaults, and what is assumed of rows."""
     answered = answers.answered
     kinds = {
         ("left out", ALL_FIELDS): [(row.source, row.reason) for row in answers.left_out],

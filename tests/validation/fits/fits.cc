@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,11 @@
 #include "tests/validation/fits/step_fit.h"
 
 namespace sextant {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepConstant, field, neutral, low, high, grid, doubt, experts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepPrediction, expected, low, high, centre, span_low, span_high,
+                                   parts)
+
 namespace {
 
 using nlohmann::json;
@@ -58,27 +64,11 @@ std::vector<StepRow> RowsIn(const json& question, size_t constant_count) {
   return out;
 }
 
-StepConstant ConstantIn(const json& in) {
-  return {.field = in.at("field"),
-          .neutral = in.at("neutral"),
-          .low = in.at("low"),
-          .high = in.at("high"),
-          .grid = in.at("grid"),
-          .doubt = in.at("doubt"),
-          .experts = in.at("experts")};
-}
-
-json JsonOf(const StepPrediction& in) {
-  return {{"expected", in.expected}, {"low", in.low},           {"high", in.high},
-          {"centre", in.centre},     {"span_low", in.span_low}, {"span_high", in.span_high},
-          {"parts", in.parts}};
-}
-
 json JsonOf(const StepPredictions& predictions, const std::vector<StepRow>& rows) {
   json out = json::array();
   for (const StepRow& row : rows) {
     const auto found = predictions.find(&row);
-    out.push_back(found == predictions.end() ? json() : JsonOf(found->second));
+    out.push_back(found == predictions.end() ? json() : json(found->second));
   }
   return out;
 }
@@ -88,7 +78,7 @@ json StepPredictionsFor(const json& question, StepAsker& asker) {
   json out = json::array();
   for (const StepRow& row : RowsIn(question, 0)) {
     const absl::StatusOr<StepPrediction> predicted = asker.Ask(row, {});
-    out.push_back(predicted.ok() ? JsonOf(*predicted)
+    out.push_back(predicted.ok() ? json(*predicted)
                                  : json{{"error", std::string(predicted.status().message())}});
   }
   return out;
@@ -98,15 +88,14 @@ json StepPredictionsFor(const json& question, StepAsker& asker) {
 // [on all rows, least and most of the folds, families that speak for it], the numbers of folds,
 // and predictions "left_out" and "neutral", null where the service refuses. Minutes.
 json StepFoldsFor(const json& question, StepAsker& asker) {
-  std::vector<StepConstant> constants;
-  for (const json& constant : question.at("constants")) constants.push_back(ConstantIn(constant));
+  const auto constants = question.at("constants").get<std::vector<StepConstant>>();
   const std::vector<StepRow> rows = RowsIn(question, constants.size());
   const StepFolds folds = FoldsOf(rows, constants, asker);
   json ranges = json::array();
   for (const StepConstantRange& range : folds.ranges) {
     ranges.push_back({range.in_sight, range.low, range.high, range.families});
   }
-  return {{"ranges", ranges},
+  return {{"ranges", std::move(ranges)},
           {"dense_folds", folds.dense_fold_count},
           {"expert_folds", folds.expert_fold_count},
           {"left_out", JsonOf(folds.left_out, rows)},
