@@ -105,7 +105,8 @@ class Sections:
 
 # By what the names of their tables start with.
 SECTIONS = {"gemm": Sections.matmuls, "attention": Sections.attention,
-            "mla": Sections.latent_attention, "moe": Sections.experts, "collectives": Sections.collectives}
+            "mla": Sections.latent_attention, "moe": Sections.experts,
+            "collectives": Sections.collectives}
 
 
 def report_of(directory):

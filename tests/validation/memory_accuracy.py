@@ -10,7 +10,6 @@ See report_main(). OUTPUT gets figures.csv too, with every figure and its interv
 import sys
 
 import memory_tables
-import verdict_tables
 from cells import api, read_csv
 from error_summary import percent, signed_percent, summary_of
 from measured_case import ALL_FIELDS, DEFAULTS, Definition
@@ -34,11 +33,11 @@ def all_tables(answers: Answers) -> dict[str, Table]:
         "intervals": memory_tables.coverage_table(all_figures(answers)),
         "causes": memory_tables.cause_table(figures),
         "worst": memory_tables.worst_table(figures),
-        "verdicts": verdict_tables.verdict_table(answered),
-        "out_of_memory": verdict_tables.out_of_memory_table(answered),
-        "open": verdict_tables.open_table(answers),
-        "contradictions": verdict_tables.contradiction_table(answers),
-        "reasons": verdict_tables.reason_table(answers),
+        "verdicts": memory_tables.verdict_table(answered),
+        "out_of_memory": memory_tables.out_of_memory_table(answered),
+        "open": memory_tables.open_table(answers),
+        "contradictions": memory_tables.contradiction_table(answers),
+        "reasons": memory_tables.reason_table(answers),
     }
 
 
@@ -86,7 +85,7 @@ def totals(answers: Answers, tables: dict[str, Table]) -> str:
         residual(answers),
         markdown(intervals._replace(rows=proven)),
         markdown(chosen(tables["verdicts"], verdicts, request=ALL_FIELDS)),
-        *verdict_tables.surprises(answers.answered),
+        *memory_tables.surprises(answers.answered),
     ]
     return "\n".join(parts)
 

@@ -5,7 +5,7 @@ import os
 import sys
 
 import memory_answers as ma
-import verdict_tables
+import memory_tables
 from cells import ROOT, api, published_bytes, read_csv, whole
 from error_summary import ErrorSummary, quantile, summary_of
 from measured_case import CONTRADICTED, SELF_CONTRADICTING, Definition, LeftOut, MeasuredCase
@@ -83,7 +83,7 @@ def check_contradictions() -> None:
     marked = [a.id for a in answers if CONTRADICTED in a.traits]
     assert marked == ["a", "b"] == [a.id for a in answers if not a.fully_known]
     left_out = [LeftOut(SELF_CONTRADICTING, "a source", "i"), LeftOut("another", "a source", "j")]
-    found = verdict_tables.contradiction_table(Answers(answers, [], left_out))
+    found = memory_tables.contradiction_table(Answers(answers, [], left_out))
     names = [row[2] for row in found.rows]
     assert names == ["a", "b", "g", "h", "i"], names
 
@@ -100,10 +100,10 @@ def check_neighbours() -> None:
         answer_with("ran out too", 0, 90, ran_out=True),
     ]
     answers = [ran_out, two_off, one_off, *others]
-    assert verdict_tables.nearest_that_fits(ran_out, answers).id == "one off"
-    assert verdict_tables.nearest_that_fits(ran_out, others) is None
+    assert memory_tables.nearest_that_fits(ran_out, answers).id == "one off"
+    assert memory_tables.nearest_that_fits(ran_out, others) is None
     # 92 over 12, less 1: both ends are of the process.
-    found = verdict_tables.surprises(answers[:-1])
+    found = memory_tables.surprises(answers[:-1])
     assert len(found) == 1 and "+666.67 % from that of one off" in found[0], found
 
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from step_layout import Layout
 from step_score import band_of, family_score_of, score_of, spearman
 from step_study import Case, Prediction
-from step_sweeps import Mersenne64, sweeps_of
-from step_transfer import set_near_steps
+from step_sweeps import Mersenne64, set_near_steps, sweeps_of
 
 
 def request(name, recompute=0):

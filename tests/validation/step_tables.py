@@ -9,9 +9,8 @@ from step_score import (band_of, family_score_of, median_of, score_of,
                         weighted_quantile)
 from step_sources import CONSTANTS, holds
 from step_study import Case, Prediction, Results, groups_by
-from step_sweeps import Sweep
-from step_transfer import (BANDS, MEASURED_END, WAYS, choices, cost_of, coverage, median_error,
-                           pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
+from step_sweeps import (BANDS, MEASURED_END, WAYS, Sweep, choices, cost_of, coverage, median_error,
+                         pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
 from tables import Table
 
 GROUPS = ("source", "hardware", "framework", "format", "strategy")

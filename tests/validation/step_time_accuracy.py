@@ -14,11 +14,10 @@ import sys
 from cells import api, read_csv
 from fits import Fits
 from step_study import Results, results_of
-from step_sweeps import sweeps_of
+from step_sweeps import set_near_steps, sweeps_of
 from step_tables import (INSIDE, NUMBERS, TUNING, WAYS_OF_PREDICTION, band_table, class_table,
                          constant_table, group_table, left_out_table, low_sweep_table, open_table,
                          sweep_table, transfer_table, tuned_rows_table, worst_table)
-from step_transfer import set_near_steps
 from tables import Report, Table, chosen, markdown, report_main
 
 WORST = 20
