@@ -1,5 +1,5 @@
-"""Layouts of one model: whether predictions put them in the order that was measured, and how far they
-could; and what a measured step of one layout says of others."""
+"""Layouts of one model: whether predictions put them in the order that was measured, how far they
+could, and what a measured step of one layout says of others."""
 
 import math
 from dataclasses import dataclass

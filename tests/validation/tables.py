@@ -76,7 +76,7 @@ def csv_files(folder: str, tables: dict[str, Table]) -> dict[str, str]:
 
 
 def renew(page: str, block: str, tables: dict[str, Table]) -> int:
-    """1 where docs/PAGE.md lacks the block, or its folder has other tables; with the running
+    """1 where the page, in docs, lacks the block, or its folder has other tables; with the running
     script's --write, makes them so."""
     path = os.path.join(ROOT, "docs", f"{page}.md")
     mark = f"<!-- totals: tests/validation/{os.path.basename(sys.argv[0])} --write -->"
