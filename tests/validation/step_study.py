@@ -79,22 +79,15 @@ class Case:
 
 
 @dataclass
-class Folds:
-    """What the folds say of the constants."""
-
-    ranges: list  # by constant: on all rows, least and most of the folds, families
-    dense_folds: int
-    expert_folds: int
-
-
-@dataclass
 class Results:
     """Everything the report is made of."""
 
     cases: list[Case]
     left_out: list[tuple]  # (source, id, reason)
     tuned: list[Case]  # fine-tuning, in no other table
-    folds: Folds
+    # "dense_folds" and "expert_folds" are their numbers, "ranges" by constant: on all rows, least
+    # and most of the folds, families.
+    folds: dict
 
 
 def question(row: StepRow) -> dict:
@@ -196,14 +189,14 @@ def generic_row(row: StepRow) -> StepRow:
     return out
 
 
-def set_folds(cases: list[Case], fits) -> Folds:
-    """Sets what the folds predict. Minutes."""
+def set_folds(cases: list[Case], fits) -> dict:
+    """Sets what the folds predict, and gives Results.folds. Minutes."""
     answer = fits.ask("step_folds", rows=[question(case.row) for case in cases],
                       constants=CONSTANTS)
     for case, left_out, neutral in zip(cases, answer["left_out"], answer["neutral"]):
         case.left_out = left_out and Prediction(**left_out)
         case.neutral = neutral and Prediction(**neutral)
-    return Folds(answer["ranges"], answer["dense_folds"], answer["expert_folds"])
+    return answer
 
 
 def results_of(table: list[Row], fits, server) -> Results:

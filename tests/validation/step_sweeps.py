@@ -184,21 +184,15 @@ def distance(one: Case, other: Case) -> float:
     return out + (0 if same else 2)
 
 
-# The share of a measured step's error that is taken to be another layout's, by their distance.
-def share_none(_):
-    return 0.0
-
-
-def share_all(_):
-    return 1.0
-
-
-def share_up_to_four(doublings):
-    return 1.0 if doublings <= 4 else 0.0
-
-
-def share_by_distance(doublings):
+def share_by_distance(doublings: float) -> float:
+    """The share of a measured step's error that is taken to be another layout's."""
     return max(0.0, 1 - doublings / FARTHEST)
+
+
+# Others to compare it with, by the names of their columns.
+SHARES = {"alone %:": lambda _: 0.0,
+          "with the whole error up to 4 doublings %:": lambda doublings: float(doublings <= 4),
+          "with the whole error %:": lambda _: 1.0, "with its share %:": share_by_distance}
 
 
 def kinds(cases: list[Case]) -> dict[str, list[Case]]:

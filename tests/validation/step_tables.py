@@ -9,8 +9,8 @@ from step_score import (band_of, family_score_of, median_of, score_of,
                         weighted_quantile)
 from step_sources import CONSTANTS, holds
 from step_study import Case, Prediction, Results, groups_by
-from step_sweeps import (BANDS, MEASURED_END, WAYS, Sweep, choices, cost_of, coverage, median_error,
-                         pairs_at, share_all, share_by_distance, share_none, share_up_to_four)
+from step_sweeps import (BANDS, MEASURED_END, SHARES, WAYS, Sweep, choices, cost_of, coverage,
+                         median_error, pairs_at)
 from tables import Table
 
 GROUPS = ("source", "hardware", "framework", "format", "strategy")
@@ -101,7 +101,7 @@ def group_table(results: Results) -> Table:
 def constant_table(results: Results) -> Table:
     rows = [[constant["name"], f"{constant['neutral']:.4g}", f"{on_all:.4g}",
              f"{low:.4g} to {high:.4g}", str(families)]
-            for constant, (on_all, low, high, families) in zip(CONSTANTS, results.folds.ranges)]
+            for constant, (on_all, low, high, families) in zip(CONSTANTS, results.folds["ranges"])]
     return Table(["constant", "neutral:", "on all rows:", "folds:", "families:"], rows)
 
 
@@ -221,19 +221,17 @@ def transfer_table(results: Results) -> Table:
     for name, way in WAYS.items():
         for band in BANDS:
             pairs = pairs_at(band, results.cases, way)
-            alone, every, near = (share(median_error(pairs, way, sharing))
-                                  for sharing in (share_none, share_all, share_by_distance))
+            errors = [share(median_error(pairs, way, each)) for each in SHARES.values()]
             rows.append([name, f"up to {band[1]}", str(len(pairs)), str(sum(map(len, pairs))),
-                         alone, "", every, near, whole(coverage(pairs, way))])
+                         *errors, whole(coverage(pairs, way))])
     for name, way in WAYS.items():
         sweeps = choices(results.cases, way)
-        costs = (sum(cost_of(group, way, sharing) for group in sweeps) / max(1, len(sweeps))
-                 for sharing in (share_none, share_up_to_four, share_all, share_by_distance))
+        costs = (sum(cost_of(group, way, each) for group in sweeps) / max(1, len(sweeps))
+                 for each in SHARES.values())
         rows.append([f"{name}, cost of a sweep's first", "", str(len(sweeps)), "",
                      *map(share, costs), ""])
-    return Table(["predicted", "doublings", "families or sweeps:", "pairs:", "alone %:",
-                  "with the whole error up to 4 doublings %:", "with the whole error %:",
-                  "with its share %:", "covered %:"], rows)
+    return Table(["predicted", "doublings", "families or sweeps:", "pairs:", *SHARES, "covered %:"],
+                 rows)
 
 
 def largest_parts(predicted: Prediction) -> str:

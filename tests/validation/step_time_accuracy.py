@@ -96,8 +96,8 @@ def totals(results: Results, tables: dict[str, Table]) -> str:
     pairs = ["doublings", "pairs:", "alone %:", "with its share %:", "covered %:"]
     parts = [
         f"{len(results.cases)} rows are asked about, {len(results.left_out)} are left out. "
-        f"Constants are estimated in {folds.dense_folds} folds of dense families and "
-        f"{folds.expert_folds} of models of experts. Families left out:\n",
+        f"Constants are estimated in {folds['dense_folds']} folds of dense families and "
+        f"{folds['expert_folds']} of models of experts. Families left out:\n",
         markdown(chosen(tables["classes"], ["rows", *NUMBERS, "one vote a family:"])),
         "Median / p90 %, by how the prediction is made:\n", markdown(ways),
         "Fine-tuning:\n", markdown(tuning._replace(columns=["task", *tuning.columns[1:]])),
