@@ -19,19 +19,18 @@ namespace sextant {
 template <typename Shape>
 inline constexpr bool kSizes = false;
 template <>
-inline constexpr auto kSizes<MatmulShape> =
-    std::tuple(&MatmulShape::m, &MatmulShape::n, &MatmulShape::k);
+inline constexpr auto kSizes<MatmulShape> = std::tuple(&MatmulShape::m, &MatmulShape::n,
+                                                       &MatmulShape::k);
 template <>
 inline constexpr auto kSizes<AttentionShape> =
     std::tuple(&AttentionShape::batch, &AttentionShape::sequence, &AttentionShape::heads,
                &AttentionShape::key_value_heads, &AttentionShape::query_key_head_size,
                &AttentionShape::value_head_size, &AttentionShape::causal, &AttentionShape::window);
 template <>
-inline constexpr auto kSizes<GroupedMatmulShape> =
-    std::tuple(&GroupedMatmulShape::tokens, &GroupedMatmulShape::hidden,
-               &GroupedMatmulShape::intermediate, &GroupedMatmulShape::experts_per_token,
-               &GroupedMatmulShape::experts, &GroupedMatmulShape::expert_parallel,
-               &GroupedMatmulShape::gated);
+inline constexpr auto kSizes<GroupedMatmulShape> = std::tuple(
+    &GroupedMatmulShape::tokens, &GroupedMatmulShape::hidden, &GroupedMatmulShape::intermediate,
+    &GroupedMatmulShape::experts_per_token, &GroupedMatmulShape::experts,
+    &GroupedMatmulShape::expert_parallel, &GroupedMatmulShape::gated);
 
 template <typename Shape>
 concept KernelShape = !std::same_as<decltype(kSizes<Shape>), const bool>;
