@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/near_names.h"
-#include "engine/framework/software_stack_table.h"
 
 namespace sextant {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/base/field_violation.h"
 #include "engine/framework/framework.h"
 #include "engine/framework/workspace.h"
@@ -116,6 +117,9 @@ void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolat
 // ignored. `framework`: null: not named.
 SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framework,
                               DeviceGeneration generation);
+
+// "generic" is the first.
+absl::Span<const SoftwareStack> SoftwareStacks();
 
 }  // namespace sextant
 

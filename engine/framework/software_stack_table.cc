@@ -1,8 +1,7 @@
-#include "engine/framework/software_stack_table.h"
-
 #include <cstddef>
 
 #include "absl/strings/string_view.h"
+#include "engine/framework/software_stack.h"
 
 namespace sextant {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_node.h"
+#include "engine/operation/graph_nodes.h"
 
 namespace sextant {
 namespace {

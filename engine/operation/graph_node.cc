@@ -1,9 +1,8 @@
-#include "engine/operation/graph_node.h"
-
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "engine/operation/graph_nodes.h"
 #include "engine/operation/graph_sizes.h"
 #include "engine/operation/op_kernels_parts.h"
 #include "engine/tensor/expression/axis_transform.h"

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/graph_check.h"
-#include "engine/operation/graph_node.h"
 #include "engine/tensor/number_format.h"
 
 namespace sextant {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violation.h"
 #include "engine/operation/graph.h"
 #include "engine/operation/op_kernels.h"
 #include "engine/tensor/strided_tensor.h"
@@ -73,6 +75,27 @@ std::string OperationPath(size_t node);
 //
 // Errors: those of AnalyzeGraph(), except for losses that need no gradient and for sums.
 absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec, CallWork& work);
+
+struct NodeRequest {
+  const GraphOperation& operation;
+  const std::vector<GraphValue>& values;
+  std::vector<size_t> inputs;  // values
+  size_t output = 0;           // the value to make
+  FlopConvention convention;
+};
+
+struct BuiltNode {
+  GraphNode node;
+  GraphValue value;
+};
+
+// Absent where there are errors, which are added below `path`.
+absl::optional<BuiltNode> BuildNode(const NodeRequest& request, absl::string_view path,
+                                    FieldViolations& violations);
+
+// True where the backward pass writes the gradient of `operand`; false where it passes on the
+// output's gradient unchanged.
+bool WritesGradientOf(const OpKernels& kernels, size_t operand);
 
 }  // namespace sextant
 

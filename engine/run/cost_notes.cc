@@ -1,5 +1,3 @@
-#include "engine/run/cost_notes.h"
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/run/plan.h"
+#include "engine/run/plan_notes.h"
 
 namespace sextant {
 namespace {

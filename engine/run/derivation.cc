@@ -6,7 +6,6 @@
 #include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 #include "engine/run/plan_notes.h"
-#include "engine/run/whole_run_derivation.h"
 
 namespace sextant {
 namespace {

@@ -1,9 +1,8 @@
-#include "engine/run/layout_notes.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "engine/memory/ledger/framework_copies.h"
+#include "engine/run/plan_notes.h"
 
 namespace sextant {
 namespace {

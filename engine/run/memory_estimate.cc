@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "engine/base/chance.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/run_change.h"
@@ -240,6 +239,13 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   out.changes_considered = found.considered;
   out.search_ended_early = found.ended_early;
   return out;
+}
+
+double ChanceAtMost(const FigureInterval& figure, double limit) {
+  const double room = limit - figure.expected;
+  const double side = room < 0 ? figure.expected - figure.low : figure.high - figure.expected;
+  if (side <= 0) return room < 0 ? 0 : 1;
+  return 0.5 * std::erfc(-kNinetiethPercentile * room / side / std::sqrt(2.0));
 }
 
 }  // namespace sextant

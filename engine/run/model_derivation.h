@@ -1,4 +1,5 @@
-// The derivation of a plan's parameters and FLOPs; text of numbers and sums for derivations.
+// The derivation of a plan's parameters and FLOPs, and of what surrounds its steps; text of numbers
+// and sums for derivations.
 // Private to engine/run.
 #ifndef SEXTANT_ENGINE_RUN_MODEL_DERIVATION_H_
 #define SEXTANT_ENGINE_RUN_MODEL_DERIVATION_H_
@@ -11,6 +12,7 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/run/derivation.h"
+#include "engine/run/plan.h"
 
 namespace sextant {
 
@@ -27,6 +29,13 @@ inline void AppendTerm(std::string& sum, int64_t term) {
 
 // Appends the steps of plan.parameters and plan.flops to `steps`.
 void AppendModelSteps(const RunSpec& run, const Plan& plan, std::vector<DerivationStep>& steps);
+
+// Appends the steps of the plan's checkpoint, of what interrupts the run, and of elapsed_per_second
+// to `steps`: the estimates use them.
+void AppendElapsedSteps(const RunSpec& run, const Plan& plan, std::vector<DerivationStep>& steps);
+
+// Appends the other steps of plan.whole_run, which use the estimates.
+void AppendWholeRunSteps(const Plan& plan, std::vector<DerivationStep>& steps);
 
 }  // namespace sextant
 

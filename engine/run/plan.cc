@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "engine/base/chance.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/cost_notes.h"
 #include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/near_names.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/run/layout_notes.h"
 
 namespace sextant {
 namespace {

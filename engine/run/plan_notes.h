@@ -1,8 +1,9 @@
-// The assumptions and warnings of a plan.
+// The assumptions and warnings of a plan, of its layout and of its costs.
 #ifndef SEXTANT_ENGINE_RUN_PLAN_NOTES_H_
 #define SEXTANT_ENGINE_RUN_PLAN_NOTES_H_
 
 #include "engine/base/note.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 
@@ -20,6 +21,17 @@ inline constexpr char kAssumedMfuSource[] =
 // The notes of the plan of `run`, by subject: arithmetic, memory, time, economics. Warnings alone
 // where its options do not ask for all.
 Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved);
+
+struct Plan;
+
+// Appends to `out` the notes on what the time of `plan` costs: interruptions, limits, money and
+// energy. `plan` has its estimates.
+void AppendCostNotes(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan, Notes& out);
+
+// Appends to `out` the notes on the layout of `run`, what the request leaves open and what hardly
+// anyone runs. `job` is its job.
+void AppendLayoutNotes(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job,
+                       Notes& out);
 
 }  // namespace sextant
 

@@ -15,7 +15,6 @@
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
-#include "engine/time/longest_operations.h"
 #include "engine/time/stage_compute.h"
 #include "engine/time/step_time.h"
 

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "engine/base/chance.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/run/host_rates.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "engine/tensor/storage.h"
 #include "engine/time/exchange_pricer.h"

@@ -1,4 +1,3 @@
-#include "engine/run/whole_run_derivation.h"
 
 #include <string>
 #include <utility>

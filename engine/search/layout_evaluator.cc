@@ -16,7 +16,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/run/job.h"
-#include "engine/time/step_interval.h"
+#include "engine/time/step_time.h"
 
 namespace sextant {
 namespace {

@@ -19,7 +19,7 @@
 #include "engine/run/run_spec.h"
 #include "engine/run/step_predictor.h"
 #include "engine/search/layout_space.h"
-#include "engine/time/priced_operations.h"
+#include "engine/time/operation_pricer.h"
 
 namespace sextant {
 

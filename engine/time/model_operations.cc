@@ -1,15 +1,15 @@
 #include "engine/time/model_operations.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <variant>
 
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/state/state_rules.h"
+#include "engine/memory/training_policy.h"
 #include "engine/model/trace/end_trace.h"
 #include "engine/model/trace/layer_trace.h"
-#include "engine/time/expert_bias.h"
-#include "engine/time/optimizer_pass.h"
 
 namespace sextant {
 namespace {
@@ -28,6 +28,31 @@ TraceWeights LayerWeightsOf(const ShardedWeights& weights, const WorkPart& part)
   const auto from = static_cast<size_t>(first - tensors.begin());
   const auto size = static_cast<size_t>(end - first);
   return {tensors.subspan(from, size), weights.shards().subspan(from, size), part.state.frozen};
+}
+
+constexpr double kFp32Bytes = 4;
+
+bool HasBias(const ArchitectureSpec& spec, int layer_kind) {
+  if (layer_kind < 0) return false;
+  const LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(layer_kind)];
+  return layer.experts.has_value() && layer.experts->expert.output_bias;
+}
+
+// Numbers of the optimizer a parameter; of Adafactor its rows and columns, which are few.
+double NumbersOf(const OptimizerSpec& optimizer) {
+  switch (optimizer.kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kAdafactor:
+      return optimizer.adafactor_momentum ? 1 : 0;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamw:
+      return 2;
+    case OptimizerKind::kAdam8bit:
+      return 0.5;  // two bytes, in numbers of four
+    default:
+      return 1;
+  }
 }
 
 }  // namespace
@@ -228,6 +253,48 @@ void ModelOperations::VisitStepPass(absl::string_view name, const PassWork& work
                                     double ratio) {
   VisitTimed({.module = "step", .name = name, .pass = TracePass::kForward, .work = work}, ratio,
              visit);
+}
+
+absl::optional<TraceOp> ExpertBias(const TraceOp& product, const ArchitectureSpec& spec,
+                                   int layer_kind, double element_bytes) {
+  const auto* const work = std::get_if<GroupedMatmulWork>(&product.work);
+  const bool forward = product.pass == TracePass::kForward;
+  if (work == nullptr || product.name != "down" || !HasBias(spec, layer_kind)) return absl::nullopt;
+  if (!forward && product.pass != TracePass::kInputGradient) return absl::nullopt;
+  const double rows = static_cast<double>(work->experts) * work->rows_per_expert;
+  const double elements = rows * static_cast<double>(forward ? work->n : work->k);
+  const double e = element_bytes;
+  TraceOp out = {.module = product.module, .name = "bias", .pass = product.pass};
+  out.work = forward ? PassWork{.read_bytes = elements * (e + 3 * kFp32Bytes),
+                                .written_bytes = elements * (e + 3 * kFp32Bytes)}
+                     : PassWork{.read_bytes = elements * (2 * e + 5 * kFp32Bytes),
+                                .written_bytes = elements * (2 * e + 3 * kFp32Bytes)};
+  return out;
+}
+
+RankParameters RankParametersOf(const MemoryJob& job, const StageWeights& weights) {
+  const StateSharding& sharding = job.state.sharding;
+  const StateRanks ranks = StateRanksOf(job.layout, sharding, job.batch.context_parallel_size);
+  RankParameters out;
+  for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
+    const auto trainable = static_cast<double>(weights.of(group).trainable);
+    const auto divided = static_cast<double>(ranks.of(group));
+    out.held += DividesGradients(sharding) ? trainable / divided : trainable;
+    out.updated += DividesOptimizer(sharding) ? trainable / divided : trainable;
+  }
+  return out;
+}
+
+PassWork OptimizerPass(const StateSpec& state, double parameters) {
+  const PrecisionPolicy& precision = state.precision;
+  const bool master = precision.master_weights.value_or(true);
+  const auto gradient = static_cast<double>(StorageBytes(precision.gradient_data_type));
+  const auto weight = static_cast<double>(StorageBytes(precision.weight_data_type));
+  const double kept = NumbersOf(state.optimizer) *
+                          static_cast<double>(StorageBytes(precision.optimizer_data_type)) +
+                      (master ? kFp32Bytes : 0);
+  return {.read_bytes = parameters * (gradient + kept + (master ? 0 : weight)),
+          .written_bytes = parameters * (kept + weight)};
 }
 
 }  // namespace sextant

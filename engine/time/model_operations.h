@@ -10,13 +10,16 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/memory_model.h"
+#include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/sharding/sharded_weights.h"
 #include "engine/model/trace/trace.h"
 #include "engine/model/trace/trace_builder.h"
 #include "engine/time/operation_pricer.h"
-#include "engine/time/priced_operations.h"
 
 namespace sextant {
 
@@ -105,6 +108,31 @@ class ModelOperations {
   const TraceContext trace_;
   Trace traced_;
 };
+
+// The pass over memory that adds the output biases of `product`, or takes their gradients; absent
+// where it is not a product of biased experts' outputs. `layer_kind`: that of its layer in `spec`;
+// negative: of none.
+//
+// Megatron-LM multiplies each expert's bias by its rows' probabilities, in fp32, adds the outputs,
+// joins all experts' rows and narrows them to e bytes, a kernel for each:
+//   forward   writes 4, reads e + 4, writes 4, reads and writes 4, reads 4, writes e
+//   backward  widens e to 4; narrows 4 to e, and joins the experts' e; for the bias multiplies 4 to
+//             4 and sums 4; and for the probabilities the same
+// bytes an element. Source: NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/
+// experts.py, TEGroupedMLP._apply_bias().
+absl::optional<TraceOp> ExpertBias(const TraceOp& product, const ArchitectureSpec& spec,
+                                   int layer_kind, double element_bytes);
+
+// Trainable parameters of `weights`, those of a stage, on one rank.
+struct RankParameters {
+  double held = 0;     // whose gradients it keeps
+  double updated = 0;  // whose step it does
+};
+RankParameters RankParametersOf(const MemoryJob& job, const StageWeights& weights);
+
+// Reads gradients, reads and writes master weights and the optimizer's numbers, and writes weights.
+// Source: docs/step_time.md, "Once a step".
+PassWork OptimizerPass(const StateSpec& state, double parameters);
 
 }  // namespace sextant
 

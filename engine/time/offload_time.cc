@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/memory/state/state_rules.h"
-#include "engine/time/optimizer_pass.h"
+#include "engine/time/model_operations.h"
 
 namespace sextant {
 namespace {

@@ -1,11 +1,10 @@
-#include "engine/time/step_interval.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 
 #include "absl/types/span.h"
+#include "engine/time/step_time.h"
 
 namespace sextant {
 namespace {

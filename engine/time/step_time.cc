@@ -17,7 +17,6 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/time/stage_compute.h"
-#include "engine/time/step_interval.h"
 #include "engine/time/step_pipeline.h"
 
 namespace sextant {

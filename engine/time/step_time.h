@@ -3,6 +3,7 @@
 #ifndef SEXTANT_ENGINE_TIME_STEP_TIME_H_
 #define SEXTANT_ENGINE_TIME_STEP_TIME_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +18,33 @@
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/time/operation_pricer.h"
 #include "engine/time/stage_time.h"
-#include "engine/time/step_passes.h"
 
 namespace sextant {
+
+// Seconds of the passes of a micro-batch.
+struct StepPasses {
+  double forward = 0;
+  double input_gradient = 0;
+  double weight_gradient = 0;
+
+  double backward() const { return input_gradient + weight_gradient; }
+  double all() const { return forward + input_gradient + weight_gradient; }
+
+  StepPasses Plus(const StepPasses& o) const {
+    return {forward + o.forward, input_gradient + o.input_gradient,
+            weight_gradient + o.weight_gradient};
+  }
+  StepPasses Least(const StepPasses& o) const {
+    return {std::min(forward, o.forward), std::min(input_gradient, o.input_gradient),
+            std::min(weight_gradient, o.weight_gradient)};
+  }
+  StepPasses Less(const StepPasses& o) const {
+    return {forward - o.forward, input_gradient - o.input_gradient,
+            weight_gradient - o.weight_gradient};
+  }
+
+  friend bool operator==(const StepPasses&, const StepPasses&) = default;
+};
 
 // The parts of a step.
 enum class StepCause {
@@ -133,6 +158,9 @@ Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness);
 
 // Appends to `out` what each rate is worth. Evaluates the step once for each rate.
 void AddSensitivities(const StepInput& in, StepEstimate& out);
+
+// The interval around `out.seconds.expected`, whose parts are those of `in`.
+SecondsInterval StepInterval(const StepInput& in, const StepEstimate& out);
 
 }  // namespace sextant
 

@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "engine/framework/framework.h"
 #include "engine/framework/software_stack.h"
-#include "engine/framework/software_stack_table.h"
 
 namespace sextant {
 namespace {

@@ -1,3 +1,4 @@
+// Violations, preconditions and other data of a failed status.
 #include "engine/base/field_violation.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/base/reason.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -121,6 +123,25 @@ TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {
                                                          std::make_pair("signal", "a b")));
   EXPECT_THAT(MetadataOf(absl::UnavailableError("x")), ::testing::IsEmpty());
   EXPECT_THAT(WithMetadata(absl::OkStatus(), "fault", "crashed"), IsOk());
+}
+
+TEST(FailedPrecondition, CarriesEachViolationBesideItsReason) {
+  const std::vector<PreconditionViolation> violations = {
+      {"RATES_NOT_MEASURED", "GPU-1", "GPU-1 was never measured"},
+      {"RATES_NOT_MEASURED", "", "line\nend"}};
+  const absl::Status status = FailedPrecondition("RATES_NOT_MEASURED", violations);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
+  EXPECT_EQ(status.message(), "GPU-1 was never measured; line\nend");
+  const std::vector<PreconditionViolation> read = PreconditionsOf(status);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0], violations[0]);
+  EXPECT_EQ(read[1].description, "line end");
+}
+
+TEST(PreconditionsOf, IsEmptyForOtherStatus) {
+  EXPECT_TRUE(PreconditionsOf(absl::OkStatus()).empty());
+  EXPECT_TRUE(PreconditionsOf(absl::InternalError("x")).empty());
 }
 
 }  // namespace

@@ -165,36 +165,27 @@ absl::Status Check(const PrecisionPolicy& precision, const OptimizerSpec& optimi
 }
 
 TEST(CheckPolicy, RefusesFormatsThatDoNotStore) {
-  EXPECT_THAT(
-      Check({.weight_data_type = DataType::kTf32,
-             .gradient_data_type = DataType::kInt8,
-             .optimizer_data_type = DataType::kFp4},
-            {}),
-      NamesFields(ElementsAre("t.precision.weight_data_type", "t.precision.gradient_data_type",
-                              "t.precision.optimizer_data_type")));
-}
-
-TEST(CheckPolicy, RefusesBlockFormatsAndInt4AsStorage) {
-  EXPECT_THAT(
-      Check({.weight_data_type = DataType::kMxfp8,
-             .gradient_data_type = DataType::kNvfp4,
-             .optimizer_data_type = DataType::kInt4},
-            {}),
-      NamesFields(ElementsAre("t.precision.weight_data_type", "t.precision.gradient_data_type",
-                              "t.precision.optimizer_data_type")));
-}
-
-TEST(CheckPolicy, RefusesOptionsOfAnotherOptimizer) {
-  EXPECT_THAT(Check({}, {.adafactor_momentum = true, .quantization_block_size = 64}),
-              NamesFields(ElementsAre("t.optimizer.quantization_block_size",
-                                      "t.optimizer.adafactor_momentum")));
-  EXPECT_THAT(Check({.optimizer_data_type = DataType::kBf16}, {.kind = OptimizerKind::kAdam8bit}),
-              NamesFields(ElementsAre("t.precision.optimizer_data_type")));
+  const DataType refused[][3] = {{DataType::kTf32, DataType::kInt8, DataType::kFp4},
+                                 {DataType::kMxfp8, DataType::kNvfp4, DataType::kInt4}};
+  for (const auto& [weight, gradient, optimizer] : refused) {
+    EXPECT_THAT(
+        Check({.weight_data_type = weight,
+               .gradient_data_type = gradient,
+               .optimizer_data_type = optimizer},
+              {}),
+        NamesFields(ElementsAre("t.precision.weight_data_type", "t.precision.gradient_data_type",
+                                "t.precision.optimizer_data_type")));
+  }
 }
 
 TEST(CheckPolicy, RefusesWhatWouldBeIgnored) {
-  EXPECT_THAT(Check({.optimizer_data_type = DataType::kBf16}, {.kind = OptimizerKind::kSgd}),
-              NamesFields(ElementsAre("t.precision.optimizer_data_type")));
+  EXPECT_THAT(Check({}, {.adafactor_momentum = true, .quantization_block_size = 64}),
+              NamesFields(ElementsAre("t.optimizer.quantization_block_size",
+                                      "t.optimizer.adafactor_momentum")));
+  for (const OptimizerKind kind : {OptimizerKind::kAdam8bit, OptimizerKind::kSgd}) {
+    EXPECT_THAT(Check({.optimizer_data_type = DataType::kBf16}, {.kind = kind}),
+                NamesFields(ElementsAre("t.precision.optimizer_data_type")));
+  }
 }
 
 TEST(CheckPolicy, RefusesAMasterNarrowerThanItsWeights) {

@@ -18,9 +18,9 @@ using naive::kOutputBytes;
 using naive::Naive;
 using naive::Number;
 
-constexpr OperandSet kQ = OperandBit(0);
-constexpr OperandSet kK = OperandBit(1);
-constexpr OperandSet kV = OperandBit(2);
+constexpr OperandSet kQBit = OperandBit(0);
+constexpr OperandSet kKBit = OperandBit(1);
+constexpr OperandSet kVBit = OperandBit(2);
 
 // True where query i may attend to key j, both counted from 0; the queries are the last positions.
 bool Allowed(const Attention& a, int64_t i, int64_t j) {
@@ -154,7 +154,7 @@ class NaiveAttention : public Naive {
   }
   void BackwardFused(OperandSet needed, int64_t row, int64_t kv, int64_t i) {
     const Buffer& d_o = *output_gradient;
-    const bool scores_too = (needed & (kQ | kK)) != 0;
+    const bool scores_too = (needed & (kQBit | kKBit)) != 0;
     const Number sum = scores_too ? Dot(ValueWide(d_o, row), ValueWide(*output, row)) : 0;
     std::vector<Number> dq = Zeros(key_);
     for (int64_t j = 0; j < a_.key_length; ++j) {
@@ -201,10 +201,10 @@ class NaiveUnfused : public NaiveAttention {
       ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
         Accumulate(dv_, kv, (*p_)[at], ValueWide(d_o, row));
       });
-      WriteSums(kV);
+      WriteSums(kVBit);
       Kernel();
     }
-    if ((needed & (kQ | kK)) == 0) return;
+    if ((needed & (kQBit | kKBit)) == 0) return;
     ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
       dp_->Set(at, Dot(ValueWide(d_o, row), ValueWide(v(), kv)));
     });
@@ -225,7 +225,7 @@ class NaiveUnfused : public NaiveAttention {
     ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
       Accumulate(dk_, kv, (*ds_)[at], KeyWide(q(), row));
     });
-    WriteSums(kK);
+    WriteSums(kKBit);
   }
 
  private:
@@ -345,18 +345,17 @@ TEST(AttendedPairs, KeepTheirDigitsAtAnyLength) {
 TEST(Attention, FusionSavesTheSquares) {
   const Attention op = {
       .batch = 1, .heads = 1, .kv_heads = 1, .query_length = 64, .key_length = 64, .head_size = 8};
-  const auto analysis = AnalyzeOperation({op, {.input = DataType::kBf16}}, "");
-  ASSERT_THAT(analysis, IsOk());
-  EXPECT_EQ(analysis->forward.sum.moved(), Bytes(4 * 64 * 8 * 2));
-  EXPECT_EQ(analysis->unfused->sum.moved(), Bytes(4 * 64 * 8 * 2 + 4 * 64 * 64 * 2));
+  const auto analysis = naive::Analyze(op, {.input = DataType::kBf16});
+  EXPECT_EQ(analysis.forward.sum.moved(), Bytes(4 * 64 * 8 * 2));
+  EXPECT_EQ(analysis.unfused->sum.moved(), Bytes(4 * 64 * 8 * 2 + 4 * 64 * 64 * 2));
   // 2.5 times the forward products, against 2 times where the probabilities are kept.
-  const Flops forward = analysis->forward.sum.matrix_flops;
+  const Flops forward = analysis.forward.sum.matrix_flops;
   EXPECT_EQ(forward, Flops(2 * 2.0 * 64 * 64 * 8));
-  EXPECT_EQ(analysis->backward->cost.sum.matrix_flops, forward * 2.5);
+  EXPECT_EQ(analysis.backward->cost.sum.matrix_flops, forward * 2.5);
   Attention unfused = op;
   unfused.fused = false;
-  const auto kept = AnalyzeOperation({unfused, {.input = DataType::kBf16}}, "");
-  EXPECT_EQ(kept->backward->cost.sum.matrix_flops, forward * 2);
+  const auto kept = naive::Analyze(unfused, {.input = DataType::kBf16});
+  EXPECT_EQ(kept.backward->cost.sum.matrix_flops, forward * 2);
 }
 
 // DeepSeek-V3 (arXiv 2412.19437, section 4.2): 128 heads, keys of 128 + 64, values of 128. Of 4096
@@ -371,16 +370,15 @@ TEST(Attention, OfNarrowerValuesIsLatentAttention) {
                         .head_size = 192,
                         .value_head_size = 128,
                         .causal = true};
-  const auto analysis = AnalyzeOperation({op, {.input = DataType::kBf16}}, "");
-  ASSERT_THAT(analysis, IsOk());
+  const auto analysis = naive::Analyze(op, {.input = DataType::kBf16});
   constexpr double kPairs = 128.0 * 4096 * 4097 / 2;
-  EXPECT_EQ(analysis->forward.sum.matrix_flops, Flops(2 * kPairs * 320));
-  EXPECT_EQ(analysis->backward->cost.sum.matrix_flops, Flops(2 * kPairs * 832));
+  EXPECT_EQ(analysis.forward.sum.matrix_flops, Flops(2 * kPairs * 320));
+  EXPECT_EQ(analysis.backward->cost.sum.matrix_flops, Flops(2 * kPairs * 832));
   // q, k, v and o, in bf16.
   constexpr int64_t kTokenHeads = 128 * 4096;
-  EXPECT_EQ(analysis->forward.sum.moved(), Bytes(2 * kTokenHeads * (192 + 192 + 128 + 128)));
+  EXPECT_EQ(analysis.forward.sum.moved(), Bytes(2 * kTokenHeads * (192 + 192 + 128 + 128)));
   // The same, and the log-sum-exp of a row in fp32.
-  EXPECT_EQ(analysis->backward->saved_bytes, Bytes(kTokenHeads * (2 * 640 + 4)));
+  EXPECT_EQ(analysis.backward->saved_bytes, Bytes(kTokenHeads * (2 * 640 + 4)));
   Attention wrong = op;
   wrong.value_head_size = -1;
   EXPECT_THAT(AnalyzeOperation({wrong, {.input = DataType::kBf16}}, "a"),

@@ -16,9 +16,7 @@
 namespace sextant {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
 using Names = std::vector<std::string>;
 
 // Three widths, so that an array in the wrong type shows.

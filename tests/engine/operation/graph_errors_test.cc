@@ -1,11 +1,14 @@
-// Violations of a graph are reported with their places, all at once.
+// Violations of a graph, reported with their places, all at once; and the largest graphs that are
+// answered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
 #include "engine/operation/graph.h"
 #include "tests/engine/operation/graphs.h"
 #include "tests/support/status_matchers.h"
@@ -13,6 +16,8 @@
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
@@ -32,14 +37,28 @@ GraphSpec Good() {
   return spec;
 }
 
-void ReplaceNode(GraphSpec& spec, size_t i, Operation operation, std::vector<std::string> inputs) {
-  spec.operations[i].work = std::move(operation);
-  spec.operations[i].inputs = std::move(inputs);
+using Spoil = std::function<void(GraphSpec&)>;
+
+// Has operation `i` do `work` with `inputs`.
+Spoil Work(size_t i, Operation work, std::vector<std::string> inputs) {
+  return [=](GraphSpec& spec) {
+    spec.operations[i].work = work;
+    spec.operations[i].inputs = inputs;
+  };
+}
+
+Spoil Rearrange(const char* expression, std::vector<AxisSize> sizes = {}) {
+  return [=](GraphSpec& spec) { spec.operations[2].work = Rearrangement{expression, sizes}; };
+}
+
+// Gives tensor `i` another shape.
+Spoil Shaped(size_t i, Shape shape) {
+  return [=](GraphSpec& spec) { spec.tensors[i].shape = shape; };
 }
 
 struct ErrorCase {
   const char* name;
-  std::function<void(GraphSpec&)> spoil;
+  Spoil spoil;
   const char* field;
   const char* what;
 };
@@ -59,9 +78,7 @@ const std::vector<ErrorCase>& ErrorCases() {
        },
        "operations", "16448: at most 16384"},
       {"SixtyFiveOperands",
-       [](auto& s) {
-         ReplaceNode(s, 2, Plain(ElementwiseFunction::kAdd), std::vector<std::string>(65, "h"));
-       },
+       Work(2, Plain(ElementwiseFunction::kAdd), std::vector<std::string>(65, "h")),
        "operations[2].inputs", "65: at most 64"},
       {"EmptyName", [](auto& s) { s.tensors[5].name = ""; }, "tensors[5].name", "is required"},
       {"LongName", [](auto& s) { s.tensors[5].name = std::string(65, 'x'); }, "tensors[5].name",
@@ -95,51 +112,25 @@ const std::vector<ErrorCase>& ErrorCases() {
        "operations[3].segment", "'first' ended with operations[1]"},
       {"SegmentOfNoOperation", [](auto& s) { s.checkpointed_segments = {"frist"}; },
        "checkpointed_segments[0]", "\"frist\" is not known; near names: first"},
-      {"SegmentTwice",
-       [](auto& s) {
-         s.checkpointed_segments = {"first", "first"};
-       },
+      {"SegmentTwice", [](auto& s) { s.checkpointed_segments.assign(2, "first"); },
        "checkpointed_segments[1]", "named before"},
       {"UnknownLoss", [](auto& s) { s.losses = {"los"}; }, "losses[0]", "near names: loss"},
       {"GivenLoss", [](auto& s) { s.losses = {"w"}; }, "losses[0]", "'w' is given"},
-      {"LossTwice",
-       [](auto& s) {
-         s.losses = {"loss", "loss"};
-       },
-       "losses[1]", "named before"},
+      {"LossTwice", [](auto& s) { s.losses.assign(2, "loss"); }, "losses[1]", "named before"},
       {"LossWithoutGradient",
        [](auto& s) {
          for (size_t i = 1; i < 4; ++i) s.tensors[i].frozen = true;
          s.losses = {"loss"};
        },
        "losses[0]", "'loss' needs no gradient"},
-      {"ZeroSize",
-       [](auto& s) {
-         s.tensors[2].shape = {6, 0};
-       },
-       "tensors[2].shape[1]", "at least 1, not 0"},
-      {"NegativeSize",
-       [](auto& s) {
-         s.tensors[2].shape = {-6, 4};
-       },
-       "tensors[2].shape[0]", "at least 1, not -6"},
-      {"TooManyAxes", [](auto& s) { s.tensors[5].shape = Shape(33, 1); }, "tensors[5].shape",
-       "33 axes"},
-      {"ProductsPastTwoToSixtyThree",
-       [](auto& s) {
-         s.tensors[5].shape = {kMaxDimension, kMaxDimension};
-       },
-       "tensors[5].shape", "9.2e18"},
-      {"BytesPastTwoToSixtyThree",
-       [](auto& s) {
-         s.tensors[5].shape = {kMaxDimension, int64_t{1} << 22};
-       },
-       "tensors[5].shape", "too large"},
-      {"TooLargeAParameter",
-       [](auto& s) {
-         s.tensors[1].shape = {kMaxDimension, 2};
-       },
-       "tensors[1].shape", "2^40"},
+      {"ZeroSize", Shaped(2, {6, 0}), "tensors[2].shape[1]", "at least 1, not 0"},
+      {"NegativeSize", Shaped(2, {-6, 4}), "tensors[2].shape[0]", "at least 1, not -6"},
+      {"TooManyAxes", Shaped(5, Shape(33, 1)), "tensors[5].shape", "33 axes"},
+      {"ProductsPastTwoToSixtyThree", Shaped(5, {kMaxDimension, kMaxDimension}), "tensors[5].shape",
+       "9.2e18"},
+      {"BytesPastTwoToSixtyThree", Shaped(5, {kMaxDimension, int64_t{1} << 22}), "tensors[5].shape",
+       "too large"},
+      {"TooLargeAParameter", Shaped(1, {kMaxDimension, 2}), "tensors[1].shape", "2^40"},
       {"OddIndexBytes", [](auto& s) { s.tensors[0].index_bytes = 3; }, "tensors[0].index_bytes",
        "not 3"},
       {"IndicesWithAFormat", [](auto& s) { s.tensors[0].data_type = DataType::kInt8; },
@@ -161,23 +152,15 @@ const std::vector<ErrorCase>& ErrorCases() {
       {"Transcendental",
        [](auto& s) { s.convention.transcendental = std::numeric_limits<double>::quiet_NaN(); },
        "transcendental_flops", ""},
-      {"GivenSizeDiffers", [](auto& s) { s.operations[1].work = Linear{.input_size = 7}; },
+      {"GivenSizeDiffers", Work(1, Linear{.input_size = 7}, {"e", "w", "b"}),
        "operations[1].operation.linear.input_size",
        "is 7, but inputs[0] 'e' is [2, 8, 6], which makes it 6"},
-      {"NegativeGivenSize", [](auto& s) { s.operations[1].work = Linear{.rows = -1}; },
+      {"NegativeGivenSize", Work(1, Linear{.rows = -1}, {"e", "w", "b"}),
        "operations[1].operation.linear.rows", "is -1"},
-      {"InputsDiffer",
-       [](auto& s) {
-         s.tensors[2].shape = {5, 4};
-       },
-       "operations[1].inputs[1]",
+      {"InputsDiffer", Shaped(2, {5, 4}), "operations[1].inputs[1]",
        "'w' is [5, 4], but [6, any] is wanted next to inputs[0] 'e' is [2, 8, 6]"},
-      {"BiasDiffers", [](auto& s) { s.tensors[3].shape = {6}; }, "operations[1].inputs[2]",
-       "'b' is [6], but [4] is wanted"},
-      {"BiasThatIsNotThere",
-       [](auto& s) {
-         ReplaceNode(s, 1, Linear{.bias = true}, {"e", "w"});
-       },
+      {"BiasDiffers", Shaped(3, {6}), "operations[1].inputs[2]", "'b' is [6], but [4] is wanted"},
+      {"BiasThatIsNotThere", Work(1, Linear{.bias = true}, {"e", "w"}),
        "operations[1].operation.linear.bias", "no third input"},
       {"TooFewInputs", [](auto& s) { s.operations[1].inputs.resize(1); }, "operations[1].inputs",
        "are 1, but it reads x, w"},
@@ -187,72 +170,46 @@ const std::vector<ErrorCase>& ErrorCases() {
        "operations[1].inputs[0]", "numbers are wanted"},
       {"NumbersForIds", [](auto& s) { s.operations[0].inputs[0] = "scores"; },
        "operations[0].inputs[0]", "ids are wanted"},
-      {"TargetsDiffer",
-       [](auto& s) {
-         s.tensors[4].shape = {8, 2};
-       },
-       "operations[3].inputs[1]", "'targets' is [8, 2], but [2, 8] is wanted"},
-      {"NothingBroadcasts",
-       [](auto& s) {
-         ReplaceNode(s, 2, Plain(ElementwiseFunction::kAdd), {"h", "b"});
-       },
+      {"TargetsDiffer", Shaped(4, {8, 2}), "operations[3].inputs[1]",
+       "'targets' is [8, 2], but [2, 8] is wanted"},
+      {"NothingBroadcasts", Work(2, Plain(ElementwiseFunction::kAdd), {"h", "b"}),
        "operations[2].inputs[1]", "nothing broadcasts"},
       {"InputCountDiffers",
-       [](auto& s) {
-         ReplaceNode(s, 2, Elementwise{.input_count = 3, .function = ElementwiseFunction::kAdd},
-                     {"h", "h"});
-       },
+       Work(2, Elementwise{.input_count = 3, .function = ElementwiseFunction::kAdd}, {"h", "h"}),
        "operations[2].operation.elementwise.input_count", "is 3, but its inputs say 2"},
-      {"ThreeFactors",
-       [](auto& s) {
-         ReplaceNode(s, 2, Plain(ElementwiseFunction::kMultiply), {"h", "h", "h"});
-       },
+      {"ThreeFactors", Work(2, Plain(ElementwiseFunction::kMultiply), {"h", "h", "h"}),
        "operations[2].operation.elementwise.function", "two arrays, not 3"},
-      {"ChainOfTwoInputs",
-       [](auto& s) {
-         ReplaceNode(s, 2, FusedChain{.steps = {{ElementwiseFunction::kAdd, 1}}}, {"h"});
-       },
+      {"ChainOfTwoInputs", Work(2, FusedChain{.steps = {{ElementwiseFunction::kAdd, 1}}}, {"h"}),
        "operations[2].inputs", "are 1"},
       {"MaskAlone",
        [](auto& s) {
-         ReplaceNode(s, 2, Plain(ElementwiseFunction::kScale), {"ids"});
-         ReplaceNode(s, 3, Softmax{}, {"h"});
+         Work(2, Plain(ElementwiseFunction::kScale), {"ids"})(s);
+         Work(3, Softmax{}, {"h"})(s);
        },
        "operations[2].inputs", "hold no numbers"},
       {"OddHead",
        [](auto& s) {
          s.tensors[5].shape = {2, 2, 3};
-         ReplaceNode(s, 2, Rotary{}, {"scores"});
-         ReplaceNode(s, 3, Softmax{}, {"h"});
+         Work(2, Rotary{}, {"scores"})(s);
+         Work(3, Softmax{}, {"h"})(s);
        },
        "operations[2].operation.rotary.head_size", "even"},
-      {"Update", [](auto& s) { ReplaceNode(s, 2, OptimizerUpdate{}, {"h"}); },
-       "operations[2].operation.optimizer_update", "a graph's update is its own"},
-      {"Experts", [](auto& s) { ReplaceNode(s, 2, Experts{}, {"h"}); },
-       "operations[2].operation.experts", "write each matrix as a batched_matmul"},
-      {"Copy", [](auto& s) { ReplaceNode(s, 2, HostCopy{}, {"h"}); },
-       "operations[2].operation.host_copy", "leave the copy out"},
-      {"EinsumSizes",
-       [](auto& s) {
-         ReplaceNode(s, 2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"});
-       },
+      {"Update", Work(2, OptimizerUpdate{}, {"h"}), "operations[2].operation.optimizer_update",
+       "a graph's update is its own"},
+      {"Experts", Work(2, Experts{}, {"h"}), "operations[2].operation.experts",
+       "write each matrix as a batched_matmul"},
+      {"Copy", Work(2, HostCopy{}, {"h"}), "operations[2].operation.host_copy",
+       "leave the copy out"},
+      {"EinsumSizes", Work(2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"}),
        "operations[2].operation.einsum.expression", "column"},
       {"EinsumOperandsDiffer",
-       [](auto& s) {
-         ReplaceNode(s, 2, Einsum{.expression = "b t h -> b t h", .operands = {{2, 8, 5}}}, {"h"});
-       },
+       Work(2, Einsum{.expression = "b t h -> b t h", .operands = {{2, 8, 5}}}, {"h"}),
        "operations[2].operation.einsum.operands[0]",
        "is [2, 8, 5], but inputs[0] 'h' is [2, 8, 4]"},
-      {"RearrangementText",
-       [](auto& s) { s.operations[2].work = Rearrangement{.expression = "b t h -> b (t"}; },
-       "operations[2].rearrange.expression", "column"},
-      {"RearrangementAxes",
-       [](auto& s) { s.operations[2].work = Rearrangement{.expression = "b t -> t b"}; },
-       "operations[2].inputs[0]", "axes"},
-      {"RearrangementSizes",
-       [](auto& s) {
-         s.operations[2].work = Rearrangement{"b t h -> t b h", {{"b", 2}, {"b", 2}}};
-       },
+      {"RearrangementText", Rearrange("b t h -> b (t"), "operations[2].rearrange.expression",
+       "column"},
+      {"RearrangementAxes", Rearrange("b t -> t b"), "operations[2].inputs[0]", "axes"},
+      {"RearrangementSizes", Rearrange("b t h -> t b h", {{"b", 2}, {"b", 2}}),
        "operations[2].rearrange.sizes[1].name", ""},
       {"RearrangementInputs",
        [](auto& s) {
@@ -349,6 +306,92 @@ TEST(GraphErrorsTogether, NamesMayBeOfAnyLanguage) {
   spec.operations[3].name = "потеря — 損失 𝓛 é";
   spec.operations[3].segment = "κ";
   EXPECT_THAT(AnalyzeGraph(spec), IsOk());
+}
+
+enum class OrderIs { kGiven, kSearchedFor };
+
+GraphSpec Largest() {
+  GraphSpec spec = {.tensors = {InputOf("h0", {2, 2})}, .data_type = DataType::kBf16};
+  for (int i = 1; i <= kMaxGraphOperations; ++i) {
+    const std::string before = absl::StrCat("h", i - 1);
+    if (static_cast<int>(spec.tensors.size()) < kMaxGraphTensors - kMaxGraphOperations) {
+      spec.tensors.push_back(ParameterOf(absl::StrCat("w", i), {2, 2}));
+    }
+    const std::string w =
+        absl::StrCat("w", std::min(i, kMaxGraphTensors - kMaxGraphOperations - 1));
+    spec.operations.push_back(Make(absl::StrCat("h", i), Linear{}, {before, w}));
+    spec.operations.back().segment = absl::StrCat("s", i / 64);
+  }
+  for (int i = 0; i <= kMaxGraphOperations / 64; ++i) {
+    spec.checkpointed_segments.push_back(absl::StrCat("s", i));
+  }
+  return spec;
+}
+
+// The largest graph: its answer has as many rows as it has tensors and operations, and of every
+// operation as many steps as alone: nothing grows but with the graph.
+TEST(GraphLimits, TheLargestGraphIsAnswered) {
+  const GraphSpec spec = Largest();
+  const auto analysis = AnalyzeGraph(spec);
+  ASSERT_THAT(analysis, IsOk()) << analysis.status();
+  EXPECT_EQ(analysis->tensors.size(), static_cast<size_t>(kMaxGraphTensors));
+  EXPECT_EQ(analysis->totals.backward.flops().value(), (2 * kMaxGraphOperations - 1) * 16.0);
+  EXPECT_EQ(analysis->checkpointed->recompute.flops(), analysis->totals.forward.flops());
+  EXPECT_EQ(analysis->memory.saved.size(), static_cast<size_t>(kMaxGraphOperations));
+  EXPECT_EQ(analysis->checkpointed->saved.size(),
+            static_cast<size_t>(kMaxGraphOperations / 64 + 1));
+  size_t savers = 0;
+  for (const SavedStorage& saved : analysis->memory.saved) savers += saved.by.size();
+  EXPECT_EQ(savers, static_cast<size_t>(kMaxGraphOperations));
+}
+
+// A call is asked whether it is to end in each pass over the graph, and ends when it is to.
+TEST(GraphLimits, TheLargestGraphEndsWhereItsCallDoes) {
+  const GraphSpec spec = Largest();
+  int asked = 0;
+  const auto count = [&asked] {
+    ++asked;
+    return absl::OkStatus();
+  };
+  CallWork whole(count);
+  ASSERT_THAT(AnalyzeGraph(spec, whole), IsOk());
+  EXPECT_GE(asked, 100);
+  for (const int last : {1, asked / 4, asked / 2, asked - 1}) {
+    int left = last;
+    const auto stop = [&left] {
+      return --left > 0 ? absl::OkStatus() : absl::CancelledError("the caller left");
+    };
+    CallWork work(stop);
+    EXPECT_EQ(AnalyzeGraph(spec, work).status(), absl::CancelledError("the caller left")) << last;
+    EXPECT_EQ(left, 0);
+  }
+}
+
+TEST(GraphLimits, SixtyFourOperandsAreTaken) {
+  GraphSpec spec = {.tensors = {ParameterOf("w", {3})},
+                    .operations = {Make("y", Plain(ElementwiseFunction::kAdd),
+                                        std::vector<std::string>(64, "w"))},
+                    .data_type = DataType::kFp32};
+  const auto analysis = AnalyzeGraph(spec);
+  ASSERT_THAT(analysis, IsOk());
+  EXPECT_EQ(analysis->totals.accumulation.flops(), Flops(63 * 3));
+}
+
+// Orders of contraction are searched for: milliseconds for each einsum of ten operands.
+TEST(GraphLimits, EinsumsAreAsManyAsTheirSearchesAllow) {
+  const auto einsums = [](int count, OrderIs order) {
+    GraphSpec spec = {.tensors = {InputOf("x", {2, 2})}, .data_type = DataType::kBf16};
+    for (int i = 0; i < count; ++i) {
+      Einsum einsum = {.expression = "a b, b c, c d -> a d"};
+      einsum.left_to_right = order == OrderIs::kGiven;
+      spec.operations.push_back(Make(absl::StrCat("e", i), einsum, {"x", "x", "x"}));
+    }
+    return AnalyzeGraph(spec);
+  };
+  EXPECT_THAT(einsums(1600, OrderIs::kSearchedFor), IsOk());
+  EXPECT_THAT(FieldViolationsOf(einsums(1700, OrderIs::kSearchedFor).status()),
+              ElementsAre(Field(&FieldViolation::field, "operations")));
+  EXPECT_THAT(einsums(1700, OrderIs::kGiven), IsOk());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Random graphs against a naive autograd, whose own gradients are proved by differences.
+// Random graphs against a naive autograd, whose own gradients are proved by differences, and
+// against a step that allocates and frees.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +7,10 @@
 #include <set>
 
 #include "engine/operation/graph.h"
+#include "engine/operation/graph_memory.h"
+#include "tests/engine/operation/graphs.h"
 #include "tests/engine/operation/naive_graph.h"
+#include "tests/engine/operation/naive_memory.h"
 #include "tests/engine/operation/random_graph.h"
 #include "tests/support/status_matchers.h"
 
@@ -113,6 +117,35 @@ TEST(GraphOracle, TheNaiveAutogradsGradientsAreTrue) {
     ExpectTrueGradients(random.Next(false));
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+void ExpectMemory(const GraphMemory& memory, const naive::MemoryTally& tally) {
+  EXPECT_EQ(memory.peak_bytes.value(), tally.peak_bytes);
+  EXPECT_EQ(memory.peak_moment, tally.peak_moment);
+  EXPECT_EQ(memory.saved_bytes.value(), tally.saved_bytes);
+  EXPECT_EQ(memory.recomputed_operations, tally.recomputed_operations);
+  int64_t at_peak = 0;
+  for (const GraphStorage& storage : memory.at_peak) at_peak += storage.size.value();
+  EXPECT_EQ(at_peak, memory.peak_bytes.value());
+}
+
+TEST(GraphMemoryOracle, PeaksAreThoseOfAStepThatAllocatesAndFrees) {
+  RandomGraphs random(46);
+  int checkpointed = 0;
+  for (int i = 0; i < 800; ++i) {
+    SCOPED_TRACE(i);
+    GraphSpec spec = random.Next(true);
+    spec.master_weights = i % 2 == 0;
+    const auto analysis = AnalyzeGraph(spec);
+    ASSERT_THAT(analysis, IsOk()) << analysis.status();
+    ExpectMemory(analysis->memory, naive::SimulateStep(spec, random.shapes(), false));
+    if (analysis->checkpointed.has_value()) {
+      checkpointed += analysis->checkpointed->recomputed_operations > 0 ? 1 : 0;
+      ExpectMemory(*analysis->checkpointed, naive::SimulateStep(spec, random.shapes(), true));
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(checkpointed, 200);
 }
 
 }  // namespace

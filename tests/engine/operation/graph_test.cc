@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 // An fp32 weight among bf16 ones is its own master.
 TEST(Graph, AWeightAsWideAsItsStateNeedsNoMaster) {

@@ -1,4 +1,4 @@
-// The textbook's graphs, worked by hand.
+// The textbook's graphs, scratch and tables, worked by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,6 +136,48 @@ TEST(GraphTextbook, CheckpointingALinearSegment) {
   EXPECT_THAT(SavedNames(*early.checkpointed), ElementsAre("h0", "h1", "h3"));
   ExpectAddsUp(*whole.checkpointed);
   ExpectAddsUp(*early.checkpointed);
+}
+
+// Unfused attention keeps its probabilities; its scores are there while it runs, and the two
+// square gradients while it runs back. q, k, v and o are 2 x 8 x 4 of 4 bytes, a square 2 x 8 x 8.
+TEST(GraphMemory, ScratchIsThereWhileItsOperationRuns) {
+  const int64_t row = 2 * 8 * 4 * 4;
+  const int64_t square = 2 * 8 * 8 * 4;
+  GraphSpec spec = {.operations = {Make("o", Attention{.fused = false}, {"q", "k", "v"})},
+                    .data_type = DataType::kFp32};
+  for (const char* name : {"q", "k", "v"}) {
+    spec.tensors.push_back(InputOf(name, {1, 2, 8, 4}));
+    spec.tensors.back().requires_gradient = true;
+  }
+  const GraphAnalysis a = Analyzed(spec);
+  ASSERT_EQ(a.memory.saved.size(), 4u);
+  EXPECT_EQ(a.memory.saved_bytes, Bytes(3 * row + square));
+  // Backward: q, k, v, o; probabilities; do, dq, dk, dv; dp and ds.
+  EXPECT_EQ(a.memory.peak_bytes, Bytes(4 * row + square + 4 * row + 2 * square));
+  EXPECT_EQ(a.memory.peak_moment, "backward of o");
+}
+
+// Tables that nobody names are the operation's own, and there all along.
+TEST(GraphMemory, RotaryTablesAreItsOwnUnlessTheyAreNamed) {
+  GraphSpec spec = {.tensors = {InputOf("x", {2, 8, 3, 4})},
+                    .operations = {Make("y", Rotary{}, {"x"})},
+                    .data_type = DataType::kFp32};
+  spec.tensors[0].requires_gradient = true;
+  const GraphAnalysis own = Analyzed(spec);
+  const int64_t x = 2 * 8 * 3 * 4 * 4;
+  const int64_t table = 2 * 8 * 2 * 4;
+  EXPECT_EQ(own.memory.saved_bytes, Bytes(2 * table));
+  EXPECT_EQ(own.memory.saved[0].storage.name, "cosines of y");
+  EXPECT_EQ(own.memory.saved[0].storage.kind, StorageKind::kTable);
+  EXPECT_EQ(own.memory.peak_bytes, Bytes(2 * table + 4 * x));
+  // Shared by both sequences.
+  spec.tensors.push_back(InputOf("cos", {8, 2}));
+  spec.tensors.push_back(InputOf("sin", {8, 2}));
+  spec.operations[0].inputs = {"x", "cos", "sin"};
+  const GraphAnalysis named = Analyzed(spec);
+  EXPECT_EQ(named.memory.saved_bytes, Bytes(table));
+  EXPECT_EQ(named.totals.forward.read, Bytes(x + table));
+  EXPECT_EQ(named.memory.peak_bytes, Bytes(table + 4 * x));
 }
 
 }  // namespace

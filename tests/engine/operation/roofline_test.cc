@@ -1,3 +1,4 @@
+// Rooflines with their advice, and the utilisation that a time has reached.
 #include "engine/operation/roofline.h"
 
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "engine/operation/utilisation.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -19,13 +21,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-constexpr OperationTypes kBf16 = {.input = DataType::kBf16};
+constexpr OperationTypes kRooflineTypes = {.input = DataType::kBf16};
 
 // Ridge 100 FLOPs a byte.
 constexpr DeviceRates kDevice = {.matrix = FlopsPerSecond(1e14), .memory = BytesPerSecond(1e12)};
 
 OperationCost Cost(const Operation& op) {
-  const auto analysis = AnalyzeOperation({op, kBf16}, "");
+  const auto analysis = AnalyzeOperation({op, kRooflineTypes}, "");
   EXPECT_THAT(analysis, IsOk());
   return analysis.value_or(OperationAnalysis()).forward;
 }
@@ -39,7 +41,7 @@ Roofline Of(const Operation& op, const DeviceRates& rates,
 
 // The text is "" where there is no advice.
 Advice AdviceOn(const Operation& op, const DeviceRates& rates) {
-  const OperationRequest request = {op, kBf16};
+  const OperationRequest request = {op, kRooflineTypes};
   const auto analysis = AnalyzeOperation(request, "");
   EXPECT_THAT(analysis, IsOk());
   if (!analysis.ok()) return {};
@@ -94,7 +96,7 @@ TEST(Roofline, GeneralArithmeticHasItsOwnRate) {
 TEST(Roofline, AddsUpKernels) {
   DeviceRates rates = kDevice;
   rates.launch = Seconds(1e-6);
-  const auto analysis = AnalyzeOperation({Softmax{1000, 1000}, kBf16}, "");
+  const auto analysis = AnalyzeOperation({Softmax{1000, 1000}, kRooflineTypes}, "");
   ASSERT_THAT(analysis, IsOk());
   const auto unfused = RooflineOf(*analysis->unfused, rates);
   ASSERT_THAT(unfused, IsOk());
@@ -128,8 +130,8 @@ TEST(Roofline, RefusesRatesThatAreNone) {
 
 // Passes need no rate of products: 2 x 1e6 x 2 bytes at 1e12 bytes a second.
 TEST(Roofline, OfPassesOverMemoryNeedsNoRateOfProducts) {
-  const auto copy = AnalyzeOperation({Softmax{1000, 1000}, kBf16}, "");
-  const auto product = AnalyzeOperation({Matmul{.m = 8, .n = 8, .k = 8}, kBf16}, "");
+  const auto copy = AnalyzeOperation({Softmax{1000, 1000}, kRooflineTypes}, "");
+  const auto product = AnalyzeOperation({Matmul{.m = 8, .n = 8, .k = 8}, kRooflineTypes}, "");
   ASSERT_THAT(copy, IsOk());
   ASSERT_THAT(product, IsOk());
   const DeviceRates memory = {.memory = BytesPerSecond(1e12)};
@@ -146,12 +148,13 @@ TEST(Roofline, OfPassesOverMemoryNeedsNoRateOfProducts) {
 // n = k = 1000: m (2e6 - 4e5) > 2e8, m > 125.
 TEST(RowsAtRidge, AreWhereComputeStartsToBind) {
   const Matmul op = {.m = 1, .n = 1000, .k = 1000};
-  EXPECT_EQ(RowsAtRidge({op, kBf16}, kDevice), 126);
+  EXPECT_EQ(RowsAtRidge({op, kRooflineTypes}, kDevice), 126);
   EXPECT_EQ(Of(Matmul{.m = 126, .n = 1000, .k = 1000}, kDevice).bound, RooflineBound::kCompute);
   EXPECT_EQ(Of(Matmul{.m = 125, .n = 1000, .k = 1000}, kDevice).bound, RooflineBound::kMemory);
   const Linear linear = {.rows = 7, .input_size = 1000, .output_size = 1000};
-  EXPECT_EQ(RowsAtRidge({linear, kBf16}, kDevice), 126);
-  EXPECT_EQ(RowsAtRidge({BatchedMatmul{.batch = 9, .m = 1, .n = 1000, .k = 1000}, kBf16}, kDevice),
+  EXPECT_EQ(RowsAtRidge({linear, kRooflineTypes}, kDevice), 126);
+  EXPECT_EQ(RowsAtRidge({BatchedMatmul{.batch = 9, .m = 1, .n = 1000, .k = 1000}, kRooflineTypes},
+                        kDevice),
             126);
 }
 
@@ -166,7 +169,7 @@ TEST(RowsAtRidge, OfExpertsAreTokens) {
                 .experts_per_token = 2,
                 .expert_parallel_size = 2,
                 .gated = false};
-  const auto tokens = RowsAtRidge({op, kBf16}, kDevice);
+  const auto tokens = RowsAtRidge({op, kRooflineTypes}, kDevice);
   ASSERT_TRUE(tokens.has_value());
   op.tokens = *tokens;
   EXPECT_EQ(Of(op, kDevice).bound, RooflineBound::kCompute);
@@ -180,8 +183,9 @@ TEST(RowsAtRidge, OfExpertsAreTokens) {
 
 // With n = k = 100 even endless rows have 50 FLOPs a byte.
 TEST(RowsAtRidge, MayNotExist) {
-  EXPECT_FALSE(RowsAtRidge({Matmul{.m = 1, .n = 100, .k = 100}, kBf16}, kDevice).has_value());
-  EXPECT_FALSE(RowsAtRidge({Softmax{10, 10}, kBf16}, kDevice).has_value());
+  EXPECT_FALSE(
+      RowsAtRidge({Matmul{.m = 1, .n = 100, .k = 100}, kRooflineTypes}, kDevice).has_value());
+  EXPECT_FALSE(RowsAtRidge({Softmax{10, 10}, kRooflineTypes}, kDevice).has_value());
 }
 
 TEST(Advice, OnMemoryIsMoreRowsWhereTheyReachTheRidge) {
@@ -218,7 +222,7 @@ TEST(Advice, OnMemoryIsToFuseOrToStoreLess) {
 // In one kernel a softmax of bf16 reads and writes each element once; its separate steps (maximum,
 // subtraction, exponential, sum, division) move more.
 TEST(Advice, SaysWhatFusingSaves) {
-  const OperationRequest request = {Softmax{1000, 1000}, kBf16};
+  const OperationRequest request = {Softmax{1000, 1000}, kRooflineTypes};
   const auto analysis = AnalyzeOperation(request, "");
   ASSERT_THAT(analysis, IsOk());
   const double ratio = static_cast<double>(analysis->forward.sum.moved().value()) /
@@ -266,6 +270,48 @@ TEST(Advice, ComesForTheLargestSizes) {
               IsAdvice(AdviceKind::kFuse, HasSubstr("at any m")));
   EXPECT_THAT(AdviceOn(Matmul{.m = 1, .n = kMaxDimension, .k = 1 << 20}, kDevice),
               IsAdvice(AdviceKind::kMoreRows, HasSubstr("until m = ")));
+}
+
+AchievedTime At(double ratio) {
+  return {.flops = Flops(ratio * 800),
+          .time = Seconds(2),
+          .peak = FlopsPerSecond(100),
+          .device_count = 4};
+}
+
+TEST(Utilisation, IsReadByItsBand) {
+  using R = UtilisationReading;
+  const struct {
+    double ratio;
+    R reading;
+  } cases[] = {{1.01, R::kImpossible}, {1, R::kGood},       {0.5, R::kGood},
+               {0.49, R::kUsual},      {0.3, R::kUsual},    {0.29, R::kLow},
+               {0.1, R::kLow},         {0.05, R::kWaiting}, {0, R::kWaiting}};
+  for (const auto& c : cases) {
+    const auto utilisation = UtilisationOf(At(c.ratio));
+    ASSERT_THAT(utilisation, IsOk());
+    EXPECT_DOUBLE_EQ(utilisation->ratio, c.ratio);
+    EXPECT_EQ(utilisation->reading, c.reading) << c.ratio;
+    EXPECT_FALSE(utilisation->explanation.empty());
+  }
+}
+
+TEST(Utilisation, OfAFewPercentNamesTheUsualCauses) {
+  const std::string text(UtilisationOf(At(0.05))->explanation);
+  for (const char* cause : {"data loader", "communication", "batches", "sparsity"}) {
+    EXPECT_THAT(text, HasSubstr(cause));
+  }
+}
+
+TEST(Utilisation, RefusesWhatIsNoTime) {
+  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(
+        UtilisationOf({.flops = Flops(-1),
+                       .time = Seconds(bad),
+                       .peak = FlopsPerSecond(bad),
+                       .device_count = 0}),
+        NamesFields(ElementsAre("flops", "seconds", "peak_flops_per_second", "device_count")));
+  }
 }
 
 }  // namespace

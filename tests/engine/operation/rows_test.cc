@@ -15,7 +15,7 @@ using naive::kAccumulationBytes;
 using naive::Naive;
 using naive::Number;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 class NaiveReduction : public Naive {
  public:
@@ -40,9 +40,9 @@ class NaiveReduction : public Naive {
   Number Identity() const {
     switch (op_.function) {
       case ReductionKind::kMax:
-        return -kInfinity;
+        return -kUnbounded;
       case ReductionKind::kMin:
-        return kInfinity;
+        return kUnbounded;
       case ReductionKind::kProduct:
         return 1;
       default:
@@ -117,7 +117,7 @@ class NaiveSoftmax : public Naive {
     for (int64_t r = 0; r < op_.rows; ++r) {
       std::vector<Number> x;
       for (int64_t c = 0; c < n_; ++c) x.push_back((*operands[0])[r * n_ + c]);
-      Number largest = -kInfinity;
+      Number largest = -kUnbounded;
       for (const Number v : x) largest = v > largest ? v : largest;
       Number sum = 0;
       for (Number& v : x) sum += v = naive::Exp(v - largest);
@@ -142,15 +142,14 @@ class NaiveSoftmax : public Naive {
 };
 
 TEST(RowsCounted, Softmax) {
-  for (const Softmax& op : {Softmax{1, 1}, Softmax{3, 4}, Softmax{2, 7}}) {
-    NaiveSoftmax naive(op);
-    ExpectCounted(op, naive);
-  }
+  naive::ExpectEachCounted<NaiveSoftmax, Softmax>({Softmax{1, 1}, Softmax{3, 4}, Softmax{2, 7}});
 }
 
 // LayerNorm where `centred`, else RMSNorm.
 class NaiveNorm : public Naive {
  public:
+  explicit NaiveNorm(const LayerNorm& op) : NaiveNorm(op.rows, op.columns, true) {}
+  explicit NaiveNorm(const RmsNorm& op) : NaiveNorm(op.rows, op.columns, false) {}
   NaiveNorm(int64_t rows, int64_t columns, bool centred)
       : rows_(rows), n_(columns), centred_(centred) {
     Operand(rows * columns);
@@ -241,30 +240,20 @@ class NaiveNorm : public Naive {
   Buffer* scale_;
 };
 
-TEST(RowsCounted, LayerNorm) {
-  for (const LayerNorm& op : {LayerNorm{1, 2}, LayerNorm{3, 4}, LayerNorm{4, 5}}) {
-    NaiveNorm naive(op.rows, op.columns, true);
-    ExpectCounted(op, naive);
-  }
-}
-
-TEST(RowsCounted, RmsNorm) {
-  for (const RmsNorm& op : {RmsNorm{1, 2}, RmsNorm{3, 4}, RmsNorm{4, 5}}) {
-    NaiveNorm naive(op.rows, op.columns, false);
-    ExpectCounted(op, naive);
-  }
+TEST(RowsCounted, Norms) {
+  naive::ExpectEachCounted<NaiveNorm, LayerNorm>({{1, 2}, {3, 4}, {4, 5}});
+  naive::ExpectEachCounted<NaiveNorm, RmsNorm>({{1, 2}, {3, 4}, {4, 5}});
 }
 
 // Rows of 4: x 2 bytes, y and what lies between 4, a row's numbers 8. Reads and writes of
 // max, subtract, exp, sum, divide: (8 + 8) + (8 + 8 + 16) + (16 + 16) + (16 + 8) +
 // (16 + 8 + 16) = 144 a row, in one kernel 8 + 16.
 TEST(Softmax, UnfusedPaysEveryRoundTrip) {
-  const auto analysis = AnalyzeOperation({Softmax{3, 4}, naive::kTypes}, "");
-  ASSERT_THAT(analysis, IsOk());
-  ASSERT_TRUE(analysis->unfused.has_value());
-  EXPECT_EQ(analysis->unfused->sum.moved(), Bytes(3 * 144));
-  EXPECT_EQ(analysis->forward.sum.moved(), Bytes(3 * 24));
-  EXPECT_EQ(analysis->unfused->sum.flops(), analysis->forward.sum.flops());
+  const auto analysis = naive::Analyze(Softmax{3, 4});
+  ASSERT_TRUE(analysis.unfused.has_value());
+  EXPECT_EQ(analysis.unfused->sum.moved(), Bytes(3 * 144));
+  EXPECT_EQ(analysis.forward.sum.moved(), Bytes(3 * 24));
+  EXPECT_EQ(analysis.unfused->sum.flops(), analysis.forward.sum.flops());
 }
 
 }  // namespace

@@ -30,30 +30,10 @@ RunSpec RunOn(absl::string_view accelerator) {
   return run;
 }
 
-Plan PlanOf(const RunSpec& run) {
-  auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.value_or(Plan());
-}
-
-Rate MemoryRate(const Plan& plan) {
-  for (const Rate& rate : plan.rates) {
-    if (rate.quantity == "memory_bytes") return rate;
-  }
-  ADD_FAILURE() << "no memory_bytes";
-  return {};
-}
-
-Note NoteOf(const Plan& plan, NoteKind kind) {
-  for (const Note& note : plan.notes) {
-    if (note.kind == kind) return note;
-  }
-  ADD_FAILURE() << "no such note";
-  return {kind, ""};
-}
+Rate MemoryRate(const Plan& plan) { return RateOf(plan, "memory_bytes"); }
 
 TEST(Capacity, OfAnUnmeasuredProductIsWhatItsDriverReports) {
-  const Plan plan = PlanOf(RunOn("h100-sxm"));
+  const Plan plan = Planned(RunOn("h100-sxm"));
   EXPECT_EQ(plan.capacity.source, CapacitySource::kReported);
   EXPECT_EQ(plan.capacity.capacity, kH100);
   EXPECT_EQ(plan.capacity.reported, kH100);
@@ -66,7 +46,7 @@ TEST(Capacity, OfAnUnmeasuredProductIsWhatItsDriverReports) {
 }
 
 TEST(Capacity, OfADriverIsNotedWithItsReserve) {
-  const Plan plan = PlanOf(RunOn("h100-sxm"));
+  const Plan plan = Planned(RunOn("h100-sxm"));
   const Note note = NoteOf(plan, NoteKind::kDeviceCapacity);
   EXPECT_THAT(note.text, AllOf(HasSubstr("85520809984 bytes"), HasSubstr("less 503316480")));
   EXPECT_THAT(note.values, ElementsAre(NoteValue{"capacity_bytes", 85520809984},
@@ -74,13 +54,13 @@ TEST(Capacity, OfADriverIsNotedWithItsReserve) {
   EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kCapacityNominal)));
   // HIP's total of an MI210 is its driver's.
   RunSpec mi210 = RunOn("mi210");
-  EXPECT_EQ(PlanOf(mi210).capacity.usable(), Bytes(68'702'699'520));
-  EXPECT_THAT(NoteOf(PlanOf(mi210), NoteKind::kDeviceCapacity).text, Not(HasSubstr("less")));
+  EXPECT_EQ(Planned(mi210).capacity.usable(), Bytes(68'702'699'520));
+  EXPECT_THAT(NoteOf(Planned(mi210), NoteKind::kDeviceCapacity).text, Not(HasSubstr("less")));
 }
 
 // No public report of a TPU's driver is known.
 TEST(Capacity, WithoutADriversFigureIsNominalAndSaysSo) {
-  const Plan plan = PlanOf(RunOn("tpu-v5p"));
+  const Plan plan = Planned(RunOn("tpu-v5p"));
   EXPECT_EQ(plan.capacity.source, CapacitySource::kNominal);
   EXPECT_EQ(plan.capacity.usable(), Bytes(95'000'000'000));
   EXPECT_EQ(plan.capacity.driver_reserved, Bytes(0));
@@ -98,7 +78,7 @@ TEST(Capacity, OfAMeasuredDeviceIsItsOwnReport) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   ChangeCalibration(run.cluster.device.calibrations[0],
                     [](auto& c) { c.memory = Bytes(84'900'000'000); });
-  const Plan plan = PlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.capacity.source, CapacitySource::kReported);
   EXPECT_EQ(plan.capacity.reported, Bytes(84'900'000'000));
   EXPECT_EQ(plan.capacity.driver_reserved, Bytes(0));
@@ -108,7 +88,7 @@ TEST(Capacity, OfAMeasuredDeviceIsItsOwnReport) {
 
 TEST(Capacity, OfAProcessorIsItsHosts) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
-  const Plan plan = PlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.capacity.source, CapacitySource::kReported);
   EXPECT_EQ(plan.capacity.usable(), Bytes(64'000'000'000));
   EXPECT_FALSE(plan.capacity.nominal.has_value());
@@ -118,7 +98,7 @@ TEST(Capacity, OfAProcessorIsItsHosts) {
 TEST(Capacity, OfTheRequestComesFirstAndIsUsedInFull) {
   for (RunSpec run : {RunOn("h100-sxm"), SuppliedRun(MeasuredH100("GPU-1"))}) {
     run.cluster.device_memory_bytes = 85'000'000'000;
-    const Plan plan = PlanOf(run);
+    const Plan plan = Planned(run);
     EXPECT_EQ(plan.capacity.source, CapacitySource::kRequest);
     EXPECT_EQ(plan.capacity.usable(), Bytes(85'000'000'000));
     EXPECT_EQ(plan.capacity.driver_reserved, Bytes(0));
@@ -133,9 +113,9 @@ TEST(Capacity, OfTheRequestComesFirstAndIsUsedInFull) {
 TEST(Capacity, OfADriverLessTheRequestsReserve) {
   RunSpec run = RunOn("h100-sxm");
   run.cluster.reserved_memory_bytes = 5'000'000'000;
-  EXPECT_EQ(PlanOf(run).capacity.usable(), Bytes(80'017'493'504));
+  EXPECT_EQ(Planned(run).capacity.usable(), Bytes(80'017'493'504));
   run.cluster.reserved_memory_bytes = 85'017'493'503;
-  EXPECT_EQ(PlanOf(run).capacity.usable(), Bytes(1));
+  EXPECT_EQ(Planned(run).capacity.usable(), Bytes(1));
   run.cluster.reserved_memory_bytes = 85'017'493'504;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
 }

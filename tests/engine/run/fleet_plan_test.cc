@@ -10,6 +10,7 @@
 #include "engine/hardware/known_rates.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/h100_runs.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -56,34 +57,15 @@ RunSpec RunOn(FleetRates fleet) {
   return run;
 }
 
-Plan PlannedFleet(const RunSpec& run) {
-  auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.ok() ? *std::move(plan) : Plan();
-}
-
 double StepSeconds(const Plan& plan) {
   EXPECT_TRUE(plan.step.has_value());
   return plan.step.has_value() ? plan.step->estimate.seconds.expected.value() : 0;
 }
 
-std::vector<NoteKind> NoteKindsOf(const Notes& notes) {
-  std::vector<NoteKind> out;
-  for (const Note& note : notes) out.push_back(note.kind);
-  return out;
-}
-
-const Note& NoteOf(const Plan& plan, NoteKind kind) {
-  static const auto* const none = new Note{.kind = NoteKind::kPeak, .text = ""};
-  const auto found = std::find_if(plan.notes.begin(), plan.notes.end(),
-                                  [kind](const Note& note) { return note.kind == kind; });
-  return found == plan.notes.end() ? *none : *found;
-}
-
 // Every device at 600 TFLOP/s, and one of them at 500.
 TEST(FleetPlan, OneSlowDeviceSlowsTheStepDownAndIsNamed) {
-  const Plan even = PlannedFleet(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 600e12)})));
-  const Plan slow = PlannedFleet(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-slow", 500e12)})));
+  const Plan even = Planned(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 600e12)})));
+  const Plan slow = Planned(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-slow", 500e12)})));
   EXPECT_GT(StepSeconds(slow), 1.05 * StepSeconds(even));
   EXPECT_LT(StepSeconds(slow), 1.2 * StepSeconds(even));
   EXPECT_FALSE(even.whole_run.slowest.has_value());
@@ -100,7 +82,7 @@ TEST(FleetPlan, OneSlowDeviceSlowsTheStepDownAndIsNamed) {
 TEST(FleetPlan, TheMeasuredBoundIsOfTheSlowestSustainedRate) {
   // A plan's rates point into it.
   const RunSpec run = RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 550e12)}));
-  const Plan plan = PlannedFleet(run);
+  const Plan plan = Planned(run);
   const auto rate = std::find_if(plan.rates.begin(), plan.rates.end(), [](const Rate& each) {
     return each.quantity == "matmul_flops_per_second";
   });
@@ -115,14 +97,14 @@ TEST(FleetPlan, TheMeasuredBoundIsOfTheSlowestSustainedRate) {
 }
 
 TEST(FleetPlan, SaysWhoseRatesTheyAre) {
-  const Plan plan = PlannedFleet(RunOn(FleetOf({Gpu("GPU-a", 600e12)})));
+  const Plan plan = Planned(RunOn(FleetOf({Gpu("GPU-a", 600e12)})));
   EXPECT_EQ(NoteOf(plan, NoteKind::kFleetRates).text,
             "Rates are of the slowest of 16 devices on 2 hosts, by the fleet's metrics; the oldest "
             "measured 2026-01-31T12:00:00Z.");
-  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
+  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
   RunSpec larger = RunOn(FleetOf({Gpu("GPU-a", 600e12)}));
   larger.cluster.device_count = 32;
-  EXPECT_EQ(NoteOf(PlannedFleet(larger), NoteKind::kDevicesNotMeasured).text,
+  EXPECT_EQ(NoteOf(Planned(larger), NoteKind::kDevicesNotMeasured).text,
             "Of 32 devices 16 were measured; the others are taken to be no slower.");
 }
 
@@ -133,13 +115,13 @@ TEST(FleetPlan, TheMedianOfAProductIsNoDevice) {
   fleet.source = RateSource::kMeasuredModel;
   fleet.device_count = 12480;
   fleet.host_count = 0;
-  const Plan plan = PlannedFleet(RunOn(fleet));
+  const Plan plan = Planned(RunOn(fleet));
   EXPECT_THAT(NoteOf(plan, NoteKind::kFleetRates).text,
               HasSubstr("Rates are the median of 12480 devices, by the fleet's metrics"));
-  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
-  EXPECT_THAT(NoteKindsOf(plan.notes), Not(Contains(NoteKind::kFleetUnread)));
+  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kDevicesNotMeasured)));
+  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kFleetUnread)));
   fleet.missing = "they have no series there";
-  EXPECT_EQ(NoteOf(PlannedFleet(RunOn(fleet)), NoteKind::kFleetUnread).text,
+  EXPECT_EQ(NoteOf(Planned(RunOn(fleet)), NoteKind::kFleetUnread).text,
             "No rates of these devices were read from the fleet's metrics: they have no series "
             "there; the fleet's median of h100-sxm stands in.");
 }
@@ -148,10 +130,10 @@ TEST(FleetPlan, TheMedianOfAProductIsNoDevice) {
 TEST(FleetPlan, WithoutRatesThePublishedStandIn) {
   FleetRates nothing;
   nothing.missing = "Prometheus can't be reached (Connection)";
-  const Plan plan = PlannedFleet(RunOn(nothing));
+  const Plan plan = Planned(RunOn(nothing));
   RunSpec named = RunOn(nothing);
   named.cluster.device.fleet.reset();
-  EXPECT_EQ(StepSeconds(plan), StepSeconds(PlannedFleet(named)));
+  EXPECT_EQ(StepSeconds(plan), StepSeconds(Planned(named)));
   EXPECT_EQ(NoteOf(plan, NoteKind::kFleetUnread).text,
             "No rates of these devices were read from the fleet's metrics: Prometheus can't be "
             "reached (Connection); what is published of h100-sxm stands in.");
@@ -160,10 +142,10 @@ TEST(FleetPlan, WithoutRatesThePublishedStandIn) {
 
 TEST(FleetPlan, StaleRatesAreUsedAndTheirAgeIsSaid) {
   FleetRates fleet = FleetOf({Gpu("GPU-a", 600e12)});
-  const double fresh = StepSeconds(PlannedFleet(RunOn(fleet)));
+  const double fresh = StepSeconds(Planned(RunOn(fleet)));
   fleet.unread_seconds = 340;
   fleet.failure = "Prometheus can't be reached (Connection)";
-  const Plan plan = PlannedFleet(RunOn(fleet));
+  const Plan plan = Planned(RunOn(fleet));
   EXPECT_EQ(StepSeconds(plan), fresh);
   EXPECT_EQ(NoteOf(plan, NoteKind::kFleetStale).text,
             "The fleet's rates are those of 340 seconds ago: Prometheus can't be reached "
@@ -173,7 +155,7 @@ TEST(FleetPlan, StaleRatesAreUsedAndTheirAgeIsSaid) {
 TEST(FleetPlan, DevicesWithWrongResultsAreNamed) {
   FleetRates fleet = FleetOf({Gpu("GPU-a", 600e12)});
   fleet.unhealthy = {"GPU-x", "GPU-y"};
-  const Plan plan = PlannedFleet(RunOn(fleet));
+  const Plan plan = Planned(RunOn(fleet));
   EXPECT_THAT(NoteOf(plan, NoteKind::kFleetDevicesUnhealthy).text, HasSubstr("GPU-x, GPU-y"));
 }
 
@@ -202,7 +184,7 @@ TEST(FleetPlan, RunsInOtherTypesAreTimed) {
   for (const DataType type : {DataType::kFp16, DataType::kFp32, DataType::kFp8E4m3}) {
     RunSpec run = RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 500e12)}));
     run.training.precision.compute_data_type = type;
-    const Plan plan = PlannedFleet(run);
+    const Plan plan = Planned(run);
     EXPECT_GT(StepSeconds(plan), 0) << DataTypeName(type);
     EXPECT_NE(plan.estimate(EstimateKind::kMeasuredBound), nullptr) << DataTypeName(type);
   }

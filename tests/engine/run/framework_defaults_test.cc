@@ -8,7 +8,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/note.h"
 #include "engine/run/plan.h"
-#include "tests/engine/run/layout_runs.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 RunSpec RunOn(Framework framework) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->framework.kind = framework;
   run.layout->framework.named = true;
   return run;
@@ -36,17 +36,14 @@ DataType TypeOf(const Plan& plan, absl::string_view term) {
 }
 
 TEST(FrameworkDefaults, AreTheTypesOfState) {
-  const auto megatron = PlanRun(RunOn(Framework::kMegatronLm));
-  ASSERT_THAT(megatron, IsOk());
-  EXPECT_EQ(TypeOf(*megatron, "weight"), DataType::kBf16);
-  EXPECT_EQ(TypeOf(*megatron, "gradient"), DataType::kFp32);
-  const auto deepspeed = PlanRun(RunOn(Framework::kDeepSpeed));
-  ASSERT_THAT(deepspeed, IsOk());
-  EXPECT_EQ(TypeOf(*deepspeed, "gradient"), DataType::kBf16);
-  const auto titan = PlanRun(RunOn(Framework::kTorchtitan));
-  ASSERT_THAT(titan, IsOk());
-  EXPECT_EQ(TypeOf(*titan, "weight"), DataType::kFp32);
-  EXPECT_EQ(TypeOf(*titan, "master_weight"), DataType::kUnspecified);
+  const Plan megatron = Planned(RunOn(Framework::kMegatronLm));
+  EXPECT_EQ(TypeOf(megatron, "weight"), DataType::kBf16);
+  EXPECT_EQ(TypeOf(megatron, "gradient"), DataType::kFp32);
+  const Plan deepspeed = Planned(RunOn(Framework::kDeepSpeed));
+  EXPECT_EQ(TypeOf(deepspeed, "gradient"), DataType::kBf16);
+  const Plan titan = Planned(RunOn(Framework::kTorchtitan));
+  EXPECT_EQ(TypeOf(titan, "weight"), DataType::kFp32);
+  EXPECT_EQ(TypeOf(titan, "master_weight"), DataType::kUnspecified);
 }
 
 // fp16 training adds gradients up in fp16 (Megatron-LM's arguments force fp32 under bf16 alone).
@@ -61,26 +58,23 @@ TEST(FrameworkDefaults, YieldToTheRequestAndToFp16) {
 
 // Without a layout no framework has a part: 16 bytes a parameter.
 TEST(FrameworkDefaults, AreOfLayoutsAlone) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout = absl::nullopt;
-  const auto plan = PlanRun(run);
-  ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(TypeOf(*plan, "gradient"), DataType::kBf16);
+  const Plan plan = Planned(run);
+  EXPECT_EQ(TypeOf(plan, "gradient"), DataType::kBf16);
 }
 
 // 128,256 entries among 8 ranks: to a multiple of 1,024.
 TEST(FrameworkDefaults, PadTheVocabulary) {
-  const auto padded = PlanRun(RunOn(Framework::kMegatronLm));
-  ASSERT_THAT(padded, IsOk());
-  EXPECT_THAT(KindsOf(padded->notes), Contains(NoteKind::kVocabularyPadded));
-  const auto plain = PlanRun(RunOn(Framework::kMegatronBridge));
-  ASSERT_THAT(plain, IsOk());
-  EXPECT_THAT(KindsOf(plain->notes), Not(Contains(NoteKind::kVocabularyPadded)));
+  const Plan padded = Planned(RunOn(Framework::kMegatronLm));
+  EXPECT_THAT(KindsOf(padded.notes), Contains(NoteKind::kVocabularyPadded));
+  const Plan plain = Planned(RunOn(Framework::kMegatronBridge));
+  EXPECT_THAT(KindsOf(plain.notes), Not(Contains(NoteKind::kVocabularyPadded)));
   const int64_t entries = 129'024 - 128'256;
-  EXPECT_EQ(padded->memory_estimate->stages[0].parameter_count,
-            plain->memory_estimate->stages[0].parameter_count + entries / 8 * 8192);
+  EXPECT_EQ(padded.memory_estimate->stages[0].parameter_count,
+            plain.memory_estimate->stages[0].parameter_count + entries / 8 * 8192);
   // The model that is trained is the same.
-  EXPECT_EQ(padded->parameters.all.total, plain->parameters.all.total);
+  EXPECT_EQ(padded.parameters.all.total, plain.parameters.all.total);
 }
 
 // PyTorch's pipelines defer reduction at either stage, and FSDP divides weights in both.
@@ -147,7 +141,7 @@ TEST(FrameworkRefusals, NameTheFieldAndTheSource) {
 
 // A request that names no framework gets defaults, not refusals.
 TEST(FrameworkRefusals, AreOfANamedFrameworkAlone) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->schedule = PipelineSchedule::kZeroBubbleH1;
   EXPECT_THAT(PlanRun(run), IsOk());
   run.layout->framework.named = true;

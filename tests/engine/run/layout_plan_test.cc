@@ -10,7 +10,7 @@
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
-#include "tests/engine/run/layout_runs.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
@@ -26,16 +26,8 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-std::vector<std::string> FieldsOf(const RunSpec& run) {
-  std::vector<std::string> out;
-  for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
-    out.push_back(violation.field);
-  }
-  return out;
-}
-
 TEST(LayoutPlan, DataParallelSizeAndMicroBatchesFollow) {
-  const MemoryEstimate memory = EstimateOf(Llama70b());
+  const MemoryEstimate memory = EstimateOf(Tp8Pp4());
   EXPECT_THAT(memory.stages, SizeIs(4));
   EXPECT_EQ(memory.data_parallel_size, 2);  // 64 / (8 x 4)
   EXPECT_EQ(memory.micro_batch_count, 32);  // 64 / (2 x 1)
@@ -45,12 +37,11 @@ TEST(LayoutPlan, DataParallelSizeAndMicroBatchesFollow) {
 }
 
 TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->global_batch_size = absl::nullopt;
-  const auto plan = PlanRun(run);
-  ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(plan->memory_estimate->micro_batch_count, 8);
-  EXPECT_THAT(TextsOf(plan->notes), Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
+  const Plan plan = Planned(run);
+  EXPECT_EQ(plan.memory_estimate->micro_batch_count, 8);
+  EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
 }
 
 // By default FSDP under a pipeline reduces once a step and keeps gathered weights; a given number
@@ -63,7 +54,7 @@ TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
     EXPECT_THAT(plan, IsOk());
     return plan.ok() ? TextsOf(plan->notes) : std::vector<std::string>();
   };
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->framework.kind = Framework::kTorchtitan;
   EXPECT_THAT(assumptions(run), Contains(HasSubstr(kGradients)));
   EXPECT_THAT(assumptions(run), Contains(HasSubstr(kWeights)));
@@ -84,94 +75,89 @@ TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
 }
 
 TEST(LayoutPlan, ReductionIsDeferredOfShardsAlone) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->framework.deferred_reduction = true;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.framework.deferred_reduction"));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.framework.deferred_reduction")));
   run.layout->zero_stage = ZeroStage::kParameters;
-  EXPECT_THAT(FieldsOf(run), IsEmpty());
+  EXPECT_THAT(PlanRun(run), IsOk());
 }
 
 TEST(LayoutPlan, SaysWhereAutocastKeepsWhatItCasts) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->framework.kind = Framework::kPytorchFsdp;
   run.layout->zero_stage = ZeroStage::kNone;
   run.training.precision.weight_data_type = DataType::kFp32;
-  const auto cast = PlanRun(run);
-  ASSERT_THAT(cast, IsOk());
-  EXPECT_THAT(TextsOf(cast->notes), Contains(HasSubstr("torch.autocast")));
+  const Plan cast = Planned(run);
+  EXPECT_THAT(TextsOf(cast.notes), Contains(HasSubstr("torch.autocast")));
   run.layout->framework.kind = Framework::kMegatronLm;
-  const auto none = PlanRun(run);
-  ASSERT_THAT(none, IsOk());
-  EXPECT_THAT(TextsOf(none->notes), Not(Contains(HasSubstr("torch.autocast"))));
+  const Plan none = Planned(run);
+  EXPECT_THAT(TextsOf(none.notes), Not(Contains(HasSubstr("torch.autocast"))));
 }
 
 TEST(LayoutPlan, WithoutLayoutThereIsNoEstimate) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout = absl::nullopt;
-  const auto plan = PlanRun(run);
-  ASSERT_THAT(plan, IsOk());
-  EXPECT_FALSE(plan->memory_estimate.has_value());
+  const Plan plan = Planned(run);
+  EXPECT_FALSE(plan.memory_estimate.has_value());
 }
 
 TEST(LayoutPlan, RefusesWhatContradictsIt) {
-  RunSpec run = Llama70b();
-  run.training.activation_bytes = 1;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("training.activation_bytes"));
-
-  run = Llama70b();
-  run.training.sequence_length = absl::nullopt;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("training.sequence_length"));
-
-  run = Llama70b();
-  run.model.preset = "";
-  run.model.parameter_count = 70'000'000'000;
-  run.training.sequence_length = absl::nullopt;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout"));
-
-  run = Llama70b();
-  run.layout = absl::nullopt;
-  run.options.include_ledger = run.options.full = true;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_ledger"));
-
-  run = Llama70b();
-  run.layout = absl::nullopt;
-  run.options.include_operations = run.options.full = true;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_operations"));
-
-  run = Llama70b();
-  run.options.include_operations = true;  // and no full view
-  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_operations"));
+  struct Case {
+    const char* field;
+    void (*change)(RunSpec& run);
+  };
+  const Case cases[] = {
+      {"training.activation_bytes", [](RunSpec& run) { run.training.activation_bytes = 1; }},
+      {"training.sequence_length", [](RunSpec& run) { run.training.sequence_length.reset(); }},
+      {"layout",
+       [](RunSpec& run) {
+         run.model.preset = "";
+         run.model.parameter_count = 70'000'000'000;
+         run.training.sequence_length.reset();
+       }},
+      {"options.include_ledger",
+       [](RunSpec& run) {
+         run.layout.reset();
+         run.options.include_ledger = run.options.full = true;
+       }},
+      {"options.include_operations",
+       [](RunSpec& run) {
+         run.layout.reset();
+         run.options.include_operations = run.options.full = true;
+       }},
+      {"options.include_operations",  // and no full view
+       [](RunSpec& run) { run.options.include_operations = true; }},
+      {"cluster.device_count", [](RunSpec& run) { run.cluster.device_count = 65; }},
+      {"layout.global_batch_size", [](RunSpec& run) { run.layout->global_batch_size = 63; }},
+      {"layout.global_batch_size",
+       [](RunSpec& run) {
+         run.layout->schedule = PipelineSchedule::kGPipe;
+         run.layout->global_batch_size.reset();
+       }},
+  };
+  for (const Case& c : cases) {
+    RunSpec run = Tp8Pp4();
+    c.change(run);
+    EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre(c.field)));
+  }
 }
 
-TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {
-  RunSpec run = Llama70b();
-  run.cluster.device_count = 65;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("cluster.device_count"));
-
-  run = Llama70b();
-  run.layout->global_batch_size = 63;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.global_batch_size"));
-
-  run = Llama70b();
-  run.layout->schedule = PipelineSchedule::kGPipe;
-  run.layout->global_batch_size = absl::nullopt;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.global_batch_size"));
-
-  run = Llama70b();
+TEST(LayoutPlan, RefusesSizesThatDoNotDivideTheModel) {
+  RunSpec run = Tp8Pp4();
   run.layout->parallel.tensor_parallel_size = 7;
   run.cluster.device_count = 56;
   run.layout->global_batch_size = 64;
-  EXPECT_THAT(FieldsOf(run), Contains("layout.parallel.tensor_parallel_size"));
+  EXPECT_THAT(PlanRun(run), NamesFields(Contains("layout.parallel.tensor_parallel_size")));
 
-  run = Llama70b();
+  run = Tp8Pp4();
   run.layout->parallel.pipeline_parallel_size = 3;
   run.cluster.device_count = 48;
-  EXPECT_THAT(FieldsOf(run), Contains(HasSubstr("layout.parallel.")));
+  EXPECT_THAT(PlanRun(run), NamesFields(Contains(HasSubstr("layout.parallel."))));
 }
 
 // Other violations are reported together with a missing length or missing devices.
 TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.training.sequence_length = absl::nullopt;
   run.training.recompute = RecomputePolicy::kFull;
   run.layout->parallel.tensor_parallel_size = 7;
@@ -179,78 +165,65 @@ TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
   run.layout->sharding.offload_parameters = true;
   run.layout->framework.context_bytes = -1;
   run.cluster.device_count = 0;
-  EXPECT_THAT(FieldsOf(run),
-              UnorderedElementsAre("training.sequence_length", "training.recompute",
-                                   "layout.parallel.tensor_parallel_size",
-                                   "layout.kernels.loss_chunk_tokens",
-                                   "layout.sharding.offload_parameters",  // of stage 3
-                                   "layout.framework.context_bytes", "cluster.device_count"));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(UnorderedElementsAre(
+                  "training.sequence_length", "training.recompute",
+                  "layout.parallel.tensor_parallel_size", "layout.kernels.loss_chunk_tokens",
+                  "layout.sharding.offload_parameters",  // of stage 3
+                  "layout.framework.context_bytes", "cluster.device_count")));
   // Violations of the precision policy as well.
-  run = Llama70b();
+  run = Tp8Pp4();
   run.training.precision.weight_data_type = DataType::kInt8;
   run.layout->micro_batch_size = 0;
-  EXPECT_THAT(FieldsOf(run),
-              IsSupersetOf({"training.precision.weight_data_type", "layout.micro_batch_size"}));
+  EXPECT_THAT(PlanRun(run), NamesFields(IsSupersetOf({"training.precision.weight_data_type",
+                                                      "layout.micro_batch_size"})));
 }
 
 // And nothing else: fields that would go with them are valid.
 TEST(LayoutPlan, FindsNoFaultWithWhatWouldGoWithTheRest) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.model.preset = "mixtral-8x7b";
   run.layout->parallel = {.tensor_parallel_size = 2, .expert_parallel_size = 8};
   run.layout->context_parallel_size = 4;
   run.layout->schedule = PipelineSchedule::kGPipe;
   run.training.sequence_length = absl::nullopt;
   run.cluster.device_count = 0;
-  EXPECT_THAT(FieldsOf(run),
-              UnorderedElementsAre("training.sequence_length", "cluster.device_count"));
+  EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.sequence_length",
+                                                             "cluster.device_count")));
   run.training.sequence_length = 8192;
   run.cluster.device_count = 65;  // 2 x 4 x 8 and one
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->sharding.shard_group_size = 8;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("cluster.device_count"));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_count")));
   run.layout->parallel.tensor_parallel_size = 0;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.parallel.tensor_parallel_size"));
-}
-
-std::string DescriptionOf(const RunSpec& run, const std::string& field) {
-  for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
-    if (violation.field == field) return violation.description;
-  }
-  return "";
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.parallel.tensor_parallel_size")));
 }
 
 // The advice is in sequences, as in the request.
 TEST(LayoutPlan, SaysWhichGlobalBatchWillDo) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->parallel.virtual_stage_count = 2;
   run.layout->micro_batch_size = 2;
   run.layout->global_batch_size = 24;  // 6 micro-batches of 2 x 2 sequences, in rounds of 4
-  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 32"));
+  EXPECT_THAT(PlanRun(run), HasViolation("layout.global_batch_size", HasSubstr("write 32")));
   run.layout->global_batch_size = 32;
   EXPECT_THAT(PlanRun(run), IsOk());
 
-  run = Llama70b();
+  run = Tp8Pp4();
   run.layout->schedule = PipelineSchedule::kDualPipe;
   run.layout->global_batch_size = 4;  // 2 micro-batches; 8 at least
-  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 16"));
+  EXPECT_THAT(PlanRun(run), HasViolation("layout.global_batch_size", HasSubstr("write 16")));
   run.layout->global_batch_size = 18;  // 9
-  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 20"));
+  EXPECT_THAT(PlanRun(run), HasViolation("layout.global_batch_size", HasSubstr("write 20")));
   run.layout->global_batch_size = 20;
   EXPECT_THAT(PlanRun(run), IsOk());
-}
-
-// 8 micro-batches of 2 sequences: two a stage.
-TEST(LayoutPlan, TheLeastGlobalBatchOfDualPipeWillDo) {
-  RunSpec run = Llama70b();
-  run.layout->schedule = PipelineSchedule::kDualPipe;
-  run.layout->global_batch_size = 16;
+  run.layout->global_batch_size = 16;  // 8: two a stage
   EXPECT_THAT(PlanRun(run), IsOk());
 }
 
 // Under DualPipe a stage holds as much as its opposite.
 TEST(LayoutPlan, ThePeakIsOfTheFirstStageThatHoldsAsMuch) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->schedule = PipelineSchedule::kDualPipe;
   const MemoryEstimate memory = EstimateOf(run);
   ASSERT_THAT(memory.stages, SizeIs(4));
@@ -273,14 +246,14 @@ TEST(LayoutPlan, ReservesMemoryForEachGroupThatARankIsIn) {
   const auto reserved = [](int64_t groups) {
     return ReserveOf(FrameworkSpec(), {.communicator_count = groups}).communicators.expected;
   };
-  const MemoryJob job = JobOfRun(Llama70b(), DataType::kBf16);
+  const MemoryJob job = JobOfRun(Tp8Pp4(), DataType::kBf16);
   EXPECT_EQ(job.reserve.communicators.expected, reserved(3));
   EXPECT_GT(reserved(3), reserved(2));
 }
 
 TEST(LayoutPlan, ComputesInSixteenBitsAtLeast) {
   const auto computes = [](DataType asked) {
-    return JobOfRun(Llama70b(), asked).batch.compute_data_type;
+    return JobOfRun(Tp8Pp4(), asked).batch.compute_data_type;
   };
   EXPECT_EQ(computes(DataType::kFp8), DataType::kBf16);
   EXPECT_EQ(computes(DataType::kFp16), DataType::kFp16);
@@ -288,47 +261,48 @@ TEST(LayoutPlan, ComputesInSixteenBitsAtLeast) {
 }
 
 TEST(LayoutPlan, SumsBeyondAllBytesNameTheirField) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.training.sequence_length = 1'000'000'000;
   run.layout->micro_batch_size = 1'000'000'000;
   run.layout->global_batch_size = absl::nullopt;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.micro_batch_size"));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.micro_batch_size")));
 }
 
 TEST(LayoutPlan, WhatTheModelHasNotIsNotIgnored) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->kernels.recomputation.latent_up_projections = true;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.recompute_latent_up_projections"));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(ElementsAre("layout.kernels.recompute_latent_up_projections")));
 }
 
 TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
   for (const int64_t bad : {int64_t{-1}, int64_t{0}, std::numeric_limits<int64_t>::max()}) {
-    RunSpec run = Llama70b();
+    RunSpec run = Tp8Pp4();
     run.layout->micro_batch_size = bad;
     run.layout->global_batch_size = absl::nullopt;
-    EXPECT_THAT(FieldsOf(run), Contains("layout.micro_batch_size")) << bad;
+    EXPECT_THAT(PlanRun(run), NamesFields(Contains("layout.micro_batch_size"))) << bad;
 
-    run = Llama70b();
+    run = Tp8Pp4();
     run.layout->context_parallel_size = bad;
-    EXPECT_THAT(FieldsOf(run), Not(IsEmpty())) << bad;
+    EXPECT_THAT(PlanRun(run), NamesFields(Not(IsEmpty()))) << bad;
 
-    run = Llama70b();
+    run = Tp8Pp4();
     run.layout->parallel.tensor_parallel_size = bad;
-    EXPECT_THAT(FieldsOf(run), Not(IsEmpty())) << bad;
+    EXPECT_THAT(PlanRun(run), NamesFields(Not(IsEmpty()))) << bad;
 
-    run = Llama70b();
+    run = Tp8Pp4();
     run.layout->sharding.shard_group_size = bad == 0 ? -5 : bad;
-    EXPECT_THAT(FieldsOf(run), Contains("layout.sharding.shard_group_size")) << bad;
+    EXPECT_THAT(PlanRun(run), NamesFields(Contains("layout.sharding.shard_group_size"))) << bad;
   }
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.layout->kernels.loss_chunk_tokens = 5;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.loss_chunk_tokens"));
-  run = Llama70b();
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.kernels.loss_chunk_tokens")));
+  run = Tp8Pp4();
   run.layout->kernels.recomputation.layers_per_block = 5;
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.recomputed_layers_per_block"));
-  run = Llama70b();
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.kernels.recomputed_layers_per_block")));
+  run = Tp8Pp4();
   run.layout->framework.fragmentation_ratio = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.framework.fragmentation_ratio"));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.framework.fragmentation_ratio")));
 }
 
 TEST(LayoutPlan, RequestFieldsOfAJob) {
@@ -342,6 +316,14 @@ TEST(LayoutPlan, RequestFieldsOfAJob) {
 }
 
 // The interval holds 80 %: a tenth of the chance lies beyond each end.
+TEST(Chance, OfALimitByHand) {
+  EXPECT_EQ(ChanceAtMost({1, 2, 4}, 2), 0.5);
+  EXPECT_NEAR(ChanceAtMost({1, 2, 4}, 4), 0.9, 1e-12);
+  EXPECT_NEAR(ChanceAtMost({1, 2, 4}, 1), 0.1, 1e-12);
+  EXPECT_EQ(ChanceAtMost({2, 2, 2}, 2), 1);
+  EXPECT_EQ(ChanceAtMost({2, 2, 2}, 1.9), 0);
+}
+
 TEST(LayoutPlan, ChanceOfFittingByHand) {
   const BytesInterval process = {Bytes(90), Bytes(100), Bytes(120)};
   EXPECT_DOUBLE_EQ(FitChance(process, Bytes(100)), 0.5);
@@ -369,7 +351,7 @@ TEST(LayoutPlan, VerdictIsByTheEndsOfTheInterval) {
 }
 
 TEST(LayoutPlan, LedgersAddUpToEveryStage) {
-  RunSpec run = Llama70b();
+  RunSpec run = Tp8Pp4();
   run.options.include_ledger = run.options.full = true;
   const MemoryEstimate memory = EstimateOf(run);
   for (const StageEstimate& stage : memory.stages) {

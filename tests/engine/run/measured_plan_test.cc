@@ -20,24 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Points into `run`, which outlives it.
-Plan MeasuredPlanOf(const RunSpec& run) {
-  auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.value_or(Plan());
-}
-
-Rate RateOf(const Plan& plan, absl::string_view quantity) {
-  for (const Rate& rate : plan.rates) {
-    if (rate.quantity == quantity) return rate;
-  }
-  ADD_FAILURE() << "no rate " << quantity;
-  return {};
-}
-
 TEST(MeasuredPlan, OfAProcessorByHand) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.device, "Some Processor 9000");
   ASSERT_TRUE(plan.estimate(EstimateKind::kMeasuredBound) != nullptr);
   // 6 x 1e9 x 2e10 FLOP / 2e12 FLOP/s
@@ -54,7 +39,7 @@ TEST(MeasuredPlan, OfAProcessorByHand) {
 
 TEST(MeasuredPlan, SaysOfEachRateWhatWasMeasured) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   ASSERT_THAT(plan.rates, SizeIs(2));
   const Rate matmul = RateOf(plan, "matmul_flops_per_second");
   EXPECT_EQ(matmul.source, RateSource::kMeasuredSupplied);
@@ -78,15 +63,14 @@ TEST(MeasuredPlan, SaysOfEachRateWhatWasMeasured) {
 
 TEST(MeasuredPlan, OfThisHostSaysSo) {
   const RunSpec run = HostRun(Processor("CPU-1"));
-  EXPECT_EQ(RateOf(MeasuredPlanOf(run), "matmul_flops_per_second").source,
-            RateSource::kMeasuredDevice);
-  EXPECT_EQ(RateOf(MeasuredPlanOf(run), "memory_bytes").source, RateSource::kMeasuredDevice);
+  EXPECT_EQ(RateOf(Planned(run), "matmul_flops_per_second").source, RateSource::kMeasuredDevice);
+  EXPECT_EQ(RateOf(Planned(run), "memory_bytes").source, RateSource::kMeasuredDevice);
 }
 
 // 700e12 measured of a datasheet's 989.4e12.
 TEST(MeasuredPlan, HasBothBoundsWhereThereIsADatasheet) {
   const RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.device, "h100-sxm");
   EXPECT_EQ(RateOf(plan, "peak_flops_per_second").source, RateSource::kDatasheet);
   EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kDatasheet);
@@ -105,7 +89,7 @@ TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
   run.cluster.peak_flops_per_second = 1e15;
   run.cluster.device_memory_bytes = 70'000'000'000;
   run.economics.device_power_watts = 500;
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(RateOf(plan, "peak_flops_per_second").source, RateSource::kRequest);
   EXPECT_EQ(RateOf(plan, "memory_bytes").source, RateSource::kRequest);
   EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kRequest);
@@ -123,7 +107,7 @@ TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
   ChangeCalibration(run.cluster.device.calibrations[2],
                     [](auto& c) { c.memory = Bytes(79'000'000'000); });
   run.cluster.device_count = 3;
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   const Rate matmul = RateOf(plan, "matmul_flops_per_second");
   EXPECT_EQ(matmul.value, 600e12);
   EXPECT_EQ(matmul.measured->device_uuid, "GPU-2");
@@ -137,7 +121,7 @@ TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
 TEST(MeasuredPlan, UsesTheRateOfTheComputeType) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
   run.training.precision.compute_data_type = DataType::kFp32;
-  EXPECT_EQ(RateOf(MeasuredPlanOf(run), "matmul_flops_per_second").value, 1e12);
+  EXPECT_EQ(RateOf(Planned(run), "matmul_flops_per_second").value, 1e12);
 }
 
 // --- Assumptions ---------------------------------------------------------------------
@@ -145,7 +129,7 @@ TEST(MeasuredPlan, UsesTheRateOfTheComputeType) {
 TEST(MeasuredPlan, DoesNotSayThatNothingWasMeasured) {
   for (const DeviceCalibration& device : {Processor("CPU-1"), MeasuredH100("GPU-1")}) {
     const RunSpec run = SuppliedRun(device);
-    const Plan plan = MeasuredPlanOf(run);
+    const Plan plan = Planned(run);
     EXPECT_THAT(TextsOf(plan.notes), Not(Contains(HasSubstr("nothing was measured"))));
     EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("4096x4096x4096")));
     EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("all that its host reports")));
@@ -154,10 +138,10 @@ TEST(MeasuredPlan, DoesNotSayThatNothingWasMeasured) {
 
 TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes),
+  EXPECT_THAT(TextsOf(Planned(run).notes),
               Contains(HasSubstr("is a processor, Some Processor 9000")));
   const RunSpec gpu = SuppliedRun(MeasuredH100("GPU-1"));
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(gpu).notes), Not(Contains(HasSubstr("processor"))));
+  EXPECT_THAT(TextsOf(Planned(gpu).notes), Not(Contains(HasSubstr("processor"))));
 }
 
 // One sample has no spread, and 0 would read as a perfect one.
@@ -168,7 +152,7 @@ TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
     c.matmuls[0].relative_spread = 0;
     c.matmuls[0].sample_count = 1;
   });
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("not stable: it is of a single sample")));
   for (const Rate& rate : plan.rates) {
     EXPECT_THAT(rate.citation, Not(HasSubstr("spread")));
@@ -180,16 +164,16 @@ TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
 
 TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(Contains(HasSubstr("not stable"))));
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(Contains(HasSubstr("partial"))));
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(Contains(HasSubstr("no slower"))));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Not(Contains(HasSubstr("not stable"))));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Not(Contains(HasSubstr("partial"))));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Not(Contains(HasSubstr("no slower"))));
   ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
     c.matmuls[0].stable = false;
     c.matmuls[0].relative_spread = 0.25;
     c.coverage_ratio = 0.5;
   });
   run.cluster.device_count = 4;
-  const auto assumptions = TextsOf(MeasuredPlanOf(run).notes);
+  const auto assumptions = TextsOf(Planned(run).notes);
   EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("not stable"), HasSubstr("0.25"))));
   EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("partial"), HasSubstr("0.5"))));
   EXPECT_THAT(assumptions, Contains("Of 4 devices 1 was measured; the others are taken to be no "
@@ -205,7 +189,7 @@ TEST(MeasuredPlan, SaysWhatDisturbedTheMeasurement) {
       c.stable_point_count = stable;
       c.drift_ratio = drift;
     });
-    for (Note& note : MeasuredPlanOf(run).notes) {
+    for (Note& note : Planned(run).notes) {
       if (note.kind == NoteKind::kRateUnstable) return note;
     }
     return {};
@@ -240,10 +224,10 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   burst.rate = FlopsPerSecond(900e12);
   calibration.KeepIfBetter(burst);
   RunSpec run = SuppliedRun(calibration);
-  EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(Contains(HasSubstr("burst"))));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Not(Contains(HasSubstr("burst"))));
   ChangeCalibration(run.cluster.device.calibrations[0],
                     [](auto& c) { c.matmuls[0].stable = false; });
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
   EXPECT_THAT(TextsOf(plan.notes),
               Contains("The measured rate is not stable: its samples have a relative spread of "
@@ -255,7 +239,7 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
 TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   run.cluster.peak_flops_per_second = 500e12;
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 1.4);
   EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("one of the two figures is wrong")));
 }
@@ -270,12 +254,12 @@ TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
        {std::pair(supplied, true), std::pair(datasheet, true), std::pair(host, false)}) {
     const auto limits_nothing = Contains(HasSubstr("rate_requirement.maximum_age limits nothing"));
     RunSpec run = named;
-    EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(limits_nothing));
+    EXPECT_THAT(TextsOf(Planned(run).notes), Not(limits_nothing));
     run.rate_requirement.maximum_age_seconds = 1;
     if (says) {
-      EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), limits_nothing);
+      EXPECT_THAT(TextsOf(Planned(run).notes), limits_nothing);
     } else {
-      EXPECT_THAT(TextsOf(MeasuredPlanOf(run).notes), Not(limits_nothing));
+      EXPECT_THAT(TextsOf(Planned(run).notes), Not(limits_nothing));
     }
   }
 }
@@ -286,7 +270,7 @@ TEST(MeasuredPlan, DerivesItsOwnNumbers) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   run.options.include_derivation = run.options.full = true;
   run.economics.device_hour_price_usd = 2;
-  const Plan plan = MeasuredPlanOf(run);
+  const Plan plan = Planned(run);
   std::map<std::string, DerivationStep> steps;
   for (const DerivationStep& step : plan.derivation) {
     EXPECT_FALSE(step.formula.empty() || step.substitution.empty() || step.unit.empty() ||
@@ -311,12 +295,10 @@ TEST(MeasuredPlan, DerivesItsOwnNumbers) {
 TEST(MeasuredPlan, FingerprintFollowsTheCalibration) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
   RunSpec again = run;
-  EXPECT_EQ(RatesFingerprint(MeasuredPlanOf(run).rates),
-            RatesFingerprint(MeasuredPlanOf(again).rates));
+  EXPECT_EQ(RatesFingerprint(Planned(run).rates), RatesFingerprint(Planned(again).rates));
   ChangeCalibration(again.cluster.device.calibrations[0],
                     [](auto& c) { c.fingerprint = "another"; });
-  EXPECT_NE(RatesFingerprint(MeasuredPlanOf(run).rates),
-            RatesFingerprint(MeasuredPlanOf(again).rates));
+  EXPECT_NE(RatesFingerprint(Planned(run).rates), RatesFingerprint(Planned(again).rates));
 }
 
 // --- What is refused -------------------------------------------------------------------
@@ -361,7 +343,7 @@ TEST(MeasuredPlanRefuses, AnAssumedMfuOfNoPeak) {
   run.options.assumed_mfu = 0.5;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
   run.cluster.peak_flops_per_second = 4e12;
-  EXPECT_DOUBLE_EQ(At(MeasuredPlanOf(run), EstimateKind::kTextbook).duration.value(), 6e7);
+  EXPECT_DOUBLE_EQ(At(Planned(run), EstimateKind::kTextbook).duration.value(), 6e7);
 }
 
 TEST(MeasuredPlanRefuses, MoreMemoryThanAPlanCanCount) {

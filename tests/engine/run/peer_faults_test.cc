@@ -26,12 +26,11 @@ TEST(PeerFaults, SparsePeakAsTheDenominatorOfAnMfu) {
     run.training.sequence_length = 4096;
     run.cluster.device.accelerator = gpu.accelerator;
     run.cluster.device_count = 1;
-    const auto plan = PlanRun(run);
-    ASSERT_THAT(plan, IsOk());
+    const Plan plan = Planned(run);
     // At an MFU of 1 the run goes at the dense peak, half of the sparse one.
     const double reached =
-        plan->flops.used().run.value() / At(*plan, EstimateKind::kLowerBound).duration.value();
-    EXPECT_EQ(At(*plan, EstimateKind::kLowerBound).mfu, 1);
+        plan.flops.used().run.value() / At(plan, EstimateKind::kLowerBound).duration.value();
+    EXPECT_EQ(At(plan, EstimateKind::kLowerBound).mfu, 1);
     EXPECT_NEAR(reached / (gpu.sparse_flops_per_second / 2), 1, 0.015);
   }
 }
@@ -48,18 +47,12 @@ RunSpec RunOf(absl::string_view preset, absl::string_view accelerator, int64_t d
   return run;
 }
 
-MemoryEstimate FaultEstimate(const RunSpec& run) {
-  const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.ok() ? *plan->memory_estimate : MemoryEstimate();
-}
-
 // calculon knows no fused attention, and refuses Llama-2-7B at 4,096 tokens on 80 GB. Case B.
 TEST(PeerFaults, Llama2Of7bAt4096TokensFits80Gb) {
   RunSpec run = RunOf("llama-2-7b", "a100-sxm-80", 8);
   run.training.sequence_length = 4096;
   run.layout->zero_stage = ZeroStage::kParameters;
-  const MemoryEstimate memory = FaultEstimate(run);
+  const MemoryEstimate memory = EstimateOf(run);
   EXPECT_EQ(memory.verdict, Verdict::kFits);
   // 14.12 GiB of shards, 16.08 GiB of layers.
   EXPECT_GT(memory.peak().total(), Bytes(30 * (int64_t{1} << 30)));
@@ -72,9 +65,9 @@ TEST(PeerFaults, StagesHaveTheLayersTheyHave) {
   run.training.sequence_length = 8192;
   run.layout->parallel = {
       .tensor_parallel_size = 8, .pipeline_parallel_size = 4, .layers_per_chunk = {19, 21, 21, 19}};
-  const MemoryEstimate uneven = FaultEstimate(run);
+  const MemoryEstimate uneven = EstimateOf(run);
   run.layout->parallel.layers_per_chunk = {};
-  const MemoryEstimate even = FaultEstimate(run);
+  const MemoryEstimate even = EstimateOf(run);
   const auto weights = [](const MemoryEstimate& memory, size_t stage) {
     return memory.stages[stage].memory.of(LedgerKind::kWeight).value();
   };
@@ -94,7 +87,7 @@ TEST(PeerFaults, InterleavedStagesHoldNoMoreThanAStepHas) {
   run.layout->parallel = {
       .tensor_parallel_size = 8, .pipeline_parallel_size = 8, .virtual_stage_count = 5};
   run.layout->global_batch_size = 8;
-  const MemoryEstimate memory = FaultEstimate(run);
+  const MemoryEstimate memory = EstimateOf(run);
   for (const StageEstimate& stage : memory.stages) {
     for (const int64_t held : stage.micro_batches_in_flight) EXPECT_LE(held, 8);
   }

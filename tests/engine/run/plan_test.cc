@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/hardware/catalogue.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
@@ -27,24 +28,15 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 RunSpec Llama70bRun() {
-  RunSpec run;
+  RunSpec run = OnH100s(1024, 15'000'000'000'000);
   run.model.preset = "llama-3.1-70b";
-  run.training.token_count = 15'000'000'000'000;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 1024;
   return run;
-}
-
-Plan PlanFor(const RunSpec& run) {
-  const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.value_or(Plan());
 }
 
 TEST(PlanRun, OfLlama70bByHand) {
   RunSpec run = Llama70bRun();
   run.options.assumed_mfu = 0.5;
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.model_name, "llama-3.1-70b");
   EXPECT_EQ(plan.parameters.all.total, 70'553'706'496);
   // 2 x 128256 x 8192 of embedding and head
@@ -64,7 +56,7 @@ TEST(PlanRun, OfLlama70bByHand) {
 }
 
 TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
-  const Plan plan = PlanFor(Llama70bRun());
+  const Plan plan = Planned(Llama70bRun());
   EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu, 0.4);
   EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu_basis, MfuBasis::kAssumed);
   EXPECT_THAT(KindsOf(plan.notes), Contains(NoteKind::kMfuAssumed));
@@ -74,14 +66,14 @@ TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
 TEST(PlanRun, SaysWhereTheAssumedMfuHasNoEvidence) {
   RunSpec run = Llama70bRun();
   run.training.precision.compute_data_type = DataType::kFp8;
-  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("fp8 were not looked at")));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Contains(HasSubstr("fp8 were not looked at")));
 }
 
 TEST(PlanRun, TakesABareParameterCount) {
   RunSpec run = Llama70bRun();
   run.model = {};
   run.model.parameter_count = 70'000'000'000;
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.model_name, "parameters");
   EXPECT_THAT(plan.flops.counts, SizeIs(1));
   EXPECT_FALSE(plan.has_shapes());
@@ -89,15 +81,15 @@ TEST(PlanRun, TakesABareParameterCount) {
 
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
   RunSpec run = Llama70bRun();
-  const double total = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
+  const double total = At(Planned(run), EstimateKind::kLowerBound).duration.value();
   run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
-  const double non_embedding = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
+  const double non_embedding = At(Planned(run), EstimateKind::kLowerBound).duration.value();
   EXPECT_DOUBLE_EQ(non_embedding / total, (70553706496.0 - 2101346304.0) / 70553706496.0);
 }
 
 TEST(PlanRun, SaysWhereEachRateComesFrom) {
   RunSpec run = Llama70bRun();
-  const Plan datasheet = PlanFor(run);
+  const Plan datasheet = Planned(run);
   ASSERT_THAT(datasheet.rates, SizeIs(3));
   EXPECT_EQ(datasheet.rates[0].quantity, "peak_flops_per_second");
   EXPECT_EQ(datasheet.rates[0].data_type, DataType::kBf16);
@@ -106,7 +98,7 @@ TEST(PlanRun, SaysWhereEachRateComesFrom) {
   run.cluster.peak_flops_per_second = 700e12;
   run.cluster.device_memory_bytes = 85'000'000'000;
   run.economics.device_power_watts = 650;
-  const Plan request = PlanFor(run);
+  const Plan request = Planned(run);
   for (const Rate& rate : request.rates) {
     EXPECT_EQ(rate.source, RateSource::kRequest) << rate.quantity;
     EXPECT_EQ(rate.citation, "given in the request");
@@ -118,13 +110,13 @@ TEST(PlanRun, SaysWhereEachRateComesFrom) {
 TEST(PlanRun, PicksThePeakOfTheComputeType) {
   RunSpec run = Llama70bRun();
   run.training.precision.compute_data_type = DataType::kFp8;
-  EXPECT_EQ(PlanFor(run).rates[0].value, 1978.9e12);
+  EXPECT_EQ(Planned(run).rates[0].value, 1978.9e12);
 }
 
 TEST(PlanRun, LeavesTimesOutWhereTheCatalogueLacksThePeak) {
   RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_TRUE(plan.estimates.empty());
   EXPECT_GT(plan.state.total, Bytes(0));
   const auto note = std::find_if(plan.notes.begin(), plan.notes.end(),
@@ -146,7 +138,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
       run.cluster.device.accelerator = accelerator.name;
       run.training.precision.compute_data_type = type;
       run.options.assumed_mfu.reset();
-      const Plan plan = PlanFor(run);
+      const Plan plan = Planned(run);
       EXPECT_GT(plan.capacity.usable(), Bytes(0));
       EXPECT_EQ(plan.estimates.empty(), !PeakFlopsPerSecond(accelerator, type));
     }
@@ -156,24 +148,15 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
   RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "tpu-v5p";
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_FALSE(At(plan, EstimateKind::kLowerBound).energy.has_value());
   EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("No energy")));
-}
-
-TEST(PlanRun, ReservedMemoryIsNotUsable) {
-  RunSpec run = Llama70bRun();
-  run.cluster.reserved_memory_bytes = 5'000'000'000;
-  // 81,559 MiB of the driver, less 480 of its own
-  EXPECT_EQ(PlanFor(run).capacity.usable(), Bytes(80'017'493'504));
-  run.cluster.reserved_memory_bytes = 85'017'493'504;
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
 }
 
 TEST(PlanRun, DoesNotFitIsAnAnswer) {
   RunSpec run = Llama70bRun();
   run.cluster.device_count = 8;  // 1128.9e9 bytes on 8 x 85.02e9
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_FALSE(plan.fit.fits());
   EXPECT_EQ(plan.fit.minimum_device_count, 14);  // 13.28
 }
@@ -181,12 +164,12 @@ TEST(PlanRun, DoesNotFitIsAnAnswer) {
 // State that fits says nothing of a run that was not counted whole.
 TEST(PlanRun, StateAloneIsNoVerdictOnTheRun) {
   RunSpec run = Llama70bRun();
-  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kStateFits);
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kStateFits);
   run.training.activation_bytes = 1'000'000'000;
-  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kFits);
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kFits);
   run = Llama70bRun();
   run.cluster.device_count = 8;
-  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kDoesNotFit);
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kDoesNotFit);
 }
 
 TEST(PlanRun, ARequestMayRefuseToCountStateAlone) {
@@ -206,7 +189,7 @@ TEST(PlanRun, DerivationAndLedgerArePartOfAFullAnswer) {
 }
 
 TEST(PlanRun, EachNoteNamesFieldsThatItsTextNames) {
-  for (const Note& note : PlanFor(Llama70bRun()).notes) {
+  for (const Note& note : Planned(Llama70bRun()).notes) {
     for (const std::string& field : note.fields) {
       if (note.kind == NoteKind::kFlopsConvention || note.kind == NoteKind::kDeviceCapacity)
         continue;
@@ -217,16 +200,16 @@ TEST(PlanRun, EachNoteNamesFieldsThatItsTextNames) {
 
 TEST(PlanRun, AssumptionsFollowWhatWasGiven) {
   RunSpec run = Llama70bRun();
-  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("Activations are not counted")));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Contains(HasSubstr("Activations are not counted")));
   run.training.activation_bytes = 1'000'000'000;
-  EXPECT_THAT(TextsOf(PlanFor(run).notes), Not(Contains(HasSubstr("Activations are not counted"))));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Not(Contains(HasSubstr("Activations are not counted"))));
 }
 
 TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
   RunSpec run = Llama70bRun();
   run.cluster.device.accelerator = "v100-pcie";
   run.training.precision.compute_data_type = DataType::kFp16;
-  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
+  EXPECT_THAT(TextsOf(Planned(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
 }
 
 TEST(PlanRunRefuses, AnEmptyRunNamingAllThatItLacks) {
@@ -360,7 +343,7 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
                    .host_power_watts_per_device = 1e6,
                    .power_usage_effectiveness = 10};
   run.options.include_derivation = run.options.full = true;
-  const Plan plan = PlanFor(run);
+  const Plan plan = Planned(run);
   EXPECT_TRUE(std::isfinite(At(plan, EstimateKind::kTextbook).cost->value()));
   EXPECT_TRUE(std::isfinite(At(plan, EstimateKind::kTextbook).energy->value()));
   for (const DerivationStep& step : plan.derivation) {
@@ -369,7 +352,7 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
 }
 
 TEST(Derivation, IsThereOnRequestAlone) {
-  EXPECT_THAT(PlanFor(Llama70bRun()).derivation, IsEmpty());
+  EXPECT_THAT(Planned(Llama70bRun()).derivation, IsEmpty());
 }
 
 TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
@@ -377,7 +360,7 @@ TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
   run.options.include_derivation = run.options.full = true;
   run.economics.device_hour_price_usd = 2;
   std::vector<std::string> symbols;
-  for (const DerivationStep& step : PlanFor(run).derivation) {
+  for (const DerivationStep& step : Planned(run).derivation) {
     symbols.push_back(step.symbol);
     EXPECT_FALSE(step.formula.empty() || step.substitution.empty() || step.unit.empty() ||
                  step.source.empty())

@@ -6,6 +6,7 @@
 
 #include "engine/run/plan.h"
 #include "tests/engine/model/architecture/architectures.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
@@ -19,20 +20,11 @@ using enum FlopsConvention;
 
 // 1 token on 1 device of 1e12 FLOP/s, so that a time in picoseconds is FLOPs.
 RunSpec RunOf(absl::string_view preset) {
-  RunSpec run;
+  RunSpec run = OnH100s(1, 1);
   run.model.preset = preset;
-  run.training.token_count = 1;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 1;
   run.cluster.peak_flops_per_second = 1e12;
   run.options.full = true;
   return run;
-}
-
-Plan FlopsPlan(const RunSpec& run) {
-  auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.ok() ? *std::move(plan) : Plan();
 }
 
 double CountOf(const Plan& plan, FlopsConvention convention) {
@@ -45,9 +37,9 @@ double CountOf(const Plan& plan, FlopsConvention convention) {
 // The figures worked by hand for case B of the reference models.
 TEST(RunFlops, AreExactWhereALengthIsGiven) {
   RunSpec run = RunOf("llama-2-7b");
-  EXPECT_EQ(FlopsPlan(run).flops.convention, kSixNTotal);
+  EXPECT_EQ(Planned(run).flops.convention, kSixNTotal);
   run.training.sequence_length = 4096;
-  const Plan plan = FlopsPlan(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.flops.convention, kExactCausal);
   EXPECT_EQ(CountOf(plan, kExactFull), 46084915200);
   EXPECT_EQ(CountOf(plan, kExactCausal), 42863689728);
@@ -64,7 +56,7 @@ TEST(RunFlops, ThatAreDoneAgainCountInHfuAlone) {
   run.training.sequence_length = 4096;
   run.training.recompute = RecomputePolicy::kFull;
   run.options.assumed_mfu = 0.4;
-  const Plan plan = FlopsPlan(run);
+  const Plan plan = Planned(run);
   const double head = 6.0 * 32000 * 4096;
   const double model = 42863689728;
   EXPECT_DOUBLE_EQ(plan.flops.hardware->ratio(), (model + (model - head) / 3) / model);
@@ -92,9 +84,9 @@ TEST(RunFlops, FollowTheConventionAskedFor) {
   RunSpec run = RunOf("llama-2-7b");
   run.training.sequence_length = 4096;
   run.options.flops_convention = kExactFull;
-  EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(), 46084915200e-12);
+  EXPECT_DOUBLE_EQ(At(Planned(run), EstimateKind::kLowerBound).duration.value(), 46084915200e-12);
   run.options.flops_convention = kSixNTotal;
-  EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(),
+  EXPECT_DOUBLE_EQ(At(Planned(run), EstimateKind::kLowerBound).duration.value(),
                    6e-12 * 6738415616);
 }
 
@@ -102,7 +94,7 @@ TEST(RunFlops, FollowTheConventionAskedFor) {
 TEST(RunFlops, OfAMixtureAreOfTheExpertsThatATokenMeets) {
   RunSpec run = RunOf("");
   run.model.architecture = SmallMixture();
-  const Plan plan = FlopsPlan(run);
+  const Plan plan = Planned(run);
   EXPECT_EQ(plan.parameters.all.total - plan.parameters.all.active, 2 * 2 * 3 * 8 * 3);
   EXPECT_EQ(CountOf(plan, kSixNTotal), 6.0 * static_cast<double>(plan.parameters.all.active));
 }

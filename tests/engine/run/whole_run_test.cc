@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
@@ -25,29 +26,19 @@ using ::testing::SizeIs;
 // Llama 3 70B on 64 H100s of 8 servers, 128 sequences of 8,192 tokens a step, 2^40 tokens: 2^20
 // steps.
 RunSpec Llama70b() {
-  RunSpec run;
-  run.model.preset = "llama-3-70b";
+  RunSpec run = RunOnH100s("llama-3-70b", 64, 128, 8192);
   run.training.token_count = int64_t{1} << 40;
-  run.training.sequence_length = 8192;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.node_type = "dgx-h100";
-  run.cluster.device_count = 64;
-  run.layout.emplace();
   run.layout->parallel.tensor_parallel_size = 8;
   run.layout->parallel.pipeline_parallel_size = 4;
   run.layout->zero_stage = ZeroStage::kOptimizer;
-  run.layout->global_batch_size = 128;
   run.economics.device_hour_price_usd = 2;
   return run;
 }
 
 // 70e9 parameters, as a bare count, on 1,000 devices.
 RunSpec Bare70b() {
-  RunSpec run;
+  RunSpec run = OnH100s(1000, 1'000'000'000'000);
   run.model.parameter_count = 70'000'000'000;
-  run.training.token_count = 1'000'000'000'000;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 1000;
   return run;
 }
 
@@ -57,12 +48,6 @@ InterruptionSpec Failing(const RunSpec& run) {
   out.failures_per_device_hour = 0.125 / static_cast<double>(run.cluster.device_count);
   out.checkpoint_write_bytes_per_second = 20e9;
   return out;
-}
-
-Plan Planned(const RunSpec& run) {
-  const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  return plan.value_or(Plan());
 }
 
 // The textbook's: 980e9 bytes of a checkpoint, 140e9 of weights alone, 49 s at 20e9 bytes/s.

@@ -14,6 +14,7 @@
 
 #include "engine/run/plan.h"
 #include "engine/run/whole_run.h"
+#include "tests/engine/run/h100_runs.h"
 
 namespace sextant {
 namespace {
@@ -25,10 +26,8 @@ constexpr int64_t kMax = kDefaultMaxDevices;
 // 70e9 parameters on 15e12 tokens: 6 x 70e9 x 15e12 = 6.3e24 FLOP, at 989.5e12 FLOP/s and an MFU of
 // 0.5 3.5371e6 hours of one device; 16 bytes a parameter are 1.12e12 bytes.
 RunSpec Textbook() {
-  RunSpec run;
+  RunSpec run = OnH100s(0, 15'000'000'000'000);
   run.model.parameter_count = 70'000'000'000;
-  run.training.token_count = 15'000'000'000'000;
-  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.peak_flops_per_second = 989.5e12;
   run.cluster.device_memory_bytes = 80'000'000'000;
   run.options.assumed_mfu = 0.5;
@@ -36,13 +35,8 @@ RunSpec Textbook() {
 }
 
 RunSpec WithLayout() {
-  RunSpec run;
-  run.model.preset = "llama-3.1-8b";
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 8192;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.layout.emplace();
-  run.layout->global_batch_size = 256;
+  RunSpec run = RunOnH100s("llama-3.1-8b", 0, 256, 8192);
+  run.cluster.node_type = "";
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   return run;
 }

@@ -199,8 +199,6 @@ TEST(RoundingReason, SaysWhatHappenedAndWhy) {
   EXPECT_EQ(ReasonFor(DataType::kFp32, std::nan("")), "NaN stays NaN");
 }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 const NumberFormat& Find(DataType type) { return **FindNumberFormat(type); }
 
 const SmallFloat& Small(const std::string& name) {
@@ -219,7 +217,7 @@ std::vector<double> Scaled(const std::string& name, double factor) {
 }
 
 std::vector<double> WithNeighbours(double value) {
-  return {value, std::nextafter(value, kInfinity), std::nextafter(value, 0)};
+  return {value, std::nextafter(value, kEndless), std::nextafter(value, 0)};
 }
 
 // Each number of `table`, each midpoint, and the doubles next to them.
@@ -263,7 +261,7 @@ TEST(BlockScale, OfMxFormatsEndsAsTheReferenceHasIt) {
   }
   EXPECT_EQ(BlockScaleFor(format, std::ldexp(1, -124)), 2 * smallest);
   EXPECT_EQ(BlockScaleFor(format, std::nextafter(std::ldexp(1, 130), 0)), std::ldexp(1, 127));
-  for (const double maximum : {std::ldexp(1, 130), 1e300, kInfinity, std::nan("")}) {
+  for (const double maximum : {std::ldexp(1, 130), 1e300, kEndless, std::nan("")}) {
     EXPECT_TRUE(std::isnan(BlockScaleFor(format, maximum))) << maximum;
   }
 }
@@ -279,7 +277,7 @@ TEST(BlockScale, OfNvfp4IsTheNearestE4m3) {
     ++compared;
   }
   EXPECT_EQ(compared, 127 * 6);
-  EXPECT_EQ(BlockScaleFor(Find(DataType::kNvfp4), kInfinity), 448);
+  EXPECT_EQ(BlockScaleFor(Find(DataType::kNvfp4), kEndless), 448);
   EXPECT_EQ(BlockScaleFor(Find(DataType::kNvfp4), 1e300), 448);
 }
 
@@ -321,7 +319,7 @@ TEST(RoundInBlock, HasAnAnswerForEveryScale) {
   EXPECT_EQ(lost.value, 0);
   EXPECT_EQ(lost.outcome, RoundingOutcome::kUnderflowed);
   EXPECT_EQ(RoundInBlock(format, 0, 0).outcome, RoundingOutcome::kExact);
-  EXPECT_EQ(RoundInBlock(format, kInfinity, 448).value, 6 * 448);
+  EXPECT_EQ(RoundInBlock(format, kEndless, 448).value, 6 * 448);
   EXPECT_EQ(RoundInBlock(format, 1e308, std::ldexp(1, -9)).value, 6 * std::ldexp(1, -9));
   const FloatRounding broken = RoundInBlock(Find(DataType::kMxfp4), 1, std::nan(""));
   EXPECT_TRUE(std::isnan(broken.value));

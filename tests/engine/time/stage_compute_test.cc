@@ -202,15 +202,13 @@ TEST(StageCompute, TellsWhereTheHostIsTooSlow) {
   RunSpec run = A100s("gpt2", 128, 8);
   run.cluster.device.accelerator = "h100-sxm";
   run.layout->global_batch_size = 8;
-  const auto bound = PlanRun(run);
-  ASSERT_THAT(bound, IsOk());
-  EXPECT_TRUE(bound->compute->stages[0].host.bound);
-  EXPECT_THAT(bound->notes, Contains(IsNote(NoteKind::kHostBound, HasSubstr("captured graphs"))));
+  const Plan bound = Planned(run);
+  EXPECT_TRUE(bound.compute->stages[0].host.bound);
+  EXPECT_THAT(bound.notes, Contains(IsNote(NoteKind::kHostBound, HasSubstr("captured graphs"))));
   run.layout->framework.captured_graphs = true;
-  const auto captured = PlanRun(run);
-  ASSERT_THAT(captured, IsOk());
-  EXPECT_FALSE(captured->compute->stages[0].host.bound);
-  EXPECT_THAT(captured->notes, Not(Contains(IsNote(NoteKind::kHostBound, HasSubstr("host")))));
+  const Plan captured = Planned(run);
+  EXPECT_FALSE(captured.compute->stages[0].host.bound);
+  EXPECT_THAT(captured.notes, Not(Contains(IsNote(NoteKind::kHostBound, HasSubstr("host")))));
 }
 
 // No datasheet of it has a rate of fp8 products.

@@ -7,7 +7,7 @@
 
 #include "engine/framework/software_stack.h"
 #include "tests/engine/run/h100_runs.h"
-#include "tests/engine/time/planned_step.h"
+#include "tests/engine/run/plan_parts.h"
 
 namespace sextant {
 namespace {
@@ -71,7 +71,7 @@ RunSpec Small() { return On(RunOnH100s("pythia-70m", 1, 8, 512), Framework::kPyt
 
 double SecondsWith(RunSpec run, Constant constant, double value) {
   run.layout->software.of(constant) = value;
-  const Plan plan = Planned(run);
+  const Plan plan = PlannedStep(run);
   EXPECT_EQ(plan.step->software.of(constant), value);
   EXPECT_TRUE(plan.step->software.IsGiven(constant));
   return plan.step->estimate.seconds.expected.value();
@@ -118,10 +118,10 @@ TEST(StepAssumptions, ChangeTheStepAsTheirNamesSay) {
 // request: defaults use the same model.
 TEST(StepAssumptions, GivenAsTheyAreChangeNothing) {
   const auto expected = [](const RunSpec& run) {
-    return Planned(run).step->estimate.seconds.expected.value();
+    return PlannedStep(run).step->estimate.seconds.expected.value();
   };
   for (const RunSpec& run : {Dense(), Sharded(), Experts(), Small()}) {
-    const SoftwareConstants software = Planned(run).step->software;
+    const SoftwareConstants software = PlannedStep(run).step->software;
     RunSpec given = run;
     for (size_t i = 0; i < kStackConstantCount; ++i) {
       const auto constant = static_cast<Constant>(i);
@@ -141,17 +141,17 @@ TEST(StepAssumptions, GivenAsTheyAreChangeNothing) {
 TEST(StepAssumptions, NarrowerGradientsAreFaster) {
   RunSpec run = Dense();
   run.training.precision.gradient_data_type = DataType::kFp32;
-  const double wide = Planned(run).step->estimate.seconds.expected.value();
+  const double wide = PlannedStep(run).step->estimate.seconds.expected.value();
   run.training.precision.gradient_data_type = DataType::kBf16;
-  EXPECT_LT(Planned(run).step->estimate.seconds.expected.value(), wide);
+  EXPECT_LT(PlannedStep(run).step->estimate.seconds.expected.value(), wide);
 }
 
 // By hand: what the optimizer takes grows by the ratio, and nothing else does.
 TEST(StepAssumptions, TheOptimizersRatioIsOfItsStepAlone) {
   RunSpec run = Sharded();
-  const Plan once = Planned(run);
+  const Plan once = PlannedStep(run);
   run.layout->software.of(Constant::kOptimizerTimeRatio) = 4;
-  const Plan four = Planned(run);
+  const Plan four = PlannedStep(run);
   const auto part = [](const Plan& plan, StepCause cause) { return plan.step->estimate.of(cause); };
   EXPECT_GT(part(four, StepCause::kOptimizer), 2 * part(once, StepCause::kOptimizer));
   EXPECT_LT(part(four, StepCause::kOptimizer), 4 * part(once, StepCause::kOptimizer));

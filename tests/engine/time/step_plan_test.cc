@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
 
@@ -23,37 +25,22 @@ using ::testing::Not;
 
 // 64 H100 in eight DGX, 70B parameters: TP8 PP4 DP2, ZeRO-1.
 RunSpec Llama70b() {
-  RunSpec run;
-  run.model.preset = "llama-3-70b";
-  run.training.token_count = 1'000'000'000'000;
-  run.training.sequence_length = 8192;
+  RunSpec run = RunOnH100s("llama-3-70b", 64, 128, 8192);
   run.training.recompute_given = true;
-  run.cluster.device.accelerator = "h100-sxm";
-  run.cluster.device_count = 64;
-  run.cluster.node_type = "dgx-h100";
-  run.layout = RunLayout{};
   run.layout->parallel.tensor_parallel_size = 8;
   run.layout->parallel.pipeline_parallel_size = 4;
   run.layout->interleaving_given = true;
-  run.layout->global_batch_size = 128;
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   return run;
 }
 
-Plan PlannedRun(const RunSpec& run) {
-  absl::StatusOr<Plan> plan = PlanRun(run);
-  EXPECT_THAT(plan, IsOk());
-  EXPECT_TRUE(plan.ok() && plan->step.has_value());
-  return plan.ok() ? *std::move(plan) : Plan();
-}
-
 double PlanSecondsOf(const RunSpec& run) {
-  return PlannedRun(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
+  return PlannedStep(run).step.value_or(StepPlan()).estimate.seconds.expected.value();
 }
 
 TEST(StepPlan, LeadsTheEstimates) {
-  const Plan plan = PlannedRun(Llama70b());
+  const Plan plan = PlannedStep(Llama70b());
   ASSERT_FALSE(plan.estimates.empty());
   const TimeEstimate& predicted = plan.estimates.front();
   EXPECT_EQ(predicted.kind, EstimateKind::kPredicted);
@@ -68,21 +55,6 @@ TEST(StepPlan, LeadsTheEstimates) {
   EXPECT_NEAR(*predicted.mfu, flops / (64 * 989.4e12 * predicted.duration.value()), 1e-3);
 }
 
-TEST(StepPlan, BetterLinksNeverSlowARun) {
-  for (const ZeroStage zero : {ZeroStage::kNone, ZeroStage::kOptimizer, ZeroStage::kParameters}) {
-    RunSpec run = Llama70b();
-    run.cluster.node_type = "hgx-h100";
-    run.layout->zero_stage = zero;
-    double before = 1e300;
-    for (const double rate : {12.5e9, 25e9, 50e9, 100e9}) {
-      run.cluster.network.bytes_per_second = rate;
-      const double seconds = PlanSecondsOf(run);
-      EXPECT_LE(seconds, before) << rate;
-      before = seconds;
-    }
-  }
-}
-
 TEST(StepPlan, FewerTokensNeverSlowAStep) {
   RunSpec run = Llama70b();
   const double long_sequences = PlanSecondsOf(run);
@@ -91,22 +63,6 @@ TEST(StepPlan, FewerTokensNeverSlowAStep) {
   run = Llama70b();
   run.layout->global_batch_size = 64;
   EXPECT_LT(PlanSecondsOf(run), long_sequences);
-}
-
-// At otherwise equal settings it moves more bytes.
-TEST(StepPlan, ZeroStage3IsNeverFasterThanStage1) {
-  for (const char* const preset : {"llama-3-8b", "llama-2-13b", "llama-3-70b"}) {
-    for (const int64_t micro_batch : {1, 2, 4}) {
-      RunSpec run = Llama70b();
-      run.model.preset = preset;
-      run.training.sequence_length = 4096;
-      run.layout->parallel.pipeline_parallel_size = 1;
-      run.layout->micro_batch_size = micro_batch;
-      const double stage_1 = PlanSecondsOf(run);
-      run.layout->zero_stage = ZeroStage::kParameters;
-      EXPECT_GE(PlanSecondsOf(run), stage_1) << preset << " " << micro_batch;
-    }
-  }
 }
 
 // One rank has nothing to divide: its gradients are added up as under any other stage.
@@ -135,7 +91,7 @@ TEST(StepPlan, MoreStagesWithOneMicroBatchWaitMore) {
     RunSpec run = Llama70b();
     run.layout->parallel.pipeline_parallel_size = stages;
     run.layout->global_batch_size = 8 / stages;
-    const double ratio = PlannedRun(run).step->estimate.bubble_ratio;
+    const double ratio = PlannedStep(run).step->estimate.bubble_ratio;
     EXPECT_GT(ratio, before);
     before = ratio;
   }
@@ -143,15 +99,11 @@ TEST(StepPlan, MoreStagesWithOneMicroBatchWaitMore) {
 
 TEST(StepPlan, SaysWhatIsMissing) {
   const auto why = [](const RunSpec& run, const char* words) {
-    const auto plan = PlanRun(run);
-    ASSERT_THAT(plan, IsOk());
-    EXPECT_FALSE(plan->step.has_value());
-    EXPECT_EQ(plan->estimate(EstimateKind::kPredicted), nullptr);
-    EXPECT_THAT(plan->notes, Contains(IsNote(NoteKind::kStepNotPredicted, HasSubstr(words))));
-    for (const Note& note : plan->notes) {
-      if (note.kind != NoteKind::kStepNotPredicted) continue;
-      EXPECT_THAT(note.fields, ElementsAre(words));
-    }
+    const Plan plan = Planned(run);
+    EXPECT_FALSE(plan.step.has_value());
+    EXPECT_EQ(plan.estimate(EstimateKind::kPredicted), nullptr);
+    EXPECT_THAT(plan.notes, Contains(IsNote(NoteKind::kStepNotPredicted, HasSubstr(words))));
+    EXPECT_THAT(NoteOf(plan, NoteKind::kStepNotPredicted).fields, ElementsAre(words));
   };
   RunSpec run = Llama70b();
   run.layout->global_batch_size.reset();
@@ -189,13 +141,13 @@ TEST(StepPlan, RefusesSizesThatDoNotGoTogether) {
 
 TEST(StepPlan, OpenChoicesWidenTheInterval) {
   RunSpec run = Llama70b();
-  const StepPlan closed = *PlannedRun(run).step;
+  const StepPlan closed = *PlannedStep(run).step;
   run.training.recompute_given = false;
-  const Plan open = PlannedRun(run);
+  const Plan open = PlannedStep(run);
   EXPECT_EQ(open.step->estimate.seconds.expected.value(), closed.estimate.seconds.expected.value());
   EXPECT_GT(open.step->estimate.seconds.high.value(), closed.estimate.seconds.high.value());
   EXPECT_THAT(open.notes, Contains(IsNote(NoteKind::kStepOpen, HasSubstr("training.recompute"))));
-  EXPECT_THAT(PlannedRun(Llama70b()).notes,
+  EXPECT_THAT(PlannedStep(Llama70b()).notes,
               Not(Contains(IsNote(NoteKind::kStepOpen, HasSubstr("")))));
 }
 
@@ -203,14 +155,14 @@ TEST(StepPlan, OpenChoicesWidenTheInterval) {
 // logarithms, and is surer.
 TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
   RunSpec run = Llama70b();
-  const StepEstimate alone = PlannedRun(run).step->estimate;
+  const StepEstimate alone = PlannedStep(run).step->estimate;
   MeasuredStep measured = {.layout = *run.layout};
   measured.layout.parallel.pipeline_parallel_size = 8;
   RunSpec other = run;
   other.layout = measured.layout;
   measured.seconds = 2 * PlanSecondsOf(other);
   run.measured_step = measured;
-  const Plan plan = PlannedRun(run);
+  const Plan plan = PlannedStep(run);
   const StepEstimate& step = plan.step->estimate;
   const double factor = std::pow(2, 14. / 16);
   EXPECT_NEAR(step.seconds.expected.value(), factor * alone.seconds.expected.value(), 1e-9);
@@ -226,12 +178,12 @@ TEST(StepPlan, AMeasuredStepCalibratesItsNeighbours) {
 
 TEST(StepPlan, AMeasuredStepFarAwaySaysLess) {
   RunSpec run = Llama70b();
-  const SecondsInterval alone = PlannedRun(run).step->estimate.seconds;
+  const SecondsInterval alone = PlannedStep(run).step->estimate.seconds;
   MeasuredStep measured = {.seconds = 100, .layout = *run.layout};
   measured.layout.parallel.tensor_parallel_size = 1;
   measured.layout.parallel.pipeline_parallel_size = 16;
   run.measured_step = measured;
-  const Plan plan = PlannedRun(run);
+  const Plan plan = PlannedStep(run);
   const StepCalibration& found = *plan.step->calibration;
   EXPECT_EQ(found.distance, 6);  // TP8 to 1, PP4 to 16, DP2 to 4
   EXPECT_NEAR(found.factor, std::pow(found.ratio, 10. / 16), 1e-12);
@@ -246,7 +198,7 @@ TEST(StepPlan, OtherRecomputationIsTwoDoublings) {
   RunSpec run = Llama70b();
   run.measured_step =
       MeasuredStep{.seconds = 100, .layout = *run.layout, .recompute = RecomputePolicy::kFull};
-  EXPECT_EQ(PlannedRun(run).step->calibration->distance, 2);
+  EXPECT_EQ(PlannedStep(run).step->calibration->distance, 2);
 }
 
 TEST(StepPlan, AMeasuredStepsErrorsAreItsFields) {
@@ -282,9 +234,9 @@ TEST(StepPlan, OfAMillionDevicesIsFinite) {
 // datasheet's bandwidth; exchanges have no share.
 TEST(StepPlan, NamesTheSourcesOfItsKernels) {
   RunSpec run = Llama70b();
-  const std::vector<KernelTimeShare> basic = PlannedRun(run).step->kernel_sources;
+  const std::vector<KernelTimeShare> basic = PlannedStep(run).step->kernel_sources;
   run.options.full = run.options.include_operations = true;
-  const Plan plan = PlannedRun(run);
+  const Plan plan = PlannedStep(run);
   ASSERT_EQ(basic.size(), plan.step->kernel_sources.size());
   for (size_t i = 0; i < basic.size(); ++i) {
     EXPECT_EQ(basic[i].share, plan.step->kernel_sources[i].share);
@@ -318,9 +270,9 @@ TEST(StepPlan, NamesTheSourcesOfItsKernels) {
 // The stage's operations as they are listed, of all micro-batches.
 TEST(StepPlan, NamesTheLongestOperations) {
   RunSpec run = Llama70b();
-  EXPECT_TRUE(PlannedRun(run).step->longest_operations.empty());
+  EXPECT_TRUE(PlannedStep(run).step->longest_operations.empty());
   run.options.full = run.options.include_operations = true;
-  const Plan plan = PlannedRun(run);
+  const Plan plan = PlannedStep(run);
   const std::vector<LongOperation>& longest = plan.step->longest_operations;
   ASSERT_EQ(longest.size(), kLongestOperations);
   EXPECT_EQ(longest.front().module, "feed_forward");
@@ -360,7 +312,7 @@ TEST(StepPlan, QuantisedWeightsAreGatheredAsTheyAreStored) {
   run.model.changes.adapters->rank = 16;
   run.model.changes.adapters->targets = {{"attention", "query"}};
   const auto exchange = [](const RunSpec& of) {
-    return PlannedRun(of).step->estimate.parts[static_cast<size_t>(StepCause::kShardExchange)];
+    return PlannedStep(of).step->estimate.parts[static_cast<size_t>(StepCause::kShardExchange)];
   };
   const double frozen = exchange(run);
   EXPECT_LT(PlanSecondsOf(run), 0.75 * whole);
@@ -381,7 +333,7 @@ TEST(StepPlan, ADispatcherCopiesTokensItself) {
   absl::optional<double>& once = run.layout->software.of(StackConstant::kOneCopyPerNode);
   const auto passes = [&](double value) {
     once = value;
-    return PlannedRun(run).step.value_or(StepPlan()).estimate.of(StepCause::kMemoryPass);
+    return PlannedStep(run).step.value_or(StepPlan()).estimate.of(StepCause::kMemoryPass);
   };
   EXPECT_LT(passes(1), 0.95 * passes(0));
   run.layout->parallel.expert_parallel_size = 1;  // nothing is exchanged

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/framework/software_stack_table.h"
+#include "engine/framework/software_stack.h"
 
 namespace sextant {
 namespace {

@@ -23,11 +23,11 @@ ActivationCase FourLayers() {
   c.batch.sequence_length = 10;
   return c;
 }
-constexpr int64_t kH = 10 * 64 * 2;
-constexpr int64_t kF = 10 * 96 * 2;
+constexpr int64_t kHiddens = 10 * 64 * 2;
+constexpr int64_t kFeatures = 10 * 96 * 2;
 constexpr int64_t kStatistics = 10 * 4 * 4;
 // A layer without trained matrices: two norms, query, key, value, heads, gate and up.
-constexpr int64_t kFrozen = 6 * kH + kStatistics + 2 * kF;
+constexpr int64_t kFrozen = 6 * kHiddens + kStatistics + 2 * kFeatures;
 
 BytesByName Kept(const ActivationCase& c) {
   const GradientFlow flow(c.spec);
@@ -79,11 +79,11 @@ TEST(FrozenActivations, OfFrozenLayersComputedAgain) {
   c.spec.decoder.layers = {{.layer_kind = 0, .count = 2, .frozen = true},
                            {.layer_kind = 0, .count = 2}};
   c.batch.recomputation.policy = RecomputePolicy::kFull;
-  EXPECT_EQ(LayersOf(c), 2 * kH);
+  EXPECT_EQ(LayersOf(c), 2 * kHiddens);
   c.batch.recomputation.layers_per_block = 3;  // the first block's last layer is trained
-  EXPECT_EQ(LayersOf(c), 2 * kH);
+  EXPECT_EQ(LayersOf(c), 2 * kHiddens);
   c.batch.recomputation.layers_per_block = 2;
-  EXPECT_EQ(LayersOf(c), kH);
+  EXPECT_EQ(LayersOf(c), kHiddens);
 }
 
 // Adapters of rank 3 at query and value share attention's input. In the first layer, below which
@@ -94,14 +94,14 @@ TEST(FrozenActivations, OfAdapters) {
   c.spec.adapters =
       AdapterSpec{.rank = 3, .targets = {{"attention", "query"}, {"attention", "value"}}};
   const int64_t inner = 2 * 10 * 3 * 2;
-  EXPECT_EQ(LayersOf(c), 4 * (kFrozen + kH + inner) - kH);
+  EXPECT_EQ(LayersOf(c), 4 * (kFrozen + kHiddens + inner) - kHiddens);
   const BytesByName kept = Kept(c);
-  EXPECT_EQ(kept.at("attention.input"), 4 * kH);
+  EXPECT_EQ(kept.at("attention.input"), 4 * kHiddens);
   EXPECT_EQ(kept.at("attention.adapter_inner"), 4 * inner);
   EXPECT_EQ(kept.count("feed_forward.input"), 0u);
   EXPECT_EQ(kept.count("feed_forward.down_input"), 0u);
   EXPECT_EQ(kept.count("output_head.input"), 0u);
-  EXPECT_EQ(kept.at("norm.final"), kH);  // frozen, but a gradient passes it
+  EXPECT_EQ(kept.at("norm.final"), kHiddens);  // frozen, but a gradient passes it
   EXPECT_EQ(kept.at("loss.softmax"), 10 * 100 * 4);
 }
 
@@ -115,8 +115,8 @@ TEST(FrozenActivations, OfAdaptersWithDropout) {
   c.batch.adapter_dropout = true;
   const BytesByName kept = Kept(c);
   EXPECT_EQ(kept.count("attention.input"), 0u);
-  EXPECT_EQ(kept.at("attention.adapter_input"), 4 * 2 * kH);
-  EXPECT_EQ(kept.at("attention.adapter_dropout_mask"), 3 * 2 * kH / 2);
+  EXPECT_EQ(kept.at("attention.adapter_input"), 4 * 2 * kHiddens);
+  EXPECT_EQ(kept.at("attention.adapter_dropout_mask"), 3 * 2 * kHiddens / 2);
 }
 
 TEST(FrozenActivations, OfAnAdapterBehindTheCore) {
@@ -125,9 +125,9 @@ TEST(FrozenActivations, OfAnAdapterBehindTheCore) {
   c.spec.adapters = AdapterSpec{.rank = 3, .targets = {{"attention", "output"}}};
   const BytesByName kept = Kept(c);
   // The first layer's core has no gradient to pass on: its heads are kept for the adapter alone.
-  EXPECT_EQ(kept.at("attention.query"), 3 * kH);
-  EXPECT_EQ(kept.at("attention.heads"), 3 * kH);
-  EXPECT_EQ(kept.at("attention.output_input"), kH);
+  EXPECT_EQ(kept.at("attention.query"), 3 * kHiddens);
+  EXPECT_EQ(kept.at("attention.heads"), 3 * kHiddens);
+  EXPECT_EQ(kept.at("attention.output_input"), kHiddens);
   EXPECT_EQ(kept.at("attention.adapter_inner"), 4 * 10 * 3 * 2);
 }
 
@@ -142,7 +142,7 @@ TEST(FrozenActivations, OfFrozenExperts) {
   EXPECT_EQ(kept.count("experts.input"), 0u);
   EXPECT_EQ(kept.count("experts.down_input"), 0u);
   EXPECT_EQ(kept.at("experts.gate"), 4 * 20 * 48 * 2);
-  EXPECT_EQ(kept.at("feed_forward.input"), 4 * kH);
+  EXPECT_EQ(kept.at("feed_forward.input"), 4 * kHiddens);
   EXPECT_EQ(kept.at("router.probabilities"), 4 * 10 * 8 * 4);
   c.spec.frozen_components.push_back(WeightComponent::kRouter);
   kept = Kept(c);

@@ -1,12 +1,15 @@
-// Frameworks' memory in addition to model state, by hand, for GPT-2: 12 layers of h = 768, 50,257
-// tokens, 1,024 positions, a tied head.
+// Frameworks' memory in addition to model state, copies and buffers that are allocated once, by
+// hand, for GPT-2: 12 layers of h = 768, 12 heads, 50,257 tokens, 1,024 positions, a tied head.
 #include "engine/memory/ledger/framework_copies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/memory_model.h"
+#include "engine/memory/ledger/standing_buffers.h"
 #include "engine/model/presets/presets.h"
 #include "tests/support/status_matchers.h"
 
@@ -15,12 +18,12 @@ namespace {
 
 constexpr int64_t kHidden = 768;
 constexpr int64_t kTable = 50'257 * kHidden;
-constexpr int64_t kLayer = 12 * kHidden * kHidden + 13 * kHidden;
+constexpr int64_t kLayerSize = 12 * kHidden * kHidden + 13 * kHidden;
 // Numbers of a layer's matrices and their biases, of 3h, h, 4h and h.
 constexpr int64_t kCastLayer = 12 * kHidden * kHidden + 9 * kHidden;
 // Both tables, 12 layers, and the final norm's 2h.
-constexpr int64_t kAll = kTable + 1024 * kHidden + 12 * kLayer + 2 * kHidden;
-constexpr int64_t kFirstOfTwoStages = kTable + 1024 * kHidden + 6 * kLayer;
+constexpr int64_t kAll = kTable + 1024 * kHidden + 12 * kLayerSize + 2 * kHidden;
+constexpr int64_t kFirstOfTwoStages = kTable + 1024 * kHidden + 6 * kLayerSize;
 
 const ArchitectureSpec& Gpt2() { return FindModelPreset("gpt2").value()->architecture; }
 
@@ -43,6 +46,11 @@ struct Held {
     for (const LedgerRow& row : rows) out += row.term == term ? row.size.value() : 0;
     return out;
   }
+  int64_t Named(absl::string_view name) const {
+    int64_t out = 0;
+    for (const LedgerRow& row : rows) out += row.name == name ? row.size.value() : 0;
+    return out;
+  }
 };
 
 Held FirstStage(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2()) {
@@ -59,18 +67,25 @@ Held FirstStage(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2()) {
   return out;
 }
 
-FrameworkCopies CopiesOf(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2(),
-                         int64_t stage = 0) {
+// The result of `count` for the model of `job`.
+template <typename Count>
+auto CountOf(const MemoryJob& job, const ArchitectureSpec& spec, Count count) {
   const auto model = MemoryModel::Of(spec, job);
   EXPECT_THAT(model, IsOk());
-  if (!model.ok()) return {};
-  return FrameworkCopiesOf({.job = job,
-                            .state = {.spec = spec,
-                                      .layout = job.layout,
-                                      .weights = model->weights(),
-                                      .state = job.state,
-                                      .context_parallel_size = 1}},
-                           stage);
+  using Counted = decltype(count(std::declval<CopiesContext>()));
+  if (!model.ok()) return Counted();
+  return count(CopiesContext{.job = job,
+                             .state = {.spec = spec,
+                                       .layout = job.layout,
+                                       .weights = model->weights(),
+                                       .state = job.state,
+                                       .context_parallel_size = 1}});
+}
+
+FrameworkCopies CopiesOf(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2(),
+                         int64_t stage = 0) {
+  return CountOf(job, spec,
+                 [stage](const CopiesContext& in) { return FrameworkCopiesOf(in, stage); });
 }
 
 TEST(ComputedGradients, StayBesideWiderOnes) {
@@ -217,12 +232,6 @@ TEST(CastWeights, OfFrozenLayersAreNotCached) {
   EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (7 * kCastLayer + kTable)));
 }
 
-int64_t RowsOf(const Held& held, absl::string_view name) {
-  int64_t out = 0;
-  for (const LedgerRow& row : held.rows) out += row.name == name ? row.size.value() : 0;
-  return out;
-}
-
 // PyTorch's pipelines have a buffer to receive each of a step's 8 micro-batches in, and keep what a
 // stage sent on of each of the 2 in flight; 128 tokens of h in bf16 are one.
 TEST(FrameworkCopies, PipelinesOfPytorchKeepBuffersAndOutputs) {
@@ -230,11 +239,11 @@ TEST(FrameworkCopies, PipelinesOfPytorchKeepBuffersAndOutputs) {
   MemoryJob job = JobOn(Framework::kTorchtitan, {.pipeline_parallel_size = 2});
   job.batch.keeps_stage_outputs = true;
   const Held kept = FirstStage(job);
-  EXPECT_EQ(RowsOf(kept, "received_output_gradient"), 8 * kSent);
-  EXPECT_EQ(RowsOf(kept, "stage_output"), 2 * kSent);
+  EXPECT_EQ(kept.Named("received_output_gradient"), 8 * kSent);
+  EXPECT_EQ(kept.Named("stage_output"), 2 * kSent);
   const Held none = FirstStage(JobOn(Framework::kMegatronLm, {.pipeline_parallel_size = 2}));
-  EXPECT_EQ(RowsOf(none, "received_output_gradient"), kSent);
-  EXPECT_EQ(RowsOf(none, "stage_output"), 0);
+  EXPECT_EQ(none.Named("received_output_gradient"), kSent);
+  EXPECT_EQ(none.Named("stage_output"), 0);
 }
 
 // The step of DeepSpeed's optimizer makes a flat copy of a rank's bf16 gradients, 2 bytes each, and
@@ -246,7 +255,7 @@ TEST(FrameworkCopies, FlatCopiesOfTheStepAreReserved) {
   const Held held = FirstStage(job);
   ASSERT_NE(held.memory.phase, PeakPhase::kOptimizerStep);
   EXPECT_EQ(held.memory.step_cache, Bytes((2 + 4) * kAll));
-  EXPECT_EQ(RowsOf(held, "step_cache"), (2 + 4) * kAll);
+  EXPECT_EQ(held.Named("step_cache"), (2 + 4) * kAll);
   job.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
   EXPECT_EQ(FirstStage(job).memory.step_cache, Bytes(0));
   job = JobOn(Framework::kMegatronLm);
@@ -268,6 +277,82 @@ TEST(Framework, FsdpUnderAPipelineKeepsWhatIsWhole) {
   EXPECT_FALSE(DefaultReshardAfterForward(TraitsOf(Framework::kPytorchFsdp), two));
   EXPECT_TRUE(DefaultReshardAfterForward(TraitsOf(Framework::kPytorchFsdp), one));
   EXPECT_TRUE(DefaultReshardAfterForward(TraitsOf(Framework::kDeepSpeed), two));
+}
+
+constexpr int64_t kBatchTokens = 4 * 1024;
+
+// 50,257 entries, padded by 47.
+const ArchitectureSpec& Model() {
+  static const ArchitectureSpec padded = [] {
+    ArchitectureSpec out = Gpt2();
+    out.embedding.padded_vocabulary_size = 50'304;
+    return out;
+  }();
+  return padded;
+}
+
+MemoryJob JobOf(const FrameworkSpec& framework, const ParallelLayout& layout = {}) {
+  MemoryJob job;
+  job.layout = layout;
+  job.batch = {.sequence_count = 4,
+               .sequence_length = 1024,
+               .sequence_parallel = layout.tensor_parallel_size > 1};
+  job.state.precision = WithDefaults({}, framework.traits());
+  job.buffers = BuffersOf(framework, layout);
+  return job;
+}
+
+StandingBuffers On(const MemoryJob& job, bool has_head = true) {
+  return CountOf(job, Model(), [has_head](const CopiesContext& in) {
+    return StandingBuffersOf(in, 0, has_head);
+  });
+}
+
+// Queries, keys and values are one 3h x h; the attention's output is h x h; up is 4h x h and down
+// h x 4h. Two ranks halve each.
+TEST(StandingBuffers, OnePlaceholderForEachShape) {
+  const StandingBuffers one = On(JobOf({.kind = Framework::kMegatronLm}));
+  EXPECT_EQ(one.placeholder_gradients, Bytes(2 * (3 + 1 + 4 + 4) * kHidden * kHidden));
+  const StandingBuffers two =
+      On(JobOf({.kind = Framework::kMegatronLm}, {.tensor_parallel_size = 2}));
+  EXPECT_EQ(two.placeholder_gradients, Bytes(one.placeholder_gradients.value() / 2));
+  EXPECT_EQ(On(JobOf({.transformer_engine = false})).placeholder_gradients, Bytes(0));
+  EXPECT_EQ(On(JobOf({.fused_weight_gradient = false})).placeholder_gradients, Bytes(0));
+  EXPECT_EQ(On(JobOf({.kind = Framework::kPytorchFsdp})).total(), Bytes(0));
+}
+
+// The head's input, gathered from the ranks that divide its tokens, in bf16; on the stage that has
+// a head.
+TEST(StandingBuffers, TheGlobalBufferHoldsTheHeadsInput) {
+  const MemoryJob job = JobOf({.kind = Framework::kMegatronLm}, {.tensor_parallel_size = 2});
+  EXPECT_EQ(On(job).global_buffer, Bytes(2 * kBatchTokens * kHidden));
+  EXPECT_EQ(On(job, false).global_buffer, Bytes(0));
+  EXPECT_EQ(On(JobOf({.kind = Framework::kMegatronLm})).global_buffer, Bytes(0));
+  // The head's backward pass then gathers into it: nothing is counted twice.
+  LedgerRows rows;
+  ASSERT_THAT(MemoryModel::Of(Model(), job)->Stage(0, &rows), IsOk());
+  int buffers = 0;
+  for (const LedgerRow& row : rows) {
+    EXPECT_NE(row.name, "gathered_input");
+    buffers += row.name == "global_buffer" ? 1 : 0;
+  }
+  EXPECT_EQ(buffers, 1);
+}
+
+// Megatron-LM's own attention keeps one layer's scores of all pairs there.
+TEST(StandingBuffers, TheGlobalBufferHoldsUnfusedScores) {
+  MemoryJob job = JobOf({.kind = Framework::kMegatronLm, .transformer_engine = false},
+                        {.tensor_parallel_size = 2});
+  job.batch.attention = AttentionKernel::kUnfused;
+  EXPECT_EQ(On(job, false).global_buffer, Bytes(2 * kBatchTokens * (12 / 2) * 1024));
+}
+
+// DistributedDataParallel's buckets hold all gradients once more, in fp32.
+TEST(StandingBuffers, BucketsOfSeveralRanks) {
+  MemoryJob job = JobOf({.kind = Framework::kPytorchDdp});
+  EXPECT_EQ(On(job).gradient_buckets, Bytes(0));
+  job.state.sharding.data_parallel_size = 2;
+  EXPECT_EQ(On(job).gradient_buckets, Bytes(4 * (124'439'808 + 47 * kHidden)));
 }
 
 }  // namespace

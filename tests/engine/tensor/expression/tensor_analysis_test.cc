@@ -1,9 +1,14 @@
+// Chains of actions on a tensor, the check of its declared shape, and the work of parsers, which
+// grows no faster than the text: counted, not timed.
 #include "engine/tensor/expression/tensor_analysis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/tensor/expression/axis_term.h"
+#include "engine/tensor/expression/einsum_pattern.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -148,6 +153,124 @@ TEST(TensorAnalysisLimits, MoreBytesThanAnInt64Holds) {
   EXPECT_EQ(AnalyzeTensor(huge, copies)->allocated.value(), 3 * (int64_t{1} << 61));
   copies.push_back(copies[0]);
   EXPECT_THAT(AnalyzeTensor(huge, copies), NamesFields(ElementsAre("steps")));
+}
+
+struct ShapeCase {
+  const char* name;
+  const char* expression;
+  Shape shape;
+  std::vector<std::string> mismatches;  // none: it matches
+  std::vector<AxisSize> bound;
+};
+
+class ShapeCheckTest : public ::testing::TestWithParam<ShapeCase> {};
+
+TEST_P(ShapeCheckTest, BindsNamesAndSaysWhatDiffers) {
+  const auto check = CheckDeclaredShape(GetParam().expression, GetParam().shape, {});
+  ASSERT_THAT(check, IsOk());
+  EXPECT_EQ(check->mismatches, GetParam().mismatches);
+  EXPECT_EQ(check->matches, GetParam().mismatches.empty());
+  EXPECT_EQ(check->bindings.sizes, GetParam().bound);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, ShapeCheckTest,
+    ::testing::Values(
+        ShapeCase{"Names", "batch seq", {2, 3}, {}, {{"batch", 2}, {"seq", 3}}},
+        ShapeCase{"FewerAxes", "a b c", {2, 3, 2, 4}, {"3 axes declared, the tensor has 4"}, {}},
+        ShapeCase{"Scalar", "", {}, {}, {}},
+        ShapeCase{"NoScalar", "", {1}, {"0 axes declared, the tensor has 1"}, {}},
+        ShapeCase{
+            "TwoSizes", "a s s", {2, 3, 4}, {"'s' is bound to 3 and to 4"}, {{"a", 2}, {"s", 3}}},
+        ShapeCase{"Fixed", "a 3", {2, 3}, {}, {{"a", 2}}},
+        ShapeCase{"OtherFixed",
+                  "a 3 4",
+                  {2, 4, 5},
+                  {"axis 1 has to be 3, and is 4", "axis 2 has to be 4, and is 5"},
+                  {{"a", 2}}},
+        ShapeCase{"Any", "_ a _", {2, 3, 4}, {}, {{"a", 3}}},
+        ShapeCase{"EllipsisOfTwo", "a ... b", {2, 3, 4, 5}, {}, {{"a", 2}, {"b", 5}}},
+        ShapeCase{"EllipsisOfNone", "a ... b", {2, 5}, {}, {{"a", 2}, {"b", 5}}},
+        ShapeCase{"TooFewForAnEllipsis",
+                  "a ... b",
+                  {2},
+                  {"at least 2 axes declared, the tensor has 1"},
+                  {}},
+        ShapeCase{"StretchesOne", "s #s", {3, 1}, {}, {{"s", 3}}},
+        ShapeCase{"StretchesItself", "#s s", {3, 3}, {}, {{"s", 3}}},
+        // A 1 that may be stretched leaves the name free.
+        ShapeCase{"OneBindsNothing", "#s s", {1, 3}, {}, {{"s", 3}}},
+        ShapeCase{"DoesNotStretchTwo", "s #s", {3, 2}, {"'s' is bound to 3 and to 2"}, {{"s", 3}}}),
+    [](const auto& one) { return one.param.name; });
+
+TEST(ShapeCheck, NamesHoldAcrossTensors) {
+  const auto first = CheckDeclaredShape("*batch seq hidden", {2, 3, 4, 8}, {});
+  ASSERT_THAT(first, IsOk());
+  ASSERT_EQ(first->bindings.several.size(), 1u);
+  EXPECT_THAT(first->bindings.several[0].sizes, ElementsAre(2, 3));
+  const auto second = CheckDeclaredShape("*batch seq", {2, 5, 6}, first->bindings);
+  ASSERT_THAT(second, IsOk());
+  EXPECT_THAT(second->mismatches, ElementsAre("'*batch' is bound to [2, 3] and to [2, 5]",
+                                              "'seq' is bound to 4 and to 6"));
+  EXPECT_TRUE(CheckDeclaredShape("*batch hidden", {2, 3, 8}, first->bindings)->matches);
+}
+
+TEST(ShapeCheckLimits, AxesAndSizesAreChecked) {
+  const std::string many = absl::StrJoin(std::vector<std::string>(kMaxAxes + 1, "_"), " ");
+  EXPECT_THAT(CheckDeclaredShape(many, {2}, {}), NamesFields(ElementsAre("expression")));
+  EXPECT_THAT(CheckDeclaredShape("a b", {2, 0}, {}), NamesFields(ElementsAre("shape[1]")));
+}
+
+std::string Repeated(absl::string_view piece, size_t bytes) {
+  std::string text;
+  while (text.size() + piece.size() <= bytes) absl::StrAppend(&text, piece);
+  return text;
+}
+
+class ParsingCost : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ParsingCost, IsLinearInTheText) {
+  for (const size_t bytes : {64u, 1024u, 4096u}) {
+    const std::string text = Repeated(GetParam(), bytes);  // which the tokens point into
+    const auto tokens = Tokenise(text);
+    if (!tokens.ok()) continue;
+    ASSERT_LE(tokens->size(), bytes + 1);
+    const auto most = static_cast<int64_t>(6 * tokens->size());
+    for (const EinsumStyle style : {EinsumStyle::kNamed, EinsumStyle::kLetters}) {
+      TokenReader reader(*tokens);
+      (void)ParseEinsum(reader, style);
+      EXPECT_LE(reader.looks(), most);
+    }
+    for (const auto kind :
+         {AxisTransformKind::kRearrange, AxisTransformKind::kReduce, AxisTransformKind::kRepeat}) {
+      TokenReader reader(*tokens);
+      (void)ParseAxisPattern(reader, kind);
+      EXPECT_LE(reader.looks(), most);
+    }
+    TokenReader reader(*tokens);
+    (void)ParseDeclaredAxes(reader);
+    EXPECT_LE(reader.looks(), most);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, ParsingCost,
+                         ::testing::Values("(", ")", ",", "->", "...", "a ", "a,", "(a)", "()",
+                                           "1 ", "*a ", "#", "(a b) ", "a->", "...,", " "));
+
+// Names and blanks between them are read once each.
+TEST(ParsingCost, NoTokenOverlapsAnother) {
+  const std::string text = Repeated("ab (c1 ...)->, 17 *_#", 4096);
+  const auto tokens = Tokenise(text);
+  ASSERT_TRUE(tokens.ok());
+  size_t bytes = 0;
+  int end = 1;
+  for (const Token& token : *tokens) {
+    EXPECT_GE(token.column, end);
+    end = token.column + static_cast<int>(token.text.size());
+    bytes += token.text.size();
+  }
+  EXPECT_LE(bytes, text.size());
+  EXPECT_EQ(tokens->back().kind, TokenKind::kEnd);
 }
 
 }  // namespace

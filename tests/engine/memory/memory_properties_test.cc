@@ -1,17 +1,19 @@
-// Properties of any model under any layout.
+// Properties of the activations and transients of any model under any layout.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tests/engine/memory/activations/activation_cases.h"
+#include "tests/engine/memory/transients/transient_cases.h"
 #include "tests/engine/model/sharding/random_sharding.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 300;
+constexpr uint32_t kActivationModels = 300;
 
 // A random model and layout with a micro-batch whose tokens divide by all ranks.
 ActivationCase ActivationDraw(uint32_t seed) {
@@ -33,7 +35,7 @@ ActivationCase ActivationDraw(uint32_t seed) {
 }
 
 void ForEachActivationStage(const std::function<void(const ActivationCase&, int64_t)>& check) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kActivationModels; ++seed) {
     SCOPED_TRACE(seed);
     const ActivationCase c = ActivationDraw(seed);
     FieldViolations violations;
@@ -137,6 +139,104 @@ TEST(ActivationProperties, ContextRanksShareAllTokens) {
     ActivationCase alone = c;
     alone.batch.context_parallel_size = 1;
     EXPECT_EQ(StageBytes(alone, stage), StageBytes(c, stage) * c.batch.context_parallel_size);
+  });
+}
+
+constexpr uint32_t kTransientModels = 200;
+constexpr StagePhase kPhases[] = {StagePhase::kForward, StagePhase::kLoss, StagePhase::kHead,
+                                  StagePhase::kLayer};
+
+TransientCase TransientDraw(uint32_t seed) {
+  TransientCase c = {.base = ActivationDraw(seed)};
+  c.base.batch.sequence_count = 1;
+  c.buffers.fused_weight_gradient = seed % 5 > 0;
+  return c;
+}
+
+void ForEachTransientStage(const std::function<void(TransientCase&, int64_t)>& check) {
+  for (uint32_t seed = 0; seed < kTransientModels; ++seed) {
+    SCOPED_TRACE(seed);
+    TransientCase c = TransientDraw(seed);
+    const GradientFlow flow(c.base.spec);
+    if (seed % 2 == 1) c.flow = &flow;
+    for (int64_t stage = 0; stage < c.base.layout.pipeline_parallel_size; ++stage) {
+      TransientCase copy = c;
+      check(copy, stage);
+    }
+  }
+}
+
+int64_t KeptOn(const TransientCase& c, int64_t stage) {
+  return c.With(
+      stage, [](const TransientContext&, const StageParts& kept) { return kept.total().value(); });
+}
+
+TEST(TransientProperties, RowsAddUp) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
+    for (const auto policy :
+         {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
+      c.base.batch.recomputation = {.policy = policy};
+      if (policy == RecomputePolicy::kFull) c.base.batch.recomputation.layers_per_block = 2;
+      for (const StagePhase phase : kPhases) {
+        SCOPED_TRACE(static_cast<int>(policy) * 10 + static_cast<int>(phase));
+        int64_t sum = 0;
+        for (const LedgerRow& row : c.Rows(phase, stage)) {
+          EXPECT_EQ(row.size.value(), row.elements * row.element_bits / 8 * row.layers);
+          EXPECT_GT(row.size.value(), 0);
+          EXPECT_FALSE(row.name.empty() || row.alive.empty() || row.why.empty());
+          EXPECT_FALSE(row.shape.empty() || row.source.empty() ||
+                       (row.element_kind == RowElements::kNumber &&
+                        row.data_type == DataType::kUnspecified));
+          sum += row.size.value();
+        }
+        EXPECT_EQ(sum, c.Added(phase, stage));
+      }
+    }
+  });
+}
+
+TEST(TransientProperties, NoMoreIsFreedThanWasKept) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
+    for (const StagePhase phase : kPhases) {
+      EXPECT_LE(c.Freed(phase, stage), KeptOn(c, stage));
+      EXPECT_GE(c.Freed(phase, stage), 0);
+    }
+  });
+}
+
+TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
+    TransientCase twice = c;
+    twice.base.batch.sequence_count *= 2;
+    for (const StagePhase phase : kPhases) {
+      const PhaseBytes one = c.Of(stage).At(phase);
+      const PhaseBytes two = twice.Of(stage).At(phase);
+      EXPECT_GE(KeptOn(twice, stage) + (two.added - two.freed).value(),
+                KeptOn(c, stage) + (one.added - one.freed).value());
+    }
+  });
+}
+
+// Activations that are not kept are recomputed: recomputing a layer does not lower the peak of a
+// stage of one micro-batch, and kept plus recomputed activations equal those kept without
+// recomputation.
+TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
+  ForEachTransientStage([](TransientCase& c, int64_t stage) {
+    if (stage > 0) return;
+    for (LayerRun& run : c.base.spec.decoder.layers) run.count = std::min<int64_t>(run.count, 1);
+    // Chunks were of the layers that there were.
+    c.base.layout.pipeline_parallel_size = c.base.layout.virtual_stage_count = 1;
+    c.base.layout.layers_per_chunk = {};
+    const auto peak = [&] {
+      const PhaseBytes layer = c.Of(stage).At(StagePhase::kLayer);
+      return (layer.added - layer.freed).value();
+    };
+    const int64_t none = peak();
+    c.base.batch.recomputation.policy = RecomputePolicy::kSelective;
+    const int64_t selective = peak();
+    c.base.batch.recomputation.policy = RecomputePolicy::kFull;
+    EXPECT_GE(selective, none);
+    EXPECT_GE(peak(), selective);
   });
 }
 

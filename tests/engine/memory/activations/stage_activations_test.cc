@@ -1,4 +1,4 @@
-// Activations outside the layers, and the stage that keeps them, computed by hand.
+// Activations outside the layers, and the stages and chunks that keep them, computed by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,12 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/engine/memory/activations/activation_cases.h"
 #include "tests/engine/model/architecture/architectures.h"
+#include "tests/engine/model/sharding/random_sharding.h"
 
 namespace sextant {
 namespace {
 
 // Hidden size 8, vocabulary 100 padded to 128, 2 layers, 6 tokens.
-ActivationCase Small() {
+ActivationCase SmallCase() {
   ActivationCase c;
   c.spec = SmallDecoder();
   c.spec.embedding.padded_vocabulary_size = 128;
@@ -41,7 +42,7 @@ constexpr int64_t kNorm = 6 * 8 * 2;
 constexpr int64_t kIds = 6 * 8;
 
 TEST(EndActivations, OfEachLoss) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   EXPECT_EQ(Ends(c), (BytesByName{{"token_embedding.ids", kIds},
                                   {"norm.final", kNorm},
                                   {"output_head.input", kNorm},
@@ -64,7 +65,7 @@ TEST(EndActivations, OfEachLoss) {
 }
 
 TEST(EndActivations, OfNarrowEmbeddings) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.spec.embedding.embedding_size = 4;
   c.spec.decoder.embedding_norm = true;
   c.batch.dropout = true;
@@ -77,7 +78,7 @@ TEST(EndActivations, OfNarrowEmbeddings) {
 
 // The projection of narrow embeddings is whole on every rank, and so is what it reads.
 TEST(EndActivations, UnderSequenceParallelism) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.spec.embedding.embedding_size = 4;
   c.layout.tensor_parallel_size = 2;
   c.batch.sequence_parallel = true;
@@ -88,7 +89,7 @@ TEST(EndActivations, UnderSequenceParallelism) {
 }
 
 TEST(EndActivations, InOtherDataTypes) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.batch.matmul_input_data_type = DataType::kFp8;
   EXPECT_EQ(Ends(c)["output_head.input"], kNorm / 2);
   EXPECT_EQ(Ends(c)["norm.final"], kNorm);
@@ -99,7 +100,7 @@ TEST(EndActivations, InOtherDataTypes) {
 }
 
 TEST(EndActivations, OfAnEncodersOutput) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.spec.output.transform = c.spec.output.pooler = true;
   c.batch.sequence_count = 2;
   const BytesByName ends = Ends(c);
@@ -114,7 +115,7 @@ TEST(EndActivations, OfAnEncodersOutput) {
 
 // A module's ids, two norms, projection of 2h, final norm, head and loss: 13h and more.
 TEST(EndActivations, OfMultiTokenPrediction) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   const int64_t without = StageBytes(c);
   c.spec.multi_token_prediction = MultiTokenPredictionSpec{.module_count = 3, .layer_kind = 0};
   const int64_t module = kIds + 2 * kNorm + 2 * kNorm + kNorm + kNorm + 6 * 128 * 4;
@@ -124,7 +125,7 @@ TEST(EndActivations, OfMultiTokenPrediction) {
 
 // First, middle and last of 4 stages; logits are cut among 2 ranks, ids are not.
 TEST(StageActivations, StandWhereTheirModulesDo) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.spec.decoder.layers = {{.layer_kind = 0, .count = 4}};
   c.layout.pipeline_parallel_size = 4;
   c.layout.tensor_parallel_size = 2;
@@ -176,7 +177,7 @@ TEST(StageActivations, OfLongerStacks) {
 
 // Blocks of 3 layers: 5 and 2 layers of a stage's two chunks keep 2 and 1 inputs.
 TEST(StageActivations, OfBlocksOfLayers) {
-  ActivationCase c = Small();
+  ActivationCase c = SmallCase();
   c.spec.decoder.layers = {{.layer_kind = 0, .count = 9}};
   c.layout.pipeline_parallel_size = 2;
   c.layout.virtual_stage_count = 2;
@@ -200,6 +201,63 @@ TEST(StageActivations, OfBlocksOfTwoStacks) {
   const int64_t ends = EndBytes(c);
   c.batch.recomputation = {.policy = RecomputePolicy::kFull, .layers_per_block = 4};
   EXPECT_EQ(StageBytes(c), ends + (5 + 7) * 8 * 2);
+}
+
+StageParts PartsOf(const ActivationCase& c, int64_t stage, int64_t chunk = kAllChunks) {
+  const LayerPlacement placement(c.spec, c.layout);
+  return *ChunkActivations(c.context(), placement, {.stage = stage, .chunk = chunk});
+}
+
+// 9 layers of two kinds in chunks of 5, 1, 2, 1 on two stages.
+ActivationCase ChunksOfTwoKinds() {
+  ActivationCase c;
+  c.spec = SmallDecoder();
+  c.spec.layer_kinds.push_back(DenseLayer(Heads(4, 2, 2), Gated(100)));
+  c.spec.decoder.layers = {
+      {.layer_kind = 0, .count = 4}, {.layer_kind = 1, .count = 2}, {.layer_kind = 0, .count = 3}};
+  c.layout.pipeline_parallel_size = c.layout.virtual_stage_count = 2;
+  c.layout.layers_per_chunk = {5, 1, 2, 1};
+  c.batch.sequence_length = 6;
+  return c;
+}
+
+TEST(ChunkActivations, HaveTheirOwnLayers) {
+  const ActivationCase c = ChunksOfTwoKinds();
+  const int64_t plain = LayerBytes(c);
+  const int64_t wide = LayerActivations(c.context(), ModelPart::kDecoder, 1)->value();
+  EXPECT_EQ(PartsOf(c, 0, 0).layers.value(), 4 * plain + wide);
+  EXPECT_EQ(PartsOf(c, 0, 1).layers.value(), 2 * plain);
+  EXPECT_EQ(PartsOf(c, 1, 0).layers.value(), wide);
+  EXPECT_EQ(PartsOf(c, 1, 1).layers.value(), plain);
+  EXPECT_EQ(PartsOf(c, 0, 0).embedding.value(), 6 * 8);
+  EXPECT_EQ(PartsOf(c, 0, 1).embedding.value(), 0);
+  EXPECT_EQ(PartsOf(c, 1, 0).output.value(), 0);
+  EXPECT_EQ(PartsOf(c, 1, 1).output.value(), 2 * 6 * 8 * 2 + 6 * 100 * 4);
+}
+
+TEST(ChunkActivations, AddUpToTheirStage) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomSharding drawn = DrawSharding(seed);
+    ActivationCase c = {.spec = drawn.spec, .layout = drawn.layout};
+    c.batch.sequence_length = c.batch.encoder_sequence_length = 8;
+    const GradientFlow flow(c.spec);
+    const LayerPlacement placement(c.spec, c.layout);
+    for (const auto policy : {RecomputePolicy::kNone, RecomputePolicy::kFull}) {
+      c.batch.recomputation = {.policy = policy};
+      if (policy == RecomputePolicy::kFull) c.batch.recomputation.layers_per_block = 2;
+      for (const GradientFlow* f : {static_cast<const GradientFlow*>(nullptr), &flow}) {
+        const ActivationContext context = {c.spec, c.layout, c.batch, f};
+        for (int64_t stage = 0; stage < c.layout.pipeline_parallel_size; ++stage) {
+          Bytes sum(0);
+          for (int64_t i = 0; i < c.layout.virtual_stage_count; ++i) {
+            sum = sum + ChunkActivations(context, placement, {stage, i})->total();
+          }
+          EXPECT_EQ(sum, ChunkActivations(context, placement, {.stage = stage})->total());
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

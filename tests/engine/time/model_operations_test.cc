@@ -1,4 +1,4 @@
-#include "engine/time/expert_bias.h"
+#include "engine/time/model_operations.h"
 
 #include <gtest/gtest.h>
 
