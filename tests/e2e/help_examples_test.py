@@ -8,7 +8,6 @@ left out: e2e.probe does that.
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,8 +64,10 @@ def write_files(folder):
     with open(os.path.join(folder, "budget.json"), "w", encoding="utf-8") as file:
         json.dump({"cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 8},
                    "duration": "604800s"}, file)
-    shutil.copy(os.path.join(ROOT, "tests", "golden", "config_json", "gpt2.json"),
-                os.path.join(folder, "config.json"))
+    with open(os.path.join(ROOT, "tests", "golden", "config_json.jsonl"), encoding="utf-8") as file:
+        config = next(row["config"] for row in map(json.loads, file) if row["name"] == "gpt2")
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
     os.symlink(os.path.join(ROOT, "docs"), os.path.join(folder, "docs"))
 
 

@@ -61,7 +61,7 @@ def fields_of(descriptor, request, path="", depth=0):
         value = request.get(field.name)
         if field.label == field.LABEL_REPEATED:
             for index, entry in enumerate((value or [])[:2]):
-                if isinstance(entry, dict) and "@json" not in entry:
+                if isinstance(entry, dict):
                     yield from fields_of(field.message_type, entry, f"{here}[{index}]", depth + 1)
             if value is None and field.type == field.TYPE_ENUM:
                 yield here, field

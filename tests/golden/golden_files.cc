@@ -34,6 +34,17 @@ std::vector<nlohmann::json> GoldenLines(const std::string& file) {
   return JsonLines(kGolden + file);
 }
 
+std::string GoldenConfig(const std::string& model) {
+  const std::string name = "{\"name\": \"" + model + "\", ";
+  const std::string config = "\"config\": ";
+  for (const std::string& line : Lines(kGolden + "config_json.jsonl")) {
+    if (line.rfind(name, 0) != 0) continue;
+    const size_t start = line.find(config) + config.size();
+    return line.substr(start, line.size() - start - 1);
+  }
+  throw std::runtime_error("no config.json of " + model);
+}
+
 std::vector<CsvRow> GoldenRows(const std::string& file) {
   absl::StatusOr<std::vector<CsvRow>> rows = ReadCsv(kGolden + file);
   if (!rows.ok()) throw std::runtime_error(std::string(rows.status().message()));

@@ -14,6 +14,9 @@ namespace sextant {
 // test without its answers must not pass.
 std::vector<nlohmann::json> GoldenLines(const std::string& file);
 
+// The text of a model's config.json in config_json.jsonl.
+std::string GoldenConfig(const std::string& model);
+
 // The rows of a CSV file of tests/golden (quoted cells allowed), each by column name.
 std::vector<CsvRow> GoldenRows(const std::string& file);
 

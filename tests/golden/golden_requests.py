@@ -8,7 +8,7 @@ A variant is a base with some fields set (null: cleared), and keeps what its ans
 
     {"of": "dense", "set": {"layout.micro_batch_size": 2}, "answer": {"plan.memory": "81d4c0f1"}}
 
-{"@text": FILE} stands for the text of a file of the tree, {"@json": FILE} for its JSON.
+{"@config": NAME} stands for the text of a config.json of tests/golden/config_json.jsonl.
 
 An answer maps top-level fields to digests of their serialised bytes, one level deeper in
 messages, and key figures to their values. Of a refusal it is the status and, for each field that
@@ -16,6 +16,7 @@ the refusal names, a digest of what it says. engine_version is left out.
 """
 
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -79,16 +80,25 @@ def set_field(message, path, value):
         message[keys[-1]] = value
 
 
+@functools.lru_cache
+def config_texts():
+    with open(os.path.join(ROOT, "tests", "golden", "config_json.jsonl"), encoding="utf-8") as file:
+        return {json.loads(line)["name"]: line.split('"config": ')[1][:-2] for line in file}
+
+
+def config_text(name):
+    """A model's config.json."""
+    return config_texts()[name]
+
+
 def expand(value):
-    """`value` with "@text" and "@json" replaced."""
+    """`value` with "@config" replaced."""
     if isinstance(value, list):
         return [expand(entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    for key, read in (("@text", lambda file: file.read()), ("@json", json.load)):
-        if key in value:
-            with open(os.path.join(ROOT, value[key]), encoding="utf-8") as file:
-                return read(file)
+    if "@config" in value:
+        return config_text(value["@config"])
     return {key: expand(entry) for key, entry in value.items()}
 
 

@@ -67,20 +67,22 @@ std::string Describe(const ArchitectureSpec& architecture) {
 
 // Whole files, including fields that no count depends on; each cites the source of its total.
 TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
-  const auto rows = GoldenRows("config_json_models.csv");
+  const auto rows = GoldenLines("config_json.jsonl");
   ASSERT_EQ(rows.size(), 55u);
   std::set<std::string> families;
   for (const auto& row : rows) {
-    const std::string text = TextOf("tests/golden/config_json/" + row.at("file") + ".json");
-    EXPECT_EQ(std::to_string(CountOf(text)), row.at("total_parameters")) << row.at("file");
+    const std::string name = row.at("name");
+    const std::string text = GoldenConfig(name);
+    EXPECT_EQ(CountOf(text), row.at("total_parameters").get<int64_t>()) << name;
     families.insert(json::parse(text).at("model_type"));
     const std::string preset_prefix = "preset ";
-    if (row.at("total_source").rfind(preset_prefix, 0) != 0) continue;
-    const auto preset = FindModelPreset(row.at("total_source").substr(preset_prefix.size()));
+    const std::string source = row.at("total_source");
+    if (source.rfind(preset_prefix, 0) != 0) continue;
+    const auto preset = FindModelPreset(source.substr(preset_prefix.size()));
     ASSERT_THAT(preset, IsOk());
     EXPECT_EQ(Describe(ReadHuggingFaceConfig(text)->architecture),
               Describe((*preset)->architecture))
-        << row.at("file");
+        << name;
   }
   // Every family has a file, and a line in the document.
   const std::string document = TextOf("docs/config_json.md");

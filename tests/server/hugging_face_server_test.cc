@@ -2,14 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/golden/golden_files.h"
 #include "tests/server/test_server.h"
 #include "tests/server/wire_values.h"
-#include "tests/support/source_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -20,13 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-std::string ConfigFile(const std::string& name) {
-  std::ifstream in(SourceFolder() + "/tests/golden/config_json/" + name + ".json");
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 v1::PlanRunRequest RequestFor(const std::string& config) {
   v1::PlanRunRequest request = TestServer::GoodRequest();
   request.mutable_model()->Clear();
@@ -36,7 +27,7 @@ v1::PlanRunRequest RequestFor(const std::string& config) {
 
 TEST(HuggingFaceServer, PlansAsItsPreset) {
   const TestServer server;
-  v1::PlanRunRequest request = RequestFor(ConfigFile("llama-3.1-8b"));
+  v1::PlanRunRequest request = RequestFor(GoldenConfig("llama-3.1-8b"));
   request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   request.mutable_options()->set_include_derivation(true);
   v1::PlanRunResponse from_config;
@@ -60,7 +51,7 @@ TEST(HuggingFaceServer, PlansAsItsPreset) {
 TEST(HuggingFaceServer, RefusesASecondModel) {
   const TestServer server;
   v1::PlanRunResponse response;
-  v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
+  v1::PlanRunRequest request = RequestFor(GoldenConfig("gpt2"));
   request.mutable_model()->set_preset("gpt2");
   const grpc::Status preset = server.PlanRun(request, &response);
   EXPECT_THAT(FaultsOf(preset), ElementsAre(StartsWith("model: ")));
@@ -114,7 +105,7 @@ TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
       absl::StrCat("{\"a\":", std::string(10'000, '['), std::string(10'000, ']'), "}");
   EXPECT_THAT(FaultsOf(server.PlanRun(RequestFor(deep), &response)),
               ElementsAre(StartsWith("model.hugging_face_config: ")));
-  EXPECT_TRUE(server.PlanRun(RequestFor(ConfigFile("qwen3-4b")), &response).ok());
+  EXPECT_TRUE(server.PlanRun(RequestFor(GoldenConfig("qwen3-4b")), &response).ok());
 }
 
 }  // namespace
