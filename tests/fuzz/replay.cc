@@ -1,6 +1,6 @@
-// Stands in for libFuzzer where the compiler has none: replay_NAME FOLDER... tries every file of
-// the folders, and a few changes of each where the target has changes of its own, always the same
-// ones.
+// Stands in for libFuzzer where the compiler has none: replay_NAME FOLDER tries every file of the
+// folder (seeds.py makes it), and a few changes of each where the target has changes of its own,
+// always the same ones.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -50,14 +50,13 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
 }
 
 int main(int argc, char** argv) {
+  if (argc != 2) return 1;
   int count = 0;
-  for (int i = 1; i < argc; ++i) {
-    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
-      std::printf("%s\n", entry.path().c_str());  // the failing one is the last
-      std::fflush(stdout);
-      Try(entry.path());
-      ++count;
-    }
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+    std::printf("%s\n", entry.path().filename().c_str());  // the failing one is the last
+    std::fflush(stdout);
+    Try(entry.path());
+    ++count;
   }
   std::printf("%d files\n", count);
   return count > 0 ? 0 : 1;

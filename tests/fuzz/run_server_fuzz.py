@@ -4,10 +4,10 @@
   cmake --preset fuzz && cmake --build --preset fuzz
   tests/fuzz/run_server_fuzz.py requests --cpu_seconds=1800 --out=/tmp/fuzz/requests
 
-FOLDER of --out gets `corpus` (grows from run to run), the inputs at fault (crash-*, timeout-*,
-oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, printed as a row of a
-Markdown table: CPU s, inputs, edges covered, corpus, at fault, slowest, peak. A target that fails
-is started again on the corpus, up to 20 times. Exits with 1 where any input is at fault.
+FOLDER of --out gets `seeds`, `corpus` (grows from run to run), the inputs at fault (crash-*,
+timeout-*, oom-*; slow-unit-* of more than 5 s), a log of each start, and record.json, printed as a
+row of a Markdown table: CPU s, inputs, edges covered, corpus, at fault, slowest, peak. A target
+that fails is started again on the corpus, up to 20 times. Exits with 1 where any input is at fault.
 """
 
 import argparse
@@ -20,13 +20,10 @@ import subprocess
 import sys
 import time
 
+import seeds
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SEEDS = {
-    "requests": ["tests/fuzz/requests"],
-    "config": ["tests/fuzz/configs", "tests/golden/config_json"],
-    "calibration": ["tests/fuzz/calibrations"],
-    "probe_output": ["tests/fuzz/probe_outputs"],
-}
+TARGETS = ("requests", "config", "calibration", "probe_output")
 MAX_STARTS = 20
 LEAST_SECONDS = 10  # a start that has less left is not worth it
 FAULTS = ("crash-*", "timeout-*", "oom-*", "leak-*")
@@ -48,7 +45,7 @@ def command_of(arguments, start):
     dictionary = os.path.join(ROOT, "tests/fuzz", f"{name}.dict")
     if os.path.exists(dictionary):
         command.append(f"-dict={dictionary}")
-    return command + [os.path.join(out, "corpus")] + [os.path.join(ROOT, s) for s in SEEDS[name]]
+    return command + [os.path.join(out, folder) for folder in ("corpus", "seeds")]
 
 
 def run_once(arguments, start, left_seconds):
@@ -110,13 +107,15 @@ def row_of(record):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("target", choices=sorted(SEEDS))
+    parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--cpu_seconds", type=float, default=1800)
     parser.add_argument("--out", required=True, metavar="FOLDER")
     parser.add_argument("--bin", default="build/fuzz/bin", help="the folder of the programs")
     arguments = parser.parse_args()
     arguments.out = os.path.abspath(arguments.out)
-    os.makedirs(os.path.join(arguments.out, "corpus"), exist_ok=True)
+    for folder in ("corpus", "seeds"):
+        os.makedirs(os.path.join(arguments.out, folder), exist_ok=True)
+    seeds.write(arguments.target, os.path.join(arguments.out, "seeds"))
     logs, used_seconds = [], 0
     while len(logs) < MAX_STARTS and arguments.cpu_seconds - used_seconds >= LEAST_SECONDS:
         log, seconds = run_once(arguments, len(logs) + 1, arguments.cpu_seconds - used_seconds)
