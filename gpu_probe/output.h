@@ -11,8 +11,8 @@
 #include "absl/types/optional.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/exit_code.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
-#include "sextant/v1/probe_event.pb.h"
 
 namespace sextant::probe {
 

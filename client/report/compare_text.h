@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "sextant/v1/batch_plan.pb.h"
+#include "sextant/v1/plan.pb.h"
 
 namespace sextant::client {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "sextant/v1/data_type.pb.h"
-#include "sextant/v1/time_statistics.pb.h"
+#include "sextant/v1/measured_kernels.pb.h"
 
 namespace sextant::check {
 

@@ -20,7 +20,6 @@
 #include "engine/tensor/data_type.h"
 #include "proto/check/field_checker.h"
 #include "sextant/v1/data_type.pb.h"
-#include "sextant/v1/flops_convention.pb.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/memory.pb.h"
 #include "sextant/v1/model.pb.h"

@@ -7,7 +7,6 @@
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
 #include "sextant/v1/cluster.pb.h"
-#include "sextant/v1/interruptions.pb.h"
 #include "sextant/v1/whole_run.pb.h"
 
 namespace sextant::server {

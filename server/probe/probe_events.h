@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
-#include "sextant/v1/probe_event.pb.h"
 
 namespace sextant::server {
 

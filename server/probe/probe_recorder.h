@@ -10,8 +10,8 @@
 #include "absl/types/optional.h"
 #include "server/metrics/probe_metrics.h"
 #include "server/store/calibration_store.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
-#include "sextant/v1/probe_event.pb.h"
 
 namespace sextant::server {
 

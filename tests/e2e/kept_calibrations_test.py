@@ -32,8 +32,8 @@ def write(path, text):
 
 
 def statistics(median_seconds, stable):
-    from sextant.v1 import time_statistics_pb2
-    return time_statistics_pb2.TimeStatistics(
+    from sextant.v1 import measured_kernels_pb2
+    return measured_kernels_pb2.TimeStatistics(
         median_seconds=median_seconds, relative_spread=0.01, p10_seconds=0.99 * median_seconds,
         p90_seconds=1.02 * median_seconds, sample_count=10, repetition_count=1, stable=stable)
 
@@ -83,8 +83,8 @@ class ScriptedProbe:
 
     def _write(self, name, **event):
         from google.protobuf import json_format
-        from sextant.v1 import probe_event_pb2
-        line = json_format.MessageToJson(probe_event_pb2.ProbeEvent(**event), indent=None)
+        from sextant.v1 import calibration_pb2
+        line = json_format.MessageToJson(calibration_pb2.ProbeEvent(**event), indent=None)
         write(os.path.join(self.folder, name + ".json"), line + "\n")
 
 

@@ -86,11 +86,11 @@ def measured_request():
 
 
 def check_measured_plan(plan):
-    from sextant.v1 import estimate_kind_pb2, note_pb2
+    from sextant.v1 import interval_pb2, note_pb2
     rate = 2 * 8192**3 / 0.0020
     seconds = 6.0 * plan.parameters.total * 15e12 / (1024 * rate)
     bound, _, measured_bound = plan.estimates
-    assert measured_bound.kind == estimate_kind_pb2.ESTIMATE_KIND_MEASURED_BOUND
+    assert measured_bound.kind == interval_pb2.ESTIMATE_KIND_MEASURED_BOUND
     assert math.isclose(measured_bound.duration_seconds.expected, seconds, rel_tol=1e-12)
     assert math.isclose(measured_bound.mfu, rate / 989.4e12, rel_tol=1e-12)
     assert math.isclose(bound.measured_fraction, 989.4e12 / rate, rel_tol=1e-12)
@@ -105,15 +105,15 @@ def check_measured_plan(plan):
 
 
 def check_plan(plan):
-    from sextant.v1 import estimate_kind_pb2
+    from sextant.v1 import interval_pb2
     layers, h, f, q, kv, vocabulary = 80, 8192, 28672, 64 * 128, 8 * 128, 128256
     n = 2 * vocabulary * h + layers * (2 * q * h + 2 * kv * h + 3 * f * h + 2 * h) + h
     assert plan.parameters.total == n == 70553706496
     flops = 6.0 * n * 15e12
     seconds = flops / (1024 * 989.4e12 * 0.5)
     bound, textbook = plan.estimates
-    assert bound.kind == estimate_kind_pb2.ESTIMATE_KIND_LOWER_BOUND
-    assert textbook.kind == estimate_kind_pb2.ESTIMATE_KIND_TEXTBOOK
+    assert bound.kind == interval_pb2.ESTIMATE_KIND_LOWER_BOUND
+    assert textbook.kind == interval_pb2.ESTIMATE_KIND_TEXTBOOK
     assert math.isclose(textbook.duration_seconds.expected, seconds, rel_tol=1e-12)
     assert math.isclose(bound.duration_seconds.expected, seconds / 2, rel_tol=1e-12)
     assert math.isclose(textbook.cost_usd, 1024 * seconds / 3600 * 2.5, rel_tol=1e-12)
@@ -135,13 +135,13 @@ def check_derivation(plan):
 
 def name_of(entry):
     """What tells one entry of a list from the others."""
-    from sextant.v1 import estimate_kind_pb2, flops_convention_pb2
+    from sextant.v1 import interval_pb2, model_count_pb2
     fields = {field.name for field in entry.DESCRIPTOR.fields}
     if "convention" in fields:
-        convention = flops_convention_pb2.FlopsConvention.Name(entry.convention)
+        convention = model_count_pb2.FlopsConvention.Name(entry.convention)
         return convention.replace("FLOPS_CONVENTION_", "").lower()
     if "mfu_basis" in fields:
-        return estimate_kind_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()
+        return interval_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()
     return entry.quantity if "quantity" in fields else entry.name
 
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "sextant/v1/probe_event.pb.h"
+#include "sextant/v1/calibration.pb.h"
 
 namespace sextant::server {
 namespace {
