@@ -9,7 +9,7 @@
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/kernel_chart.h"
-#include "client/plot/kernel_svg.h"
+#include "client/plot/pictures.h"
 #include "client/report/kernel_rates_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"

@@ -16,7 +16,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/plot/memory_svg.h"
+#include "client/plot/pictures.h"
 #include "client/report/memory_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"

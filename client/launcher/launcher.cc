@@ -1,10 +1,5 @@
 #include "client/launcher/launcher.h"
 
-#include "client/launcher/deepspeed.h"
-#include "client/launcher/megatron.h"
-#include "client/launcher/slurm.h"
-#include "client/launcher/torchtitan.h"
-
 namespace sextant::client {
 namespace {
 

@@ -1,11 +1,18 @@
-// Launchers of training runs: their files are written from a plan, and read into a request.
+// Launchers of training runs: their files are written from a plan, and read into a request. Each
+// has a table of the fields of a request that it can express.
+//
+// WriteX() and ReadX() fail with kInvalidArgument, which names every flag of the request that the
+// launcher has no setting for, or every wrong setting of its file.
 #ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
 #define SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
@@ -22,6 +29,81 @@ absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest
 // Writes the launcher's file. Errors: kInvalidArgument naming every flag of the request that it
 // cannot express.
 absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const LaunchedRun& run);
+
+// Megatron-LM: arguments of its pretrain_gpt.py.
+
+// layout.deferred_head_gradients if Megatron-LM's limit is 0, which means no limit.
+inline constexpr int64_t kAllMicroBatches = 1'000'000'000;
+
+// The fields that it can express.
+absl::Span<const Expressible> MegatronFields();
+
+// The arguments, "--num-layers 32" each. Values hold no blanks, but characters that shells know.
+absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run);
+
+// The same, a line each.
+absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
+
+// Reads arguments as a command line has them. Where `with_model` is false the model's shape is
+// passed over.
+absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
+
+// torchtitan: its job configuration in TOML.
+// Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
+
+// A model that torchtitan knows, and the preset of the same shape.
+struct TorchtitanModel {
+  const char* name;
+  const char* flavor;
+  const char* preset;
+  int64_t layer_count;
+};
+
+// Those known; nullptr where none is.
+const TorchtitanModel* ModelOfPreset(const std::string& preset);
+const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string& flavor);
+
+// Layers of each of `stages` chunks as torchtitan deals them out, the embedding counted as `first`
+// layers and the output head as `last` (generate_llm_fqn_per_model_part() of
+// torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.
+std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t first, int64_t last);
+
+// The fields that it can express.
+absl::Span<const Expressible> TorchtitanFields();
+
+// The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the
+// user's, on the command line or in a file of their own.
+absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
+
+// Reads one. Where `with_model` is false its model is passed over.
+absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
+
+// DeepSpeed: its configuration in JSON.
+// Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
+
+// The fields that it can express.
+absl::Span<const Expressible> DeepspeedFields();
+
+// The configuration. The model, its kernels and the data are the training script's.
+absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
+
+// Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
+absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
+
+// Slurm: a job script that starts a run by torchrun.
+
+// The script. It runs run.script, or else the script that it is given as its first argument, with
+// the arguments that follow; of a run of Megatron-LM also with its arguments.
+//
+// Errors: kInvalidArgument where the devices of a node are not known, or don't divide those of the
+// run; and those of MegatronLines().
+absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run);
+
+// True where the script carries Megatron-LM's arguments: of its runs.
+bool StartsMegatron(const v1::PlanRunRequest& request);
+
+// Slurm's form of a time, rounded up to a minute: "2-03:04:00".
+std::string SlurmTime(double seconds);
 
 }  // namespace sextant::client
 

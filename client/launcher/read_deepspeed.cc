@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "client/launcher/config_file.h"
-#include "client/launcher/deepspeed.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

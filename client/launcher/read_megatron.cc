@@ -2,10 +2,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/megatron.h"
+#include "client/launcher/launcher.h"
 #include "client/launcher/megatron_arguments.h"
+#include "client/launcher/megatron_model.h"
 #include "client/launcher/megatron_pipeline.h"
-#include "client/launcher/read_megatron_model.h"
 
 namespace sextant::client {
 namespace {

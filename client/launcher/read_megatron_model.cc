@@ -1,5 +1,4 @@
-#include "client/launcher/read_megatron_model.h"
-
+// A model's shape, read from arguments of Megatron-LM.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "client/launcher/megatron_model.h"
 #include "client/launcher/megatron_pipeline.h"
 #include "sextant/v1/architecture.pb.h"
 

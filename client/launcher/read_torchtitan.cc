@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/launcher/config_file.h"
-#include "client/launcher/torchtitan.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

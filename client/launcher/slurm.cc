@@ -1,5 +1,4 @@
-#include "client/launcher/slurm.h"
-
+// A job script for Slurm that starts a run by torchrun.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/launcher/megatron.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
-#include "client/launcher/torchtitan.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

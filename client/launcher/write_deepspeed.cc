@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/deepspeed.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

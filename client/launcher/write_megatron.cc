@@ -1,10 +1,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/launcher/megatron.h"
+#include "client/launcher/launcher.h"
 #include "client/launcher/megatron_arguments.h"
+#include "client/launcher/megatron_model.h"
 #include "client/launcher/megatron_pipeline.h"
-#include "client/launcher/write_megatron_model.h"
 
 namespace sextant::client {
 namespace {

@@ -1,5 +1,4 @@
-#include "client/launcher/write_megatron_model.h"
-
+// A model's shape, written as arguments of Megatron-LM.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "client/launcher/megatron_model.h"
 #include "client/launcher/megatron_pipeline.h"
 #include "sextant/v1/architecture.pb.h"
 

@@ -3,7 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/launcher/torchtitan.h"
+#include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {

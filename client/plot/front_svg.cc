@@ -1,5 +1,4 @@
-#include "client/plot/front_svg.h"
-
+// The front of a layout search as an SVG document.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plot/memory_chart.h"
+#include "client/plot/pictures.h"
 #include "client/plot/svg.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"

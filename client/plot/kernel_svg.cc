@@ -1,10 +1,10 @@
-#include "client/plot/kernel_svg.h"
-
+// Charts of kernels' efficiency over size, as one SVG document.
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/plot/pictures.h"
 #include "client/plot/svg.h"
 #include "client/text/text.h"
 

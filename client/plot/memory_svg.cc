@@ -1,11 +1,11 @@
-#include "client/plot/memory_svg.h"
-
+// Memory by pipeline stage, as an SVG document.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "client/plot/memory_chart.h"
+#include "client/plot/pictures.h"
 #include "client/plot/svg.h"
 #include "client/text/memory_words.h"
 #include "client/text/text.h"

@@ -1,5 +1,4 @@
-#include "client/plot/roofline_svg.h"
-
+// A roofline as an SVG document.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/plot/canvas.h"
+#include "client/plot/pictures.h"
 #include "client/plot/roofline_chart.h"
 #include "client/plot/svg.h"
 #include "client/text/amounts.h"

@@ -1,5 +1,4 @@
-#include "client/plot/step_svg.h"
-
+// The time of a step by cause, as an SVG document.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plot/canvas.h"
+#include "client/plot/pictures.h"
 #include "client/plot/svg.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"

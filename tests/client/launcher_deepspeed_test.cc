@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/deepspeed.h"
-#include "client/launcher/slurm.h"
+#include "client/launcher/launcher.h"
 #include "tests/client/sample_launch.h"
 
 namespace sextant::client {

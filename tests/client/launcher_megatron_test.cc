@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/megatron.h"
+#include "client/launcher/launcher.h"
 #include "client/launcher/megatron_arguments.h"
 #include "tests/client/sample_launch.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/megatron.h"
+#include "client/launcher/launcher.h"
 #include "client/launcher/megatron_pipeline.h"
 #include "tests/client/sample_launch.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/launcher/torchtitan.h"
+#include "client/launcher/launcher.h"
 #include "tests/client/sample_launch.h"
 
 namespace sextant::client {

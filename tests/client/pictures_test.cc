@@ -1,5 +1,7 @@
 // Pictures: their parts are drawn to scale, as computed by hand, and they can be read whatever they
 // show. tests/golden/text has pictures of real answers.
+#include "client/plot/pictures.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/plot/front_svg.h"
-#include "client/plot/memory_svg.h"
-#include "client/plot/roofline_svg.h"
-#include "client/plot/step_svg.h"
 #include "client/plot/svg.h"
 #include "tests/client/sample_plan.h"
 

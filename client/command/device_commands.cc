@@ -1,4 +1,5 @@
-// `sextant calibration`: shows what was measured on a device, and saves it.
+// `sextant devices` and `sextant calibration`: the devices of the server's host, and what was
+// measured on them.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -13,6 +14,22 @@
 
 namespace sextant::client {
 namespace {
+
+constexpr char kDevicesHelp[] =
+    "Each device, when it was measured last, and the fingerprint of what was measured.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant devices\n"
+    "  sextant --output=json devices           for a program\n";
+
+int RunDevices(const CommandLine& line, const Streams& streams) {
+  v1::ListDevicesResponse response;
+  const grpc::Status status = Call(line.server, &v1::HardwareService::Stub::ListDevices,
+                                   v1::ListDevicesRequest(), &response);
+  if (!status.ok()) return Fail(status, line, streams);
+  streams.out << (line.json() ? ProtoJson(response) : Printable(DevicesText(response)));
+  return kExitFits;
+}
 
 constexpr char kCalibrationHelp[] =
     "Times are medians; spread is 1.4826 x the median absolute deviation over the median; n "
@@ -51,6 +68,11 @@ int RunCalibration(const CalibrationFlags& flags, const CommandLine& line, const
 }
 
 }  // namespace
+
+void AddDevices(CLI::App* app, CommandLine* line) {
+  OnceRead(AddCommand("devices", "List the devices of the server's host", kDevicesHelp, app), line,
+           RunDevices);
+}
 
 void AddCalibration(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<CalibrationFlags>();
