@@ -28,7 +28,7 @@
 #include "client/text/step_words.h"
 #include "client/text/text.h"
 #include "tests/client/fixture.h"
-#include "tests/client/sample_plan.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {

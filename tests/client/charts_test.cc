@@ -13,7 +13,7 @@
 #include "client/plot/memory_chart.h"
 #include "client/plot/roofline_chart.h"
 #include "client/text/memory_stages.h"
-#include "tests/client/sample_plan.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {

@@ -81,50 +81,9 @@ TEST(CountCommand, NamesTheFileThatCantBeSent) {
                      R"({"hidden_size": 4})");
 }
 
-TEST(CountFieldWords, AreThoseOfTheCommandLine) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"model", "MODEL"},
-      {"model.preset", "MODEL"},
-      {"model.hugging_face_config", "MODEL"},
-      {"model.hugging_face_config.num_hidden_layers", "MODEL: num_hidden_layers"},
-      {"model.architecture", "--architecture"},
-      {"model.architecture.layer_kinds[1].experts.expert_count",
-       "--architecture: layer_kinds[1].experts.expert_count"},
-      {"model.changes.adapters.rank", "--lora-rank"},
-      {"model.changes.adapters.targets[1]", "--lora-targets, entry 2"},
-      {"model.changes.base_frozen", "--freeze-base"},
-      {"model.changes.frozen_components[0]", "--freeze, entry 1"},
-      {"model.changes.frozen_layer_count", "--freeze-layers"},
-      {"step.sequences", "--sequence"},
-      {"step.sequences[2].encoder_length", "--sequence, entry 3 (encoder length)"},
-      {"step.expert_capacity_factor", "--expert-capacity-factor"},
-      {"layout.tensor_parallel_size", "--tp"},
-      {"layout.layers_per_chunk[3]", "--layers-per-chunk, entry 4"},
-      {"layout.layers_per_chunk[x]", "--layers-per-chunk ([x])"},
-      {"step.sequences_of_the_future", "step.sequences_of_the_future"},
-      {"future", "future"}};
-  for (const auto& [field, words] : cases) EXPECT_EQ(CountFieldWords(field), words);
-}
-
-TEST(CountDescriptionWords, AreThoseOfTheCommandLine) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"", ""},
-      {"pad them to 51200, by model.changes.vocabulary_multiple 1024",
-       "pad them to 51200, by --vocabulary-multiple=1024"},
-      {"write 4, or say how many go where in layers_per_chunk",
-       "write 4, or say how many go where in --layers-per-chunk"},
-      {"times virtual_stage_count must divide", "times --virtual-stages must divide"},
-      {"fit layout.pipeline_parallel_size.", "fit --pp."},
-      // Fields of the model, or ordinary words.
-      {"dense.attention.head_count (12), which 8", "dense.attention.head_count (12), which 8"},
-      {"the rank 8 of its targets", "the rank 8 of its targets"},
-      {"a.layers_per_chunk, my_layers_per_chunk", "a.layers_per_chunk, my_layers_per_chunk"}};
-  for (const auto& [text, words] : cases) EXPECT_EQ(CountDescriptionWords(text), words);
-}
-
 // What the program prints of an answer or error.
-Ran AnswerTo(std::vector<std::string> args, const v1::CountModelResponse& response,
-             const grpc::Status& status = grpc::Status::OK) {
+Ran CountAnswer(std::vector<std::string> args, const v1::CountModelResponse& response,
+                const grpc::Status& status = grpc::Status::OK) {
   Answering<v1::CountModelRequest, v1::CountModelResponse> counts;
   counts.response = response;
   counts.status = status;
@@ -135,7 +94,7 @@ Ran AnswerTo(std::vector<std::string> args, const v1::CountModelResponse& respon
 
 TEST(CountCommand, NamesTheFlagAtFault) {
   const grpc::Status status = FieldInvalid("step.sequences[0].length", "see layers_per_chunk");
-  const Ran ran = AnswerTo({"gpt2", "--sequence=0"}, {}, status);
+  const Ran ran = CountAnswer({"gpt2", "--sequence=0"}, {}, status);
   EXPECT_EQ(ran.exit_code, kExitBadRequest);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err,
@@ -143,7 +102,7 @@ TEST(CountCommand, NamesTheFlagAtFault) {
             "  --sequence, entry 1 (length): see --layers-per-chunk\n");
   // Programs get the API's own paths.
   const nlohmann::json json =
-      nlohmann::json::parse(AnswerTo({"gpt2", "--output=json"}, {}, status).err);
+      nlohmann::json::parse(CountAnswer({"gpt2", "--output=json"}, {}, status).err);
   EXPECT_EQ(json.at("field_violations").at(0).at("field"), "step.sequences[0].length");
   EXPECT_EQ(json.at("field_violations").at(0).at("description"), "see layers_per_chunk");
 }
@@ -151,18 +110,18 @@ TEST(CountCommand, NamesTheFlagAtFault) {
 TEST(CountCommand, SaysThatTargetsWereDefaults) {
   const grpc::Status status = FieldInvalid("model.changes.adapters.targets[0]", "is no matrix");
   const std::string hint = "attention.query,attention.value is the default of --lora-targets";
-  EXPECT_THAT(AnswerTo({"gpt2", "--lora-rank=8"}, {}, status).err,
+  EXPECT_THAT(CountAnswer({"gpt2", "--lora-rank=8"}, {}, status).err,
               HasSubstr("  --lora-targets, entry 1: is no matrix\n  " + hint));
 }
 
 TEST(CountCommand, TakesNoAnswerWithoutWhatWasAsked) {
   v1::CountModelResponse response;
-  EXPECT_THAT(AnswerTo({"gpt2"}, response).err, HasSubstr("the answer holds no parameters"));
+  EXPECT_THAT(CountAnswer({"gpt2"}, response).err, HasSubstr("the answer holds no parameters"));
   response.mutable_parameters()->set_total(1234567);
-  EXPECT_EQ(AnswerTo({"gpt2"}, response).exit_code, kExitFits);
-  EXPECT_THAT(AnswerTo({"gpt2", "--sequence=8"}, response).err,
+  EXPECT_EQ(CountAnswer({"gpt2"}, response).exit_code, kExitFits);
+  EXPECT_THAT(CountAnswer({"gpt2", "--sequence=8"}, response).err,
               HasSubstr("the answer holds no FLOPs"));
-  const Ran ran = AnswerTo({"gpt2", "--tp=8"}, response);
+  const Ran ran = CountAnswer({"gpt2", "--tp=8"}, response);
   EXPECT_EQ(ran.exit_code, kExitInternal);
   EXPECT_EQ(ran.out, "");
   EXPECT_THAT(ran.err, HasSubstr("the answer holds no stages"));

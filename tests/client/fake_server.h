@@ -95,35 +95,26 @@ class FakeServer {
     return handler(context, *request, response);
   }
 
+// Defines an RPC of a service, which answers as its handler wants.
+#define SEXTANT_FAKE_RPC(name, handler) \
+  SEXTANT_FAKE_CALL(name, handler, v1::name##Request, v1::name##Response)
+#define SEXTANT_FAKE_STREAM(name, handler, Request) \
+  SEXTANT_FAKE_CALL(name, handler, Request, grpc::ServerWriter<v1::name##Response>)
+#define SEXTANT_FAKE_CALL(name, handler, Request, Response)                                   \
+  grpc::Status name(grpc::ServerContext* context, const Request* request, Response* response) \
+      override {                                                                              \
+    return Answer(handlers_.handler, context, request, response);                             \
+  }
+
   class Planning final : public v1::PlanningService::Service {
    public:
     explicit Planning(PlanningHandlers handlers) : handlers_(std::move(handlers)) {}
-    grpc::Status PlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
-                         v1::PlanRunResponse* response) override {
-      return Answer(handlers_.plan_run, context, request, response);
-    }
-    grpc::Status WatchPlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
-                              grpc::ServerWriter<v1::WatchPlanRunResponse>* writer) override {
-      return Answer(handlers_.watch_plan_run, context, request, writer);
-    }
-    grpc::Status AllocateCompute(grpc::ServerContext* context,
-                                 const v1::AllocateComputeRequest* request,
-                                 v1::AllocateComputeResponse* response) override {
-      return Answer(handlers_.allocate_compute, context, request, response);
-    }
-    grpc::Status BatchPlanRuns(grpc::ServerContext* context,
-                               const v1::BatchPlanRunsRequest* request,
-                               v1::BatchPlanRunsResponse* response) override {
-      return Answer(handlers_.batch_plan_runs, context, request, response);
-    }
-    grpc::Status SizeCluster(grpc::ServerContext* context, const v1::SizeClusterRequest* request,
-                             v1::SizeClusterResponse* response) override {
-      return Answer(handlers_.size_cluster, context, request, response);
-    }
-    grpc::Status SizeModel(grpc::ServerContext* context, const v1::SizeModelRequest* request,
-                           v1::SizeModelResponse* response) override {
-      return Answer(handlers_.size_model, context, request, response);
-    }
+    SEXTANT_FAKE_RPC(PlanRun, plan_run)
+    SEXTANT_FAKE_STREAM(WatchPlanRun, watch_plan_run, v1::PlanRunRequest)
+    SEXTANT_FAKE_RPC(AllocateCompute, allocate_compute)
+    SEXTANT_FAKE_RPC(BatchPlanRuns, batch_plan_runs)
+    SEXTANT_FAKE_RPC(SizeCluster, size_cluster)
+    SEXTANT_FAKE_RPC(SizeModel, size_model)
 
    private:
     PlanningHandlers handlers_;
@@ -132,38 +123,13 @@ class FakeServer {
   class Hardware final : public v1::HardwareService::Service {
    public:
     explicit Hardware(HardwareHandlers handlers) : handlers_(std::move(handlers)) {}
-    grpc::Status ListAccelerators(grpc::ServerContext* context,
-                                  const v1::ListAcceleratorsRequest* request,
-                                  v1::ListAcceleratorsResponse* response) override {
-      return Answer(handlers_.list_accelerators, context, request, response);
-    }
-    grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
-                             v1::ListDevicesResponse* response) override {
-      return Answer(handlers_.list_devices, context, request, response);
-    }
-    grpc::Status GetCalibration(grpc::ServerContext* context,
-                                const v1::GetCalibrationRequest* request,
-                                v1::GetCalibrationResponse* response) override {
-      return Answer(handlers_.get_calibration, context, request, response);
-    }
-    grpc::Status GetKernelRates(grpc::ServerContext* context,
-                                const v1::GetKernelRatesRequest* request,
-                                v1::GetKernelRatesResponse* response) override {
-      return Answer(handlers_.get_kernel_rates, context, request, response);
-    }
-    grpc::Status ListNodeTypes(grpc::ServerContext* context,
-                               const v1::ListNodeTypesRequest* request,
-                               v1::ListNodeTypesResponse* response) override {
-      return Answer(handlers_.list_node_types, context, request, response);
-    }
-    grpc::Status GetLinkTimes(grpc::ServerContext* context, const v1::GetLinkTimesRequest* request,
-                              v1::GetLinkTimesResponse* response) override {
-      return Answer(handlers_.get_link_times, context, request, response);
-    }
-    grpc::Status RunProbe(grpc::ServerContext* context, const v1::RunProbeRequest* request,
-                          grpc::ServerWriter<v1::RunProbeResponse>* writer) override {
-      return Answer(handlers_.run_probe, context, request, writer);
-    }
+    SEXTANT_FAKE_RPC(ListAccelerators, list_accelerators)
+    SEXTANT_FAKE_RPC(ListDevices, list_devices)
+    SEXTANT_FAKE_RPC(GetCalibration, get_calibration)
+    SEXTANT_FAKE_RPC(GetKernelRates, get_kernel_rates)
+    SEXTANT_FAKE_RPC(ListNodeTypes, list_node_types)
+    SEXTANT_FAKE_RPC(GetLinkTimes, get_link_times)
+    SEXTANT_FAKE_STREAM(RunProbe, run_probe, v1::RunProbeRequest)
 
    private:
     HardwareHandlers handlers_;
@@ -172,33 +138,18 @@ class FakeServer {
   class Accounting final : public v1::AccountingService::Service {
    public:
     explicit Accounting(AccountingHandlers handlers) : handlers_(std::move(handlers)) {}
-    grpc::Status DescribeTokens(grpc::ServerContext* context,
-                                const v1::DescribeTokensRequest* request,
-                                v1::DescribeTokensResponse* response) override {
-      return Answer(handlers_.describe_tokens, context, request, response);
-    }
-    grpc::Status AnalyzeTensor(grpc::ServerContext* context,
-                               const v1::AnalyzeTensorRequest* request,
-                               v1::AnalyzeTensorResponse* response) override {
-      return Answer(handlers_.analyze_tensor, context, request, response);
-    }
-    grpc::Status AnalyzeOperation(grpc::ServerContext* context,
-                                  const v1::AnalyzeOperationRequest* request,
-                                  v1::AnalyzeOperationResponse* response) override {
-      return Answer(handlers_.analyze_operation, context, request, response);
-    }
-    grpc::Status AnalyzeGraph(grpc::ServerContext* context, const v1::AnalyzeGraphRequest* request,
-                              v1::AnalyzeGraphResponse* response) override {
-      return Answer(handlers_.analyze_graph, context, request, response);
-    }
-    grpc::Status CountModel(grpc::ServerContext* context, const v1::CountModelRequest* request,
-                            v1::CountModelResponse* response) override {
-      return Answer(handlers_.count_model, context, request, response);
-    }
+    SEXTANT_FAKE_RPC(DescribeTokens, describe_tokens)
+    SEXTANT_FAKE_RPC(AnalyzeTensor, analyze_tensor)
+    SEXTANT_FAKE_RPC(AnalyzeOperation, analyze_operation)
+    SEXTANT_FAKE_RPC(AnalyzeGraph, analyze_graph)
+    SEXTANT_FAKE_RPC(CountModel, count_model)
 
    private:
     AccountingHandlers handlers_;
   };
+#undef SEXTANT_FAKE_RPC
+#undef SEXTANT_FAKE_STREAM
+#undef SEXTANT_FAKE_CALL
 
   Planning planning_;
   Hardware hardware_;

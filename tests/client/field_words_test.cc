@@ -1,4 +1,4 @@
-// The words of each command line for fields that a server's errors name.
+// The names of flags, and the words of each command line for fields that a server's errors name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,118 +6,115 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/command/count_command.h"
+#include "client/flags/field_path.h"
+#include "client/flags/plan_flags.h"
+#include "sextant/v1/planning_service.pb.h"
 #include "tests/client/fake_server.h"
 
 namespace sextant::client {
 namespace {
 
+using google::protobuf::FieldDescriptor;
 using ::testing::HasSubstr;
 
-using Cases = std::vector<std::pair<std::string, std::string>>;
-
-// Expects that `args`, where the server refuses a field, prints its words; `description` and
-// `described` are the server's words about it and the command's. `server` answers with `status`.
+// Expects that `args`, where the server refuses a field, prints its words by the table of a
+// command; `description` and `described` are the server's words about it and the command's.
 template <typename Request, typename Response, typename Handlers>
 void ExpectWords(std::vector<std::string> args, Handler<Request, Response> Handlers::*method,
-                 const Cases& cases, const std::string& description = "is wrong",
+                 const std::string& description = "is wrong",
                  const std::string& described = "is wrong") {
   Answering<Request, Response> refusing;
   Handlers handlers;
   handlers.*method = refusing.handler();
   const FakeServer server(std::move(handlers));
+  const std::string table = absl::StrCat("field words of ", args[0]);
   args.insert(args.end(), {"--address", server.address()});
-  for (const auto& [field, words] : cases) {
-    refusing.status = FieldInvalid(field, description);
+  for (const nlohmann::json& c : CasesOf(table)) {
+    refusing.status = FieldInvalid(TextIn(c, "field"), description);
     const Ran ran = RunWith(args);
     EXPECT_EQ(ran.exit_code, 3);
-    EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("\n  ", words, ": ", described, "\n"))) << field;
+    EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("\n  ", TextIn(c, "words"), ": ", described, "\n")))
+        << c;
   }
 }
 
-TEST(FieldWords, OfAllocate) {
+TEST(FieldWords, AreThoseOfTheCommandThatWasRefused) {
   ExpectWords({"allocate", "1e21"}, &PlanningHandlers::allocate_compute,
-              {{"flops", "--flops"},
-               {"cluster", "--accelerator"},
-               {"cluster.device", "--accelerator"},
-               {"cluster.device.accelerator", "--accelerator"},
-               {"cluster.device.host_devices.devices[0]", "--device, entry 1"},
-               {"cluster.device.calibrations.calibrations[1].matmuls", "--calibration[1].matmuls"},
-               {"cluster.device_count", "--devices"},
-               {"economics.budget_usd", "--budget"},
-               {"assumed_mfu", "--mfu"},
-               {"served_token_count", "--served-tokens"},
-               {"future", "future"}},
               "is wrong: give tokens_per_parameter", "is wrong: give --tokens-per-parameter");
-}
-
-TEST(FieldWords, OfLinks) {
   ExpectWords({"links", "h100-sxm"}, &HardwareHandlers::get_link_times,
-              {{"nodes.node_type", "NODE"},
-               {"nodes.device.accelerator", "NODE"},
-               {"nodes.ranks_per_node", "--ranks-per-node"},
-               {"nodes.node_count", "--node-count"},
-               {"nodes.network", "--network"},
-               {"nodes.network.name", "--network"},
-               {"nodes.network.bytes_per_second", "--network-bytes-per-second"},
-               {"nodes.device.calibrations.calibrations[1].matmuls", "--calibration[1].matmuls"},
-               {"operations[0]", "--operation"},
-               {"sizes_bytes[3]", "--size"},
-               {"another", "another"}},
               "is wrong, or give bytes_per_second", "is wrong, or give --network-bytes-per-second");
-}
-
-TEST(FieldWords, OfRates) {
-  ExpectWords({"rates", "toy"}, &HardwareHandlers::get_kernel_rates,
-              {{"device.accelerator", "DEVICE"},
-               {"device.host_devices.devices[1]", "DEVICE"},
-               {"device.calibrations.calibrations[1].matmuls", "--calibration[1].matmuls"},
-               {"device", "DEVICE"},
-               {"data_types[0]", "--dtype"}});
-}
-
-TEST(FieldWords, OfTensor) {
-  // The third step has an umlaut of two bytes where the line ends.
-  const std::string third = "check " + std::string(57, 'a');
-  const std::string cut = absl::StrCat("STEP 3, \"", third, "...\"");
-  ExpectWords({"tensor", "4x8", "transpose 0 9", "check a", absl::StrCat(third, "\xc3\xa4", "b"),
-               "--dtype=bf16"},
-              &AccountingHandlers::analyze_tensor,
-              {{"steps[0].transpose.axis_b", "STEP 1, \"transpose 0 9\" (axis b)"},
-               {"steps[1].check_shape.expression", "STEP 2, \"check a\" (expression)"},
-               {"steps[1]", "STEP 2, \"check a\""},
-               {"steps[1].check_shape", "STEP 2, \"check a\""},
-               {"steps[2].view", cut},
-               {"steps[3].view", "steps[3].view"},  // there is no such step
-               {"steps[x]", "steps[x]"},
-               {"steps[1", "steps[1"},
-               {"steps", "STEP"},
-               {"tensor.shape[0]", "SHAPE"},
-               {"tensor.strides", "--strides"},
-               {"tensor.data_type", "--dtype"},
-               {"tensor.offset_elements", "--offset"},
-               {"tensor.storage_elements", "--storage"},
-               {"future", "future"}});
-}
-
-TEST(FieldWords, OfTokens) {
-  ExpectWords({"tokens", "5", "--bytes-per-id=2"}, &AccountingHandlers::describe_tokens,
-              {{"token_count", "COUNT"},
-               {"vocabulary_size", "--vocabulary"},
-               {"bytes_per_id", "--bytes-per-id"},
-               {"tokens_per_second", "--tokens-per-second"},
-               {"future", "future"}});
-}
-
-TEST(FieldWords, OfSizes) {
+  ExpectWords({"rates", "toy"}, &HardwareHandlers::get_kernel_rates);
+  ExpectWords({"tokens", "5", "--bytes-per-id=2"}, &AccountingHandlers::describe_tokens);
   ExpectWords({"size-cluster"}, &PlanningHandlers::size_cluster,
-              {{"run.economics.budget_usd", "--budget"},
-               {"max_duration", "--max-duration"},
-               {"products[1].accelerator", "--products, entry 2 (accelerator)"}},
               "needs economics.device_hour_price_usd", "needs --device-hour-price-usd");
-  ExpectWords({"size-model"}, &PlanningHandlers::size_model,
-              {{"run.training.token_count", "--tokens"},
-               {"tokens_per_parameter", "--tokens-per-parameter"}});
+  ExpectWords({"size-model"}, &PlanningHandlers::size_model);
+  // The third step has an umlaut of two bytes where the line ends.
+  const std::string third = absl::StrCat("check ", std::string(57, 'a'), "\xc3\xa4", "b");
+  ExpectWords({"tensor", "4x8", "transpose 0 9", "check a", third, "--dtype=bf16"},
+              &AccountingHandlers::analyze_tensor);
+}
+
+// Expects a command's words for fields, and those for texts that name fields.
+void ExpectOwnWords(const std::string& command, std::string (*field_words)(const std::string&),
+                    std::string (*description_words)(const std::string&)) {
+  for (const nlohmann::json& c : CasesOf(absl::StrCat("field words of ", command))) {
+    EXPECT_EQ(field_words(TextIn(c, "field")), TextIn(c, "words"));
+  }
+  for (const nlohmann::json& c : CasesOf(absl::StrCat("description words of ", command))) {
+    EXPECT_EQ(description_words(TextIn(c, "text")), TextIn(c, "words"));
+  }
+}
+
+TEST(FieldWords, OfPlanAndCountAreTheirFlags) {
+  ExpectOwnWords("plan", PlanFieldWords, PlanDescriptionWords);
+  ExpectOwnWords("count", CountFieldWords, CountDescriptionWords);
+}
+
+// "--kind" would not say of what.
+std::string NameOf(const FieldDescriptor& field) {
+  if (field.containing_type() == v1::FrameworkMemory::descriptor() && field.name() == "kind") {
+    return "framework";
+  }
+  if (field.name() == "kind") return "optimizer";
+  if (field.containing_type() == v1::SoftwareStack::descriptor() && field.name() == "name") {
+    return "software_stack";
+  }
+  if (field.containing_type() == v1::NetworkSpec::descriptor()) {
+    return field.name() == "name" ? "network" : absl::StrCat("network_", field.name());
+  }
+  // "--devices" is their number.
+  if (field.containing_type() == v1::HostDevices::descriptor()) return "device_uuids";
+  // "--accelerator" is a product by what is published of it.
+  if (field.full_name() == "sextant.v1.FleetDevices.accelerator") return "fleet";
+  if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
+    return absl::StrCat("lora_", field.name());
+  }
+  return field.name();
+}
+
+TEST(PlanFlags, BearTheNamesOfTheirFields) {
+  for (const FieldFlag& flag : PlanFlags()) {
+    const FieldDescriptor* field = FindField(*v1::PlanRunRequest::descriptor(), flag.field);
+    ASSERT_NE(field, nullptr) << flag.field;
+    const std::string expect =
+        absl::StrCat("--", absl::StrReplaceAll(NameOf(*field), {{"_", "-"}}));
+    EXPECT_TRUE(
+        absl::StrContains(absl::StrCat(",", flag.names, ","), absl::StrCat(",", expect, ",")))
+        << flag.names << " lacks " << expect;
+  }
+}
+
+TEST(FindField, KnowsNoOtherPaths) {
+  const auto& type = *v1::PlanRunRequest::descriptor();
+  EXPECT_EQ(FindField(type, "cluster.devise"), nullptr);
+  EXPECT_EQ(FindField(type, "model.preset.name"), nullptr);
+  EXPECT_EQ(FindField(type, ""), nullptr);
+  v1::PlanRunRequest request;
+  EXPECT_EQ(SetField("cluster.devise", "1", &request).code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What tests of the command line share: messages written as text, files, errors of a server, and a
-// run of the program.
+// What tests of the command line share: tables of cases, messages written as text, files, errors of
+// a server, and a run of the program.
 #ifndef SEXTANT_TESTS_CLIENT_FIXTURE_H_
 #define SEXTANT_TESTS_CLIENT_FIXTURE_H_
 
@@ -9,19 +9,40 @@
 #include <grpcpp/support/status.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "client/command/run_client.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
+
+// The rows of cases.jsonl of that name; `note` of a row is for its reader.
+inline std::vector<nlohmann::json> CasesOf(const std::string& name) {
+  std::ifstream file(SourceFolder() + "/tests/client/cases.jsonl");
+  std::vector<nlohmann::json> rows;
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json row = nlohmann::json::parse(line);
+    if (row.at("of") == name) rows.push_back(std::move(row));
+  }
+  EXPECT_FALSE(rows.empty()) << name;
+  return rows;
+}
+
+// The text in a field of a row.
+inline std::string TextIn(const nlohmann::json& row, const char* field) {
+  return row.at(field).get<std::string>();
+}
 
 // The message that protobuf's text format or proto JSON describes.
 template <typename Message>
@@ -109,6 +130,24 @@ inline Ran RunWith(const std::vector<std::string>& args, const std::string& inpu
                        }});
   return {exit_code, out.str(), err.str()};
 }
+
+// SIGINT and SIGTERM end the program for as long as it lives, as they do at a terminal: a shell
+// starts its background jobs, tests among them, with SIGINT ignored.
+class DefaultSignals {
+ public:
+  DefaultSignals()
+      : interrupt_(std::signal(SIGINT, SIG_DFL)), end_(std::signal(SIGTERM, SIG_DFL)) {}
+  DefaultSignals(const DefaultSignals&) = delete;
+  DefaultSignals& operator=(const DefaultSignals&) = delete;
+  ~DefaultSignals() {
+    std::signal(SIGINT, interrupt_);
+    std::signal(SIGTERM, end_);
+  }
+
+ private:
+  void (*interrupt_)(int);
+  void (*end_)(int);
+};
 
 }  // namespace sextant::client
 

@@ -31,31 +31,8 @@ LauncherRead Read(const std::string& text) {
   return read.ok() ? *read : LauncherRead{};
 }
 
-constexpr const char* kChanges[] = {
-    "",
-    R"({"layout": {"micro_batch_size": 2, "sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
-    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS",
-                                "offload_optimizer": true}}})",
-    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_PARAMETERS", "offload_optimizer": true,
-                                "offload_parameters": true}}})",
-    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_PARAMETERS", "shard_group_size": 8}}})",
-    R"({"layout": {"parallel": {"tensor_parallel_size": 4}, "sequence_parallel": false}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4},
-                   "kernels": {"recomputed_layers_per_block": 2}},
-        "training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
-    R"({"layout": {"context_parallel_size": 4}})",
-    R"({"layout": {"parallel": {"expert_parallel_size": 8, "expert_tensor_parallel_size": 1}}})",
-    R"({"layout": {"framework": {"reduce_bucket_elements": 200000000,
-                                 "gather_bucket_elements": 50000000}}})",
-    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP16",
-                                   "gradient_data_type": "DATA_TYPE_FP16"}}})",
-    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP32"}}})",
-    R"({"training": {"optimizer": {"kind": "KIND_LION"}}})",
-};
-
 TEST(Deepspeed, ReadsBackWhatItWrote) {
-  for (const char* changes : kChanges) {
+  for (const std::string& changes : ChangesOf("deepspeed")) {
     SCOPED_TRACE(changes);
     const LaunchedRun run = Launch(changes);
     const absl::StatusOr<LauncherFile> file = WriteDeepspeed(run);
@@ -96,7 +73,7 @@ void AppendPaths(const nlohmann::json& node, const std::string& path,
 
 TEST(Deepspeed, KnowsTheOptionsOfItsRelease) {
   const std::vector<std::string> options = LauncherOptions("deepspeed_options.txt");
-  for (const char* changes : kChanges) {
+  for (const std::string& changes : ChangesOf("deepspeed")) {
     std::vector<std::string> paths;
     AppendPaths(nlohmann::json::parse(WriteDeepspeed(Launch(changes))->text), "", &paths);
     for (const std::string& path : paths) EXPECT_THAT(options, Contains(path));
@@ -104,29 +81,9 @@ TEST(Deepspeed, KnowsTheOptionsOfItsRelease) {
 }
 
 TEST(Deepspeed, RefusesWhatItHasNoSettingFor) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "virtual_stage_count": 2}}})",
-       "--vpp=2: it takes 1 alone"},
-      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "layers_per_chunk": [15, 17]}}})",
-       "--layers-per-chunk: it has no setting for that"},
-      {R"({"layout": {"parallel": {"pipeline_parallel_size": 2},
-                      "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS"}}})",
-       "--zero=2: with --pp it takes 0 or 1"},
-      {R"({"layout": {"parallel": {"tensor_parallel_size": 2}}})", "give --sp=false"},
-      {R"({"layout": {"sharding": {"shard_group_size": 8}}})",
-       "--shard-group-size: it takes --zero=3"},
-      {R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8"}}})",
-       "--compute-data-type=fp8: it takes fp32 or fp16 or bf16"},
-      {R"({"layout": {"context_parallel_size": 2,
-                      "context_parallel_kind": "CONTEXT_PARALLEL_KIND_RING"}})",
-       "--cp-comm=ring: it takes all-to-all alone"},
-      {R"({"layout": {"kernels": {"recompute_norm_outputs": true}}})",
-       "--recompute-norm-outputs=true"},
-  };
-  for (const auto& [changes, refusal] : cases) {
-    EXPECT_THAT(std::string(WriteDeepspeed(Launch(changes)).status().message()), HasSubstr(refusal))
-        << changes;
-  }
+  ExpectUnwritten("deepspeed unwritten", [](const std::string& changes) {
+    return WriteDeepspeed(Launch(changes)).status();
+  });
 }
 
 // As Hugging Face's Trainer takes it.
@@ -158,41 +115,17 @@ TEST(ReadDeepspeed, ComputesTheBatchOnceDevicesAreKnown) {
 }
 
 TEST(ReadDeepspeed, SaysWhatToWriteInstead) {
-  const std::pair<std::string, const char*> cases[] = {
-      {"", "no JSON"},
-      {"{", "no JSON"},
-      {"[]", "it holds no JSON object"},
-      {"{\"a\": \"\xff\"}", "no JSON"},
-      {std::string(200'000, '['), "no JSON"},
-      {absl::StrCat("{\"a\":", std::string(100, '['), std::string(100, ']'), "}"),
-       "nested too deeply"},
-      {R"({"train_batch_size": "many"})",
-       "train_batch_size = \"many\": write a whole number from 1"},
-      {R"({"train_batch_size": -8})", "train_batch_size = -8: write a whole number from 1 on"},
-      {R"({"train_batch_size": 1e300})", "write a whole number from 1 on"},
-      {R"({"train_batch_size": 18446744073709551615})", "write a whole number from 1 on"},
-      {R"({"train_batch_size": [1]})", "train_batch_size = [1]: write a whole number"},
-      {R"({"zero_optimization": {"stage": 4}})", "zero_optimization.stage = 4: write 0, 1, 2 or 3"},
-      {R"({"zero_optimization": {"offload_optimizer": {"device": "tape"}}})",
-       "write none, cpu or nvme"},
-      {R"({"bf16": {"enabled": 1}})", "bf16.enabled = 1: write true or false"},
-      {R"({"bf16": {"enabled": true}, "fp16": {"enabled": true}})", "enable bf16 or fp16"},
-      {R"({"data_types": {"grad_accum_dtype": "int8"}})", "write fp32, fp16 or bf16"},
-  };
-  for (const auto& [text, error] : cases) {
-    EXPECT_THAT(std::string(ReadDeepspeed(text).status().message()), HasSubstr(error))
-        << text.substr(0, 99);
-  }
+  const auto error_of = [](const std::string& text) { return ReadDeepspeed(text).status(); };
+  ExpectUnread("deepspeed unread", error_of);
+  ExpectSays(error_of("{\"a\": \"\xff\"}"), "no JSON");
+  ExpectSays(error_of(std::string(200'000, '[')), "no JSON");
+  ExpectSays(error_of(absl::StrCat("{\"a\":", std::string(100, '['), std::string(100, ']'), "}")),
+             "nested too deeply");
 }
 
 TEST(ReadDeepspeed, SurvivesAnyCut) {
-  const std::string whole = LauncherGolden("dense.deepspeed.json");
-  for (size_t length = 0; length < whole.size(); ++length) {
-    (void)ReadDeepspeed(whole.substr(0, length));
-    std::string changed = whole;
-    changed[length] = "\0[:\"-9\x80"[length % 7];
-    (void)ReadDeepspeed(changed);
-  }
+  TryEveryCut("dense.deepspeed.json", std::string("\0[:\"-9\x80", 7),
+              [](const std::string& text) { (void)ReadDeepspeed(text); });
 }
 
 LaunchedRun Job() {

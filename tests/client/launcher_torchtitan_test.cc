@@ -28,47 +28,14 @@ LaunchedRun LaunchTorchtitan(const std::string& changes = "") {
   return Changed(run, changes);
 }
 
-std::string TomlRefusalOf(const LaunchedRun& run) {
-  return std::string(WriteTorchtitan(run).status().message());
-}
-
 LauncherRead ReadToml(const std::string& text) {
   const absl::StatusOr<LauncherRead> read = ReadTorchtitan(text, true);
   EXPECT_TRUE(read.ok()) << text << ": " << read.status();
   return read.ok() ? *read : LauncherRead{};
 }
 
-constexpr const char* kTorchtitanChanges[] = {
-    "",
-    R"({"layout": {"micro_batch_size": 2}})",
-    R"({"layout": {"parallel": {"tensor_parallel_size": 8}}})",
-    R"({"layout": {"context_parallel_size": 4}})",
-    R"({"layout": {"context_parallel_size": 4, "sharding": {"shard_group_size": 16}}})",
-    R"({"layout": {"sharding": {"shard_group_size": 8}}})",
-    R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_NONE"}}})",
-    R"({"layout": {"sharding": {"reshard_after_forward": false}}})",
-    R"({"layout": {"sharding": {"offload_optimizer": true, "offload_parameters": true}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4},
-                   "schedule": "PIPELINE_SCHEDULE_GPIPE"}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "virtual_stage_count": 2}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "virtual_stage_count": 4}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 4, "layers_per_chunk": [7, 9, 9, 7]}}})",
-    R"({"layout": {"parallel": {"pipeline_parallel_size": 2, "virtual_stage_count": 2,
-                                "layers_per_chunk": [7, 9, 9, 7]}}})",
-    R"({"layout": {"parallel": {"expert_parallel_size": 8, "expert_tensor_parallel_size": 1}}})",
-    R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
-    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8"}}})",
-    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_MXFP8"}}})",
-    R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP32"}}})",
-    R"({"training": {"precision": {"weight_data_type": "DATA_TYPE_BF16",
-                                   "master_weights": false}}})",
-    R"({"training": {"optimizer": {"kind": "KIND_ADAM"}}})",
-    R"({"layout": {"framework": {"deterministic": true}}})",
-};
-
 TEST(Torchtitan, ReadsBackWhatItWrote) {
-  for (const char* changes : kTorchtitanChanges) {
+  for (const std::string& changes : ChangesOf("torchtitan")) {
     SCOPED_TRACE(changes);
     const LaunchedRun run = LaunchTorchtitan(changes);
     const absl::StatusOr<LauncherFile> file = WriteTorchtitan(run);
@@ -101,7 +68,7 @@ TEST(Torchtitan, LeavesOutAModelThatItDoesNotKnow) {
 // Each setting that is written stands in the list of the release.
 TEST(Torchtitan, KnowsTheOptionsOfItsRelease) {
   const std::vector<std::string> options = LauncherOptions("torchtitan_options.txt");
-  for (const char* changes : kTorchtitanChanges) {
+  for (const std::string& changes : ChangesOf("torchtitan")) {
     std::string section;
     const std::string text = WriteTorchtitan(LaunchTorchtitan(changes))->text;
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
@@ -117,32 +84,9 @@ TEST(Torchtitan, KnowsTheOptionsOfItsRelease) {
 }
 
 TEST(Torchtitan, RefusesWhatItHasNoSettingFor) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"({"layout": {"sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS"}}})",
-       "--zero=gradients: it takes none or parameters"},
-      {R"({"layout": {"schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1"}})",
-       "--schedule=zero-bubble-h1"},
-      {R"({"layout": {"context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL"}})",
-       "--cp-comm=all-to-all: it takes ring alone"},
-      {R"({"training": {"recompute": "RECOMPUTE_POLICY_SELECTIVE"}})", "--recompute=selective"},
-      {R"({"layout": {"kernels": {"attention": "ATTENTION_UNFUSED"}}})", "--attention=unfused"},
-      {R"({"layout": {"parallel": {"tensor_parallel_size": 2}, "sequence_parallel": false}})",
-       "--sp=false"},
-      {R"({"layout": {"sharding": {"offload_optimizer": true}}})",
-       "goes with --offload-parameters"},
-      {R"({"layout": {"context_parallel_size": 4, "sharding": {"shard_group_size": 2}}})",
-       "--shard-group-size: it takes a multiple of --cp"},
-      {R"({"layout": {"parallel": {"tensor_parallel_size": 8, "expert_parallel_size": 2,
-                                   "expert_tensor_parallel_size": 4}}})",
-       "--etp=4: it takes 1, or --tp"},
-      {R"({"training": {"precision": {"weight_data_type": "DATA_TYPE_BF16"}}})",
-       "--weight-data-type=bf16: it takes --master-weights=false"},
-      {R"({"layout": {"framework": {"kind": "KIND_MEGATRON_LM"}}})",
-       "--framework=megatron-lm: it takes torchtitan alone"},
-  };
-  for (const auto& [changes, refusal] : cases) {
-    EXPECT_THAT(TomlRefusalOf(LaunchTorchtitan(changes)), HasSubstr(refusal)) << changes;
-  }
+  ExpectUnwritten("torchtitan unwritten", [](const std::string& changes) {
+    return WriteTorchtitan(LaunchTorchtitan(changes)).status();
+  });
 }
 
 // The published configuration of Llama 3 8B, in short.
@@ -198,49 +142,14 @@ TEST(ReadTorchtitan, DealsOutLayersAsItDoes) {
 }
 
 TEST(ReadTorchtitan, SaysWhatToWriteInstead) {
-  const std::pair<std::string, const char*> cases[] = {
-      {"[training\n", "no TOML: line 1"},
-      {"a = = 1", "no TOML: line 1"},
-      {absl::StrCat("a = ", std::string(100'000, '[')), "no TOML"},
-      {"[training]\nseq_len = \"long\"",
-       "training.seq_len = \"long\": write a whole number from 1"},
-      {"[training]\nseq_len = -1", "training.seq_len = -1: write a whole number from 1 on"},
-      {"[training]\nseq_len = 1.5", "training.seq_len = 1.5: write a whole number"},
-      {"[training]\nseq_len = 99999999999999999999", "no TOML"},
-      {"[training]\nseq_len = 1979-05-27", "write a whole number"},
-      {"[training]\nglobal_batch_size = 0", "write -1, or a whole number from 1 on"},
-      {"training = 5\n[parallelism]\ntensor_parallel_degree = true",
-       "parallelism.tensor_parallel_degree = true: write a whole number"},
-      {"[parallelism]\ndata_parallel_shard_degree = 0", "write -1, or a whole number"},
-      {"[training]\ndtype = \"int8\"", "training.dtype = \"int8\": write float32 or bfloat16"},
-      {"[model]\nconverters = \"float8\"", "model.converters = \"float8\": write a list of texts"},
-      {"[model]\nconverters = [1]", "write a list of texts"},
-      {"[activation_checkpoint]\nmode = 7", "activation_checkpoint.mode = 7: write a text"},
-      {"[activation_checkpoint]\nmode = \"most\"", "write none, full, selective"},
-      {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = "
-       "\"ZBVZeroBubble\"",
-       "write 1F1B, GPipe or Interleaved1F1B"},
-      {"[parallelism]\npipeline_parallel_degree = 2\nmodule_fqns_per_model_part = [[\"a\"]]",
-       "write a multiple of 2 lists"},
-      {"[parallelism]\npipeline_parallel_degree = 2\nmodule_fqns_per_model_part = [\"a\"]",
-       "write a list of lists of texts"},
-      {"[parallelism]\npipeline_parallel_degree = 9000000000", "too many"},
-      {"[optimizer]\nname = \"Lion\"", "optimizer.name = \"Lion\": write Adam or AdamW"},
-  };
-  for (const auto& [text, error] : cases) {
-    EXPECT_THAT(std::string(ReadTorchtitan(text, true).status().message()), HasSubstr(error))
-        << text.substr(0, 99);
-  }
+  const auto error_of = [](const std::string& text) { return ReadTorchtitan(text, true).status(); };
+  ExpectUnread("torchtitan unread", error_of);
+  ExpectSays(error_of(absl::StrCat("a = ", std::string(100'000, '['))), "no TOML");
 }
 
 TEST(ReadTorchtitan, SurvivesAnyCut) {
-  const std::string whole = LauncherGolden("dense.toml");
-  for (size_t length = 0; length < whole.size(); ++length) {
-    (void)ReadTorchtitan(whole.substr(0, length), true);
-    std::string changed = whole;
-    changed[length] = "\0[=\"-9\x80"[length % 7];
-    (void)ReadTorchtitan(changed, true);
-  }
+  TryEveryCut("dense.toml", std::string("\0[=\"-9\x80", 7),
+              [](const std::string& text) { (void)ReadTorchtitan(text, true); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/sample_plan.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {

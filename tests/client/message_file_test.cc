@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/client/sample_calibration.h"
+#include "tests/client/sample_answers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::client {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plot/svg.h"
-#include "tests/client/sample_plan.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {

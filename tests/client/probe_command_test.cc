@@ -7,14 +7,12 @@
 
 #include <chrono>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "client/io/call_error.h"
 #include "client/report/hardware_text.h"
-#include "tests/client/default_signals.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/sample_calibration.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {
@@ -37,34 +35,12 @@ TEST(ReadShape, ReadsSizesAndType) {
   EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_INT8);
 }
 
-struct BadProbe {
-  const char* text;
-  const char* expect;  // in the message
-};
-
 TEST(ReadShape, SaysWhatToWrite) {
-  const BadProbe cases[] = {
-      {"", "is not three whole numbers; write MxNxK or MxNxK:TYPE, such as 16384x32768x8192:bf16"},
-      {"1x2", "is not three whole numbers"},
-      {"1x2x3x4", "is not three whole numbers"},
-      {"1x2x", "is not three whole numbers"},
-      {"1X2X3", "is not three whole numbers"},
-      {"-1x2x3", "is not three whole numbers"},
-      {"1x2x3.5", "is not three whole numbers"},
-      {"1x2xnan", "is not three whole numbers"},
-      {" 1x2x3", "is not three whole numbers"},
-      // 4000 or 4096?
-      {"4Kx2x3", "is not three whole numbers"},
-      {"1x2x9223372036854775808", "does not fit in 64 bits"},
-      {"1x2x3:", "has no data type known here"},
-      {"1x2x3:fp7", "has no data type known here; write MxNxK or MxNxK:TYPE"},
-      {"1x2x3:bf16:", "has no data type known here"},
-  };
-  for (const BadProbe& c : cases) {
+  for (const nlohmann::json& c : CasesOf("shape refused")) {
     v1::MatmulShape shape;
-    const absl::Status read = ReadShape(c.text, "bf16", &shape);
-    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c.text;
-    EXPECT_THAT(std::string(read.message()), HasSubstr(c.expect)) << c.text;
+    const absl::Status read = ReadShape(TextIn(c, "text"), "bf16", &shape);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c;
+    EXPECT_THAT(std::string(read.message()), HasSubstr(TextIn(c, "says"))) << c;
   }
 }
 

@@ -163,7 +163,7 @@ std::set<std::string> WithoutFlag() {
       // A bare number has no tensors to count; --architecture says more than a transformer.
       "CountModelRequest.model.parameter_count",
       "CountModelRequest.model.transformer",
-      // Sent where NODE turns out to be an accelerator (links_command_test.cc).
+      // Sent where NODE turns out to be an accelerator (hardware_commands_test.cc).
       "GetLinkTimesRequest.nodes.device.accelerator",
       // Devices of the server are measured one by one, without links.
       "GetLinkTimesRequest.nodes.device.host_devices.devices",

@@ -1,14 +1,15 @@
 #include "tests/client/sample_launch.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "tests/client/fixture.h"
 #include "tests/support/source_folder.h"
 
 namespace sextant::client {
@@ -96,12 +97,45 @@ std::string DifferencesOf(const google::protobuf::Message& expected,
   return differ.Compare(expected, actual) ? "" : out;
 }
 
+std::vector<std::string> ChangesOf(const std::string& table) {
+  std::vector<std::string> out;
+  for (const nlohmann::json& c : CasesOf(table)) out.push_back(c.at("changes").dump());
+  return out;
+}
+
+void ExpectSays(const absl::Status& status, const std::string& words) {
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(words));
+}
+
+void ExpectUnwritten(const std::string& table, StatusOfText status_of_changes) {
+  for (const nlohmann::json& c : CasesOf(table)) {
+    SCOPED_TRACE(c.dump());
+    ExpectSays(status_of_changes(c.at("changes").dump()), TextIn(c, "says"));
+  }
+}
+
+void ExpectUnread(const std::string& table, StatusOfText status_of_text) {
+  for (const nlohmann::json& c : CasesOf(table)) {
+    SCOPED_TRACE(c.dump());
+    ExpectSays(status_of_text(TextIn(c, "text")), TextIn(c, "says"));
+  }
+}
+
+void TryEveryCut(const std::string& file, const std::string& bytes,
+                 absl::FunctionRef<void(const std::string&)> read) {
+  const std::string whole = LauncherGolden(file);
+  for (size_t length = 0; length < whole.size(); ++length) {
+    read(whole.substr(0, length));
+    std::string changed = whole;
+    changed[length] = bytes[length % bytes.size()];
+    read(changed);
+  }
+}
+
 std::string LauncherGolden(const std::string& file) {
-  std::ifstream in(SourceFolder() + "/tests/golden/launchers/" + file);
-  EXPECT_TRUE(in) << file;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
+  const std::string text = ContentOf(SourceFolder() + "/tests/golden/launchers/" + file);
+  EXPECT_NE(text, "") << file;
+  return text;
 }
 
 std::vector<std::string> LauncherOptions(const std::string& file) {

@@ -5,7 +5,10 @@
 #include <google/protobuf/message.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "client/launcher/launched_run.h"
 
 namespace sextant::client {
@@ -26,6 +29,21 @@ v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequ
 // "" where both hold the same, unset fields being their defaults; else the differences.
 std::string DifferencesOf(const google::protobuf::Message& expected,
                           const google::protobuf::Message& actual);
+
+// The changes of a table of cases.jsonl, as text.
+std::vector<std::string> ChangesOf(const std::string& table);
+
+// Expects an error whose message has `words`.
+void ExpectSays(const absl::Status& status, const std::string& words);
+
+// Expects that the runs of a table of cases.jsonl, or its texts, are refused with their words.
+using StatusOfText = absl::FunctionRef<absl::Status(const std::string&)>;
+void ExpectUnwritten(const std::string& table, StatusOfText status_of_changes);
+void ExpectUnread(const std::string& table, StatusOfText status_of_text);
+
+// Reads every start of a golden file, and the file with each byte replaced by one of `bytes`.
+void TryEveryCut(const std::string& file, const std::string& bytes,
+                 absl::FunctionRef<void(const std::string&)> read);
 
 // A file of tests/golden/launchers, and the lines of one that are not comments.
 std::string LauncherGolden(const std::string& file);

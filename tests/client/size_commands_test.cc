@@ -1,10 +1,12 @@
-// `sextant size-cluster` and `sextant size-model`, against a fake server.
+// `sextant size-cluster`, `sextant size-model` and `sextant allocate`, against a fake server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/flags/plan_flags.h"
@@ -44,7 +46,7 @@ v1::SizeClusterResponse SampleClusters() {
   )pb");
 }
 
-Ran AnswerTo(std::vector<std::string> args, const v1::SizeClusterResponse& answer) {
+Ran ClustersAnswer(std::vector<std::string> args, const v1::SizeClusterResponse& answer) {
   Answering<v1::SizeClusterRequest, v1::SizeClusterResponse> clusters;
   clusters.response = answer;
   const FakeServer server(PlanningHandlers{.size_cluster = clusters.handler()});
@@ -55,31 +57,32 @@ Ran AnswerTo(std::vector<std::string> args, const v1::SizeClusterResponse& answe
 TEST(SizeCluster, NamesItsObjectiveAndTheBest) {
   v1::SizeClusterResponse answer = SampleClusters();
   answer.set_best(0);
-  EXPECT_THAT(AnswerTo({"--objective=fewest-devices"}, answer).out,
+  EXPECT_THAT(ClustersAnswer({"--objective=fewest-devices"}, answer).out,
               HasSubstr("The fewest devices that fit"));
-  EXPECT_THAT(AnswerTo({"--objective=least-cost"}, answer).out,
+  EXPECT_THAT(ClustersAnswer({"--objective=least-cost"}, answer).out,
               HasSubstr("The cheapest number of devices that fits"));
-  const Ran fastest = AnswerTo({"--objective=least-time"}, answer);
+  const Ran fastest = ClustersAnswer({"--objective=least-time"}, answer);
   EXPECT_THAT(fastest.out, HasSubstr("The fastest number of devices that fits"));
   EXPECT_THAT(fastest.out, HasSubstr("\n  Best: h100-sxm, 1,024 devices.\n"));
   answer.set_best(7);  // no index
-  EXPECT_THAT(AnswerTo({}, answer).out, Not(HasSubstr("Best:")));
+  EXPECT_THAT(ClustersAnswer({}, answer).out, Not(HasSubstr("Best:")));
 }
 
 TEST(SizeCluster, SaysWhatToWrite) {
-  EXPECT_THAT(AnswerTo({"--products=h100-sxm:cheap"}, {}).err, HasSubstr("NAME[@SERVER][:USD]"));
-  EXPECT_EQ(AnswerTo({"--devices=8"}, {}).exit_code, kExitUsage);
+  EXPECT_THAT(ClustersAnswer({"--products=h100-sxm:cheap"}, {}).err,
+              HasSubstr("NAME[@SERVER][:USD]"));
+  EXPECT_EQ(ClustersAnswer({"--devices=8"}, {}).exit_code, kExitUsage);
 }
 
 TEST(SizeCluster, ExitsByItsAnswers) {
   v1::SizeClusterResponse answer = SampleClusters();
-  EXPECT_EQ(AnswerTo({}, answer).exit_code, kExitFits);
+  EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitFits);
   answer.mutable_clusters()->DeleteSubrange(0, 1);
-  EXPECT_EQ(AnswerTo({}, answer).exit_code, kExitDoesNotFit);
+  EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitDoesNotFit);
   answer.mutable_clusters()->DeleteSubrange(0, 1);
-  EXPECT_EQ(AnswerTo({}, answer).exit_code, kExitBadRequest);
+  EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitBadRequest);
   answer.clear_clusters();
-  EXPECT_EQ(AnswerTo({}, answer).exit_code, kExitInternal);
+  EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitInternal);
 }
 
 // 864,000,000 s are 10,000 days.
@@ -117,6 +120,58 @@ TEST(ShortNumber, HasFourDigits) {
   EXPECT_EQ(ShortNumber(4'117'740), "4.118M");
   EXPECT_EQ(ShortNumber(999'999'999), "1G");
   EXPECT_EQ(ShortNumber(5e15), "5e+06G");
+}
+
+using Allocations = Answering<v1::AllocateComputeRequest, v1::AllocateComputeResponse>;
+
+// The request that the command line sends.
+v1::AllocateComputeRequest AskedBy(std::vector<std::string> args) {
+  Allocations allocations;
+  allocations.response.add_allocations();
+  const FakeServer server(PlanningHandlers{.allocate_compute = allocations.handler()});
+  args.insert(args.begin(), "allocate");
+  args.insert(args.end(), {"--address", server.address()});
+  const Ran ran = RunWith(args);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  return allocations.request;
+}
+
+// The server has no clock: without --start the client's is used.
+TEST(Allocate, StartsNowWhereADeadlineIsGivenAlone) {
+  const v1::AllocateComputeRequest asked = AskedBy({"--device=host", "--deadline=2040-01-01"});
+  EXPECT_EQ(asked.economics().start_time().seconds(), kNowUnixSeconds);
+  EXPECT_FALSE(AskedBy({"--device=host", "--budget-usd=5"}).economics().has_start_time());
+}
+
+// The request that --print-request wrote, with the flags that override it.
+TEST(Allocate, ReadsARequestThatFlagsOverride) {
+  const std::string file = FileWith(
+      "allocate.json", RunWith({"allocate", "--device=host", "--devices=8", "--duration=7d",
+                                "--rule=besiroglu-2024", "--print-request"})
+                           .out);
+  const std::string request = absl::StrCat("--request=", file);
+  v1::AllocateComputeRequest expected = FromText<v1::AllocateComputeRequest>(
+      "cluster { device { host_devices { devices: 'host' } } device_count: 8 } "
+      "duration { seconds: 604800 } rule: SCALING_RULE_BESIROGLU_2024");
+  ExpectSame(AskedBy({request}), expected);
+  expected.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
+  expected.mutable_duration()->set_seconds(86400);
+  expected.set_assumed_mfu(0.5);
+  ExpectSame(AskedBy({request, "--accelerator=h100-sxm", "--duration=1d", "--mfu=0.5"}), expected);
+}
+
+TEST(Allocate, RefusesWrongArguments) {
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"allocate", "many"},
+        {"allocate", "1e21", "--rule=moore"},
+        {"allocate", "--device=host", "--duration=7"},
+        {"allocate", "--calibration=/no/such"},
+        {"allocate", "--request=/no/such"},
+        {"allocate", "--accelerator=h100-sxm", "--device=host", "--devices=1"}}) {
+    const Ran ran = RunWith(args);
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_FALSE(ran.err.empty());
+  }
 }
 
 }  // namespace

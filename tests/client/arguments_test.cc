@@ -1,7 +1,13 @@
-#include "client/flags/operation_arguments.h"
-
+// The arguments of operations and of tensors' steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/flags/operation_arguments.h"
+#include "client/flags/tensor_step.h"
+#include "tests/client/fixture.h"
 
 namespace sextant::client {
 namespace {
@@ -65,30 +71,12 @@ TEST(ReadSizes, MultipliesAShape) {
   EXPECT_EQ(request.operation().fused_chain().count(), 16000000);
 }
 
-struct WrongSizes {
-  const char* kind;
-  const char* text;
-  const char* expect;
-};
-
 TEST(ReadSizes, SaysWhatToWrite) {
-  const WrongSizes cases[] = {
-      {"matmul", "2x3", "\"2x3\" is not MxNxK; write it as in: sextant op matmul 16384x"},
-      {"matmul", "2x3x4x5", "is not MxNxK"},
-      {"matmul", "", "is not MxNxK"},
-      {"matmul", "2xx4", "N of MxNxK: \"\" is not a whole number"},
-      {"matmul", "2x3x1e30", "K of MxNxK: \"1e30\" does not fit in 64 bits"},
-      {"optimizer-update", "8G", "PARAMETERS: \"8G\" ends in \"G\""},
-      {"host-copy", "1G", "BYTES: \"1G\" ends in \"G\""},
-      {"dropout", "4xy", "\"4xy\""},
-      {"dropout", "-4x-8", "at least 1"},
-      {"dropout", "4294967296x4294967296", "than fit in 64 bits"},
-  };
-  for (const WrongSizes& c : cases) {
+  for (const nlohmann::json& c : CasesOf("sizes refused")) {
     v1::AnalyzeOperationRequest request;
-    const absl::Status read = ReadSizes(KindNamed(c.kind), c.text, &request);
-    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c.kind << " " << c.text;
-    EXPECT_THAT(std::string(read.message()), HasSubstr(c.expect)) << c.kind << " " << c.text;
+    const absl::Status read = ReadSizes(KindNamed(TextIn(c, "kind")), TextIn(c, "text"), &request);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c;
+    EXPECT_THAT(std::string(read.message()), HasSubstr(TextIn(c, "says"))) << c;
   }
 }
 
@@ -136,41 +124,44 @@ TEST(SetDevice, TellsTheServersFromTheCatalogues) {
   EXPECT_EQ(device.accelerator(), "h100-sxm");
 }
 
-struct WordsCase {
-  const char* kind;
-  const char* field;
-  const char* words;
-};
-
 TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
-  const WordsCase cases[] = {
-      {"matmul", "operation.matmul.k", "K of MxNxK"},
-      {"dropout", "operation.dropout.count", "SHAPE"},
-      {"attention", "operation.attention.kv_heads", "--kv-heads"},
-      {"attention", "operation.attention.value_head_size", "--value-head-size"},
-      {"elementwise", "operation.elementwise.input_count", "--inputs"},
-      {"experts", "operation.experts.expert_count", "--experts"},
-      {"experts", "operation.experts.tokens", "TOKENS of TOKENSxHIDDENxFEED_FORWARD"},
-      {"einsum", "operation.einsum.expression", "EXPRESSION"},
-      {"einsum", "operation.einsum.operands[1].shape[0]", "SHAPE 2"},
-      {"einsum", "operation.einsum.operands", "SHAPE..."},
-      {"fused-chain", "operation.fused_chain.steps[0].extra_input_count", "STEP 1"},
-      {"matmul", "data_types.input", "--dtype"},
-      {"matmul", "transcendental_flops", "--transcendental-flops"},
-      {"matmul", "device", "--device"},
-      {"matmul", "device.device", "--device"},
-      {"matmul", "device.device.accelerator", "--device"},
-      {"matmul", "device.device.host_devices.devices[0]", "--device"},
-      {"matmul", "device.memory_bytes_per_second", "--memory-bandwidth"},
-      {"matmul", "device.device.calibrations.calibrations[0].matmuls[3].m",
-       "--calibration.matmuls[3].m"},
-      {"matmul", "achieved_seconds", "--achieved"},
-      {"matmul", "something.new", "something.new"},
-      {"einsum", "operation.einsum.operands[x", "operation.einsum.operands[x"},
-  };
-  for (const WordsCase& c : cases) {
-    EXPECT_EQ(OperationFieldWords(KindNamed(c.kind), c.field), c.words) << c.field;
+  for (const nlohmann::json& c : CasesOf("field words of op")) {
+    EXPECT_EQ(OperationFieldWords(KindNamed(TextIn(c, "kind")), TextIn(c, "field")),
+              TextIn(c, "words"))
+        << c;
   }
+}
+
+TEST(TensorStep, IsRead) {
+  for (const nlohmann::json& c : CasesOf("tensor step")) {
+    v1::TensorStep step;
+    const absl::Status read = ReadTensorStep(TextIn(c, "text"), &step);
+    EXPECT_TRUE(read.ok()) << c << ": " << read;
+    ExpectSame(step, FromText<v1::TensorStep>(TextIn(c, "step")));
+  }
+}
+
+TEST(TensorStep, SaysWhatToWrite) {
+  for (const nlohmann::json& c : CasesOf("tensor step refused")) {
+    v1::TensorStep step;
+    const absl::Status read = ReadTensorStep(TextIn(c, "text"), &step);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c;
+    EXPECT_THAT(std::string(read.message()), HasSubstr(TextIn(c, "says"))) << c;
+  }
+}
+
+// Every field of the API's TensorStep can be written.
+TEST(TensorStep, KnowsAllOfTheApi) {
+  v1::TensorStep step;
+  for (const char* text :
+       {"select 0 0", "slice 0 :", "transpose", "permute 0", "view 1", "reshape 1", "expand 1",
+        "squeeze", "unsqueeze", "flatten", "contiguous", "cast fp16", "elementwise exp",
+        "rearrange a -> a", "repeat a -> a", "reduce a ->", "check a", "index 0"}) {
+    EXPECT_TRUE(ReadTensorStep(text, &step).ok()) << text;
+  }
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  step.GetReflection()->ListFields(step, &set);
+  EXPECT_EQ(set.size(), static_cast<size_t>(v1::TensorStep::descriptor()->field_count()));
 }
 
 }  // namespace

@@ -1,19 +1,21 @@
-// `sextant search` says how far the server has come.
+// Calls that take long: their progress at a terminal, and the signals that end them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <latch>
 #include <ostream>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/client/default_signals.h"
+#include "client/io/interrupt_watch.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/sample_plan.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {
@@ -99,6 +101,38 @@ TEST(Search, SaysOnASignalHowFarItCame) {
                 EndsWith("sextant: CANCELLED: interrupted: the server stops the search, "
                          "after 12,288 of 24,576 layouts; 10.00 s: tp 1 pp 1 dp 24 mbs 1\n"));
   }
+}
+
+void (*HandlerOf(int signal_number))(int) {
+  struct sigaction action = {};
+  sigaction(signal_number, nullptr, &action);
+  return action.sa_handler;
+}
+
+TEST(InterruptWatch, TurnsASignalIntoARequestToStop) {
+  const DefaultSignals signals;
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    const InterruptWatch watch;
+    EXPECT_EQ(watch.signal_number(), 0);
+    std::latch stopped(1);
+    const std::stop_callback callback(watch.stop_token(), [&stopped] { stopped.count_down(); });
+    kill(getpid(), signal_number);
+    stopped.wait();
+    EXPECT_EQ(watch.signal_number(), signal_number);
+    EXPECT_EQ(HandlerOf(signal_number), SIG_DFL);  // the next one ends the program
+  }
+}
+
+TEST(InterruptWatch, LeavesTheSignalsAsTheyWere) {
+  const DefaultSignals signals;
+  std::signal(SIGTERM, SIG_IGN);
+  {
+    const InterruptWatch watch;
+    EXPECT_NE(HandlerOf(SIGINT), SIG_DFL);
+    EXPECT_EQ(HandlerOf(SIGTERM), SIG_IGN);  // nohup's word stands
+  }
+  EXPECT_EQ(HandlerOf(SIGINT), SIG_DFL);
+  EXPECT_EQ(HandlerOf(SIGTERM), SIG_IGN);
 }
 
 }  // namespace

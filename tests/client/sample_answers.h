@@ -1,12 +1,16 @@
-// Plans of a run "toy" on h100-sxm, for tests of what the program does with an answer. What answers
-// look like is in tests/golden/text.
-#ifndef SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_
-#define SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_
+// Answers of a server, for tests of what the program does with them: plans of a run "toy" on
+// h100-sxm, and a calibration whose numbers are worked by hand. What answers look like is in
+// tests/golden/text.
+#ifndef SEXTANT_TESTS_CLIENT_SAMPLE_ANSWERS_H_
+#define SEXTANT_TESTS_CLIENT_SAMPLE_ANSWERS_H_
 
 #include <utility>
 #include <vector>
 
+#include "sextant/v1/calibration.pb.h"
+#include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
+#include "tests/proto/text/sample_calibration.h"
 
 namespace sextant::client {
 
@@ -33,6 +37,20 @@ v1::Plan PlanWithFront(const std::vector<std::pair<double, double>>& points);
 // (sequence parallel) x context 2 x pipeline 2 with recomputed norms, ZeRO stage 1.
 v1::Plan SampleFront();
 
+using text::SampleCalibration;
+
+// As the server holds it, three hours later; fingerprint "c0ffee".
+v1::GetCalibrationResponse SampleHeldCalibration();
+
+// As the last message of the probe that measured it; in use.
+v1::RunProbeResponse SampleProbeResult();
+
+// Halfway through that probe.
+v1::RunProbeResponse SampleProgress();
+
+// Its device, and a GPU that was never measured.
+v1::ListDevicesResponse SampleDevices();
+
 }  // namespace sextant::client
 
-#endif  // SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_
+#endif  // SEXTANT_TESTS_CLIENT_SAMPLE_ANSWERS_H_

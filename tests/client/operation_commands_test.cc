@@ -1,4 +1,5 @@
-// `sextant op`, against a fake server: files that it reads and writes, and its errors.
+// `sextant op` and `sextant graph`, against a fake server: files that they read and write, and
+// their errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/io/call_error.h"
 #include "tests/client/fake_server.h"
 
 namespace sextant::client {
@@ -17,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // What `sextant op` prints of an answer or error to a product of 2x3x4.
-Ran AnswerTo(std::vector<std::string> args, const v1::AnalyzeOperationResponse& response,
+Ran OpAnswer(std::vector<std::string> args, const v1::AnalyzeOperationResponse& response,
              const grpc::Status& status = grpc::Status::OK) {
   Answering<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse> operations;
   operations.response = response;
@@ -43,17 +45,17 @@ v1::AnalyzeOperationResponse SampleOperation() {
 
 TEST(Op, NamesTheCalibrationThatCantBeRead) {
   const std::string file = FileWith("op.json", "{}, no calibration");
-  const Ran wrong = AnswerTo({"softmax", "2x3", "--calibration", file}, SampleOperation());
+  const Ran wrong = OpAnswer({"softmax", "2x3", "--calibration", file}, SampleOperation());
   EXPECT_EQ(wrong.exit_code, 3);
   EXPECT_THAT(wrong.err, HasSubstr(absl::StrCat("(REQUEST_MALFORMED): ", file)));
   const std::string large = FileWith("op_large.json", std::string(2 << 20, ' '));
-  const Ran too_large = AnswerTo({"softmax", "2x3", "--calibration", large}, SampleOperation());
+  const Ran too_large = OpAnswer({"softmax", "2x3", "--calibration", large}, SampleOperation());
   EXPECT_EQ(too_large.exit_code, 3);
   EXPECT_THAT(too_large.err, HasSubstr("(REQUEST_TOO_LARGE): "));
 }
 
 Ran Drawn(const std::string& file, const v1::AnalyzeOperationResponse& answer) {
-  return AnswerTo({"matmul", "2x3x4", "--device=toy", absl::StrCat("--svg=", file)}, answer);
+  return OpAnswer({"matmul", "2x3x4", "--device=toy", absl::StrCat("--svg=", file)}, answer);
 }
 
 TEST(Op, WritesTheRooflineAsSvgInPlaceOfWhatWasThere) {
@@ -84,26 +86,49 @@ TEST(Op, DrawsNothingOfAnAnswerWithoutRates) {
 
 TEST(Op, NamesTheArgumentAtFault) {
   const grpc::Status status = FieldInvalid("operation.attention.kv_heads");
-  const Ran ran = AnswerTo({"attention", "1x2x3x4"}, {}, status);
+  const Ran ran = OpAnswer({"attention", "1x2x3x4"}, {}, status);
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err, "sextant: INVALID_ARGUMENT: correct 1 field\n  --kv-heads: is wrong\n");
   // Programs get the API's own path.
-  const Ran json = AnswerTo({"attention", "1x2x3x4", "--output=json"}, {}, status);
+  const Ran json = OpAnswer({"attention", "1x2x3x4", "--output=json"}, {}, status);
   EXPECT_EQ(nlohmann::json::parse(json.err).at("field_violations").at(0).at("field"),
             "operation.attention.kv_heads");
 }
 
 TEST(Op, TakesNoAnswerWithoutACost) {
-  const Ran ran = AnswerTo({"matmul", "2x3x4"}, {});
+  const Ran ran = OpAnswer({"matmul", "2x3x4"}, {});
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_EQ(ran.out, "");
 }
 
 TEST(Op, OfAnOlderServerSaysSo) {
-  const Ran ran = AnswerTo({"matmul", "2x3x4"}, {}, {grpc::StatusCode::UNIMPLEMENTED, ""});
+  const Ran ran = OpAnswer({"matmul", "2x3x4"}, {}, {grpc::StatusCode::UNIMPLEMENTED, ""});
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_THAT(ran.err, HasSubstr("an older sextantd"));
+}
+
+TEST(GraphCommand, ReadsStandardInputAndAnswersInJson) {
+  Answering<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse> graphs;
+  graphs.response.mutable_totals()->set_trainable_parameters(12);
+  const FakeServer server(AccountingHandlers{.analyze_graph = graphs.handler()});
+  const Ran ran = RunWith({"graph", "-", "--output=json", "--address", server.address()},
+                          R"({"tensors": [{"name": "x", "shape": [2, 3]}]})");
+  EXPECT_EQ(ran.exit_code, kExitFits) << ran.err;
+  EXPECT_EQ(graphs.request.graph().tensors_size(), 1);
+  EXPECT_THAT(ran.out, HasSubstr("\"trainable_parameters\": \"12\""));
+}
+
+TEST(GraphCommand, RefusesWhatIsNoGraph) {
+  const Ran wrong = RunWith({"graph", FileWith("graph.json", R"({"tensors": [{"nam": "x"}]})")});
+  EXPECT_EQ(wrong.exit_code, kExitBadRequest);
+  EXPECT_THAT(wrong.err, HasSubstr("not a Graph in proto JSON"));
+  EXPECT_THAT(wrong.err, HasSubstr("nam"));
+  EXPECT_EQ(RunWith({"graph", "/nonexistent/graph.json"}).exit_code, kExitUsage);
+  EXPECT_EQ(RunWith({"graph"}).exit_code, kExitUsage);
+  const Ran large = RunWith({"graph", FileWith("graph_large.json", std::string(2 << 20, ' '))});
+  EXPECT_EQ(large.exit_code, kExitBadRequest);
+  EXPECT_THAT(large.err, HasSubstr("REQUEST_TOO_LARGE"));
 }
 
 }  // namespace
