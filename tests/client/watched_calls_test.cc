@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/io/interrupt_watch.h"
+#include "client/io/watched_call.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_answers.h"
 
