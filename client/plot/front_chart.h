@@ -1,5 +1,5 @@
 // The front of a layout search, the least memory for each time of a step: its data, and its plot in
-// a terminal. front_svg.h draws it as SVG.
+// a terminal. pictures.h draws it as SVG.
 #ifndef SEXTANT_CLIENT_PLOT_FRONT_CHART_H_
 #define SEXTANT_CLIENT_PLOT_FRONT_CHART_H_
 

@@ -1,5 +1,5 @@
 // Charts of kernels' efficiency, or of exchanges' bus bandwidth, over size: their data, and their
-// plot in a terminal. kernel_svg.h draws them as SVG.
+// plot in a terminal. pictures.h draws them as SVG.
 #ifndef SEXTANT_CLIENT_PLOT_KERNEL_CHART_H_
 #define SEXTANT_CLIENT_PLOT_KERNEL_CHART_H_
 

@@ -1,5 +1,5 @@
 // Memory by pipeline stage: a stacked bar a stage, or run of equal stages, of the kinds of memory,
-// against the usable memory; and its plot in a terminal. memory_svg.h draws it as SVG.
+// against the usable memory; and its plot in a terminal. pictures.h draws it as SVG.
 #ifndef SEXTANT_CLIENT_PLOT_MEMORY_CHART_H_
 #define SEXTANT_CLIENT_PLOT_MEMORY_CHART_H_
 

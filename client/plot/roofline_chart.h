@@ -1,5 +1,5 @@
 // A roofline: attained FLOP/s over arithmetic intensity, below the roofs of a device: its data, its
-// axes, and its plot in a terminal. roofline_svg.h draws it as SVG.
+// axes, and its plot in a terminal. pictures.h draws it as SVG.
 #ifndef SEXTANT_CLIENT_PLOT_ROOFLINE_CHART_H_
 #define SEXTANT_CLIENT_PLOT_ROOFLINE_CHART_H_
 
