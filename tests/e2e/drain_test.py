@@ -12,13 +12,8 @@ import time
 import urllib.error
 import urllib.request
 
-from sextantd import SKIPPED, Server
-
-try:
-    import grpc
-except ImportError as missing:
-    print(f"skipped: {missing} (deploy/install-deps.sh tests)")
-    sys.exit(SKIPPED)
+from sextantd import Server
+from api import grpc
 
 # grpc.health.v1.HealthCheckResponse {status: SERVING = 1, NOT_SERVING = 2}, on the wire.
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"

@@ -12,10 +12,9 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 
-from python_client_test import generate_messages
 from sextantd import BIN, ROOT, Server
+from api import grpc
 
 FOLDER = os.path.join(ROOT, "docs", "examples")
 ROW = re.compile(r"^\| \[.*?\]\((?P<file>.*?)\) \| `(?P<service>\w+)/(?P<method>\w+)` \| "
@@ -84,7 +83,6 @@ def check_answer(channel, row):
 
 def answers(rows, starter=()):
     """The bytes of all answers of a server of its own."""
-    import grpc
     with Server("--log_calls=none", starter=starter) as server:
         with grpc.insecure_channel(server.address) as channel:
             return {row["file"]: send(channel, row)[0] for row in rows}
@@ -107,9 +105,7 @@ def main():
     problems += [f"{name} is checked, and not sent" for name in CHECKS if name not in sent]
     for row in rows:
         problems += check_command(row) if row["command"] else []
-    with tempfile.TemporaryDirectory() as folder, Server("--log_calls=none") as server:
-        import grpc
-        generate_messages(folder)
+    with Server("--log_calls=none") as server:
         from sextant.v1 import accounting_service_pb2, planning_service_pb2  # noqa: F401
         with grpc.insecure_channel(server.address) as channel:
             for row in rows:

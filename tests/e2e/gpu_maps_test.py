@@ -14,14 +14,8 @@ import time
 import urllib.request
 
 from probe_test import Hardware, processes_of
-from python_client_test import generate_messages
 from sextantd import BIN, SKIPPED, Server
-
-try:
-    import grpc
-except ImportError as missing:
-    print(f"skipped: {missing} (deploy/install-deps.sh tests)")
-    sys.exit(SKIPPED)
+from api import grpc
 
 FAKE = os.path.join(BIN, "fake_cuda_driver", "libcuda.so.1")
 NVML = "libnvidia-ml.so.1"
@@ -164,8 +158,7 @@ def main():
     if os.path.exists("/proc/driver/nvidia/version"):
         print("skipped: this host has a driver of its own")
         return SKIPPED
-    with tempfile.TemporaryDirectory() as messages, tempfile.TemporaryDirectory() as folder:
-        generate_messages(messages)
+    with tempfile.TemporaryDirectory() as folder:
         lay_out(folder)
         os.environ["LD_LIBRARY_PATH"] = folder
         with Server("--gpu_sampling=100ms") as server, \

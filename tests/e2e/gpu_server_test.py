@@ -4,14 +4,11 @@ one GPU that is busy beside a processor that is measured; and, with a scripted p
 
 import os
 import sys
-import tempfile
 import urllib.request
 
 from probe_test import Hardware, reason_of
-from python_client_test import generate_messages
 from sextantd import BIN, SKIPPED, Server
-
-import grpc
+from api import grpc
 
 FAKE_DRIVER = os.path.join(BIN, "fake_cuda_driver")
 FIRST_GPU = "GPU-01010101-0101-0101-0101-010101010101"
@@ -102,15 +99,13 @@ def main():
         return SKIPPED
     fake = {"LD_LIBRARY_PATH": FAKE_DRIVER}
     scripted = f"--probe_program={os.path.join(BIN, 'fake-probe')}"
-    with tempfile.TemporaryDirectory() as messages:
-        generate_messages(messages)
-        for variables, flags, check in (
-                ({**fake, "SEXTANT_FAKE_GPU": "busy"}, (), check_a_busy_gpu),
-                ({**fake, "SEXTANT_FAKE_GPU": "old"}, (), check_a_driver_that_is_too_old),
-                ({"SEXTANT_FAKE": "eight_gpus"}, (scripted,), check_all_eight)):
-            with Surroundings(**variables), Server("--probe_metrics=full", *flags) as server, \
-                    grpc.insecure_channel(server.address) as channel:
-                check(server, Hardware(channel))
+    for variables, flags, check in (
+            ({**fake, "SEXTANT_FAKE_GPU": "busy"}, (), check_a_busy_gpu),
+            ({**fake, "SEXTANT_FAKE_GPU": "old"}, (), check_a_driver_that_is_too_old),
+            ({"SEXTANT_FAKE": "eight_gpus"}, (scripted,), check_all_eight)):
+        with Surroundings(**variables), Server("--probe_metrics=full", *flags) as server, \
+                grpc.insecure_channel(server.address) as channel:
+            check(server, Hardware(channel))
     print("eight GPUs are listed and measured one by one; a busy one costs no other its figures")
     return 0
 

@@ -9,10 +9,8 @@ import tempfile
 import time
 
 from probe_test import Hardware
-from python_client_test import generate_messages
 from sextantd import BIN, Server
-
-import grpc
+from api import grpc
 
 UUID = "GPU-01010101-0101-0101-0101-010101010101"
 SCRIPT = """#!/bin/sh
@@ -137,9 +135,7 @@ def check_the_second_server(server, hardware, probe):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as messages, tempfile.TemporaryDirectory() as folder, \
-            tempfile.TemporaryDirectory() as libraries:
-        generate_messages(messages)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as libraries:
         probe = ScriptedProbe(folder)
         probe.list("580.65.06")
         kept = os.path.join(folder, "calibrations")

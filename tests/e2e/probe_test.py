@@ -8,14 +8,9 @@ import sys
 import tempfile
 import time
 
-from python_client_test import generate_messages, llama_request, plan_run
+from python_client_test import llama_request, plan_run
 from sextantd import BIN, SKIPPED, Server
-
-try:
-    import grpc
-except ImportError as missing:
-    print(f"skipped: {missing} (deploy/install-deps.sh tests)")
-    sys.exit(SKIPPED)
+from api import grpc
 
 if not os.access(os.path.join(BIN, "sextant-probe"), os.X_OK):
     print(f"skipped: there is no sextant-probe in {BIN}")
@@ -155,8 +150,7 @@ def is_zombie(process):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as messages, tempfile.TemporaryDirectory() as folder:
-        generate_messages(messages)
+    with tempfile.TemporaryDirectory() as folder:
         directory = f"--calibration_directory={folder}/calibrations"
         with Server(directory) as server, grpc.insecure_channel(server.address) as channel:
             hardware = Hardware(channel)

@@ -11,9 +11,7 @@ import re
 import sys
 
 from sextantd import ROOT, Server
-
-sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
-from api import grpc  # noqa: E402
+from api import grpc
 
 
 def plan_run(channel, request):

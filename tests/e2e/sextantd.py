@@ -4,11 +4,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
 SKIPPED = 77
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))  # for `from api import grpc`
 
 
 class Server:
