@@ -15,7 +15,7 @@
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
-#include "engine/hardware/reference/reference_models.h"
+#include "engine/hardware/reference/reference_kernels.h"
 
 namespace sextant {
 namespace {

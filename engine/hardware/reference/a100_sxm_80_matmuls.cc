@@ -3,7 +3,7 @@
 // Source: ai-dynamo/aiconfigurator @095f58a51c4c, <system>/gemm/.../gemm_perf.parquet (Apache-2.0).
 // Bursts on random data: docs/kernels_matmul.md. Microseconds by m, n, k, for each of
 // kColumns; 0: not in its calibration.
-#include "engine/hardware/reference/reference_matmuls_table.h"
+#include "engine/hardware/reference/reference_matmuls.h"
 
 namespace sextant {
 namespace a100_sxm_80_matmuls {

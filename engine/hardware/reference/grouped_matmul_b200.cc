@@ -3,7 +3,7 @@
 // Published in ai-dynamo/aiconfigurator @095f58a51c4ca8e61b66ec108d86f223f8d559ce,
 // licence Apache-2.0.
 // Made by make_attention_reference.py: docs/kernels_attention.md says how it was measured.
-#include "engine/hardware/reference/grouped_matmul_reference.h"
+#include "engine/hardware/reference/reference_kernels.h"
 
 namespace sextant {
 namespace grouped_matmul_b200 {

@@ -180,7 +180,7 @@ def attention_file(device, rows, latent_rows):
         references += (f'    {{"{DEVICES[device]}", DataType::{DATA_TYPES[data_type]}, {latent},\n'
                        f'     "{names}", k{prefix}}},\n')
     return file_of(f"Times of attention on one {device}: batch, sequence, heads, key and value "
-                   "heads, microseconds.", "attention_reference.h",
+                   "heads, microseconds.", "reference_kernels.h",
                    f"attention_{device.lower()}", f"AttentionReferencesOf{device}", body,
                    ("AttentionReference", references), len(sets))
 
@@ -203,7 +203,7 @@ def grouped_file(device, rows):
                        f'{"true" if gated else "false"}, "{kernel}", {name}}},\n')
     return file_of(f"Times of a layer of experts on one {device}: tokens, hidden, intermediate, "
                    "experts a token,\n// experts, expert parallel, microseconds.",
-                   "grouped_matmul_reference.h", f"grouped_matmul_{device.lower()}",
+                   "reference_kernels.h", f"grouped_matmul_{device.lower()}",
                    f"GroupedMatmulReferencesOf{device}", body,
                    ("GroupedMatmulReference", references), count)
 

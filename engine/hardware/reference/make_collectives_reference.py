@@ -5,8 +5,8 @@
 
 Takes any table with the columns gpu, library, library_version, table_version, op, dtype, gpus,
 message_bytes, repeat, seconds. Of each GPU: the rows of `nccl` in fp16 of the newest
-table_version, the median of repeats, and of the sizes those of SIZES alone. One file a GPU, and
-one that lists them.
+table_version, the median of repeats, and of the sizes those of SIZES alone, which are
+kReferenceCollectiveSizes. One file of the GPUs that NVLink joins and one of those on PCIe.
 """
 
 import csv
@@ -20,6 +20,7 @@ from collections import defaultdict
 # every power of 2; outside, where time is a latency or a rate, some.
 SIZES = [1 << e for e in (9, 12, 15, 18, 20, 21, 22, 23, 24, 25, 27, 29)]
 
+PCIE = {"l40s", "rtx-pro-6000"}
 OPERATIONS = {"all_reduce": "kAllReduce", "all_gather": "kAllGather",
               "reduce_scatter": "kReduceScatter", "alltoall": "kAllToAll"}
 SOURCE = "ai-dynamo/aiconfigurator @095f58a51c4c, comm/nccl/.../nccl_perf.parquet (Apache-2.0)"
@@ -63,72 +64,43 @@ def rows_of(by_op):
                 yield f"      {', '.join(values[half:])}}}}},"
 
 
-def table_file(gpu, version, libraries, by_op):
-    namespace = f"{gpu.replace('-', '_')}_collectives"
+def table_file(link, gpus, times, libraries):
+    """The tables of the GPUs whose ranks `link` joins."""
+    namespace = f"{link.lower()}_collectives"
+    rows, tables = [], []
+    for gpu in gpus:
+        version = max(times[gpu], key=version_key)
+        measured = ", ".join(sorted(libraries[gpu, version]))
+        rows += [f"// Table {version}, NCCL {measured} as its rows say.",
+                 f"constexpr ReferenceCollectiveRow k{identifier(gpu)}[] = {{",
+                 *rows_of(times[gpu][version]), "};", ""]
+        tables.append(f'    {{"{gpu}", "{version}", k{identifier(gpu)}}},')
     lines = [
-        f"// Measured collectives of {gpu}: made by make_collectives_reference.py, not by hand.",
+        f"// Measured collectives of GPUs that {link} joins.",
+        "// Made by make_collectives_reference.py, not by hand.",
         "//",
-        f"// Source: {SOURCE},",
-        f"// table {version}, NCCL {', '.join(sorted(libraries))} as its rows say.",
+        f"// Source: {SOURCE}.",
         "// nccl-tests in one node, fp16, out of place, no CUDA graph; medians of repeats.",
         "// Microseconds, by kReferenceCollectiveSizes.",
-        '#include "engine/hardware/reference/reference_collectives_table.h"',
+        '#include "engine/hardware/reference/reference_collectives.h"',
         "",
         "namespace sextant {",
         f"namespace {namespace} {{",
         "",
         "// clang-format off",
-        "constexpr ReferenceCollectiveRow kRows[] = {",
-        *rows_of(by_op),
+        *rows,
+        "constexpr ReferenceCollectiveTable kTables[] = {",
+        *tables,
         "};",
-        "// clang-format on",
         "",
         f"}}  // namespace {namespace}",
         "",
-        f"absl::Span<const ReferenceCollectiveRow> {identifier(gpu)}Collectives() "
-        f"{{ return {namespace}::kRows; }}",
-        "",
-        "}  // namespace sextant",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def list_file(versions):
-    gpus = sorted(versions)
-    declared = [f"absl::Span<const ReferenceCollectiveRow> {identifier(g)}Collectives();"
-                for g in gpus]
-    listed = [f'      {{"{g}", "{versions[g]}", {identifier(g)}Collectives()}},' for g in gpus]
-    sizes = [", ".join(str(size) for size in SIZES[i:i + 6]) + "," for i in range(0, len(SIZES), 6)]
-    lines = [
-        "// The list of reference tables: made by make_collectives_reference.py, not by hand.",
-        "#ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_LIST_H_",
-        "#define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_LIST_H_",
-        "",
-        "#include <array>",
-        "#include <cstdint>",
-        "",
-        '#include "engine/hardware/reference/reference_collectives_table.h"',
-        "",
-        "namespace sextant {",
-        "",
-        *declared,
-        "",
-        "// clang-format off",
-        f"inline constexpr std::array<int64_t, {len(SIZES)}> kReferenceCollectiveSizes = {{",
-        *(f"    {line}" for line in sizes),
-        "};",
-        "",
-        f"inline std::array<ReferenceCollectiveTable, {len(gpus)}> ReferenceCollectiveTables() {{",
-        "  return {{",
-        *listed,
-        "  }};",
+        f"absl::Span<const ReferenceCollectiveTable> {link}Collectives() {{",
+        f"  return {namespace}::kTables;",
         "}",
         "// clang-format on",
         "",
         "}  // namespace sextant",
-        "",
-        "#endif  // SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_LIST_H_",
         "",
     ]
     return "\n".join(lines)
@@ -139,11 +111,9 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     times, libraries = read(sys.argv[1])
-    versions = {gpu: max(times[gpu], key=version_key) for gpu in times}
-    files = {"reference_collectives_list.h": list_file(versions)}
-    for gpu, version in versions.items():
-        files[f"{gpu.replace('-', '_')}_collectives.cc"] = table_file(
-            gpu, version, libraries[gpu, version], times[gpu][version])
+    by_link = {"NVLink": sorted(set(times) - PCIE), "PCIe": sorted(set(times) & PCIE)}
+    files = {f"{link.lower()}_collectives.cc": table_file(link, gpus, times, libraries)
+             for link, gpus in by_link.items()}
     for name, text in files.items():
         with open(os.path.join(sys.argv[2], name), "w", encoding="utf-8") as file:
             file.write(text)

@@ -5,7 +5,7 @@
 
 Takes any table with the columns gpu, dtype, framework, framework_version, m, n, k, seconds. Of each
 GPU and type it keeps 200 shapes, by the rule of engine/base/matmul_grid.h, which a test holds it
-to. One file a GPU, and one that lists them.
+to. One file a GPU; reference_matmuls.cc lists them.
 """
 
 import csv
@@ -83,7 +83,7 @@ def table_file(gpu, by_type, libraries):
         f"// Source: {SOURCE}.",
         "// Bursts on random data: docs/kernels_matmul.md. Microseconds by m, n, k, for each of",
         "// kColumns; 0: not in its calibration.",
-        '#include "engine/hardware/reference/reference_matmuls_table.h"',
+        '#include "engine/hardware/reference/reference_matmuls.h"',
         "",
         "namespace sextant {",
         f"namespace {namespace} {{",
@@ -104,43 +104,12 @@ def table_file(gpu, by_type, libraries):
         "",
         f"}}  // namespace {namespace}",
         "",
-        f"ReferenceMatmulTable {identifier(gpu)}Matmuls() "
-        f'{{ return {{"{gpu}", {namespace}::kColumns, {namespace}::kPoints, '
-        f'{namespace}::kChecks}}; }}',
-        "",
-        "}  // namespace sextant",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def list_file(gpus):
-    names = [f"{identifier(gpu)}Matmuls" for gpu in sorted(gpus)]
-    guard = "SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MATMULS_LIST_H_"
-    lines = [
-        "// The list of reference tables: made by make_matmul_reference.py, not by hand.",
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "",
-        "#include <array>",
-        "",
-        '#include "engine/hardware/reference/reference_matmuls_table.h"',
-        "",
-        "namespace sextant {",
-        "",
-        *(f"ReferenceMatmulTable {name}();" for name in names),
-        "",
-        "// clang-format off",
-        f"inline std::array<ReferenceMatmulTable, {len(names)}> ReferenceMatmulTables() {{",
-        "  return {{",
-        *(f"      {name}()," for name in names),
-        "  }};",
+        f"ReferenceMatmulTable {identifier(gpu)}Matmuls() {{",
+        f'  return {{"{gpu}", {namespace}::kColumns, {namespace}::kPoints,',
+        f"          {namespace}::kChecks}};",
         "}",
-        "// clang-format on",
         "",
         "}  // namespace sextant",
-        "",
-        f"#endif  // {guard}",
         "",
     ]
     return "\n".join(lines)
@@ -151,10 +120,8 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     times, libraries = read(sys.argv[1])
-    files = {"reference_matmuls_list.h": list_file(times)}
-    for gpu, by_type in times.items():
-        name = f"{gpu.replace('-', '_')}_matmuls.cc"
-        files[name] = table_file(gpu, by_type, libraries)
+    files = {f"{gpu.replace('-', '_')}_matmuls.cc": table_file(gpu, by_type, libraries)
+             for gpu, by_type in times.items()}
     for name, text in files.items():
         with open(os.path.join(sys.argv[2], name), "w", encoding="utf-8") as file:
             file.write(text)

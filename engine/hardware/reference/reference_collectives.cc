@@ -4,12 +4,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "engine/hardware/reference/reference_collectives_list.h"
 
 namespace sextant {
 namespace {
-
-static_assert(kReferenceCollectiveSizes.size() == kReferenceCollectiveSizeCount);
 
 constexpr double kMicrosecondOfCollectives = 1e-6;
 
@@ -30,6 +27,12 @@ const Models& AllModels() {
 }
 
 }  // namespace
+
+std::vector<ReferenceCollectiveTable> ReferenceCollectiveTables() {
+  std::vector<ReferenceCollectiveTable> out(NVLinkCollectives().begin(), NVLinkCollectives().end());
+  out.insert(out.end(), PCIeCollectives().begin(), PCIeCollectives().end());
+  return out;
+}
 
 std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view accelerator) {
   std::vector<MeasuredCollective> out;

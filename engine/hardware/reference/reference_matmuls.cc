@@ -7,7 +7,6 @@
 #include "engine/base/lazy.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/reference/reference_matmuls_list.h"
 
 namespace sextant {
 namespace {
@@ -50,7 +49,8 @@ struct Entry {
 std::deque<Entry>& Entries() {
   static std::deque<Entry>* const entries = [] {
     auto* out = new std::deque<Entry>;
-    for (const ReferenceMatmulTable& table : ReferenceMatmulTables()) {
+    for (const ReferenceMatmulTable& table :
+         {A100Sxm80Matmuls(), B200SxmMatmuls(), H100SxmMatmuls(), H200SxmMatmuls()}) {
       for (size_t i = 0; i < table.columns.size(); ++i) {
         Entry& entry = out->emplace_back();
         entry.key = {table.accelerator, MatmulTypeNamed(table.columns[i].type),

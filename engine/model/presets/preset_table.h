@@ -29,6 +29,13 @@ struct PresetTable {
   absl::Span<const PresetRow> rows;
 };
 
+// The sources of several tables.
+inline constexpr absl::string_view kConfigSource =
+    "public config.json, from memory, fixed by the published count";
+inline constexpr absl::string_view kLitgptSource =
+    "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied or not: from "
+    "memory, fixed by the published count";
+
 // The columns of most tables.
 inline constexpr absl::string_view kSizes[] = {"num_hidden_layers", "hidden_size",
                                                "intermediate_size", "num_attention_heads"};
@@ -44,13 +51,8 @@ void AddPresets(const PresetTable& table, std::vector<ModelPreset>& out);
 
 absl::Span<const PresetTable> GptTables();
 absl::Span<const PresetTable> LlamaTables();
-absl::Span<const PresetTable> QwenTables();
-absl::Span<const PresetTable> GoogleTables();
-absl::Span<const PresetTable> MicrosoftTables();
-absl::Span<const PresetTable> OpenTables();
 absl::Span<const PresetTable> OtherTables();
 absl::Span<const PresetTable> MixtureTables();
-absl::Span<const PresetTable> LatentTables();
 absl::Span<const PresetTable> EncoderTables();
 
 // GPT-3 XL as printed in its paper, which no family's config.json can express.

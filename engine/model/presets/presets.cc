@@ -118,8 +118,7 @@ const std::vector<ModelPreset>& ModelPresets() {
   static const std::vector<ModelPreset>& presets = *[] {
     auto* out = new std::vector<ModelPreset>;
     for (const absl::Span<const PresetTable> tables :
-         {GptTables(), LlamaTables(), QwenTables(), GoogleTables(), MicrosoftTables(), OpenTables(),
-          OtherTables(), MixtureTables(), LatentTables(), EncoderTables()}) {
+         {GptTables(), LlamaTables(), OtherTables(), MixtureTables(), EncoderTables()}) {
       for (const PresetTable& table : tables) AddPresets(table, *out);
     }
     out->push_back(Gpt3Xl());

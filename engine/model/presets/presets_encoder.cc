@@ -4,7 +4,6 @@
 namespace sextant {
 namespace {
 
-constexpr char kT5Source[] = "public config.json, from memory, fixed by the published count";
 constexpr char kBertSource[] =
     "public config.json, with the masked-token head that its architectures name, from memory, "
     "fixed by the published count";
@@ -53,8 +52,8 @@ constexpr PresetRow kGatedT5Rows[] = {
 
 constexpr PresetTable kEncoderTables[] = {
     {kBertSource, kBert, kBertColumns, kBertRows},
-    {kT5Source, kT5, kT5Columns, kT5Rows},
-    {kT5Source, kGatedT5, kT5Columns, kGatedT5Rows},
+    {kConfigSource, kT5, kT5Columns, kT5Rows},
+    {kConfigSource, kGatedT5, kT5Columns, kGatedT5Rows},
 };
 
 }  // namespace

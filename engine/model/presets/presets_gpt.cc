@@ -26,7 +26,6 @@ constexpr char kGptNeoSource[] =
     "public config.json, from memory, fixed by the published count but for the heads";
 constexpr char kGptNeo1300mSource[] =
     "printed module tree of GPTNeoForCausalLM (text index id 58887566530); heads from memory";
-constexpr char kGptjSource[] = "public config.json, from memory, fixed by the published count";
 
 constexpr absl::string_view kGptColumns[] = {"n_layer", "n_embd", "n_head"};
 
@@ -93,7 +92,7 @@ constexpr PresetTable kGptTables[] = {
     {kGptNeoSource, kGptNeo125m, kGptNeoColumns, kGptNeo125mRows},
     {kGptNeo1300mSource, kGptNeo1300m, kGptNeoColumns, kGptNeo1300mRows},
     {kGptNeoSource, kGptNeo2700m, kGptNeoColumns, kGptNeo2700mRows},
-    {kGptjSource, kGptj, kGptColumns, kGptjRows},
+    {kConfigSource, kGptj, kGptColumns, kGptjRows},
 };
 
 }  // namespace

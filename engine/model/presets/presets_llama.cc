@@ -1,4 +1,5 @@
-// Llama 1 to 3.3, TinyLlama, SmolLM and Mistral. Llama 4 is with the mixtures.
+// Llama 1 to 3.3, and decoders of its kind: TinyLlama, SmolLM, Mistral, Qwen2.5, the dense sizes of
+// Qwen3, and Gemma 1 to 3, the last as text models. Llama 4 is with the mixtures.
 #include "engine/model/presets/preset_table.h"
 
 namespace sextant {
@@ -16,8 +17,12 @@ constexpr char kLitgptTiedSource[] =
 constexpr char kMistralSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; not tied: from memory, "
     "fixed by the published count; sliding window: public config.json, from memory";
-constexpr char kLlamaConfigSource[] =
-    "public config.json, from memory, fixed by the published count";
+constexpr char kGemma2Source[] =
+    "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied: from memory, "
+    "fixed by the published count; sliding window: public config.json, from memory";
+constexpr char kGemma3Source[] =
+    "public config.json, its text_config, from memory, fixed by the published count but for the "
+    "sliding window";
 
 constexpr ConfigField kLlama2[] = {{"model_type", "llama"}, {"vocab_size", 32000}};
 
@@ -82,9 +87,93 @@ constexpr PresetRow kWindowedMistralRows[] = {{"mistral-7b-v0.1", {32000, 32, 40
 constexpr PresetRow kMistralRows[] = {
     {"mistral-7b-v0.2", {32000, 32, 4096, 14336, 32, 8}},
     {"mistral-7b-v0.3", {32768, 32, 4096, 14336, 32, 8}},
-    {"mistral-nemo-12b", {131072, 40, 5120, 14336, 32, 8, 128}, kLlamaConfigSource},
-    {"mistral-small-24b", {131072, 40, 5120, 32768, 32, 8, 128}, kLlamaConfigSource},
-    {"mistral-large-2", {32768, 88, 12288, 28672, 96, 8}, kLlamaConfigSource},
+    {"mistral-nemo-12b", {131072, 40, 5120, 14336, 32, 8, 128}, kConfigSource},
+    {"mistral-small-24b", {131072, 40, 5120, 32768, 32, 8, 128}, kConfigSource},
+    {"mistral-large-2", {32768, 88, 12288, 28672, 96, 8}, kConfigSource},
+};
+
+// The small models' vocabulary is padded to 151936 rows, the larger ones' to 152064.
+constexpr ConfigField kSmallQwen25[] = {{"model_type", "qwen2"},
+                                        {"vocab_size", 151936},
+                                        {"num_key_value_heads", 2},
+                                        {"tie_word_embeddings", true}};
+
+constexpr PresetRow kSmallQwen25Rows[] = {
+    {"qwen2.5-0.5b", {24, 896, 4864, 14}},
+    {"qwen2.5-1.5b", {28, 1536, 8960, 12}},
+    {"qwen2.5-3b", {36, 2048, 11008, 16}},
+};
+
+constexpr ConfigField kQwen25[] = {{"model_type", "qwen2"}, {"vocab_size", 152064}};
+
+constexpr PresetRow kQwen25Rows[] = {
+    {"qwen2.5-7b", {28, 3584, 18944, 28, 4}},
+    {"qwen2.5-14b", {48, 5120, 13824, 40, 8}},
+    {"qwen2.5-32b", {64, 5120, 27648, 40, 8}},
+    {"qwen2.5-72b", {80, 8192, 29568, 64, 8}},
+};
+
+constexpr ConfigField kSmallQwen3[] = {{"model_type", "qwen3"},
+                                       {"vocab_size", 151936},
+                                       {"num_key_value_heads", 8},
+                                       {"head_dim", 128},
+                                       {"tie_word_embeddings", true}};
+
+constexpr PresetRow kSmallQwen3Rows[] = {
+    {"qwen3-0.6b", {28, 1024, 3072, 16}},
+    {"qwen3-1.7b", {28, 2048, 6144, 16}},
+    {"qwen3-4b", {36, 2560, 9728, 32}},
+};
+
+constexpr ConfigField kQwen3[] = {
+    {"model_type", "qwen3"}, {"vocab_size", 151936}, {"num_key_value_heads", 8}, {"head_dim", 128}};
+
+constexpr PresetRow kQwen3Rows[] = {
+    {"qwen3-8b", {36, 4096, 12288, 32}},
+    {"qwen3-14b", {40, 5120, 17408, 40}},
+    {"qwen3-32b", {64, 5120, 25600, 64}},
+};
+
+constexpr absl::string_view kGoogleColumns[] = {"num_hidden_layers",   "hidden_size",
+                                                "intermediate_size",   "num_attention_heads",
+                                                "num_key_value_heads", "head_dim"};
+
+constexpr ConfigField kGemma[] = {{"model_type", "gemma"}, {"vocab_size", 256000}};
+
+constexpr PresetRow kGemmaRows[] = {
+    {"gemma-2b", {18, 2048, 16384, 8, 1, 256}},
+    {"gemma-7b", {28, 3072, 24576, 16, 16, 256}},
+};
+
+constexpr ConfigField kGemma2[] = {
+    {"model_type", "gemma2"}, {"vocab_size", 256000}, {"sliding_window", 4096}};
+
+constexpr PresetRow kGemma2Rows[] = {
+    {"gemma-2-2b", {26, 2304, 9216, 8, 4, 256}},
+    {"gemma-2-9b", {42, 3584, 14336, 16, 8, 256}},
+    {"gemma-2-27b", {46, 4608, 36864, 32, 16, 128}},
+};
+
+constexpr ConfigField kSmallGemma3[] = {{"model_type", "gemma3_text"},
+                                        {"vocab_size", 262144},
+                                        {"sliding_window", 512},
+                                        {"sliding_window_pattern", 6}};
+
+constexpr PresetRow kSmallGemma3Rows[] = {
+    {"gemma-3-270m", {18, 640, 2048, 4, 1, 256}},
+    {"gemma-3-1b", {26, 1152, 6912, 4, 1, 256}},
+};
+
+// The text models have 64 more rows, for images.
+constexpr ConfigField kGemma3[] = {{"model_type", "gemma3_text"},
+                                   {"vocab_size", 262208},
+                                   {"sliding_window", 1024},
+                                   {"sliding_window_pattern", 6}};
+
+constexpr PresetRow kGemma3Rows[] = {
+    {"gemma-3-4b", {34, 2560, 10240, 8, 4, 256}},
+    {"gemma-3-12b", {48, 3840, 15360, 16, 8, 256}},
+    {"gemma-3-27b", {62, 5376, 21504, 32, 16, 128}},
 };
 
 constexpr PresetTable kLlamaTables[] = {
@@ -92,10 +181,18 @@ constexpr PresetTable kLlamaTables[] = {
     {kLlamaLitgptSource, kLlama2, kGroupedSizes, kLlama2Rows},
     {kLlamaLitgptSource, kLlama3, kSizes, kLlama3Rows},
     {kLitgptTiedSource, kSmallLlama3, kSizes, kSmallLlama3Rows},
-    {kLlamaConfigSource, kSmolLm2, kGroupedSizes, kSmolLm2Rows},
-    {kLlamaConfigSource, kSmolLm3, kGroupedSizes, kSmolLm3Rows},
+    {kConfigSource, kSmolLm2, kGroupedSizes, kSmolLm2Rows},
+    {kConfigSource, kSmolLm3, kGroupedSizes, kSmolLm3Rows},
     {kMistralSource, kWindowedMistral, kMistralColumns, kWindowedMistralRows},
     {kMistralSource, kMistral, kMistralColumns, kMistralRows},
+    {kLitgptSource, kSmallQwen25, kSizes, kSmallQwen25Rows},
+    {kLitgptSource, kQwen25, kGroupedSizes, kQwen25Rows},
+    {kLitgptSource, kSmallQwen3, kSizes, kSmallQwen3Rows},
+    {kLitgptSource, kQwen3, kSizes, kQwen3Rows},
+    {kLitgptTiedSource, kGemma, kGoogleColumns, kGemmaRows},
+    {kGemma2Source, kGemma2, kGoogleColumns, kGemma2Rows},
+    {kGemma3Source, kSmallGemma3, kGoogleColumns, kSmallGemma3Rows},
+    {kGemma3Source, kGemma3, kGoogleColumns, kGemma3Rows},
 };
 
 }  // namespace

@@ -15,10 +15,8 @@
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/predict/attention_predictor.h"
 #include "engine/hardware/predict/matmul_predictor.h"
-#include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
-#include "engine/hardware/reference/reference_collectives_list.h"
+#include "engine/hardware/reference/reference_kernels.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 
 namespace sextant {

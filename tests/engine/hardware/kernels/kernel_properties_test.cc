@@ -8,8 +8,7 @@
 
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/grouped_matmul_model.h"
-#include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_matmul_reference.h"
+#include "engine/hardware/reference/reference_kernels.h"
 
 namespace sextant {
 namespace {

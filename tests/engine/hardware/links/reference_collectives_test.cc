@@ -9,7 +9,6 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/links/link_times.h"
-#include "engine/hardware/reference/reference_collectives_list.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {

@@ -8,7 +8,7 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/reference/grouped_matmul_reference.h"
+#include "engine/hardware/reference/reference_kernels.h"
 #include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
 

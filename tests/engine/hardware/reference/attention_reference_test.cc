@@ -1,13 +1,11 @@
 // The reference calibrations of attention and of layers of experts.
-#include "engine/hardware/reference/attention_reference.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/reference/grouped_matmul_reference.h"
+#include "engine/hardware/reference/reference_kernels.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {

@@ -1,6 +1,6 @@
-#include "engine/hardware/reference/reference_models.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/hardware/reference/reference_kernels.h"
 
 namespace sextant {
 namespace {
