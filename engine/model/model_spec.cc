@@ -10,7 +10,6 @@
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/architecture/size_limits.h"
 #include "engine/model/transformer_spec.h"
 
 namespace sextant {

@@ -9,7 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rates.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/host_rates.h"
 #include "engine/run/job.h"

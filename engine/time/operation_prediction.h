@@ -12,7 +12,6 @@
 #include "engine/base/call_work.h"
 #include "engine/base/note.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/hardware/kernels/attention_shape.h"
-#include "engine/hardware/kernels/grouped_matmul_shape.h"
+#include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/links/collective.h"
 #include "proto/matmul_kind.h"
 #include "server/convert/annotate_calibration.h"

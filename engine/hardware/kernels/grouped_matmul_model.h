@@ -10,8 +10,8 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/term_fit.h"
 

@@ -11,7 +11,6 @@
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_calibration.h"
 #include "engine/hardware/kernels/matmul_efficiency.h"
-#include "engine/hardware/kernels/matmul_interpolation.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"

@@ -25,6 +25,15 @@ constexpr std::array<NamedType, 5> kNames = {{
 // A multiple of the blocks of every block format.
 constexpr int64_t kElements = 1024;
 
+double LocalExperts(const GroupedMatmulShape& shape) {
+  return static_cast<double>(shape.experts) / static_cast<double>(shape.expert_parallel);
+}
+
+double WeightsPerExpert(const GroupedMatmulShape& shape) {
+  return (shape.gated ? 3 : 2) * static_cast<double>(shape.hidden) *
+         static_cast<double>(shape.intermediate);
+}
+
 }  // namespace
 
 MatmulShape StackedMatmul(const MatmulBatch& matmul) {
@@ -52,6 +61,23 @@ double MatmulElementBytes(DataType type) {
   const auto bytes = TensorBytes(type, {kElements});
   if (!bytes.ok()) return 0;
   return static_cast<double>(bytes->value()) / static_cast<double>(kElements);
+}
+
+double ExpertRows(const GroupedMatmulShape& shape) {
+  return static_cast<double>(shape.tokens) * static_cast<double>(shape.experts_per_token) /
+         static_cast<double>(shape.expert_parallel);
+}
+
+double RowsPerExpert(const GroupedMatmulShape& shape) {
+  return ExpertRows(shape) / LocalExperts(shape);
+}
+
+double ActiveWeights(const GroupedMatmulShape& shape) {
+  return std::min(LocalExperts(shape), ExpertRows(shape)) * WeightsPerExpert(shape);
+}
+
+double GroupedMatmulFlops(const GroupedMatmulShape& shape) {
+  return 2 * ExpertRows(shape) * WeightsPerExpert(shape);
 }
 
 }  // namespace sextant

@@ -1,4 +1,5 @@
 // A kernel's time as a sum of terms with fitted costs, corrected by nearby measured points.
+// Costs can't be negative, so they come from nonnegative least squares.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_TERM_FIT_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_TERM_FIT_H_
 
@@ -6,9 +7,23 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/hardware/kernels/nonnegative_fit.h"
 
 namespace sextant {
+
+// Amounts of a kernel's terms, or their costs.
+inline constexpr int kMaxTerms = 8;
+using TermArray = std::array<double, kMaxTerms>;
+
+// The costs c >= 0 for which sum(terms c) is nearest to 1 in every row: minimises the mean of
+// |error|, where errors below 5 % count by their square, so that a single outlier hardly moves the
+// other rows. Columns that are 0 in every row get cost 0. Deterministic; rows are finite and
+// nonnegative.
+//
+// Source: Lawson, Hanson, Solving Least Squares Problems, 1974, chapter 23, algorithm NNLS, on the
+// normal equations (at most 8 unknowns); weights after Holland, Welsch, Robust regression using
+// iteratively reweighted least-squares, 1977. Both from memory; tests check the result against the
+// Karush-Kuhn-Tucker conditions.
+TermArray NonnegativeFit(absl::Span<const TermArray> rows);
 
 // The position of a shape, in logarithms: shapes up to about 1 apart inform each other.
 using TermPosition = std::array<double, 3>;

@@ -12,7 +12,6 @@
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/kernel_source.h"
-#include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
 

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"

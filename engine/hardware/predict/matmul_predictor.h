@@ -17,7 +17,6 @@
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/device_scale.h"
 #include "engine/hardware/predict/kernel_source.h"
-#include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/state/state_rules.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 
 namespace sextant {
 namespace {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
-#include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
 namespace {

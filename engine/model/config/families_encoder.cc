@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/config/decoder_draft.h"
 #include "engine/model/config/families.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 

@@ -8,7 +8,7 @@
 // Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as quoted in public text (text
 // index ids 6017024208 and 41338317673) and in vllm-project/vllm
 // vllm/model_executor/models/registry.py @0002bff0b6cb.
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 

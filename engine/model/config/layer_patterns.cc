@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 
 namespace sextant {
 namespace {

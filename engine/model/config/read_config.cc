@@ -8,8 +8,8 @@
 #include "engine/base/near_names.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/text.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/config_reader.h"
 #include "engine/model/config/families.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/architecture/size_limits.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/run/run_spec.h"
 

@@ -6,7 +6,6 @@
 #include "engine/base/matmul_grid.h"
 #include "engine/hardware/kernels/matmul_calibration.h"
 #include "engine/hardware/kernels/matmul_efficiency.h"
-#include "engine/hardware/kernels/matmul_interpolation.h"
 #include "engine/hardware/kernels/matmul_roofline.h"
 #include "tests/engine/hardware/kernels/matmul_choice.h"
 

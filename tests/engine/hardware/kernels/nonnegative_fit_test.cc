@@ -1,11 +1,11 @@
-#include "engine/hardware/kernels/nonnegative_fit.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include "engine/hardware/kernels/term_fit.h"
 
 namespace sextant {
 namespace {

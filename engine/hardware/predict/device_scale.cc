@@ -1,4 +1,4 @@
-#include "engine/hardware/predict/same_chip.h"
+#include "engine/hardware/predict/device_scale.h"
 
 #include <algorithm>
 
