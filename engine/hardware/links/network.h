@@ -59,7 +59,7 @@ absl::Status NetworkMissing(const NodeType& node, int64_t node_count);
 inline constexpr double kNetworkRateShare = 0.94;
 
 // Measured over predicted time, the 10th and 90th percentile of the published runs that
-// tests/engine/hardware/links/published_network_test.cc compares.
+// tests/engine/hardware/links/network_test.cc compares.
 inline constexpr double kNetworkLow = 0.88;
 inline constexpr double kNetworkHigh = 1.35;
 

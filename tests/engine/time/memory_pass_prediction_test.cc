@@ -8,7 +8,7 @@
 #include "engine/time/kernel_curves.h"
 #include "engine/time/operation_prediction.h"
 #include "tests/engine/hardware/device_models.h"
-#include "tests/engine/hardware/kernels/made_passes.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
 

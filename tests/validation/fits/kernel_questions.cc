@@ -20,7 +20,7 @@
 #include "engine/hardware/reference/reference_collectives.h"
 #include "engine/hardware/reference/reference_kernels.h"
 #include "engine/hardware/reference/reference_matmuls.h"
-#include "tests/engine/hardware/kernels/matmul_choice.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/validation/fits/kernel_json.h"
 
 namespace sextant {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include "tests/engine/hardware/kernels/simulated_attention.h"
+#include "absl/strings/str_cat.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -40,47 +40,38 @@ std::vector<AttentionShape> UnseenShapes(AttentionShape like) {
 }
 
 struct KernelCase {
-  const char* name;
   AttentionShape like;
   SimulatedKernel kernel;
 };
 
-class AttentionModelTest : public ::testing::TestWithParam<KernelCase> {};
-
-TEST_P(AttentionModelTest, PredictsShapesThatItHasNotSeen) {
-  const auto& [name, like, kernel] = GetParam();
-  const AttentionModel model = ModelOf(SimulatedPoints(like, kernel), kernel.units);
-  EXPECT_LT(model.error().median_absolute, 0.05);
-  EXPECT_EQ(model.error().shape_count, 25);
-  int near = 0;
-  for (const AttentionShape& shape : UnseenShapes(like)) {
-    const KernelTime time = model.Predict(shape);
-    const double error = time.expected.value() / SimulatedSeconds(shape, kernel) - 1;
-    EXPECT_LT(std::abs(error), 0.2) << shape.sequence << " tokens, " << shape.heads << " heads";
-    if (std::abs(error) < 0.1) ++near;
-    EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
-    EXPECT_LE(time.low, time.expected);
-    EXPECT_GE(time.high, time.expected);
+TEST(AttentionModel, PredictsShapesThatItHasNotSeen) {
+  const KernelCase cases[] = {
+      {kHead128, {}},
+      {kHead128, {.units = 148, .query_tile = 256}},
+      {{.query_key_head_size = 64, .value_head_size = 64, .causal = false}, {}},
+      {{.query_key_head_size = 192, .value_head_size = 128}, {}},  // latent
+      {{.query_key_head_size = 128, .value_head_size = 128, .window = 1024}, {}},
+      {{.query_key_head_size = 128, .value_head_size = 128, .window = 4096},
+       {.window = WindowForm::kChunked}},
+  };
+  for (const auto& [like, kernel] : cases) {
+    SCOPED_TRACE(absl::StrCat("keys of ", like.query_key_head_size, ", window ", like.window));
+    const AttentionModel model = ModelOf(SimulatedPoints(like, kernel), kernel.units);
+    EXPECT_LT(model.error().median_absolute, 0.05);
+    EXPECT_EQ(model.error().shape_count, 25);
+    int near = 0;
+    for (const AttentionShape& shape : UnseenShapes(like)) {
+      const KernelTime time = model.Predict(shape);
+      const double error = time.expected.value() / SimulatedSeconds(shape, kernel) - 1;
+      EXPECT_LT(std::abs(error), 0.2) << shape.sequence << " tokens, " << shape.heads << " heads";
+      if (std::abs(error) < 0.1) ++near;
+      EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
+      EXPECT_LE(time.low, time.expected);
+      EXPECT_GE(time.high, time.expected);
+    }
+    EXPECT_GE(near, 18);  // of 20
   }
-  EXPECT_GE(near, 18);  // of 20
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, AttentionModelTest,
-    ::testing::Values(
-        KernelCase{"Causal", kHead128, {}},
-        KernelCase{"WideTiles", kHead128, {.units = 148, .query_tile = 256}},
-        KernelCase{"WithoutAMask",
-                   {.query_key_head_size = 64, .value_head_size = 64, .causal = false},
-                   {}},
-        KernelCase{"Latent", {.query_key_head_size = 192, .value_head_size = 128}, {}},
-        KernelCase{"SlidingWindow",
-                   {.query_key_head_size = 128, .value_head_size = 128, .window = 1024},
-                   {}},
-        KernelCase{"ChunkedWindow",
-                   {.query_key_head_size = 128, .value_head_size = 128, .window = 4096},
-                   {.window = WindowForm::kChunked}}),
-    [](const auto& test) { return test.param.name; });
 
 // Head sizes of 64 and 256 measured: 128 lies between, 512 beyond, and so do the intervals.
 TEST(AttentionModel, InterpolatesHeadSizes) {
@@ -245,56 +236,40 @@ TEST(AttentionModel, CopesWithMissingPoints) {
   }
 }
 
-struct Damage {
-  const char* name;
-  std::function<void(std::vector<AttentionPoint>&)> damage;
-  std::string field;
-};
-
-class DamagedAttentionTest : public ::testing::TestWithParam<Damage> {};
-
-TEST_P(DamagedAttentionTest, IsRefusedByItsField) {
-  std::vector<AttentionPoint> points = SimulatedPoints(kHead128, {});
-  ASSERT_THAT(
-      AttentionModel::Of({.compute_units = 132, .peak = FlopsPerSecond(989e12), .points = points}),
-      IsOk());
-  GetParam().damage(points);
-  EXPECT_THAT(
-      AttentionModel::Of({.compute_units = 132, .peak = FlopsPerSecond(989e12), .points = points}),
-      NamesFields(ElementsAre("calibration.attention." + GetParam().field)));
+TEST(AttentionModel, RefusesDamagedPointsByTheirField) {
+  using Points = std::vector<AttentionPoint>;
+  const struct {
+    std::function<void(Points&)> damage;
+    const char* field;
+  } cases[] = {
+      {[](Points& points) { points.clear(); }, "points"},
+      {[](Points& points) { points.resize(7); }, "points"},
+      {[](Points& points) { points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN()); },
+       "points[3].seconds"},
+      {[](Points& points) { points[3].time = Seconds(std::numeric_limits<double>::infinity()); },
+       "points[3].seconds"},
+      {[](Points& points) { points[4].time = Seconds(0); }, "points[4].seconds"},
+      {[](Points& points) { points[4].time = Seconds(-1); }, "points[4].seconds"},
+      {[](Points& points) { points[4].time = Seconds(172800); }, "points[4].seconds"},
+      {[](Points& points) { points[6].shape = points[2].shape; }, "points[6]"},
+      {[](Points& points) { points[0].shape.sequence = 0; }, "points[0].sequence"},
+      {[](Points& points) { points[0].shape.batch = (int64_t{1} << 40) + 1; }, "points[0].batch"},
+      {[](Points& points) { points[0].shape.key_sequence = 512; }, "points[0].key_sequence"},
+      {[](Points& points) { points[0].shape.key_value_heads = 3; }, "points[0].heads"},
+      // The last is 16384 tokens and 256 heads: 1.8e13 FLOPs, at 989e12 x 1.1 at least 16 ms.
+      {[](Points& points) { points[24].time = Seconds(0.015); }, "points[24].seconds"}};
+  for (const auto& each : cases) {
+    Points points = SimulatedPoints(kHead128, {});
+    const auto model_of = [&points] {
+      return AttentionModel::Of(
+          {.compute_units = 132, .peak = FlopsPerSecond(989e12), .points = points});
+    };
+    ASSERT_THAT(model_of(), IsOk());
+    each.damage(points);
+    EXPECT_THAT(model_of(),
+                NamesFields(ElementsAre(absl::StrCat("calibration.attention.", each.field))));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Faults, DamagedAttentionTest,
-    ::testing::Values(
-        Damage{"None", [](auto& points) { points.clear(); }, "points"},
-        Damage{"TooFew", [](auto& points) { points.resize(7); }, "points"},
-        Damage{"NotANumber",
-               [](auto& points) {
-                 points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN());
-               },
-               "points[3].seconds"},
-        Damage{
-            "Infinite",
-            [](auto& points) { points[3].time = Seconds(std::numeric_limits<double>::infinity()); },
-            "points[3].seconds"},
-        Damage{"Zero", [](auto& points) { points[4].time = Seconds(0); }, "points[4].seconds"},
-        Damage{"Negative", [](auto& points) { points[4].time = Seconds(-1); }, "points[4].seconds"},
-        Damage{"TwoDays", [](auto& points) { points[4].time = Seconds(172800); },
-               "points[4].seconds"},
-        Damage{"Twice", [](auto& points) { points[6].shape = points[2].shape; }, "points[6]"},
-        Damage{"NoSequence", [](auto& points) { points[0].shape.sequence = 0; },
-               "points[0].sequence"},
-        Damage{"HugeBatch", [](auto& points) { points[0].shape.batch = (int64_t{1} << 40) + 1; },
-               "points[0].batch"},
-        Damage{"OtherKeys", [](auto& points) { points[0].shape.key_sequence = 512; },
-               "points[0].key_sequence"},
-        Damage{"UnevenGroups", [](auto& points) { points[0].shape.key_value_heads = 3; },
-               "points[0].heads"},
-        // The last is 16384 tokens and 256 heads: 1.8e13 FLOPs, at 989e12 x 1.1 at least 16 ms.
-        Damage{"FasterThanTheDevice", [](auto& points) { points[24].time = Seconds(0.015); },
-               "points[24].seconds"}),
-    [](const auto& test) { return test.param.name; });
 
 TEST(AttentionModel, NeedsTheDevicesUnits) {
   const std::vector<AttentionPoint> points = SimulatedPoints(kHead128, {});

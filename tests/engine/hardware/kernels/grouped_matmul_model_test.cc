@@ -7,9 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -111,46 +111,34 @@ TEST(GroupedMatmulModel, WidensOutsideItsPoints) {
               inside.high.value() / inside.expected.value() * 1.25 * 1.25, 1e-9);
 }
 
-struct GroupedDamage {
-  const char* name;
-  std::function<void(std::vector<GroupedMatmulPoint>&)> damage;
-  std::string field;
-};
-
-class DamagedGroupedMatmulTest : public ::testing::TestWithParam<GroupedDamage> {};
-
-TEST_P(DamagedGroupedMatmulTest, IsRefusedByItsField) {
-  std::vector<GroupedMatmulPoint> points = ExpertPoints();
-  ASSERT_THAT(GroupedMatmulModel::Of({.peak = FlopsPerSecond(989e12), .points = points}), IsOk());
-  GetParam().damage(points);
-  EXPECT_THAT(GroupedMatmulModel::Of({.peak = FlopsPerSecond(989e12), .points = points}),
-              NamesFields(ElementsAre("calibration.grouped_gemm." + GetParam().field)));
+TEST(GroupedMatmulModel, RefusesDamagedPointsByTheirField) {
+  using Points = std::vector<GroupedMatmulPoint>;
+  const struct {
+    std::function<void(Points&)> damage;
+    const char* field;
+  } cases[] = {
+      {[](Points& points) { points.clear(); }, "points"},
+      {[](Points& points) { points.resize(15); }, "points"},
+      {[](Points& points) { points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN()); },
+       "points[3].seconds"},
+      {[](Points& points) { points[4].time = Seconds(-1); }, "points[4].seconds"},
+      {[](Points& points) { points[6].shape = points[2].shape; }, "points[6]"},
+      {[](Points& points) { points[0].shape.tokens = 0; }, "points[0].tokens"},
+      {[](Points& points) { points[0].shape.expert_parallel = 3; }, "points[0].expert_parallel"},
+      {[](Points& points) { points[0].shape.experts_per_token = 65; },
+       "points[0].experts_per_token"},
+      {[](Points& points) { points[33].time = Seconds(1e-6); }, "points[33].seconds"}};
+  for (const auto& each : cases) {
+    Points points = ExpertPoints();
+    const auto model_of = [&points] {
+      return GroupedMatmulModel::Of({.peak = FlopsPerSecond(989e12), .points = points});
+    };
+    ASSERT_THAT(model_of(), IsOk());
+    each.damage(points);
+    EXPECT_THAT(model_of(),
+                NamesFields(ElementsAre(absl::StrCat("calibration.grouped_gemm.", each.field))));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Faults, DamagedGroupedMatmulTest,
-    ::testing::Values(
-        GroupedDamage{"None", [](auto& points) { points.clear(); }, "points"},
-        GroupedDamage{"TooFew", [](auto& points) { points.resize(15); }, "points"},
-        GroupedDamage{"NotANumber",
-                      [](auto& points) {
-                        points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN());
-                      },
-                      "points[3].seconds"},
-        GroupedDamage{"Negative", [](auto& points) { points[4].time = Seconds(-1); },
-                      "points[4].seconds"},
-        GroupedDamage{"Twice", [](auto& points) { points[6].shape = points[2].shape; },
-                      "points[6]"},
-        GroupedDamage{"NoTokens", [](auto& points) { points[0].shape.tokens = 0; },
-                      "points[0].tokens"},
-        GroupedDamage{"UnevenExperts", [](auto& points) { points[0].shape.expert_parallel = 3; },
-                      "points[0].expert_parallel"},
-        GroupedDamage{"TooManyExpertsAToken",
-                      [](auto& points) { points[0].shape.experts_per_token = 65; },
-                      "points[0].experts_per_token"},
-        GroupedDamage{"FasterThanTheDevice", [](auto& points) { points[33].time = Seconds(1e-6); },
-                      "points[33].seconds"}),
-    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace sextant

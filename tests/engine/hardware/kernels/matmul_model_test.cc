@@ -4,29 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 
-#include "tests/engine/hardware/kernels/made_matmuls.h"
+#include "engine/base/field_violation.h"
+#include "engine/hardware/kernels/matmul_calibration.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 
 namespace sextant {
 namespace {
 
-MatmulModel Made(const MatmulLaw& law) { return *MatmulModel::Of(MadeMatmuls(law)); }
-
-std::vector<MatmulShape> RandomShapes(int count, double from, double to) {
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> exponent(from, to);
-  const auto draw = [&] { return static_cast<int64_t>(std::exp2(exponent(random))); };
-  std::vector<MatmulShape> out;
-  for (int i = 0; i < count; ++i) out.push_back({draw(), draw(), draw()});
-  return out;
-}
+MatmulModel MadeModel(const MatmulLaw& law) { return *MatmulModel::Of(MadeMatmuls(law)); }
 
 // The share `quantile` of errors of shapes in the grid.
 double ErrorOn(const MatmulModel& model, const MatmulLaw& law, double quantile) {
   std::vector<double> errors;
-  for (const MatmulShape& shape : RandomShapes(2000, 10, 13)) {
+  for (const MatmulShape& shape : RandomMatmuls(7, 2000, 10, 13)) {
     errors.push_back(std::abs(model.Predict(shape).expected.value() / law(shape) - 1));
   }
   std::sort(errors.begin(), errors.end());
@@ -36,14 +30,14 @@ double ErrorOn(const MatmulModel& model, const MatmulLaw& law, double quantile) 
 TEST(MatmulModel, KnowsADeviceThatAddsItsTimes) {
   // The roofline has neither this device's rates nor its sum in place of a smooth maximum: the
   // efficiency has to say so, from 200 shapes.
-  const MatmulModel model = Made(AddedSeconds);
+  const MatmulModel model = MadeModel(AddedSeconds);
   EXPECT_LT(ErrorOn(model, AddedSeconds, 0.5), 0.005);
   EXPECT_LT(ErrorOn(model, AddedSeconds, 0.99), 0.02);
   EXPECT_LT(model.error().p90_absolute, 0.03);
 }
 
 TEST(MatmulModel, SeesWavesWhereThereAreSome) {
-  const MatmulModel model = Made(WavesSeconds);
+  const MatmulModel model = MadeModel(WavesSeconds);
   EXPECT_EQ(model.chosen().form, MatmulForm::kTiles);
   ASSERT_TRUE(model.other().has_value());
   EXPECT_LT(model.chosen().mean_log_error, 0.5 * model.other()->mean_log_error);
@@ -87,7 +81,7 @@ TEST(MatmulModel, EighteenShapesAreAGridOfTheirOwn) {
   EXPECT_EQ(model->chosen().form, MatmulForm::kGrid);
   EXPECT_FALSE(model->other().has_value());  // too few to distinguish tiles
   EXPECT_EQ(model->error().shape_count, 18);
-  EXPECT_GT(model->error().p90_absolute, Made(AddedSeconds).error().p90_absolute);
+  EXPECT_GT(model->error().p90_absolute, MadeModel(AddedSeconds).error().p90_absolute);
   for (const MatmulShape& shape : {MatmulShape{64, 512, 1024}, MatmulShape{256, 1536, 768}}) {
     const KernelTime time = model->Predict(shape);
     EXPECT_NEAR(time.expected.value() / AddedSeconds(shape), 1, 0.15);
@@ -102,21 +96,17 @@ TEST(MatmulModel, TheOrderOfPointsDoesNotMatter) {
   std::reverse(calibration.points.begin(), calibration.points.end());
   std::shuffle(calibration.checks.begin(), calibration.checks.end(), std::mt19937(5));
   const MatmulModel other = *MatmulModel::Of(calibration);
-  for (const MatmulShape& shape : RandomShapes(100, 0, 20)) {
+  for (const MatmulShape& shape : RandomMatmuls(7, 100, 0, 20)) {
     EXPECT_EQ(model.Predict(shape).expected, other.Predict(shape).expected);
   }
 }
 
 TEST(MatmulModel, IsFiniteAndPositiveEverywhere) {
   for (const MatmulLaw& law : {MatmulLaw(AddedSeconds), MatmulLaw(WavesSeconds)}) {
-    const MatmulModel model = Made(law);
-    for (const MatmulShape& shape : RandomShapes(5000, 0, 40)) {
+    const MatmulModel model = MadeModel(law);
+    for (const MatmulShape& shape : RandomMatmuls(7, 5000, 0, 40)) {
       for (const MatmulPass pass : {MatmulPass::kForward, MatmulPass::kWeightGradient}) {
-        const KernelTime time = model.Predict({shape.m, shape.n, shape.k, pass});
-        ASSERT_GT(time.low.value(), 0);
-        ASSERT_LE(time.low, time.expected);
-        ASSERT_LE(time.expected, time.high);
-        ASSERT_TRUE(std::isfinite(time.high.value()));
+        ASSERT_TRUE(IsSound(model.Predict({shape.m, shape.n, shape.k, pass})));
       }
     }
     // Beyond 2^40 and below 1 are those.
@@ -126,8 +116,8 @@ TEST(MatmulModel, IsFiniteAndPositiveEverywhere) {
 }
 
 TEST(MatmulModel, GrowsWithEveryDimensionOfASmoothDevice) {
-  const MatmulModel model = Made(AddedSeconds);
-  for (const MatmulShape& s : RandomShapes(2000, 0, 20)) {
+  const MatmulModel model = MadeModel(AddedSeconds);
+  for (const MatmulShape& s : RandomMatmuls(7, 2000, 0, 20)) {
     const double time = model.Predict(s).expected.value();
     const int64_t step = 1 + std::max({s.m, s.n, s.k}) / 8;
     EXPECT_GT(model.Predict({s.m + step, s.n, s.k}).expected.value(), time);
@@ -137,9 +127,9 @@ TEST(MatmulModel, GrowsWithEveryDimensionOfASmoothDevice) {
 }
 
 TEST(MatmulModel, IsContinuousOverEdgesOfTheGridAndItsEnd) {
-  const MatmulModel model = Made(AddedSeconds);
+  const MatmulModel model = MadeModel(AddedSeconds);
   for (const int64_t edge : {1024, 2048, 4096, 8192, 16384}) {
-    for (const MatmulShape& s : RandomShapes(50, 9, 15)) {
+    for (const MatmulShape& s : RandomMatmuls(7, 50, 9, 15)) {
       for (const auto& [below, above] :
            {std::pair(MatmulShape{edge - 1, s.n, s.k}, MatmulShape{edge + 1, s.n, s.k}),
             std::pair(MatmulShape{s.m, edge - 1, s.k}, MatmulShape{s.m, edge + 1, s.k}),
@@ -154,7 +144,7 @@ TEST(MatmulModel, IsContinuousOverEdgesOfTheGridAndItsEnd) {
 }
 
 TEST(MatmulModel, StepsOnlyWhereATileIsAdded) {
-  const MatmulModel model = Made(WavesSeconds);
+  const MatmulModel model = MadeModel(WavesSeconds);
   const auto seconds = [&](int64_t m, int64_t n) {
     return model.Predict({m, n, 8192}).expected.value();
   };
@@ -165,7 +155,7 @@ TEST(MatmulModel, StepsOnlyWhereATileIsAdded) {
 }
 
 TEST(MatmulModel, WidensWithWhatItLacks) {
-  const MatmulModel model = Made(AddedSeconds);
+  const MatmulModel model = MadeModel(AddedSeconds);
   const auto width = [](const KernelTime& time) { return time.high.value() / time.low.value(); };
   const KernelTime inside = model.Predict({2000, 5000, 5000});
   const KernelTime outside = model.Predict({2000, 5000, 50000});
@@ -199,7 +189,7 @@ TEST(MatmulModel, TheBoxIsOfWhatWasMeasured) {
 }
 
 TEST(MatmulModel, OtherTypesArePredictedByTheirPeak) {
-  const MatmulModel model = Made(AddedSeconds);
+  const MatmulModel model = MadeModel(AddedSeconds);
   const MatmulShape shape = {4096, 8192, 8192};
   const KernelTime bf16 = model.Predict(shape);
   const KernelTime fp16 =
@@ -216,7 +206,7 @@ TEST(MatmulModel, OtherTypesArePredictedByTheirPeak) {
 }
 
 TEST(MatmulModel, ShowsTheNearestThatWereMeasured) {
-  const MatmulModel model = Made(AddedSeconds);
+  const MatmulModel model = MadeModel(AddedSeconds);
   EXPECT_EQ(model.measured().size(), 200u);
   const std::vector<MatmulPoint> nearest = model.Nearest({4000, 4100, 4100}, 3);
   ASSERT_EQ(nearest.size(), 3u);
@@ -224,6 +214,69 @@ TEST(MatmulModel, ShowsTheNearestThatWereMeasured) {
   EXPECT_EQ(nearest[0].time.value(), AddedSeconds({4096, 4096, 4096}));
   EXPECT_EQ(model.Nearest({1, 1, 1}, 1000).size(), 200u);
   EXPECT_TRUE(model.Nearest({1, 1, 1}, 0).empty());
+}
+
+constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
+constexpr double kEndlessTime = std::numeric_limits<double>::infinity();
+
+using FieldNames = std::vector<std::string>;
+
+FieldNames FaultsOf(const MatmulCalibration& calibration) {
+  const absl::StatusOr<MatmulModel> model = MatmulModel::Of(calibration);
+  EXPECT_EQ(model.status(), CheckMatmulCalibration(calibration));
+  FieldNames out;
+  for (const FieldViolation& fault : FieldViolationsOf(model.status())) out.push_back(fault.field);
+  return out;
+}
+
+TEST(MatmulCalibration, TimesThatCannotBeAreRefused) {
+  for (const double time : {kNoTime, kEndlessTime, 0.0, -1e-6, 1e6}) {
+    MatmulCalibration calibration = MadeMatmuls(AddedSeconds);
+    calibration.points[3].time = Seconds(time);
+    calibration.checks[5].time = Seconds(time);
+    EXPECT_EQ(FaultsOf(calibration), (FieldNames{"calibration.gemm.points[3].seconds",
+                                                 "calibration.gemm.checks[5].seconds"}))
+        << time;
+  }
+}
+
+TEST(MatmulCalibration, RatesAboveThePeakAreRefused) {
+  MatmulCalibration calibration = MadeMatmuls(AddedSeconds);
+  calibration.peak = FlopsPerSecond(1e15);
+  EXPECT_EQ(FaultsOf(calibration), FieldNames());
+  // The simulated GPU does up to 1e15; a peak a tenth of that is refused.
+  calibration.peak = FlopsPerSecond(1e14);
+  EXPECT_FALSE(FaultsOf(calibration).empty());
+  calibration.peak = FlopsPerSecond(1e15);
+  calibration.checks[0].time = calibration.checks[0].time * 1e-3;
+  EXPECT_EQ(FaultsOf(calibration), FieldNames{"calibration.gemm.checks[0].seconds"});
+}
+
+TEST(MatmulCalibration, ShapesThatCannotBeAreRefused) {
+  MatmulCalibration calibration = MadeMatmuls(AddedSeconds);
+  calibration.points[0].shape.m = 0;
+  calibration.points[1].shape.k = (int64_t{1} << 40) + 1;
+  calibration.points[2].shape.pass = MatmulPass::kWeightGradient;
+  calibration.checks[1].shape = calibration.points[7].shape;  // it would check nothing
+  calibration.compute_units = 0;
+  calibration.type.data_type = DataType::kUnspecified;
+  EXPECT_EQ(FaultsOf(calibration),
+            (FieldNames{"calibration.gemm.data_type", "calibration.gemm.compute_units",
+                        "calibration.gemm.points[0].m", "calibration.gemm.points[1].k",
+                        "calibration.gemm.points[2]", "calibration.gemm.checks[1]"}));
+}
+
+TEST(MatmulCalibration, TooFewOrTooManyAreRefused) {
+  EXPECT_EQ(FaultsOf(MatmulCalibration()),
+            (FieldNames{"calibration.gemm.data_type", "calibration.gemm.points"}));
+  MatmulCalibration calibration = MadeMatmuls(AddedSeconds);
+  calibration.checks.clear();
+  calibration.points.resize(15);
+  EXPECT_EQ(FaultsOf(calibration), FieldNames{"calibration.gemm.points"});
+  for (int64_t i = 0; calibration.points.size() <= 4096; ++i) {
+    calibration.points.push_back({{7, 7, 7 + i}, Seconds(1)});
+  }
+  EXPECT_EQ(FaultsOf(calibration), FieldNames{"calibration.gemm.points"});
 }
 
 }  // namespace

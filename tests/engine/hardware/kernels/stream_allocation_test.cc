@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/hardware/kernels/stream_model.h"
-#include "tests/engine/hardware/kernels/made_passes.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/engine/model/flops/counting_allocator.h"
 
 namespace sextant {

@@ -5,8 +5,11 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "engine/hardware/links/collective.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -168,6 +171,107 @@ TEST(CollectiveModel, RefusesWhatNobodyCanHaveMeasured) {
   EXPECT_THAT(
       StatusOfModel({{kGather, 2, 512, 1e-5}, {kGather, 2, 512, 2e-5}, {kGather, 2, 1024, 3e-5}}),
       NamesFields(ElementsAre("points[1]")));
+}
+
+using DevicePoints = std::vector<MeasuredCollective>;
+
+// `latency` and then `rate` bytes a second.
+MeasuredCollective Call(int64_t bytes, double latency, double rate, int64_t ranks = 8) {
+  return {.op = CollectiveOp::kAllReduce,
+          .ranks = ranks,
+          .bytes = bytes,
+          .seconds = latency + static_cast<double>(bytes) / rate};
+}
+
+CollectiveModel SlowestOf(const std::vector<DevicePoints>& devices) {
+  auto out = MeasuredCollectives(devices);
+  EXPECT_THAT(out, IsOk());
+  EXPECT_TRUE(out->has_value());
+  return **out;
+}
+
+double SecondsOf(const CollectiveModel& model, int64_t bytes, int64_t ranks = 8) {
+  return model.TimeOf({CollectiveOp::kAllReduce, Bytes(bytes), ranks})->expected.value();
+}
+
+// One waits longer for small ones, the other is slower with large ones: all wait for both.
+TEST(MeasuredCollectives, TakeTheSlowestOfEachSize) {
+  const DevicePoints late = {Call(kMiB, 1e-3, 4e11), Call(64 * kMiB, 1e-3, 4e11)};
+  const DevicePoints slow = {Call(kMiB, 1e-5, 1e10), Call(64 * kMiB, 1e-5, 1e10)};
+  const CollectiveModel model = SlowestOf({late, slow});
+  EXPECT_DOUBLE_EQ(SecondsOf(model, kMiB), late[0].seconds);
+  EXPECT_DOUBLE_EQ(SecondsOf(model, 64 * kMiB), slow[1].seconds);
+}
+
+// The fast one measured 8 MiB, the slow one sizes around it: its line there counts.
+TEST(MeasuredCollectives, OfUnlikeSizesLetNoneBeFasterThanTheSlowest) {
+  const DevicePoints slow = {Call(kMiB, 0, 1e10), Call(64 * kMiB, 0, 1e10)};
+  const DevicePoints fast = {Call(kMiB, 0, 2e10), Call(8 * kMiB, 0, 2e10)};
+  const CollectiveModel model = SlowestOf({slow, fast});
+  EXPECT_NEAR(SecondsOf(model, 8 * kMiB), static_cast<double>(8 * kMiB) / 1e10, 1e-9);
+  EXPECT_NEAR(SecondsOf(model, kMiB), static_cast<double>(kMiB) / 1e10, 1e-9);
+}
+
+TEST(MeasuredCollectives, AreKeptApartByRanks) {
+  const CollectiveModel model = SlowestOf({{Call(kMiB, 0, 1e10, 2), Call(2 * kMiB, 0, 1e10, 2),
+                                            Call(kMiB, 0, 5e9, 8), Call(2 * kMiB, 0, 5e9, 8)}});
+  EXPECT_NEAR(SecondsOf(model, kMiB, 2) * 2, SecondsOf(model, kMiB, 8), 1e-9);
+}
+
+TEST(MeasuredCollectives, OfASingleSizeSayNothing) {
+  const auto one = MeasuredCollectives({{Call(kMiB, 0, 1e10)}, {}});
+  ASSERT_THAT(one, IsOk());
+  EXPECT_FALSE(one->has_value());
+  const CollectiveModel rest =
+      SlowestOf({{Call(kMiB, 0, 1e10, 4), Call(kMiB, 0, 1e10), Call(2 * kMiB, 0, 1e10)}});
+  EXPECT_FALSE(rest.TimeOf({CollectiveOp::kAllReduce, Bytes(kMiB), 4}).has_value());
+}
+
+TEST(MeasuredCollectives, ThatAreDamagedAreNamed) {
+  const DevicePoints good = {Call(kMiB, 0, 1e10), Call(2 * kMiB, 0, 1e10)};
+  DevicePoints bad = good;
+  bad[1].seconds = -1;
+  EXPECT_THAT(MeasuredCollectives({good, bad}),
+              NamesFields(ElementsAre("devices[1].points[1].seconds")));
+}
+
+// nccl-tests' doc/PERFORMANCE.md prints the factors for n ranks; here worked for n = 8 and 2.
+TEST(WireShare, IsTheFactorOfTheBusBandwidth) {
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kAllReduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kAllGather, 8), 0.875);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kReduceScatter, 8), 0.875);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kAllToAll, 8), 0.875);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kBroadcast, 8), 1);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kAllReduce, 2), 1);
+  EXPECT_DOUBLE_EQ(WireShare(CollectiveOp::kSendReceive, 2), 1);
+}
+
+// An all_reduce is a reduce_scatter and an all_gather of its result, byte for byte.
+TEST(WireShare, OfAllReduceIsThatOfItsHalves) {
+  for (int64_t n = 1; n <= 100; ++n) {
+    EXPECT_DOUBLE_EQ(
+        WireShare(CollectiveOp::kAllReduce, n),
+        WireShare(CollectiveOp::kReduceScatter, n) + WireShare(CollectiveOp::kAllGather, n));
+  }
+}
+
+TEST(WireShare, IsNoneOfOneRank) {
+  for (const CollectiveOp op : kCollectiveOps) EXPECT_EQ(WireShare(op, 1), 0);
+}
+
+// A switch that adds up spares only all_reduce, and no pair of ranks.
+TEST(InSwitchWireShare, SparesAllReduceAlone) {
+  EXPECT_EQ(InSwitchWireShare(CollectiveOp::kAllReduce, 8), 1);
+  EXPECT_EQ(InSwitchWireShare(CollectiveOp::kAllReduce, 2), 1);
+  EXPECT_EQ(InSwitchWireShare(CollectiveOp::kAllReduce, 1), 0);
+  EXPECT_EQ(InSwitchWireShare(CollectiveOp::kAllGather, 8), 0.875);
+}
+
+TEST(CollectiveOps, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const CollectiveOp op : kCollectiveOps) names.emplace(CollectiveOpName(op));
+  EXPECT_EQ(names.size(), kCollectiveOps.size());
+  EXPECT_EQ(names.count("all_to_all"), 1u);
 }
 
 }  // namespace

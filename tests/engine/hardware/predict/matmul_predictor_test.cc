@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/achieved_fraction.h"
-#include "tests/engine/hardware/predict/some_gpu.h"
+#include "tests/engine/hardware/device_models.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -26,19 +29,14 @@ DeviceCalibration Device(const Accelerator* accelerator) {
   return SomeGpu(accelerator, {.size = 4096, .flops_per_second = 2e12, .bytes_per_second = 1e12});
 }
 
-// Times of a device that does 1e12 FLOP/s and starts in 10 us, whatever the shape.
-std::vector<MatmulPoint> ManyMatmuls() {
-  std::vector<MatmulPoint> out;
-  for (const int64_t m : {16, 128, 1024, 4096}) {
-    for (const int64_t n : {1024, 4096, 16384}) {
-      for (const int64_t k : {1024, 4096, 16384}) {
-        const double flops =
-            2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-        out.push_back({{m, n, k}, Seconds(1e-5 + flops / 1e12)});
-      }
-    }
-  }
-  return out;
+// The predictor of a device with its best rates, and the products that it measured in bf16.
+MatmulPredictor OfMeasured(const DeviceCalibration& device, std::vector<MatmulPoint> matmuls) {
+  MeasuredKernels measured = {.calibration = &device};
+  if (!matmuls.empty()) measured.matmuls = {{DataType::kBf16, std::move(matmuls)}};
+  const auto out = MatmulPredictor::OfMeasured(measured, DataType::kBf16);
+  EXPECT_THAT(out, IsOk());
+  EXPECT_TRUE(out->has_value());
+  return **out;
 }
 
 TEST(MatmulPredictor, OfAMeasuredProductStandsOnPublishedTimes) {
@@ -106,30 +104,23 @@ TEST(MatmulPredictor, IsAbsentWhereTheDatasheetHasNoPeak) {
 
 TEST(MatmulPredictor, OfADeviceStandsOnItsOwnTimesBeforeItsProducts) {
   const DeviceCalibration device = Device(&Product("h100-sxm"));
-  const MeasuredKernels measured = {.calibration = &device,
-                                    .matmuls = {{DataType::kBf16, ManyMatmuls()}}};
-  const auto predictor = MatmulPredictor::OfMeasured(measured, DataType::kBf16);
-  ASSERT_THAT(predictor, IsOk());
-  ASSERT_TRUE(predictor->has_value());
-  EXPECT_EQ((*predictor)->source().source, RateSource::kMeasuredSupplied);
-  EXPECT_EQ((*predictor)->source().device, "h100-sxm");
-  EXPECT_EQ((*predictor)->source().device_uuid, "GPU-1");
+  const MatmulPredictor predictor = OfMeasured(device, EvenMatmuls());
+  EXPECT_EQ(predictor.source().source, RateSource::kMeasuredSupplied);
+  EXPECT_EQ(predictor.source().device, "h100-sxm");
+  EXPECT_EQ(predictor.source().device_uuid, "GPU-1");
   const double exact = 1e-5 + 2.0 * 2048 * 8192 * 2048 / 1e12;
-  EXPECT_NEAR((*predictor)->Predict({2048, 8192, 2048}).expected.value(), exact, 0.05 * exact);
+  EXPECT_NEAR(predictor.Predict({2048, 8192, 2048}).expected.value(), exact, 0.05 * exact);
 }
 
 TEST(MatmulPredictor, OfADeviceWithFewTimesStandsOnItsBestRates) {
   const DeviceCalibration device = Device(nullptr);
-  const MeasuredKernels measured = {.calibration = &device, .matmuls = {}};
-  const auto predictor = MatmulPredictor::OfMeasured(measured, DataType::kBf16);
-  ASSERT_THAT(predictor, IsOk());
-  ASSERT_TRUE(predictor->has_value());
-  EXPECT_EQ((*predictor)->source().form, PredictionForm::kRoofline);
-  const KernelTime time = (*predictor)->Predict({8192, 8192, 8192});
+  const MatmulPredictor predictor = OfMeasured(device, {});
+  EXPECT_EQ(predictor.source().form, PredictionForm::kRoofline);
+  const KernelTime time = predictor.Predict({8192, 8192, 8192});
   EXPECT_EQ(time.basis, KernelBasis::kMeasuredRate);
   EXPECT_NEAR(time.expected.value(), 1.10 * 2 * 8192.0 * 8192 * 8192 / 2e12,
               0.01 * time.expected.value());
-  const auto unknown = MatmulPredictor::OfMeasured(measured, DataType::kFp8E4m3);
+  const auto unknown = MatmulPredictor::OfMeasured({.calibration = &device}, DataType::kFp8E4m3);
   ASSERT_THAT(unknown, IsOk());
   EXPECT_FALSE(unknown->has_value());
 }
@@ -137,15 +128,12 @@ TEST(MatmulPredictor, OfADeviceWithFewTimesStandsOnItsBestRates) {
 // As many as a processor's standard grid has.
 TEST(MatmulPredictor, OfADeviceWithEighteenTimesStandsOnThem) {
   const DeviceCalibration device = Device(nullptr);
-  std::vector<MatmulPoint> matmuls = ManyMatmuls();
+  std::vector<MatmulPoint> matmuls = EvenMatmuls();
   matmuls.resize(18);  // m of 16 and 128
-  const auto predictor = MatmulPredictor::OfMeasured(
-      {.calibration = &device, .matmuls = {{DataType::kBf16, matmuls}}}, DataType::kBf16);
-  ASSERT_THAT(predictor, IsOk());
-  ASSERT_TRUE(predictor->has_value());
-  EXPECT_EQ((*predictor)->source().form, PredictionForm::kGrid);
-  EXPECT_EQ((*predictor)->source().error.shape_count, 18);
-  const KernelTime time = (*predictor)->Predict({64, 2048, 2048});
+  const MatmulPredictor predictor = OfMeasured(device, matmuls);
+  EXPECT_EQ(predictor.source().form, PredictionForm::kGrid);
+  EXPECT_EQ(predictor.source().error.shape_count, 18);
+  const KernelTime time = predictor.Predict({64, 2048, 2048});
   const double exact = 1e-5 + 2.0 * 64 * 2048 * 2048 / 1e12;
   EXPECT_NEAR(time.expected.value(), exact, 0.15 * exact);
   EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
@@ -153,7 +141,7 @@ TEST(MatmulPredictor, OfADeviceWithEighteenTimesStandsOnThem) {
 
 TEST(MatmulPredictor, OfADeviceRefusesDamagedTimes) {
   const DeviceCalibration device = Device(nullptr);
-  std::vector<MatmulPoint> matmuls = ManyMatmuls();
+  std::vector<MatmulPoint> matmuls = EvenMatmuls();
   matmuls[3].time = Seconds(-1);
   const auto predictor = MatmulPredictor::OfMeasured(
       {.calibration = &device, .matmuls = {{DataType::kBf16, matmuls}}}, DataType::kBf16);
@@ -254,9 +242,7 @@ TEST(MatmulPredictorBatch, ReadsAllSecondOperands) {
 // numbers of 2 bytes at 1e12, in one kernel of 3 us at least.
 TEST(MatmulPredictorBatch, ByCeilingsCountsEachsBytes) {
   const DeviceCalibration device = Device(nullptr);
-  const auto predictor = MatmulPredictor::OfMeasured({.calibration = &device}, DataType::kBf16);
-  ASSERT_THAT(predictor, IsOk());
-  const KernelTime time = (*predictor)->PredictBatch({8, {1024, 1024, 64}});
+  const KernelTime time = OfMeasured(device, {}).PredictBatch({8, {1024, 1024, 64}});
   const double work = 8 * 2 * 1024.0 * 1024 * 64 / 2e12;
   const double bytes = 8 * 2 * (2 * 1024.0 * 64 + 1024 * 1024) / 1e12;
   const double floor = kUnmeasuredFloor.value();
@@ -268,7 +254,7 @@ TEST(MatmulPredictorBatch, ByCeilingsCountsEachsBytes) {
 // A device that only memory bounds, 1e12 bytes a second. Two products of one row each read a second
 // matrix, 8192 x 8192 numbers of 2 bytes, that one product of two rows does not.
 TEST(MatmulPredictorBatch, OfTwoReadsOneMatrixMoreThanStacked) {
-  std::vector<MatmulPoint> matmuls = ManyMatmuls();
+  std::vector<MatmulPoint> matmuls = EvenMatmuls();
   for (MatmulPoint& matmul : matmuls) {
     const MatmulDimensions size(matmul.shape);
     const double bytes = 2 * (size.m * size.k + size.k * size.n + size.m * size.n);
@@ -276,12 +262,10 @@ TEST(MatmulPredictorBatch, OfTwoReadsOneMatrixMoreThanStacked) {
         Seconds(1e-5 + std::hypot(bytes / 1e12, MatmulFlops(matmul.shape).value() / 1e18));
   }
   const DeviceCalibration device = Device(nullptr);
-  const auto predictor = MatmulPredictor::OfMeasured(
-      {.calibration = &device, .matmuls = {{DataType::kBf16, matmuls}}}, DataType::kBf16);
-  ASSERT_THAT(predictor, IsOk());
+  const MatmulPredictor predictor = OfMeasured(device, matmuls);
   const MatmulShape each = {1, 8192, 8192};
-  const double more = (*predictor)->PredictBatch({2, each}).expected.value() -
-                      (*predictor)->Predict({2, 8192, 8192}).expected.value();
+  const double more = predictor.PredictBatch({2, each}).expected.value() -
+                      predictor.Predict({2, 8192, 8192}).expected.value();
   EXPECT_NEAR(more, 8192.0 * 8192 * 2 / 1e12, 0.1 * more);
 }
 

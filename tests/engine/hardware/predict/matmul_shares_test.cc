@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/reference/reference_matmuls.h"
-#include "tests/engine/hardware/predict/some_gpu.h"
+#include "tests/engine/hardware/device_models.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -28,18 +30,11 @@ MatmulPredictor Published(absl::string_view product, DataType type) {
   return *MatmulPredictor::OfAccelerator(ProductNamed(product), type);
 }
 
-// 36 products of a device that does 1e12 FLOP/s and starts in 10 us.
-std::vector<MatmulPoint> EvenMatmuls() {
-  std::vector<MatmulPoint> out;
-  for (const int64_t m : {16, 128, 1024, 4096}) {
-    for (const int64_t n : {1024, 4096, 16384}) {
-      for (const int64_t k : {1024, 4096, 16384}) {
-        const MatmulShape shape = {m, n, k};
-        out.push_back({shape, Seconds(1e-5 + MatmulFlops(shape).value() / 1e12)});
-      }
-    }
-  }
-  return out;
+// The predictor of a device without best rates, from products in bf16 that it measured.
+MatmulPredictor OfProducts(const DeviceCalibration& device,
+                           const std::vector<MatmulPoint>& matmuls) {
+  return **MatmulPredictor::OfMeasured(
+      {.calibration = &device, .matmuls = {{DataType::kBf16, matmuls}}}, DataType::kBf16);
 }
 
 // 2e12 FLOP/s in bf16, 1e12 bytes a second, launches of 3 us.
@@ -140,13 +135,11 @@ TEST(OffAMultiple, OfAMeasuredShapeIsNone) {
   std::vector<MatmulPoint> matmuls = EvenMatmuls();
   const MatmulShape off = {4096, 5400, 4096};
   matmuls.push_back({off, Seconds(1e-5 + MatmulFlops(off).value() / 1e12)});
-  const auto own = MatmulPredictor::OfMeasured(
-      {.calibration = &device, .matmuls = {{DataType::kBf16, matmuls}}}, DataType::kBf16);
-  ASSERT_THAT(own, IsOk());
-  EXPECT_EQ((*own)->SlowdownOf({.each = off}), MatmulSlowdown());
-  EXPECT_EQ((*own)->SlowdownOf({.each = {4096, 7000, 4000}}), MatmulSlowdown());
-  EXPECT_EQ((*own)->SlowdownOf({.each = {64, 5400, 4096}}), kOffMultipleOf64);
-  EXPECT_EQ((*own)->SlowdownOf({.batch = 8, .each = {4096, 5401, 4096}}), kBatchOffMultipleOf8);
+  const MatmulPredictor own = OfProducts(device, matmuls);
+  EXPECT_EQ(own.SlowdownOf({.each = off}), MatmulSlowdown());
+  EXPECT_EQ(own.SlowdownOf({.each = {4096, 7000, 4000}}), MatmulSlowdown());
+  EXPECT_EQ(own.SlowdownOf({.each = {64, 5400, 4096}}), kOffMultipleOf64);
+  EXPECT_EQ(own.SlowdownOf({.batch = 8, .each = {4096, 5401, 4096}}), kBatchOffMultipleOf8);
   // A processor has no matrix units of such sizes.
   EXPECT_EQ(OfRates(true).SlowdownOf({.each = off}), MatmulSlowdown());
   EXPECT_EQ(OfRates().SlowdownOf({.each = off}), kOffMultipleOf64);
@@ -199,10 +192,8 @@ TEST(OtherVersion, WidensPublishedTimesAlone) {
     EXPECT_NEAR(log_of(wide.high), std::hypot(log_of(narrow.high), std::log(1.15)), 1e-9) << type;
   }
   const DeviceCalibration device = SomeGpu(nullptr);
-  const auto own = MatmulPredictor::OfMeasured(
-      {.calibration = &device, .matmuls = {{DataType::kBf16, EvenMatmuls()}}}, DataType::kBf16);
-  ASSERT_THAT(own, IsOk());
-  EXPECT_EQ((*own)->Predict(shape).high, (*own)->own_model()->Predict(shape).high);
+  const MatmulPredictor own = OfProducts(device, EvenMatmuls());
+  EXPECT_EQ(own.Predict(shape).high, own.own_model()->Predict(shape).high);
 }
 
 // A probe scales fp8 by tensor, so published times by block answer; without any, its own times do,

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/hardware/catalogue.h"
-#include "tests/engine/hardware/kernels/made_passes.h"
-#include "tests/engine/hardware/predict/some_gpu.h"
+#include "tests/engine/hardware/device_models.h"
+#include "tests/engine/hardware/kernels/made_kernels.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -15,13 +15,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr double kGibi = 1 << 30;
-constexpr StreamWork kCopy = {kGibi, kGibi};
+constexpr double kGibibyte = 1 << 30;
+constexpr StreamWork kCopy = {kGibibyte, kGibibyte};
+
+// `device` with the passes of a standard probe.
+MeasuredKernels PassesOf(const DeviceCalibration& device) {
+  return {.calibration = &device, .passes = MadePasses(PlainSeconds)};
+}
 
 TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
-  const MeasuredKernels measured = {
-      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
+  const MeasuredKernels measured = PassesOf(device);
   const auto predictor = StreamPredictor::OfMeasured(measured, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());
   ASSERT_TRUE(predictor->has_value());
@@ -31,15 +35,14 @@ TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   EXPECT_EQ(source.device_uuid, "GPU-1");
   EXPECT_EQ(source.error.shape_count, 17);
   const KernelTime time = (*predictor)->Predict(kCopy, StreamKind::kElementwise);
-  EXPECT_NEAR(time.expected.value(), kGibi / 3e12 + kGibi / 2.5e12, 1e-9);
+  EXPECT_NEAR(time.expected.value(), kGibibyte / 3e12 + kGibibyte / 2.5e12, 1e-9);
   EXPECT_THAT((*predictor)->Nearest(kCopy, 3), SizeIs(3));
 }
 
 // The H200 has half as many FLOP/s in fp64 as in fp32.
 TEST(StreamPredictor, CountsFp64AsSlower) {
   const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
-  const MeasuredKernels measured = {
-      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
+  const MeasuredKernels measured = PassesOf(device);
   const auto fp32 = StreamPredictor::OfMeasured(measured, DataType::kFp32);
   const auto fp64 = StreamPredictor::OfMeasured(measured, DataType::kFp64);
   ASSERT_TRUE(fp32.ok() && fp64.ok());
@@ -69,22 +72,19 @@ TEST(StreamPredictor, OfAProductIsItsBandwidthTimesAPublishedShare) {
 
 TEST(StreamPredictor, OfADeviceWithoutPassesFallsBackOnItsProduct) {
   const DeviceCalibration known = SomeGpu(AcceleratorNamed("h200-sxm"));
-  const auto product =
-      StreamPredictor::OfMeasured({.calibration = &known, .matmuls = {}}, DataType::kBf16);
+  const auto product = StreamPredictor::OfMeasured({.calibration = &known}, DataType::kBf16);
   ASSERT_THAT(product, IsOk());
   ASSERT_TRUE(product->has_value());
   EXPECT_EQ((*product)->source().source, RateSource::kDatasheet);
   const DeviceCalibration unknown = SomeGpu(nullptr);
-  const auto none =
-      StreamPredictor::OfMeasured({.calibration = &unknown, .matmuls = {}}, DataType::kBf16);
+  const auto none = StreamPredictor::OfMeasured({.calibration = &unknown}, DataType::kBf16);
   ASSERT_THAT(none, IsOk());
   EXPECT_FALSE(none->has_value());
 }
 
 TEST(StreamPredictor, RefusesDamagedPasses) {
   const DeviceCalibration device = SomeGpu(nullptr);
-  MeasuredKernels measured = {
-      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
+  MeasuredKernels measured = PassesOf(device);
   measured.passes.streams[0].time = Seconds(0);
   EXPECT_EQ(StreamPredictor::OfMeasured(measured, DataType::kBf16).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -8,8 +8,8 @@
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/model_weights.h"
 #include "tests/engine/memory/state/state_cases.h"
+#include "tests/engine/model/sharding/naive_ranks.h"
 #include "tests/engine/model/sharding/random_sharding.h"
-#include "tests/engine/model/sharding/stage_tensors.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/engine/model/architecture/architectures.h"
 #include "tests/support/status_matchers.h"
 
@@ -40,18 +41,39 @@ TEST(CheckArchitecture, NamesAllFaultsAtOnce) {
                                "m.output.head")));
 }
 
+// A change of a model, or of its first kind of layer, and the field that it makes invalid.
+template <typename Changed>
 struct Fault {
   const char* field;
-  void (*apply)(ArchitectureSpec&);
+  void (*apply)(Changed&);
 };
 
-void ExpectFaults(const ArchitectureSpec& base, const std::vector<Fault>& faults) {
+void ExpectFaults(const ArchitectureSpec& base, const std::vector<Fault<S>>& faults) {
   ASSERT_THAT(Check(base), IsOk());
-  for (const Fault& fault : faults) {
+  for (const Fault<S>& fault : faults) {
     ArchitectureSpec spec = base;
     fault.apply(spec);
     EXPECT_THAT(Check(spec), NamesFields(IsSupersetOf({std::string(fault.field)})));
   }
+}
+
+// Fields are below "m.layer_kinds[0]".
+void ExpectLayerFaults(const ArchitectureSpec& base, const std::vector<Fault<LayerSpec>>& faults) {
+  ASSERT_THAT(Check(base), IsOk());
+  for (const Fault<LayerSpec>& fault : faults) {
+    ArchitectureSpec spec = base;
+    fault.apply(spec.layer_kinds[0]);
+    EXPECT_THAT(Check(spec),
+                NamesFields(IsSupersetOf({absl::StrCat("m.layer_kinds[0]", fault.field)})));
+  }
+}
+
+AdapterSpec AdapterOf(const char* module, const char* name) {
+  return {.rank = 1, .targets = {{module, name}}};
+}
+
+MultiTokenPredictionSpec Modules(int64_t count, int layer_kind = 0) {
+  return {.module_count = count, .layer_kind = layer_kind};
 }
 
 // Whatever comes over the wire is refused in a bounded answer, by a bounded number of looks.
@@ -122,13 +144,10 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
           {"m.multi_token_prediction.module_count",
            [](S& s) { s.multi_token_prediction = MultiTokenPredictionSpec(); }},
           {"m.multi_token_prediction.layer_kind",
-           [](S& s) {
-             s.multi_token_prediction =
-                 MultiTokenPredictionSpec{.module_count = 1, .layer_kind = 1};
-           }},
+           [](S& s) { s.multi_token_prediction = Modules(1, 1); }},
           {"m.multi_token_prediction",
            [](S& s) {
-             s.multi_token_prediction = MultiTokenPredictionSpec{.module_count = 1};
+             s.multi_token_prediction = Modules(1);
              s.output.head = OutputHeadKind::kNone;
            }},
           {"m.base_frozen", [](S& s) { s.base_frozen = true; }},
@@ -139,18 +158,13 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
              s.adapters = AdapterSpec{.targets = {{"attention", "query"}}};
            }},
           {"m.adapters.targets", [](S& s) { s.adapters = AdapterSpec{.rank = 1}; }},
-          {"m.adapters.targets[0]",
-           [](S& s) {
-             s.adapters = AdapterSpec{.rank = 1, .targets = {{"attention", "q"}}};
-           }},
+          {"m.adapters.targets[0]", [](S& s) { s.adapters = AdapterOf("attention", "q"); }},
           {"m.adapters.targets[0]",  // no matrix
-           [](S& s) {
-             s.adapters = AdapterSpec{.rank = 1, .targets = {{"norm", "final"}}};
-           }},
+           [](S& s) { s.adapters = AdapterOf("norm", "final"); }},
           {"m.adapters.targets[0]",  // looked up a pair of tokens
            [](S& s) {
              s.decoder.relative_position_bucket_count = 32;
-             s.adapters = AdapterSpec{.rank = 1, .targets = {{"relative_position_bias", ""}}};
+             s.adapters = AdapterOf("relative_position_bias", "");
            }},
           {"m.adapters.targets[1]",
            [](S& s) {
@@ -213,10 +227,7 @@ TEST(CheckArchitecture, RefusesNonsenseOfStacks) {
                       s.decoder.layers = {{0, 1}};
                     }},
                    {"m.multi_token_prediction.layer_kind",
-                    [](S& s) {
-                      s.multi_token_prediction =
-                          MultiTokenPredictionSpec{.module_count = 1, .layer_kind = 1};
-                    }},
+                    [](S& s) { s.multi_token_prediction = Modules(1, 1); }},
                    {"m.layer_kinds[1].cross_attention.mask",
                     [](S& s) { s.layer_kinds[1].cross_attention->mask = AttentionMask::kCausal; }},
                    {"m.layer_kinds[1].cross_attention.mask",
@@ -228,80 +239,66 @@ TEST(CheckArchitecture, RefusesNonsenseOfStacks) {
                });
 }
 
-LayerSpec& Layer(S& s) { return s.layer_kinds[0]; }
-
 TEST(CheckArchitecture, RefusesNonsenseOfLayers) {
-  ExpectFaults(
+  ExpectLayerFaults(
       SmallDecoder(),
       {
-          {"m.layer_kinds[0].name", [](S& s) { Layer(s).name.clear(); }},
-          {"m.layer_kinds[0].norm", [](S& s) { Layer(s).norm = NormVariant::kUnspecified; }},
-          {"m.layer_kinds[0]",
-           [](S& s) {
-             Layer(s).attention.reset();
-             Layer(s).feed_forward.reset();
+          {".name", [](auto& l) { l.name.clear(); }},
+          {".norm", [](auto& l) { l.norm = NormVariant::kUnspecified; }},
+          {"",
+           [](auto& l) {
+             l.attention.reset();
+             l.feed_forward.reset();
            }},
-          {"m.layer_kinds[0].norms.before_attention", [](S& s) { Layer(s).attention.reset(); }},
-          {"m.layer_kinds[0].norms.before_feed_forward",
-           [](S& s) { Layer(s).feed_forward.reset(); }},
-          {"m.layer_kinds[0].norms.before_cross_attention",
-           [](S& s) { Layer(s).norms.before_cross_attention = true; }},
-          {"m.layer_kinds[0].attention.head_count",
-           [](S& s) { Layer(s).attention->head_count = 0; }},
-          {"m.layer_kinds[0].attention.key_value_head_count",
-           [](S& s) { Layer(s).attention->key_value_head_count = 3; }},
-          {"m.layer_kinds[0].attention.query_key_head_size",
-           [](S& s) { Layer(s).attention->query_key_head_size = 0; }},
-          {"m.layer_kinds[0].attention.value_head_size",
-           [](S& s) { Layer(s).attention->value_head_size = -1; }},
-          {"m.layer_kinds[0].attention.window", [](S& s) { Layer(s).attention->window = -1; }},
-          {"m.layer_kinds[0].attention.chunk",
-           [](S& s) {
-             Layer(s).attention->window = 4;
-             Layer(s).attention->chunk = 4;
+          {".norms.before_attention", [](auto& l) { l.attention.reset(); }},
+          {".norms.before_feed_forward", [](auto& l) { l.feed_forward.reset(); }},
+          {".norms.before_cross_attention", [](auto& l) { l.norms.before_cross_attention = true; }},
+          {".attention.head_count", [](auto& l) { l.attention->head_count = 0; }},
+          {".attention.key_value_head_count",
+           [](auto& l) { l.attention->key_value_head_count = 3; }},
+          {".attention.query_key_head_size", [](auto& l) { l.attention->query_key_head_size = 0; }},
+          {".attention.value_head_size", [](auto& l) { l.attention->value_head_size = -1; }},
+          {".attention.window", [](auto& l) { l.attention->window = -1; }},
+          {".attention.chunk",
+           [](auto& l) {
+             l.attention->window = 4;
+             l.attention->chunk = 4;
            }},
-          {"m.layer_kinds[0].attention.query_key_norm_variant",
-           [](S& s) { Layer(s).attention->query_key_norm_variant = NormVariant::kRmsNorm; }},
-          {"m.layer_kinds[0].attention.key_value_head_count",  // 2 of 4 heads
-           [](S& s) { Layer(s).attention->latent = LatentSpec{.key_value_rank = 1}; }},
-          {"m.layer_kinds[0].attention.latent.key_value_rank",
-           [](S& s) { Layer(s).attention->latent = LatentSpec(); }},
-          {"m.layer_kinds[0].attention.latent.rotary_size",
-           [](S& s) {
-             Layer(s).attention->latent = LatentSpec{.key_value_rank = 1, .rotary_size = 2};
+          {".attention.query_key_norm_variant",
+           [](auto& l) { l.attention->query_key_norm_variant = NormVariant::kRmsNorm; }},
+          {".attention.key_value_head_count",  // 2 of 4 heads
+           [](auto& l) { l.attention->latent = LatentSpec{.key_value_rank = 1}; }},
+          {".attention.latent.key_value_rank", [](auto& l) { l.attention->latent = LatentSpec(); }},
+          {".attention.latent.rotary_size",
+           [](auto& l) {
+             l.attention->latent = LatentSpec{.key_value_rank = 1, .rotary_size = 2};
            }},
-          {"m.layer_kinds[0].attention.latent",
-           [](S& s) {
-             Layer(s).attention->latent = LatentSpec{.key_value_rank = 1};
-             Layer(s).attention->key_bias = true;
+          {".attention.latent",
+           [](auto& l) {
+             l.attention->latent = LatentSpec{.key_value_rank = 1};
+             l.attention->key_bias = true;
            }},
-          {"m.layer_kinds[0].attention.query_key_norm",
-           [](S& s) {
-             Layer(s).attention->latent = LatentSpec{.key_value_rank = 1};
-             Layer(s).attention->query_key_norm = QueryKeyNorm::kPerHead;
+          {".attention.query_key_norm",
+           [](auto& l) {
+             l.attention->latent = LatentSpec{.key_value_rank = 1};
+             l.attention->query_key_norm = QueryKeyNorm::kPerHead;
            }},
-          {"m.layer_kinds[0].feed_forward.kind",
-           [](S& s) { Layer(s).feed_forward->kind = FeedForwardKind::kUnspecified; }},
-          {"m.layer_kinds[0].feed_forward.size", [](S& s) { Layer(s).feed_forward->size = 0; }},
+          {".feed_forward.kind",
+           [](auto& l) { l.feed_forward->kind = FeedForwardKind::kUnspecified; }},
+          {".feed_forward.size", [](auto& l) { l.feed_forward->size = 0; }},
       });
-  ExpectFaults(SmallMixture(), {
-                                   {"m.layer_kinds[0].experts.expert_count",
-                                    [](S& s) { Layer(s).experts->expert_count = 0; }},
-                                   {"m.layer_kinds[0].experts.experts_per_token",
-                                    [](S& s) { Layer(s).experts->experts_per_token = 5; }},
-                                   {"m.layer_kinds[0].experts.experts_per_token",
-                                    [](S& s) { Layer(s).experts->experts_per_token = 0; }},
-                                   {"m.layer_kinds[0].experts.expert.size",
-                                    [](S& s) { Layer(s).experts->expert.size = 0; }},
-                                   {"m.layer_kinds[0].experts.shared_expert_count",
-                                    [](S& s) { Layer(s).experts->shared_expert_count = -1; }},
-                                   {"m.layer_kinds[0].experts.shared_expert.size",
-                                    [](S& s) { Layer(s).experts->shared_expert_count = 1; }},
-                                   {"m.layer_kinds[0].experts.shared_expert",
-                                    [](S& s) { Layer(s).experts->shared_expert = Gated(4); }},
-                                   {"m.layer_kinds[0].experts.shared_expert_gate",
-                                    [](S& s) { Layer(s).experts->shared_expert_gate = true; }},
-                               });
+  ExpectLayerFaults(
+      SmallMixture(),
+      {
+          {".experts.expert_count", [](auto& l) { l.experts->expert_count = 0; }},
+          {".experts.experts_per_token", [](auto& l) { l.experts->experts_per_token = 5; }},
+          {".experts.experts_per_token", [](auto& l) { l.experts->experts_per_token = 0; }},
+          {".experts.expert.size", [](auto& l) { l.experts->expert.size = 0; }},
+          {".experts.shared_expert_count", [](auto& l) { l.experts->shared_expert_count = -1; }},
+          {".experts.shared_expert.size", [](auto& l) { l.experts->shared_expert_count = 1; }},
+          {".experts.shared_expert", [](auto& l) { l.experts->shared_expert = Gated(4); }},
+          {".experts.shared_expert_gate", [](auto& l) { l.experts->shared_expert_gate = true; }},
+      });
 }
 
 }  // namespace

@@ -2,99 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-#include <string>
-
-#include "absl/strings/str_cat.h"
 #include "engine/model/architecture/count_weights.h"
-#include "tests/engine/model/architecture/architectures.h"
+#include "tests/engine/model/flops/random_models.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-constexpr int kModels = 500;
-
-class RandomArchitecture {
- public:
-  explicit RandomArchitecture(uint32_t seed) : random_(seed) {}
-
-  ArchitectureSpec Draw() {
-    ArchitectureSpec spec;
-    spec.hidden_size = Between(2, 40);
-    spec.norm = Norm();
-    spec.embedding = {.vocabulary_size = Between(2, 200),
-                      .embedding_size = Chance() ? 0 : Between(2, 40),
-                      .token_type_count = Between(0, 2)};
-    spec.output = {.head = OutputHeadKind::kUntied, .head_bias = Chance(), .pooler = Chance()};
-    if (Chance()) {
-      spec.embedding.padded_vocabulary_size =
-          PaddedVocabularySize(spec.embedding.vocabulary_size, 64);
-    }
-    const int kinds = static_cast<int>(Between(1, 4));
-    for (int kind = 0; kind < kinds; ++kind) {
-      spec.layer_kinds.push_back(Layer(absl::StrCat("kind", kind)));
-      spec.decoder.layers.push_back({kind, Between(1, 5), Chance()});
-    }
-    for (int i = 0; i < 3; ++i) {  // kinds alternate
-      spec.decoder.layers.push_back({static_cast<int>(Between(0, kinds - 1)), Between(1, 5)});
-    }
-    spec.decoder.learned_position_count = Between(0, 20);
-    if (Chance()) {
-      spec.multi_token_prediction = MultiTokenPredictionSpec{.module_count = Between(1, 3)};
-    }
-    return spec;
+// Passes 500 models to `check`.
+template <typename Check>
+void ForRandomModels(RandomModelOptions options, const Check& check) {
+  for (uint32_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    check(RandomModels(seed, options).Model());
   }
-
- private:
-  int64_t Between(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
-  }
-  bool Chance() { return Between(0, 1) == 1; }
-  NormVariant Norm() { return static_cast<NormVariant>(Between(1, 4)); }
-
-  AttentionSpec Attention() {
-    AttentionSpec attention = Heads(Between(1, 4), 1, Between(2, 9));
-    attention.value_head_size = Between(1, 9);
-    attention.output_bias = Chance();
-    attention.sinks = Chance();
-    if (Chance()) {
-      attention.key_value_head_count = attention.head_count;
-      attention.latent = LatentSpec{.query_rank = Between(0, 5),
-                                    .key_value_rank = Between(1, 5),
-                                    .rotary_size = Between(0, 1),
-                                    .down_bias = Chance()};
-    } else {
-      attention.query_bias = Chance();
-      attention.query_key_norm = static_cast<QueryKeyNorm>(Between(0, 2));
-    }
-    return attention;
-  }
-
-  FeedForwardSpec FeedForward() { return Chance() ? Gated(Between(1, 30)) : Plain(Between(1, 30)); }
-
-  LayerSpec Layer(const std::string& name) {
-    LayerSpec layer = DenseLayer(Attention(), FeedForward());
-    layer.name = name;
-    layer.norm = Norm();
-    layer.norms.after_attention = Chance();
-    if (Chance()) {
-      layer.feed_forward.reset();
-      const int64_t experts = Between(1, 9);
-      layer.experts = ExpertsSpec{.expert_count = experts,
-                                  .experts_per_token = Between(1, experts),
-                                  .expert = FeedForward(),
-                                  .shared_expert_count = 1,
-                                  .shared_expert = FeedForward(),
-                                  .shared_expert_gate = Chance(),
-                                  .router_bias = Chance(),
-                                  .router_correction_bias = Chance()};
-    }
-    return layer;
-  }
-
-  std::mt19937 random_;
-};
+}
 
 ArchitectureCount CountRandom(const ArchitectureSpec& spec) {
   const auto count = CountArchitecture(spec, "");
@@ -109,9 +31,8 @@ void AddTo(WeightCount& sum, const WeightCount& count) {
 }
 
 TEST(RandomArchitectures, ComponentsAndPartsSumToTheTotal) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const ArchitectureCount count = CountRandom(RandomArchitecture(seed).Draw());
+  ForRandomModels({}, [](const ArchitectureSpec& spec) {
+    const ArchitectureCount count = CountRandom(spec);
     WeightCount components;
     WeightCount parts;
     for (const WeightCount& c : count.by_component) AddTo(components, c);
@@ -122,14 +43,12 @@ TEST(RandomArchitectures, ComponentsAndPartsSumToTheTotal) {
     EXPECT_LE(count.all.trainable, count.all.total);
     EXPECT_LE(count.padding, count.embedding);
     EXPECT_GT(count.all.active, 0);
-  }
+  });
 }
 
 // A layer of a kind costs what its kind costs, wherever it stands.
 TEST(RandomArchitectures, LayersCostWhatTheirKindCosts) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    ArchitectureSpec spec = RandomArchitecture(seed).Draw();
+  ForRandomModels({}, [](const ArchitectureSpec& spec) {
     const ArchitectureCount before = CountRandom(spec);
     for (const LayerKindCount& kind : before.by_layer_kind) {
       EXPECT_EQ(kind.total_per_layer * kind.layers, kind.all_layers.total);
@@ -141,26 +60,23 @@ TEST(RandomArchitectures, LayersCostWhatTheirKindCosts) {
       EXPECT_EQ(after.all.total - before.all.total, 7 * kind.total_per_layer);
       EXPECT_EQ(after.all.active - before.all.active, 7 * kind.active_per_layer);
     }
-  }
+  });
 }
 
 TEST(RandomArchitectures, TyingRemovesExactlyTheHead) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    ArchitectureSpec spec = RandomArchitecture(seed).Draw();
+  ForRandomModels({.frozen = false}, [](ArchitectureSpec spec) {
+    spec.output.head = OutputHeadKind::kUntied;
     const ArchitectureCount untied = CountRandom(spec);
     spec.output.head = OutputHeadKind::kTied;
     const ArchitectureCount tied = CountRandom(spec);
     EXPECT_EQ(untied.all.total - tied.all.total, untied.of(WeightComponent::kTokenEmbedding).total);
     EXPECT_EQ(untied.non_embedding(), tied.non_embedding());
-  }
+  });
 }
 
 // Expert adapters included: what LoRA adds is what it trains, and active with its expert.
 TEST(RandomArchitectures, AdaptersAloneAreTrainedOfAFrozenBase) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    ArchitectureSpec spec = RandomArchitecture(seed).Draw();
+  ForRandomModels({.frozen = false}, [](ArchitectureSpec spec) {
     const ArchitectureCount base = CountRandom(spec);
     spec.base_frozen = true;
     spec.adapters = AdapterSpec{.rank = 3, .targets = {{"token_embedding", ""}}};
@@ -170,19 +86,18 @@ TEST(RandomArchitectures, AdaptersAloneAreTrainedOfAFrozenBase) {
     EXPECT_EQ(count.all.trainable, count.of(WeightComponent::kAdapter).total);
     EXPECT_EQ(count.all.total, base.all.total + count.all.trainable);
     EXPECT_LE(count.of(WeightComponent::kAdapter).active, count.all.trainable);
-  }
+  });
 }
 
 // Every expert in use makes all of a mixture active.
 TEST(RandomArchitectures, AllExpertsInUseMakeAllActive) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    ArchitectureSpec spec = RandomArchitecture(seed).Draw();
+  ForRandomModels({}, [](ArchitectureSpec spec) {
     for (LayerSpec& layer : spec.layer_kinds) {
       if (layer.experts.has_value()) layer.experts->experts_per_token = layer.experts->expert_count;
     }
     const ArchitectureCount count = CountRandom(spec);
-    EXPECT_EQ(count.all.active, count.all.total) << seed;
-  }
+    EXPECT_EQ(count.all.active, count.all.total);
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/config/families.h"
@@ -46,24 +47,13 @@ std::vector<ConfigValue> Values() {
 }
 
 // Names that the families read, of any of them.
-std::vector<std::string> Names() {
-  std::vector<std::string> out = {"sliding_window",
-                                  "sliding_window_pattern",
-                                  "layer_types",
-                                  "attention_types",
-                                  "use_sliding_window",
-                                  "max_window_layers",
-                                  "mlp_only_layers",
-                                  "moe_layers",
-                                  "no_rope_layers",
-                                  "attention_chunk_size",
-                                  "decoder_sparse_step",
-                                  "moe_layer_freq",
-                                  "head_dim",
-                                  "tie_word_embeddings",
-                                  "architectures",
-                                  "window_size",
-                                  "num_nextn_predict_layers"};
+std::vector<std::string> ReadNames() {
+  std::vector<std::string> out = absl::StrSplit(
+      "sliding_window sliding_window_pattern layer_types attention_types use_sliding_window "
+      "max_window_layers mlp_only_layers moe_layers no_rope_layers attention_chunk_size "
+      "decoder_sparse_step moe_layer_freq head_dim tie_word_embeddings architectures window_size "
+      "num_nextn_predict_layers",
+      ' ');
   for (const KnownName& family : KnownModelTypes()) {
     for (const auto& [name, value] : SmallConfig(family.name)) out.push_back(name);
   }
@@ -72,7 +62,7 @@ std::vector<std::string> Names() {
 
 void Mutate(ConfigFields& fields, std::mt19937& random) {
   static const std::vector<ConfigValue> values = Values();
-  static const std::vector<std::string> names = Names();
+  static const std::vector<std::string> names = ReadNames();
   const auto any = [&random](const auto& list) { return list[random() % list.size()]; };
   auto own = fields.begin();
   std::advance(own, random() % fields.size());

@@ -14,6 +14,12 @@ namespace sextant {
 // which a token meets 2; with `more`.
 ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigField>& more = {});
 
+// `fields` with `value` in the place of the field called `name`.
+inline ConfigFields With(ConfigFields fields, const std::string& name, const ConfigValue& value) {
+  fields[name] = value;
+  return fields;
+}
+
 // Arrays, which a ConfigField does not hold.
 ConfigValue TextArray(const std::vector<std::string>& texts);
 ConfigValue NumberArray(const std::vector<int64_t>& numbers);

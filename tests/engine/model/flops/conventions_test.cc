@@ -1,4 +1,5 @@
-// Named conventions: their closed forms, what they leave undefined, and Kaplan's table.
+// Named conventions: their closed forms, what they leave undefined, and Kaplan's table; faults of
+// peers, each as the difference that it makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,10 +19,10 @@ namespace {
 using enum FlopsConvention;
 
 // A decoder as the papers' formulas want it. L 24, h 1024, 16 heads of 64, V 51200 = 50 x 1024.
-constexpr double kL = 24;
-constexpr double kH = 1024;
-constexpr double kV = 51200;
-constexpr double kS = 2048;
+constexpr double kPaperL = 24;
+constexpr double kPaperH = 1024;
+constexpr double kPaperV = 51200;
+constexpr double kPaperS = 2048;
 
 ArchitectureSpec PaperDecoder() {
   ArchitectureSpec spec = SmallDecoder();
@@ -44,32 +45,35 @@ const TrainingStepSpec& PaperStep() {
 double PaperFlops(FlopsConvention convention) {
   const ConventionFlops row = Convention(convention, PaperDecoder(), PaperStep());
   EXPECT_EQ(row.not_applicable, "");
-  EXPECT_EQ(row.per_step.value(), row.per_token.value() * 4 * kS);
+  EXPECT_EQ(row.per_step.value(), row.per_token.value() * 4 * kPaperS);
   return row.per_token.value();
 }
 
 // d_attn = d_model and d_ff = 4 d_model make N = 12 L h^2.
 TEST(Conventions, Kaplan) {
-  const double n = 12 * kL * kH * kH;
-  EXPECT_EQ(PaperFlops(kKaplan2020), 3 * (2 * n + 2 * kL * kS * kH));
+  const double n = 12 * kPaperL * kPaperH * kPaperH;
+  EXPECT_EQ(PaperFlops(kKaplan2020), 3 * (2 * n + 2 * kPaperL * kPaperS * kPaperH));
 }
 
 TEST(Conventions, Chinchilla) {
-  const double attention = 2 * 3 * kH * kH + 2 * kS * kH + 3 * kS * 16 + 2 * kS * kH + 2 * kH * kH;
-  const double dense = 2 * (kH * 4 * kH + 4 * kH * kH);
+  const double attention = 2 * 3 * kPaperH * kPaperH + 2 * kPaperS * kPaperH + 3 * kPaperS * 16 +
+                           2 * kPaperS * kPaperH + 2 * kPaperH * kPaperH;
+  const double dense = 2 * (kPaperH * 4 * kPaperH + 4 * kPaperH * kPaperH);
   EXPECT_EQ(PaperFlops(kChinchilla2022),
-            3 * (2 * kV * kH + kL * (attention + dense) + 2 * kH * kV));
+            3 * (2 * kPaperV * kPaperH + kPaperL * (attention + dense) + 2 * kPaperH * kPaperV));
 }
 
 TEST(Conventions, Palm) {
-  EXPECT_EQ(PaperFlops(kPalm2022), PaperFlops(kSixNTotal) + 12 * kL * 16 * 64 * kS);
+  EXPECT_EQ(PaperFlops(kPalm2022), PaperFlops(kSixNTotal) + 12 * kPaperL * 16 * 64 * kPaperS);
 }
 
 TEST(Conventions, Megatron2021) {
   EXPECT_DOUBLE_EQ(PaperFlops(kMegatron2021Hardware),
-                   96 * kL * kH * kH * (1 + kS / (6 * kH) + kV / (16 * kL * kH)));
+                   96 * kPaperL * kPaperH * kPaperH *
+                       (1 + kPaperS / (6 * kPaperH) + kPaperV / (16 * kPaperL * kPaperH)));
   EXPECT_DOUBLE_EQ(PaperFlops(kMegatron2021Model),
-                   72 * kL * kH * kH * (1 + kS / (6 * kH) + kV / (12 * kL * kH)));
+                   72 * kPaperL * kPaperH * kPaperH *
+                       (1 + kPaperS / (6 * kPaperH) + kPaperV / (12 * kPaperL * kPaperH)));
 }
 
 // For the kind of model of the papers, the two counts of every product are equal.
@@ -210,14 +214,16 @@ TEST(KaplanTable, RowByRow) {
     const char* operation;
     double per_token;
     double exact;
-  } rows[] = {{"embed", 4 * kH, 0},
-              {"attention: QKV", 2 * kL * kH * 3 * kH, 2 * kL * kH * 3 * kH},
-              {"attention: mask", 2 * kL * kS * kH, 2 * kL * 2 * kH * kS / 2},
-              {"attention: project", 2 * kL * kH * kH, 2 * kL * kH * kH},
-              {"feed-forward", 2 * kL * 2 * kH * 4 * kH, 2 * kL * 2 * kH * 4 * kH},
-              {"de-embed", 2 * kH * kV, 2 * kH * kV},
-              {"total (non-embedding)", 24 * kL * kH * kH + 2 * kL * kS * kH,
-               24 * kL * kH * kH + 2 * kL * kS * kH}};
+  } rows[] = {
+      {"embed", 4 * kPaperH, 0},
+      {"attention: QKV", 2 * kPaperL * kPaperH * 3 * kPaperH, 2 * kPaperL * kPaperH * 3 * kPaperH},
+      {"attention: mask", 2 * kPaperL * kPaperS * kPaperH, 2 * kPaperL * 2 * kPaperH * kPaperS / 2},
+      {"attention: project", 2 * kPaperL * kPaperH * kPaperH, 2 * kPaperL * kPaperH * kPaperH},
+      {"feed-forward", 2 * kPaperL * 2 * kPaperH * 4 * kPaperH,
+       2 * kPaperL * 2 * kPaperH * 4 * kPaperH},
+      {"de-embed", 2 * kPaperH * kPaperV, 2 * kPaperH * kPaperV},
+      {"total (non-embedding)", 24 * kPaperL * kPaperH * kPaperH + 2 * kPaperL * kPaperS * kPaperH,
+       24 * kPaperL * kPaperH * kPaperH + 2 * kPaperL * kPaperS * kPaperH}};
   ASSERT_EQ(table->size(), std::size(rows));
   for (size_t i = 0; i < table->size(); ++i) {
     EXPECT_EQ((*table)[i].operation, rows[i].operation);
@@ -246,6 +252,94 @@ TEST(TrainingFlops, AreSixTimesParametersTimesTokens) {
 // 6e33, far beyond an int64.
 TEST(TrainingFlops, OfTheLargestRunAreFinite) {
   EXPECT_EQ(TrainingFlops(1'000'000'000'000'000, 1'000'000'000'000'000'000), Flops(6e33));
+}
+
+constexpr auto kCausal = MaskConvention::kCausal;
+
+// Llama-2-7B's shape.
+ArchitectureSpec LlamaSpec() {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.hidden_size = 4096;
+  spec.embedding.vocabulary_size = 32000;
+  spec.layer_kinds = {DenseLayer(Heads(32, 32, 128), Gated(11008))};
+  spec.decoder.layers = {{.layer_kind = 0, .count = 32}};
+  return spec;
+}
+
+ArchitectureSpec Mixtral() {
+  ArchitectureSpec spec = LlamaSpec();
+  LayerSpec& layer = spec.layer_kinds[0];
+  layer.attention = Heads(32, 8, 128);
+  layer.feed_forward.reset();
+  layer.experts = ExpertsSpec{.expert_count = 8, .experts_per_token = 2, .expert = Gated(14336)};
+  return spec;
+}
+
+double ModelFlops(const ArchitectureSpec& spec, int64_t length) {
+  return Counted(spec, {.sequences = {{1, length}}}).PerToken(kCausal).Model().value();
+}
+
+// llm-analysis: one expert a token whatever top-k is, which leaves Mixtral 41 % low.
+TEST(FlopsPeerFaults, TopKIgnored) {
+  ArchitectureSpec one = Mixtral();
+  one.layer_kinds[0].experts->experts_per_token = 1;
+  const double expert = 6.0 * 32 * 3 * 4096 * 14336;
+  EXPECT_EQ(ModelFlops(Mixtral(), 4096) - ModelFlops(one, 4096), expert);
+  // An expert less of the full-mask count, which that tool makes.
+  const double full = Counted(Mixtral(), {.sequences = {{1, 4096}}})
+                          .PerToken(MaskConvention::kFull)
+                          .Model()
+                          .value();
+  EXPECT_NEAR((full - expert) / full, 1 - 0.41, 0.005);
+}
+
+// llm-analysis: embeddings always tied. A head multiplies by as much, tied or not; only the
+// parameters differ.
+TEST(FlopsPeerFaults, EmbeddingsAlwaysTied) {
+  ArchitectureSpec tied = LlamaSpec();
+  tied.output.head = OutputHeadKind::kTied;
+  const TrainingStepSpec step = {.sequences = {{1, 4096}}};
+  EXPECT_EQ(ModelFlops(LlamaSpec(), 4096), ModelFlops(tied, 4096));
+  const double head = 6.0 * 32000 * 4096;
+  EXPECT_EQ(Convention(FlopsConvention::kSixNTotal, LlamaSpec(), step).per_token.value() -
+                Convention(FlopsConvention::kSixNTotal, tied, step).per_token.value(),
+            head);
+}
+
+// torchtitan issue 4300: layers of a sliding window counted at full length, so that a GPU that
+// does nothing but what is needed shows an MFU above 100 %.
+TEST(FlopsPeerFaults, SlidingWindowAtFullLength) {
+  ArchitectureSpec windows = LlamaSpec();
+  windows.layer_kinds[0].attention->window = 4096;
+  const double all = ModelFlops(LlamaSpec(), 131072);
+  const double needed = ModelFlops(windows, 131072);
+  const double projections = 6.0 * (32 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008) + 32000 * 4096.0);
+  EXPECT_EQ(all, projections + 12.0 * 32 * 4096 * 131072 / 2);
+  EXPECT_EQ(needed, projections + 12.0 * 32 * 4096 * (4096 - 4096.0 * 4096 / (2 * 131072)));
+  EXPECT_GT(all / needed, 3);  // at 40 % of the peak the fault shows 120 %
+}
+
+// SimuMax, Megatron-LM: the router's products are left out. It is 0.008 % of Mixtral.
+TEST(FlopsPeerFaults, RouterMissing) {
+  const StepFlops flops = Counted(Mixtral(), {.sequences = {{1, 4096}}});
+  double router = 0;
+  for (const ComponentFlops& row : flops.components) {
+    if (row.component == FlopsComponent::kRouter) {
+      router += row.per_token[static_cast<size_t>(kCausal)].Model().value();
+    }
+  }
+  EXPECT_EQ(router, 6.0 * 32 * 4096 * 8);
+  EXPECT_NEAR(router / flops.PerToken(kCausal).Model().value(), 8e-5, 0.5e-5);
+}
+
+// llm-analysis: the pass that recomputes is in the model's FLOPs, which an MFU is of.
+TEST(FlopsPeerFaults, RecomputeInModelFlops) {
+  for (const RecomputePolicy policy : {RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
+    const PassFlops flops =
+        Counted(LlamaSpec(), {.sequences = {{1, 4096}}, .recompute = policy}).PerToken(kCausal);
+    EXPECT_EQ(flops.Model().value(), ModelFlops(LlamaSpec(), 4096));
+    EXPECT_GT(flops.HardwareWithoutFlashRecompute(), flops.Model());
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
+#include "tests/engine/model/architecture/architectures.h"
 #include "tests/engine/model/flops/counting_allocator.h"
 
 namespace sextant {
@@ -10,30 +11,10 @@ namespace {
 
 // Dense layers and layers of experts in turn, `pairs` times.
 ArchitectureSpec Alternating(int pairs) {
-  const AttentionSpec attention = {.head_count = 16,
-                                   .key_value_head_count = 4,
-                                   .query_key_head_size = 64,
-                                   .value_head_size = 64};
-  const FeedForwardSpec gated = {.kind = FeedForwardKind::kGated, .size = 4096};
-  LayerSpec dense = {.name = "dense",
-                     .norm = NormVariant::kRmsNorm,
-                     .attention = attention,
-                     .feed_forward = gated};
-  LayerSpec experts = {
-      .name = "experts",
-      .norm = NormVariant::kRmsNorm,
-      .attention = attention,
-      .experts = ExpertsSpec{.expert_count = 64, .experts_per_token = 8, .expert = gated}};
-  ArchitectureSpec spec;
-  spec.hidden_size = 1024;
-  spec.norm = NormVariant::kRmsNorm;
-  spec.embedding.vocabulary_size = 32000;
-  spec.layer_kinds = {dense, experts};
-  for (int i = 0; i < pairs; ++i) {
-    spec.decoder.layers.push_back({.layer_kind = 0, .count = 1});
-    spec.decoder.layers.push_back({.layer_kind = 1, .count = 1});
-  }
-  spec.output.head = OutputHeadKind::kTied;
+  ArchitectureSpec spec = SmallMixture();
+  spec.layer_kinds.push_back(SmallDecoder().layer_kinds[0]);
+  spec.decoder.layers.clear();
+  for (int i = 0; i < 2 * pairs; ++i) spec.decoder.layers.push_back({i % 2, 1});
   return spec;
 }
 

@@ -1,17 +1,21 @@
-// Properties of every model and every step.
+// Properties of every model and every step, and the products of its graph of operations.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/flops/activation_flow.h"
+#include "engine/model/flops/count_flops.h"
 #include "tests/engine/model/flops/flops_cases.h"
+#include "tests/engine/model/flops/model_graph.h"
 #include "tests/engine/model/flops/random_models.h"
+#include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-constexpr uint32_t kPropertyModels = 500;
+constexpr uint32_t kFlopsModels = 500;
 constexpr int64_t kMaxLength = 20;
 
 void ExpectNear(const PassFlops& a, const PassFlops& b) {
@@ -40,10 +44,16 @@ Drawn Draw(uint32_t seed, RandomModelOptions options) {
   return out;
 }
 
-TEST(FlopsProperties, ComponentsSumToTotals) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
+template <typename Check>
+void ForDrawn(RandomModelOptions options, const Check& check) {
+  for (uint32_t seed = 0; seed < kFlopsModels; ++seed) {
     SCOPED_TRACE(seed);
-    const Drawn drawn = Draw(seed, {});
+    check(Draw(seed, options));
+  }
+}
+
+TEST(FlopsProperties, ComponentsSumToTotals) {
+  ForDrawn({}, [](const Drawn& drawn) {
     const StepFlops flops = Counted(drawn.spec, drawn.step);
     const StepFlops totals =
         CountFlops(drawn.spec, WeightsOf(drawn.spec), drawn.step, FlopsDetail::kTotals);
@@ -54,37 +64,32 @@ TEST(FlopsProperties, ComponentsSumToTotals) {
       ExpectNear(flops.per_token[mask], sum);
       ExpectNear(flops.per_token[mask], totals.per_token[mask]);
     }
-  }
+  });
 }
 
 TEST(FlopsProperties, EachComponentOfAPlaceIsOneRow) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    const Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](const Drawn& drawn) {
     const StepFlops flops = Counted(drawn.spec, drawn.step);
     for (const ComponentFlops& a : flops.components) {
       const auto same = [&a](const ComponentFlops& b) {
         return a.component == b.component && a.part == b.part && a.layer_kind == b.layer_kind;
       };
-      EXPECT_EQ(std::count_if(flops.components.begin(), flops.components.end(), same), 1) << seed;
+      EXPECT_EQ(std::count_if(flops.components.begin(), flops.components.end(), same), 1);
     }
-  }
+  });
 }
 
 // An average token of a model that is all trained: backward twice forward.
 TEST(FlopsProperties, TrainingIsThreeForwardPasses) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const Drawn drawn = Draw(seed, {.frozen = false});
+  ForDrawn({.frozen = false}, [](const Drawn& drawn) {
     for (const PassFlops& flops : Counted(drawn.spec, drawn.step).per_token) {
       EXPECT_NEAR(flops.Model().value(), 3 * flops.forward.value(), 1e-12 * flops.Model().value());
     }
-  }
+  });
 }
 
 TEST(FlopsProperties, FreezingNeverAddsWork) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](Drawn drawn) {
     const StepFlops frozen = Counted(drawn.spec, drawn.step);
     drawn.spec.base_frozen = false;
     drawn.spec.frozen_components.clear();
@@ -99,26 +104,23 @@ TEST(FlopsProperties, FreezingNeverAddsWork) {
       EXPECT_LE(a.weight_gradient, b.weight_gradient * (1 + 1e-12));
       EXPECT_LE(a.recompute, b.recompute * (1 + 1e-12));
     }
-  }
+  });
 }
 
 TEST(FlopsProperties, MasksAreInOrder) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    const Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](const Drawn& drawn) {
     const StepFlops flops = Counted(drawn.spec, drawn.step);
     const double causal = flops.PerToken(MaskConvention::kCausal).Model().value();
     const double diagonal = flops.PerToken(MaskConvention::kCausalDiagonal).Model().value();
     const double full = flops.PerToken(MaskConvention::kFull).Model().value();
-    EXPECT_LE(causal, diagonal * (1 + 1e-12)) << seed;
-    EXPECT_LE(diagonal, full * (1 + 1e-12)) << seed;
-  }
+    EXPECT_LE(causal, diagonal * (1 + 1e-12));
+    EXPECT_LE(diagonal, full * (1 + 1e-12));
+  });
 }
 
 // A window or a chunk as long as the longest sequence is none.
 TEST(FlopsProperties, AWindowOfTheSequenceIsNone) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    Drawn drawn = Draw(seed, {.windows = false});
+  ForDrawn({.windows = false}, [](Drawn drawn) {
     const StepFlops none = Counted(drawn.spec, drawn.step);
     for (size_t i = 0; i < drawn.spec.layer_kinds.size(); ++i) {
       LayerSpec& layer = drawn.spec.layer_kinds[i];
@@ -129,26 +131,22 @@ TEST(FlopsProperties, AWindowOfTheSequenceIsNone) {
     for (size_t mask = 0; mask < none.per_token.size(); ++mask) {
       EXPECT_EQ(windows.per_token[mask].Model(), none.per_token[mask].Model());
     }
-  }
+  });
 }
 
 TEST(FlopsProperties, AStepGrowsWithItsSequences) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](Drawn drawn) {
     const StepFlops once = Counted(drawn.spec, drawn.step);
     for (SequenceGroup& group : drawn.step.sequences) group.count *= 7;
     const StepFlops seven = Counted(drawn.spec, drawn.step);
     EXPECT_EQ(seven.tokens, 7 * once.tokens);
     ExpectNear(seven.PerStep(MaskConvention::kCausal), once.PerStep(MaskConvention::kCausal) * 7);
-  }
+  });
 }
 
 // A ragged batch costs what its sequences cost apart.
 TEST(FlopsProperties, ARaggedBatchIsTheSumOfItsGroups) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](const Drawn& drawn) {
     const StepFlops whole = Counted(drawn.spec, drawn.step);
     ByMask<PassFlops> sum = {};
     for (const SequenceGroup& group : drawn.step.sequences) {
@@ -162,14 +160,12 @@ TEST(FlopsProperties, ARaggedBatchIsTheSumOfItsGroups) {
     for (size_t mask = 0; mask < sum.size(); ++mask) {
       ExpectNear(whole.PerStep(static_cast<MaskConvention>(mask)), sum[mask]);
     }
-  }
+  });
 }
 
 // A run of n layers is n runs of one.
 TEST(FlopsProperties, RunsOfLayersMayBeSplit) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [](Drawn drawn) {
     const StepFlops whole = Counted(drawn.spec, drawn.step);
     for (StackSpec* stack : {&drawn.spec.encoder, &drawn.spec.decoder}) {
       std::vector<LayerRun> single;
@@ -179,28 +175,25 @@ TEST(FlopsProperties, RunsOfLayersMayBeSplit) {
       stack->layers = single;
     }
     ExpectNear(Counted(drawn.spec, drawn.step).per_token[1], whole.per_token[1]);
-  }
+  });
 }
 
 // No tensor of a layer falls through to where those stand that are not known.
 TEST(FlopsProperties, EveryTensorOfALayerHasASite) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    const ArchitectureSpec spec = Draw(seed, {}).spec;
-    for (const WeightTensor& tensor : WeightsOf(spec)) {
+  ForDrawn({}, [](const Drawn& drawn) {
+    for (const WeightTensor& tensor : WeightsOf(drawn.spec)) {
       if (tensor.layer_kind < 0) continue;
       const WeightSite site = SiteOf(tensor);
       EXPECT_FALSE(site.reads == ActivationSite::kLayerInput &&
                    site.makes.Has(ActivationSite::kLayerOutput))
-          << WeightNameOf(spec, tensor);
+          << WeightNameOf(drawn.spec, tensor);
     }
-  }
+  });
 }
 
 TEST(FlopsProperties, ConventionsAddUpToTheirDifferences) {
   int applicable = 0;
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const Drawn drawn = Draw(seed, {});
+  ForDrawn({}, [&applicable](const Drawn& drawn) {
     const std::vector<ConventionFlops> rows = Conventions(drawn.spec, drawn.step);
     ASSERT_EQ(rows.size(), static_cast<size_t>(kFlopsConventionCount));
     const double exact = rows[static_cast<size_t>(FlopsConvention::kExactCausal)].per_token.value();
@@ -212,19 +205,18 @@ TEST(FlopsProperties, ConventionsAddUpToTheirDifferences) {
       EXPECT_NEAR(sum, row.per_token.value(), 1e-12 * (sum + exact));
       EXPECT_NEAR(row.ratio_to_exact, row.per_token.value() / exact, 1e-12);
     }
-  }
-  EXPECT_GT(applicable, 3 * static_cast<int>(kPropertyModels));
+  });
+  EXPECT_GT(applicable, 3 * static_cast<int>(kFlopsModels));
 }
 
 // 6 N is 6 times what is counted as active.
 TEST(FlopsProperties, SixNIsSixTimesTheActiveParameters) {
-  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
-    const Drawn drawn = Draw(seed, {.frozen = false});
+  ForDrawn({.frozen = false}, [](const Drawn& drawn) {
     const auto count = CountArchitecture(drawn.spec, "");
     ASSERT_TRUE(count.ok());
     const ConventionFlops total = Convention(FlopsConvention::kSixNTotal, drawn.spec, drawn.step);
-    if (!total.not_applicable.empty()) continue;
-    EXPECT_EQ(total.per_token.value(), 6.0 * static_cast<double>(count->all.active)) << seed;
+    if (!total.not_applicable.empty()) return;
+    EXPECT_EQ(total.per_token.value(), 6.0 * static_cast<double>(count->all.active));
     int64_t embedding = 0;
     for (int i = 0; i < kWeightComponentCount; ++i) {
       const auto component = static_cast<WeightComponent>(i);
@@ -232,9 +224,69 @@ TEST(FlopsProperties, SixNIsSixTimesTheActiveParameters) {
     }
     EXPECT_EQ(
         Convention(FlopsConvention::kSixNNonEmbedding, drawn.spec, drawn.step).per_token.value(),
-        6.0 * static_cast<double>(count->all.active - embedding))
-        << seed;
+        6.0 * static_cast<double>(count->all.active - embedding));
+  });
+}
+
+constexpr uint32_t kGraphModels = 400;
+
+struct GraphFlops {
+  double forward = 0;
+  double input_gradient = 0;
+  double weight_gradient = 0;
+};
+
+// Matrix products alone. Each gradient of an operand is a product of the forward one's size;
+// that the sum of both is the backward pass's is checked too.
+GraphFlops ProductsOf(const GraphWriter& graph, const GraphAnalysis& analysis) {
+  GraphFlops out;
+  out.forward = analysis.totals.forward.matrix_flops.value();
+  for (const GraphOperationRow& row : analysis.operations) {
+    const double product = row.forward.sum.matrix_flops.value();
+    for (const std::string& operand : row.gradients) {
+      if (graph.IsVector(operand)) continue;
+      (graph.IsParameter(operand) ? out.weight_gradient : out.input_gradient) += product;
+    }
   }
+  EXPECT_EQ(out.input_gradient + out.weight_gradient,
+            analysis.totals.backward.matrix_flops.value());
+  return out;
+}
+
+void ExpectAgreesWithGraphs(bool frozen) {
+  for (uint32_t seed = 0; seed < kGraphModels; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomModels random(seed, {.windows = false, .frozen = frozen});
+    const ArchitectureSpec spec = random.Model();
+    const bool two_stacks = !spec.encoder.layers.empty() && !spec.decoder.layers.empty();
+    const GraphBatch batch = {.count = random.Between(1, 2),
+                              .length = random.Between(1, 4),
+                              .encoder_length = two_stacks ? random.Between(1, 4) : 0};
+    const GraphWriter graph = ModelGraph(spec, batch);
+    const auto analysis = AnalyzeGraph(graph.spec());
+    ASSERT_THAT(analysis, IsOk());
+    const auto flops =
+        CountStepOf(spec, {.sequences = {{batch.count, batch.length, batch.encoder_length}}},
+                    FlopsDetail::kTotals);
+    ASSERT_THAT(flops, IsOk());
+    const auto count = CountArchitecture(spec, "");
+    ASSERT_THAT(count, IsOk());
+
+    EXPECT_EQ(count->all.total,
+              analysis->totals.trainable_parameters + analysis->totals.frozen_parameters);
+    EXPECT_EQ(count->all.trainable, analysis->totals.trainable_parameters);
+    const PassFlops step = flops->PerStep(MaskConvention::kFull);
+    const GraphFlops expect = ProductsOf(graph, *analysis);
+    EXPECT_NEAR(step.forward.value(), expect.forward, 1e-9 * expect.forward);
+    EXPECT_NEAR(step.input_gradient.value(), expect.input_gradient, 1e-9 * expect.forward);
+    EXPECT_NEAR(step.weight_gradient.value(), expect.weight_gradient, 1e-9 * expect.forward);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(FlopsOracle, AgreesWithAGraphOfOperations) {
+  ExpectAgreesWithGraphs(false);
+  ExpectAgreesWithGraphs(true);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/model/architecture/architecture_spec.h"
-#include "tests/engine/model/flops/graph_writer.h"
+#include "tests/engine/model/flops/model_graph.h"
 
 namespace sextant {
 

@@ -10,6 +10,7 @@
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/model/sharding/sharded_weights.h"
 
 namespace sextant {
 
@@ -30,6 +31,21 @@ struct NaiveRanks {
 // Walks through the forward pass layer by layer, and notes which GPU needs which element: heads
 // are dealt out in order, and so are neurons, experts and rows of the vocabulary.
 NaiveRanks PlaceElementwise(const ArchitectureSpec& spec, const ParallelLayout& layout);
+
+// A tensor on a stage, with the number of the stage's layers that have it.
+struct StageTensor {
+  WeightTensor tensor;  // of the whole model
+  TensorShard shard;
+  int64_t layers = 0;
+  int64_t trainable_layers = 0;
+  bool repeated = false;  // outside the layers, and on a lower stage as well
+
+  int64_t elements() const { return shard.elements() * layers; }
+  int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
+};
+
+// In the order of the whole model.
+std::vector<StageTensor> TensorsOn(const ShardedWeights& weights, int64_t stage);
 
 }  // namespace sextant
 

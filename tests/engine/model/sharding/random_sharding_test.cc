@@ -7,16 +7,25 @@
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/sharding/sharded_weights.h"
 #include "tests/engine/model/sharding/naive_ranks.h"
-#include "tests/engine/model/sharding/stage_tensors.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 300;
-
 absl::StatusOr<ShardedWeights> Shard(const RandomSharding& drawn) {
   return ShardedWeights::Of(drawn.spec, "model", drawn.layout, "layout");
+}
+
+// Passes 300 random models and layouts, and their weights, to `check`.
+template <typename Check>
+void ForSharded(const Check& check) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomSharding drawn = DrawSharding(seed);
+    const auto weights = Shard(drawn);
+    ASSERT_THAT(weights, IsOk());
+    check(drawn, *weights);
+  }
 }
 
 // The properties below are of something: each of the rules is drawn.
@@ -27,14 +36,11 @@ TEST(RandomSharding, DrawsEveryCase) {
   int copied_ends = 0;
   int interleaved = 0;
   int empty_stages = 0;
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    const RandomSharding drawn = DrawSharding(seed);
-    const auto weights = Shard(drawn);
-    ASSERT_THAT(weights, IsOk()) << seed;
+  ForSharded([&](const RandomSharding& drawn, const ShardedWeights& weights) {
     interleaved += drawn.layout.virtual_stage_count > 1 ? 1 : 0;
-    for (int64_t stage = 0; stage < weights->stage_count(); ++stage) {
-      empty_stages += weights->Stage(stage).layer_count == 0 ? 1 : 0;
-      for (const StageTensor& t : TensorsOn(*weights, stage)) {
+    for (int64_t stage = 0; stage < weights.stage_count(); ++stage) {
+      empty_stages += weights.Stage(stage).layer_count == 0 ? 1 : 0;
+      for (const StageTensor& t : TensorsOn(weights, stage)) {
         const bool shared = t.tensor.module == "shared_experts" && t.tensor.copies == 2;
         const bool key = t.tensor.module == "attention" && t.tensor.name == "key";
         copied_keys += key && t.shard.holders > 1 ? 1 : 0;
@@ -43,7 +49,7 @@ TEST(RandomSharding, DrawsEveryCase) {
         copied_ends += t.repeated ? 1 : 0;
       }
     }
-  }
+  });
   for (const int count :
        {copied_keys, split_keys, joined_experts, copied_ends, interleaved, empty_stages}) {
     EXPECT_GT(count, 10);
@@ -67,16 +73,11 @@ std::vector<StageTensor> ByTensor(const ShardedWeights& weights, const WeightTen
 }
 
 TEST(RandomSharding, EveryGpuHoldsWhatItComputesWith) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const RandomSharding drawn = DrawSharding(seed);
-    const auto weights = Shard(drawn);
-    ASSERT_THAT(weights, IsOk());
+  ForSharded([&](const RandomSharding& drawn, const ShardedWeights& weights) {
     const WeightTensors tensors = WeightsOf(drawn.spec);
     const NaiveRanks naive = PlaceElementwise(drawn.spec, drawn.layout);
     for (size_t stage = 0; stage < naive.held.size(); ++stage) {
-      const std::vector<StageTensor> held =
-          ByTensor(*weights, tensors, static_cast<int64_t>(stage));
+      const std::vector<StageTensor> held = ByTensor(weights, tensors, static_cast<int64_t>(stage));
       for (const std::vector<NaiveCount>& gpu : naive.held[stage]) {
         for (size_t i = 0; i < tensors.size(); ++i) {
           EXPECT_EQ(held[i].elements(), gpu[i].total) << WeightNameOf(drawn.spec, tensors[i]);
@@ -85,37 +86,29 @@ TEST(RandomSharding, EveryGpuHoldsWhatItComputesWith) {
         }
       }
     }
-  }
+  });
 }
 
 TEST(RandomSharding, GpusTogetherHoldTheModelOnce) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const RandomSharding drawn = DrawSharding(seed);
-    const auto weights = Shard(drawn);
-    ASSERT_THAT(weights, IsOk());
+  ForSharded([&](const RandomSharding& drawn, const ShardedWeights& weights) {
     const NaiveRanks naive = PlaceElementwise(drawn.spec, drawn.layout);
-    EXPECT_EQ(naive.distinct, weights->model().count().all.total);
+    EXPECT_EQ(naive.distinct, weights.model().count().all.total);
     int64_t distinct = 0;
-    for (int64_t stage = 0; stage < weights->stage_count(); ++stage) {
+    for (int64_t stage = 0; stage < weights.stage_count(); ++stage) {
       int64_t of_stage = 0;
-      for (const StageTensor& held : TensorsOn(*weights, stage)) {
+      for (const StageTensor& held : TensorsOn(weights, stage)) {
         const int64_t whole = held.elements() * held.shard.ranks / held.shard.holders;
         of_stage += whole;
         if (!held.repeated) distinct += whole;
       }
       EXPECT_EQ(of_stage, naive.distinct_of_stage[static_cast<size_t>(stage)]);
     }
-    EXPECT_EQ(distinct, weights->model().count().all.total);
-  }
+    EXPECT_EQ(distinct, weights.model().count().all.total);
+  });
 }
 
 TEST(RandomSharding, TheJobHoldsThePlainSum) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const RandomSharding drawn = DrawSharding(seed);
-    const auto weights = Shard(drawn);
-    ASSERT_THAT(weights, IsOk());
+  ForSharded([&](const RandomSharding& drawn, const ShardedWeights& weights) {
     const NaiveRanks naive = PlaceElementwise(drawn.spec, drawn.layout);
     int64_t sum = 0;
     for (const auto& stage : naive.held) {
@@ -124,12 +117,12 @@ TEST(RandomSharding, TheJobHoldsThePlainSum) {
       }
     }
     int64_t held = 0;
-    for (int64_t stage = 0; stage < weights->stage_count(); ++stage) {
-      held += weights->CountOn(stage).total * naive.gpus_per_stage;
+    for (int64_t stage = 0; stage < weights.stage_count(); ++stage) {
+      held += weights.CountOn(stage).total * naive.gpus_per_stage;
     }
     EXPECT_EQ(held, sum);
-    EXPECT_GE(sum, weights->model().count().all.total);
-  }
+    EXPECT_GE(sum, weights.model().count().all.total);
+  });
 }
 
 void AddTo(ShardCount& sum, const ShardCount& count) {
@@ -138,18 +131,15 @@ void AddTo(ShardCount& sum, const ShardCount& count) {
 }
 
 TEST(RandomSharding, AStageIsTheSumOfItsTensorsAndComponents) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
-    SCOPED_TRACE(seed);
-    const auto weights = Shard(DrawSharding(seed));
-    ASSERT_THAT(weights, IsOk());
+  ForSharded([](const RandomSharding& drawn, const ShardedWeights& weights) {
     int64_t layers = 0;
-    for (int64_t stage = 0; stage < weights->stage_count(); ++stage) {
-      const StageWeights counts = weights->Stage(stage);
+    for (int64_t stage = 0; stage < weights.stage_count(); ++stage) {
+      const StageWeights counts = weights.Stage(stage);
       ShardCount tensors;
       ShardCount components;
       ShardCount groups;
       int64_t repeated = 0;
-      for (const StageTensor& t : TensorsOn(*weights, stage)) {
+      for (const StageTensor& t : TensorsOn(weights, stage)) {
         AddTo(tensors, {.total = t.elements(), .trainable = t.trainable_elements()});
         if (t.repeated) repeated += t.elements();
       }
@@ -163,14 +153,13 @@ TEST(RandomSharding, AStageIsTheSumOfItsTensorsAndComponents) {
       EXPECT_EQ(counts.repeated, repeated);
       layers += counts.layer_count;
     }
-    EXPECT_EQ(layers, LayerCountOf(DrawSharding(seed).spec.encoder) +
-                          LayerCountOf(DrawSharding(seed).spec.decoder));
-  }
+    EXPECT_EQ(layers, LayerCountOf(drawn.spec.encoder) + LayerCountOf(drawn.spec.decoder));
+  });
 }
 
 // One GPU holds the model as it is counted without any layout.
 TEST(RandomSharding, OneGpuHoldsTheModel) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     RandomSharding drawn = DrawSharding(seed);
     drawn.layout = {};
