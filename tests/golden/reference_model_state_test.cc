@@ -16,47 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-LayerSpec LayerOf(const json& c) {
-  const bool biases = c.at("biases");
-  const FeedForwardSpec feed_forward = {
-      .kind = c.at("gated").get<bool>() ? FeedForwardKind::kGated : FeedForwardKind::kPlain,
-      .size = c.at("feed_forward_size"),
-      .input_bias = biases,
-      .output_bias = biases};
-  LayerSpec layer = {
-      .name = "layer",
-      .norm = c.at("norm") == "rms_norm" ? NormVariant::kRmsNorm : NormVariant::kLayerNorm,
-      .attention = AttentionSpec{.head_count = c.at("head_count"),
-                                 .key_value_head_count = c.at("key_value_head_count"),
-                                 .query_key_head_size = c.at("head_size"),
-                                 .value_head_size = c.at("head_size"),
-                                 .query_bias = biases,
-                                 .key_bias = biases,
-                                 .value_bias = biases,
-                                 .output_bias = biases}};
-  if (c.contains("expert_count")) {
-    layer.experts = ExpertsSpec{.expert_count = c.at("expert_count"),
-                                .experts_per_token = c.at("experts_per_token"),
-                                .expert = feed_forward};
-  } else {
-    layer.feed_forward = feed_forward;
-  }
-  return layer;
-}
-
-ArchitectureSpec ModelOf(const json& c) {
-  ArchitectureSpec spec;
-  spec.hidden_size = c.at("hidden_size");
-  spec.layer_kinds = {LayerOf(c)};
-  spec.norm = spec.layer_kinds[0].norm;
-  spec.embedding = {.vocabulary_size = c.at("vocabulary_size"),
-                    .padded_vocabulary_size = c.value("padded_vocabulary_size", 0)};
-  spec.decoder = {.layers = {{.layer_kind = 0, .count = c.at("layers")}},
-                  .learned_position_count = c.at("learned_positions")};
-  spec.output.head = c.at("tied").get<bool>() ? OutputHeadKind::kTied : OutputHeadKind::kUntied;
-  return spec;
-}
-
 struct StateCase {
   ArchitectureSpec spec;
   ParallelLayout layout;
@@ -66,13 +25,21 @@ struct StateCase {
 // bf16 weights, fp32 gradients, AdamW: 2 + 4 + 4 + 8 bytes a parameter.
 StateCase StateCaseOf(const json& row) {
   const json& layout = row.at("layout");
-  return {.spec = ModelOf(row.at("config")),
+  return {.spec = ReferenceModel(row.at("id")),
           .layout = {.tensor_parallel_size = layout.at("tensor"),
                      .pipeline_parallel_size = layout.at("pipeline"),
                      .expert_parallel_size = layout.at("expert")},
           .state = {.precision = WithDefaults({.gradient_data_type = DataType::kFp32}),
                     .sharding = {.data_parallel_size = layout.at("data"),
                                  .zero_stage = layout.at("zero").get<ZeroStage>()}}};
+}
+
+std::map<std::string, StateCase> StateCases() {
+  std::map<std::string, StateCase> out;
+  for (const json& row : GoldenLines("reference_model_state.jsonl")) {
+    out[row["id"].get<std::string>()] = StateCaseOf(row);
+  }
+  return out;
 }
 
 StageState StateOf(const StateCase& c, int64_t stage) {
@@ -111,10 +78,7 @@ TEST(ReferenceModelState, IsRightToTheDigitsGiven) {
 TEST(ReferenceModelState, IsThatOfTheSharedCases) {
   if (SharedDirectory().empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
   const json gib = SharedJson("golden/shared_cases.json")["hand_reference"]["model_state_gib"];
-  std::map<std::string, StateCase> cases;
-  for (const json& row : GoldenLines("reference_model_state.jsonl")) {
-    cases[row["id"].get<std::string>()] = StateCaseOf(row);
-  }
+  const std::map<std::string, StateCase> cases = StateCases();
   const struct {
     const char* name;
     int64_t stage;
@@ -131,16 +95,11 @@ TEST(ReferenceModelState, IsThatOfTheSharedCases) {
 // StateCase B's layers are 0.377 GiB each in bf16, its embedding and head 0.488 GiB together: two
 // layers in a row are whole, and what stands around them.
 TEST(ReferenceModelState, OfCaseBGathersTwoLayers) {
-  for (const json& row : GoldenLines("reference_model_state.jsonl")) {
-    if (row["id"] != "B") continue;
-    const int64_t layer = 4 * 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
-    const int64_t root = 2 * 32000 * 4096 + 4096;
-    const StageState state = StateOf(StateCaseOf(row), 0);
-    EXPECT_EQ(state.gathered_weights, Bytes(2 * (2 * layer + root)));
-    EXPECT_EQ(state.gathered_gradients, Bytes(4 * root));
-    return;
-  }
-  FAIL() << "no case B";
+  const int64_t layer = 4 * 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
+  const int64_t root = 2 * 32000 * 4096 + 4096;
+  const StageState state = StateOf(StateCases().at("B"), 0);
+  EXPECT_EQ(state.gathered_weights, Bytes(2 * (2 * layer + root)));
+  EXPECT_EQ(state.gathered_gradients, Bytes(4 * root));
 }
 
 // 7.5e9 parameters on 64 GPUs, 16 bits and 12 bytes of Adam: Rajbhandari et al. 2020, arXiv

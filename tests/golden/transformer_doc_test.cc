@@ -31,20 +31,20 @@ const std::string& Document() {
   return *text;
 }
 
-struct Case {
+struct DocCase {
   std::string name;
   int64_t length;
 };
 
-const std::vector<Case>& Cases() {
+const std::vector<DocCase>& DocCases() {
   static const auto* const cases =
-      new std::vector<Case>{{"A", 2048}, {"B", 4096}, {"C", 8192}, {"D", 4096}};
+      new std::vector<DocCase>{{"A", 2048}, {"B", 4096}, {"C", 8192}, {"D", 4096}};
   return *cases;
 }
 
 // A reference case, counted.
-struct Counted {
-  explicit Counted(const Case& c)
+struct CountedCase {
+  explicit CountedCase(const DocCase& c)
       : spec(ReferenceModel(c.name)),
         tensors(WeightsOf(spec)),
         step(OneSequence(c.length)),
@@ -61,7 +61,7 @@ struct Counted {
 // "| `six_n_total` | 1047.695 (0.9866) | ..." in GFLOP a token and as a ratio to exact_causal.
 TEST(TransformerDoc, ConventionsOfTheReferenceCases) {
   std::vector<std::vector<ConventionFlops>> columns;
-  for (const Case& c : Cases()) columns.push_back(FlopsByConvention(Counted(c).input()));
+  for (const DocCase& c : DocCases()) columns.push_back(FlopsByConvention(CountedCase(c).input()));
   for (int i = 0; i < kFlopsConventionCount; ++i) {
     std::string line = absl::StrCat("| `", FactsOf(static_cast<FlopsConvention>(i)).name, "` |");
     for (const std::vector<ConventionFlops>& column : columns) {
@@ -79,8 +79,8 @@ TEST(TransformerDoc, ConventionsOfTheReferenceCases) {
 
 // "| A | -1.365 % | ..." of exact_causal: what 6 N leaves out and has too much.
 TEST(TransformerDoc, TermsOfSixN) {
-  for (const Case& c : Cases()) {
-    const Counted counted(c);
+  for (const DocCase& c : DocCases()) {
+    const CountedCase counted(c);
     const ConventionFlops row = FlopsByConvention(counted.input())[0];
     const double exact = counted.flops.PerToken(MaskConvention::kCausal).Model().value();
     std::string line = absl::StrCat("| ", c.name, " |");
@@ -103,7 +103,7 @@ TEST(TransformerDoc, TermsOfSixN) {
 
 // Table 1 of Kaplan et al. for GPT-3 175B, in MFLOP a token, forward.
 TEST(TransformerDoc, KaplanTable) {
-  const Counted counted(Cases()[0]);
+  const CountedCase counted(DocCases()[0]);
   const auto table = KaplanTable(counted.input());
   ASSERT_TRUE(table.ok());
   for (const KaplanRow& row : *table) {
