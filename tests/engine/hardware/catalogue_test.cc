@@ -29,7 +29,7 @@ TEST(FindAccelerator, NeverGuessesAmongSizesOfMemory) {
   const auto found = FindAccelerator("a100");
   EXPECT_THAT(found, Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   EXPECT_THAT(std::string(found.status().message()),
-              AllOf(HasSubstr("a100-sxm-40"), HasSubstr("a100-sxm-80"), HasSubstr("a100-pcie-40")));
+              AllOf(HasSubstr("a100-sxm-40, a100-sxm-80"), HasSubstr("a100-pcie-40")));
 }
 
 TEST(FindAccelerator, RefusesNonsense) {
@@ -196,10 +196,6 @@ TEST(FindAccelerator, KnowsWhatSchedulersAndPeopleWrite) {
     const auto found = FindAccelerator(c.reported);
     EXPECT_EQ(found.ok() ? std::string((*found)->name) : "", c.name) << c.reported;
   }
-  EXPECT_NE(
-      std::string(FindAccelerator("a100").status().message()).find("a100-sxm-40, a100-sxm-80"),
-      std::string::npos)
-      << FindAccelerator("a100").status();
 }
 
 }  // namespace

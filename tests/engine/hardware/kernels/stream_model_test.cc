@@ -239,7 +239,8 @@ TEST(StreamModel, RefusesDamagedPassesAllTogether) {
   EXPECT_THAT(StreamModel::Of(cached).status().message(), HasSubstr("none in main memory"));
 }
 
-// Models from calibrations of little noise and of much.
+// Properties of every predicted pass, however noisy its calibration: models of little noise and of
+// much.
 StreamModel AnyModel(unsigned seed) {
   StreamCalibration calibration = MadePasses(PlainSeconds, 0.1 * (seed % 6), seed);
   if (seed % 3 == 0) calibration.ladder.clear();

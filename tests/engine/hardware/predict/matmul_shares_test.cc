@@ -22,11 +22,8 @@ constexpr MatmulType kFp8ByBlock = {DataType::kFp8E4m3, MatmulScaling::kBlock};
 
 const Accelerator& ProductNamed(absl::string_view name) { return *AcceleratorNamed(name); }
 
-MatmulPredictor Published(absl::string_view product, MatmulType type) {
-  return *MatmulPredictor::OfAccelerator(ProductNamed(product), type);
-}
-
-MatmulPredictor Published(absl::string_view product, DataType type) {
+template <typename Type>  // a data type, or one with its scaling
+MatmulPredictor Published(absl::string_view product, Type type) {
   return *MatmulPredictor::OfAccelerator(ProductNamed(product), type);
 }
 

@@ -33,14 +33,16 @@ Derating DeratingOf(const DeviceCalibration& device, std::vector<MeasuredMatmulP
   return *out;
 }
 
-const double kFlops = 2.0 * 1024 * 1024 * 1024;
+// One product, at 1e14 FLOP/s.
+std::vector<MeasuredMatmulPoints> Burst() {
+  const Seconds time(2.0 * 1024 * 1024 * 1024 / 1e14);
+  return {{DataType::kBf16, {{{1024, 1024, 1024}, time}}}};
+}
 
 TEST(SustainedRate, IsMeasuredAgainstABurstOfTheSameShape) {
   DeviceCalibration device;
   device.KeepIfBetter(MatmulAt(8e13, true));
-  const std::vector<MeasuredMatmulPoints> burst = {
-      {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
-  const Derating derating = DeratingOf(device, burst);
+  const Derating derating = DeratingOf(device, Burst());
   EXPECT_NEAR(derating.expected, 1.25, 1e-9);
   EXPECT_EQ(derating.high, derating.expected);
   EXPECT_THAT(derating.citation, HasSubstr("1024x1024x1024"));
@@ -60,9 +62,7 @@ TEST(SustainedRate, IsMeasuredAgainstAPredictedBurst) {
 TEST(SustainedRate, IsNeverAboveTheBurst) {
   DeviceCalibration device;
   device.KeepIfBetter(MatmulAt(2e14, true));
-  const std::vector<MeasuredMatmulPoints> burst = {
-      {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
-  EXPECT_EQ(DeratingOf(device, burst).expected, 1);
+  EXPECT_EQ(DeratingOf(device, Burst()).expected, 1);
 }
 
 // By analogy with an H100, 0.87 over 0.80 of its peak: 1.09.

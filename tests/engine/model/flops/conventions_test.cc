@@ -254,6 +254,7 @@ TEST(TrainingFlops, OfTheLargestRunAreFinite) {
   EXPECT_EQ(TrainingFlops(1'000'000'000'000'000, 1'000'000'000'000'000'000), Flops(6e33));
 }
 
+// Faults of other tools that must not be ours, each under its name.
 constexpr auto kCausal = MaskConvention::kCausal;
 
 // Llama-2-7B's shape.

@@ -160,7 +160,8 @@ TEST(CountFlops, OfAdaptersOnQueries) {
   EXPECT_EQ(flops.input_gradient.value(), first + second + 2 * 100 * 8);
 }
 
-// A token's FLOPs of SmallDecoder() on 16 tokens, forward: worked in count_flops_test.cc.
+// FLOPs beyond the model's mathematics: recomputation, padded experts. A token's FLOPs of
+// SmallDecoder() on 16 tokens, forward, are those worked above.
 constexpr double kLayersFlops = 512 + 256 + 3072;
 constexpr double kHeadFlops = 1600;
 constexpr double kScoresFlops = 512;  // full mask; the sum over values as much again

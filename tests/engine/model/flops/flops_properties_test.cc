@@ -1,4 +1,5 @@
-// Properties of every model and every step, and the products of its graph of operations.
+// Properties of every model and every step; and each model written out as a graph, layer by layer
+// and head by head, against the accounting of single operations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -140,6 +140,7 @@ TEST(FindModelPreset, OffersNearNamesForAnUnknownOne) {
   EXPECT_THAT(std::string(preset.status().message()), HasSubstr("llama-3.1-70b"));
 }
 
+// Parts and adapters, exact to the integer. Totals are compared in tests/golden.
 ArchitectureSpec Preset(absl::string_view name) {
   const auto preset = FindModelPreset(name);
   EXPECT_THAT(preset, IsOk());

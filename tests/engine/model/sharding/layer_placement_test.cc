@@ -92,6 +92,7 @@ TEST(LayerPlacement, FeedsTheOnlyStackOnTheFirstStage) {
   EXPECT_EQ(placement.encoder_last_stage(), 2);
 }
 
+// Pieces of chunks and kinds on stages of random models, compared with a list of single layers.
 struct SingleLayer {
   ModelPart part;
   int layer_kind;
