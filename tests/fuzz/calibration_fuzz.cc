@@ -10,10 +10,10 @@
 #include "server/store/calibration_file.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/json_mutator.h"
-#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/finite_numbers.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/sample_calibration.h"
 
 namespace sextant::server {
 namespace {

@@ -12,8 +12,8 @@
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/server/device_finder.h"
 #include "tests/server/finite_numbers.h"
+#include "tests/server/sample_calibration.h"
 
 namespace sextant::server {
 namespace {

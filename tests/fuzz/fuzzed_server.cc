@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 

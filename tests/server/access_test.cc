@@ -8,7 +8,6 @@
 #include <string>
 
 #include "engine/base/reason.h"
-#include "tests/support/status_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::server {

@@ -1,28 +1,35 @@
 // Refusals of calibrations.
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/matmul_kind.h"
+#include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/matmul_shape.h"
+#include "engine/hardware/links/collective.h"
+#include "proto/check/calibration.h"
 #include "server/convert/calibration.h"
-#include "tests/server/calibration_faults.h"
+#include "tests/server/json_call.h"
 #include "tests/server/sample_calibration.h"
-#include "tests/support/matmul_kinds.h"
+#include "tests/server/wire_values.h"
+#include "tests/support/source_folder.h"
 
 namespace sextant::server {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+using nlohmann::json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -40,17 +47,10 @@ TEST(CheckCalibration, FindsNothingInAGoodOne) {
   bare.clear_ridge_flops_per_byte();
   bare.clear_drift_ratio();
   bare.clear_notes();
+  bare.mutable_conditions()->Clear();
+  bare.mutable_conditions()->set_reading_count(1);
+  bare.clear_launches();
   EXPECT_THAT(FaultyFields(bare), IsEmpty());
-}
-
-// A calibration printed by the probe is read back unchanged, with the same name.
-TEST(CheckCalibration, FindsNothingAfterAWayThroughJson) {
-  std::string text;
-  v1::Calibration back;
-  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(SampleCalibration(), &text).ok());
-  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &back).ok());
-  EXPECT_THAT(FaultyFields(back), IsEmpty());
-  EXPECT_EQ(CalibrationFingerprint(back), CalibrationFingerprint(SampleCalibration()));
 }
 
 TEST(CheckCalibration, NamesAllThatAnEmptyOneLacks) {
@@ -197,98 +197,24 @@ TEST(CheckCalibration, NamesEachFieldWithAnImpossibleValue) {
   EXPECT_GT(count, 300);
 }
 
-struct Fault {
-  const char* field;
-  CalibrationChange change;
-};
-
-// Values that are wrong next to others, at the ends of their ranges, or in lists.
+// Values that are wrong next to others, at the ends of their ranges, or in lists, and rates that
+// disagree with their own shape and time. "alone": no other field is invalid.
 TEST(CheckCalibration, NamesTheFieldAtFault) {
-  using Layout = v1::MatmulMeasurement;
-  const Fault faults[] = {
-      {"c.device.uuid", [](auto& c) { c.mutable_device()->set_uuid("../x"); }},
-      {"c.device.uuid", [](auto& c) { c.mutable_device()->set_uuid(std::string(81, 'a')); }},
-      {"c.device.product_name",
-       [](auto& c) { c.mutable_device()->set_product_name(std::string(257, 'x')); }},
-      {"c.device.cache_bytes", [](auto& c) { c.mutable_device()->set_cache_bytes(0); }},
-      {"c.device.power_limit_watts", [](auto& c) { c.mutable_device()->set_power_limit_watts(0); }},
-      {"c.device.compute_unit_count",
-       [](auto& c) { c.mutable_device()->set_compute_unit_count(0); }},
-      {"c.device.instruction_sets[1]",
-       [](auto& c) { *c.mutable_device()->mutable_instruction_sets(1) = std::string("\t"); }},
-      {"c.measured_time.seconds", [](auto& c) { c.mutable_measured_time()->set_seconds(12345); }},
-      {"c.duration_seconds", [](auto& c) { c.set_duration_seconds(0); }},
-      {"c.coverage_ratio", [](auto& c) { c.set_coverage_ratio(1.01); }},
-      {"c.drift_ratio", [](auto& c) { c.set_drift_ratio(-2); }},
-      {"c.matmuls[0].register_ratio", [](auto& c) { c.mutable_matmuls(0)->set_register_ratio(0); }},
-      {"c.matmuls[0].time.p10_seconds",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_p10_seconds(0.002); }},
-      {"c.matmuls[0].time.p90_seconds",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_p90_seconds(0.0009); }},
-      {"c.matmuls[0].time.sample_count",
-       [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_sample_count(0); }},
-      {"c.fusion.operation_count", [](auto& c) { c.mutable_fusion()->set_operation_count(1); }},
-      {"c.checked_result_count", [](auto& c) { c.set_checked_result_count(0); }},
-      {"c.notes[0]", [](auto& c) { c.set_notes(0, std::string(1025, 'n')); }},
-      {"c.matmuls[0].layout",
-       [](auto& c) { c.mutable_matmuls(0)->set_layout(Layout::LAYOUT_COLUMN_BY_ROW); }},
-      {"c.matmuls[3].layout",
-       [](auto& c) { c.mutable_matmuls(3)->set_layout(Layout::LAYOUT_ROW_BY_ROW); }},
-      {"c.matmuls[0].batch_count",
-       [](auto& c) {
-         c.mutable_matmuls(0)->set_batch_count(2);
-         c.mutable_matmuls(0)->set_flops_per_second(4e12);
-       }},
-      {"c.matmuls[3].purpose",
-       [](auto& c) {
-         c.mutable_matmuls(3)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
-       }},
-      {"c.matmuls[3].purpose",
-       [](auto& c) { c.mutable_matmuls(3)->set_purpose(v1::MatmulMeasurement::PURPOSE_OTHER); }},
-      {"c.matmuls[4].purpose",
-       [](auto& c) { c.mutable_matmuls(4)->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED); }},
-      {"c.launches[1].kind", [](auto& c) { *c.add_launches() = c.launches(0); }},
-      {"c.missing[0].missing_count", [](auto& c) { c.mutable_missing(0)->set_missing_count(0); }},
-      {"c.missing[0].planned_count", [](auto& c) { c.mutable_missing(0)->set_planned_count(2); }},
-      {"c.conditions.reading_count",
-       [](auto& c) { c.mutable_conditions()->clear_reading_count(); }},
-      {"c.conditions.sm_clock_hertz",
-       [](auto& c) { c.mutable_conditions()->set_sm_clock_hertz(0); }},
-      {"c.conditions.hardware_throttle_ratio",
-       [](auto& c) { c.mutable_conditions()->set_hardware_throttle_ratio(1.01); }},
-      {"c.conditions.peak_allocated_bytes",
-       [](auto& c) { c.mutable_conditions()->set_peak_allocated_bytes(0); }},
-      {"c.environment.pcie_generation",
-       [](auto& c) { c.mutable_environment()->set_pcie_generation(17); }},
-      {"c.environment.maximum_pcie_lane_count",
-       [](auto& c) { c.mutable_environment()->set_maximum_pcie_lane_count(65); }},
-      {"c.environment.active_nvlink_count",
-       [](auto& c) {
-         c.mutable_environment()->set_nvlink_count(18);
-         c.mutable_environment()->set_active_nvlink_count(19);
-       }},
-      {"c.environment.visible_device_count",
-       [](auto& c) { c.mutable_environment()->set_visible_device_count(0); }},
-      {"c.environment.libraries[1]",
-       [](auto& c) {
-         c.mutable_environment()->add_libraries("nccl 2.28.3");
-         c.mutable_environment()->add_libraries(std::string(257, 'x'));
-       }},
-      {"c.environment.cleared_variables",
-       [](auto& c) {
-         for (int i = 0; i < 33; ++i) c.mutable_environment()->add_cleared_variables("NCCL_A=1");
-       }},
-      {"c.attentions[0].kv_heads", [](auto& c) { c.mutable_attentions(0)->set_kv_heads(3); }},
-      {"c.experts[0].experts_per_token",
-       [](auto& c) { c.mutable_experts(0)->set_experts_per_token(5); }},
-      {"c.experts[0].expert_parallel_size",
-       [](auto& c) { c.mutable_experts(0)->set_expert_parallel_size(3); }},
-      {"c.collectives[0].rank_count", [](auto& c) { c.mutable_collectives(0)->set_rank_count(1); }},
-      {"c.collectives[0].size_bytes", [](auto& c) { c.mutable_collectives(0)->set_size_bytes(0); }},
-  };
-  for (const Fault& fault : faults) {
-    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), Contains(fault.field)) << fault.field;
+  const json good = json::parse(JsonOf(SampleCalibration()));
+  std::ifstream file(SourceFolder() + "/tests/server/calibration_cases.jsonl");
+  ASSERT_TRUE(file);
+  for (std::string text; std::getline(file, text);) {
+    SCOPED_TRACE(text);
+    const json line = json::parse(text);
+    const std::vector<std::string> fields =
+        FaultyFields(MessageOf<v1::Calibration>(WithChanges(good, line["set"]).dump()));
+    EXPECT_THAT(fields, Contains(absl::StrCat("c.", line["field"].get<std::string>())));
+    EXPECT_TRUE(!line.contains("alone") || fields.size() == 1) << fields.size();
   }
+  // Within 1 % a rate may be rounded.
+  EXPECT_THAT(FaultyFields(ChangedSample(
+                  [](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(2.01e12); })),
+              IsEmpty());
 }
 
 // A batch in another layout is neither a point of the grid nor a shape that somebody asked for.
@@ -311,56 +237,11 @@ TEST(CheckCalibration, MayTellOfItsEnvironment) {
   v1::Calibration c = SampleCalibration();
   v1::MeasurementEnvironment* const environment = c.mutable_environment();
   EXPECT_THAT(FaultyFields(c), IsEmpty()) << "or nothing";
-  environment->set_pcie_generation(5);
   environment->set_nvlink_count(18);
   environment->set_active_nvlink_count(0);
-  environment->set_operating_system("Debian GNU/Linux 12 (bookworm)");
   for (int i = 0; i < 32; ++i) environment->add_cleared_variables(std::string(256, 'x'));
   environment->mutable_guard_cost()->set_reading_count(1);
   EXPECT_THAT(FaultyFields(c), IsEmpty());
-}
-
-TEST(CheckCalibration, MayTellNothingOfItself) {
-  v1::Calibration c = SampleCalibration();
-  c.mutable_conditions()->Clear();
-  c.mutable_conditions()->set_reading_count(1);
-  c.clear_launches();
-  RemoveMatmuls(IsOther, &c);
-  EXPECT_THAT(FaultyFields(c), IsEmpty());
-}
-
-// A rate that disagrees with its own shape and time is a mistake.
-TEST(CheckCalibration, RatesFollowFromShapesAndTimes) {
-  const Fault faults[] = {
-      {"c.matmuls[0].flops_per_second",
-       [](auto& c) { c.mutable_matmuls(0)->set_flops_per_second(2.03e12); }},
-      {"c.matmuls[0].flops_per_second", [](auto& c) { c.mutable_matmuls(0)->set_m(999 / 2); }},
-      {"c.streams[0].bytes_per_second",
-       [](auto& c) { c.mutable_streams(0)->set_bytes_per_second(2e10); }},
-      {"c.elementwise[0].flops_per_byte",
-       [](auto& c) { c.mutable_elementwise(0)->set_flops_per_byte(2); }},
-      {"c.elementwise[0].flops_per_second",
-       [](auto& c) { c.mutable_elementwise(0)->set_flops_per_second(4e10); }},
-      {"c.elementwise[0].bytes_per_second",
-       [](auto& c) { c.mutable_elementwise(0)->set_bytes_per_second(1e10); }},
-      {"c.fusion.speedup_ratio", [](auto& c) { c.mutable_fusion()->set_speedup_ratio(2); }},
-      {"c.attentions[0].flops_per_second",
-       [](auto& c) { c.mutable_attentions(0)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD); }},
-      {"c.attentions[0].flops_per_second",
-       [](auto& c) { c.mutable_attentions(0)->clear_window(); }},
-      {"c.experts[0].flops_per_second", [](auto& c) { c.mutable_experts(0)->clear_gated(); }},
-      {"c.collectives[0].bus_bytes_per_second",
-       [](auto& c) { c.mutable_collectives(0)->set_bus_bytes_per_second(1e9); }},
-      {"c.host_copies[0].bytes_per_second",
-       [](auto& c) { c.mutable_host_copies(0)->set_size_bytes(2'000'000); }},
-  };
-  for (const Fault& fault : faults) {
-    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field));
-  }
-  // Within 1 % it may be rounded.
-  EXPECT_THAT(FaultyFields(ChangedSample(
-                  [](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(2.01e12); })),
-              IsEmpty());
 }
 
 // A copy reads and writes one array each; the triad reads two and writes one.
@@ -387,8 +268,130 @@ TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   EXPECT_GT(CalibrationFaults(c).size(), 40u);
   EXPECT_LT(CalibrationFaults(c).size(), 100u);
   c.add_matmuls();
-  ASSERT_THAT(CalibrationFaults(c), SizeIs(1));
-  EXPECT_EQ(CalibrationFaults(c)[0].field, "c.matmuls");
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.matmuls"));
+  for (int i = c.attentions_size(); i <= 512; ++i) c.add_attentions();
+  EXPECT_THAT(FaultyFields(c), Contains("c.attentions"));
+  EXPECT_LT(CalibrationFaults(c).size(), 100u);
+}
+
+TEST(CheckKernels, NoTwoMayBeOfOneShape) {
+  v1::Calibration c = SampleCalibration();
+  *c.add_attentions() = c.attentions(0);
+  *c.add_experts() = c.experts(0);
+  *c.add_collectives() = c.collectives(0);
+  *c.add_host_copies() = c.host_copies(0);
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.attentions[1]", "c.experts[1]", "c.collectives[1]",
+                                           "c.host_copies[1]"));
+  EXPECT_THAT(CalibrationFaults(c)[0].description,
+              HasSubstr("is of the same work as an earlier one"));
+  c.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  c.mutable_attentions(1)->set_flops_per_second(2.5 * c.attentions(0).flops_per_second());
+  c.mutable_experts(1)->set_data_type(v1::DATA_TYPE_FP16);
+  c.mutable_collectives(1)->set_operation(v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);
+  c.mutable_host_copies(1)->set_pageable(false);
+  EXPECT_THAT(FaultyFields(c), IsEmpty());
+}
+
+// Shortens the time of `m` so that its rate grows by `factor`.
+template <typename Measurement>
+void Hasten(Measurement* m, double factor) {
+  v1::TimeStatistics* time = m->mutable_time();
+  time->set_median_seconds(time->median_seconds() / factor);
+  time->set_p10_seconds(time->p10_seconds() / factor);
+  time->set_p90_seconds(time->p90_seconds() / factor);
+}
+
+// An H100: 989.4e12 FLOP/s in bf16, 3.35e12 bytes a second; 10 % more is allowed.
+TEST(CheckKernels, NothingIsFasterThanTheProductCanBe) {
+  const auto faults = [](double times_the_limit) {
+    v1::Calibration c = SampleCalibration("GPU-1");
+    c.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+    c.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+    const double peak = 989.4e12 * times_the_limit;
+    const double memory = 3.35e12 * times_the_limit;
+    v1::AttentionMeasurement* attention = c.mutable_attentions(0);
+    attention->set_sequence_length(100000);
+    attention->clear_window();
+    attention->set_flops_per_second(2 * 128 * 8 * (100000.0 * 100001 / 2) / 1e-3);
+    v1::ExpertsMeasurement* experts = c.mutable_experts(0);
+    v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+    v1::HostCopyMeasurement* copy = c.mutable_host_copies(0);
+    Hasten(attention, peak / attention->flops_per_second());
+    Hasten(experts, peak / experts->flops_per_second());
+    collective->set_size_bytes(1'000'000'000'000);
+    collective->set_bus_bytes_per_second(7.5e14);
+    Hasten(collective, memory / collective->bus_bytes_per_second());
+    Hasten(copy, memory / copy->bytes_per_second());
+    attention->set_flops_per_second(peak);
+    experts->set_flops_per_second(peak);
+    collective->set_bus_bytes_per_second(memory);
+    copy->set_bytes_per_second(memory);
+    return CalibrationFaults(c);
+  };
+  EXPECT_THAT(faults(1.09), IsEmpty());
+  const std::vector<FieldViolation> above = faults(1.11);
+  ASSERT_THAT(above, SizeIs(4));
+  EXPECT_EQ(above[0].field, "c.attentions[0].time.median_seconds");
+  EXPECT_THAT(above[0].description, HasSubstr("is too short: 1.098e+15 FLOP/s, above the dense "
+                                              "peak of this product, 9.894e+14 FLOP/s"));
+  EXPECT_EQ(above[1].field, "c.experts[0].time.median_seconds");
+  EXPECT_EQ(above[2].field, "c.collectives[0].time.median_seconds");
+  EXPECT_EQ(above[3].field, "c.host_copies[0].time.median_seconds");
+  EXPECT_THAT(above[3].description, HasSubstr("above the memory bandwidth of this product"));
+}
+
+// Equal to the last bit: no kernel is refused for a rate that the engine computes.
+TEST(CheckKernels, CountsWorkAsTheEngineDoes) {
+  std::mt19937_64 random(7);
+  const auto up_to = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(1, most)(random);
+  };
+  for (int i = 0; i < 200; ++i) {
+    v1::Calibration c = SampleCalibration();
+    v1::AttentionMeasurement* attention = c.mutable_attentions(0);
+    attention->set_batch(up_to(64));
+    attention->set_sequence_length(up_to(10'000));
+    attention->set_heads(attention->kv_heads() * up_to(64));
+    attention->set_head_size(up_to(256));
+    attention->set_value_head_size(up_to(256));
+    attention->set_causal(i % 2 == 0);
+    attention->set_window(i % 3 == 0 ? 0 : up_to(20'000));
+    attention->set_flops_per_second(AttentionFlops(ShapeFrom(*attention)) /
+                                    attention->time().median_seconds());
+    v1::ExpertsMeasurement* experts = c.mutable_experts(0);
+    experts->set_tokens(up_to(100'000));
+    experts->set_hidden_size(up_to(16'384));
+    experts->set_feed_forward_size(up_to(16'384));
+    experts->set_gated(i % 2 == 0);
+    experts->set_flops_per_second(GroupedMatmulFlops(ShapeFrom(*experts)) /
+                                  experts->time().median_seconds());
+    v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+    collective->set_operation(static_cast<v1::CollectiveOperation>(1 + i % 6));
+    collective->set_rank_count(1 + up_to(1000));
+    collective->set_size_bytes(up_to(1'000'000'000));
+    collective->set_bus_bytes_per_second(
+        WireShare(CollectiveOpFrom(collective->operation()), collective->rank_count()) *
+        static_cast<double>(collective->size_bytes()) / collective->time().median_seconds());
+    check::CheckCalibration(
+        c, "c", {.rate_tolerance = 0}, [](const std::string& field, absl::string_view description) {
+          const bool of_kernels = field.find("attentions") == 2 || field.find("experts") == 2 ||
+                                  field.find("collectives") == 2;
+          EXPECT_FALSE(of_kernels) << field << " " << description;
+        });
+  }
+}
+
+// Values that CollectiveModel would refuse are refused here, with the field's name.
+TEST(CheckKernels, TimesAreOfTheirKind) {
+  v1::Calibration c = SampleCalibration();
+  v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+  Hasten(collective, 1e5);
+  collective->set_bus_bytes_per_second(7.5e13);
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.collectives[0].time.median_seconds"));
+  c = SampleCalibration();
+  Hasten(c.mutable_experts(0), 1e-8);  // more than a day
+  c.mutable_experts(0)->set_flops_per_second(12);
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.experts[0].time.median_seconds"));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/convert/rates.h"
 #include "server/fleet/fleet_reader.h"
-#include "tests/server/device_finder.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_values.h"
@@ -19,9 +18,7 @@
 namespace sextant::server {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -82,37 +79,6 @@ TEST(DeviceSelector, HasNoOtherFields) {
   EXPECT_EQ(v1::HostDevices::descriptor()->field_count(), 1);
   EXPECT_EQ(v1::SuppliedCalibrations::descriptor()->field_count(), 1);
   EXPECT_EQ(v1::FleetDevices::descriptor()->field_count(), 3);
-}
-
-TEST(DeviceSelector, SaysWhatToWriteInPlaceOfNothing) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"{}", "a.device: names no device: write a.device.accelerator, e.g. h100-sxm"},
-      {R"({"accelerator": ""})", "a.device.accelerator: is empty: write a name, e.g. h100-sxm"},
-      {R"({"host_devices": {}})",
-       "a.device.host_devices.devices: is empty: give 1 to 64 devices of this host"},
-      {R"({"host_devices": {"devices": [""]}})",
-       "a.device.host_devices.devices[0]: is empty: write a device's UUID (sextant devices), or "
-       "host"},
-      {R"({"calibrations": {}})",
-       "a.device.calibrations.calibrations: is empty: give 1 to 16 calibrations"}};
-  for (const auto& [text, says] : cases) {
-    EXPECT_THAT(TranslatedFrom(MessageOf<v1::DeviceSelector>(text)).faults,
-                ElementsAre(StartsWith(says)))
-        << text;
-  }
-}
-
-TEST(DeviceSelector, BoundsItsLists) {
-  v1::DeviceSelector devices;
-  for (int i = 0; i < 65; ++i) devices.mutable_host_devices()->add_devices("host");
-  EXPECT_THAT(TranslatedFrom(devices).faults,
-              ElementsAre("a.device.host_devices.devices: are 65: give at most 64"));
-  v1::DeviceSelector calibrations;
-  for (int i = 0; i < 17; ++i) calibrations.mutable_calibrations()->add_calibrations();
-  EXPECT_THAT(TranslatedFrom(calibrations).faults,
-              ElementsAre(AllOf(StartsWith("a.device.calibrations.calibrations: are 17: give at "
-                                           "most 16"),
-                                HasSubstr("slowest of each host"))));
 }
 
 // A fleet whose Prometheus has one host of 8 H100s, node1.
@@ -232,14 +198,6 @@ TEST_F(FleetSelector, SaysWhatItRead) {
   FleetTo({.device_count = 8, .host_count = 2}, &none);  // none of which has a rate
   EXPECT_EQ(none.device_count(), 0);
   EXPECT_EQ(none.source(), v1::RATE_SOURCE_UNSPECIFIED);
-}
-
-TEST(DeviceSelector, NeedsAServerThatReadsTheFleet) {
-  EXPECT_THAT(
-      TranslatedFrom(MessageOf<v1::DeviceSelector>(R"({"fleet": {"accelerator": "h100-sxm"}})"))
-          .faults,
-      ElementsAre(AllOf(StartsWith("a.device.fleet: can't be answered"),
-                        HasSubstr("--fleet_prometheus_url"))));
 }
 
 }  // namespace

@@ -1,14 +1,22 @@
+// Enum values, notes and numbers of sources, to the wire and from it.
+#include <gmock/gmock.h>
+#include <google/protobuf/generated_enum_reflection.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
 #include "server/convert/notes.h"
 #include "server/convert/operation.h"
-#include "tests/server/enum_names.h"
+#include "tests/server/message_matchers.h"
 
 namespace sextant::server {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 template <typename Engine, typename Wire>
 std::function<int(int)> By(Wire (*to)(Engine)) {
@@ -38,51 +46,45 @@ std::function<absl::optional<int>(int)> By(Engine (*from)(Wire, Field, FieldViol
   };
 }
 
+// The wire's values that `from` reads, and the engine's that `to` writes, have the same names.
+template <typename Engine, typename Wire, typename Field>
+void Arrives(Engine (*from)(Wire, Field, FieldViolations&), const std::string& header,
+             const std::string& name, const std::string& unspecified = "") {
+  ExpectArrives({google::protobuf::GetEnumDescriptor<Wire>(), header, name}, unspecified, By(from));
+}
+template <typename Engine, typename Wire>
+void Leaves(Wire (*to)(Engine), const std::string& header, const std::string& name) {
+  ExpectSameNames({google::protobuf::GetEnumDescriptor<Wire>(), header, name}, By(to));
+}
+
+constexpr char kDataType[] = "engine/tensor/data_type.h";
+constexpr char kConvention[] = "engine/model/flops/convention.h";
+constexpr char kStep[] = "engine/model/flops/training_step.h";
+constexpr char kChoices[] = "engine/model/trace/training_choices.h";
+constexpr char kMicroBatch[] = "engine/model/trace/micro_batch.h";
+constexpr char kFramework[] = "engine/framework/framework.h";
+constexpr char kRates[] = "engine/hardware/rates.h";
+
 TEST(Enums, ArriveByTheirNames) {
-  using Transformer = v1::TransformerSpec;
-  using Kernels = v1::KernelChoices;
-  ExpectArrives({v1::DataType_descriptor(), "engine/tensor/data_type.h", "DataType"}, "Unspecified",
-                By(DataTypeFrom));
-  ExpectArrives({Transformer::FeedForwardKind_descriptor(),
-                 "engine/model/architecture/architecture_spec.h", "FeedForwardKind"},
-                "Unspecified", By(FeedForwardKindFrom));
-  ExpectArrives({Transformer::NormKind_descriptor(), "engine/model/transformer_spec.h", "NormKind"},
-                "Unspecified", By(NormKindFrom));
-  ExpectArrives({Transformer::QueryKeyNorm_descriptor(),
-                 "engine/model/architecture/architecture_spec.h", "QueryKeyNorm"},
-                "None", By(QueryKeyNormFrom));
-  ExpectArrives(
-      {v1::OptimizerSpec::Kind_descriptor(), "engine/memory/training_policy.h", "OptimizerKind"},
-      "Adamw", By(OptimizerKindFrom));
-  ExpectArrives(
-      {v1::FlopsConvention_descriptor(), "engine/model/flops/convention.h", "FlopsConvention"}, "",
-      By(FlopsConventionFrom));
-  ExpectArrives({v1::RateSource_descriptor(), "engine/hardware/rates.h", "RateSource"}, "",
-                By(RateSourceFrom));
-  ExpectArrives(
-      {v1::RecomputePolicy_descriptor(), "engine/model/flops/training_step.h", "RecomputePolicy"},
-      "None", By(RecomputePolicyFrom));
-  ExpectArrives({v1::PipelineSchedule_descriptor(), "engine/memory/schedule/pipeline_schedule.h",
-                 "PipelineSchedule"},
-                "OneForwardOneBackward", By(PipelineScheduleFrom));
-  const std::string choices = "engine/model/trace/training_choices.h";
-  ExpectArrives({v1::ContextParallelKind_descriptor(), choices, "ContextParallelKind"}, "",
-                By(ContextParallelKindFrom));
-  ExpectArrives({v1::ZeroStage_descriptor(), choices, "ZeroStage"}, "", By(ZeroStageFrom));
-  ExpectArrives({Kernels::Loss_descriptor(), choices, "LossKind"}, "", By(LossKindFrom));
-  ExpectArrives({v1::WeightStorage::Scaling_descriptor(), "engine/memory/state/state_spec.h",
-                 "WeightScaling"},
-                "None", By(WeightScalingFrom));
-  const std::string micro_batch = "engine/model/trace/micro_batch.h";
-  ExpectArrives({Kernels::Attention_descriptor(), micro_batch, "AttentionKernel"}, "Flash",
-                By(AttentionKernelFrom));
-  ExpectArrives({Kernels::ExpertScaling_descriptor(), micro_batch, "ExpertScaling"}, "BeforeDown",
-                By(ExpertScalingFrom));
-  ExpectArrives(
-      {v1::FrameworkMemory::Kind_descriptor(), "engine/framework/framework.h", "Framework"},
-      "MegatronLm", By(FrameworkFrom));
-  ExpectArrives({v1::UpdateRule_descriptor(), "engine/operation/operation.h", "UpdateRule"},
-                "Adamw", By(UpdateRuleFrom));
+  const std::string architecture = "engine/model/architecture/architecture_spec.h";
+  Arrives(DataTypeFrom, kDataType, "DataType", "Unspecified");
+  Arrives(FeedForwardKindFrom, architecture, "FeedForwardKind", "Unspecified");
+  Arrives(NormKindFrom, "engine/model/transformer_spec.h", "NormKind", "Unspecified");
+  Arrives(QueryKeyNormFrom, architecture, "QueryKeyNorm", "None");
+  Arrives(OptimizerKindFrom, "engine/memory/training_policy.h", "OptimizerKind", "Adamw");
+  Arrives(FlopsConventionFrom, kConvention, "FlopsConvention");
+  Arrives(RateSourceFrom, kRates, "RateSource");
+  Arrives(RecomputePolicyFrom, kStep, "RecomputePolicy", "None");
+  Arrives(PipelineScheduleFrom, "engine/memory/schedule/pipeline_schedule.h", "PipelineSchedule",
+          "OneForwardOneBackward");
+  Arrives(ContextParallelKindFrom, kChoices, "ContextParallelKind");
+  Arrives(ZeroStageFrom, kChoices, "ZeroStage");
+  Arrives(LossKindFrom, kChoices, "LossKind");
+  Arrives(WeightScalingFrom, "engine/memory/state/state_spec.h", "WeightScaling", "None");
+  Arrives(AttentionKernelFrom, kMicroBatch, "AttentionKernel", "Flash");
+  Arrives(ExpertScalingFrom, kMicroBatch, "ExpertScaling", "BeforeDown");
+  Arrives(FrameworkFrom, kFramework, "Framework", "MegatronLm");
+  Arrives(UpdateRuleFrom, "engine/operation/operation.h", "UpdateRule", "Adamw");
   const EnumPair collectives = {v1::CollectiveOperation_descriptor(),
                                 "engine/hardware/links/collective.h", "CollectiveOp"};
   ExpectArrives(collectives, "AllReduce", [](int number) {
@@ -91,49 +93,88 @@ TEST(Enums, ArriveByTheirNames) {
 }
 
 TEST(Enums, LeaveByTheirNames) {
-  ExpectSameNames({v1::DataType_descriptor(), "engine/tensor/data_type.h", "DataType"},
-                  By(DataTypeTo));
-  ExpectSameNames(
-      {v1::FlopsConvention_descriptor(), "engine/model/flops/convention.h", "FlopsConvention"},
-      By(FlopsConventionTo));
-  ExpectSameNames({v1::RateSource_descriptor(), "engine/hardware/rates.h", "RateSource"},
-                  By(RateSourceTo));
   const std::string estimate = "engine/run/memory_estimate.h";
-  ExpectSameNames({v1::Verdict_descriptor(), estimate, "Verdict"}, By(VerdictTo));
-  ExpectSameNames({v1::ChangeCost_descriptor(), estimate, "ChangeCost"}, By(ChangeCostTo));
   const std::string row = "engine/memory/ledger_row.h";
-  ExpectSameNames({v1::LedgerKind_descriptor(), row, "LedgerKind"}, By(LedgerKindTo));
-  ExpectSameNames({v1::ElementKind_descriptor(), row, "RowElements"}, By(ElementKindTo));
-  ExpectSameNames({v1::PeakPhase_descriptor(), "engine/memory/ledger/stage_memory.h", "PeakPhase"},
-                  By(PeakPhaseTo));
-  ExpectSameNames(
-      {v1::ModelPart_descriptor(), "engine/model/architecture/weight_tensor.h", "ModelPart"},
-      By(ModelPartTo));
-  ExpectSameNames({v1::CapacitySource_descriptor(), "engine/memory/fit.h", "CapacitySource"},
-                  By(CapacitySourceTo));
-  ExpectSameNames({v1::EstimateKind_descriptor(), "engine/run/plan.h", "EstimateKind"},
-                  By(EstimateKindTo));
-  ExpectSameNames({v1::MfuBasis_descriptor(), "engine/run/plan.h", "MfuBasis"}, By(MfuBasisTo));
-  const std::string choices = "engine/model/trace/training_choices.h";
-  ExpectSameNames({v1::ZeroStage_descriptor(), choices, "ZeroStage"}, By(ZeroStageTo));
-  ExpectSameNames({v1::KernelChoices::Loss_descriptor(), choices, "LossKind"}, By(LossKindTo));
-  ExpectSameNames({v1::KernelChoices::Attention_descriptor(), "engine/model/trace/micro_batch.h",
-                   "AttentionKernel"},
-                  By(AttentionKernelTo));
-  ExpectSameNames(
-      {v1::FrameworkMemory::Kind_descriptor(), "engine/framework/framework.h", "Framework"},
-      By(FrameworkTo));
-  ExpectSameNames(
-      {v1::RecomputePolicy_descriptor(), "engine/model/flops/training_step.h", "RecomputePolicy"},
-      By(RecomputePolicyTo));
-  ExpectSameNames(
-      {v1::KernelBasis_descriptor(), "engine/hardware/kernels/kernel_time.h", "KernelBasis"},
-      By(KernelBasisTo));
+  Leaves(DataTypeTo, kDataType, "DataType");
+  Leaves(FlopsConventionTo, kConvention, "FlopsConvention");
+  Leaves(RateSourceTo, kRates, "RateSource");
+  Leaves(VerdictTo, estimate, "Verdict");
+  Leaves(ChangeCostTo, estimate, "ChangeCost");
+  Leaves(LedgerKindTo, row, "LedgerKind");
+  Leaves(ElementKindTo, row, "RowElements");
+  Leaves(PeakPhaseTo, "engine/memory/ledger/stage_memory.h", "PeakPhase");
+  Leaves(ModelPartTo, "engine/model/architecture/weight_tensor.h", "ModelPart");
+  Leaves(CapacitySourceTo, "engine/memory/fit.h", "CapacitySource");
+  Leaves(EstimateKindTo, "engine/run/plan.h", "EstimateKind");
+  Leaves(MfuBasisTo, "engine/run/plan.h", "MfuBasis");
+  Leaves(ZeroStageTo, kChoices, "ZeroStage");
+  Leaves(LossKindTo, kChoices, "LossKind");
+  Leaves(AttentionKernelTo, kMicroBatch, "AttentionKernel");
+  Leaves(FrameworkTo, kFramework, "Framework");
+  Leaves(RecomputePolicyTo, kStep, "RecomputePolicy");
+  Leaves(KernelBasisTo, "engine/hardware/kernels/kernel_time.h", "KernelBasis");
   ExpectSameNames({v1::NoteKind_descriptor(), "engine/base/note.h", "NoteKind"}, [](int kind) {
     v1::Note wire;
     NoteTo({static_cast<NoteKind>(kind), "text"}, &wire);
     return static_cast<int>(wire.kind());
   });
+}
+
+TEST(NoteTo, KeepsAllOfANote) {
+  v1::Note wire;
+  NoteTo({.kind = NoteKind::kDeviceCapacity,
+          .text = "cluster.x is 5.",
+          .values = {{"capacity_bytes", 5}, {"other_bytes", 0.5}},
+          .fields = {"cluster.x", "cluster.y"}},
+         &wire);
+  EXPECT_THAT(wire, EqualsText(R"(
+      kind: NOTE_KIND_DEVICE_CAPACITY subject: NOTE_SUBJECT_MEMORY text: "cluster.x is 5."
+      fields: ["cluster.x", "cluster.y"]
+      values { name: "capacity_bytes" value: 5 } values { name: "other_bytes" value: 0.5 })"));
+  EXPECT_THAT(UnsetFields(wire), IsEmpty());
+}
+
+// The first kind of each subject.
+TEST(NoteTo, SaysTheSubject) {
+  const auto subject = [](NoteKind kind) {
+    v1::Note wire;
+    NoteTo({kind, ""}, &wire);
+    return wire.subject();
+  };
+  EXPECT_EQ(subject(NoteKind::kFlopsConvention), v1::NOTE_SUBJECT_ARITHMETIC);
+  EXPECT_EQ(subject(NoteKind::kSharedEvenly), v1::NOTE_SUBJECT_MEMORY);
+  EXPECT_EQ(subject(NoteKind::kPeak), v1::NOTE_SUBJECT_TIME);
+  EXPECT_EQ(subject(NoteKind::kPriceMissing), v1::NOTE_SUBJECT_ECONOMICS);
+}
+
+TEST(NotesTo, PartsWarningsFromAssumptions) {
+  const Notes notes = {
+      {NoteKind::kPeak, "a"}, {NoteKind::kPeakUnknown, "b"}, {NoteKind::kLinksIdle, "c"}};
+  NoteList warnings;
+  NoteList assumptions;
+  NotesTo(notes, &warnings, &assumptions);
+  EXPECT_THAT(warnings, ElementsAre(IsWireNote(v1::NOTE_KIND_PEAK_UNKNOWN, "b")));
+  EXPECT_THAT(assumptions, ElementsAre(IsWireNote(v1::NOTE_KIND_PEAK, "a"),
+                                       IsWireNote(v1::NOTE_KIND_LINKS_IDLE, "c")));
+  NoteList alone;
+  NotesTo(notes, &alone, nullptr);
+  EXPECT_THAT(alone, ElementsAre(IsWireNote(v1::NOTE_KIND_PEAK_UNKNOWN, "b")));
+}
+
+TEST(SourceNumbers, SendEachSourceOnceAndNumberThemFromOne) {
+  SourceNumbers::List list;
+  SourceNumbers sources(&list);
+  EXPECT_EQ(sources.Of("a sheet"), 1);
+  EXPECT_EQ(sources.Of("a table"), 2);
+  EXPECT_EQ(sources.Of("a sheet"), 1);
+  EXPECT_EQ(sources.Of(""), 0);
+  EXPECT_THAT(list, ElementsAre("a sheet", "a table"));
+}
+
+TEST(SourceNumbers, AreZeroWhereAnAnswerHasNoSources) {
+  SourceNumbers sources(nullptr);
+  EXPECT_EQ(sources.Of("a sheet"), 0);
+  EXPECT_EQ(sources.Of("another"), 0);
 }
 
 }  // namespace

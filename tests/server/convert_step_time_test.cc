@@ -1,10 +1,11 @@
+// The time of a step, and the search for the layout with the shortest one, to the wire.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "server/convert/layout_search.h"
 #include "server/convert/step_time.h"
-#include "tests/server/enum_names.h"
 #include "tests/server/message_matchers.h"
 
 namespace sextant::server {
@@ -112,6 +113,114 @@ TEST(StepTimeTo, EnumsKeepTheirNames) {
         StepPlan step = SampleStep();
         step.longest_operations[0].bound = static_cast<OperationBound>(bound);
         return WireOf(step).longest_operations(0).bound();
+      });
+}
+
+LayoutOption OptionOf(const LayoutChoice& choice, double seconds) {
+  return {.choice = choice,
+          .step = {Seconds(seconds - 0.5), Seconds(seconds), Seconds(seconds + 0.5)},
+          .process = {Bytes(11), Bytes(12), Bytes(13)},
+          .fit_chance = 0.75};
+}
+
+// A different value in every field.
+LayoutOption SampleOption() {
+  return OptionOf({.tensor = 2,
+                   .pipeline = 4,
+                   .virtual_stages = 1,
+                   .context = 3,
+                   .expert = 5,
+                   .expert_tensor = 6,
+                   .micro_batch = 7,
+                   .shard_group = 8,
+                   .zero_stage = ZeroStage::kParameters,
+                   .stays_gathered = true,
+                   .recompute = {.full = true,
+                                 .layers_per_block = 9,
+                                 .norm_outputs = true,
+                                 .activation_function = true,
+                                 .latent_projections = true},
+                   .schedule = PipelineSchedule::kDualPipe,
+                   .sequence_parallel = true,
+                   .offload = Offload::kAll,
+                   .kernels = {.is_chosen = true,
+                               .attention = AttentionKernel::kUnfused,
+                               .loss = LossKind::kChunked}},
+                  2);
+}
+
+TEST(SearchProgressTo, CarriesEveryChoice) {
+  v1::SearchProgress wire;
+  SearchProgressTo({.searched = 14, .to_search = 15, .layer_count = 8, .best = SampleOption()}, {},
+                   &wire);
+  EXPECT_EQ(wire.searched_count(), 14);
+  EXPECT_EQ(wire.layout_count(), 15);
+  wire.mutable_best()->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
+  EXPECT_THAT(wire.best(), EqualsText(R"(
+      layout {
+        parallel { tensor_parallel_size: 2 pipeline_parallel_size: 4 virtual_stage_count: 1
+                   expert_parallel_size: 5 expert_tensor_parallel_size: 6 }
+        context_parallel_size: 3 micro_batch_size: 7 schedule: PIPELINE_SCHEDULE_DUALPIPE
+        sequence_parallel: true
+        sharding { zero_stage: ZERO_STAGE_PARAMETERS shard_group_size: 8
+                   reshard_after_forward: false offload_optimizer: true offload_parameters: true }
+        kernels { attention: ATTENTION_UNFUSED loss: LOSS_CHUNKED recomputed_layers_per_block: 9
+                  recompute_norm_outputs: true recompute_activation_function: true
+                  recompute_latent_up_projections: true } }
+      recompute: RECOMPUTE_POLICY_FULL step_seconds { low: 1.5 expected: 2 high: 2.5 }
+      peak_bytes { low: 11 expected: 12 high: 13 } fit_chance: 0.75 tie: true)"));
+}
+
+TEST(LayoutSearchTo, CarriesTheSearch) {
+  SearchedPlan searched;
+  searched.outcome.considered = 16;
+  searched.outcome.evaluated = 17;
+  searched.outcome.layer_count = 8;
+  searched.outcome.pruned[static_cast<size_t>(Pruned::kWeights)] = 18;
+  searched.outcome.best = {OptionOf({.tensor = 2}, 2), OptionOf({.tensor = 4}, 3)};
+  searched.outcome.front = {OptionOf({.tensor = 8}, 4)};
+  searched.sensitivities = {{.rate = StepRate::kNetwork, .slowness = 1.5, .other = 1}};
+  searched.lower_bound = Seconds(1);
+  v1::PlanRunRequest request;
+  request.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
+  v1::LayoutSearchResult wire;
+  LayoutSearchTo(searched, request, /*full=*/true, &wire);
+  ASSERT_EQ(wire.alternatives_size(), 1);
+  ASSERT_EQ(wire.front_size(), 1);
+  EXPECT_EQ(wire.chosen().layout().parallel().tensor_parallel_size(), 2);
+  EXPECT_EQ(wire.chosen().recompute(), v1::RECOMPUTE_POLICY_SELECTIVE);  // the request's
+  EXPECT_TRUE(wire.chosen().tie());
+  EXPECT_EQ(wire.alternatives(0).layout().parallel().tensor_parallel_size(), 4);
+  EXPECT_FALSE(wire.alternatives(0).tie());
+  EXPECT_EQ(wire.front(0).layout().parallel().tensor_parallel_size(), 8);
+  EXPECT_THAT(UnsetFields(wire.sensitivities(0)),
+              ElementsAre("sextant.v1.ChoiceSensitivity.alternative"));  // 0, the first
+  wire.clear_chosen();
+  wire.clear_alternatives();
+  wire.clear_front();
+  EXPECT_NEAR(wire.tie_ratio(), kTieRatio, 0);
+  wire.clear_tie_ratio();
+  EXPECT_THAT(wire, EqualsText(R"(
+      considered_count: 16 evaluated_count: 17 exhaustive: true
+      pruned { reason: REASON_WEIGHTS count: 18 }
+      sensitivities { rate: RATE_NETWORK slowness: 1.5 } lower_bound_seconds: 1)"));
+  // A short answer has the choice alone.
+  v1::LayoutSearchResult basic;
+  LayoutSearchTo(searched, request, /*full=*/false, &basic);
+  EXPECT_EQ(basic.alternatives_size() + basic.front_size() + basic.sensitivities_size(), 0);
+}
+
+TEST(LayoutSearchTo, ReasonsKeepTheirNames) {
+  ExpectSameNames(
+      {v1::PrunedLayouts::Reason_descriptor(), "engine/search/layout_space.h", "Pruned"},
+      [](int reason) {
+        SearchedPlan searched;
+        searched.outcome.best = {OptionOf({}, 1)};
+        searched.outcome.layer_count = 1;
+        searched.outcome.pruned[static_cast<size_t>(reason)] = 1;
+        v1::LayoutSearchResult wire;
+        LayoutSearchTo(searched, {}, /*full=*/false, &wire);
+        return wire.pruned(0).reason();
       });
 }
 

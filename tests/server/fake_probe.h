@@ -3,6 +3,7 @@
 #define SEXTANT_TESTS_SERVER_FAKE_PROBE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "sextant/v1/calibration.pb.h"
@@ -28,8 +29,9 @@ std::string WriteProgress(absl::string_view phase, double fraction);
 std::string WriteFailure(absl::string_view kind, absl::string_view message,
                          absl::string_view reason = "");
 
-// Commands of a probe that answers --list with FakeDevice(), and otherwise runs `commands`.
-std::string ListsAnd(absl::string_view commands);
+// Commands of a probe that answers --list with `devices`, and otherwise runs `commands`.
+std::string ListsAnd(absl::string_view commands,
+                     const std::vector<v1::Device>& devices = {FakeDevice()});
 
 // A named pipe that holds a script until the test opens it.
 class Latch {

@@ -37,8 +37,8 @@ PrometheusSample Sample(const char* name, const std::string& uuid, double value,
   return {.labels = std::move(more), .value = value};
 }
 
-PrometheusSample Matmul(const std::string& uuid, double value, const char* window = "burst",
-                        const char* type = "bf16") {
+PrometheusSample MatmulSample(const std::string& uuid, double value, const char* window = "burst",
+                              const char* type = "bf16") {
   return Sample("sextant_gpu_matmul_flops_per_second", uuid, value,
                 {{"dtype", type}, {"window", window}});
 }
@@ -76,8 +76,8 @@ TEST(SlowestQuery, EscapesWhateverNamesHave) {
 
 TEST(SlowestFrom, FindsDevicesOfTheProductAlone) {
   const std::vector<PrometheusSample> samples = {
-      Matmul("GPU-2", 5e14),
-      Matmul("GPU-1", 6e14),
+      MatmulSample("GPU-2", 5e14),
+      MatmulSample("GPU-1", 6e14),
       Sample("sextant_gpu_memory_bandwidth_bytes_per_second", "GPU-2", 3e12, {{"op", "copy"}}),
       Sample("sextant_gpu_matmul_flops_per_second", "GPU-9", 4e14, {{"modelName", "NVIDIA H200"}}),
       Sample("sextant_gpu_healthy", "GPU-bad", 0),
@@ -117,8 +117,8 @@ TEST(SlowestFrom, NoSenseIsNoCount) {
 
 TEST(DevicesFrom, ReadsEachFigure) {
   const std::vector<KnownRates> devices = DevicesFrom(
-      {{Matmul("GPU-1", 6e14), Matmul("GPU-1", 5e14, "sustained"),
-        Matmul("GPU-1", 9e14, "sustained", "fp8"), Matmul("GPU-1", 1, "burst", "fp16"),
+      {{MatmulSample("GPU-1", 6e14), MatmulSample("GPU-1", 5e14, "sustained"),
+        MatmulSample("GPU-1", 9e14, "sustained", "fp8"), MatmulSample("GPU-1", 1, "burst", "fp16"),
         Sample("sextant_gpu_memory_bandwidth_bytes_per_second", "GPU-1", 3e12, {{"op", "copy"}}),
         Sample("sextant_gpu_memory_bandwidth_bytes_per_second", "GPU-1", 1, {{"op", "triad"}}),
         Sample("sextant_gpu_host_copy_bytes_per_second", "GPU-1", 5e10, {{"direction", "h2d"}}),
@@ -146,8 +146,9 @@ TEST(DevicesFrom, ReadsEachFigure) {
 
 // As after a change of its host's address.
 TEST(DevicesFrom, OfTwoSeriesTheLowestCounts) {
-  const std::vector<KnownRates> devices =
-      DevicesFrom({{Matmul("GPU-1", 6e14), Matmul("GPU-1", 5e14), Matmul("GPU-1", 7e14)}}, H100());
+  const std::vector<KnownRates> devices = DevicesFrom(
+      {{MatmulSample("GPU-1", 6e14), MatmulSample("GPU-1", 5e14), MatmulSample("GPU-1", 7e14)}},
+      H100());
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_EQ(devices.front().bf16_burst->value(), 5e14);
 }
@@ -156,9 +157,9 @@ TEST(DevicesFrom, LeavesOutWhatHasNoRate) {
   EXPECT_THAT(DevicesFrom({{Sample("sextant_gpu_memory_total_bytes", "GPU-1", 8.5e10)}}, H100()),
               IsEmpty());
   for (const double wrong : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(DevicesFrom({{Matmul("GPU-1", wrong)}}, H100()), IsEmpty()) << wrong;
+    EXPECT_THAT(DevicesFrom({{MatmulSample("GPU-1", wrong)}}, H100()), IsEmpty()) << wrong;
   }
-  EXPECT_THAT(DevicesFrom({{Matmul("", 5e14)}}, H100()), IsEmpty());
+  EXPECT_THAT(DevicesFrom({{MatmulSample("", 5e14)}}, H100()), IsEmpty());
 }
 
 KnownRates Device(const char* uuid, double burst, double copy) {

@@ -10,7 +10,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/hardware/catalogue.h"
 
 namespace sextant::server {
 namespace {
@@ -114,11 +113,15 @@ double Counted(prometheus::Registry& registry, const std::string& name) {
   return out;
 }
 
-TEST(FleetReader, ReadsTheNamedHosts) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  const FleetRates rates = Read(reader, On("node1"));
+class FleetReaderTest : public ::testing::Test {
+ protected:
+  Fake fake_;
+  prometheus::Registry registry_;
+  FleetReader reader_{fake_.Options(), registry_};
+};
+
+TEST_F(FleetReaderTest, ReadsTheNamedHosts) {
+  const FleetRates rates = Read(reader_, On("node1"));
   EXPECT_EQ(BurstOf(rates), 6e14);
   EXPECT_EQ(rates.source, RateSource::kMeasuredDevice);
   EXPECT_EQ(rates.device_count, 8);
@@ -127,56 +130,49 @@ TEST(FleetReader, ReadsTheNamedHosts) {
   EXPECT_EQ(rates.oldest_age_seconds, 500);
   EXPECT_EQ(rates.missing, "");
   EXPECT_FALSE(rates.unread_seconds.has_value());
-  EXPECT_EQ(fake.asked, 2);  // the slowest, then their series
+  EXPECT_EQ(fake_.asked, 2);  // the slowest, then their series
 }
 
-TEST(FleetReader, ReadsOnceAnInterval) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  for (int i = 0; i < 100; ++i) Read(reader, On("node1"));
-  EXPECT_EQ(fake.asked, 2);
-  fake.seconds += 14;
-  fake.rate = 5e14;
-  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
-  fake.seconds += 1;
-  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 5e14);
-  EXPECT_EQ(fake.asked, 4);
-  EXPECT_EQ(Counted(registry, "sextant_fleet_fetches_total"), 2);
+TEST_F(FleetReaderTest, ReadsOnceAnInterval) {
+  for (int i = 0; i < 100; ++i) Read(reader_, On("node1"));
+  EXPECT_EQ(fake_.asked, 2);
+  fake_.seconds += 14;
+  fake_.rate = 5e14;
+  EXPECT_EQ(BurstOf(Read(reader_, On("node1"))), 6e14);
+  fake_.seconds += 1;
+  EXPECT_EQ(BurstOf(Read(reader_, On("node1"))), 5e14);
+  EXPECT_EQ(fake_.asked, 4);
+  EXPECT_EQ(Counted(registry_, "sextant_fleet_fetches_total"), 2);
 }
 
 // 50 calls that come while the first is being answered wait for that answer.
-TEST(FleetReader, OneReadServesAllWhoWait) {
-  Fake fake;
+TEST_F(FleetReaderTest, OneReadServesAllWhoWait) {
   std::latch reading(1);
   std::latch answer(1);
-  fake.before_answer = [&] {
-    if (fake.asked > 1) return;
+  fake_.before_answer = [&] {
+    if (fake_.asked > 1) return;
     reading.count_down();
     answer.wait();
   };
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
   std::latch served(51);
   const auto count = [&] { served.count_down(); };
-  reader.WhenRead(On("node1"), count);
+  reader_.WhenRead(On("node1"), count);
   reading.wait();
-  for (int i = 0; i < 50; ++i) reader.WhenRead(On("node1"), count);
+  for (int i = 0; i < 50; ++i) reader_.WhenRead(On("node1"), count);
   answer.count_down();
   served.wait();
-  EXPECT_EQ(fake.asked, 2);
+  EXPECT_EQ(fake_.asked, 2);
 }
 
 // The second after which a call goes on without an answer.
-TEST(FleetReader, NoCallWaitsForLongerThanItsPatience) {
-  Fake fake;
+TEST_F(FleetReaderTest, NoCallWaitsForLongerThanItsPatience) {
   std::latch answer(1);
-  fake.before_answer = [&] { answer.wait(); };
+  fake_.before_answer = [&] { answer.wait(); };
   prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
+  FleetReader reader(fake_.Options(), registry);  // ends before what it waits for
   std::latch gone_on(1);
   reader.WhenRead(On("node1"), [&] { gone_on.count_down(); });
-  fake.seconds += 1;
+  fake_.seconds += 1;
   gone_on.wait();
   const FleetRates rates = reader.Latest(On("node1"));
   EXPECT_THAT(rates.models, IsEmpty());
@@ -184,115 +180,88 @@ TEST(FleetReader, NoCallWaitsForLongerThanItsPatience) {
   answer.count_down();
 }
 
-TEST(FleetReader, StaleRatesAreServedWithTheirAge) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  Read(reader, On("node1"));
-  fake.Fail(absl::UnavailableError("Prometheus can't be reached (Connection)"));
-  fake.seconds += 300;
-  const FleetRates rates = Read(reader, On("node1"));
+TEST_F(FleetReaderTest, StaleRatesAreServedWithTheirAge) {
+  Read(reader_, On("node1"));
+  fake_.Fail(absl::UnavailableError("Prometheus can't be reached (Connection)"));
+  fake_.seconds += 300;
+  const FleetRates rates = Read(reader_, On("node1"));
   EXPECT_EQ(BurstOf(rates), 6e14);
   EXPECT_EQ(rates.unread_seconds, 300);
   EXPECT_EQ(rates.failure, "Prometheus can't be reached (Connection)");
   EXPECT_EQ(rates.oldest_age_seconds, 800);
-  EXPECT_EQ(Counted(registry, "sextant_fleet_fetch_failures_total"), 1);
+  EXPECT_EQ(Counted(registry_, "sextant_fleet_fetch_failures_total"), 1);
   // It comes back.
-  fake.Fail(absl::OkStatus());
-  fake.seconds += 15;
-  EXPECT_FALSE(Read(reader, On("node1")).unread_seconds.has_value());
+  fake_.Fail(absl::OkStatus());
+  fake_.seconds += 15;
+  EXPECT_FALSE(Read(reader_, On("node1")).unread_seconds.has_value());
 }
 
 // One failure keeps all targets from being tried for an interval.
-TEST(FleetReader, AnUnreachablePrometheusIsTriedOnceAnInterval) {
-  Fake fake;
-  fake.Fail(absl::UnavailableError("down"));
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
+TEST_F(FleetReaderTest, AnUnreachablePrometheusIsTriedOnceAnInterval) {
+  fake_.Fail(absl::UnavailableError("down"));
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(Read(reader, On(absl::StrCat("host", i))).missing, "down");
+    EXPECT_EQ(Read(reader_, On(absl::StrCat("host", i))).missing, "down");
   }
-  EXPECT_EQ(fake.asked, 1);
-  fake.seconds += 15;
-  Read(reader, On("host3"));
-  EXPECT_EQ(fake.asked, 2);
+  EXPECT_EQ(fake_.asked, 1);
+  fake_.seconds += 15;
+  Read(reader_, On("host3"));
+  EXPECT_EQ(fake_.asked, 2);
 }
 
 // A query that is refused says nothing of others.
-TEST(FleetReader, ARefusedQueryIsItsTargetsOwn) {
-  Fake fake;
-  fake.Fail(absl::FailedPreconditionError("Prometheus answers 422: too many samples"));
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  EXPECT_THAT(Read(reader, On("host1")).missing, HasSubstr("too many samples"));
-  fake.Fail(absl::OkStatus());
-  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
+TEST_F(FleetReaderTest, ARefusedQueryIsItsTargetsOwn) {
+  fake_.Fail(absl::FailedPreconditionError("Prometheus answers 422: too many samples"));
+  EXPECT_THAT(Read(reader_, On("host1")).missing, HasSubstr("too many samples"));
+  fake_.Fail(absl::OkStatus());
+  EXPECT_EQ(BurstOf(Read(reader_, On("node1"))), 6e14);
 }
 
-TEST(FleetReader, HostsWithoutSeriesGetTheProductsMedian) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  const FleetRates rates = Read(reader, On("elsewhere"));
+TEST_F(FleetReaderTest, HostsWithoutSeriesGetTheProductsMedian) {
+  const FleetRates rates = Read(reader_, On("elsewhere"));
   EXPECT_EQ(BurstOf(rates), 5e14);
   EXPECT_EQ(rates.source, RateSource::kMeasuredModel);
   EXPECT_EQ(rates.device_count, 99);
   EXPECT_EQ(rates.missing, "they have no series there");
 }
 
-TEST(FleetReader, WithoutNamesTheProductsMedianIsMeant) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  const FleetRates rates = Read(reader, On(""));
+TEST_F(FleetReaderTest, WithoutNamesTheProductsMedianIsMeant) {
+  const FleetRates rates = Read(reader_, On(""));
   EXPECT_EQ(BurstOf(rates), 5e14);
   EXPECT_EQ(rates.missing, "");
-  EXPECT_EQ(fake.asked, 1);
+  EXPECT_EQ(fake_.asked, 1);
 }
 
-TEST(FleetReader, WithoutRulesNothingIsKnownOfAProduct) {
-  Fake fake;
-  fake.recorded = false;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  const FleetRates rates = Read(reader, On(""));
+TEST_F(FleetReaderTest, WithoutRulesNothingIsKnownOfAProduct) {
+  fake_.recorded = false;
+  const FleetRates rates = Read(reader_, On(""));
   EXPECT_THAT(rates.models, IsEmpty());
   EXPECT_EQ(rates.device_count, 0);
   EXPECT_THAT(rates.missing, HasSubstr("deploy/monitoring/recording_rules.yml"));
 }
 
-TEST(FleetReader, HostsOfAnotherProductAreSaid) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
+TEST_F(FleetReaderTest, HostsOfAnotherProductAreSaid) {
   v1::FleetDevices target = On("node1");
   target.set_accelerator("h200-sxm");
-  const FleetRates rates = Read(reader, target);
+  const FleetRates rates = Read(reader_, target);
   EXPECT_THAT(rates.models, IsEmpty());
   EXPECT_THAT(rates.other_products, ElementsAre("NVIDIA H100 80GB HBM3"));
 }
 
-TEST(FleetReader, RatesThatMakeNoSenseAreLeftOut) {
-  Fake fake;
-  fake.rate = 5e15;  // five times the datasheet's
-  fake.recorded = false;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  const FleetRates rates = Read(reader, On("node1"));
+TEST_F(FleetReaderTest, RatesThatMakeNoSenseAreLeftOut) {
+  fake_.rate = 5e15;  // five times the datasheet's
+  fake_.recorded = false;
+  const FleetRates rates = Read(reader_, On("node1"));
   EXPECT_THAT(rates.models, IsEmpty());
   EXPECT_THAT(rates.missing, HasSubstr("of GPU-1 the burst rate in bf16 is 5e+15"));
 }
 
 // More targets than are kept, twice: each is read again, and none is wrong.
-TEST(FleetReader, ForgetsWhatIsNotAskedFor) {
-  Fake fake;
-  prometheus::Registry registry;
-  FleetReader reader(fake.Options(), registry);
-  Read(reader, On("node1"));
-  for (size_t i = 0; i < kMaxFleetTargets; ++i) Read(reader, On(absl::StrCat("other", i)));
-  const int before = fake.asked;
-  EXPECT_EQ(BurstOf(Read(reader, On("node1"))), 6e14);
-  EXPECT_EQ(fake.asked, before + 2);
+TEST_F(FleetReaderTest, ForgetsWhatIsNotAskedFor) {
+  Read(reader_, On("node1"));
+  for (size_t i = 0; i < kMaxFleetTargets; ++i) Read(reader_, On(absl::StrCat("other", i)));
+  const int before = fake_.asked;
+  EXPECT_EQ(BurstOf(Read(reader_, On("node1"))), 6e14);
+  EXPECT_EQ(fake_.asked, before + 2);
 }
 
 TEST(FleetReader, ManyThreadsMayAsk) {

@@ -2,7 +2,6 @@
 #include "server/handler/hardware_service.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -173,15 +172,6 @@ TEST(RunProbeCall, SurvivesEveryFaultOfTheProbe) {
   }
 }
 
-TEST(RunProbeCall, CarriesARefusal) {
-  ProbingServer server(WriteFailure("REFUSED", "too little memory", "memory") + "exit 4");
-  const grpc::Status status = server.Probe();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  const auto info = DetailOf<google::rpc::ErrorInfo>(status);
-  EXPECT_EQ(info.reason(), "PROBE_REFUSED");
-  EXPECT_EQ(info.metadata().at("reason"), "memory");
-}
-
 TEST(RunProbeCall, LetsPlansAndHealthAnswerMeanwhile) {
   const TemporaryFolder folder;
   const Latch latch(folder);
@@ -301,24 +291,6 @@ TEST(RunProbeCall, DoesNotWaitForASlowClient) {
   EXPECT_TRUE(reader->Finish().ok());
   EXPECT_EQ(result_count, 1);
   EXPECT_LT(progress_count, kCount);
-}
-
-TEST(RunProbeCall, RefusesBytesThatAreNoRequest) {
-  ProbingServer server("exit 1");
-  grpc::GenericStub stub(server.server().channel());
-  grpc::ClientContext context;
-  const grpc::Slice slice(std::string("\xff\xff\xff"));
-  const grpc::ByteBuffer bytes(&slice, 1);
-  grpc::ByteBuffer response;
-  std::promise<grpc::Status> answered;
-  stub.UnaryCall(&context, "/sextant.v1.HardwareService/RunProbe", grpc::StubOptions(), &bytes,
-                 &response, [&](grpc::Status status) { answered.set_value(std::move(status)); });
-  const grpc::Status status = answered.get_future().get();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status).reason(), "FIELD_INVALID");
-  EXPECT_THAT(server.Metrics(),
-              HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method="
-                        "\"sextant.v1.HardwareService/RunProbe\"} 1\n"));
 }
 
 TEST(ListDevicesCall, WaitsForTheListWithoutHoldingAThread) {

@@ -1,20 +1,28 @@
 // Good requests with one number of theirs set to a hostile value: each is answered with finite
-// numbers, or refused as the caller's mistake. Every numeric field of the API is tried.
+// numbers, or refused as the caller's mistake. Every numeric field of the API is tried. And bytes
+// that none of our clients sends: the server refuses them and keeps serving.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "server/call/element_count.h"
+#include "sextant/v1/accounting_service.pb.h"
+#include "sextant/v1/hardware_service.pb.h"
 #include "tests/server/finite_numbers.h"
+#include "tests/server/json_call.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -22,6 +30,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using Planning = v1::PlanningService::Stub;
+using ::testing::HasSubstr;
 
 // The way from a request to one of its numbers.
 using Path = std::vector<const FieldDescriptor*>;
@@ -149,7 +159,7 @@ void TryAll(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContex
 }
 
 // Eight GPUs: a small space, as every call searches it.
-v1::PlanRunRequest SmallRun() {
+v1::PlanRunRequest RunOfEight() {
   v1::PlanRunRequest run = Llama8b(8);
   run.mutable_layout()->set_global_batch_size(64);
   run.mutable_layout()->set_micro_batch_size(1);
@@ -158,37 +168,33 @@ v1::PlanRunRequest SmallRun() {
   return run;
 }
 
-TEST(HostileValues, OfPlanRun) {
-  TryAll<v1::PlanRunRequest, v1::PlanRunResponse>(&v1::PlanningService::Stub::PlanRun, SmallRun());
-}
+TEST(HostileValues, OfPlanRun) { TryAll(&Planning::PlanRun, RunOfEight()); }
 
 TEST(HostileValues, OfHeadsThatAreExchanged) {
-  v1::PlanRunRequest run = SmallRun();
+  v1::PlanRunRequest run = RunOfEight();
   run.mutable_layout()->set_context_parallel_size(2);
   run.mutable_layout()->set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
-  TryAll<v1::PlanRunRequest, v1::PlanRunResponse>(&v1::PlanningService::Stub::PlanRun, run);
+  TryAll(&Planning::PlanRun, run);
 }
 
 TEST(HostileValues, OfASearch) {
-  v1::PlanRunRequest run = SmallRun();
+  v1::PlanRunRequest run = RunOfEight();
   run.mutable_layout()->clear_micro_batch_size();
   run.mutable_options()->set_search(v1::LAYOUT_SEARCH_BOUNDED);
-  TryAll<v1::PlanRunRequest, v1::PlanRunResponse>(&v1::PlanningService::Stub::PlanRun, run);
+  TryAll(&Planning::PlanRun, run);
 }
 
 TEST(HostileValues, OfSizeCluster) {
   v1::SizeClusterRequest request;
-  *request.mutable_run() = SmallRun();
+  *request.mutable_run() = RunOfEight();
   request.mutable_run()->mutable_cluster()->clear_device_count();
-  TryAll<v1::SizeClusterRequest, v1::SizeClusterResponse>(&v1::PlanningService::Stub::SizeCluster,
-                                                          request);
+  TryAll(&Planning::SizeCluster, request);
 }
 
 TEST(HostileValues, OfSizeModel) {
   v1::SizeModelRequest request;
-  *request.mutable_run() = SmallRun();
-  TryAll<v1::SizeModelRequest, v1::SizeModelResponse>(&v1::PlanningService::Stub::SizeModel,
-                                                      request);
+  *request.mutable_run() = RunOfEight();
+  TryAll(&Planning::SizeModel, request);
 }
 
 TEST(HostileValues, OfAllocateCompute) {
@@ -196,8 +202,7 @@ TEST(HostileValues, OfAllocateCompute) {
   request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
   request.mutable_cluster()->set_device_count(8);
   request.mutable_duration()->set_seconds(604800);
-  TryAll<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
-      &v1::PlanningService::Stub::AllocateCompute, request);
+  TryAll(&Planning::AllocateCompute, request);
 }
 
 // A hostile report is refused, or makes series of finite numbers.
@@ -226,6 +231,116 @@ TEST(HostileValues, OfReportProgress) {
   EXPECT_THAT(metrics, ::testing::HasSubstr("sextant_gpu_model_flops_total{"));
   EXPECT_THAT(metrics,
               ::testing::Not(::testing::ContainsRegex("job_id.*} *(-|[Nn]an|[+]?[Ii]nf)")));
+}
+
+constexpr char kPlanRun[] = "/sextant.v1.PlanningService/PlanRun";
+constexpr char kRunProbe[] = "/sextant.v1.HardwareService/RunProbe";
+constexpr char kReportProgress[] = "/sextant.v1.TelemetryService/ReportProgress";
+
+std::string RandomBytes(std::mt19937& random, size_t size) {
+  std::string out(size, '\0');
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+grpc::Status SendBytes(const TestServer& server, const std::string& bytes,
+                       const char* method = kPlanRun) {
+  grpc::ByteBuffer answer;
+  return CallBytes(server.channel(), method, bytes, &answer);
+}
+
+TEST(Garbage, IsRefusedAndTheServerServesOn) {
+  const TestServer server;
+  std::mt19937 random(20261120);
+  constexpr size_t kMiB = 1 << 20;
+  for (const size_t size : {size_t{1}, size_t{100}, size_t{10'000}, kMiB - 1024}) {
+    const grpc::Status status = SendBytes(server, RandomBytes(random, size));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << size << " bytes";
+    EXPECT_EQ(SendBytes(server, RandomBytes(random, size), kReportProgress).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT)
+        << size << " bytes";
+  }
+  EXPECT_EQ(SendBytes(server, RandomBytes(random, kMiB + 1)).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const grpc::Status of_stream = SendBytes(server, "\xff\xff\xff", kRunProbe);
+  EXPECT_EQ(of_stream.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(RefusalReasonOf(of_stream), "FIELD_INVALID");
+  v1::PlanRunResponse response;
+  EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &response).ok());
+  httplib::Client http("http://" + server.server().http_address());
+  EXPECT_THAT(http.Get("/metrics")->body,
+              ::testing::HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method=\""
+                                   "sextant.v1.PlanningService/PlanRun\"} 4\n"));
+}
+
+// Text that is not UTF-8 is refused without a line in the log for each.
+TEST(Garbage, BrokenTextDoesNotFillTheLog) {
+  const TestServer server;
+  // model { preset: "\xff" } on the wire: field 1, 3 bytes; field 1, 1 byte.
+  const std::string broken = "\x0a\x03\x0a\x01\xff";
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(SendBytes(server, broken).ok());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// A long name is clipped, not echoed whole.
+TEST(Garbage, LongTextsDoNotComeBack) {
+  const TestServer server;
+  v1::PlanRunRequest request = TestServer::GoodRequest();
+  request.mutable_model()->set_preset(std::string(900'000, 'x'));
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_LT(status.error_message().size(), 1024u);
+}
+
+constexpr int64_t kNoLimit = int64_t{1} << 40;
+
+grpc::ByteBuffer BufferOf(const std::string& text) {
+  const grpc::Slice slice(text);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+int64_t CountOf(const google::protobuf::Message& message) {
+  return CountElements(BufferOf(message.SerializeAsString()), *message.GetDescriptor(), kNoLimit);
+}
+
+TEST(ElementCount, CountsMessagesAndListsAtEveryDepth) {
+  v1::AnalyzeGraphRequest request;
+  EXPECT_EQ(CountOf(request), 0);
+  v1::Graph* const graph = request.mutable_graph();  // 1
+  EXPECT_EQ(CountOf(request), 1);
+  for (int i = 0; i < 3; ++i) {
+    auto* const operation = graph->add_operations();       // 3
+    operation->mutable_operation()->mutable_layer_norm();  // 2 each
+    operation->add_inputs("x");                            // 2 each
+    operation->add_inputs("w");
+  }
+  EXPECT_EQ(CountOf(request), 1 + 3 * 5);
+  graph->add_tensors()->add_shape(7);  // 1, and a number of one byte
+  EXPECT_EQ(CountOf(request), 1 + 3 * 5 + 2);
+}
+
+TEST(ElementCount, CountsUnknownFieldsAndStopsAtFaults) {
+  const auto& type = *v1::AnalyzeGraphRequest::descriptor();
+  std::string unknown;
+  for (int i = 0; i < 10; ++i) unknown += std::string("\xf8\x7f\x01", 3);  // field 2047: 1
+  EXPECT_EQ(CountElements(BufferOf(unknown), type, kNoLimit), 10);
+  EXPECT_EQ(CountElements(BufferOf("\x0a\xff\xff\xff"), type, kNoLimit), 0);
+  EXPECT_LE(CountElements(BufferOf(std::string(100'000, '\x0a')), type, kNoLimit), 200'000);
+}
+
+// Half a million messages of two bytes once took 0.5 s and 400 MiB to decode.
+TEST(ElementCount, RefusesMessagesOfTwoBytesByTheirNumber) {
+  const TestServer server;
+  v1::AnalyzeGraphRequest request;
+  for (int i = 0; i < 500'000; ++i) request.mutable_graph()->add_operations();
+  ASSERT_LT(request.ByteSizeLong(), 1u << 20);
+  grpc::ClientContext context;
+  v1::AnalyzeGraphResponse response;
+  const grpc::Status refused = server.accounting().AnalyzeGraph(&context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("more than 65536 messages"));
 }
 
 }  // namespace

@@ -1,24 +1,43 @@
-// Texts that are not a config.json of a supported model: each is refused with the invalid field and
-// advice, and nothing crashes.
+// A config.json: texts that are refused, each with the invalid field and advice; one of each
+// family, counted to the parameter; and as a request's model. Small cases are the lines of
+// config_cases.jsonl: "text", or a small config with "set", is refused by "field" with a
+// description that "says" so, or is "accepted"; "set" adds "more" parameters to a small model of
+// "family", and "why" has the hand count.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/config/families.h"
+#include "engine/model/presets/presets.h"
 #include "server/convert/config_text.h"
+#include "tests/golden/golden_files.h"
+#include "tests/server/test_server.h"
+#include "tests/server/wire_values.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
+using nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kPath[] = "model.hugging_face_config";
 
@@ -29,14 +48,89 @@ constexpr char kLlama[] =
 
 // kLlama with `value` as the value of `field`, replaced or added.
 std::string LlamaWith(const std::string& field, const std::string& value) {
-  nlohmann::json config = nlohmann::json::parse(kLlama);
+  json config = json::parse(kLlama);
   config[field] = "PLACE";
   return absl::StrReplaceAll(config.dump(), {{"\"PLACE\"", value}});
 }
 
+// A file of the source tree.
+std::string TextOf(const std::string& path) {
+  std::ifstream in(SourceFolder() + "/" + path);
+  EXPECT_TRUE(in) << path;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int64_t CountOf(const ArchitectureSpec& architecture) {
+  const auto count = CountArchitecture(architecture, "");
+  EXPECT_THAT(count, IsOk());
+  return count.ok() ? count->all.total : -1;
+}
+
+int64_t CountOf(const std::string& text) {
+  const auto model = ReadHuggingFaceConfig(text);
+  EXPECT_THAT(model, IsOk()) << text;
+  return model.ok() ? CountOf(model->architecture) : -1;
+}
+
+void ExpectRefused(const std::string& text, const std::string& field, const std::string& says) {
+  const absl::Status status = ReadHuggingFaceConfig(text).status();
+  EXPECT_THAT(status, NamesFields(ElementsAre(FieldPath(kPath, field))));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(says));
+}
+
+// The default of an absent field, by its effect on the count of a small model: 2 layers, 8 wide, 2
+// heads, 16 inside, 10 tokens.
+json SmallConfig(const std::string& model_type) {
+  // Fields with other names in a family; null removes a field.
+  static const std::map<std::string, const char*> kPatches = {
+      {"falcon", R"({"num_key_value_heads": null, "intermediate_size": null})"},
+      {"gemma", R"({"head_dim": 4})"},
+      {"gpt_neox", R"({"num_key_value_heads": null})"},
+      {"opt", R"({"num_key_value_heads": null, "intermediate_size": null, "ffn_dim": 16,
+                  "max_position_embeddings": 4})"}};
+  json out = json::parse(R"({"num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 16,
+                             "num_attention_heads": 2, "num_key_value_heads": 2,
+                             "vocab_size": 10})");
+  out["model_type"] = model_type;
+  const auto patch = kPatches.find(model_type);
+  if (patch != kPatches.end()) out.merge_patch(json::parse(patch->second));
+  return out;
+}
+
+TEST(HuggingFaceConfig, CasesAreRefusedOrCountedByHand) {
+  std::istringstream cases(TextOf("tests/server/config_cases.jsonl"));
+  for (std::string line; std::getline(cases, line);) {
+    SCOPED_TRACE(line);
+    const json tested = json::parse(line);
+    if (tested.contains("family")) {
+      const json small = SmallConfig(tested["family"]);
+      json more = small;
+      more.update(tested["set"]);
+      EXPECT_EQ(CountOf(more.dump()) - CountOf(small.dump()), tested["more"].get<int64_t>());
+      continue;
+    }
+    const auto set = tested.value("set", std::map<std::string, std::string>());
+    if (tested.contains("accepted")) {
+      EXPECT_THAT(ReadHuggingFaceConfig(LlamaWith(set.begin()->first, set.begin()->second)),
+                  IsOk());
+      continue;
+    }
+    ExpectRefused(set.empty() ? tested["text"].get<std::string>()
+                              : LlamaWith(set.begin()->first, set.begin()->second),
+                  tested["field"], tested["says"]);
+  }
+}
+
+std::string Repeated(int count, absl::string_view part) {
+  std::string out;
+  for (int i = 0; i < count; ++i) absl::StrAppend(&out, part);
+  return out;
+}
+
 std::string Nested(int depth) {
-  return absl::StrCat(R"({"a": )", std::string(static_cast<size_t>(depth), '['),
-                      std::string(static_cast<size_t>(depth), ']'), "}");
+  return absl::StrCat(R"({"a": )", Repeated(depth, "["), Repeated(depth, "]"), "}");
 }
 
 std::string ManyFields(int count) {
@@ -45,189 +139,24 @@ std::string ManyFields(int count) {
   return out + "}";
 }
 
-// A violation of kPath itself, or of `field` below it, whose description contains `words`.
-struct RefusedCase {
-  const char* name;
-  std::string text;
-  const char* field;
-  const char* words;
-};
-
-class HuggingFaceRefusals : public ::testing::TestWithParam<RefusedCase> {};
-
-TEST_P(HuggingFaceRefusals, NameTheFieldAndTheRemedy) {
-  const RefusedCase& c = GetParam();
-  const absl::Status status = ReadHuggingFaceConfig(c.text).status();
-  EXPECT_THAT(status, NamesFields(ElementsAre(FieldPath(kPath, c.field))));
-  EXPECT_THAT(std::string(status.message()), HasSubstr(c.words));
+TEST(HuggingFaceConfig, RefusesTextsThatNoJsonCanHold) {
+  for (const auto& [text, says] : std::initializer_list<std::pair<std::string, const char*>>{
+           {absl::StrCat(kLlama, "}"), "expected end of input"},
+           {absl::StrCat(kLlama, kLlama), "expected end of input"},
+           {"{\"model_type\": \"\xff\xfe\"}", "ill-formed UTF-8"},
+           {std::string("\xff\xfe{\0}\0", 6), "not valid JSON"},
+           {std::string("{\0}", 3), "not valid JSON"},
+           {Nested(64), "nested deeper than 64"},
+           {Nested(10'000), "nested deeper than 64"},
+           {absl::StrCat("{\"a\": ", Repeated(60'000, "[")), "nested deeper"},
+           {Repeated(10'000, "{\"a\":"), "nested deeper than 64"},
+           {LlamaWith("a", absl::StrCat("\"", std::string(64 * 1024, 'x'), "\"")),
+            "more than 65536 (64 KiB)"},
+           {ManyFields(1001), "more than 1000 fields"}}) {
+    SCOPED_TRACE(text.substr(0, 80));
+    ExpectRefused(text, "", says);
+  }
 }
-
-const auto kName = [](const auto& tested) { return tested.param.name; };
-
-INSTANTIATE_TEST_SUITE_P(
-    Texts, HuggingFaceRefusals,
-    ::testing::Values(
-        RefusedCase{"Empty", "", "", "is empty"},
-        RefusedCase{"Blank", " \n", "", "line 2, column 1"},
-        RefusedCase{"Array", "[1, 2]", "", "must be a JSON object"},
-        RefusedCase{"Text", R"("llama")", "", "not \"llama\""},
-        RefusedCase{"Number", "7", "", "not 7"},
-        RefusedCase{"NoJson", "model_type: llama", "", "line 1, column 1"},
-        RefusedCase{"Truncated", R"({"model_type": "llama",)", "", "unexpected end of input"},
-        RefusedCase{"OpenText", R"({"model_type": "lla)", "", "missing closing quote"},
-        RefusedCase{"Trailing", absl::StrCat(kLlama, "}"), "", "expected end of input"},
-        RefusedCase{"TwoObjects", absl::StrCat(kLlama, kLlama), "", "expected end of input"},
-        RefusedCase{"NotANumber", LlamaWith("rms_norm_eps", "NaN"), "", "invalid literal"},
-        RefusedCase{"Infinite", LlamaWith("rms_norm_eps", "-Infinity"), "", "not valid JSON"},
-        RefusedCase{"Overflow", LlamaWith("rms_norm_eps", "1e999"), "", "number overflow"},
-        RefusedCase{"Comment", LlamaWith("a", "1 /* one */"), "", "not valid JSON"},
-        RefusedCase{"NotUtf8", "{\"model_type\": \"\xff\xfe\"}", "", "ill-formed UTF-8"},
-        RefusedCase{"Utf16", std::string("\xff\xfe{\0}\0", 6), "", "not valid JSON"},
-        RefusedCase{"Nul", std::string("{\0}", 3), "", "not valid JSON"},
-        RefusedCase{"Deep", Nested(64), "", "nested deeper than 64"},
-        RefusedCase{"VeryDeep", Nested(10'000), "", "nested deeper than 64"},
-        RefusedCase{"DeepAndOpen", absl::StrCat("{\"a\": ", std::string(60'000, '[')), "",
-                    "nested deeper"},
-        RefusedCase{"DeepObjects",
-                    [] {
-                      std::string out;
-                      for (int i = 0; i < 10'000; ++i) out += "{\"a\":";
-                      return out;
-                    }(),
-                    "", "nested deeper than 64"},
-        RefusedCase{"Long", LlamaWith("a", absl::StrCat("\"", std::string(64 * 1024, 'x'), "\"")),
-                    "", "more than 65536 (64 KiB)"},
-        RefusedCase{"ManyFields", ManyFields(1001), "", "more than 1000 fields"},
-        RefusedCase{"Twice", R"({"model_type": "llama", "hidden_size": 8, "hidden_size": 9})",
-                    "hidden_size", "is given twice"}),
-    kName);
-
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, HuggingFaceRefusals,
-    ::testing::Values(
-        RefusedCase{"Quoted", LlamaWith("hidden_size", R"("32")"), "hidden_size",
-                    "write 32 without quotes"},
-        RefusedCase{"Word", LlamaWith("hidden_size", R"("wide")"), "hidden_size", "not \"wide\""},
-        RefusedCase{"Fraction", LlamaWith("num_hidden_layers", "32.0"), "num_hidden_layers",
-                    "without fraction or exponent, not 32.0"},
-        RefusedCase{"Exponent", LlamaWith("hidden_size", "1e3"), "hidden_size", "not 1e3"},
-        RefusedCase{"Huge", LlamaWith("vocab_size", "1e30"), "vocab_size", "not 1e30"},
-        RefusedCase{"BeyondInt64", LlamaWith("vocab_size", "18446744073709551615"), "vocab_size",
-                    "not 18446744073709551615"},
-        RefusedCase{"BeyondUint64", LlamaWith("vocab_size", "99999999999999999999"), "vocab_size",
-                    "not 99999999999999999999"},
-        RefusedCase{"Large", LlamaWith("hidden_size", "10000004"), "hidden_size",
-                    "must be 1 to 10000000, not 10000004"},
-        RefusedCase{"Zero", LlamaWith("num_hidden_layers", "0"), "num_hidden_layers",
-                    "from 1 to 1000000000"},
-        RefusedCase{"Negative", LlamaWith("intermediate_size", "-1"), "intermediate_size",
-                    "not -1"},
-        RefusedCase{"ZeroHeads", LlamaWith("num_key_value_heads", "0"), "num_key_value_heads",
-                    "from 1 to 1000000000"},
-        RefusedCase{"Bool", LlamaWith("hidden_size", "true"), "hidden_size", "not true"},
-        RefusedCase{"List", LlamaWith("num_key_value_heads", "[2, 1]"), "num_key_value_heads",
-                    "not an array"},
-        RefusedCase{"Object", LlamaWith("hidden_size", "{}"), "hidden_size", "not an object"},
-        RefusedCase{"NullSize", LlamaWith("hidden_size", "null"), "hidden_size",
-                    "is required: write 1 to 10000000"},
-        RefusedCase{"HeadsDontDivide", LlamaWith("num_attention_heads", "6"), "num_attention_heads",
-                    "must divide hidden_size (8), which 6 does not; or give "
-                    "head_dim"},
-        RefusedCase{"KeyHeadsDontDivide", LlamaWith("num_key_value_heads", "3"),
-                    "num_key_value_heads", "must divide num_attention_heads (4), which 3 does not"},
-        RefusedCase{"FlagNumber", LlamaWith("tie_word_embeddings", "1"), "tie_word_embeddings",
-                    "must be true or false, not 1"},
-        RefusedCase{"FlagNull", LlamaWith("attention_bias", "null"), "attention_bias",
-                    "must be true or false, not null"},
-        RefusedCase{"FlagText", LlamaWith("mlp_bias", R"("no")"), "mlp_bias", "not \"no\""},
-        RefusedCase{"NoKeyHeads", R"({"model_type": "mistral", "num_hidden_layers": 2,
-                    "hidden_size": 8, "vocab_size": 10, "intermediate_size": 16,
-                    "num_attention_heads": 4})",
-                    "num_key_value_heads", "is required"},
-        RefusedCase{"NoPositions", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 8,
-                    "vocab_size": 10, "n_head": 4})",
-                    "n_positions", "is required"},
-        RefusedCase{"GptHeads", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 8,
-                    "vocab_size": 10, "n_head": 3, "n_positions": 4})",
-                    "n_head", "must divide n_embd (8), which 3 does not"},
-        RefusedCase{"TooLargeTogether",
-                    R"({"model_type": "llama", "num_hidden_layers": 1000000, "vocab_size": 10,
-                    "hidden_size": 1000000, "intermediate_size": 16, "num_attention_heads": 4})",
-                    "", "more than 1000000000000000 parameters"}),
-    kName);
-
-INSTANTIATE_TEST_SUITE_P(
-    Models, HuggingFaceRefusals,
-    ::testing::Values(
-        RefusedCase{"NoType", R"({"hidden_size": 8})", "model_type",
-                    "is required: a family's name, such as llama; all: docs/config_json.md"},
-        RefusedCase{"NoTypeNoArchitecture", R"({"architectures": []})", "model_type",
-                    "is required"},
-        RefusedCase{"TypeNumber", R"({"model_type": 7})", "model_type", "must be a text"},
-        RefusedCase{"Unknown", R"({"model_type": "lama"})", "model_type",
-                    "model_type \"lama\" is not known; near names: llama, llama4_text; all: "
-                    "docs/config_json.md"},
-        RefusedCase{
-            "Experts", R"({"model_type": "granitemoe", "num_local_experts": 8})", "model_type",
-            "\"granitemoe\" is a mixture of experts, which is not supported yet; all that are "
-            "supported: docs/config_json.md"},
-        RefusedCase{"Latent", R"({"model_type": "minicpm3"})", "model_type", "latent attention"},
-        RefusedCase{"StateSpace", R"({"model_type": "mamba2"})", "model_type", "state-space"},
-        RefusedCase{"Encoder", R"({"model_type": "roberta"})", "model_type", "encoder"},
-        RefusedCase{"Wrapper", R"({"model_type": "gemma3", "text_config": {"hidden_size": 8}})",
-                    "text_config.model_type", "is required"},
-        RefusedCase{"Multimodal", R"({"model_type": "llava"})", "model_type", "multimodal"},
-        RefusedCase{"UnknownArchitecture", R"({"architectures": ["BartModel"]})", "architectures",
-                    "architecture \"BartModel\" is not known; all: docs/config_json.md"},
-        RefusedCase{"Classifier",
-                    LlamaWith("architectures", R"(["LlamaForSequenceClassification"])"),
-                    "architectures", "write LlamaForCausalLM if"},
-        RefusedCase{"ArchitectureText", LlamaWith("architectures", R"("LlamaForCausalLM")"),
-                    "architectures", "must be an array of names"},
-        RefusedCase{"ArchitectureNumber", LlamaWith("architectures", "[7]"), "architectures",
-                    "must be an array of names"}),
-    kName);
-
-INSTANTIATE_TEST_SUITE_P(
-    Counted, HuggingFaceRefusals,
-    ::testing::Values(
-        RefusedCase{"DenseWithExperts", LlamaWith("num_local_experts", "8"), "num_local_experts",
-                    "8 speaks of parameters"},
-        RefusedCase{"FloatExperts", LlamaWith("num_experts", "8.0"), "num_experts", "8.0 speaks"},
-        RefusedCase{"FloatRoutedExperts", LlamaWith("n_routed_experts", "64.0"), "n_routed_experts",
-                    "64.0 speaks"},
-        RefusedCase{"ExponentExperts", LlamaWith("num_local_experts", "1e30"), "num_local_experts",
-                    "1e30 speaks"},
-        RefusedCase{"HugeExperts", LlamaWith("num_local_experts", "18446744073709551615"),
-                    "num_local_experts", "18446744073709551615 speaks"},
-        RefusedCase{"TinyExperts", LlamaWith("num_experts", "1e-400"), "num_experts", "speaks"},
-        RefusedCase{"FloatLora", LlamaWith("lora_rank", "16.0"), "lora_rank", "16.0 speaks"},
-        RefusedCase{"FloatBias", LlamaWith("qkv_bias", "1.0"), "qkv_bias", "1.0 speaks"},
-        RefusedCase{"Lora", LlamaWith("kv_lora_rank", "512"), "kv_lora_rank", "512 speaks"},
-        RefusedCase{"ExtraLayers", LlamaWith("num_nextn_predict_layers", "1"),
-                    "num_nextn_predict_layers", "remove the field"},
-        RefusedCase{"CrossAttention", LlamaWith("add_cross_attention", "true"),
-                    "add_cross_attention", "true speaks"},
-        RefusedCase{"UnreadBias", LlamaWith("qkv_bias", "true"), "qkv_bias", "true speaks"},
-        RefusedCase{"Vision", LlamaWith("vision_config", R"({"depth": 2})"), "vision_config",
-                    "an object speaks"},
-        RefusedCase{"Pruned", LlamaWith("pruned_heads", R"({"0": [1]})"), "pruned_heads", "speaks"},
-        RefusedCase{"LinearLayers",
-                    LlamaWith("layer_types", R"(["full_attention", "linear_attention"])"),
-                    "layer_types", "sliding_attention"},
-        RefusedCase{"OddLayers", LlamaWith("layer_types", "[1]"), "layer_types", "must name"},
-        RefusedCase{"TwoWidths", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 8,
-                    "vocab_size": 10, "n_head": 4, "n_positions": 4, "hidden_size": 16})",
-                    "hidden_size", "is 16, but this family's other fields make 8 of it"},
-        RefusedCase{"TwoPositions", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 8,
-                    "vocab_size": 10, "n_head": 4, "n_positions": 4,
-                    "max_position_embeddings": 8})",
-                    "max_position_embeddings", "make 4 of it"},
-        RefusedCase{"UnreadHeadDim", R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
-                    "hidden_size": 8, "vocab_size": 10, "intermediate_size": 16,
-                    "num_attention_heads": 4, "head_dim": 8})",
-                    "head_dim", "make 2 of it"}),
-    kName);
 
 TEST(HuggingFaceConfig, ReadsTheTextModelOfAMultimodalOne) {
   const auto wrapped = ReadHuggingFaceConfig(absl::StrCat(
@@ -241,22 +170,7 @@ TEST(HuggingFaceConfig, ReadsTheTextModelOfAMultimodalOne) {
   const auto alone = ReadHuggingFaceConfig(kLlama);
   ASSERT_THAT(alone, IsOk());
   EXPECT_EQ(alone->wrapper, "");
-  EXPECT_EQ(CountArchitecture(wrapped->architecture, "m")->all.total,
-            CountArchitecture(alone->architecture, "m")->all.total);
-}
-
-TEST(HuggingFaceConfig, PassesOverRatesAndZeros) {
-  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"num_experts", "0.0"},
-           {"num_experts", "-0.0"},
-           {"num_experts", "0e5"},
-           {"lora_dropout", "0.05"},
-           {"lora_alpha", "16.0"},
-           {"moe_aux_loss_coef", "1e-3"},
-           {"moe_jitter_eps", "0.01"},
-           {"expert_capacity_factor", "1.25"}}) {
-    EXPECT_THAT(ReadHuggingFaceConfig(LlamaWith(name, value)), IsOk()) << name << " " << value;
-  }
+  EXPECT_EQ(CountOf(wrapped->architecture), CountOf(alone->architecture));
 }
 
 TEST(HuggingFaceConfig, CollectsAllMistakes) {
@@ -296,6 +210,143 @@ TEST(HuggingFaceConfig, ErrorsStayShort) {
       EXPECT_LT(static_cast<unsigned char>(c), 0x80);
     }
   }
+}
+
+// Lists every tensor, and the attention of each run of layers.
+std::string Describe(const ArchitectureSpec& architecture) {
+  std::string out;
+  for (const WeightTensor& t : WeightsOf(architecture)) {
+    absl::StrAppend(&out, WeightNameOf(architecture, t), " ", t.rows, "x", t.columns, " ", t.copies,
+                    "/", t.active_copies, " ", t.layers, "\n");
+  }
+  for (const StackSpec* stack : {&architecture.encoder, &architecture.decoder}) {
+    for (const LayerRun& run : stack->layers) {
+      const LayerSpec& kind = architecture.layer_kinds[static_cast<size_t>(run.layer_kind)];
+      absl::StrAppend(&out, kind.name, " ", run.count, " ", kind.attention->window, " ",
+                      kind.attention->chunk, "\n");
+    }
+  }
+  return out;
+}
+
+// Whole files, including fields that no count depends on; each cites the source of its total.
+TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
+  const auto rows = GoldenLines("config_json.jsonl");
+  ASSERT_EQ(rows.size(), 55u);
+  std::set<std::string> families;
+  for (const auto& row : rows) {
+    const std::string name = row.at("name");
+    const std::string text = GoldenConfig(name);
+    EXPECT_EQ(CountOf(text), row.at("total_parameters").get<int64_t>()) << name;
+    families.insert(json::parse(text).at("model_type"));
+    const std::string preset_prefix = "preset ";
+    const std::string source = row.at("total_source");
+    if (source.rfind(preset_prefix, 0) != 0) continue;
+    const auto preset = FindModelPreset(source.substr(preset_prefix.size()));
+    ASSERT_THAT(preset, IsOk());
+    EXPECT_EQ(Describe(ReadHuggingFaceConfig(text)->architecture),
+              Describe((*preset)->architecture))
+        << name;
+  }
+  // Every family has a file, and a line in the document.
+  const std::string document = TextOf("docs/config_json.md");
+  for (const KnownName& name : KnownModelTypes()) {
+    EXPECT_THAT(families, Contains(std::string(name.name)));
+    EXPECT_THAT(document, HasSubstr(absl::StrCat("| `", name.name, "` | ",
+                                                 FindFamily(name.name)->architecture)));
+  }
+}
+
+TEST(HuggingFaceFamilies, ListWhatWasNotRead) {
+  const auto model = ReadHuggingFaceConfig(
+      R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 8, "vocab_size": 10,
+          "intermediate_size": 16, "num_attention_heads": 2, "architectures": ["LlamaForCausalLM"],
+          "torch_dtype": "bfloat16", "sliding_window": 4096, "rope_scaling": {"factor": 8},
+          "pad_token_id": null, "quantization_config": {"bits": 4}, "num_local_experts": 1,
+          "head_dim": 4, "vision_start_token_id": 7, "house_rule": true,
+          "is_encoder_decoder": false, "fused_cross_entropy": true, "router_expert_loss": 0.1,
+          "layer_types": ["full_attention", "sliding_attention"]})");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->model_type, "llama");
+  EXPECT_THAT(
+      model->ignored_fields,
+      ElementsAre("fused_cross_entropy", "house_rule", "is_encoder_decoder", "layer_types",
+                  "num_local_experts", "quantization_config", "rope_scaling", "router_expert_loss",
+                  "sliding_window", "torch_dtype", "vision_start_token_id"));
+}
+
+TEST(HuggingFaceFamilies, AreFoundByArchitectureWhereModelTypeIsMissing) {
+  const auto model = ReadHuggingFaceConfig(
+      R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 8,
+          "vocab_size": 10, "intermediate_size": 16, "num_attention_heads": 2})");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->model_type, "llama");
+  EXPECT_THAT(model->ignored_fields, Not(Contains("architectures")));
+}
+
+v1::PlanRunRequest RequestFor(const std::string& config) {
+  v1::PlanRunRequest request = TestServer::GoodRequest();
+  request.mutable_model()->Clear();
+  request.mutable_model()->set_hugging_face_config(config);
+  return request;
+}
+
+TEST(HuggingFaceServer, PlansAsItsPreset) {
+  const TestServer server;
+  v1::PlanRunRequest request = RequestFor(GoldenConfig("llama-3.1-8b"));
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  request.mutable_options()->set_include_derivation(true);
+  v1::PlanRunResponse from_config;
+  const grpc::Status status = server.PlanRun(request, &from_config);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(from_config.plan().model_name(), "llama");
+  EXPECT_EQ(from_config.plan().parameters().total(), 8'030'261'248);
+  EXPECT_THAT(from_config.plan().ignored_config_fields(), ::testing::Contains("rope_theta"));
+
+  request.mutable_model()->Clear();
+  request.mutable_model()->set_preset("llama-3.1-8b");
+  v1::PlanRunResponse from_preset;
+  ASSERT_TRUE(server.PlanRun(request, &from_preset).ok());
+  EXPECT_THAT(from_preset.plan().ignored_config_fields(), IsEmpty());
+  // Everything else is equal.
+  from_config.mutable_plan()->clear_ignored_config_fields();
+  from_config.mutable_plan()->set_model_name("llama-3.1-8b");
+  EXPECT_EQ(from_config.SerializeAsString(), from_preset.SerializeAsString());
+}
+
+// An answer cuts descriptions: the pointer to the families is at the end, and has to arrive.
+TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
+  const TestServer server;
+  std::string accents;
+  for (int i = 0; i < 100; ++i) accents += "\u00e9";
+  for (const std::string& config :
+       {std::string(R"({"hidden_size": 8})"), std::string(R"({"model_type": "gpt"})"),
+        std::string(R"({"model_type": "nemotron_h"})"), std::string(R"({"model_type": "gemma3n"})"),
+        absl::StrCat(R"({"model_type": "gpt )", accents, R"("})"),
+        absl::StrCat(R"({"architectures": [")", accents, R"("]})"),
+        std::string(R"({"architectures": ["GraniteMoeForCausalLM"]})")}) {
+    v1::PlanRunResponse response;
+    const grpc::Status status = server.PlanRun(RequestFor(config), &response);
+    EXPECT_THAT(FaultsOf(status), ElementsAre(EndsWith(": docs/config_json.md"))) << config;
+    EXPECT_THAT(status.error_message(), EndsWith(": docs/config_json.md")) << config;
+  }
+}
+
+TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
+  const TestServer server;
+  v1::PlanRunResponse response;
+  const grpc::Status ours = server.PlanRun(RequestFor(std::string(300 * 1024, ' ')), &response);
+  EXPECT_EQ(ours.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(ours.error_message(), HasSubstr("64 KiB"));
+  EXPECT_THAT(FaultsOf(ours), ElementsAre(StartsWith("model.hugging_face_config: ")));
+  // Above the server's limit of a message, 1 MiB, gRPC itself refuses.
+  const grpc::Status grpcs = server.PlanRun(RequestFor(std::string(2 << 20, ' ')), &response);
+  EXPECT_EQ(grpcs.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const std::string deep =
+      absl::StrCat("{\"a\":", std::string(10'000, '['), std::string(10'000, ']'), "}");
+  EXPECT_THAT(FaultsOf(server.PlanRun(RequestFor(deep), &response)),
+              ElementsAre(StartsWith("model.hugging_face_config: ")));
+  EXPECT_TRUE(server.PlanRun(RequestFor(GoldenConfig("qwen3-4b")), &response).ok());
 }
 
 }  // namespace

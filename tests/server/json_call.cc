@@ -25,12 +25,20 @@ std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
   return std::unique_ptr<Message>(MessageFactory::generated_factory()->GetPrototype(type)->New());
 }
 
-grpc::ByteBuffer BytesOf(const Message& message) {
-  const grpc::Slice slice(message.SerializeAsString());
-  return grpc::ByteBuffer(&slice, 1);
-}
-
 }  // namespace
+
+grpc::Status CallBytes(const std::shared_ptr<grpc::ChannelInterface>& channel,
+                       const std::string& path, const std::string& bytes,
+                       grpc::ByteBuffer* answer) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  const grpc::Slice slice(bytes);
+  const grpc::ByteBuffer request(&slice, 1);
+  std::promise<grpc::Status> done;
+  stub.UnaryCall(&context, path, {}, &request, answer,
+                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
+  return done.get_future().get();
+}
 
 grpc::Status CallJson(const TestServer& server, const std::string& method, const json& request,
                       json* response) {
@@ -42,14 +50,8 @@ grpc::Status CallJson(const TestServer& server, const std::string& method, const
   const auto read = google::protobuf::util::JsonStringToMessage(request.dump(), in.get());
   if (!read.ok()) return {grpc::StatusCode::UNKNOWN, "the test's request: " + read.ToString()};
 
-  grpc::GenericStub stub(server.channel());
-  grpc::ClientContext context;
-  const grpc::ByteBuffer bytes = BytesOf(*in);
   grpc::ByteBuffer answer;
-  std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, path, {}, &bytes, &answer,
-                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
-  grpc::Status status = done.get_future().get();
+  grpc::Status status = CallBytes(server.channel(), path, in->SerializeAsString(), &answer);
   if (!status.ok()) return status;
   const std::unique_ptr<Message> out = NewMessage(found->output_type());
   grpc::ProtoBufferReader reader(&answer);
@@ -72,6 +74,18 @@ std::vector<std::string> Faults(const TestServer& server, const std::string& met
   const grpc::Status status = CallJson(server, method, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
   return FaultsOf(status);
+}
+
+json WithChanges(json request, const json& changes) {
+  for (const auto& [pointer, value] : changes.items()) {
+    const json::json_pointer at(pointer);
+    if (value.is_null()) {
+      request.at(at.parent_pointer()).erase(at.back());
+    } else {
+      request[at] = value;
+    }
+  }
+  return request;
 }
 
 double NumberAt(const json& answer, const std::string& pointer) {

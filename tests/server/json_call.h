@@ -1,9 +1,12 @@
-// Calls in grpcurl's style: JSON in, JSON out.
+// Calls in grpcurl's style: JSON in, JSON out; and with any bytes.
 #ifndef SEXTANT_TESTS_SERVER_JSON_CALL_H_
 #define SEXTANT_TESTS_SERVER_JSON_CALL_H_
 
+#include <grpcpp/channel.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +14,10 @@
 #include "tests/server/test_server.h"
 
 namespace sextant::server {
+
+// Calls the method at `path`, e.g. "/sextant.v1.PlanningService/PlanRun", with those bytes.
+grpc::Status CallBytes(const std::shared_ptr<grpc::ChannelInterface>& channel,
+                       const std::string& path, const std::string& bytes, grpc::ByteBuffer* answer);
 
 // Calls `method`, e.g. "AccountingService/AnalyzeTensor". Fields have the API's names, the answer
 // is without defaults; 64-bit whole numbers are strings, as in proto JSON.
@@ -25,6 +32,9 @@ nlohmann::json Ask(const TestServer& server, const std::string& method,
 // description: "steps[0].select.axis: must be ...".
 std::vector<std::string> Faults(const TestServer& server, const std::string& method,
                                 const nlohmann::json& request);
+
+// `request` with the values of `changes` at the JSON pointers that are its keys; null: removed.
+nlohmann::json WithChanges(nlohmann::json request, const nlohmann::json& changes);
 
 // The number at `pointer` ("/forward/sum/matrix_flops"), string or not; 0 where it is left out.
 double NumberAt(const nlohmann::json& answer, const std::string& pointer);

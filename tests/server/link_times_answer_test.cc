@@ -1,22 +1,26 @@
+// Kinds of servers and times of exchanges among them: answers, and over gRPC.
 #include "server/handler/link_times_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
-#include <cmath>
+#include <set>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/links/network.h"
 #include "engine/hardware/links/node_type.h"
-#include "tests/server/device_finder.h"
-#include "tests/server/wire_notes.h"
+#include "tests/server/json_call.h"
+#include "tests/server/message_matchers.h"
+#include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -51,32 +55,6 @@ v1::GetLinkTimesRequest OneCall(v1::GetLinkTimesRequest request, v1::CollectiveO
   return request;
 }
 
-struct TimedCall {
-  v1::LinkTime time = {};
-  std::string source = {};
-};
-
-TimedCall TimeOfCall(const v1::GetLinkTimesRequest& request) {
-  const auto response = LinksOf(request);
-  EXPECT_THAT(response, IsOk());
-  if (!response.ok() || response->exchanges().empty()) return {};
-  const v1::LinkTime& time = response->exchanges(0).times(0);
-  return {time, SourceAt(response->sources(), time.source_number())};
-}
-
-// aiconfigurator's table of H100, NCCL 2.29.2: 1 MiB among eight took 25.4 us, each rank moving 2 x
-// 7 / 8 of it.
-TEST(LinkTimesAnswer, OfAPublishedSizeAreItsTime) {
-  const auto [time, source] =
-      TimeOfCall(OneCall(Among("dgx-h100", 1, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
-  EXPECT_NEAR(time.duration_seconds().expected(), 25.4e-6, 1e-12);
-  EXPECT_NEAR(time.bytes_per_second(), 1048576 / 25.4e-6, 1);
-  EXPECT_NEAR(time.bus_bytes_per_second(), 1.75 * 1048576 / 25.4e-6, 2);
-  EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_MEASURED);
-  EXPECT_EQ(time.source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(source, AllOf(HasSubstr("aiconfigurator"), HasSubstr("2.29.2 of h100-sxm")));
-}
-
 // 20 us for any call between nodes, 14 us for the step, 0.94 of 50 GB/s; docs/links.md.
 TEST(LinkTimesAnswer, OfASendToAnotherNodeAreTheNetworks) {
   v1::GetLinkTimesRequest request =
@@ -101,27 +79,11 @@ TEST(LinkTimesAnswer, OfASendToAnotherNodeAreTheNetworks) {
 
 // The part of a call across nodes that stays within a node has its own source, which is cited.
 TEST(LinkTimesAnswer, AcrossNodesNameTheNodesSourceToo) {
-  const auto [time, source] =
-      TimeOfCall(OneCall(Among("dgx-h100", 4, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
-  EXPECT_THAT(source,
-              AllOf(HasSubstr("network: dgx-h100: docs.nvidia.com"), HasSubstr("aiconfigurator")));
-}
-
-// 0.82 (0.75 to 0.89) of PCIe 5's 63 GB/s after 5 us.
-TEST(LinkTimesAnswer, OfHostCopiesAreTheBuss) {
-  v1::GetLinkTimesRequest request = Among("dgx-h100", 1, 8);
-  request.add_sizes_bytes(1'000'000'000);
-  request.set_host_copies(true);
-  const auto response = LinksOf(request);
+  const auto response =
+      LinksOf(OneCall(Among("dgx-h100", 4, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
   ASSERT_THAT(response, IsOk());
-  ASSERT_EQ(response->host_copies_size(), 1);
-  const v1::LinkTime& copy = response->host_copies(0);
-  EXPECT_NEAR(copy.duration_seconds().expected(), 5e-6 + 1 / (0.82 * 63), 1e-12);
-  EXPECT_NEAR(copy.duration_seconds().low(), 5e-6 + 1 / (0.89 * 63), 1e-12);
-  EXPECT_NEAR(copy.duration_seconds().high(), 5e-6 + 1 / (0.75 * 63), 1e-12);
-  EXPECT_FALSE(copy.has_bus_bytes_per_second());
-  EXPECT_EQ(copy.source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(SourceAt(response->sources(), copy.source_number()), HasSubstr("DGX BasePOD"));
+  EXPECT_THAT(SourceAt(response->sources(), response->exchanges(0).times(0).source_number()),
+              AllOf(HasSubstr("network: dgx-h100: docs.nvidia.com"), HasSubstr("aiconfigurator")));
 }
 
 TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
@@ -186,42 +148,84 @@ TEST(LinkTimesAnswer, OfOneNodeSayThatTheNetworkIsUnused) {
   EXPECT_THAT(response->assumptions(1).fields(), ElementsAre("nodes.network"));
 }
 
-TEST(LinkTimesAnswer, AllFaultsComeTogether) {
-  v1::GetLinkTimesRequest request = Among("hgx-h100", 2, 9);
-  request.mutable_nodes()->mutable_device()->set_accelerator("a100-sxm-80");
-  request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
-  request.add_operations(v1::COLLECTIVE_OPERATION_UNSPECIFIED);
-  request.add_operations(static_cast<v1::CollectiveOperation>(99));
-  for (const int64_t size : {int64_t{1}, int64_t{0}, kLinkMiB, int64_t{1'000'000'000'000'001}}) {
-    request.add_sizes_bytes(size);
+constexpr char kList[] = "HardwareService/ListNodeTypes";
+constexpr char kTimes[] = "HardwareService/GetLinkTimes";
+
+TEST(NodeTypesService, ListsAllWithASourceForEachFigure) {
+  const TestServer server;
+  const json answer = Ask(server, kList, json::object());
+  ASSERT_EQ(answer["node_types"].size(), NodeTypes().size());
+  std::set<std::string> names;
+  for (const json& node : answer["node_types"]) {
+    names.insert(node["name"]);
+    EXPECT_NE(node["device_count_citation"], "");
+    EXPECT_GT(NumberAt(node, "/device_count"), 0);
+    EXPECT_NE(node["product_name"], "");
+    EXPECT_NE(node["link_name"], "");
+    ASSERT_TRUE(node.contains("link")) << node;
+    for (const char* link : {"link", "host", "network"}) {
+      if (!node.contains(link)) continue;
+      EXPECT_GT(NumberAt(node[link], "/bytes_per_second"), 1e9) << node;
+      EXPECT_NE(node[link].value("citation", ""), "") << node;
+    }
+    for (const json& accelerator : node["accelerators"]) {
+      EXPECT_TRUE(FindAccelerator(accelerator.get<std::string>()).ok()) << accelerator;
+    }
   }
-  EXPECT_THAT(LinksOf(request),
-              NamesFields(ElementsAre("operations[1]", "operations[2]", "sizes_bytes[1]",
-                                      "sizes_bytes[3]", "nodes.device.accelerator",
-                                      "nodes.ranks_per_node", "nodes.network")));
+  EXPECT_EQ(names.size(), NodeTypes().size());
+  ASSERT_EQ(answer["networks"].size(), NamedNetworks().size());
+  for (const json& network : answer["networks"]) {
+    EXPECT_NE(network.value("citation", ""), "") << network;
+    EXPECT_GT(NumberAt(network, "/bytes_per_second"), 1e9);
+  }
 }
 
-TEST(LinkTimesAnswer, RefuseListsThatAreTooLong) {
-  v1::GetLinkTimesRequest request = Among("dgx-h100", 1, 8);
-  for (int i = 0; i < 7; ++i) request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
-  for (int i = 0; i < 65; ++i) request.add_sizes_bytes(kLinkMiB);
-  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("operations", "sizes_bytes")));
+// Eight of 450 GB/s, 63 GB/s to the host and 400 Gb/s to others: DGX BasePOD's table.
+TEST(NodeTypesService, FindsOneByAnyOfItsNames) {
+  const TestServer server;
+  for (const char* name : {"dgx-h100", "NVIDIA DGX H100", "dgx_h100"}) {
+    const json answer = Ask(server, kList, {{"name", name}});
+    ASSERT_EQ(answer["node_types"].size(), 1u);
+    const json& node = answer["node_types"][0];
+    EXPECT_EQ(node["name"], "dgx-h100");
+    EXPECT_EQ(NumberAt(node, "/device_count"), 8);
+    EXPECT_EQ(NumberAt(node, "/link/bytes_per_second"), 450e9);
+    EXPECT_EQ(NumberAt(node, "/host/bytes_per_second"), 63e9);
+    EXPECT_EQ(NumberAt(node, "/network/bytes_per_second"), 50e9);
+    EXPECT_TRUE(node["switch_reduces"].get<bool>());
+  }
 }
 
-TEST(LinkTimesAnswer, RefuseWhatNamesNoKindOfServerOrSeveral) {
-  EXPECT_THAT(LinksOf({}), NamesFields(ElementsAre("nodes.node_type")));
-  v1::GetLinkTimesRequest request;
-  request.mutable_nodes()->mutable_device()->set_accelerator("h100-sxm");
-  const auto several = LinksOf(request);
-  EXPECT_THAT(several, NamesFields(ElementsAre("nodes.node_type")));
-  EXPECT_THAT(std::string(several.status().message()),
-              AllOf(HasSubstr("dgx-h100"), HasSubstr("hgx-h100")));
-  request.mutable_nodes()->mutable_device()->set_accelerator("mi300x");
-  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.device.accelerator")));
-  request.mutable_nodes()->mutable_device()->set_accelerator("h1000");
-  EXPECT_THAT(LinksOf(request), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
-  EXPECT_THAT(LinksOf(Among("dgx-h1000", 1, 8)),
-              Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));
+TEST(NodeTypesService, LeavesOutWhatIsNotKnown) {
+  const TestServer server;
+  const json rack = Ask(server, kList, {{"name", "gb200-nvl72"}})["node_types"][0];
+  EXPECT_FALSE(rack.contains("host"));
+  const json board = Ask(server, kList, {{"name", "hgx-h100"}})["node_types"][0];
+  EXPECT_FALSE(board.contains("network"));
+}
+
+TEST(LinkTimesService, AnswersAndCounts) {
+  const TestServer server;
+  const json answer = Ask(server, kTimes,
+                          {{"nodes", {{"node_type", "dgx-h100"}}},
+                           {"operations", {"COLLECTIVE_OPERATION_ALL_GATHER"}},
+                           {"sizes_bytes", {1048576}}});
+  // aiconfigurator's table of H100, NCCL 2.29.2; each rank moves 7 / 8 of the bytes.
+  const json& time = answer["exchanges"][0]["times"][0];
+  EXPECT_NEAR(NumberAt(time, "/duration_seconds/expected"), 17.13e-6, 1e-12);
+  EXPECT_NEAR(NumberAt(time, "/bytes_per_second"), 1048576 / 17.13e-6, 1);
+  EXPECT_NEAR(NumberAt(time, "/bus_bytes_per_second"), 0.875 * 1048576 / 17.13e-6, 2);
+  EXPECT_EQ(time["basis"], "KERNEL_BASIS_MEASURED");
+  EXPECT_EQ(time["source"], "RATE_SOURCE_REFERENCE");
+  EXPECT_THAT(SourceOf(answer, time), AllOf(HasSubstr("aiconfigurator"), HasSubstr("2.29.2")));
+  json refusal;
+  EXPECT_FALSE(CallJson(server, kTimes, json::object(), &refusal).ok());
+  httplib::Client http("http://" + server.server().http_address());
+  const std::string metrics = http.Get("/metrics")->body;
+  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"OK\",method=\""
+                                 "sextant.v1.HardwareService/GetLinkTimes\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method=\""
+                                 "sextant.v1.HardwareService/GetLinkTimes\"} 1\n"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
+// The server's ports: how many connections they hold, TLS, and callers that are not let in.
 #include "server/listen/listener.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <netinet/in.h>
@@ -10,15 +12,23 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/base/address.h"
 #include "tests/server/descriptor_limit.h"
+#include "tests/server/test_certificates.h"
 #include "tests/server/test_server.h"
-#include "tests/support/status_matchers.h"
+#include "tests/server/wire_values.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -177,6 +187,171 @@ TEST(Http, EndsARequestWithoutEnd) {
   int lines = 0;
   while (lines < 1000 && caller.Send("X-Name: " + std::string(992, 'x') + "\r\n")) ++lines;
   EXPECT_TRUE(caller.IsClosed());
+}
+
+constexpr char kScheduler[] = "spiffe://fleet/scheduler";
+
+std::string Write(const std::string& name, const std::string& text) {
+  std::string path = TemporaryFile(name);
+  std::ofstream(path + ".new") << text;
+  EXPECT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
+  return path;
+}
+
+void WriteServersFiles(const CertificatePem& pem) {
+  Write("key", pem.key);
+  Write("certificate", pem.certificate);
+}
+
+class Tls : public ::testing::Test {
+ protected:
+  Tls() {
+    WriteServersFiles(authority_.Sign({.common_name = "sextantd"}));
+    options_ = TestServer::Options();
+    options_.tls_certificate = TemporaryFile("certificate");
+    options_.tls_key = TemporaryFile("key");
+    options_.tls_client_ca = Write("ca", authority_.pem());
+  }
+
+  CertificatePem Scheduler() const {
+    return authority_.Sign({.common_name = "node1", .uri = kScheduler});
+  }
+
+  // The result for a caller that trusts `ca` and shows `own`.
+  static grpc::Status PlanWith(const TestServer& server, const std::string& ca,
+                               const CertificatePem& own, const std::string& token = "") {
+    const auto channel = grpc::CreateChannel(
+        server.server().grpc_addresses()[0],
+        grpc::SslCredentials(
+            {.pem_root_certs = ca, .pem_private_key = own.key, .pem_cert_chain = own.certificate}));
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::PlanRunResponse response;
+    return v1::PlanningService::NewStub(channel)->PlanRun(&context, TestServer::GoodRequest(),
+                                                          &response);
+  }
+
+  const TestAuthority authority_{"fleet"};
+  ServerOptions options_;
+};
+
+TEST_F(Tls, AnswersCallersWithACertificateOfItsAuthority) {
+  const TestServer server(options_);
+  const grpc::Status status = PlanWith(server, authority_.pem(), Scheduler());
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(Tls, EndsTheHandshakeOfWrongCallers) {
+  const TestServer server(options_);
+  const TestAuthority stranger("stranger");
+  EXPECT_EQ(PlanWith(server, authority_.pem(), {}).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(
+      PlanWith(server, authority_.pem(), stranger.Sign({.common_name = "node1"})).error_code(),
+      grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(PlanWith(server, authority_.pem(),
+                     authority_.Sign({.common_name = "node1", .valid_seconds = -60}))
+                .error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  // The server's certificate is not of the caller's authority.
+  EXPECT_EQ(PlanWith(server, stranger.pem(), Scheduler()).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  v1::PlanRunResponse response;  // in plain text
+  EXPECT_EQ(server.PlanRun(TestServer::GoodRequest(), &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Tls, RefusesAKnownCallerThatIsNotOnTheList) {
+  options_.access_file = Write("access", absl::StrCat("* ", kScheduler, "\n"));
+  const TestServer server(options_);
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), Scheduler()).ok());
+  const grpc::Status refused =
+      PlanWith(server, authority_.pem(), authority_.Sign({.common_name = "node2"}));
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("node2"));
+  EXPECT_EQ(RefusalReasonOf(refused), "IDENTITY_REFUSED");
+}
+
+TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
+  options_.tls_client_ca = "";
+  options_.token_file =
+      Write("tokens", "slurm 0123456789abcdef\nk8s fedcba9876543210 2020-01-01T00:00:00Z\n");
+  const TestServer server(options_);
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), {}, "0123456789abcdef").ok());
+  const grpc::Status expired = PlanWith(server, authority_.pem(), {}, "fedcba9876543210");
+  EXPECT_EQ(expired.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(RefusalReasonOf(expired), "IDENTITY_MISSING");
+  EXPECT_EQ(PlanWith(server, authority_.pem(), {}).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(Tls, ShowsANewCertificateWithoutARestart) {
+  const TestServer server(options_);
+  const TestAuthority next("next");
+  Write("certificate", "half-written");
+  EXPECT_TRUE(PlanWith(server, authority_.pem(), Scheduler()).ok());
+  WriteServersFiles(next.Sign({.common_name = "sextantd"}));
+  while (!PlanWith(server, next.pem(), Scheduler()).ok()) {
+  }
+}
+
+// Certificates of tests begin an hour ago.
+TEST_F(Tls, ShowsWhenItsCertificateExpires) {
+  const auto expiry = [](const TlsContext& tls) { return tls.Collect().at(0).metric.at(0).gauge; };
+  const auto tls = TlsContext::Load(
+      {.certificate = options_.tls_certificate, .key = options_.tls_key, .client_ca = ""});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  const double first = expiry(**tls).value;
+  const double left = first - absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  EXPECT_GT(left, 0);
+  EXPECT_LE(left, 3600);
+  WriteServersFiles(authority_.Sign({.common_name = "sextantd", .valid_seconds = 86400}));
+  const auto renewed = TlsContext::Load(
+      {.certificate = options_.tls_certificate, .key = options_.tls_key, .client_ca = ""});
+  EXPECT_NEAR(expiry(**renewed).value - first, 86400 - 3600, 60);
+}
+
+TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
+  const auto reason = [this] { return std::string(Server::Start(options_).status().message()); };
+  WriteServersFiles(authority_.Sign({.valid_seconds = -60}));
+  EXPECT_THAT(reason(), HasSubstr("the certificate has expired"));
+  WriteServersFiles(authority_.Sign({}));
+  Write("ca", "nothing");
+  EXPECT_THAT(reason(), HasSubstr("--tls_client_ca="));
+  Write("key", authority_.Sign({}).key);
+  EXPECT_THAT(reason(), HasSubstr("--tls_key="));
+  Write("certificate", "nothing");
+  EXPECT_THAT(reason(), HasSubstr("--tls_certificate="));
+}
+
+TEST_F(Tls, LeavesUnixSocketsPlain) {
+  options_.listen = {"unix:" + TemporaryFile("socket"), "127.0.0.1:0"};
+  const TestServer server(options_);
+  v1::PlanRunResponse response;
+  EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &response).ok());
+}
+
+TEST_F(Tls, HoldsForTheHttpPortButHealthIsOpen) {
+  const TestServer server(options_);
+  const std::string address = "https://" + server.server().http_address();
+  const auto statuses = [&](httplib::Client& client) {
+    client.set_ca_cert_path(options_.tls_client_ca);
+    std::vector<int> out;
+    for (const char* page : {"/healthz", "/readyz", "/metrics", "/"}) {
+      const auto answer = client.Get(page);
+      out.push_back(answer ? answer->status : -1);
+    }
+    return out;
+  };
+  const CertificatePem pem = Scheduler();
+  httplib::Client known(address, Write("own", pem.certificate), Write("own_key", pem.key));
+  EXPECT_THAT(statuses(known), ::testing::ElementsAre(200, 200, 200, 200));
+  httplib::Client unknown(address);
+  EXPECT_THAT(statuses(unknown), ::testing::ElementsAre(200, 200, 401, 401));
+  const CertificatePem strange = TestAuthority("stranger").Sign({.common_name = "node1"});
+  httplib::Client wrong(address, Write("wrong", strange.certificate),
+                        Write("wrong_key", strange.key));
+  EXPECT_THAT(statuses(wrong), ::testing::ElementsAre(-1, -1, -1, -1));
+  httplib::Client plain("http://" + server.server().http_address());
+  EXPECT_FALSE(plain.Get("/healthz"));
 }
 
 }  // namespace

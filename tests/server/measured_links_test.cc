@@ -2,24 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "server/handler/link_times_answer.h"
-#include "tests/server/device_finder.h"
+#include "tests/server/message_matchers.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
-#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
 using ::testing::_;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -120,16 +116,6 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
               Not(Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED, _))));
 }
 
-TEST(MeasuredLinks, AreNotOfTheFuture) {
-  SuppliedCalibrations supplied;
-  v1::GetLinkTimesResponse response;
-  const absl::Time now = SourcesTime() - absl::Hours(2);  // an hour before the measurement
-  const absl::Status status =
-      AnswerLinkTimes(OnDgx({SlowH100(1)}), FinderOf(supplied, NoHost(), now), &response);
-  EXPECT_THAT(status.ToString(),
-              HasSubstr("nodes.device.calibrations.calibrations[0].measured_time"));
-}
-
 TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
   v1::GetLinkTimesRequest request = OnDgx({SlowH100(1)});
   request.set_operations(0, v1::COLLECTIVE_OPERATION_ALL_GATHER);
@@ -184,22 +170,6 @@ TEST(MeasuredLinks, ThatTheNodesCannotHaveAreRefused) {
   // Two products.
   EXPECT_THAT(AnswerTo(OnDgx({SlowH100(1), wrong})),
               NamesFields(ElementsAre("nodes.device.calibrations.calibrations[1]")));
-}
-
-TEST(MeasuredLinks, ThatAreDamagedAreRefused) {
-  v1::Calibration damaged = SlowH100(1);
-  damaged.mutable_collectives(1)->mutable_time()->set_median_seconds(
-      std::numeric_limits<double>::quiet_NaN());
-  v1::GetLinkTimesRequest request = OnDgx({damaged});
-  request.mutable_nodes()->set_node_count(-1);
-  const auto response = AnswerTo(request);
-  EXPECT_THAT(response,
-              NamesFields(AllOf(
-                  Contains("nodes.node_count"),
-                  Contains("nodes.device.calibrations.calibrations[0].collectives[1].time.median_"
-                           "seconds"))));
-  EXPECT_THAT(AnswerTo(OnDgx(std::vector<v1::Calibration>(17, SlowH100(1)))),
-              NamesFields(ElementsAre("nodes.device.calibrations.calibrations")));
 }
 
 // --- The product of the devices ---------------------------------------------------------

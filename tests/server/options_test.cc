@@ -3,9 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/store/default_paths.h"
+#include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -137,30 +144,15 @@ TEST(ServerOptions, RefuseRemoteUnlessTold) {
 }
 
 TEST(ServerOptions, RefuseWhatTheyCannotRead) {
-  for (const char* flag : {"--listen=nonsense",
-                           "--listen=127.0.0.1:70000",
-                           "--listen=127.0.0.1:-1",
-                           "--listen=:1",
-                           "--http_listen=127.0.0.1",
-                           "--http_listen=unix:/run/x",
-                           "--log_calls=some",
-                           "--drain_grace_seconds=-1",
-                           "--drain_grace_seconds=nan",
-                           "--drain_announce_seconds=1e9",
-                           "--search_niceness=-1",
-                           "--search_niceness=20",
-                           "--probe_metrics=some",
-                           "--gpu_sampling=5",
-                           "--gpu_sampling=99ms",
-                           "--gpu_sampling=2h",
-                           "--gpu_sampling=inf",
-                           "--gpu_sampling=-5s",
-                           "--gpu_sampling=",
-                           "--unknown=1",
-                           "stray",
-                           "--log_level=some"}) {
-    EXPECT_FALSE(Parse({flag}).ok()) << flag;
-  }
+  const std::vector<std::string> wrong = absl::StrSplit(
+      "--listen=nonsense --listen=127.0.0.1:70000 --listen=127.0.0.1:-1 --listen=:1 "
+      "--http_listen=127.0.0.1 --http_listen=unix:/run/x --log_calls=some "
+      "--drain_grace_seconds=-1 --drain_grace_seconds=nan --drain_announce_seconds=1e9 "
+      "--search_niceness=-1 --search_niceness=20 --probe_metrics=some --gpu_sampling=5 "
+      "--gpu_sampling=99ms --gpu_sampling=2h --gpu_sampling=inf --gpu_sampling=-5s "
+      "--gpu_sampling= --unknown=1 stray --log_level=some",
+      ' ');
+  for (const std::string& flag : wrong) EXPECT_FALSE(Parse({flag.c_str()}).ok()) << flag;
 }
 
 TEST(ServerOptions, HelpNamesEveryFlag) {
@@ -176,6 +168,65 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
         "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
+}
+
+// A variable of the environment for one test.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+  std::string before_;
+};
+
+TEST(DefaultCalibrationDirectory, IsTheFirstThatIsSet) {
+  const struct {
+    const char* state_directory;
+    const char* xdg_state_home;
+    const char* home;
+    const char* expected;
+  } cases[] = {
+      {"/var/lib/sextant", "/x", "/home/me", "/var/lib/sextant/calibrations"},
+      {"/var/lib/a:/var/lib/b", "", "", "/var/lib/a/calibrations"},
+      {"", "/x", "/home/me", "/x/sextant/calibrations"},
+      {"", "", "/home/me", "/home/me/.local/state/sextant/calibrations"},
+      {"relative", "also/relative", "/home/me", "/home/me/.local/state/sextant/calibrations"},
+      {"", "", "", ""},
+  };
+  for (const auto& c : cases) {
+    const Variable state("STATE_DIRECTORY", c.state_directory);
+    const Variable xdg("XDG_STATE_HOME", c.xdg_state_home);
+    const Variable home("HOME", c.home);
+    EXPECT_EQ(DefaultCalibrationDirectory(), c.expected);
+  }
+}
+
+TEST(FindProbeProgram, LooksBesideThisProgramAndThenInThePath) {
+  const TemporaryFolder own;
+  const TemporaryFolder in_path;
+  const TemporaryFolder neither;
+  const std::string beside = WriteScript(own, "sextant-probe", "exit 0\n");
+  const std::string found = WriteScript(in_path, "sextant-probe", "exit 0\n");
+  WriteFile(neither.File("sextant-probe"), "not a program");
+  const Variable path("PATH", absl::StrCat("/nowhere::", neither.path(), ":", in_path.path()));
+  EXPECT_EQ(FindProbeProgram(own.path()), beside);
+  for (const std::string& folder : {neither.path(), std::string("/nowhere"), std::string()}) {
+    EXPECT_EQ(FindProbeProgram(folder), found) << folder;
+  }
+  const Variable empty_path("PATH", "/nowhere");
+  EXPECT_EQ(FindProbeProgram(neither.path()), "sextant-probe");
+}
+
+TEST(ProgramFolder, HoldsTheProgramThatRuns) {
+  EXPECT_TRUE(std::filesystem::equivalent(
+      absl::StrCat(ProgramFolder(), "/", program_invocation_short_name), "/proc/self/exe"));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-// PlanRun of layouts over gRPC.
+// PlanRun of layouts, given and searched for, over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <string>
+#include <vector>
 
 #include "tests/server/planning_server.h"
 
@@ -49,30 +51,6 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
 }
 
-// A matrix of 4096 x 28672 in 8 layers, over 4 ranks: n = 7168, 2 x 4096 x 7168 x 4096 FLOPs.
-TEST(PlanningServiceLayouts, ListsWhatEachStageComputes) {
-  const PlanningServer server = WithSample();
-  v1::PlanRunRequest request = RunWithLayout();
-  request.mutable_options()->set_include_operations(true);
-  const v1::Plan plan = server.Planned(request).plan();
-  ASSERT_EQ(plan.compute().stages_size(), 3);  // the first, two that are alike, the last
-  const auto& operations = plan.compute().stages(1).operations();
-  const auto gate_up =
-      std::find_if(operations.begin(), operations.end(), [](const v1::TimedOperation& each) {
-        return each.name() == "gate_up" && each.pass() == v1::OPERATION_PASS_FORWARD;
-      });
-  ASSERT_NE(gate_up, operations.end());
-  EXPECT_EQ(gate_up->launches(), 8);
-  EXPECT_EQ(gate_up->matmul().n(), 7168);
-  EXPECT_EQ(gate_up->flops(), 8 * 2.0 * 4096 * 7168 * 4096);
-  EXPECT_LE(gate_up->source_number(), plan.sources_size());
-
-  request.mutable_options()->set_view(v1::PLAN_VIEW_BASIC);
-  EXPECT_THAT(server.Refused(request).error_message(),
-              AllOf(HasSubstr("options.include_operations"),
-                    HasSubstr("leave it out, or set options.view to PLAN_VIEW_FULL")));
-}
-
 // Rows of 500 stages fit into gRPC's default limits; rows of 2,000 are refused as a whole, since
 // sums would no longer match the rows.
 TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
@@ -103,30 +81,6 @@ TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
   EXPECT_EQ(server.Planned(request).plan().memory().stages_size(), 2'000);
 }
 
-// All violations of a layout are returned together, under the request's names.
-TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
-  const PlanningServer server = WithSample();
-  v1::PlanRunRequest request = RunWithLayout();
-  request.mutable_training()->clear_sequence_length();
-  request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(0);
-  request.mutable_layout()->mutable_kernels()->set_loss_chunk_tokens(5);
-  request.mutable_layout()->mutable_framework()->set_context_bytes(-1);
-  request.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
-  request.mutable_layout()->set_schedule(static_cast<v1::PipelineSchedule>(99));
-  request.mutable_layout()->set_context_parallel_kind(static_cast<v1::ContextParallelKind>(7));
-  const grpc::Status status = server.Refused(request);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  for (const char* field : {"training.sequence_length", "layout.parallel.tensor_parallel_size",
-                            "layout.kernels.loss_chunk_tokens", "layout.framework.context_bytes",
-                            "layout.framework.fragmentation_ratio", "layout.schedule",
-                            "layout.context_parallel_kind"}) {
-    EXPECT_THAT(status.error_message(), HasSubstr(field));
-  }
-  request = RunWithLayout();
-  request.mutable_cluster()->set_device_count(65);
-  EXPECT_THAT(server.Refused(request).error_message(), HasSubstr("cluster.device_count"));
-}
-
 // Plans that may take long occupy no thread of gRPC's; those of few stages wait for no worker.
 TEST(PlanningServiceLayouts, LooksAtManyStagesOnItsWorkers) {
   PlanningServer server = WithSample();
@@ -144,6 +98,124 @@ TEST(PlanningServiceLayouts, LooksAtManyStagesOnItsWorkers) {
   EXPECT_TRUE(server.PlanRun(RunWithLayout(), &response).ok());
   released.set_value();
   EXPECT_TRUE(server.PlanRun(with_ledger, &response).ok());
+}
+
+v1::PlanRunRequest Searching(v1::LayoutSearch search) {
+  v1::PlanRunRequest request = Llama8b(16);
+  request.mutable_training()->set_sequence_length(4096);
+  request.mutable_layout()->set_global_batch_size(64);
+  request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
+  request.mutable_options()->set_search(search);
+  return request;
+}
+
+v1::PlanRunResponse Answer(const v1::PlanRunRequest& request) {
+  return WithSample().Planned(request);
+}
+
+// Neither waits for the other: a search may take seconds.
+TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
+  v1::PlanRunRequest planned = Searching(v1::LAYOUT_SEARCH_NONE);
+  planned.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
+  for (const bool plans_wait : {true, false}) {
+    PlanningServer server = WithSample();
+    std::promise<void> released;
+    WorkerPool& held = plans_wait ? server.workers() : server.searches();
+    held.Post("", [&released](const absl::Status&) { released.get_future().wait(); });
+    v1::PlanRunResponse out;
+    if (plans_wait) {
+      EXPECT_TRUE(server.PlanRun(Searching(v1::LAYOUT_SEARCH_BOUNDED), &out).ok());
+      EXPECT_TRUE(server.PlanRun(Searching(v1::LAYOUT_SEARCH_UNSPECIFIED), &out).ok());
+    } else {
+      EXPECT_TRUE(server.PlanRun(planned, &out).ok());
+    }
+    released.set_value();
+  }
+}
+
+TEST(PlanningServiceSearch, TheChosenLayoutGetsTheSamePlan) {
+  for (const v1::LayoutSearch search : {v1::LAYOUT_SEARCH_BOUNDED, v1::LAYOUT_SEARCH_EXHAUSTIVE}) {
+    v1::PlanRunRequest request = Searching(search);
+    v1::PlanRunResponse searched = Answer(request);
+    const v1::LayoutSearchResult found = searched.plan().search();
+    EXPECT_TRUE(found.chosen().tie());
+    EXPECT_EQ(found.chosen().step_seconds().expected(),
+              searched.plan().step_time().seconds().expected());
+    EXPECT_EQ(found.chosen().peak_bytes().expected(),
+              searched.plan().memory().peak_bytes().expected());
+    EXPECT_EQ(found.alternatives_size(), 0);  // BASIC
+    *request.mutable_layout() = found.chosen().layout();
+    request.mutable_training()->set_recompute(found.chosen().recompute());
+    request.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
+    searched.mutable_plan()->clear_search();
+    EXPECT_EQ(Answer(request).SerializeAsString(), searched.SerializeAsString());
+  }
+}
+
+// A request that gives nothing of how devices share the run, and one that gives a size.
+TEST(PlanningServiceSearch, IsBoundedByDefaultWhereTheLayoutIsOpen) {
+  const v1::PlanRunRequest open = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
+  const v1::PlanRunResponse bounded = Answer(Searching(v1::LAYOUT_SEARCH_BOUNDED));
+  EXPECT_EQ(Answer(open).SerializeAsString(), bounded.SerializeAsString());
+  EXPECT_GT(bounded.plan().search().lower_bound_seconds(), 0);
+  EXPECT_LT(bounded.plan().search().lower_bound_seconds(),
+            bounded.plan().search().chosen().step_seconds().expected());
+  v1::PlanRunRequest laid_out = open;
+  laid_out.mutable_layout()->set_micro_batch_size(1);
+  EXPECT_FALSE(Answer(laid_out).plan().has_search());
+}
+
+// Without servers that are known, no step is predicted: the default plans state alone, and says
+// why. A search that is asked for is refused (refusals.jsonl).
+TEST(PlanningServiceSearch, PlansStateAloneWhereTheDefaultCanTimeNothing) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_UNSPECIFIED);
+  request.mutable_cluster()->mutable_device()->set_accelerator("rtx-3090");
+  request.mutable_cluster()->clear_node_type();
+  const v1::Plan plan = Answer(request).plan();
+  EXPECT_FALSE(plan.has_search());
+  EXPECT_EQ(plan.verdict(), v1::VERDICT_STATE_FITS);
+  EXPECT_TRUE(std::any_of(plan.warnings().begin(), plan.warnings().end(), [](const auto& each) {
+    return each.text().find("No layout was searched for") != std::string::npos;
+  }));
+}
+
+TEST(WatchPlanRun, StreamsProgressAndThenTheAnswerOfPlanRun) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  request.mutable_cluster()->set_device_count(64);
+  std::atomic<int64_t> seconds = kMeasured + 3600;  // a clock that never shows a time twice
+  const PlanningServer server(SnapshotOf({}),
+                              [&seconds] { return absl::FromUnixSeconds(++seconds); });
+  std::vector<v1::WatchPlanRunResponse> events;
+  const grpc::Status status = server.WatchPlanRun(request, &events);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_GE(events.size(), 2U);
+  v1::PlanRunResponse answer;
+  ASSERT_TRUE(server.PlanRun(request, &answer).ok());
+  EXPECT_EQ(events.back().answer().SerializeAsString(), answer.SerializeAsString());
+  events.pop_back();
+  int64_t searched = 0;
+  for (const v1::WatchPlanRunResponse& event : events) {
+    const v1::SearchProgress& progress = event.progress();
+    EXPECT_GT(progress.searched_count(), searched);
+    EXPECT_LT(progress.searched_count(), progress.layout_count());
+    if (progress.has_best()) {
+      EXPECT_GE(progress.best().step_seconds().expected(),
+                answer.plan().search().chosen().step_seconds().expected());
+      EXPECT_GT(progress.best().layout().micro_batch_size(), 0);
+    }
+    searched = progress.searched_count();
+  }
+}
+
+TEST(WatchPlanRun, EndsWithTheErrorOfPlanRun) {
+  v1::PlanRunRequest request = Searching(v1::LAYOUT_SEARCH_BOUNDED);
+  request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(3);
+  const PlanningServer server = WithSample();
+  std::vector<v1::WatchPlanRunResponse> events;
+  const grpc::Status status = server.WatchPlanRun(request, &events);
+  EXPECT_EQ(status.error_details(), server.Refused(request).error_details());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(events.empty());
 }
 
 }  // namespace

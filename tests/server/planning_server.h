@@ -106,12 +106,6 @@ class PlanningServer {
     return reader->Finish();
   }
 
-  grpc::Status AllocateCompute(const v1::AllocateComputeRequest& request,
-                               v1::AllocateComputeResponse* response) const {
-    grpc::ClientContext context;
-    return stub_->AllocateCompute(&context, request, response);
-  }
-
  private:
   const std::shared_ptr<const CalibrationSnapshot> snapshot_;
   prometheus::Registry registry_;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "server/probe/host_probe.h"
 #include "tests/server/fake_probe.h"
 
@@ -26,7 +25,7 @@ class ScriptedProbeHost {
                              const std::string& library_folder = "")
       : store_(folder_.File("calibrations")),
         metrics_(registry_, ProbeMetricsSet::kFull),
-        probe_({.path = WriteScript(folder_, "probe", Lists(devices, commands)),
+        probe_({.path = WriteScript(folder_, "probe", ListsAnd(commands, devices)),
                 .library_folder = library_folder},
                store_, metrics_) {}
 
@@ -53,12 +52,6 @@ class ScriptedProbeHost {
                       promise->set_value(*outcome);
                     }});
     return promise->get_future();
-  }
-
-  static std::string Lists(const std::vector<v1::Device>& devices, const std::string& commands) {
-    std::string list;
-    for (const v1::Device& device : devices) list += WriteDevice(device);
-    return absl::StrCat("if [ \"$1\" = --list ]; then\n", list, "exit 0\nfi\n", commands);
   }
 
   Outcome Run(const v1::RunProbeRequest& request = {}) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/convert/run_spec.h"
 #include "server/handler/operation_answer.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
@@ -33,12 +34,7 @@ v1::Calibration GridCalibration(const std::string& uuid) {
                          static_cast<double>(matmul->k());
     matmul->set_flops_per_second(flops / matmul->time().median_seconds());
   }
-  v1::StreamMeasurement* const copy = out.add_streams();
-  copy->set_operation(v1::StreamMeasurement::OPERATION_COPY);
-  copy->set_array_bytes(1'000'000'000);
-  copy->set_main_memory(true);
-  *copy->mutable_time() = out.matmuls(0).time();
-  copy->set_bytes_per_second(2e9 / copy->time().median_seconds());
+  AddMainMemoryCopy(1'000'000'000, &out);
   return out;
 }
 
@@ -156,6 +152,36 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
     EXPECT_EQ(response.SerializeAsString(), first);
     EXPECT_EQ(*matmuls, fitted);
   }
+}
+
+v1::PlanRunRequest RequestWithCalibrations(int count) {
+  v1::PlanRunRequest request;
+  for (int i = 0; i < count; ++i) {
+    *SuppliedTo(request).Add() = SampleCalibration(absl::StrCat("CPU-", i));
+  }
+  return request;
+}
+
+TEST(SuppliedCalibrations, OfARequestAreSixteenAtMost) {
+  SuppliedCalibrations supplied;
+  FieldViolations none;
+  const v1::PlanRunRequest most = RequestWithCalibrations(16);
+  EXPECT_THAT(RunSpecFrom(most, FinderOf(supplied), none).cluster.device.calibrations, SizeIs(16));
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(SuppliedCalibrations, AreNotLookedAtBeyondWhatAnAnswerNames) {
+  v1::PlanRunRequest request = RequestWithCalibrations(3);
+  for (v1::Calibration& c : SuppliedTo(request)) {
+    for (int i = 0; i < 400; ++i) c.add_matmuls();
+  }
+  SuppliedTo(request)[2].clear_device();
+  SuppliedCalibrations supplied;
+  FieldViolations violations;
+  RunSpecFrom(request, FinderOf(supplied), violations);
+  EXPECT_TRUE(violations.Mentions("cluster.device.calibrations.calibrations[0]"));
+  EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[1]"));
+  EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[2]"));
 }
 
 }  // namespace

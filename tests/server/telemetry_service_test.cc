@@ -9,9 +9,10 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
 #include "server/telemetry/job_report.h"
-#include "tests/server/device_finder.h"
 #include "tests/server/fake_probe.h"
+#include "tests/server/message_matchers.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/sample_calibration.h"
 #include "tests/server/test_server.h"
 #include "tests/support/status_matchers.h"
 
@@ -156,10 +157,9 @@ TEST(JobReport, CarriesEveryField) {
   ASSERT_THAT(report.status(), IsOk());
   EXPECT_EQ(report->job_id, "1234");
   EXPECT_EQ(report->count.start, absl::FromUnixSeconds(1'769'860'800) + absl::Nanoseconds(5));
-  EXPECT_EQ(report->count.token_count, 1'000'000);
-  EXPECT_EQ(report->count.device_count, 8);
-  EXPECT_EQ(report->count.model_flops_per_token, 3e11);
-  EXPECT_EQ(report->planned_mfu, 0.25);
+  EXPECT_THAT(Numbers(report->count.token_count, report->count.device_count,
+                      report->count.model_flops_per_token, report->planned_mfu),
+              ElementsAre(1'000'000, 8, 3e11, 0.25));
   EXPECT_THAT(report->gpu_uuids, ElementsAre("GPU-1"));
 }
 

@@ -1,19 +1,21 @@
-// Tensors and token ids over gRPC.
+// Tensors, token ids and number formats over gRPC; refusals.jsonl has what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "server/handler/accounting_service.h"
 #include "tests/server/json_call.h"
+#include "tests/server/test_server.h"
 
 namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using ::testing::Contains;
 
 constexpr char kAnalyzeTensor[] = "AccountingService/AnalyzeTensor";
 
@@ -21,18 +23,6 @@ class TensorServiceTest : public ::testing::Test {
  protected:
   json Analyze(const json& tensor, const json& steps = json::array()) const {
     return Ask(server_, kAnalyzeTensor, {{"tensor", tensor}, {"steps", steps}});
-  }
-
-  // The violations of `step` after a transposition of a [2, 3, 4] tensor.
-  std::vector<std::string> StepFaults(const char* step) const {
-    return Faults(
-        server_, kAnalyzeTensor,
-        {{"tensor", {{"shape", {2, 3, 4}}, {"data_type", "DATA_TYPE_FP32"}}},
-         {"steps", {{{"transpose", {{"axis_a", 0}, {"axis_b", 2}}}}, json::parse(step)}}});
-  }
-
-  std::vector<std::string> TensorFaults(const char* tensor) const {
-    return Faults(server_, kAnalyzeTensor, {{"tensor", json::parse(tensor)}});
   }
 
   const TestServer server_;
@@ -115,44 +105,6 @@ TEST_F(TensorServiceTest, AddsUpWhatAChainAllocates) {
   EXPECT_EQ(NumberAt(answer, "/steps/5/storage_position"), 15);
 }
 
-TEST_F(TensorServiceTest, NamesWhatIsWrongWithATensor) {
-  EXPECT_THAT(TensorFaults("{}"), ElementsAre(HasSubstr("tensor.data_type: is required")));
-  EXPECT_THAT(TensorFaults(R"({"shape":[2,0,-3],"data_type":99})"),
-              ElementsAre(HasSubstr("tensor.data_type: is number 99"),
-                          HasSubstr("tensor.shape[1]: must be at least 1, not 0"),
-                          HasSubstr("tensor.shape[2]: must be at least 1, not -3")));
-  EXPECT_THAT(TensorFaults(R"({"shape":[2],"data_type":2,"strides":[-1],"offset_elements":-1})"),
-              ElementsAre(HasSubstr("tensor.strides[0]"), HasSubstr("tensor.offset_elements")));
-  EXPECT_THAT(TensorFaults(R"({"shape":[2],"data_type":2,"storage_elements":1})"),
-              ElementsAre(HasSubstr("tensor.storage_elements: must be more than 1")));
-}
-
-TEST_F(TensorServiceTest, NamesTheStepAndWhatIsWrongWithIt) {
-  EXPECT_THAT(StepFaults("{}"), ElementsAre(HasSubstr("steps[1]: is empty: give one of select")));
-  EXPECT_THAT(StepFaults(R"({"select":{},"view":{}})"),
-              ElementsAre(HasSubstr("steps[1]: has select and view: give one of them")));
-  EXPECT_THAT(StepFaults(R"({"select":{"axis":3}})"),
-              ElementsAre(HasSubstr("steps[1].select.axis: ")));
-  EXPECT_THAT(StepFaults(R"({"view":{"shape":[24]}})"),
-              ElementsAre(HasSubstr("steps[1].view.shape: ")));
-  EXPECT_THAT(StepFaults(R"({"view":{"shape":[2,0]}})"), ElementsAre(HasSubstr("shape[1]: ")));
-  EXPECT_THAT(StepFaults(R"({"cast":{"data_type":77}})"),
-              ElementsAre(HasSubstr("steps[1].cast.data_type: is number 77")));
-  EXPECT_THAT(StepFaults(R"({"elementwise":{"name":"rellu"}})"),
-              ElementsAre(HasSubstr("near names: relu")));
-  EXPECT_THAT(StepFaults(R"({"elementwise":{"name":"add","other":{"shape":[9]}}})"),
-              ElementsAre(HasSubstr("steps[1].elementwise.other.shape: ")));
-  EXPECT_THAT(StepFaults(R"({"reduce":{"expression":"a b c -> a","function":9}})"),
-              ElementsAre(HasSubstr("steps[1].reduce.function: is number 9")));
-}
-
-TEST_F(TensorServiceTest, RefusesMoreThan64Steps) {
-  const json steps(65, {{"contiguous", json::object()}});
-  EXPECT_THAT(Faults(server_, kAnalyzeTensor,
-                     {{"tensor", {{"shape", {2}}, {"data_type", 2}}}, {"steps", steps}}),
-              ElementsAre(HasSubstr("steps: must be at most 64, not 65")));
-}
-
 TEST_F(TensorServiceTest, TokenIdsInFilesAndInMemory) {
   constexpr char kTokens[] = "AccountingService/DescribeTokens";
   json answer = Ask(server_, kTokens, {{"token_count", 1000}, {"vocabulary_size", 65537}});
@@ -162,21 +114,59 @@ TEST_F(TensorServiceTest, TokenIdsInFilesAndInMemory) {
   answer = Ask(server_, kTokens,
                {{"token_count", 1000}, {"bytes_per_id", 8}, {"tokens_per_second", 2.5}});
   EXPECT_EQ(NumberAt(answer, "/bytes_per_second"), 20);
-  const auto faults = [&](const char* request) {
-    return Faults(server_, kTokens, json::parse(request));
-  };
-  EXPECT_THAT(faults("{}"), ElementsAre(HasSubstr("token_count: "),
-                                        HasSubstr("vocabulary_size: is required, unless")));
-  EXPECT_THAT(faults(R"({"token_count":-1,"vocabulary_size":9,"bytes_per_id":2})"),
-              ElementsAre(HasSubstr("token_count: "), HasSubstr("give one of them")));
-  EXPECT_THAT(faults(R"({"token_count":1,"vocabulary_size":0})"),
-              ElementsAre(HasSubstr("vocabulary_size: must be 1 to")));
-  EXPECT_THAT(faults(R"({"token_count":1,"bytes_per_id":3})"),
-              ElementsAre(HasSubstr("bytes_per_id: must be 1, 2, 4 or 8")));
-  EXPECT_THAT(faults(R"({"token_count":9223372036854775807,"bytes_per_id":2})"),
-              ElementsAre(HasSubstr("token_count: takes more than 9.2e18 bytes")));
-  EXPECT_THAT(faults(R"({"token_count":1,"bytes_per_id":2,"tokens_per_second":"NaN"})"),
-              ElementsAre(HasSubstr("tokens_per_second: ")));
+}
+
+class NumberFormatServiceTest : public ::testing::Test {
+ protected:
+  grpc::Status Describe(const v1::DescribeDataTypeRequest& request,
+                        v1::DescribeDataTypeResponse* response) {
+    grpc::ClientContext context;
+    return server_.accounting().DescribeDataType(&context, request, response);
+  }
+
+  const TestServer server_;
+};
+
+v1::DescribeDataTypeRequest Of(v1::DataType type, const std::vector<double>& values = {}) {
+  v1::DescribeDataTypeRequest request;
+  request.set_data_type(type);
+  for (const double value : values) request.add_values(value);
+  return request;
+}
+
+TEST_F(NumberFormatServiceTest, ListsEveryFormatOnce) {
+  grpc::ClientContext context;
+  v1::ListDataTypesResponse response;
+  const grpc::Status status = server_.accounting().ListDataTypes(&context, {}, &response);
+  ASSERT_TRUE(status.ok()) << status.error_code() << ": " << status.error_message();
+  ASSERT_EQ(response.formats_size(), v1::DataType_ARRAYSIZE - 1);
+  for (int i = 0; i < response.formats_size(); ++i) {
+    const v1::NumberFormat& format = response.formats(i);
+    EXPECT_EQ(format.data_type(), i + 1);
+    EXPECT_NE(format.kind(), v1::NUMBER_KIND_UNSPECIFIED);
+    EXPECT_NE(format.overflow_rule(), v1::OVERFLOW_RULE_UNSPECIFIED);
+    for (const std::string& text : {format.name(), format.role(), format.source()}) {
+      EXPECT_FALSE(text.empty()) << i;
+    }
+  }
+  EXPECT_FALSE(response.engine_version().empty());
+}
+
+TEST_F(NumberFormatServiceTest, DescribesAFormatAndWhatNumbersBecomeInIt) {
+  v1::DescribeDataTypeResponse response;
+  ASSERT_TRUE(Describe(Of(v1::DATA_TYPE_FP8_E4M3, {0.3, 1000, NAN}), &response).ok());
+  EXPECT_EQ(response.format().name(), "fp8_e4m3");
+  EXPECT_THAT(response.format().accelerators(), Contains("h100-sxm"));
+  ASSERT_EQ(response.rounded_size(), 3);
+  // 0.3 = 1.2 x 2^-2 lies between 1.125 and 1.25 x 2^-2.
+  EXPECT_EQ(response.rounded(0).value(), 0.3125);
+  EXPECT_EQ(response.rounded(0).outcome(), v1::ROUNDING_OUTCOME_ROUNDED);
+  EXPECT_EQ(response.rounded(0).code(), 0b0'0101'010);
+  EXPECT_EQ(response.rounded(1).value(), 448);
+  EXPECT_EQ(response.rounded(1).outcome(), v1::ROUNDING_OUTCOME_OVERFLOWED);
+  EXPECT_EQ(response.rounded(1).overflow_rule(), v1::OVERFLOW_RULE_SATURATING);
+  EXPECT_TRUE(std::isnan(response.rounded(2).value()));
+  EXPECT_FALSE(response.rounded(2).has_relative_error());
 }
 
 }  // namespace

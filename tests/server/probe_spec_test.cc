@@ -1,19 +1,24 @@
+#include "server/probe/probe_spec.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 
-#include "server/probe/probe_spec.h"
+#include "server/probe/probe_schedule.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::UnorderedElementsAre;
 
 CalibrationSnapshot HostSnapshot() {
@@ -166,6 +171,32 @@ TEST(ProbeSpec, TakesTheTypesThatAllItsDevicesMultiplyIn) {
     EXPECT_THAT(ProbeSpecFrom(WithShape(none, 1, 1, 1), GpuHostSnapshot()),
                 NamesFields(ElementsAre("matmuls[0].data_type")));
   }
+}
+
+TEST(ProbeBudget, IsTheModesAndKilledAtTwiceThatAndTenSeconds) {
+  const struct {
+    v1::ProbeMode mode;
+    bool with_shapes;
+    double budget_seconds;
+    double deadline_seconds;
+  } cases[] = {{v1::PROBE_MODE_QUICK, false, 2, 14},      {v1::PROBE_MODE_STANDARD, false, 5, 20},
+               {v1::PROBE_MODE_FULL, false, 30, 70},      {v1::PROBE_MODE_QUICK, true, 122, 254},
+               {v1::PROBE_MODE_STANDARD, true, 125, 260}, {v1::PROBE_MODE_FULL, true, 150, 310},
+               {v1::PROBE_MODE_UNSPECIFIED, false, 5, 20}};
+  for (const auto& c : cases) {
+    const ProbeBudget budget = ProbeBudgetOf(c.mode, c.with_shapes);
+    EXPECT_EQ(budget.budget_seconds, c.budget_seconds);
+    EXPECT_EQ(budget.deadline_seconds, c.deadline_seconds);
+    EXPECT_THAT(budget.silence_seconds, AllOf(Ge(c.budget_seconds), Le(c.deadline_seconds)));
+  }
+}
+
+TEST(ProbeRetrySeconds, IsWhatIsLeftAndUpToAQuarterMore) {
+  EXPECT_EQ(ProbeRetrySeconds(30, 10, 0), 20);
+  EXPECT_EQ(ProbeRetrySeconds(30, 10, 1), 25);
+  // A probe that is overdue ends soon.
+  EXPECT_EQ(ProbeRetrySeconds(30, 29.5, 0), 1);
+  EXPECT_EQ(ProbeRetrySeconds(30, 300, 0), 1);
 }
 
 }  // namespace
