@@ -1,4 +1,5 @@
-// Backends, which measure one kind of device each, and the choice of devices by a command line.
+// Backends, which measure one kind of device each; the choice of a device by a command line, and
+// its measurement from the lock to the calibration.
 #ifndef SEXTANT_GPU_PROBE_BACKEND_H_
 #define SEXTANT_GPU_PROBE_BACKEND_H_
 
@@ -11,7 +12,9 @@
 #include "absl/types/span.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/point.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
+#include "sextant/v1/probe.pb.h"
 
 namespace sextant::probe {
 
@@ -75,6 +78,16 @@ struct ChosenDevice {
 // the backend that could not list its devices, if any.
 absl::StatusOr<ChosenDevice> ChooseDevice(const ProbeOptions& options,
                                           absl::Span<const Backend> backends);
+
+// Measures the device that ChooseDevice() chooses. `show` receives the progress, and ends the run
+// where it returns false. There is no watchdog: a kernel that hangs blocks the caller.
+//
+// Errors: ChooseDevice()'s; kAborted where another probe measures the device or, for a GPU, any
+// other GPU of the host; kCancelled where `show` ended it; those of the backend's plan and of
+// Measure().
+absl::StatusOr<v1::Calibration> MeasureDevice(
+    absl::Span<const Backend> backends, const ProbeOptions& options, Clock& clock,
+    const std::function<bool(const v1::ProbeProgress&)>& show);
 
 }  // namespace sextant::probe
 

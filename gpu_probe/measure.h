@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/point.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/exit_code.h"
+#include "gpu_probe/point.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 

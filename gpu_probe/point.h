@@ -1,7 +1,9 @@
-// One figure of a calibration, the kernel and data that it is timed on, and a plan of many.
+// The clock of measurements, one figure of a calibration, the kernel and data that it is timed on,
+// and a plan of many.
 #ifndef SEXTANT_GPU_PROBE_POINT_H_
 #define SEXTANT_GPU_PROBE_POINT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +16,23 @@
 #include "sextant/v1/calibration.pb.h"
 
 namespace sextant::probe {
+
+// Never goes back. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Seconds since some fixed instant.
+  virtual double NowSeconds() = 0;
+};
+
+class SteadyClock : public Clock {
+ public:
+  double NowSeconds() override {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+  }
+};
 
 // One kernel with its own data: the work that a figure of the calibration is timed on.
 class Workload {

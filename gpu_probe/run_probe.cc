@@ -1,9 +1,13 @@
 #include "gpu_probe/run_probe.h"
 
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <memory>
 #include <new>
@@ -15,13 +19,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu_probe/backend.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
-#include "gpu_probe/measure_device.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/output.h"
-#include "gpu_probe/process.h"
+#include "gpu_probe/point.h"
 #include "gpu_probe/watchdog.h"
 
 namespace sextant::probe {
@@ -151,6 +153,8 @@ ExitCode RunArgs(const std::vector<std::string>& args, absl::Span<const Backend>
   return RunOptions(std::get<ProbeOptions>(*parsed), backends);
 }
 
+constexpr int kBackgroundNice = 10;
+
 }  // namespace
 
 int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> backends) {
@@ -165,6 +169,34 @@ int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> bac
   } catch (const std::exception& error) {
     return Fail(args, absl::InternalError(absl::StrCat("a defect: ", error.what())));
   }
+}
+
+void PrepareProcess() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // A pipe without a reader, since /dev/null may not exist: reads end, writes fail.
+  for (int wanted = 0; wanted <= 2; ++wanted) {
+    if (fcntl(wanted, F_GETFD) >= 0) continue;
+    int ends[2] = {-1, -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    // Lower descriptors are taken, so one of the ends has become `wanted`.
+    const int wanted_end = wanted == 0 ? ends[0] : ends[1];
+    dup2(wanted_end, wanted);
+    for (const int end : ends) {
+      if (end != wanted) close(end);
+    }
+  }
+}
+
+bool FollowParent(int64_t parent_pid) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A parent that ended before that call sends no signal.
+  if (static_cast<int64_t>(getppid()) != parent_pid) return false;
+  // Failing to do these is harmless.
+  (void)setpriority(PRIO_PROCESS, 0, kBackgroundNice);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+  (void)setrlimit(RLIMIT_CORE, &none);
+  return true;
 }
 
 }  // namespace sextant::probe

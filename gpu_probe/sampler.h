@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/point.h"
 
 namespace sextant::probe {

@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/nvml.h"
 #include "gpu_probe/point.h"

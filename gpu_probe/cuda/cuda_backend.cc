@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/attention/gpu_attention_points.h"
 #include "gpu_probe/cuda/condition_watch.h"
 #include "gpu_probe/cuda/cuda_fault.h"
@@ -27,6 +26,7 @@
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/cuda/peers/peer_plan.h"
+#include "gpu_probe/point.h"
 #include "proto/text/format.h"
 
 namespace sextant::probe {

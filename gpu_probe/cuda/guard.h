@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/cuda_system.h"
 #include "gpu_probe/cuda/gpu_reading.h"
 #include "gpu_probe/cuda/nvml.h"
+#include "gpu_probe/point.h"
 
 namespace sextant::probe {
 

@@ -19,12 +19,12 @@
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
-#include "gpu_probe/clock.h"
+#include "gpu_probe/backend.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
 #include "gpu_probe/health/report.h"
-#include "gpu_probe/measure_device.h"
-#include "gpu_probe/process.h"
+#include "gpu_probe/point.h"
+#include "gpu_probe/run_probe.h"
 #include "gpu_probe/watchdog.h"
 
 namespace sextant::probe {

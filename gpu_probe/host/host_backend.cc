@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/elementwise_summary.h"
+#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/host/builtin_matmul.h"
 #include "gpu_probe/host/cpu_features.h"
 #include "gpu_probe/host/elementwise.h"

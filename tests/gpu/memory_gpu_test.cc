@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
@@ -12,6 +11,7 @@
 #include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/fusion_chain.h"
 #include "gpu_probe/measure.h"
+#include "gpu_probe/point.h"
 #include "tests/gpu/on_gpu.h"
 
 namespace sextant::probe {

@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/point.h"
 
 namespace sextant::probe {

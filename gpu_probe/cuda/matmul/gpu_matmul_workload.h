@@ -11,10 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul.h"
+#include "gpu_probe/point.h"
 
 namespace sextant::probe {
 

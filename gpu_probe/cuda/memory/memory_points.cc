@@ -19,7 +19,7 @@
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/cuda/memory/host_copies.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
-#include "gpu_probe/elementwise_summary.h"
+#include "gpu_probe/derived_figures.h"
 
 namespace sextant::probe {
 namespace {

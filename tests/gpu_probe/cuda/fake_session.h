@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/point.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
 namespace sextant::probe {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "gpu_probe/clock_limit.h"
+#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/health/findings.h"
 #include "gpu_probe/health/read_calibrations.h"
 #include "proto/matmul_kind.h"
