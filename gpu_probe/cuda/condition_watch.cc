@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/memory/multiprocessors.h"
 #include "gpu_probe/derived_figures.h"
-#include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/statistics.h"
 

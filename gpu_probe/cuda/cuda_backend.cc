@@ -24,7 +24,7 @@
 #include "gpu_probe/cuda/kernels.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
-#include "gpu_probe/cuda/memory/sm_clock.h"
+#include "gpu_probe/cuda/memory/multiprocessors.h"
 #include "gpu_probe/cuda/peers/peer_plan.h"
 #include "gpu_probe/point.h"
 #include "proto/text/format.h"

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
-#include "gpu_probe/cuda/shared_library.h"
+#include "gpu_probe/cuda/cuda_libraries.h"
 
 namespace sextant::probe {
 namespace {

@@ -1,5 +1,5 @@
-// One GPU while it is measured: its context, the probe's kernels, one stream of work, and a memory
-// budget. Used by one thread.
+// One GPU while it is measured: its context, the probe's kernels, one stream of work, a memory
+// budget, and checks of results on the GPU itself. Used by one thread.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 #define SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 
@@ -10,10 +10,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/cuda/kernels.h"
@@ -134,6 +136,42 @@ class DeviceMemory {
   cuda::Address address_ = 0;
   int64_t size_bytes_ = 0;
 };
+
+// The buffer for the report of a kernel named check_..., which is the kernel's first parameter.
+class GpuCheck {
+ public:
+  // Errors: DeviceMemory::Allocate()'s.
+  static absl::StatusOr<GpuCheck> Create(const SharedSession& session);
+
+  // Runs the kernel `name`, with `arguments` after the report, and waits for it.
+  //
+  // Errors: GpuSession::Launch()'s.
+  template <typename... Arguments>
+  absl::StatusOr<GpuCheckReport> Run(const char* name, const LaunchShape& shape,
+                                     Arguments... arguments) {
+    const absl::Status cleared = Clear();
+    if (!cleared.ok()) return cleared;
+    const absl::Status launched = session_->Launch(name, shape, memory_.address(), arguments...);
+    if (!launched.ok()) return launched;
+    return Read();
+  }
+
+ private:
+  GpuCheck(SharedSession session, DeviceMemory memory)
+      : session_(std::move(session)), memory_(std::move(memory)) {}
+  absl::Status Clear();
+  absl::StatusOr<GpuCheckReport> Read();
+
+  SharedSession session_;
+  DeviceMemory memory_;
+};
+
+// OK where none of `count` elements is wrong.
+//
+// Errors: the report's own; kDataLoss: "3 of 4096 elements are wrong, the first of them element 7",
+// where `noun` is "element".
+absl::Status AllRight(const absl::StatusOr<GpuCheckReport>& report, int64_t count,
+                      absl::string_view noun);
 
 }  // namespace sextant::probe
 

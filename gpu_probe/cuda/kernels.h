@@ -22,7 +22,7 @@ struct KernelImage {
 // built without nvcc.
 std::vector<KernelImage> KernelImages();
 
-// The report of a kernel that checks results, as in kernels/report.cuh.
+// The report of a kernel that checks results, as in kernels/places.cuh.
 struct GpuCheckReport {
   uint64_t wrong_count = 0;
   uint64_t first_wrong = ~uint64_t{0};

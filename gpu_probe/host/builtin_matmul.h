@@ -8,8 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "gpu_probe/host/matmul_engine.h"
-#include "gpu_probe/host/memory_budget.h"
+#include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/simd.h"
 #include "gpu_probe/host/thread_team.h"
 

@@ -1,21 +1,105 @@
-// The state that all of the host's workloads share, and the size of arrays that exceed all caches.
+// What all of the host's workloads share: the engines that multiply, memory under a cap, threads;
+// and the size of arrays that exceed all caches.
 #ifndef SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 #define SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "gpu_probe/host/cpu_features.h"
-#include "gpu_probe/host/matmul_engine.h"
-#include "gpu_probe/host/memory_budget.h"
 #include "gpu_probe/host/thread_team.h"
 #include "sextant/v1/calibration.pb.h"
+#include "sextant/v1/probe.pb.h"
 
 namespace sextant::probe {
+
+class MemoryBudget;
+
+// Zeroed memory that starts at a page. The system places a page near the core that first writes it,
+// so each thread must be the first to write the part that it uses.
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+
+  int64_t size_bytes() const { return size_bytes_; }
+
+  template <typename Element>
+  Element* As() const {
+    return static_cast<Element*>(data_);
+  }
+
+ private:
+  friend class MemoryBudget;
+
+  MemoryBudget* budget_ = nullptr;
+  void* data_ = nullptr;
+  int64_t size_bytes_ = 0;
+};
+
+// Must outlive its buffers. Not thread-safe.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t cap_bytes) : cap_bytes_(cap_bytes) {}
+
+  int64_t cap_bytes() const { return cap_bytes_; }
+  int64_t used_bytes() const { return used_bytes_; }
+
+  // Errors: kResourceExhausted, naming the bytes, above the cap or where the system refuses.
+  absl::StatusOr<Buffer> Allocate(int64_t size_bytes);
+
+ private:
+  friend class Buffer;
+
+  const int64_t cap_bytes_;
+  int64_t used_bytes_ = 0;
+};
+
+// The operands of C = A B, all dense: A[m,k] row after row; B column after column, as a linear
+// layer stores its weights ([n,k], row after row); C[m,n] row after row. Element types: FP32: fp32
+// in, fp32 out. BF16: bf16 in and out, fp32 sums. INT8: A unsigned, B signed, C 32-bit integers.
+struct MatmulOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+};
+
+// Bytes of one element of A or B, and of C.
+constexpr int64_t InputElementBytes(v1::DataType type) {
+  return type == v1::DATA_TYPE_INT8 ? 1 : type == v1::DATA_TYPE_BF16 ? 2 : 4;
+}
+constexpr int64_t OutputElementBytes(v1::DataType type) {
+  return type == v1::DATA_TYPE_BF16 ? 2 : 4;
+}
+
+// One prepared shape. Run() makes no allocations of its own and returns when C is written.
+class PreparedMatmul {
+ public:
+  virtual ~PreparedMatmul() = default;
+  virtual absl::Status Run(const MatmulOperands& operands) = 0;
+  // The kernel's name in the calibration.
+  virtual const std::string& kernel() const = 0;
+};
+
+class MatmulEngine {
+ public:
+  virtual ~MatmulEngine() = default;
+
+  // "onednn 2.6.3", "builtin".
+  virtual const std::string& name() const = 0;
+
+  // The engine must outlive the prepared shape.
+  //
+  // Errors: kUnimplemented: it has no kernel for the type or the shape.
+  virtual absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) = 0;
+};
 
 struct HostContext {
   CpuFeatures features = {};

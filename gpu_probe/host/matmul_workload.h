@@ -1,4 +1,5 @@
-// One shape's multiplication, timed: its operands, and the runs on them.
+// One multiplication as a workload: its operands, its runs, and the check that C is A B without
+// multiplying again.
 #ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_WORKLOAD_H_
 #define SEXTANT_GPU_PROBE_HOST_MATMUL_WORKLOAD_H_
 
@@ -6,8 +7,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/host/host_context.h"
+#include "gpu_probe/host/thread_team.h"
 #include "gpu_probe/point.h"
 
 namespace sextant::probe {
@@ -80,6 +83,20 @@ class MatmulWorkload : public Workload {
   int64_t turn_ = 0;  // the copy of B used last
   uint64_t check_seed_ = 0;
 };
+
+// Columns of C that are summed together: few enough that the rounding of a block's elements does
+// not hide a wrong one, and enough that the check costs 1/256 of the product.
+inline constexpr int64_t kCheckedColumnCount = 256;
+
+// Freivalds' check: for random signs r, compares every row of C r with A (B r), a block of columns
+// at a time. In exact arithmetic both are equal; here they may differ by rounding
+// (docs/probe.md, "Processors", derives the bound). INT8 must be equal exactly, modulo 2^32 as its
+// sums are. `seed` selects the signs. Source: Freivalds, "Probabilistic Machines Can Use Less
+// Running Time", IFIP 1977.
+//
+// Errors: kDataLoss naming the row, the columns and the difference.
+absl::Status CheckMatmul(const v1::MatmulShape& shape, const MatmulOperands& operands,
+                         uint64_t seed, ThreadTeam* team);
 
 }  // namespace sextant::probe
 

@@ -4,11 +4,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/cuda/gpu_check.h"
+#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
-#include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/fusion_chain.h"
 #include "gpu_probe/measure.h"
 #include "gpu_probe/point.h"

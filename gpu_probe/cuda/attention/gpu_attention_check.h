@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
-#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
 namespace sextant::probe {

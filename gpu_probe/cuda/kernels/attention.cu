@@ -3,7 +3,7 @@
 //
 // Operands are [batch, token, head, feature], statistics [batch, head, token].
 #include "gpu_probe/cuda/kernels/narrow.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
+#include "gpu_probe/cuda/kernels/places.cuh"
 
 // As in attention/gpu_attention_check.h.
 struct AttentionSizes {

@@ -1,8 +1,7 @@
 // Multiply-adds on every element of an fp32 array in place: a ladder from memory-bound to
 // arithmetic-bound.
 #include "gpu_probe/cuda/kernels/places.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
-#include "gpu_probe/cuda/kernels/whole.cuh"
+#include "gpu_probe/cuda/kernels/random.cuh"
 
 // Vectors that a thread processes at once, 8 independent chains of multiply-adds: with 1536 threads
 // a multiprocessor, far more than the latency of arithmetic needs, and enough for that of memory.

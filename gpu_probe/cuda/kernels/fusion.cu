@@ -1,8 +1,7 @@
 // The chain of elementwise operations of gpu_probe/fusion_chain.h on fp32 rows: one pass an
 // operation, and one fused pass.
 #include "gpu_probe/cuda/kernels/places.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
-#include "gpu_probe/cuda/kernels/whole.cuh"
+#include "gpu_probe/cuda/kernels/random.cuh"
 #include "gpu_probe/fusion_chain.h"
 
 static const int kBiasVectorCount = sextant::probe::kFusionChannelCount / 4;

@@ -1,11 +1,10 @@
 // Checks that C is A B: without multiplying again (Freivalds), and by multiplying again.
 //
-// Columns of C are summed in blocks of 256 with random signs r, as in host/matmul_check.h: C r is
-// compared with A (B r) in each row and block. All sums are in double.
-#include "gpu_probe/cuda/kernels/grid.cuh"
+// Columns of C are summed in blocks of 256 with random signs r, as in host/matmul_workload.h: C r
+// is compared with A (B r) in each row and block. All sums are in double.
 #include "gpu_probe/cuda/kernels/matmul_formats.cuh"
+#include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
 
 static const int kColumnsOfBlock = 256;
 

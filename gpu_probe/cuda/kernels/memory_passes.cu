@@ -2,8 +2,7 @@
 // bytes. Reads and writes are marked as not needed again, so that a pass over more than the cache
 // does not try to keep its data there.
 #include "gpu_probe/cuda/kernels/places.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
-#include "gpu_probe/cuda/kernels/whole.cuh"
+#include "gpu_probe/cuda/kernels/random.cuh"
 
 // Vectors of each array that a thread has in flight, with one array and with two: 96 KiB a
 // multiprocessor, some three times what the latency of memory needs.

@@ -1,5 +1,6 @@
 // Arithmetic with the same result on every multiprocessor, and the number of the one that ran it,
-// so that a faulty one is identified.
+// so that a faulty one is identified; and kernels that count a multiprocessor's clock, hold a
+// stream, or do nothing.
 #include "gpu_probe/cuda/kernels/counters.cuh"
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
@@ -23,3 +24,46 @@ extern "C" __global__ void multiprocessor_hash(unsigned* hashes, unsigned* multi
   hashes[FirstPlace()] = hash;
   if (threadIdx.x == 0) multiprocessors[blockIdx.x] = Multiprocessor();
 }
+
+// As in memory/multiprocessors.
+struct ClockReading {
+  long long cycles;
+  unsigned long long start_ns;
+  unsigned long long end_ns;
+};
+
+// As in memory/multiprocessors.
+struct ClockStamp {
+  long long cycles;
+  unsigned long long ns;
+};
+
+// Spins in one thread for `cycle_count` cycles and reports how long that took.
+extern "C" __global__ void measure_clock(ClockReading* out, long long cycle_count) {
+  const unsigned long long start_ns = GlobalNanoseconds();
+  const long long start = clock64();
+  long long cycles = 0;
+  while (cycles < cycle_count) cycles = clock64() - start;
+  out->end_ns = GlobalNanoseconds();
+  out->start_ns = start_ns;
+  out->cycles = cycles;
+}
+
+// Spins in one thread until `*released`, in the host's memory, reaches `hold`, for at most
+// `most_ns` nanoseconds.
+extern "C" __global__ void hold_stream(const volatile unsigned* released, unsigned hold,
+                                       unsigned long long most_ns) {
+  const unsigned long long start_ns = GlobalNanoseconds();
+  while ((int)(hold - *released) > 0 && GlobalNanoseconds() - start_ns < most_ns) {
+  }
+}
+
+// The clock of one multiprocessor at one instant. Only the blocks on multiprocessor 0 write, so
+// that two launches report the same one.
+extern "C" __global__ void stamp_clock(ClockStamp* out) {
+  if (Multiprocessor() != 0) return;
+  out->cycles = clock64();
+  out->ns = GlobalNanoseconds();
+}
+
+extern "C" __global__ void do_nothing() {}

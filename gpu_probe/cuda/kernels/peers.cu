@@ -1,8 +1,8 @@
 // Data that GPUs send each other, and the data that must arrive: small integers in bf16, whose sums
 // over 64 ranks are exact in any order. 16 bytes, eight numbers, at a time.
 #include "gpu_probe/cuda/kernels/narrow.cuh"
+#include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
 
 static __device__ unsigned long long FirstVector() {
   return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -20,4 +20,10 @@ static __device__ float RandomNormal(unsigned long long place) {
   return sqrtf(-2.0f * logf(fminf(u, 1.0f - 5.9604645e-8f))) * cosf(angle);
 }
 
+// A whole number for `place`, from -2^19 to 2^19 - 1, all equally frequent. fp32 adds and
+// multiplies such numbers without rounding, so that results can be compared bit for bit.
+static __device__ float RandomWhole(unsigned long long place) {
+  return (float)((int)(RandomBits(place) >> 44) - (1 << 19));
+}
+
 #endif  // SEXTANT_GPU_PROBE_CUDA_KERNELS_RANDOM_CUH_

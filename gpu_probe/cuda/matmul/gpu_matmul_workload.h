@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/cuda/gpu_check.h"
+#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul.h"
 #include "gpu_probe/point.h"

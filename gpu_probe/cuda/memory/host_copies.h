@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/point.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gpu_check.h"
+#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/memory/gpu_elementwise.h"
 #include "gpu_probe/cuda/memory/grid.h"

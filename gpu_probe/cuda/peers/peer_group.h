@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/cuda/cuda_system.h"
-#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/guard.h"

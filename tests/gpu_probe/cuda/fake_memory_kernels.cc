@@ -67,7 +67,7 @@ FakeKernel HashKernel(FakeHost& host) {
   };
 }
 
-// As kernels/clock.cu has it.
+// As kernels/multiprocessor.cu has it.
 struct ClockReading {
   int64_t cycles = 0;
   uint64_t start_ns = 0;
@@ -87,7 +87,7 @@ FakeKernel ClockKernel(FakeHost& host) {
   };
 }
 
-// As kernels/clock.cu has it.
+// As kernels/multiprocessor.cu has it.
 struct ClockStamp {
   int64_t cycles = 0;
   uint64_t ns = 0;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"

@@ -1,4 +1,3 @@
-#include "gpu_probe/host/matmul_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu_probe/host/matmul_engine.h"
+#include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
 #include "sextant/v1/probe.pb.h"
 

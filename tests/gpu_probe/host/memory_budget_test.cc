@@ -1,11 +1,11 @@
-#include "gpu_probe/host/memory_budget.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "gpu_probe/host/host_context.h"
 
 namespace sextant::probe {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "gpu_probe/host/matmul_check.h"
+#include "gpu_probe/host/matmul_workload.h"
 #include "gpu_probe/host/onednn_matmul.h"
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"

@@ -4,8 +4,7 @@
 // After what they stand on; headers first, so that each file of kernels may have its own names.
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
-#include "gpu_probe/cuda/kernels/report.cuh"
-#include "gpu_probe/cuda/kernels/whole.cuh"
+#include "gpu_probe/cuda/kernels/random.cuh"
 #include "gpu_probe/fusion_chain.h"
 namespace elementwise {
 #include "gpu_probe/cuda/kernels/elementwise.cu"

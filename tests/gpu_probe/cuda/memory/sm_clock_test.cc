@@ -1,10 +1,9 @@
-#include "gpu_probe/cuda/memory/sm_clock.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "gpu_probe/cuda/memory/multiprocessors.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
