@@ -9,8 +9,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/reason.h"
-#include "gpu_probe/exit_code.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -67,8 +66,7 @@ TEST(ListDevicesTest, AHostWithoutADriverHasItsProcessorAndNoNote) {
   ASSERT_THAT(listed, IsOk());
   EXPECT_THAT(UuidsOf(*listed), ElementsAre("CPU-1"));
   EXPECT_THAT(listed->notes, IsEmpty());
-  const absl::Status absent = ListDevices("cuda", backends).status();
-  EXPECT_EQ(FailureOf(absent).reason(), "no_driver");
+  EXPECT_EQ(FailureOf(ListDevices("cuda", backends).status()).reason(), "no_driver");
 }
 
 TEST(ListDevicesTest, ABrokenDriverIsToldOfBesideTheProcessor) {
@@ -116,13 +114,11 @@ TEST(ChooseDeviceTest, AUuidNamesItsBackend) {
 
 TEST(ChooseDeviceTest, AnUnknownUuidIsToldWhatThereIsAndWhatIsAmiss) {
   const std::vector<Backend> backends = {Gpus(2), Processor()};
-  const absl::Status unknown = ChooseDevice({.device = "GPU-9"}, backends).status();
-  EXPECT_THAT(std::string(unknown.message()), HasSubstr("GPU-0, GPU-1, CPU-1"));
+  EXPECT_THAT(ChooseDevice({.device = "GPU-9"}, backends), Says("GPU-0, GPU-1, CPU-1"));
   const std::vector<Backend> broken = {NoGpus("mismatch", "reboot"), Processor()};
   const absl::Status hidden = ChooseDevice({.device = "GPU-0"}, broken).status();
-  EXPECT_THAT(std::string(hidden.message()), HasSubstr("reboot"));
-  EXPECT_EQ(FailureOf(hidden).reason(), "mismatch");
-  EXPECT_EQ(FailureOf(hidden).kind(), v1::ProbeFailure::KIND_UNSUPPORTED);
+  EXPECT_THAT(hidden, Says("reboot"));
+  EXPECT_THAT(hidden, IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, "mismatch"));
 }
 
 TEST(ChooseDeviceTest, TheProcessorOfABrokenDriversHostIsMeasuredWithANote) {
@@ -153,10 +149,9 @@ TEST(ChooseDeviceTest, AutoPassesOverWhatThisProgramCannotMeasureAndSaysWhy) {
 TEST(ChooseDeviceTest, WhereNothingCanBeMeasuredTheReasonIsTheFailure) {
   const std::vector<Backend> backends = {GpusWithoutKernels()};
   for (const char* backend : {"auto", "cuda"}) {
-    const v1::ProbeFailure failure =
-        FailureOf(ChooseDevice({.backend = backend}, backends).status());
-    EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_UNSUPPORTED) << backend;
-    EXPECT_EQ(failure.reason(), "built_without_cuda") << backend;
+    EXPECT_THAT(ChooseDevice({.backend = backend}, backends),
+                IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, "built_without_cuda"))
+        << backend;
   }
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
@@ -35,9 +35,8 @@ TEST_F(DeviceLockTest, OneAtATimeAndThenTheNext) {
     const auto held = DeviceLock::Take(folder_, "CPU-1");
     ASSERT_THAT(held, IsOk());
     EXPECT_EQ(held->note(), "");
-    const auto second = DeviceLock::Take(folder_, "CPU-1");
-    ASSERT_EQ(second.status().code(), absl::StatusCode::kAborted);
-    EXPECT_THAT(std::string(second.status().message()), HasSubstr("CPU-1"));
+    EXPECT_THAT(DeviceLock::Take(folder_, "CPU-1"),
+                FailsSaying(absl::StatusCode::kAborted, "CPU-1"));
     EXPECT_THAT(DeviceLock::Take(folder_, "CPU-2"), IsOk()) << "another device";
   }
   const auto later = DeviceLock::Take(folder_, "CPU-1");

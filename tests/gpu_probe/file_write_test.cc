@@ -14,13 +14,11 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 class FileWriteTest : public ::testing::Test {
  protected:
@@ -54,9 +52,7 @@ TEST_F(FileWriteTest, MakesAndReplaces) {
 TEST_F(FileWriteTest, AFailureLeavesTheOldFileAndNothingElse) {
   ASSERT_TRUE(std::filesystem::create_directory(path_));
   std::ofstream(absl::StrCat(path_, "/kept")).close();
-  const absl::Status status = ReplaceFile(path_, "new");
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
+  EXPECT_THAT(ReplaceFile(path_, "new"), FailsSaying(absl::StatusCode::kInternal, path_));
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/kept")));
   EXPECT_EQ(FileCount(), 1);
   EXPECT_FALSE(ReplaceFile(folder_.File("nowhere/file"), "new").ok());

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/measure.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/measure_fixture.h"
-#include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -259,9 +259,7 @@ TEST_F(MeasureTest, AFirstPointThatIsMissingIsADeadline) {
   last().first = true;
   Add("b", "b1", 3);
   last().first = true;
-  const auto measured = Run(2);
-  ASSERT_EQ(measured.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(measured.status().message()), HasSubstr("b1"));
+  EXPECT_THAT(Run(2), FailsSaying(absl::StatusCode::kDeadlineExceeded, "b1"));
 }
 
 TEST_F(MeasureTest, AShapeThatCannotEndIsRefusedBeforeItRuns) {
@@ -285,8 +283,7 @@ TEST_F(MeasureTest, AShapeThatNoBudgetFitsIsSaidToBe) {
   Add("registers", "fp32 registers", 10e-3);
   Add("matmul fp32", "fp32 1000000x1000000x1000000", 1);
   last().work = 2e18;
-  const auto measured = Run(65);
-  EXPECT_THAT(std::string(measured.status().message()), HasSubstr("no --budget up to 3600s"));
+  EXPECT_THAT(Run(65), Says("no --budget up to 3600s"));
 }
 
 TEST_F(MeasureTest, EachShapeThatWasAskedForIsEssential) {

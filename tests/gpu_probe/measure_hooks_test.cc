@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 
 #include "engine/base/reason.h"
-#include "gpu_probe/exit_code.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/measure_fixture.h"
-#include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class MeasureHooksTest : public MeasureTest {};
 
@@ -35,10 +33,7 @@ TEST_F(MeasureHooksTest, ASampleLastsAsLongAsThePointAsks) {
 TEST_F(MeasureHooksTest, ARunThatFailsEndsTheMeasurementWithItsWordAndThePoint) {
   Script& script = Add("matmul", "a", 1e-4);
   script.run_status = WithMetadata(absl::InternalError("the kernel failed"), "reason", "sticky");
-  const v1::ProbeFailure failure = FailureOf(Run(5).status());
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_INTERNAL);
-  EXPECT_EQ(failure.reason(), "sticky");
-  EXPECT_THAT(failure.message(), HasSubstr("a: the kernel failed"));
+  EXPECT_THAT(Run(5), IsFailure(v1::ProbeFailure::KIND_INTERNAL, "sticky", "a: the kernel failed"));
 }
 
 TEST_F(MeasureHooksTest, ADeviceWhoseClockTellsNonsenseIsNotMeasured) {
@@ -70,8 +65,7 @@ TEST_F(MeasureHooksTest, WhatTheGuardRefusesIsNotMeasuredFurther) {
   plan_.may_go_on = [&] {
     return first.run_count == 0 ? absl::OkStatus() : absl::AbortedError("somebody came");
   };
-  const absl::Status stopped = Run(5).status();
-  EXPECT_EQ(stopped, absl::AbortedError("somebody came"));
+  EXPECT_EQ(Run(5).status(), absl::AbortedError("somebody came"));
   EXPECT_EQ(second.run_count, 0);
   EXPECT_FALSE(first.alive);
 }
@@ -110,8 +104,7 @@ TEST_F(MeasureHooksTest, AFaultAtAnEventOfASustainedSampleEndsTheMeasurement) {
   last().on_sustained = [](SustainedEvent event) {
     return event == SustainedEvent::kCounts ? absl::DataLossError("no clock") : absl::OkStatus();
   };
-  const auto measured = Run(5);
-  EXPECT_EQ(measured.status().message(), "a: no clock");
+  EXPECT_EQ(Run(5).status().message(), "a: no clock");
 }
 
 }  // namespace

@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "engine/base/version.h"
-#include "gpu_probe/exit_code.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -109,9 +108,9 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"stray"}, "stray"},
            {{"--mode=quick", "check", "x"}, "check comes first"},
            {many, "more than 16"}}) {
-    const auto parsed = ParseProbeOptions(c.args);
-    ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << c.args.front();
-    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message));
+    EXPECT_THAT(ParseProbeOptions(c.args),
+                FailsSaying(absl::StatusCode::kInvalidArgument, c.message))
+        << c.args.front();
   }
 }
 

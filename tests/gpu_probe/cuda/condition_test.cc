@@ -4,14 +4,12 @@
 #include <limits>
 
 #include "gpu_probe/cuda/condition_watch.h"
-#include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/scripted.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 class ConditionTest : public ::testing::Test {
  protected:
@@ -124,7 +122,7 @@ TEST_F(ConditionTest, AGpuThatVanishesTellsNothingMore) {
   nothing.set_reading_count(1);
   EXPECT_EQ(watch->Summary()->DebugString(), nothing.DebugString());
   const auto gone = ConditionWatch::Create(host_.NvmlTable(), FakeHost::UuidOf(gpu_), clock_);
-  EXPECT_THAT(std::string(gone.status().message()), HasSubstr("fallen off its bus"));
+  EXPECT_THAT(gone, Says("fallen off its bus"));
 }
 
 // A plan of one sustained multiplication, measured by the simulated GPU's time.
@@ -149,8 +147,7 @@ class SustainedConditionsTest : public FakeSessionTest {
     plan.points.push_back(std::move(point));
     const absl::Status watched = WatchConditions(host_.NvmlTable(), session, &plan);
     if (!watched.ok()) return watched;
-    return Measure(plan, {.start_seconds = clock_.NowSeconds(), .budget_seconds = 5}, clock_,
-                   [](const v1::ProbeProgress&) { return true; });
+    return MeasurePlan(plan);
   }
 
  private:

@@ -10,14 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/nvml.h"
-#include "gpu_probe/exit_code.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr char kToolkit[] = "/usr/local/cuda/lib64";
@@ -39,14 +37,13 @@ TEST(CudaDriverTest, TheStubHasEveryFunctionAndSaysThatItIsOne) {
 TEST(CudaDriverTest, AnotherLibraryIsNoDriver) {
   const absl::Status status = LoadCudaDriver("libm.so.6").status();
   EXPECT_EQ(FailureOf(status).reason(), "driver_too_old");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has no cuInit"));
+  EXPECT_THAT(status, Says("has no cuInit"));
   EXPECT_EQ(LoadCudaDriver("/nowhere/libcuda.so.1").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(LoadNvmlTest, AnotherLibraryIsNotNvml) {
-  EXPECT_THAT(std::string(LoadNvml("libm.so.6").status().message()), HasSubstr("is not NVML"));
-  EXPECT_THAT(std::string(LoadNvml("/nowhere/libnvidia-ml.so.1").status().message()),
-              HasSubstr("/nowhere/libnvidia-ml.so.1"));
+  EXPECT_THAT(LoadNvml("libm.so.6"), Says("is not NVML"));
+  EXPECT_THAT(LoadNvml("/nowhere/libnvidia-ml.so.1"), Says("/nowhere/libnvidia-ml.so.1"));
 }
 
 TEST(CublasLtTest, MakesDescriptorsWithoutAGpu) {
@@ -79,18 +76,16 @@ TEST(CublasLtTest, OneOfCuda13IsNotForADriverOfCuda12) {
   }
   const absl::Status status = LoadCublasLt({.folder = kToolkit, .supported_cuda = 12040}).status();
   EXPECT_EQ(FailureOf(status).reason(), "no_cublaslt");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("supports CUDA 12.4"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("libcublasLt.so.12"));
+  EXPECT_THAT(status, Says("supports CUDA 12.4"));
+  EXPECT_THAT(status, Says("libcublasLt.so.12"));
 }
 
 TEST(CudaLibrariesTest, WhatIsNotThereIsSaidByName) {
   const CudaLibrarySearch nowhere = {.folder = "/nowhere", .supported_cuda = kAnyCuda};
-  const absl::Status status = LoadCublasLt(nowhere).status();
-  EXPECT_EQ(FailureOf(status).kind(), v1::ProbeFailure::KIND_UNSUPPORTED);
-  EXPECT_EQ(FailureOf(status).reason(), "no_cublaslt");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("/nowhere/libcublasLt.so.13"));
-  EXPECT_THAT(std::string(LoadCudnn(nowhere).status().message()), HasSubstr("libcudnn.so.9"));
-  EXPECT_THAT(std::string(LoadNccl(nowhere).status().message()), HasSubstr("libnccl.so.2"));
+  EXPECT_THAT(LoadCublasLt(nowhere), IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, "no_cublaslt",
+                                               "/nowhere/libcublasLt.so.13"));
+  EXPECT_THAT(LoadCudnn(nowhere), Says("libcudnn.so.9"));
+  EXPECT_THAT(LoadNccl(nowhere), Says("libnccl.so.2"));
 }
 
 TEST(CudaLibrariesTest, AnotherLibraryUnderThatNameIsNotTaken) {
@@ -101,10 +96,9 @@ TEST(CudaLibrariesTest, AnotherLibraryUnderThatNameIsNotTaken) {
     std::filesystem::create_symlink(libm, folder.File(name));
   }
   const CudaLibrarySearch there = {.folder = folder.path(), .supported_cuda = kAnyCuda};
-  EXPECT_THAT(std::string(LoadCublasLt(there).status().message()),
-              HasSubstr("has no cublasLtGetVersion"));
-  EXPECT_THAT(std::string(LoadCudnn(there).status().message()), HasSubstr("has no cudnn"));
-  EXPECT_THAT(std::string(LoadNccl(there).status().message()), HasSubstr("has no ncclGetVersion"));
+  EXPECT_THAT(LoadCublasLt(there), Says("has no cublasLtGetVersion"));
+  EXPECT_THAT(LoadCudnn(there), Says("has no cudnn"));
+  EXPECT_THAT(LoadNccl(there), Says("has no ncclGetVersion"));
 }
 
 TEST(CudaLibrariesTest, CudnnAndNcclTellTheirVersions) {

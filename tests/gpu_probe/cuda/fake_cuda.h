@@ -77,6 +77,11 @@ class FakeCuda {
   int64_t launch_count_ = 0;
 };
 
+// Adds the probe's kernels of passes over memory and of clocks: they take the time of FakeGpu's
+// rates, and write results that the host itself reads, hashes and clocks. `host` must outlive its
+// kernels.
+void AddMemoryKernels(FakeHost& host);
+
 }  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDA_H_

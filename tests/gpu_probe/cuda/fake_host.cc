@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/gpu_probe/cuda/fake_memory_kernels.h"
-
 namespace sextant::probe {
 namespace {
 

@@ -1,5 +1,4 @@
-#include "tests/gpu_probe/cuda/fake_memory_kernels.h"
-
+// AddMemoryKernels() of fake_cuda.h.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "gpu_probe/cuda/kernels.h"
+#include "tests/gpu_probe/cuda/fake_cuda.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
 namespace sextant::probe {

@@ -10,6 +10,7 @@
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/watchdog.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
@@ -56,8 +57,7 @@ TEST(GoneTest, WhicheverQuestionItVanishesAtTheReadingFails) {
 TEST(GoneTest, OneThatIsNotFoundAnyMoreIsAbsent) {
   FakeHost host(1);
   const absl::Status absent = GpuReader::Find(host.NvmlTable(), "GPU-of-another-host").status();
-  EXPECT_EQ(FailureOf(absent).kind(), v1::ProbeFailure::KIND_UNSUPPORTED);
-  EXPECT_EQ(FailureOf(absent).reason(), "no_device");
+  EXPECT_THAT(absent, IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, "no_device"));
 }
 
 TEST(GoneTest, ADriverThatHangsLeavesTheWatchdogFree) {

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "gpu_probe/cuda/guard.h"
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -185,9 +184,7 @@ TEST(AdmitGpuTest, RefusesWhatNobodyCanLookAt) {
   FakeHost host(1);
   CudaSystem system = host.System();
   system.nvml = absl::NotFoundError("no libnvidia-ml.so.1");
-  const v1::ProbeFailure failure = FailureOf(Admit(host, system).status());
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_REFUSED);
-  EXPECT_EQ(failure.reason(), "unreadable");
+  EXPECT_THAT(Admit(host, system), IsFailure(v1::ProbeFailure::KIND_REFUSED, "unreadable"));
 }
 
 TEST(FindGpuTest, FindsItByItsUuidAndLeavesOldGpusAlone) {

@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class GpuSessionTest : public FakeSessionTest {};
 
@@ -28,8 +26,7 @@ TEST_F(GpuSessionTest, MemoryIsTakenUnderTheCapAndGivenBack) {
     ASSERT_TRUE(one.ok()) << one.status();
     EXPECT_EQ(session->allocated_bytes(), kCapBytes - 512);
     const auto more = DeviceMemory::Allocate(session, 513);
-    EXPECT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_THAT(std::string(more.status().message()), HasSubstr("of which 512 are left"));
+    EXPECT_THAT(more, FailsSaying(absl::StatusCode::kResourceExhausted, "of which 512 are left"));
     DeviceMemory moved = std::move(*one);
     EXPECT_EQ(session->allocated_bytes(), kCapBytes - 512);
   }
@@ -42,7 +39,7 @@ TEST_F(GpuSessionTest, AGpuWithLessThanTheCapIsOutOfMemoryByItsOwnWord) {
   gpu_.memory.free = 1 << 20;
   const auto memory = DeviceMemory::Allocate(Open(), 2 << 20);
   EXPECT_EQ(FailureOf(memory.status()).reason(), "memory");
-  EXPECT_THAT(std::string(memory.status().message()), HasSubstr("cuMemAlloc_v2 of 2097152 bytes"));
+  EXPECT_THAT(memory, Says("cuMemAlloc_v2 of 2097152 bytes"));
 }
 
 TEST_F(GpuSessionTest, NothingIsLeftWhenItIsClosed) {
@@ -90,9 +87,7 @@ TEST_F(GpuSessionTest, CodesKeepTheirMeaningWhereverTheyCome) {
          {GpuSession::Open(Parts()).status(), session->Launch("some_kernel", {}),
           session->Synchronize(), session->Fill(1, 0, 1), session->MakeCurrent(),
           DeviceMemory::Allocate(session, 1024).status()}) {
-      const v1::ProbeFailure failure = FailureOf(status);
-      EXPECT_EQ(failure.kind(), c.kind) << c.code << " " << status;
-      EXPECT_EQ(failure.reason(), c.reason) << c.code << " " << status;
+      EXPECT_THAT(status, IsFailure(c.kind, c.reason)) << c.code << " " << status;
     }
   }
   gpu_.cuda_code = 0;
@@ -135,13 +130,12 @@ TEST_F(KernelLoadingTest, TheLastCodeIsTheError) {
   const absl::Status status = OpenWith(two_files_, {{"b current", 209}, {"b portable", 218}});
   EXPECT_THAT(tried_, ElementsAre("a current", "b current", "b portable"));
   EXPECT_EQ(FailureOf(status).reason(), "driver_too_old");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("cuModuleLoadData of b: CUDA's error 218"));
+  EXPECT_THAT(status, Says("cuModuleLoadData of b: CUDA's error 218"));
 }
 
 TEST_F(KernelLoadingTest, AFaultOfTheGpuIsNotTakenForAnImageThatItCannotRun) {
   for (const int code : {2, 214, 700, 999}) {
-    const absl::Status status = OpenWith(two_files_, {{"a current", code}});
-    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("error ", code)));
+    EXPECT_THAT(OpenWith(two_files_, {{"a current", code}}), Says(absl::StrCat("error ", code)));
     EXPECT_THAT(tried_, ElementsAre("a current"));
   }
 }
@@ -161,8 +155,7 @@ TEST_F(GpuSessionTest, WithoutKernelsALaunchSaysSo) {
   parts.holds = false;
   const auto session = GpuSession::Open(std::move(parts));
   ASSERT_TRUE(session.ok());
-  EXPECT_THAT(std::string((*session)->Launch("some_kernel", {}).message()),
-              HasSubstr("no kernel \"some_kernel\""));
+  EXPECT_THAT((*session)->Launch("some_kernel", {}), Says("no kernel \"some_kernel\""));
 }
 
 }  // namespace

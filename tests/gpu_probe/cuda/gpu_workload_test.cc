@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "gpu_probe/exit_code.h"
-#include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Launches one kernel a run.
 class OneKernel : public GpuWorkload {
@@ -49,10 +46,6 @@ class GpuWorkloadTest : public FakeSessionTest {
       *out->add_matmuls()->mutable_time() = time;
     };
     return {.device = {}, .points = {std::move(point)}, .finish = {}, .notes = {}};
-  }
-  absl::StatusOr<Measurement> MeasurePlan(const ProbePlan& plan) {
-    return Measure(plan, {.start_seconds = clock_.NowSeconds(), .budget_seconds = 5}, clock_,
-                   [](const v1::ProbeProgress&) { return true; });
   }
 };
 
@@ -157,7 +150,7 @@ class HeldWorkloadTest : public GpuWorkloadTest {
 
 TEST_F(HeldWorkloadTest, AShortSampleIsHeldBeforeItsFirstEventUntilAllIsQueued) {
   Takes(100e-6);
-  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  OneKernel kernel(OpenParts(Watched()), HostPart::kQueues);
   EXPECT_EQ(OrderOf(kernel, 1), "ewe") << "the first run loads the kernel";
   EXPECT_EQ(OrderOf(kernel, 3), "hewwwe");
   EXPECT_EQ(OrderOf(kernel, 3), "hewwwe");
@@ -169,19 +162,19 @@ TEST_F(HeldWorkloadTest, AShortSampleIsHeldBeforeItsFirstEventUntilAllIsQueued) 
 
 TEST_F(HeldWorkloadTest, NothingIsHeldThatBlocksOrThatTheOptionForbids) {
   Takes(100e-6);
-  OneKernel blocking(*GpuSession::Open(Watched()), HostPart::kBlocks);
+  OneKernel blocking(OpenParts(Watched()), HostPart::kBlocks);
   ASSERT_EQ(OrderOf(blocking, 1), "ewe");
   EXPECT_EQ(OrderOf(blocking, 3), "ewwwe");
   GpuSession::Parts parts = Watched();
   parts.holds = false;
-  OneKernel never(*GpuSession::Open(std::move(parts)), HostPart::kQueues);
+  OneKernel never(OpenParts(std::move(parts)), HostPart::kQueues);
   ASSERT_EQ(OrderOf(never, 1), "ewe");
   EXPECT_EQ(OrderOf(never, 3), "ewwwe");
 }
 
 TEST_F(HeldWorkloadTest, NoMoreIsQueuedInAHeldStreamThanItsQueueTakes) {
   Takes(2e-6);
-  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  OneKernel kernel(OpenParts(Watched()), HostPart::kQueues);
   ASSERT_EQ(OrderOf(kernel, 1), "ewe");
   EXPECT_EQ(OrderOf(kernel, kMaxHeldCalls).front(), 'h');
   EXPECT_EQ(OrderOf(kernel, kMaxHeldCalls + 1).front(), 'e');
@@ -189,7 +182,7 @@ TEST_F(HeldWorkloadTest, NoMoreIsQueuedInAHeldStreamThanItsQueueTakes) {
 
 TEST_F(HeldWorkloadTest, AFaultLetsGoOfTheStream) {
   Takes(100e-6);
-  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  OneKernel kernel(OpenParts(Watched()), HostPart::kQueues);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());
   int launches = 0;
   gpu_.on_launch = [&](const std::string&) {
@@ -231,7 +224,7 @@ TEST_F(GpuWorkloadTest, NeverQueuesMoreThanFiftyMilliseconds) {
     done_seconds = queued_before[event];
     return wait(event);
   };
-  OneKernel kernel(*GpuSession::Open(std::move(parts)), HostPart::kRecords);
+  OneKernel kernel(OpenParts(std::move(parts)), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());
   ASSERT_EQ(kernel.Run(100), absl::OkStatus());
   EXPECT_LE(most_seconds, kMaxQueuedSeconds);
@@ -257,10 +250,8 @@ TEST_F(GpuWorkloadTest, AGpuThatVanishesHalfWayEndsTheMeasurementByItsWord) {
   gpu_.on_launch = [&](const std::string&) {
     if (++launches == 20) gpu_.cuda_code = 719;
   };
-  const v1::ProbeFailure failure = FailureOf(MeasurePlan(plan).status());
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_INTERNAL);
-  EXPECT_EQ(failure.reason(), "sticky");
-  EXPECT_THAT(failure.message(), HasSubstr("bf16 1x1x1"));
+  EXPECT_THAT(MeasurePlan(plan),
+              IsFailure(v1::ProbeFailure::KIND_INTERNAL, "sticky", "bf16 1x1x1"));
   gpu_.cuda_code = 0;
 }
 

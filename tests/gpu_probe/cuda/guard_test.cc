@@ -9,17 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
 
 constexpr nvml::Return kNoPermission = 4;  // NVML_ERROR_NO_PERMISSION
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
@@ -115,7 +112,7 @@ TEST_F(GuardTest, EachFaultIsRefusedByItsWordAtOnce) {
         {.nvml = nvml, .uuid = "GPU-x", .sleep = [&host](double seconds) { host.Sleep(seconds); }});
     const absl::Status refused = guard.Admit().status();
     EXPECT_EQ(RefusalOf(refused), c.reason) << c.in_message << ": " << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr(c.in_message));
+    EXPECT_THAT(refused, Says(c.in_message));
     EXPECT_EQ(host.slept_seconds(), 0) << c.in_message;
   }
 }
@@ -142,7 +139,7 @@ TEST_F(GuardTest, LoadThatStaysIsSomebodys) {
   gpu_.utilization_percent = 6;
   const absl::Status refused = GuardOf(gpu_).Admit().status();
   EXPECT_EQ(RefusalOf(refused), "busy");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("it works 6% of the time"));
+  EXPECT_THAT(refused, Says("it works 6% of the time"));
   EXPECT_NEAR(host_.slept_seconds(), 1.2, 1e-9);
 }
 
@@ -171,12 +168,12 @@ TEST_F(GuardTest, ItsOwnProcessNeverCounts) {
   gpu_.process_ids = {kOwnId, 71};
   const absl::Status refused = GuardOf(gpu_).Admit().status();
   EXPECT_EQ(RefusalOf(refused), "busy");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("compute on it: 1;"));
+  EXPECT_THAT(refused, Says("compute on it: 1;"));
 }
 
 TEST_F(GuardTest, MoreProcessesThanThereWasRoomForAreAllCounted) {
   for (unsigned id = 1; id <= 300; ++id) gpu_.process_ids.push_back(id);
-  EXPECT_THAT(std::string(GuardOf(gpu_).Admit().status().message()), HasSubstr("on it: 300;"));
+  EXPECT_THAT(GuardOf(gpu_).Admit(), Says("on it: 300;"));
 }
 
 // Some drivers of R535 write entries of 32 bytes (gpu_reading.cc).
@@ -235,7 +232,7 @@ TEST_F(GuardTest, ASignOfMpsInTheEnvironmentIsEnough) {
   host_.environment.mps_sign = "CUDA_MPS_PIPE_DIRECTORY is set";
   const absl::Status refused = GuardOf(gpu_).Admit().status();
   EXPECT_EQ(RefusalOf(refused), "mps");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("CUDA_MPS_PIPE_DIRECTORY"));
+  EXPECT_THAT(refused, Says("CUDA_MPS_PIPE_DIRECTORY"));
 }
 
 TEST_F(GuardTest, AGpuWithoutEccOrMigIsAdmitted) {
@@ -273,8 +270,7 @@ TEST_F(GuardTest, OneOfEightIsBusyAndNoneOfTheOthers) {
     const absl::Status admitted = guard.Admit().status();
     if (gpu.identity == 6) {
       EXPECT_EQ(RefusalOf(admitted), "busy");
-      EXPECT_THAT(std::string(admitted.message()),
-                  HasSubstr("GPU-06060606-0606-0606-0606-060606060606"));
+      EXPECT_THAT(admitted, Says("GPU-06060606-0606-0606-0606-060606060606"));
     } else {
       EXPECT_THAT(admitted, IsOk());
     }
@@ -326,17 +322,14 @@ TEST_F(AdmittedTest, HeatStopsIt) {
 
 TEST_F(AdmittedTest, MemoryThatFailsMeanwhileIsAMismatchSinceResultsMayBeWrong) {
   gpu_.error_count = 1;
-  const v1::ProbeFailure failure = FailureOf(guard_.MayGoOn(2 * kGiB));
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_MISMATCH);
-  EXPECT_EQ(failure.reason(), "ecc");
-  EXPECT_THAT(failure.message(), HasSubstr("1 errors since the last reset"));
+  EXPECT_THAT(guard_.MayGoOn(2 * kGiB),
+              IsFailure(v1::ProbeFailure::KIND_MISMATCH, "ecc", "1 errors since the last reset"));
 }
 
 TEST_F(AdmittedTest, AGpuThatIsGoneIsAFaultAndNoRefusal) {
   gpu_.nvml_code = nvml::kGpuIsLost;
   const absl::Status lost = guard_.MayGoOn(0);
-  EXPECT_EQ(FailureOf(lost).kind(), v1::ProbeFailure::KIND_INTERNAL);
-  EXPECT_EQ(FailureOf(lost).reason(), "lost");
+  EXPECT_THAT(lost, IsFailure(v1::ProbeFailure::KIND_INTERNAL, "lost"));
 }
 
 }  // namespace

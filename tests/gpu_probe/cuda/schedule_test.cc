@@ -16,7 +16,6 @@
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/cuda/guard.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
-#include "gpu_probe/measure.h"
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
@@ -47,11 +46,7 @@ struct Outcome {
 // The first of eight GPUs, all of which CUDA and NVML list.
 class ScheduleTest : public FakeSessionTest {
  protected:
-  ScheduleTest() {
-    for (unsigned char identity = 2; identity <= 8; ++identity) {
-      host_.gpus.push_back({.identity = identity});
-    }
-  }
+  ScheduleTest() : FakeSessionTest(8) {}
 
   void LoadEachKernelOnce() {
     gpu_.on_launch = [this](const std::string& kernel) { Load(kernel); };
@@ -82,17 +77,13 @@ class ScheduleTest : public FakeSessionTest {
     auto admitted = AdmitGpu(host_.System(), FakeHost::UuidOf(gpu_),
                              [this](double seconds) { host_.Sleep(seconds); });
     EXPECT_TRUE(admitted.ok()) << admitted.status();
-    GpuSession::Parts parts = Parts();
-    parts.memory_cap_bytes = admitted->memory_cap_bytes;
-    auto session = GpuSession::Open(std::move(parts));
-    EXPECT_TRUE(session.ok()) << session.status();
+    const SharedSession session = Open(admitted->memory_cap_bytes);
     ProbeOptions options;
     options.mode = mode;
     options.budget_seconds = budget_seconds;
-    auto plan =
-        GpuPlan(options, *session, {.cublaslt = cublaslt_.Table(), .cudnn = cudnn_.Table()});
+    auto plan = GpuPlan(options, session, {.cublaslt = cublaslt_.Table(), .cudnn = cudnn_.Table()});
     EXPECT_TRUE(plan.ok()) << plan.status();
-    plan->may_go_on = [&] { return admitted->guard.MayGoOn((*session)->allocated_bytes()); };
+    plan->may_go_on = [&] { return admitted->guard.MayGoOn(session->allocated_bytes()); };
     auto measured = Measure(*plan,
                             {.start_seconds = start_seconds,
                              .budget_seconds = budget_seconds,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_probe/health/run_check.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
@@ -67,8 +68,7 @@ TEST(CheckOptionsTest, WrongCommandLinesAreSaidToBe) {
                                          {{"x", "--format=yaml"}, "format"},
                                          {{"x", "--mode=full"}, "--mode"}}) {
     const auto parsed = ParseCheckOptions(c.args);
-    ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << c.message;
-    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message));
+    EXPECT_THAT(parsed, FailsSaying(absl::StatusCode::kInvalidArgument, c.message)) << c.message;
   }
 }
 

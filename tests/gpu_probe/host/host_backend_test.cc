@@ -11,6 +11,7 @@
 
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/matmul_points.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/host/test_host.h"
 #include "tests/support/matmul_kinds.h"
 
@@ -119,8 +120,7 @@ TEST(HostProbePlan, AShapeBeyondTheCapIsLeftOutNamingItsBytes) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->points.size(), 4u);
   const auto too_large = plan->points[1].make();
-  EXPECT_EQ(too_large.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(too_large.status().message(), HasSubstr("50331648"));
+  EXPECT_THAT(too_large, FailsSaying(absl::StatusCode::kResourceExhausted, "50331648"));
   EXPECT_EQ(plan->points[2].make().status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(plan->points[3].make().ok());
 }
@@ -141,8 +141,8 @@ TEST(HostProbePlan, RefusesShapesThatMakeNoSense) {
 
 TEST(HostProbePlan, RefusesTypesThatThisHostDoesNotMultiplyIn) {
   for (const auto type : {v1::DATA_TYPE_FP64, v1::DATA_TYPE_FP8, v1::DATA_TYPE_UNSPECIFIED}) {
-    const auto plan = HostProbePlan({.matmuls = {ShapeOf(type, 8, 8, 8)}});
-    EXPECT_EQ(plan.status().code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(HostProbePlan({.matmuls = {ShapeOf(type, 8, 8, 8)}}).status().code(),
+              absl::StatusCode::kUnimplemented);
   }
   const auto without_onednn = HostProbePlan(
       {.matmuls = {ShapeOf(v1::DATA_TYPE_BF16, 8, 8, 8)}, .onednn_library = "/nowhere"});

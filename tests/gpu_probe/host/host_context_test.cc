@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(ArrayBytes, AreAMultipleOfTheCacheAndAtLeastTheMinimum) {
   const SharedContext context = SmallHost();  // 1 MiB of cache, 64 MiB in all
@@ -26,9 +25,8 @@ TEST(ArrayBytes, TakeWhatTheCapAllowsOfTheMinimum) {
 TEST(ArrayBytes, AreRefusedWhereACacheCouldHoldThem) {
   const SharedContext context = SmallHost();
   context->cache_bytes = 8 << 20;
-  const auto refused = ArrayBytes({.array_count = 3}, *context);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.status().message(), HasSubstr("3 arrays of 33554432 bytes"));
+  EXPECT_THAT(ArrayBytes({.array_count = 3}, *context),
+              FailsSaying(absl::StatusCode::kResourceExhausted, "3 arrays of 33554432 bytes"));
   context->cache_bytes = {};
   EXPECT_EQ(ArrayBytes({}, *context).status().code(), absl::StatusCode::kResourceExhausted);
 }

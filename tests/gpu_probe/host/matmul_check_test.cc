@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "gpu_probe/host/matmul_workload.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 class MatmulCheckTest : public ::testing::TestWithParam<v1::DataType> {
  protected:
@@ -42,8 +41,7 @@ TEST_P(MatmulCheckTest, FindsASingleWrongElementInAWideRow) {
     // Wrong by one standard deviation of an element: sqrt(k), or INT8's by 1.
     data.SetC(1, j, right + (GetParam() == v1::DATA_TYPE_INT8 ? 1 : 8));
     const absl::Status found = CheckMatmul(shape, data.operands(), 1, team_.get());
-    EXPECT_EQ(found.code(), absl::StatusCode::kDataLoss) << j;
-    EXPECT_THAT(found.message(), HasSubstr("row 1 "));
+    EXPECT_THAT(found, FailsSaying(absl::StatusCode::kDataLoss, "row 1 ")) << j;
     data.SetC(1, j, right);
   }
 }

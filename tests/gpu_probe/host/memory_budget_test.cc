@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "gpu_probe/host/host_context.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(MemoryBudget, CountsWhatIsHeld) {
   MemoryBudget budget(10'000);
@@ -20,9 +19,8 @@ TEST(MemoryBudget, CountsWhatIsHeld) {
     EXPECT_EQ(first.size_bytes(), 6000);
     EXPECT_EQ(first.As<char>()[5999], 0);
     const auto second = budget.Allocate(4001);
-    EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_THAT(second.status().message(), HasSubstr("4001 bytes"));
-    EXPECT_THAT(second.status().message(), HasSubstr("4000 of the 10000"));
+    EXPECT_THAT(second, FailsSaying(absl::StatusCode::kResourceExhausted, "4001 bytes"));
+    EXPECT_THAT(second, Says("4000 of the 10000"));
   }
   EXPECT_EQ(budget.used_bytes(), 0);
   EXPECT_TRUE(budget.Allocate(10'000).ok());

@@ -7,6 +7,7 @@
 
 #include "gpu_probe/host/matmul_workload.h"
 #include "gpu_probe/host/onednn_matmul.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
@@ -19,8 +20,7 @@ using ::testing::MatchesRegex;
 
 TEST(OnednnEngine, IsNotFoundWhereThereIsNone) {
   const auto engine = OnednnEngine::Create("/nowhere/libdnnl.so", kOnednnCores);
-  EXPECT_EQ(engine.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(engine.status().message(), HasSubstr("/nowhere/libdnnl.so"));
+  EXPECT_THAT(engine, FailsSaying(absl::StatusCode::kNotFound, "/nowhere/libdnnl.so"));
 }
 
 TEST(OnednnEngine, RefusesAnotherLibrary) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu_probe/cuda/attention/cudnn_attention.h"
 #include "gpu_probe/cuda/attention/cudnn_graph.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 // Under AddressSanitizer: what cuDNN compiles with keeps memory that nobody frees.
@@ -113,7 +114,7 @@ TEST_P(CudnnAcceptsTest, SaysWhatItDoesNotDo) {
       Forward({.batch = 1, .sequence = 1024, .heads = 2, .kv_heads = 2, .head_size = 100}, nullptr)
           .status();
   EXPECT_FALSE(status.ok());
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("cuDNN 9."));
+  EXPECT_THAT(status, Says("cuDNN 9."));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, CudnnAcceptsTest,

@@ -13,7 +13,7 @@
 #include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -169,10 +169,9 @@ TEST_F(GpuAttentionTest, WhatCudnnHasNoKernelForIsLeftOut) {
 TEST_F(GpuAttentionTest, ACudnnThatDoesNotStartLeavesAttentionOut) {
   cudnn_.create_code = 1001;
   const Point point = Points(v1::PROBE_MODE_STANDARD).front();
-  const absl::Status status = point.make().status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("cudnnCreate of cuDNN 9.19.0 failed with "
-                                                       "1001: as scripted"));
+  EXPECT_THAT(point.make(), FailsSaying(absl::StatusCode::kUnimplemented,
+                                        "cudnnCreate of cuDNN 9.19.0 failed with "
+                                        "1001: as scripted"));
 }
 
 TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {
@@ -202,8 +201,7 @@ TEST_F(GpuAttentionTest, WrongResultsAreAMismatchOfAttention) {
                              "check_attention_statistics", "check_attention_written"}) {
     host_.gpus.front().wrong_kernels = {kernel};
     const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
-    EXPECT_EQ(measured.status().code(), absl::StatusCode::kDataLoss) << kernel;
-    EXPECT_THAT(std::string(measured.status().message()), HasSubstr("attention ")) << kernel;
+    EXPECT_THAT(measured, FailsSaying(absl::StatusCode::kDataLoss, "attention ")) << kernel;
   }
 }
 
@@ -214,9 +212,9 @@ TEST_F(GpuAttentionTest, AWrongResultIsNamedByItsPlace) {
   (*workload)->Poison();
   ASSERT_THAT((*workload)->Run(1), IsOk());
   // The fake's is number 7: of the first sampled token, which is token 0.
-  EXPECT_THAT(std::string((*workload)->Check().message()),
-              HasSubstr("1 of 4096 outputs that were compared are wrong, at sequence 0, head "));
-  EXPECT_THAT(std::string((*workload)->Check().message()), HasSubstr("token 0, feature 7 first"));
+  EXPECT_THAT((*workload)->Check(),
+              Says("1 of 4096 outputs that were compared are wrong, at sequence 0, head "));
+  EXPECT_THAT((*workload)->Check(), Says("token 0, feature 7 first"));
 }
 
 TEST_F(GpuAttentionTest, ARunThatFailsIsNoMeasurement) {

@@ -1,4 +1,5 @@
 // Whole measurements of multiplications, on a scripted GPU.
+
 #include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 #include "gpu_probe/exit_code.h"
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
@@ -72,9 +74,8 @@ TEST_F(GpuMatmulPointsTest, ShapesThatCanNotBe) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(MeasureShapes({Shape(v1::DATA_TYPE_NVFP4, 1, 32, 32)}).status().code(),
             absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(
-      std::string(MeasureShapes({Shape(v1::DATA_TYPE_FP8_E4M3, 5, 24, 32)}).status().message()),
-      HasSubstr("n and k must be multiples of 16"));
+  EXPECT_THAT(MeasureShapes({Shape(v1::DATA_TYPE_FP8_E4M3, 5, 24, 32)}),
+              Says("n and k must be multiples of 16"));
   EXPECT_EQ(MeasureShapes({Shape(v1::DATA_TYPE_FP32, 100'000, 100'000, 100'000)}).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
@@ -169,17 +170,16 @@ TEST_F(GpuMatmulPointsTest, AWrongProductIsAMismatch) {
   for (const char* kernel : {"check_matmul", "check_exact_matmul"}) {
     gpu_.wrong_kernels = {kernel};
     const absl::Status status = MeasureShapes({Shape(v1::DATA_TYPE_BF16, 64, 600, 1024)}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << kernel;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("bf16 64x600x1024: wrong product"));
+    EXPECT_THAT(status, FailsSaying(absl::StatusCode::kDataLoss, "bf16 64x600x1024: wrong product"))
+        << kernel;
     EXPECT_EQ(FailureOf(status).kind(), v1::ProbeFailure::KIND_MISMATCH);
   }
 }
 
 TEST_F(GpuMatmulPointsTest, TheRowAndTheColumnsAreNamed) {
   gpu_.wrong_kernels = {"check_matmul"};  // it says 7: of three blocks a row, the second of row 2
-  EXPECT_THAT(
-      std::string(MeasureShapes({Shape(v1::DATA_TYPE_BF16, 64, 600, 1024)}).status().message()),
-      HasSubstr("in row 2 the columns 256 to 511 are off"));
+  EXPECT_THAT(MeasureShapes({Shape(v1::DATA_TYPE_BF16, 64, 600, 1024)}),
+              Says("in row 2 the columns 256 to 511 are off"));
 }
 
 TEST_F(GpuMatmulPointsTest, ResultsThatChangeAreAMismatch) {
@@ -191,8 +191,7 @@ TEST_F(GpuMatmulPointsTest, ResultsThatChangeAreAMismatch) {
   };
   const absl::Status status = MeasureShapes({Shape(v1::DATA_TYPE_FP32, 1, 16, 16)}).status();
   ASSERT_GT(hash, 0u);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the results differ"));
+  EXPECT_THAT(status, FailsSaying(absl::StatusCode::kDataLoss, "the results differ"));
 }
 
 TEST_F(GpuMatmulPointsTest, TheFastestAlgorithmIsCheckedToo) {
@@ -218,7 +217,7 @@ TEST_F(GpuMatmulPointsTest, AGpuThatVanishes) {
     const absl::Status status =
         MeasurePoints(PointsOf(v1::PROBE_MODE_STANDARD), /*budget_seconds=*/5).status();
     EXPECT_EQ(FailureOf(status).reason(), "sticky") << call;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("700"));
+    EXPECT_THAT(status, Says("700"));
     gpu_.cuda_code = 0;
   }
 }

@@ -1,4 +1,5 @@
 // Descriptions of multiplications for cuBLASLt, and the handling of its answers.
+
 #include "gpu_probe/cuda/matmul/gpu_matmul.h"
 
 #include <gmock/gmock.h>
@@ -8,13 +9,13 @@
 
 #include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
 #include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class GpuMatmulTest : public MatmulTest {
  protected:
@@ -133,16 +134,15 @@ TEST_F(GpuMatmulTest, WhatTheLibraryDoesNotHave) {
   }
   library_.choose_code = {};
   library_.slowness = {};
-  EXPECT_THAT(std::string(Prepare(Problem(v1::DATA_TYPE_INT8)).status().message()),
-              HasSubstr("cublaslt 13.1.0 has no kernel for int8"));
+  EXPECT_THAT(Prepare(Problem(v1::DATA_TYPE_INT8)), Says("cublaslt 13.1.0 has no kernel for int8"));
 }
 
 TEST_F(GpuMatmulTest, OtherCodesAreErrors) {
   library_.choose_code = [](const FakeDescriptor&) { return 14; };
   EXPECT_EQ(Prepare(Problem(v1::DATA_TYPE_BF16)).status().code(), absl::StatusCode::kInternal);
   library_.create_code = 1;
-  EXPECT_THAT(std::string(Prepare(Problem(v1::DATA_TYPE_BF16)).status().message()),
-              HasSubstr("cublasLtCreate failed with cuBLAS status 1"));
+  EXPECT_THAT(Prepare(Problem(v1::DATA_TYPE_BF16)),
+              Says("cublasLtCreate failed with cuBLAS status 1"));
   library_.create_code = 3;
   EXPECT_EQ(Prepare(Problem(v1::DATA_TYPE_BF16)).status().code(),
             absl::StatusCode::kResourceExhausted);
@@ -152,9 +152,9 @@ TEST_F(GpuMatmulTest, TheGpusOwnFaultIsTold) {
   const auto matmul = Prepare(Problem(v1::DATA_TYPE_BF16));
   ASSERT_THAT(matmul, IsOk());
   library_.multiply_code = [](const FakeMatmulCall&) { return 13; };
-  EXPECT_THAT(std::string((*matmul)->Enqueue(0, {}).message()), HasSubstr("cublasLtMatmul"));
+  EXPECT_THAT((*matmul)->Enqueue(0, {}), Says("cublasLtMatmul"));
   gpu_.cuda_code = 719;
-  EXPECT_THAT(std::string((*matmul)->Enqueue(0, {}).message()), HasSubstr("719"));
+  EXPECT_THAT((*matmul)->Enqueue(0, {}), Says("719"));
 }
 
 TEST_F(GpuMatmulTest, NothingIsLeftBehind) {

@@ -1,3 +1,4 @@
+
 #include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 
 #include <gmock/gmock.h>
@@ -6,12 +7,11 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(CheckGpuMultipliesTest, ByComputeCapability) {
   const auto multiplies = [](v1::DataType type, int capability) {
@@ -42,10 +42,10 @@ TEST(CheckGpuMultipliesTest, ByTheLibrarysVersion) {
 }
 
 TEST(CheckGpuMultipliesTest, SaysWhatIsMissing) {
-  EXPECT_THAT(std::string(CheckGpuMultiplies(v1::DATA_TYPE_FP8_E4M3, 80, "13.1.0").message()),
-              HasSubstr("FP8_E4M3 needs compute capability 8.9, and this GPU's is 8.0"));
-  EXPECT_THAT(std::string(CheckGpuMultiplies(v1::DATA_TYPE_MXFP8, 100, "12.4.0").message()),
-              HasSubstr("needs cuBLASLt 12.8, and here is 12.4.0"));
+  EXPECT_THAT(CheckGpuMultiplies(v1::DATA_TYPE_FP8_E4M3, 80, "13.1.0"),
+              Says("FP8_E4M3 needs compute capability 8.9, and this GPU's is 8.0"));
+  EXPECT_THAT(CheckGpuMultiplies(v1::DATA_TYPE_MXFP8, 100, "12.4.0"),
+              Says("needs cuBLASLt 12.8, and here is 12.4.0"));
 }
 
 TEST(GpuMatmulTypesTest, AreNamedAsTheApiNamesThem) {

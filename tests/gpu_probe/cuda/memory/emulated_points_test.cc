@@ -121,13 +121,7 @@ class EmulatedPointsTest : public FakeSessionTest {
     return count;
   }
   // With room for `array_count` arrays of 1 MiB, of more bytes than which the fake GPU has none.
-  SharedSession OpenSmall(int array_count) {
-    GpuSession::Parts parts = Parts();
-    parts.memory_cap_bytes = (16 + array_count) * kMiB;
-    auto session = GpuSession::Open(std::move(parts));
-    EXPECT_THAT(session, IsOk());
-    return *std::move(session);
-  }
+  SharedSession OpenSmall(int array_count) { return Open((16 + array_count) * kMiB); }
 };
 
 TEST_F(EmulatedPointsTest, EachWritesWhatItsCheckExpectsAndNothingIsFoundMissing) {
@@ -144,8 +138,7 @@ TEST_F(EmulatedPointsTest, TheLaddersChecksKnowHowOftenItRan) {
 }
 
 TEST_F(EmulatedPointsTest, ACopyBackThatGetsLostIsFound) {
-  GpuSession::Parts parts = Parts();
-  parts.memory_cap_bytes = 19 * kMiB;
+  GpuSession::Parts parts = Parts(19 * kMiB);
   bool lost = false;
   const auto to_device = parts.driver.to_device;
   parts.driver.to_device = [&](cuda::Address to, const void* from, size_t size_bytes,
@@ -153,9 +146,8 @@ TEST_F(EmulatedPointsTest, ACopyBackThatGetsLostIsFound) {
     const bool report = size_bytes < 64;  // which is cleared for each check
     return lost && !report ? 0 : to_device(to, from, size_bytes, stream);
   };
-  auto session = GpuSession::Open(std::move(parts));
-  ASSERT_THAT(session, IsOk());
-  for (const Point& point : GpuMemoryPoints(v1::PROBE_MODE_FULL, *session)) {
+  const SharedSession session = OpenParts(std::move(parts));
+  for (const Point& point : GpuMemoryPoints(v1::PROBE_MODE_FULL, session)) {
     if (point.label != "device to host, 64 KiB, pinned") continue;
     const auto workload = point.make();
     ASSERT_THAT(workload, IsOk());

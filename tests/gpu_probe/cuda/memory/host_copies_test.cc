@@ -14,13 +14,11 @@
 
 #include "gpu_probe/cuda/kernels.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Copies whose bytes really move: the fake GPU has the memory of small ones, and the test its
 // kernels.
@@ -82,9 +80,8 @@ TEST_F(HostCopiesTest, WhatArrivesIsRightAndWhatDoesNotIsFound) {
     for (const bool pageable : {false, true}) {
       HostCopyWorkload copy = Copy(direction, pageable);
       copy.Poison();
-      const absl::Status missing = copy.Check();
-      EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss);
-      EXPECT_THAT(std::string(missing.message()), HasSubstr("8192 of 8192 8-byte words are wrong"));
+      EXPECT_THAT(copy.Check(),
+                  FailsSaying(absl::StatusCode::kDataLoss, "8192 of 8192 8-byte words are wrong"));
       ASSERT_THAT(copy.Run(3), IsOk());
       EXPECT_THAT(copy.Check(), IsOk());
       copy.Poison();
@@ -99,8 +96,8 @@ TEST_F(HostCopiesTest, OneWrongBitOnTheHostIsFound) {
   from_gpu.Poison();
   ASSERT_THAT(from_gpu.Run(1), IsOk());
   buffers_->host(false).data()[800] ^= 4;
-  EXPECT_THAT(std::string(from_gpu.Check().message()),
-              HasSubstr("1 of 8192 8-byte words are wrong, the first of them 8-byte word 100"));
+  EXPECT_THAT(from_gpu.Check(),
+              Says("1 of 8192 8-byte words are wrong, the first of them 8-byte word 100"));
 }
 
 TEST_F(HostCopiesTest, HostMemoryIsGivenBack) {

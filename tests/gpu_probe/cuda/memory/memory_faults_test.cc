@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "engine/base/reason.h"
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/memory/measure_memory.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -58,8 +57,7 @@ TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
 
 TEST_F(MemoryFaultsTest, WrongCopiesInTheCacheAreTheCaches) {
   gpu_.wrong_kernels = {"check_memory_pass"};
-  const absl::Status wrong = MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "cache").status();
-  EXPECT_EQ(CheckOf(wrong), "cache");
+  EXPECT_EQ(CheckOf(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "cache").status()), "cache");
 }
 
 TEST_F(MemoryFaultsTest, AMultiprocessorThatComputesWronglyIsNamed) {
@@ -68,18 +66,16 @@ TEST_F(MemoryFaultsTest, AMultiprocessorThatComputesWronglyIsNamed) {
     gpu_.wrong_multiprocessor = multiprocessor;
     const absl::Status wrong =
         MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor").status();
-    EXPECT_EQ(wrong.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(std::string(wrong.message()),
-                HasSubstr(absl::StrCat("multiprocessor ", multiprocessor, " computed ")));
+    EXPECT_THAT(wrong, FailsSaying(absl::StatusCode::kDataLoss,
+                                   absl::StrCat("multiprocessor ", multiprocessor, " computed ")));
     EXPECT_EQ(CheckOf(wrong), "multiprocessor");
   }
 }
 
 TEST_F(MemoryFaultsTest, ABlockThatLeavesNothingIsFound) {
   host_.cuda.kernels["multiprocessor_hash"] = [](FakeGpu&, double, void**) { return 2e-5; };
-  const absl::Status wrong =
-      MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor").status();
-  EXPECT_THAT(std::string(wrong.message()), HasSubstr("block 0 left no result"));
+  EXPECT_THAT(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor"),
+              Says("block 0 left no result"));
 }
 
 TEST_F(MemoryFaultsTest, MultiprocessorsThatNoBlockRanOnAreToldOf) {

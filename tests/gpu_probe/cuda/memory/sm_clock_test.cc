@@ -5,12 +5,11 @@
 
 #include "gpu_probe/cuda/memory/multiprocessors.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
-
-using ::testing::HasSubstr;
 
 using SmClockTest = FakeSessionTest;
 
@@ -28,8 +27,8 @@ TEST_F(SmClockTest, IsCyclesOverTheGpusTime) {
 TEST_F(SmClockTest, OneThatStandsIsAnError) {
   host_.cuda.kernels["measure_clock"] = [](FakeGpu&, double, void**) { return 1e-3; };
   const absl::Status stands = WakeUp(Open()).status();
-  EXPECT_EQ(stands.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(stands.message()), HasSubstr("a clock of the GPU stands: 0 cycles"));
+  EXPECT_THAT(stands,
+              FailsSaying(absl::StatusCode::kInternal, "a clock of the GPU stands: 0 cycles"));
 }
 
 TEST_F(SmClockTest, AGpuThatIsAwakeIsKeptBusyForTheLeastTime) {

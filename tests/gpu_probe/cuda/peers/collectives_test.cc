@@ -7,9 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/peers/peer_fixture.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -111,10 +110,8 @@ TEST_F(CollectivesTest, ResultsAreHeldAgainstEachRanksOwn) {
 
 TEST_F(CollectivesTest, AWrongResultNamesTheGpu) {
   host_.gpus[2].wrong_kernels = {"check_peer_sum"};
-  const v1::ProbeFailure failure = FailureOf(MeasurePlan(CollectivePlan()).status());
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_MISMATCH);
-  EXPECT_EQ(failure.reason(), "collective");
-  EXPECT_THAT(failure.message(), HasSubstr(Uuid(2)));
+  EXPECT_THAT(MeasurePlan(CollectivePlan()),
+              IsFailure(v1::ProbeFailure::KIND_MISMATCH, "collective", Uuid(2)));
 }
 
 TEST_F(CollectivesTest, NcclThatCannotStartIsTriedOnceAndLeftOut) {

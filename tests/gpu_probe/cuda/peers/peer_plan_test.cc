@@ -5,9 +5,8 @@
 
 #include "engine/base/reason.h"
 #include "gpu_probe/device_lock.h"
-#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/peers/peer_fixture.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -68,9 +67,7 @@ TEST_F(PeerPlanTest, ATenantOnAnotherGpuEndsIt) {
   const ProbePlan plan = PeerPlan(Home());
   // Two: in a container or not, one of them is not the probe.
   host_.gpus[1].on_launch = [this](const std::string&) { host_.gpus[1].process_ids = {71, 72}; };
-  const auto measured = MeasurePlan(plan);
-  EXPECT_EQ(FailureOf(measured.status()).kind(), v1::ProbeFailure::KIND_REFUSED);
-  EXPECT_EQ(FailureOf(measured.status()).reason(), "busy");
+  EXPECT_THAT(MeasurePlan(plan), IsFailure(v1::ProbeFailure::KIND_REFUSED, "busy"));
 }
 
 TEST_F(PeerPlanTest, ATenantWhoComesBeforeItIsLeftInPeace) {
@@ -131,8 +128,7 @@ TEST_F(PeerCopiesTest, AGpuThatVanishesIsNoRate) {
   host_.gpus[2].on_launch = [this](const std::string& kernel) {
     if (kernel == "check_peer_parts") host_.gpus[2].cuda_code = 719;
   };
-  const auto measured = MeasurePlan(PeerPlan(Home()));
-  EXPECT_EQ(FailureOf(measured.status()).reason(), "sticky");
+  EXPECT_EQ(FailureOf(MeasurePlan(PeerPlan(Home())).status()).reason(), "sticky");
 }
 
 TEST_F(PeerCopiesTest, WhatArrivesIsHeldAgainstTheSendersData) {
