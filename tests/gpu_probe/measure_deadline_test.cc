@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/failure_matchers.h"
-#include "tests/gpu_probe/measure_fixture.h"
+#include "tests/gpu_probe/scripted.h"
 
 namespace sextant::probe {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/gpu_workload.h"
-#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
 
 namespace sextant::probe {

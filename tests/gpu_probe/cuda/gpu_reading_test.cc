@@ -3,7 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <string>
+
+#include "gpu_probe/cuda/guard.h"
+#include "gpu_probe/exit_code.h"
+#include "gpu_probe/watchdog.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
+#include "tests/gpu_probe/failure_matchers.h"
+#include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -61,6 +69,113 @@ TEST(GpuEnvironmentTest, WhatIsNotToldOrCantBeIsAbsent) {
   EXPECT_EQ(e.ByteSizeLong(), 0u);
   gpu.nvml_code = nvml::kGpuIsLost;
   EXPECT_EQ(Described(host).ByteSizeLong(), 0u);
+}
+
+// GPUs that vanish, hang or change while they are read: all that is asked of one, one after
+// another.
+absl::Status AskAll(FakeHost& host) {
+  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(host.gpus.front()));
+  if (!reader.ok()) return reader.status();
+  absl::Status status = reader->ReadModes().status();
+  if (status.ok()) status = reader->Read().status();
+  return status;
+}
+
+absl::StatusOr<GpuReading> ReadOnce(const Nvml& nvml, const FakeGpu& gpu) {
+  const auto reader = GpuReader::Find(nvml, FakeHost::UuidOf(gpu));
+  return reader.ok() ? reader->Read() : reader.status();
+}
+
+TEST(GoneTest, WhicheverQuestionItVanishesAtTheReadingFails) {
+  FakeHost counted(1);
+  int question_count = 0;
+  counted.gpus.front().on_question = [&] { ++question_count; };
+  ASSERT_THAT(AskAll(counted), IsOk());
+  ASSERT_GE(question_count, 10);
+
+  for (int fatal = 1; fatal <= question_count; ++fatal) {
+    for (const nvml::Return code : {nvml::kGpuIsLost, nvml::kResetRequired}) {
+      FakeHost host(1);
+      FakeGpu& gpu = host.gpus.front();
+      int asked = 0;
+      gpu.on_question = [&] {
+        if (++asked == fatal) gpu.nvml_code = code;
+      };
+      const absl::Status gone = AskAll(host);
+      EXPECT_EQ(gone.code(), absl::StatusCode::kUnavailable) << fatal;
+      EXPECT_EQ(FailureOf(gone).reason(), code == nvml::kGpuIsLost ? "lost" : "reset");
+      // A lost GPU may take long to say so: it is asked no more.
+      EXPECT_LE(asked, fatal + 1) << fatal;
+    }
+  }
+}
+
+TEST(GoneTest, OneThatIsNotFoundAnyMoreIsAbsent) {
+  FakeHost host(1);
+  const absl::Status absent = GpuReader::Find(host.NvmlTable(), "GPU-of-another-host").status();
+  EXPECT_THAT(absent, IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, "no_device"));
+}
+
+TEST(GoneTest, ADriverThatHangsLeavesTheWatchdogFree) {
+  FakeHost host(1);
+  FakeGpu& gpu = host.gpus.front();
+  std::promise<void> latch;
+  std::future<void> released = latch.get_future();
+  bool hung = false;
+  gpu.on_question = [&] {
+    if (hung) return;
+    hung = true;
+    released.wait();  // for ever, but for the watchdog
+  };
+  // In the program it ends the process; that it acts at all is what can be seen here.
+  const auto watchdog =
+      Watchdog::Start({.seconds = 0.01, .on_expiry = [&latch] { latch.set_value(); }});
+  ASSERT_THAT(watchdog, IsOk());
+  Guard guard({.nvml = host.NvmlTable(), .uuid = FakeHost::UuidOf(gpu), .sleep = [](double) {}});
+  EXPECT_THAT(guard.Admit(), IsOk());
+  EXPECT_TRUE(hung);
+}
+
+TEST(ReadingTest, WhatIsNotToldIsAbsentAndNeverZero) {
+  FakeHost host(1);
+  Nvml bare;
+  const Nvml whole = host.NvmlTable();
+  bare.find = whole.find;
+  const auto reading = ReadOnce(bare, host.gpus.front());
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_FALSE(reading->free_bytes.has_value());
+  EXPECT_FALSE(reading->taken_bytes.has_value());
+  EXPECT_FALSE(reading->utilization_percent.has_value());
+  EXPECT_FALSE(reading->process_ids.has_value());
+  EXPECT_FALSE(reading->mps_process_count.has_value());
+  EXPECT_FALSE(reading->temperature_celsius.has_value());
+  EXPECT_FALSE(GpuReader::Find(bare, FakeHost::UuidOf(host.gpus.front()))
+                   ->ReadModes()
+                   ->compute_mode.has_value());
+  EXPECT_FALSE(reading->uncorrected_error_count.has_value());
+}
+
+TEST(ReadingTest, WhatTheDriverKeepsBackIsNobodys) {
+  FakeHost host(1);
+  FakeGpu& gpu = host.gpus.front();
+  // Two ways of counting: with what is kept back among what is used, and without.
+  for (const unsigned long long used : {3 * kFakeGiB, 5 * kFakeGiB}) {
+    gpu.memory = {0, 80 * kFakeGiB, 2 * kFakeGiB, 75 * kFakeGiB, used};
+    const auto reading = ReadOnce(host.NvmlTable(), gpu);
+    ASSERT_THAT(reading, IsOk());
+    EXPECT_EQ(reading->taken_bytes, int64_t{3} << 30);
+    EXPECT_EQ(reading->free_bytes, int64_t{75} << 30);
+  }
+}
+
+TEST(ReadingTest, AnInstanceIsReadByItsGpu) {
+  FakeHost host(1);
+  FakeGpu& gpu = host.gpus.front();
+  gpu.mig_instance = true;
+  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(gpu));
+  ASSERT_THAT(reader, IsOk());
+  EXPECT_TRUE(reader->ReadModes()->mig_enabled);
+  EXPECT_EQ(reader->Read()->temperature_celsius, 31);
 }
 
 }  // namespace

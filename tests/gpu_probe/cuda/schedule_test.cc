@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/cuda/guard.h"
-#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"

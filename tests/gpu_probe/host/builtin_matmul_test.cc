@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tests/gpu_probe/failure_matchers.h"
-#include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {

@@ -8,7 +8,6 @@
 #include "gpu_probe/host/matmul_workload.h"
 #include "gpu_probe/host/onednn_matmul.h"
 #include "tests/gpu_probe/failure_matchers.h"
-#include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {

@@ -10,9 +10,8 @@
 
 #include "gpu_probe/cuda/attention/gpu_attention_points.h"
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
-#include "gpu_probe/cuda/gpu_list.h"
-#include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/failure_matchers.h"
 
 namespace sextant::probe {
@@ -23,30 +22,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class FakeAttentionClock : public Clock {
- public:
-  explicit FakeAttentionClock(const FakeHost& host) : host_(host) {}
-  double NowSeconds() override { return host_.slept_seconds(); }
-
- private:
-  const FakeHost& host_;
-};
-
-class GpuAttentionTest : public ::testing::Test {
+class GpuAttentionTest : public FakeSessionTest {
  protected:
-  void Open() {
-    const CudaSystem system = host_.System();
-    auto gpus = ListGpus(system);
-    ASSERT_THAT(gpus, IsOk());
-    auto session = GpuSession::Open({.driver = *system.driver,
-                                     .gpu = gpus->front(),
-                                     .memory_cap_bytes = cap_bytes_,
-                                     .images = {{"attention", nullptr}}});
-    ASSERT_THAT(session, IsOk());
-    session_ = *std::move(session);
-  }
   std::vector<Point> Points(v1::ProbeMode mode) {
-    if (session_ == nullptr) Open();
+    if (session_ == nullptr) session_ = Open(cap_bytes_);
     return GpuAttentionPoints(mode, session_, cudnn_.Table(), &notes_);
   }
   absl::StatusOr<Measurement> MeasureAll(v1::ProbeMode mode) {
@@ -55,13 +34,11 @@ class GpuAttentionTest : public ::testing::Test {
     plan.device = session_->device();
     plan.finish = [](v1::Calibration*) {};
     plan.notes = notes_;
-    FakeAttentionClock clock(host_);
-    return Measure(plan, {.budget_seconds = 30, .shuffle_seed = 1}, clock,
+    return Measure(plan, {.budget_seconds = 30, .shuffle_seed = 1}, clock_,
                    [](const v1::ProbeProgress&) { return true; });
   }
 
-  int64_t cap_bytes_ = int64_t{2} << 30;
-  FakeHost host_{1};
+  int64_t cap_bytes_ = kCapBytes;
   FakeCudnn cudnn_{host_};
   SharedSession session_;
   std::vector<std::string> notes_;
@@ -104,10 +81,8 @@ TEST_F(GpuAttentionTest, WithoutDynamicShapesEachHasItsOwn) {
 }
 
 TEST_F(GpuAttentionTest, NothingIsLeftBehind) {
-  const int64_t objects_before = [&] {
-    Open();
-    return host_.cuda.live_object_count();
-  }();
+  session_ = Open();
+  const int64_t objects_before = host_.cuda.live_object_count();
   ASSERT_THAT(MeasureAll(v1::PROBE_MODE_FULL), IsOk());
   EXPECT_EQ(cudnn_.live_object_count(), 0);
   EXPECT_EQ(host_.cuda.allocated_bytes(), 0);
@@ -143,7 +118,7 @@ TEST_F(GpuAttentionTest, FlopsAreThoseOfThePairsThatTheMaskAllows) {
 }
 
 TEST_F(GpuAttentionTest, WithoutCudnnThereIsANote) {
-  Open();
+  session_ = Open();
   EXPECT_THAT(GpuAttentionPoints(v1::PROBE_MODE_STANDARD, session_,
                                  absl::NotFoundError("libcudnn.so.9: no such file"), &notes_),
               IsEmpty());
@@ -199,14 +174,14 @@ TEST_F(GpuAttentionTest, AWorkspaceBeyondWhatIsThereLeavesThePointOut) {
 TEST_F(GpuAttentionTest, WrongResultsAreAMismatchOfAttention) {
   for (const char* kernel : {"check_attention_rows", "check_attention_columns",
                              "check_attention_statistics", "check_attention_written"}) {
-    host_.gpus.front().wrong_kernels = {kernel};
+    gpu_.wrong_kernels = {kernel};
     const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
     EXPECT_THAT(measured, FailsSaying(absl::StatusCode::kDataLoss, "attention ")) << kernel;
   }
 }
 
 TEST_F(GpuAttentionTest, AWrongResultIsNamedByItsPlace) {
-  host_.gpus.front().wrong_kernels = {"check_attention_rows"};
+  gpu_.wrong_kernels = {"check_attention_rows"};
   const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make();
   ASSERT_THAT(workload, IsOk());
   (*workload)->Poison();
@@ -225,8 +200,8 @@ TEST_F(GpuAttentionTest, ARunThatFailsIsNoMeasurement) {
 }
 
 TEST_F(GpuAttentionTest, AGpuThatVanishesEndsTheMeasurement) {
-  Open();
-  host_.At(0.01, [this] { host_.gpus.front().cuda_code = 719; });
+  session_ = Open();
+  host_.At(0.01, [this] { gpu_.cuda_code = 719; });
   const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
   EXPECT_EQ(measured.status().code(), absl::StatusCode::kInternal);
 }

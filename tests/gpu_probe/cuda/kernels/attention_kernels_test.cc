@@ -164,10 +164,9 @@ class Checker {
 
   unsigned long long WrongStatistics() {
     RowWeights();
-    Report report = {0, ~0ULL};
-    Emulate(check_attention_statistics, 2, 8, &report, it_.statistics.data(), log_sums_.data(),
-            samples_.data(), kSamples, s_);
-    return report.wrong_count;
+    return ReportOf(check_attention_statistics, 2, 8, it_.statistics.data(), log_sums_.data(),
+                    samples_.data(), kSamples, s_)
+        .wrong_count;
   }
   unsigned long long WrongOutputs() {
     RowWeights();
@@ -209,17 +208,15 @@ class Checker {
             it_.output_gradients.data(), samples_.data(), kSamples, s_);
   }
   unsigned long long Rows(const Bf16s& out, const Bf16s& from, long long width, double factor) {
-    Report report = {0, ~0ULL};
-    Emulate(check_attention_rows, 2, 8, &report, out.data(), weights_.data(), from.data(),
-            samples_.data(), kSamples, s_, width, factor);
-    return report.wrong_count;
+    return ReportOf(check_attention_rows, 2, 8, out.data(), weights_.data(), from.data(),
+                    samples_.data(), kSamples, s_, width, factor)
+        .wrong_count;
   }
   unsigned long long Columns(const Bf16s& out, const std::vector<double>& weights,
                              const Bf16s& from, long long width, double factor) {
-    Report report = {0, ~0ULL};
-    Emulate(check_attention_columns, 2, 8, &report, out.data(), weights.data(), from.data(),
-            samples_.data(), kSamples, s_, width, factor);
-    return report.wrong_count;
+    return ReportOf(check_attention_columns, 2, 8, out.data(), weights.data(), from.data(),
+                    samples_.data(), kSamples, s_, width, factor)
+        .wrong_count;
   }
 
   AttentionSizes s_;
@@ -295,15 +292,13 @@ TEST(AttentionKernelsTest, FindNumbersThatWereNotWritten) {
   Bf16s numbers(1000, ToBf16(3.5f));
   numbers[500] = 0xFFFF;
   numbers[777] = 0x7F80;  // infinite
-  Report report = {0, ~0ULL};
-  Emulate(check_attention_written, 2, 64, &report, numbers.data(), 1000LL, 1LL);
+  Report report = ReportOf(check_attention_written, 2, 64, numbers.data(), 1000LL, 1LL);
   EXPECT_EQ(report.wrong_count, 2);
   EXPECT_EQ(report.first_wrong, 500);
   std::vector<float> wide(100, -2.0f);
   wide[41] = NAN;
-  report = {0, ~0ULL};
-  Emulate(check_attention_written, 2, 64, &report,
-          reinterpret_cast<const unsigned short*>(wide.data()) + 1, 100LL, 2LL);
+  report = ReportOf(check_attention_written, 2, 64,
+                    reinterpret_cast<const unsigned short*>(wide.data()) + 1, 100LL, 2LL);
   EXPECT_EQ(report.wrong_count, 1);
   EXPECT_EQ(report.first_wrong, 41);
 }

@@ -31,10 +31,8 @@ std::vector<float4> Start(size_t vector_count) {
 // After `run_count` runs of `step_count` steps.
 Report CheckOf(const std::vector<float4>& x, int run_count, int step_count) {
   const double steps = run_count * step_count;
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_multiply_adds, 2, 32, &report, &x.data()->x, 4 * x.size(), kSeed, kScale, 1.0,
-          std::pow(double{kFactor}, steps), 2 * 0x1p-24 * std::min(steps, 0x1p14));
-  return report;
+  return ReportOf(check_multiply_adds, 2, 32, &x.data()->x, 4 * x.size(), kSeed, kScale, 1.0,
+                  std::pow(double{kFactor}, steps), 2 * 0x1p-24 * std::min(steps, 0x1p14));
 }
 
 TEST_P(ElementwiseKernelsTest, DoesItsStepsOnEveryElementWhateverTheTail) {

@@ -84,6 +84,15 @@ void Emulate(void (*kernel)(Parameters...), unsigned block_count, unsigned threa
   }
 }
 
+// The report of a kernel that checks results, which is its first parameter.
+template <typename Report, typename... Parameters, typename... Arguments>
+Report ReportOf(void (*kernel)(Report*, Parameters...), unsigned block_count, unsigned thread_count,
+                Arguments... arguments) {
+  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
+  Emulate(kernel, block_count, thread_count, &report, arguments...);
+  return report;
+}
+
 }  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_

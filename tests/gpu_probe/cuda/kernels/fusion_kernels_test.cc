@@ -36,10 +36,8 @@ class FusionKernelsTest : public ::testing::Test {
     Emulate(fusion_add_residual, kBlocks, kThreads, y_.data(), residual_.data(), kVectors);
   }
   Report CheckOfY() const {
-    Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-    Emulate(check_fusion, 2, 32, &report, &y_.data()->x, 4 * kVectors, kSeed, kBiasSeed,
-            kResidualSeed, kDataScale, kScale, 10 * 0x1p-24);
-    return report;
+    return ReportOf(check_fusion, 2, 32, &y_.data()->x, 4 * kVectors, kSeed, kBiasSeed,
+                    kResidualSeed, kDataScale, kScale, 10 * 0x1p-24);
   }
   // The formula of fusion_chain.h's comment.
   double ExpectedX(size_t i) const {

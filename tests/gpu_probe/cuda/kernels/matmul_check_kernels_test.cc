@@ -85,10 +85,8 @@ Report Freivalds(const Product& product, long long lanes = 32, unsigned long lon
   const Tolerance tolerance = product.whole
                                   ? Tolerance{.sums = 0, .output = 0}
                                   : Tolerance{.sums = 6 * 0x1p-24 * root_k, .output = 6 * 0x1p-8};
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_matmul, 2, 64, &report, product.C(), product.m, product.n, seed, products.data(),
-          a_squares.data(), b_squares.data(), tolerance);
-  return report;
+  return ReportOf(check_matmul, 2, 64, product.C(), product.m, product.n, seed, products.data(),
+                  a_squares.data(), b_squares.data(), tolerance);
 }
 
 TEST(CheckMatmulKernelTest, RightProductsPass) {
@@ -177,9 +175,7 @@ TEST(CheckMatmulKernelTest, ScalesOfMatricesCount) {
 }
 
 Report Exact(const Product& product, Matrix a, Matrix b) {
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_exact_matmul, 2, 64, &report, a, b, product.C(), product.m, product.n, product.k);
-  return report;
+  return ReportOf(check_exact_matmul, 2, 64, a, b, product.C(), product.m, product.n, product.k);
 }
 
 TEST(CheckExactMatmulTest, EveryElementIsCompared) {
@@ -281,10 +277,8 @@ struct ShortProduct {
     // As ToleranceOf() has it for FP8_E4M3 on a GPU of compute capability 9.0.
     const Tolerance tolerance = {.sums = 6 * 0x1p-13 * std::sqrt(static_cast<double>(k)) / 32,
                                  .output = 6 * 0x1p-8};
-    Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-    Emulate(check_matmul, 2, 64, &report, of(c.data(), kBf16Elements, kN, 1), kM, kN, kSeed,
-            products.data(), a_squares.data(), b_squares.data(), tolerance);
-    return report;
+    return ReportOf(check_matmul, 2, 64, of(c.data(), kBf16Elements, kN, 1), kM, kN, kSeed,
+                    products.data(), a_squares.data(), b_squares.data(), tolerance);
   }
 };
 

@@ -28,10 +28,8 @@ std::vector<float4> Poisoned(size_t count) {
 }
 
 Report CheckOf(const std::vector<float4>& c, float added, float of_a, float of_b) {
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_memory_pass, 2, 32, &report, &c.data()->x, 4 * c.size(), kSeedA, kSeedB, added,
-          of_a, of_b);
-  return report;
+  return ReportOf(check_memory_pass, 2, 32, &c.data()->x, 4 * c.size(), kSeedA, kSeedB, added, of_a,
+                  of_b);
 }
 
 // Sizes that fill the grid's turns, leave tails of all kinds, and are smaller than one turn.
@@ -85,11 +83,12 @@ TEST_P(MemoryPassKernelsTest, ReadSumsUpEveryBit) {
   for (const unsigned part : sums) sum += part;
   EXPECT_EQ(sum, expected);
 
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_memory_pass_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
-  EXPECT_EQ(report.wrong_count, 0);
+  const auto check = [&] {
+    return ReportOf(check_memory_pass_read, kBlocks, kThreads, sums.data(), count_, kSeedA);
+  };
+  EXPECT_EQ(check().wrong_count, 0);
   sums[41] ^= 1u << 30;
-  Emulate(check_memory_pass_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
+  const Report report = check();
   EXPECT_EQ(report.wrong_count, 1);
   EXPECT_EQ(report.first_wrong, 41);
 }
@@ -128,12 +127,10 @@ TEST(WholeNumbersTest, AreWholeBoundedAndAllOverTheirRange) {
 TEST(BitsTest, AreRightAsTheyAreAndWrongWithOneBitChanged) {
   std::vector<unsigned long long> bits(1001, 0);
   Emulate(fill_bits, 2, 33, bits.data(), bits.size(), kSeedB);
-  Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_bits, 1, 64, &report, bits.data(), bits.size(), kSeedB);
-  EXPECT_EQ(report.wrong_count, 0);
+  EXPECT_EQ(ReportOf(check_bits, 1, 64, bits.data(), bits.size(), kSeedB).wrong_count, 0);
   bits[1000] ^= 1;
   bits[500] = 0xA5A5A5A5A5A5A5A5;
-  Emulate(check_bits, 1, 64, &report, bits.data(), bits.size(), kSeedB);
+  const Report report = ReportOf(check_bits, 1, 64, bits.data(), bits.size(), kSeedB);
   EXPECT_EQ(report.wrong_count, 2);
   EXPECT_EQ(report.first_wrong, 500);
 }

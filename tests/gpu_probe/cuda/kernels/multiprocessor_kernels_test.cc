@@ -1,6 +1,6 @@
-// The kernels of multiprocessor.cu and clock.cu, on a processor.
+// The kernels of multiprocessor.cu, on a processor.
 #include "tests/gpu_probe/cuda/kernels/emulation.h"
-// After what they stand on.
+// After what it stands on.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gpu_probe/cuda/kernels.h"
-#include "gpu_probe/cuda/kernels/clock.cu"
 #include "gpu_probe/cuda/kernels/multiprocessor.cu"
 
 namespace sextant::probe {

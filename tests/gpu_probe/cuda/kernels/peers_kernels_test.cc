@@ -55,16 +55,12 @@ Vectors SumOf(const std::vector<Vectors>& all) {
 }
 
 Report SumReport(const Vectors& got, unsigned long long first, unsigned rank_count) {
-  Report report = {0, ~0ULL};
-  Emulate(check_peer_sum, 2, 8, &report, got.data(), got.size(), first, rank_count);
-  return report;
+  return ReportOf(check_peer_sum, 2, 8, got.data(), got.size(), first, rank_count);
 }
 
 Report PartsReport(const Vectors& got, unsigned long long part, unsigned long long first,
                    unsigned first_rank) {
-  Report report = {0, ~0ULL};
-  Emulate(check_peer_parts, 3, 4, &report, got.data(), got.size(), part, first, first_rank);
-  return report;
+  return ReportOf(check_peer_parts, 3, 4, got.data(), got.size(), part, first, first_rank);
 }
 
 TEST(PeersKernelsTest, DataAreSmallIntegersThatDifferFromRankToRank) {

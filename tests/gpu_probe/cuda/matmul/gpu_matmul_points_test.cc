@@ -1,5 +1,4 @@
 // Whole measurements of multiplications, on a scripted GPU.
-
 #include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 
 #include <gmock/gmock.h>
@@ -7,11 +6,14 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
-#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "gpu_probe/exit_code.h"
 #include "proto/matmul_kind.h"
-#include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
+#include "tests/gpu_probe/cuda/fake_cublaslt.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
@@ -20,11 +22,34 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class GpuMatmulPointsTest : public MatmulTest {
+v1::MatmulShape Shape(v1::DataType type, int64_t m, int64_t n, int64_t k) {
+  v1::MatmulShape out;
+  out.set_data_type(type);
+  out.set_m(m);
+  out.set_n(n);
+  out.set_k(k);
+  return out;
+}
+
+class GpuMatmulPointsTest : public FakeSessionTest {
  protected:
+  absl::StatusOr<Measurement> MeasurePoints(std::vector<Point> points, double budget_seconds) {
+    ProbePlan plan;
+    plan.points = std::move(points);
+    return MeasurePlan(plan, budget_seconds);
+  }
+  // Requested shapes.
+  absl::StatusOr<Measurement> MeasureShapes(const std::vector<v1::MatmulShape>& shapes) {
+    auto points =
+        GpuRequestedMatmulPoints(v1::PROBE_MODE_STANDARD, shapes, Open(), library_.Table());
+    if (!points.ok()) return points.status();
+    return MeasurePoints(*std::move(points), /*budget_seconds=*/100);
+  }
   std::vector<Point> PointsOf(v1::ProbeMode mode) {
     return GpuMatmulPoints(mode, Open(), library_.Table(), &notes_);
   }
+
+  FakeCublasLt library_{host_};
   std::vector<std::string> notes_;
 };
 

@@ -1,5 +1,4 @@
 // Descriptions of multiplications for cuBLASLt, and the handling of its answers.
-
 #include "gpu_probe/cuda/matmul/gpu_matmul.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +7,8 @@
 #include <filesystem>
 
 #include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
-#include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
+#include "tests/gpu_probe/cuda/fake_cublaslt.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class GpuMatmulTest : public MatmulTest {
+class GpuMatmulTest : public FakeSessionTest {
  protected:
   GpuMatmulProblem Problem(v1::DataType type) {
     GpuMatmulProblem out;
@@ -41,6 +41,8 @@ class GpuMatmulTest : public MatmulTest {
     EXPECT_THAT((*matmul)->Enqueue(0, {.a = 1 << 12, .b = 2 << 12, .c = 3 << 12}), IsOk());
     return library_.last_call;
   }
+
+  FakeCublasLt library_{host_};
 };
 
 TEST_F(GpuMatmulTest, RowMajorIsTheTransposeOfColumnMajor) {

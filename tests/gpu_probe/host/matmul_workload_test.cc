@@ -1,3 +1,4 @@
+#include "gpu_probe/host/matmul_workload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu_probe/host/matmul_workload.h"
 #include "tests/gpu_probe/failure_matchers.h"
-#include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {
