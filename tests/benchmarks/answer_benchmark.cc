@@ -19,8 +19,7 @@
 #include "server/handler/device_answers.h"
 #include "server/handler/operation_answer.h"
 #include "server/handler/plan_answer.h"
-#include "tests/benchmarks/full_calibration.h"
-#include "tests/benchmarks/plan_requests.h"
+#include "tests/benchmarks/service_requests.h"
 #include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {

@@ -1,7 +1,13 @@
-// Time of a plan in the engine, without the wire.
+// Time of a plan in the engine, without the wire, and of counting a model. Those with a fixed
+// number of iterations are for counting instructions.
 #include <benchmark/benchmark.h>
 
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "engine/model/count_model.h"
 #include "engine/run/plan.h"
+#include "tests/engine/run/worst_plans.h"
 
 namespace sextant {
 namespace {
@@ -20,7 +26,6 @@ void PlanPreset(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(PlanRun(run));
 }
 BENCHMARK(PlanPreset);
-// A fixed number of plans, for counting instructions.
 BENCHMARK(PlanPreset)->Name("PlanPresetThousandTimes")->Iterations(1000);
 
 void PlanWithSequenceLength(benchmark::State& state) {
@@ -49,6 +54,42 @@ void RefuseAnEmptyRun(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(PlanRun(RunSpec()));
 }
 BENCHMARK(RefuseAnEmptyRun);
+
+// The most expensive plans that the limits of requests allow.
+bool AddWorstPlans() {
+  for (const WorstPlan& worst : WorstPlans()) {
+    const std::string name = absl::StrReplaceAll(worst.name, {{", ", "/"}, {" ", "_"}});
+    benchmark::RegisterBenchmark(("WorstPlan/" + name).c_str(), [run = worst.run](
+                                                                    benchmark::State& state) {
+      for (auto _ : state) benchmark::DoNotOptimize(PlanRun(run));
+    })->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}
+[[maybe_unused]] const bool kAdded = AddWorstPlans();
+
+// A model of 126 layers: parameters and FLOPs.
+CountSpec Llama405b() {
+  CountSpec spec;
+  spec.model.preset = "llama-3.1-405b";
+  spec.step = TrainingStepSpec{.sequences = {{.count = 2048, .length = 8192}}};
+  return spec;
+}
+
+void Count(benchmark::State& state) {
+  const CountSpec spec = Llama405b();
+  for (auto _ : state) benchmark::DoNotOptimize(CountModel(spec));
+}
+BENCHMARK(Count)->Name("CountModel");
+BENCHMARK(Count)->Name("CountModelThousandTimes")->Iterations(1000);
+
+void CountConventions(benchmark::State& state) {
+  CountSpec spec = Llama405b();
+  spec.detail = FlopsDetail::kComponents;
+  spec.conventions = true;
+  for (auto _ : state) benchmark::DoNotOptimize(CountModel(spec));
+}
+BENCHMARK(CountConventions)->Name("CountModelWithConventions");
 
 }  // namespace
 }  // namespace sextant

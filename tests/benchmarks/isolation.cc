@@ -2,15 +2,11 @@
 // are under way than it has threads for them: 99th percentiles, each against its own when idle.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -18,79 +14,34 @@
 #include <thread>
 #include <vector>
 
-#include "server/server.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
+#include "tests/benchmarks/server_process.h"
+#include "tests/benchmarks/service_requests.h"
 
 namespace sextant::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-v1::PlanRunRequest Plan() {
-  v1::PlanRunRequest out;
-  out.mutable_model()->set_preset("llama-3.1-70b");
-  out.mutable_training()->set_token_count(15'000'000'000'000);
-  out.mutable_training()->set_sequence_length(8192);
-  out.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
-  out.mutable_cluster()->set_device_count(512);
-  out.mutable_cluster()->set_node_type("dgx-h100");
-  return out;
-}
-
 v1::PlanRunRequest LaidOut() {
-  v1::PlanRunRequest out = Plan();
-  out.mutable_layout()->set_global_batch_size(512);
+  v1::PlanRunRequest out = OpenPlan();
   out.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
   out.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(4);
-  out.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
   out.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   return out;
 }
 
-v1::PlanRunRequest Search() {
-  v1::PlanRunRequest out = LaidOut();
-  out.mutable_layout()->clear_parallel();
-  out.mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+v1::PlanRunRequest Plan() {
+  v1::PlanRunRequest out = OpenPlan();
+  out.clear_layout();
   return out;
 }
 
-// A server in a process of its own, killed with this.
-class Child {
- public:
-  Child() {
-    int address[2];
-    if (pipe(address) != 0) std::abort();
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ServerOptions options;
-      options.listen = {"127.0.0.1:0"};
-      options.http_listen = "none";
-      options.log_calls = CallLogLevel::kNone;
-      options.probe_program = "/nowhere";
-      options.calibration_directory = "none";
-      const auto server = Server::Start(options);
-      const std::string& text = (*server)->grpc_addresses()[0];
-      if (write(address[1], text.data(), text.size()) < 0) std::_Exit(1);
-      close(address[1]);
-      while (true) pause();
-    }
-    close(address[1]);
-    char text[64] = {};
-    if (read(address[0], text, sizeof(text) - 1) <= 0) std::abort();
-    close(address[0]);
-    address_ = text;
-  }
-  ~Child() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  const std::string& address() const { return address_; }
-
- private:
-  pid_t pid_ = 0;
-  std::string address_;
-};
+v1::PlanRunRequest Search() {
+  v1::PlanRunRequest out = OpenPlan();
+  out.mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  return out;
+}
 
 bool PlanOnce(v1::PlanningService::Stub& stub, const v1::PlanRunRequest& request) {
   grpc::ClientContext context;
@@ -129,8 +80,9 @@ double Percentile99(int calls, const std::function<bool()>& call) {
 }
 
 int Compare(int calls, int searches) {
-  const Child child;
-  const auto channel = grpc::CreateChannel(child.address(), grpc::InsecureChannelCredentials());
+  const Child child(ServeSextant);
+  const std::string address = child.ReadAddress();
+  const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   const auto stub = v1::PlanningService::NewStub(channel);
   const std::vector<std::pair<const char*, std::function<bool()>>> kinds = {
       {"health check", [&] { return CheckHealth(channel); }},
@@ -148,7 +100,7 @@ int Compare(int calls, int searches) {
   for (int i = 0; i < searches; ++i) {
     searching.emplace_back([&] {
       const auto own = v1::PlanningService::NewStub(grpc::CreateCustomChannel(
-          child.address(), grpc::InsecureChannelCredentials(), grpc::ChannelArguments()));
+          address, grpc::InsecureChannelCredentials(), grpc::ChannelArguments()));
       while (!ends) searched += PlanOnce(*own, Search());
     });
   }

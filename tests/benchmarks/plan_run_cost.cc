@@ -1,16 +1,15 @@
 // The cost of a PlanRun call compared with a call whose handler is empty, and with one whose
 // handler only copies a ready answer: calls a second and server CPU, each server in a process of
 // its own, taken in turn in one run. Also the cost with the most calibrations of a request.
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
 #include <grpcpp/server_builder.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
+#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,10 +17,9 @@
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
 #include "server/device/device_finder.h"
-#include "server/server.h"
-#include "tests/benchmarks/closed_loop.h"
-#include "tests/benchmarks/full_calibration.h"
-#include "tests/benchmarks/plan_requests.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
+#include "tests/benchmarks/server_process.h"
+#include "tests/benchmarks/service_requests.h"
 
 namespace sextant::server {
 namespace {
@@ -92,64 +90,6 @@ void ServeReadyFullAnswer(int address_out, int stop_in) {
   ServeFixed(AnswerTo(Full(PresetPlan())), address_out, stop_in);
 }
 
-void ServeSextant(int address_out, int stop_in) {
-  ServerOptions options;
-  options.listen = {"127.0.0.1:0"};
-  options.http_listen = "none";
-  options.calibration_directory = "none";
-  options.log_calls = CallLogLevel::kNone;
-  const auto server = Server::Start(options);
-  dprintf(address_out, "%s\n", (*server)->grpc_addresses()[0].c_str());
-  char unused = 0;
-  (void)!read(stop_in, &unused, 1);
-}
-
-// A server in a child process; it stops when this object, or this process, goes.
-class Child {
- public:
-  // gRPC may not have been used in this process yet: it does not survive a fork.
-  explicit Child(void (*serve)(int, int)) {
-    int address[2];
-    int stop[2];
-    if (pipe(address) != 0 || pipe(stop) != 0) std::abort();
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      serve(address[1], stop[0]);
-      _exit(0);
-    }
-    close(stop[0]);
-    close(address[1]);
-    stop_ = stop[1];
-    address_in_ = address[0];
-  }
-  Child(const Child&) = delete;
-  ~Child() {
-    // Not by closing it: children made later hold it open too.
-    (void)!write(stop_, "", 1);
-    waitpid(pid_, nullptr, 0);
-  }
-
-  std::string ReadAddress() const {
-    std::string out;
-    for (char c = 0; read(address_in_, &c, 1) == 1 && c != '\n';) out += c;
-    return out;
-  }
-
-  // User and system time so far.
-  double CpuSeconds() const {
-    clockid_t clock = 0;
-    timespec time = {};
-    if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) std::abort();
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  }
-
- private:
-  pid_t pid_ = 0;
-  int stop_ = -1;
-  int address_in_ = -1;
-};
-
 // Calibrations and searches make a call so long that fewer of them are as many samples of the
 // clock.
 constexpr int kCalibratedCallsShare = 20;
@@ -167,6 +107,51 @@ Sample Median(std::vector<Sample> samples) {
     return samples[samples.size() / 2].*member;
   };
   return {middle(&Sample::calls_per_second), middle(&Sample::cpu_microseconds_per_call)};
+}
+
+struct LoopResult {
+  double seconds = 0;
+  int failed_calls = 0;
+};
+
+struct LoopCall {
+  grpc::ClientContext context;
+  v1::PlanRunResponse response;
+  grpc::Status status;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::PlanRunResponse>> reader;
+};
+
+// A closed loop: calls the server at `address` `calls` times from one thread, `in_flight` at a
+// time, each answered before the next starts and with one more token to train on than the one
+// before.
+LoopResult RunClosedLoop(const std::string& address, v1::PlanRunRequest request, int calls,
+                         int in_flight) {
+  const auto stub = v1::PlanningService::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::CompletionQueue queue;
+  int started = 0;
+  const auto start_one = [&] {
+    auto* call = new LoopCall;
+    v1::TrainingSpec& training = *request.mutable_training();
+    training.set_token_count(training.token_count() + 1);
+    call->reader = stub->AsyncPlanRun(&call->context, request, &queue);
+    call->reader->Finish(&call->response, &call->status, call);
+    ++started;
+  };
+  LoopResult result;
+  const auto start = std::chrono::steady_clock::now();
+  while (started < std::min(calls, in_flight)) start_one();
+  for (int finished = 0; finished < calls; ++finished) {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    const std::unique_ptr<LoopCall> call(static_cast<LoopCall*>(tag));
+    if (!ok || !call->status.ok()) ++result.failed_calls;
+    if (started < calls) start_one();
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  result.seconds = took.count();
+  return result;
 }
 
 // One of the servers compared, what it is asked, and what was measured of it.

@@ -1,9 +1,13 @@
 // Time of predicting one step of a layout, cold: nothing is kept between layouts but the device's
-// models.
+// models. Those with a fixed number of iterations are for counting instructions.
 #include <benchmark/benchmark.h>
 
+#include "absl/strings/string_view.h"
+#include "engine/hardware/catalogue.h"
 #include "engine/memory/ledger/memory_model.h"
+#include "engine/model/presets/presets.h"
 #include "engine/run/step_plan.h"
+#include "engine/time/stage_compute.h"
 
 namespace sextant {
 namespace {
@@ -49,7 +53,6 @@ void Step(benchmark::State& state, const RunSpec& run) {
 }
 BENCHMARK_CAPTURE(Step, llama_70b, Llama70bStep())->Name("StepTime/llama_70b");
 BENCHMARK_CAPTURE(Step, deepseek_v3, DeepSeekV3())->Name("StepTime/deepseek_v3");
-// A fixed number of steps, for counting instructions.
 BENCHMARK_CAPTURE(Step, llama_70b, Llama70bStep())->Name("StepTimeThousandTimes")->Iterations(1000);
 
 // Memory and time of one layout. A function of its own, for counting its instructions.
@@ -76,6 +79,45 @@ BENCHMARK_CAPTURE(Layout, llama_70b, Llama70bStep())
 BENCHMARK_CAPTURE(Layout, deepseek_v3, DeepSeekV3())
     ->Name("LayoutThousandTimes/deepseek_v3")
     ->Iterations(1000);
+
+// Tracing and pricing all operations of one pipeline stage, nothing kept between stages.
+struct Case {
+  absl::string_view preset;
+  ParallelLayout layout;
+  DataType narrow = DataType::kUnspecified;
+};
+
+// 64 H100s in 4 stages.
+const Case kLlama70b = {"llama-3-70b", {.tensor_parallel_size = 8, .pipeline_parallel_size = 4}};
+
+// 2,048 H100s in 16 stages, in 8 bits.
+const Case kDeepSeekV3 = {"deepseek-v3",
+                          {.pipeline_parallel_size = 16,
+                           .layers_per_chunk = {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3},
+                           .expert_parallel_size = 64},
+                          DataType::kFp8E4m3};
+
+void Stage(benchmark::State& state, const Case& which) {
+  const ArchitectureSpec& spec = FindModelPreset(which.preset).value()->architecture;
+  MemoryJob job = {.layout = which.layout};
+  job.batch.sequence_length = 4096;
+  job.batch.sequence_parallel = which.layout.tensor_parallel_size > 1;
+  job.state.precision = WithDefaults(PrecisionPolicy());
+  job.state.sharding.data_parallel_size = which.layout.expert_parallel_size;
+  job.pipeline.micro_batch_count = 64;
+  const auto model = MemoryModel::Of(spec, job);
+  const auto pricer = OperationPricer::Of(PlacedProduct(*FindAccelerator("h100-sxm").value()),
+                                          {.narrow = which.narrow});
+  const ComputeInput in = {.spec = spec, .model = *model, .types = {.narrow = which.narrow}};
+  for (auto _ : state) {
+    PricedOperations priced(**pricer);
+    ModelOperations operations(in, priced);
+    benchmark::DoNotOptimize(ComputeOf(in, operations, 1));
+  }
+}
+BENCHMARK_CAPTURE(Stage, llama_70b, kLlama70b)->Name("StageCompute/llama_70b");
+BENCHMARK_CAPTURE(Stage, deepseek_v3, kDeepSeekV3)->Name("StageCompute/deepseek_v3");
+BENCHMARK_CAPTURE(Stage, llama_70b, kLlama70b)->Name("StageComputeThousandTimes")->Iterations(1000);
 
 }  // namespace
 }  // namespace sextant

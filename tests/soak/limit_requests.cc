@@ -8,7 +8,7 @@
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
-#include "tests/benchmarks/full_calibration.h"
+#include "tests/benchmarks/service_requests.h"
 #include "tests/engine/run/worst_plans.h"
 
 namespace sextant::server {

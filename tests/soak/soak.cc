@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/server.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
+#include "tests/benchmarks/server_process.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
@@ -239,15 +239,9 @@ int Soak(const SoakOptions& options) {
   const std::string token_file = folder.File("tokens");
   WriteTokens(token_file, 0);
   const Program program(options.program, token_file);
-  ServerOptions own;
-  own.listen = {"127.0.0.1:0"};
-  own.http_listen = "none";
-  own.log_calls = CallLogLevel::kNone;
-  own.probe_program = "/nowhere";
-  own.calibration_directory = "none";
   std::vector<Question> questions = Questions();
   {
-    const auto oracle = Server::Start(own);
+    const auto oracle = Server::Start(BareServer());
     if (!oracle.ok()) return 2;
     const Planner planner((*oracle)->grpc_addresses()[0]);
     for (Question& q : questions) q.code = planner.Ask(q.request, 60, &q.answer);

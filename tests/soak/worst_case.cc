@@ -22,9 +22,9 @@
 #include "engine/run/plan.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/planning_service.h"
-#include "server/server.h"
 #include "sextant/v1/planning_service.pb.h"
-#include "tests/benchmarks/plan_requests.h"
+#include "tests/benchmarks/server_process.h"
+#include "tests/benchmarks/service_requests.h"
 #include "tests/soak/limit_requests.h"
 #include "tests/soak/mutation.h"
 
@@ -281,12 +281,7 @@ double Slowness() {
 }
 
 int Run(const WorstCaseOptions& options) {
-  ServerOptions own;
-  own.listen = {"127.0.0.1:0"};
-  own.http_listen = "none";
-  own.log_calls = CallLogLevel::kNone;
-  own.calibration_directory = "none";
-  const auto server = Server::Start(own);
+  const auto server = Server::Start(BareServer());
   if (!server.ok()) return 2;
   Caller caller((*server)->grpc_addresses()[0]);
   std::map<std::string, std::vector<LimitRequest>> by_method;

@@ -1,7 +1,10 @@
-// The plans that benchmarks of the service ask for.
-#ifndef SEXTANT_TESTS_BENCHMARKS_PLAN_REQUESTS_H_
-#define SEXTANT_TESTS_BENCHMARKS_PLAN_REQUESTS_H_
+// What benchmarks of the service ask for: plans, and a calibration as large as the probe's fullest.
+#ifndef SEXTANT_TESTS_BENCHMARKS_SERVICE_REQUESTS_H_
+#define SEXTANT_TESTS_BENCHMARKS_SERVICE_REQUESTS_H_
 
+#include <string>
+
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
@@ -21,6 +24,11 @@ v1::PlanRunRequest Recomputing(v1::PlanRunRequest request);
 // Llama 3.1 70B on 512 H100s: the layout is searched for, among 20,000.
 v1::PlanRunRequest OpenPlan();
 
+// A calibration of the processor `uuid`: three data types of 42 matrix multiplications each and a
+// sustained one, and about as many of the other measurements as sextant-probe --mode=full writes.
+// Invented, but valid for plans.
+v1::Calibration FullCalibration(const std::string& uuid);
+
 }  // namespace sextant
 
-#endif  // SEXTANT_TESTS_BENCHMARKS_PLAN_REQUESTS_H_
+#endif  // SEXTANT_TESTS_BENCHMARKS_SERVICE_REQUESTS_H_
