@@ -51,31 +51,26 @@ std::vector<std::string> UuidsOf(const ListedDevices& listed) {
 
 TEST(ListDevicesTest, AutoListsThoseOfAllBackends) {
   const std::vector<Backend> backends = {Gpus(2), Processor()};
-  const auto listed = ListDevices("auto", backends);
-  ASSERT_THAT(listed, IsOk());
-  EXPECT_THAT(UuidsOf(*listed), ElementsAre("GPU-0", "GPU-1", "CPU-1"));
-  EXPECT_THAT(listed->notes, IsEmpty());
-  const auto named = ListDevices("host", backends);
-  ASSERT_THAT(named, IsOk());
-  EXPECT_THAT(UuidsOf(*named), ElementsAre("CPU-1"));
+  const auto listed = ListDevices("auto", backends).value();
+  EXPECT_THAT(UuidsOf(listed), ElementsAre("GPU-0", "GPU-1", "CPU-1"));
+  EXPECT_THAT(listed.notes, IsEmpty());
+  EXPECT_THAT(UuidsOf(ListDevices("host", backends).value()), ElementsAre("CPU-1"));
 }
 
 TEST(ListDevicesTest, AHostWithoutADriverHasItsProcessorAndNoNote) {
   const std::vector<Backend> backends = {NoGpus("no_driver", "none, plainly"), Processor()};
-  const auto listed = ListDevices("auto", backends);
-  ASSERT_THAT(listed, IsOk());
-  EXPECT_THAT(UuidsOf(*listed), ElementsAre("CPU-1"));
-  EXPECT_THAT(listed->notes, IsEmpty());
+  const auto listed = ListDevices("auto", backends).value();
+  EXPECT_THAT(UuidsOf(listed), ElementsAre("CPU-1"));
+  EXPECT_THAT(listed.notes, IsEmpty());
   EXPECT_EQ(FailureOf(ListDevices("cuda", backends).status()).reason(), "no_driver");
 }
 
 TEST(ListDevicesTest, ABrokenDriverIsToldOfBesideTheProcessor) {
   const std::vector<Backend> backends = {NoGpus("driver_too_old", "install a newer one"),
                                          Processor()};
-  const auto listed = ListDevices("auto", backends);
-  ASSERT_THAT(listed, IsOk());
-  EXPECT_THAT(UuidsOf(*listed), ElementsAre("CPU-1"));
-  EXPECT_THAT(listed->notes, ElementsAre(HasSubstr("install a newer one")));
+  const auto listed = ListDevices("auto", backends).value();
+  EXPECT_THAT(UuidsOf(listed), ElementsAre("CPU-1"));
+  EXPECT_THAT(listed.notes, ElementsAre(HasSubstr("install a newer one")));
 }
 
 TEST(ListDevicesTest, WithoutAnyDeviceItFailsAsTheFirstBackendDid) {
@@ -89,25 +84,20 @@ TEST(ListDevicesTest, WithoutAnyDeviceItFailsAsTheFirstBackendDid) {
 
 TEST(ChooseDeviceTest, TheFirstGpuIsMeasuredAndTheNoteSaysThatThereAreOthers) {
   const std::vector<Backend> backends = {Gpus(8), Processor()};
-  const auto chosen = ChooseDevice({}, backends);
-  ASSERT_THAT(chosen, IsOk());
-  EXPECT_EQ(chosen->backend->name, "cuda");
-  EXPECT_EQ(chosen->device.uuid(), "GPU-0");
-  EXPECT_THAT(chosen->notes, ElementsAre(HasSubstr("the first of 8 devices")));
-  const std::vector<Backend> one = {Gpus(1), Processor()};
-  EXPECT_THAT(ChooseDevice({}, one)->notes, IsEmpty());
+  const auto chosen = ChooseDevice({}, backends).value();
+  EXPECT_EQ(chosen.backend->name, "cuda");
+  EXPECT_EQ(chosen.device.uuid(), "GPU-0");
+  EXPECT_THAT(chosen.notes, ElementsAre(HasSubstr("the first of 8 devices")));
+  EXPECT_THAT(ChooseDevice({}, {Gpus(1), Processor()})->notes, IsEmpty());
 }
 
 TEST(ChooseDeviceTest, AUuidNamesItsBackend) {
   const std::vector<Backend> backends = {Gpus(8), Processor()};
-  const auto gpu = ChooseDevice({.device = "GPU-5"}, backends);
-  ASSERT_THAT(gpu, IsOk());
-  EXPECT_EQ(gpu->backend->name, "cuda");
-  EXPECT_EQ(gpu->device.uuid(), "GPU-5");
-  EXPECT_THAT(gpu->notes, IsEmpty());
-  const auto processor = ChooseDevice({.device = "CPU-1"}, backends);
-  ASSERT_THAT(processor, IsOk());
-  EXPECT_EQ(processor->backend->name, "host");
+  const auto gpu = ChooseDevice({.device = "GPU-5"}, backends).value();
+  EXPECT_EQ(gpu.backend->name, "cuda");
+  EXPECT_EQ(gpu.device.uuid(), "GPU-5");
+  EXPECT_THAT(gpu.notes, IsEmpty());
+  EXPECT_EQ(ChooseDevice({.device = "CPU-1"}, backends).value().backend->name, "host");
   EXPECT_EQ(ChooseDevice({.backend = "cuda", .device = "CPU-1"}, backends).status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -123,10 +113,9 @@ TEST(ChooseDeviceTest, AnUnknownUuidIsToldWhatThereIsAndWhatIsAmiss) {
 
 TEST(ChooseDeviceTest, TheProcessorOfABrokenDriversHostIsMeasuredWithANote) {
   const std::vector<Backend> broken = {NoGpus("mismatch", "reboot"), Processor()};
-  const auto chosen = ChooseDevice({}, broken);
-  ASSERT_THAT(chosen, IsOk());
-  EXPECT_EQ(chosen->backend->name, "host");
-  EXPECT_THAT(chosen->notes, ElementsAre(HasSubstr("reboot")));
+  const auto chosen = ChooseDevice({}, broken).value();
+  EXPECT_EQ(chosen.backend->name, "host");
+  EXPECT_THAT(chosen.notes, ElementsAre(HasSubstr("reboot")));
 }
 
 Backend GpusWithoutKernels() {
@@ -139,10 +128,9 @@ Backend GpusWithoutKernels() {
 
 TEST(ChooseDeviceTest, AutoPassesOverWhatThisProgramCannotMeasureAndSaysWhy) {
   const std::vector<Backend> backends = {GpusWithoutKernels(), Processor()};
-  const auto chosen = ChooseDevice({.backend = "auto"}, backends);
-  ASSERT_THAT(chosen, IsOk());
-  EXPECT_EQ(chosen->device.uuid(), "CPU-1");
-  EXPECT_THAT(chosen->notes, ElementsAre("built without CUDA."));
+  const auto chosen = ChooseDevice({.backend = "auto"}, backends).value();
+  EXPECT_EQ(chosen.device.uuid(), "CPU-1");
+  EXPECT_THAT(chosen.notes, ElementsAre("built without CUDA."));
   EXPECT_EQ(UuidsOf(*ListDevices("auto", backends)).size(), 3U);  // they are there all the same
 }
 
@@ -159,9 +147,7 @@ TEST(ChooseDeviceTest, ChoicesAreAskedForAMeasurementAndDevicesForAList) {
   Backend gpus = Gpus(1);
   gpus.choices = [] { return std::vector<v1::Device>{DeviceNamed("GPU-7"), DeviceNamed("GPU-8")}; };
   const std::vector<Backend> backends = {gpus, Processor()};
-  const auto chosen = ChooseDevice({}, backends);
-  ASSERT_THAT(chosen, IsOk());
-  EXPECT_EQ(chosen->device.uuid(), "GPU-7");
+  EXPECT_EQ(ChooseDevice({}, backends).value().device.uuid(), "GPU-7");
   ProbeOptions options;
   options.device = "GPU-0";
   EXPECT_EQ(ChooseDevice(options, backends).status().code(), absl::StatusCode::kNotFound);

@@ -32,16 +32,13 @@ class DeviceLockTest : public ::testing::Test {
 
 TEST_F(DeviceLockTest, OneAtATimeAndThenTheNext) {
   {
-    const auto held = DeviceLock::Take(folder_, "CPU-1");
-    ASSERT_THAT(held, IsOk());
-    EXPECT_EQ(held->note(), "");
+    const auto held = DeviceLock::Take(folder_, "CPU-1").value();
+    EXPECT_EQ(held.note(), "");
     EXPECT_THAT(DeviceLock::Take(folder_, "CPU-1"),
                 FailsSaying(absl::StatusCode::kAborted, "CPU-1"));
     EXPECT_THAT(DeviceLock::Take(folder_, "CPU-2"), IsOk()) << "another device";
   }
-  const auto later = DeviceLock::Take(folder_, "CPU-1");
-  ASSERT_THAT(later, IsOk());
-  EXPECT_EQ(later->note(), "");
+  EXPECT_EQ(DeviceLock::Take(folder_, "CPU-1").value().note(), "");
 }
 
 TEST_F(DeviceLockTest, MovingKeepsIt) {
@@ -54,23 +51,19 @@ TEST_F(DeviceLockTest, MovingKeepsIt) {
 TEST_F(DeviceLockTest, ALinkIsNotFollowed) {
   const std::string target = absl::StrCat(folder_, "/target");
   ASSERT_EQ(symlink(target.c_str(), FileOf("CPU-1").c_str()), 0);
-  const auto lock = DeviceLock::Take(folder_, "CPU-1");
-  ASSERT_THAT(lock, IsOk());
-  EXPECT_THAT(lock->note(), HasSubstr("Measured without a lock"));
+  const auto lock = DeviceLock::Take(folder_, "CPU-1").value();
+  EXPECT_THAT(lock.note(), HasSubstr("Measured without a lock"));
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 
 TEST_F(DeviceLockTest, APipeDoesNotBlock) {
   ASSERT_EQ(mkfifo(FileOf("CPU-1").c_str(), 0600), 0);
-  const auto lock = DeviceLock::Take(folder_, "CPU-1");
-  ASSERT_THAT(lock, IsOk());
-  EXPECT_THAT(lock->note(), HasSubstr("not a regular file"));
+  EXPECT_THAT(DeviceLock::Take(folder_, "CPU-1").value().note(), HasSubstr("not a regular file"));
 }
 
 TEST_F(DeviceLockTest, WithoutAFolderItGoesOnWithANote) {
-  const auto lock = DeviceLock::Take(absl::StrCat(folder_, "/nowhere"), "CPU-1");
-  ASSERT_THAT(lock, IsOk());
-  EXPECT_THAT(lock->note(), HasSubstr("No such file"));
+  const auto lock = DeviceLock::Take(absl::StrCat(folder_, "/nowhere"), "CPU-1").value();
+  EXPECT_THAT(lock.note(), HasSubstr("No such file"));
 }
 
 TEST_F(DeviceLockTest, AUuidDoesNotLeaveTheFolder) {
@@ -94,9 +87,7 @@ TEST_F(DeviceLockTest, EveryUserMayOpenTheFileWhateverTheUmask) {
 TEST_F(DeviceLockTest, AFileThatCannotBeWrittenLocks) {
   std::ofstream(FileOf("CPU-1")).close();
   ASSERT_EQ(chmod(FileOf("CPU-1").c_str(), 0444), 0);
-  const auto held = DeviceLock::Take(folder_, "CPU-1");
-  ASSERT_THAT(held, IsOk());
-  EXPECT_EQ(held->note(), "");
+  EXPECT_EQ(DeviceLock::Take(folder_, "CPU-1").value().note(), "");
 }
 
 TEST_F(DeviceLockTest, TheFolderIsTheSameToAllUsersOfTheHost) {

@@ -92,9 +92,8 @@ TEST_F(MeasureTest, SlowPointsDoNotStarveFastOnes) {
     Add("grid", absl::StrCat("slow", i), 0.2);
     Add("grid", absl::StrCat("fast", i), 2e-3);
   }
-  const auto measured = Run(3);
-  ASSERT_THAT(measured, IsOk());
-  auto times = TimesOf(*measured);
+  const auto measured = Run(3).value();
+  auto times = TimesOf(measured);
   for (int i = 0; i < 4; ++i) {
     EXPECT_GE(times[absl::StrCat("slow", i)].sample_count(), 1);
     EXPECT_GE(times[absl::StrCat("fast", i)].sample_count(), 8);
@@ -105,10 +104,9 @@ TEST_F(MeasureTest, AFirstPointThatIsSlowToMakeStillGetsItsSamples) {
   Add("stream", "first", 20e-3).make_seconds = 1;
   last().first = true;
   for (int i = 0; i < 50; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
-  const auto measured = Run(5);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_TRUE(TimesOf(*measured)["first"].stable());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  const auto measured = Run(5).value();
+  EXPECT_TRUE(TimesOf(measured)["first"].stable());
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
 }
 
 // Seven kinds of 100 ms each to make, in two seconds: each gets samples, none takes the time of
@@ -121,9 +119,7 @@ TEST_F(MeasureTest, FirstPointsLeaveTimeToMakeTheOthers) {
     last().first = true;
     scripts_.back().make_seconds = 0.1;
   }
-  const auto measured = Run(2);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  EXPECT_EQ(Run(2).value().calibration.coverage_ratio(), 1);
 }
 
 // A point that took long to make is not begun again where it can't end in time; others are.
@@ -135,8 +131,7 @@ TEST_F(MeasureTest, WhatIsTooSlowToMakeIsLeftToOthers) {
   Script& slow = Add("memory", "m2", 1e-3);
   slow.make_seconds = 1;
   Script& fast = Add("other", "o2", 1e-3);
-  const auto measured = Run(1.5);
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = Run(1.5).value();
   EXPECT_EQ(slow.make_count, 0);
   EXPECT_EQ(fast.make_count, 1);
   EXPECT_LE(elapsed_seconds(), 1.5);
@@ -173,42 +168,38 @@ TEST_F(MeasureLevelsTest, LaterLevelsGetWhatTheFewestOfThemNeed) {
 TEST_F(MeasureLevelsTest, WhatCanNotBeOfUseIsNotBegun) {
   AddLevel(1, 10, 1);
   AddLevel(2, 20, 18);
-  const auto measured = Run(2.5);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(CountsOf(*measured)["1"], 10);
+  const auto measured = Run(2.5).value();
+  EXPECT_EQ(CountsOf(measured)["1"], 10);
   EXPECT_EQ(scripts_[10].make_count, 0);
-  ASSERT_EQ(measured->calibration.missing_size(), 1);
-  EXPECT_EQ(measured->calibration.missing(0).phase(), "level 2");
-  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 20);
-  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 20);
+  ASSERT_EQ(measured.calibration.missing_size(), 1);
+  EXPECT_EQ(measured.calibration.missing(0).phase(), "level 2");
+  EXPECT_EQ(measured.calibration.missing(0).missing_count(), 20);
+  EXPECT_EQ(measured.calibration.missing(0).planned_count(), 20);
 }
 
 // The first takes as long as was assumed, the others ten times that.
 TEST_F(MeasureLevelsTest, TooFewToBeOfUseAreNotRecorded) {
   AddLevel(1, 8, 8);
   for (size_t i = 1; i < 8; ++i) scripts_[i].make_seconds = 1;
-  const auto measured = Run(3);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.matmuls_size(), 0);
+  const auto measured = Run(3).value();
+  EXPECT_EQ(measured.calibration.matmuls_size(), 0);
   EXPECT_LE(elapsed_seconds(), 3.1);
-  EXPECT_THAT(measured->calibration.notes(),
-              Contains(HasSubstr("level 1 were measured that they")));
-  ASSERT_EQ(measured->calibration.missing_size(), 1);
-  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 8) << "those that were measured too";
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 0);
+  EXPECT_THAT(measured.calibration.notes(), Contains(HasSubstr("level 1 were measured that they")));
+  ASSERT_EQ(measured.calibration.missing_size(), 1);
+  EXPECT_EQ(measured.calibration.missing(0).missing_count(), 8) << "those that were measured too";
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 0);
 }
 
 TEST_F(MeasureLevelsTest, WhatHasNoMemoryIsMissingAndWhatTheDeviceCanNotDoIsNot) {
   AddLevel(1, 4, 1);
   scripts_[1].make_status = absl::ResourceExhaustedError("too large");
   scripts_[2].make_status = absl::UnimplementedError("no such kernel");
-  const auto measured = Run(3);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_DOUBLE_EQ(measured->calibration.coverage_ratio(), 2.0 / 3);
-  ASSERT_EQ(measured->calibration.missing_size(), 1);
-  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 1);
-  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 3);
-  for (const std::string& note : measured->calibration.notes()) {
+  const auto measured = Run(3).value();
+  EXPECT_DOUBLE_EQ(measured.calibration.coverage_ratio(), 2.0 / 3);
+  ASSERT_EQ(measured.calibration.missing_size(), 1);
+  EXPECT_EQ(measured.calibration.missing(0).missing_count(), 1);
+  EXPECT_EQ(measured.calibration.missing(0).planned_count(), 3);
+  for (const std::string& note : measured.calibration.notes()) {
     EXPECT_THAT(note, ::testing::Not(HasSubstr("budget"))) << "time there was";
   }
 }
@@ -238,11 +229,10 @@ TEST_F(MeasureTest, AMachineThatSlowsTenfoldHalfWayStillEnds) {
     };
     last().pass_count = 3;
   }
-  const auto measured = Run(2);
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = Run(2).value();
   // Work in progress at the slowdown, and each first run after it, may take the 90 ms more.
   EXPECT_LE(elapsed_seconds(), 2.2);
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
 }
 
 TEST_F(MeasureTest, NothingMeasuredIsADeadlineThatSaysWhatToGive) {

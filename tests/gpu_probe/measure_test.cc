@@ -32,10 +32,9 @@ TEST_F(MeasureTest, EnoughTimeMeasuresEachPointFully) {
   plan_.device.set_uuid("CPU-1");
   plan_.notes = {"A note of the backend."};
   plan_.finish = [](v1::Calibration* out) { out->set_ridge_flops_per_byte(4); };
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  const v1::Calibration& calibration = measured->calibration;
-  const auto times = TimesOf(*measured);
+  const auto measured = Run(60).value();
+  const v1::Calibration& calibration = measured.calibration;
+  const auto times = TimesOf(measured);
   ASSERT_THAT(times, SizeIs(3));
   for (const auto& [label, time] : times) {
     EXPECT_THAT(time.median_seconds(), DoubleNear(2e-3, 1e-9)) << label;
@@ -119,9 +118,8 @@ TEST_F(MeasureTest, FirstPointsAreSeenAtSeveralTimes) {
     Add("grid", label, 2e-3);
     last().pass_count = 3;
   }
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  const v1::TimeStatistics time = TimesOf(*measured)["first"];
+  const auto measured = Run(60).value();
+  const v1::TimeStatistics time = TimesOf(measured)["first"];
   EXPECT_EQ(time.sample_count(), 12);
   EXPECT_THAT(time.median_seconds(), DoubleNear(2e-3, 1e-9));
   EXPECT_FALSE(time.stable());
@@ -161,26 +159,22 @@ TEST_F(MeasureTest, DriftIsTheThirdPassOverTheFirst) {
     };
     last().pass_count = 3;
   }
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_THAT(measured->calibration.drift_ratio(), DoubleNear(0.1, 1e-9));
-  for (const auto& [label, time] : TimesOf(*measured)) EXPECT_FALSE(time.stable()) << label;
+  const auto measured = Run(60).value();
+  EXPECT_THAT(measured.calibration.drift_ratio(), DoubleNear(0.1, 1e-9));
+  for (const auto& [label, time] : TimesOf(measured)) EXPECT_FALSE(time.stable()) << label;
 }
 
 TEST_F(MeasureTest, WithoutThreePassesThereIsNoDrift) {
   Add("grid", "a", 2e-3);
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_FALSE(measured->calibration.has_drift_ratio());
+  EXPECT_FALSE(Run(60).value().calibration.has_drift_ratio());
 }
 
 TEST_F(MeasureTest, NoiseIsSampledToTheMaximum) {
   Add("grid", "bimodal", 0).run_seconds = [](int64_t call, double) {
     return call % 2 == 0 ? 2e-3 : 3e-3;
   };
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  const v1::TimeStatistics time = TimesOf(*measured)["bimodal"];
+  const auto measured = Run(60).value();
+  const v1::TimeStatistics time = TimesOf(measured)["bimodal"];
   EXPECT_EQ(time.sample_count(), 12);
   EXPECT_FALSE(time.stable());
   EXPECT_GT(time.relative_spread(), 0.2);
@@ -193,14 +187,13 @@ TEST_F(MeasureTest, WhatCannotBeMadeIsLeftOutWithANote) {
   }
   Add("c", "c1", 1e-3).make_status = absl::ResourceExhaustedError("3 GiB are not free.");
   last().first = true;
-  const auto measured = Run(60);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_THAT(measured->calibration.notes(),
+  const auto measured = Run(60).value();
+  EXPECT_THAT(measured.calibration.notes(),
               ::testing::ElementsAre("b1 was left out: No int8 instructions here.",
                                      "c1 was left out: 3 GiB are not free."));
   // Points that the device can't do don't count as planned; points without memory do.
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 0.5);
-  EXPECT_TRUE(absl::IsUnimplemented(measured->left_out));
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 0.5);
+  EXPECT_TRUE(absl::IsUnimplemented(measured.left_out));
 }
 
 TEST_F(MeasureTest, WhereNothingCanBeMadeTheReasonIsTheError) {
@@ -238,9 +231,8 @@ TEST_F(MeasureTest, StopsWhereNobodyReads) {
 TEST_F(MeasureTest, TimeThatIsLeftAtTheEndGoesToThoseThatGotLittle) {
   for (const char* label : {"a", "b", "c", "d"}) Add("host_copy", label, 1e-3).check_seconds = 0.2;
   for (int i = 0; i < 10; ++i) Add(absl::StrCat("phase ", i), absl::StrCat("m", i), 1.5e-2);
-  const auto measured = Run(/*budget_seconds=*/5);
-  ASSERT_THAT(measured, IsOk());
-  auto times = TimesOf(*measured);
+  const auto measured = Run(/*budget_seconds=*/5).value();
+  auto times = TimesOf(measured);
   EXPECT_EQ(scripts_[3].make_count, 2);  // its workload had gone
   for (const char* label : {"a", "b", "c", "d", "m9"}) {
     EXPECT_GE(times[label].sample_count(), kMinSampleCount) << label;
@@ -253,9 +245,7 @@ class MeasureHooksTest : public MeasureTest {};
 
 TEST_F(MeasureHooksTest, TheDevicesOwnClockIsTheTime) {
   Add("matmul", "a", /*run_seconds=*/1e-4).device_share = 0.75;
-  const auto measured = Run(/*budget_seconds=*/5);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_NEAR(TimesOf(*measured)["a"].median_seconds(), 0.75e-4, 1e-11);
+  EXPECT_NEAR(TimesOf(Run(/*budget_seconds=*/5).value())["a"].median_seconds(), 0.75e-4, 1e-11);
 }
 
 TEST_F(MeasureHooksTest, ASampleLastsAsLongAsThePointAsks) {
@@ -325,8 +315,7 @@ TEST_F(MeasureHooksTest, ASustainedSampleReportsItsEvents) {
     told.emplace_back(event, static_cast<double>(script.run_count));
     return absl::OkStatus();
   };
-  const auto measured = Run(5);
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = Run(5).value();
   ASSERT_EQ(told.size(), 3u);
   EXPECT_EQ(told[0].first, SustainedEvent::kBegins);
   EXPECT_EQ(told[1].first, SustainedEvent::kCounts);

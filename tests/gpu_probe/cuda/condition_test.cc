@@ -44,16 +44,15 @@ TEST_F(ConditionTest, ClockAndPowerAreThoseOfTheFirstSustainedSample) {
   watch->EndSample();
   gpu_.sm_megahertz = 1980;
   Readings(*watch, 1, /*watts=*/100);
-  const auto conditions = watch->Summary();
-  ASSERT_TRUE(conditions.has_value());
-  EXPECT_EQ(conditions->reading_count(), 40);
-  EXPECT_EQ(conditions->sm_clock_hertz(), 1.6e9);
-  EXPECT_EQ(conditions->maximum_sm_clock_hertz(), 1.98e9);
-  EXPECT_NEAR(conditions->power_watts(), 690, 1);
-  EXPECT_EQ(conditions->maximum_temperature_celsius(), 62);
-  EXPECT_EQ(conditions->power_throttle_ratio(), 21.0 / 40);
-  EXPECT_EQ(conditions->thermal_throttle_ratio(), 0);
-  EXPECT_EQ(conditions->hardware_throttle_ratio(), 0);
+  const auto conditions = watch->Summary().value();
+  EXPECT_EQ(conditions.reading_count(), 40);
+  EXPECT_EQ(conditions.sm_clock_hertz(), 1.6e9);
+  EXPECT_EQ(conditions.maximum_sm_clock_hertz(), 1.98e9);
+  EXPECT_NEAR(conditions.power_watts(), 690, 1);
+  EXPECT_EQ(conditions.maximum_temperature_celsius(), 62);
+  EXPECT_EQ(conditions.power_throttle_ratio(), 21.0 / 40);
+  EXPECT_EQ(conditions.thermal_throttle_ratio(), 0);
+  EXPECT_EQ(conditions.hardware_throttle_ratio(), 0);
 }
 
 TEST_F(ConditionTest, EachReasonCountsForItself) {
@@ -106,11 +105,10 @@ TEST_F(ConditionTest, WhatIsNotToldOrCanNotBeIsAbsent) {
   auto watch = *ConditionWatch::Create(nvml, FakeHost::UuidOf(gpu_), clock_);
   watch->BeginSample();
   Readings(*watch, 19, /*watts=*/1);
-  const auto conditions = watch->Summary();
-  ASSERT_TRUE(conditions.has_value());
+  const auto conditions = watch->Summary().value();
   v1::OperatingConditions nothing;
   nothing.set_reading_count(20);
-  EXPECT_EQ(conditions->DebugString(), nothing.DebugString());
+  EXPECT_EQ(conditions.DebugString(), nothing.DebugString());
 }
 
 TEST_F(ConditionTest, AGpuThatVanishesTellsNothingMore) {
@@ -169,21 +167,19 @@ class SustainedConditionsTest : public FakeSessionTest {
 
 TEST_F(SustainedConditionsTest, StandBesideTheirSample) {
   gpu_.sm_megahertz = 1500;
-  const auto measured = MeasureOne();
-  ASSERT_TRUE(measured.ok()) << measured.status();
-  const v1::MatmulMeasurement& matmul = measured->calibration.matmuls(0);
+  const auto measured = MeasureOne().value();
+  const v1::MatmulMeasurement& matmul = measured.calibration.matmuls(0);
   EXPECT_EQ(matmul.sm_clock_hertz(), 1.5e9);
   EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.5e9, 1e4);
   // 4096 FLOPs a clock and multiprocessor: 8.11e14 FLOP/s.
   EXPECT_NEAR(matmul.clock_limit_ratio(), kFlops / (4096.0 * 132 * 1.5e9), 1e-4);
-  EXPECT_EQ(measured->calibration.conditions().sm_clock_hertz(), 1.5e9);
+  EXPECT_EQ(measured.calibration.conditions().sm_clock_hertz(), 1.5e9);
 }
 
 TEST_F(SustainedConditionsTest, TheClockIsThatOfTheHalfThatCounts) {
   host_.At(0.4, [this] { gpu_.sm_megahertz = 1200; });  // in the half that does not
-  const auto measured = MeasureOne();
-  ASSERT_TRUE(measured.ok()) << measured.status();
-  const v1::MatmulMeasurement& matmul = measured->calibration.matmuls(0);
+  const auto measured = MeasureOne().value();
+  const v1::MatmulMeasurement& matmul = measured.calibration.matmuls(0);
   EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.2e9, 1e4);
 }
 

@@ -27,11 +27,10 @@ bool HasToolkit(const std::string& file) {
 
 TEST(CudaDriverTest, TheStubHasEveryFunctionAndSaysThatItIsOne) {
   if (!HasToolkit("stubs/libcuda.so")) GTEST_SKIP() << "there is no stub of libcuda here";
-  const auto driver = LoadCudaDriver(absl::StrCat(kToolkit, "/stubs/libcuda.so"));
-  ASSERT_THAT(driver, IsOk());
-  EXPECT_EQ(driver->init(0), 34);
+  const auto driver = LoadCudaDriver(absl::StrCat(kToolkit, "/stubs/libcuda.so")).value();
+  EXPECT_EQ(driver.init(0), 34);
   int count = -1;
-  EXPECT_NE(driver->device_count(&count), 0);
+  EXPECT_NE(driver.device_count(&count), 0);
 }
 
 TEST(CudaDriverTest, AnotherLibraryIsNoDriver) {
@@ -48,26 +47,25 @@ TEST(LoadNvmlTest, AnotherLibraryIsNotNvml) {
 
 TEST(CublasLtTest, MakesDescriptorsWithoutAGpu) {
   if (!HasToolkit("libcublasLt.so.13")) GTEST_SKIP() << "cuBLASLt 13 is not installed here";
-  const auto library = LoadCublasLt({.folder = kToolkit, .supported_cuda = kAnyCuda});
-  ASSERT_THAT(library, IsOk());
-  EXPECT_THAT(library->version, StartsWith("13."));
+  const auto library = LoadCublasLt({.folder = kToolkit, .supported_cuda = kAnyCuda}).value();
+  EXPECT_THAT(library.version, StartsWith("13."));
   // bf16 (14) times bf16 with sums and scales in fp32 (compute type 68, type 0).
   void* matmul = nullptr;
-  ASSERT_EQ(library->matmul_create(&matmul, 68, 0), 0);
+  ASSERT_EQ(library.matmul_create(&matmul, 68, 0), 0);
   const int transposed = 1;
-  EXPECT_EQ(library->matmul_set(matmul, 3, &transposed, sizeof(transposed)), 0);
+  EXPECT_EQ(library.matmul_set(matmul, 3, &transposed, sizeof(transposed)), 0);
   void* layout = nullptr;
-  ASSERT_EQ(library->layout_create(&layout, 14, 1024, 512, 1024), 0);
+  ASSERT_EQ(library.layout_create(&layout, 14, 1024, 512, 1024), 0);
   const int batch_count = 4;
-  EXPECT_EQ(library->layout_set(layout, 5, &batch_count, sizeof(batch_count)), 0);
-  EXPECT_NE(library->layout_set(layout, 5, &batch_count, 1), 0) << "a size that is wrong";
+  EXPECT_EQ(library.layout_set(layout, 5, &batch_count, sizeof(batch_count)), 0);
+  EXPECT_NE(library.layout_set(layout, 5, &batch_count, 1), 0) << "a size that is wrong";
   void* preference = nullptr;
-  ASSERT_EQ(library->preference_create(&preference), 0);
+  ASSERT_EQ(library.preference_create(&preference), 0);
   const uint64_t workspace_bytes = 32 << 20;
-  EXPECT_EQ(library->preference_set(preference, 1, &workspace_bytes, sizeof(workspace_bytes)), 0);
-  EXPECT_EQ(library->preference_destroy(preference), 0);
-  EXPECT_EQ(library->layout_destroy(layout), 0);
-  EXPECT_EQ(library->matmul_destroy(matmul), 0);
+  EXPECT_EQ(library.preference_set(preference, 1, &workspace_bytes, sizeof(workspace_bytes)), 0);
+  EXPECT_EQ(library.preference_destroy(preference), 0);
+  EXPECT_EQ(library.layout_destroy(layout), 0);
+  EXPECT_EQ(library.matmul_destroy(matmul), 0);
 }
 
 TEST(CublasLtTest, OneOfCuda13IsNotForADriverOfCuda12) {
@@ -106,12 +104,8 @@ TEST(CudaLibrariesTest, CudnnAndNcclTellTheirVersions) {
   if (!HasToolkit("libcudnn.so.9") || !HasToolkit("libnccl.so.2")) {
     GTEST_SKIP() << "cuDNN or NCCL is not installed here";
   }
-  const auto cudnn = LoadCudnn(toolkit);
-  ASSERT_THAT(cudnn, IsOk());
-  EXPECT_THAT(cudnn->version, StartsWith("9."));
-  const auto nccl = LoadNccl(toolkit);
-  ASSERT_THAT(nccl, IsOk());
-  EXPECT_THAT(nccl->version, StartsWith("2."));
+  EXPECT_THAT(LoadCudnn(toolkit).value().version, StartsWith("9."));
+  EXPECT_THAT(LoadNccl(toolkit).value().version, StartsWith("2."));
 }
 
 }  // namespace

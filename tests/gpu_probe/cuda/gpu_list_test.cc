@@ -17,10 +17,9 @@ using ::testing::ElementsAre;
 
 TEST(GpuListTest, TellsWhatTheDriverTells) {
   FakeHost host(1);
-  const auto gpus = ListGpus(host.System());
-  ASSERT_THAT(gpus, IsOk());
-  ASSERT_EQ(gpus->size(), 1u);
-  const v1::Device& device = gpus->front().device;
+  const auto gpus = ListGpus(host.System()).value();
+  ASSERT_EQ(gpus.size(), 1u);
+  const v1::Device& device = gpus.front().device;
   EXPECT_EQ(device.uuid(), "GPU-01010101-0101-0101-0101-010101010101");
   EXPECT_EQ(device.kind(), v1::DEVICE_KIND_GPU);
   EXPECT_EQ(device.product_name(), "NVIDIA H200");
@@ -34,20 +33,19 @@ TEST(GpuListTest, TellsWhatTheDriverTells) {
   EXPECT_EQ(device.cuda_version(), "13.0");
   EXPECT_EQ(device.power_limit_watts(), 700);
   EXPECT_TRUE(device.ecc_enabled());
-  EXPECT_FALSE(gpus->front().mig_instance);
+  EXPECT_FALSE(gpus.front().mig_instance);
 }
 
 // NVML counts the GPUs the other way round: whoever mixes up the two orders mixes up the limits.
 TEST(GpuListTest, EightGpusEachKeepWhatIsTheirsByUuid) {
   FakeHost host(8);
   for (FakeGpu& gpu : host.gpus) gpu.milliwatts = 100'000u * gpu.identity;
-  const auto gpus = ListGpus(host.System());
-  ASSERT_THAT(gpus, IsOk());
-  ASSERT_EQ(gpus->size(), 8u);
-  for (size_t i = 0; i < gpus->size(); ++i) {
-    EXPECT_EQ((*gpus)[i].ordinal, static_cast<int>(i));
-    EXPECT_EQ((*gpus)[i].device.uuid(), FakeHost::UuidOf(host.gpus[i]));
-    EXPECT_EQ((*gpus)[i].device.power_limit_watts(), 100.0 * static_cast<double>(i + 1));
+  const auto gpus = ListGpus(host.System()).value();
+  ASSERT_EQ(gpus.size(), 8u);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    EXPECT_EQ(gpus[i].ordinal, static_cast<int>(i));
+    EXPECT_EQ(gpus[i].device.uuid(), FakeHost::UuidOf(host.gpus[i]));
+    EXPECT_EQ(gpus[i].device.power_limit_watts(), 100.0 * static_cast<double>(i + 1));
   }
 }
 
@@ -55,12 +53,11 @@ TEST(GpuListTest, WithoutNvmlWhatItTellsIsAbsent) {
   FakeHost host(1);
   CudaSystem system = host.System();
   system.nvml = absl::NotFoundError("no libnvidia-ml.so.1");
-  const auto gpus = ListGpus(system);
-  ASSERT_THAT(gpus, IsOk());
-  EXPECT_FALSE(gpus->front().device.has_power_limit_watts());
-  EXPECT_FALSE(gpus->front().device.has_ecc_enabled());
-  EXPECT_FALSE(gpus->front().device.has_driver_version());
-  EXPECT_EQ(gpus->front().device.memory_bytes(), 150'754'820'096);
+  const auto gpus = ListGpus(system).value();
+  EXPECT_FALSE(gpus.front().device.has_power_limit_watts());
+  EXPECT_FALSE(gpus.front().device.has_ecc_enabled());
+  EXPECT_FALSE(gpus.front().device.has_driver_version());
+  EXPECT_EQ(gpus.front().device.memory_bytes(), 150'754'820'096);
 }
 
 TEST(GpuListTest, GarbageIsAbsentToo) {
@@ -69,9 +66,8 @@ TEST(GpuListTest, GarbageIsAbsentToo) {
   gpu.cache_bytes = 0;
   gpu.multiprocessor_count = -1;
   gpu.milliwatts = 4'294'967'295u;
-  const auto gpus = ListGpus(host.System());
-  ASSERT_THAT(gpus, IsOk());
-  const v1::Device& device = gpus->front().device;
+  const auto gpus = ListGpus(host.System()).value();
+  const v1::Device& device = gpus.front().device;
   EXPECT_FALSE(device.has_cache_bytes());
   EXPECT_FALSE(device.has_compute_unit_count());
   EXPECT_FALSE(device.has_power_limit_watts());
@@ -91,20 +87,18 @@ TEST(GpuListTest, AnInstanceIsNamedAsOneWithNvmlAndWithout) {
   for (const bool with_nvml : {true, false}) {
     CudaSystem system = host.System();
     if (!with_nvml) system.nvml = absl::NotFoundError("no libnvidia-ml.so.1");
-    const auto gpus = ListGpus(system);
-    ASSERT_THAT(gpus, IsOk());
-    EXPECT_TRUE(gpus->front().mig_instance);
-    EXPECT_EQ(gpus->front().device.uuid(), "MIG-01010101-0101-0101-0101-010101010101");
+    const auto gpus = ListGpus(system).value();
+    EXPECT_TRUE(gpus.front().mig_instance);
+    EXPECT_EQ(gpus.front().device.uuid(), "MIG-01010101-0101-0101-0101-010101010101");
   }
 }
 
 TEST(GpuListTest, OneThatHasJustGoneIsLeftOut) {
   FakeHost host(8);
   host.gpus[2].cuda_code = 719;
-  const auto gpus = ListGpus(host.System());
-  ASSERT_THAT(gpus, IsOk());
-  ASSERT_EQ(gpus->size(), 7u);
-  EXPECT_EQ((*gpus)[2].ordinal, 3);
+  const auto gpus = ListGpus(host.System()).value();
+  ASSERT_EQ(gpus.size(), 7u);
+  EXPECT_EQ(gpus[2].ordinal, 3);
 }
 
 TEST(GpuListTest, WhereNoneIsLeftTheFirstFaultIsTold) {
@@ -120,10 +114,9 @@ TEST(GpuListTest, IsInTheOrderOfPciAddressesAsNvmlsChoiceIs) {
   FakeHost host(3);
   host.gpus[0].pci_bus_id = "0000:df:00.0";
   host.gpus[1].pci_bus_id = "0001:02:00.0";
-  const auto gpus = ListGpus(host.System());
-  ASSERT_THAT(gpus, IsOk());
+  const auto gpus = ListGpus(host.System()).value();
   std::vector<std::string> listed;
-  for (const Gpu& gpu : *gpus) listed.push_back(gpu.device.uuid());
+  for (const Gpu& gpu : gpus) listed.push_back(gpu.device.uuid());
   EXPECT_THAT(listed, ElementsAre(FakeHost::UuidOf(host.gpus[2]), FakeHost::UuidOf(host.gpus[0]),
                                   FakeHost::UuidOf(host.gpus[1])));
   FakeHost asked(3);
@@ -172,9 +165,7 @@ absl::StatusOr<Admission> Admit(FakeHost& host, const CudaSystem& system) {
 
 TEST(AdmitGpuTest, TellsWhatMayBeTakenAndStartsNoCuda) {
   FakeHost host(2);
-  const auto admitted = Admit(host, host.System());
-  ASSERT_THAT(admitted, IsOk());
-  EXPECT_EQ(admitted->memory_cap_bytes, int64_t{2} << 30);
+  EXPECT_EQ(Admit(host, host.System()).value().memory_cap_bytes, int64_t{2} << 30);
   host.At(0.2, [&host] { host.gpus.front().process_ids = {71}; });
   EXPECT_EQ(FailureOf(Admit(host, host.System()).status()).reason(), "busy");
   EXPECT_EQ(host.cuda_init_count, 0);
@@ -190,9 +181,7 @@ TEST(AdmitGpuTest, RefusesWhatNobodyCanLookAt) {
 TEST(FindGpuTest, FindsItByItsUuidAndLeavesOldGpusAlone) {
   FakeHost host(2);
   const std::string uuid = FakeHost::UuidOf(host.gpus[1]);
-  const auto found = FindGpu(host.System(), uuid);
-  ASSERT_THAT(found, IsOk());
-  EXPECT_EQ(found->ordinal, 1);
+  EXPECT_EQ(FindGpu(host.System(), uuid).value().ordinal, 1);
   EXPECT_EQ(FindGpu(host.System(), "GPU-09").status().code(), absl::StatusCode::kNotFound);
   host.gpus[1].major = 7;
   host.gpus[1].minor = 5;

@@ -141,18 +141,17 @@ TEST(ReadingTest, WhatIsNotToldIsAbsentAndNeverZero) {
   Nvml bare;
   const Nvml whole = host.NvmlTable();
   bare.find = whole.find;
-  const auto reading = ReadOnce(bare, host.gpus.front());
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_FALSE(reading->free_bytes.has_value());
-  EXPECT_FALSE(reading->taken_bytes.has_value());
-  EXPECT_FALSE(reading->utilization_percent.has_value());
-  EXPECT_FALSE(reading->process_ids.has_value());
-  EXPECT_FALSE(reading->mps_process_count.has_value());
-  EXPECT_FALSE(reading->temperature_celsius.has_value());
+  const auto reading = ReadOnce(bare, host.gpus.front()).value();
+  EXPECT_FALSE(reading.free_bytes.has_value());
+  EXPECT_FALSE(reading.taken_bytes.has_value());
+  EXPECT_FALSE(reading.utilization_percent.has_value());
+  EXPECT_FALSE(reading.process_ids.has_value());
+  EXPECT_FALSE(reading.mps_process_count.has_value());
+  EXPECT_FALSE(reading.temperature_celsius.has_value());
   EXPECT_FALSE(GpuReader::Find(bare, FakeHost::UuidOf(host.gpus.front()))
                    ->ReadModes()
                    ->compute_mode.has_value());
-  EXPECT_FALSE(reading->uncorrected_error_count.has_value());
+  EXPECT_FALSE(reading.uncorrected_error_count.has_value());
 }
 
 TEST(ReadingTest, WhatTheDriverKeepsBackIsNobodys) {
@@ -161,10 +160,9 @@ TEST(ReadingTest, WhatTheDriverKeepsBackIsNobodys) {
   // Two ways of counting: with what is kept back among what is used, and without.
   for (const unsigned long long used : {3 * kFakeGiB, 5 * kFakeGiB}) {
     gpu.memory = {0, 80 * kFakeGiB, 2 * kFakeGiB, 75 * kFakeGiB, used};
-    const auto reading = ReadOnce(host.NvmlTable(), gpu);
-    ASSERT_THAT(reading, IsOk());
-    EXPECT_EQ(reading->taken_bytes, int64_t{3} << 30);
-    EXPECT_EQ(reading->free_bytes, int64_t{75} << 30);
+    const auto reading = ReadOnce(host.NvmlTable(), gpu).value();
+    EXPECT_EQ(reading.taken_bytes, int64_t{3} << 30);
+    EXPECT_EQ(reading.free_bytes, int64_t{75} << 30);
   }
 }
 
@@ -172,10 +170,9 @@ TEST(ReadingTest, AnInstanceIsReadByItsGpu) {
   FakeHost host(1);
   FakeGpu& gpu = host.gpus.front();
   gpu.mig_instance = true;
-  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(gpu));
-  ASSERT_THAT(reader, IsOk());
-  EXPECT_TRUE(reader->ReadModes()->mig_enabled);
-  EXPECT_EQ(reader->Read()->temperature_celsius, 31);
+  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(gpu)).value();
+  EXPECT_TRUE(reader.ReadModes()->mig_enabled);
+  EXPECT_EQ(reader.Read()->temperature_celsius, 31);
 }
 
 }  // namespace

@@ -22,12 +22,11 @@ class GpuSessionTest : public FakeSessionTest {};
 TEST_F(GpuSessionTest, MemoryIsTakenUnderTheCapAndGivenBack) {
   const SharedSession session = Open();
   {
-    auto one = DeviceMemory::Allocate(session, kCapBytes - 512);
-    ASSERT_TRUE(one.ok()) << one.status();
+    auto one = DeviceMemory::Allocate(session, kCapBytes - 512).value();
     EXPECT_EQ(session->allocated_bytes(), kCapBytes - 512);
     const auto more = DeviceMemory::Allocate(session, 513);
     EXPECT_THAT(more, FailsSaying(absl::StatusCode::kResourceExhausted, "of which 512 are left"));
-    DeviceMemory moved = std::move(*one);
+    DeviceMemory moved = std::move(one);
     EXPECT_EQ(session->allocated_bytes(), kCapBytes - 512);
   }
   EXPECT_EQ(session->allocated_bytes(), 0);
@@ -45,8 +44,7 @@ TEST_F(GpuSessionTest, AGpuWithLessThanTheCapIsOutOfMemoryByItsOwnWord) {
 TEST_F(GpuSessionTest, NothingIsLeftWhenItIsClosed) {
   {
     const SharedSession session = Open();
-    auto check = GpuCheck::Create(session);
-    ASSERT_TRUE(check.ok());
+    auto check = GpuCheck::Create(session).value();
   }
   EXPECT_EQ(host_.cuda.live_object_count(), 0);
   EXPECT_EQ(host_.cuda.allocated_bytes(), 0);
@@ -54,13 +52,12 @@ TEST_F(GpuSessionTest, NothingIsLeftWhenItIsClosed) {
 
 TEST_F(GpuSessionTest, ACheckTellsWhatTheKernelCounted) {
   const SharedSession session = Open();
-  auto check = GpuCheck::Create(session);
-  ASSERT_TRUE(check.ok());
-  auto report = check->Run("check_something", {.block_count = 2}, int64_t{5});
+  auto check = GpuCheck::Create(session).value();
+  auto report = check.Run("check_something", {.block_count = 2}, int64_t{5});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->wrong_count, 0U);
   gpu_.wrong_kernels = {"check_something"};
-  report = check->Run("check_something", {.block_count = 2}, int64_t{5});
+  report = check.Run("check_something", {.block_count = 2}, int64_t{5});
   EXPECT_EQ(report->wrong_count, 1U);
   EXPECT_EQ(report->first_wrong, 7U);
 }
@@ -153,9 +150,8 @@ TEST_F(GpuSessionTest, WithoutKernelsALaunchSaysSo) {
   GpuSession::Parts parts = Parts();
   parts.images.clear();
   parts.holds = false;
-  const auto session = GpuSession::Open(std::move(parts));
-  ASSERT_TRUE(session.ok());
-  EXPECT_THAT((*session)->Launch("some_kernel", {}), Says("no kernel \"some_kernel\""));
+  const auto session = GpuSession::Open(std::move(parts)).value();
+  EXPECT_THAT(session->Launch("some_kernel", {}), Says("no kernel \"some_kernel\""));
 }
 
 }  // namespace

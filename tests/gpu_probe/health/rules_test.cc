@@ -74,11 +74,10 @@ TEST(FiguresTest, AnUnstableTimeIsDoubtedByHalfItsRange) {
 TEST(HistoryRuleTest, IsTheMedianOfTheLastFive) {
   const std::vector<HealthMetric> older = {Rate(200), Rate(90),  Rate(98),
                                            Rate(99),  Rate(100), Rate(101)};
-  const auto reference = AgainstHistory(Rate(94), Pointers(older), 0.05);
-  ASSERT_TRUE(reference.has_value());
-  EXPECT_EQ(reference->count, 5);
-  EXPECT_THAT(std::exp(reference->log_deficit), DoubleNear(99.0 / 94.0, 1e-12));
-  EXPECT_TRUE(IsSlowerThanHistory(*reference, 0.05));
+  const auto reference = AgainstHistory(Rate(94), Pointers(older), 0.05).value();
+  EXPECT_EQ(reference.count, 5);
+  EXPECT_THAT(std::exp(reference.log_deficit), DoubleNear(99.0 / 94.0, 1e-12));
+  EXPECT_TRUE(IsSlowerThanHistory(reference, 0.05));
   EXPECT_FALSE(IsSlowerThanHistory(*AgainstHistory(Rate(94.1), Pointers(older), 0.05), 0.05));
 }
 

@@ -17,9 +17,7 @@ void ExpectRight(MatmulEngine* engine, const v1::MatmulShape& shape) {
   MatmulData data(shape);
   MatmulData wanted(shape);
   wanted.Multiply();
-  auto matmul = engine->Prepare(shape);
-  ASSERT_TRUE(matmul.ok());
-  ASSERT_TRUE((*matmul)->Run(data.operands()).ok());
+  ASSERT_TRUE(engine->Prepare(shape).value()->Run(data.operands()).ok());
   for (int64_t i = 0; i < shape.m(); ++i) {
     for (int64_t j = 0; j < shape.n(); ++j) {
       ASSERT_NEAR(data.C(i, j), wanted.C(i, j), 1e-6 * static_cast<double>(shape.k() + 10))
@@ -67,12 +65,10 @@ TEST(BuiltinMatmul, SaysWhenThereIsNoRoomToPack) {
 
 TEST(BuiltinMatmul, PacksAllShapesInOneRoom) {
   const SharedContext context = SmallHost();
-  const auto one = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8));
-  ASSERT_TRUE(one.ok());
+  const auto one = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8)).value();
   const int64_t used_bytes = context->memory->used_bytes();
   EXPECT_GT(used_bytes, 0);
-  const auto other = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 99, 98, 97));
-  ASSERT_TRUE(other.ok());
+  const auto other = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 99, 98, 97)).value();
   EXPECT_EQ(context->memory->used_bytes(), used_bytes);
 }
 

@@ -67,10 +67,10 @@ TEST(HostDevice, TellsWhoItIsTheSameEachTime) {
 TEST(HostProbePlan, OfQuickMeasuresAShapeOfEachTypeItsRegistersAndACopy) {
   const auto plan = HostProbePlan({.mode = v1::PROBE_MODE_QUICK,
                                    .onednn_library = "/nowhere",
-                                   .memory_cap_bytes = kSmallCapBytes});
-  ASSERT_TRUE(plan.ok()) << plan.status();
+                                   .memory_cap_bytes = kSmallCapBytes})
+                        .value();
   std::vector<std::string> phases;
-  for (const Point& point : plan->points) {
+  for (const Point& point : plan.points) {
     phases.push_back(point.phase);
     EXPECT_TRUE(point.first);
     EXPECT_TRUE(point.work > 0 || point.phase == "memory") << "which the cap leaves no room for";
@@ -81,11 +81,11 @@ TEST(HostProbePlan, OfQuickMeasuresAShapeOfEachTypeItsRegistersAndACopy) {
 TEST(HostProbePlan, WithoutOnednnTakesTheBuiltinKernelAndSaysSo) {
   const auto plan = HostProbePlan({.mode = v1::PROBE_MODE_QUICK,
                                    .onednn_library = "libm.so.6",
-                                   .memory_cap_bytes = kSmallCapBytes});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(plan->notes, Contains(AllOf(HasSubstr("FP32 is multiplied by the probe's own"),
-                                          HasSubstr("libm.so.6"))));
-  const v1::Calibration calibration = RunOnce(*plan);
+                                   .memory_cap_bytes = kSmallCapBytes})
+                        .value();
+  EXPECT_THAT(plan.notes, Contains(AllOf(HasSubstr("FP32 is multiplied by the probe's own"),
+                                         HasSubstr("libm.so.6"))));
+  const v1::Calibration calibration = RunOnce(plan);
   ASSERT_EQ(calibration.matmuls_size(), 1);
   EXPECT_EQ(calibration.matmuls(0).engine(), "builtin");
   EXPECT_NE(calibration.matmuls(0).kernel(), "");
@@ -95,12 +95,12 @@ TEST(HostProbePlan, WithoutOnednnTakesTheBuiltinKernelAndSaysSo) {
 }
 
 TEST(HostProbePlan, OfItsOwnShapesMeasuresThemAndTheirRegistersAlone) {
-  const auto plan = HostProbePlan(
-      {.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 100, 30, 7), ShapeOf(v1::DATA_TYPE_FP32, 1, 1, 1)},
-       .onednn_library = kOnednnLibrary,
-       .memory_cap_bytes = kSmallCapBytes});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  const v1::Calibration calibration = RunOnce(*plan);
+  const auto plan = HostProbePlan({.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 100, 30, 7),
+                                               ShapeOf(v1::DATA_TYPE_FP32, 1, 1, 1)},
+                                   .onednn_library = kOnednnLibrary,
+                                   .memory_cap_bytes = kSmallCapBytes})
+                        .value();
+  const v1::Calibration calibration = RunOnce(plan);
   EXPECT_EQ(calibration.registers_size(), 1);
   EXPECT_EQ(calibration.streams_size(), 0);
   ASSERT_EQ(calibration.matmuls_size(), 2);
@@ -116,13 +116,12 @@ TEST(HostProbePlan, AShapeBeyondTheCapIsLeftOutNamingItsBytes) {
       HostProbePlan({.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 10'000, 10'000, 16),
                                  ShapeOf(v1::DATA_TYPE_FP32, 1'000'000, 1'000'000, 1'000'000),
                                  ShapeOf(v1::DATA_TYPE_FP32, 64, 64, 64)},
-                     .memory_cap_bytes = kSmallCapBytes});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->points.size(), 4u);
-  const auto too_large = plan->points[1].make();
-  EXPECT_THAT(too_large, FailsSaying(absl::StatusCode::kResourceExhausted, "50331648"));
-  EXPECT_EQ(plan->points[2].make().status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(plan->points[3].make().ok());
+                     .memory_cap_bytes = kSmallCapBytes})
+          .value();
+  ASSERT_EQ(plan.points.size(), 4u);
+  EXPECT_THAT(plan.points[1].make(), FailsSaying(absl::StatusCode::kResourceExhausted, "50331648"));
+  EXPECT_EQ(plan.points[2].make().status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(plan.points[3].make().ok());
 }
 
 TEST(HostProbePlan, RefusesShapesThatMakeNoSense) {
@@ -151,10 +150,9 @@ TEST(HostProbePlan, RefusesTypesThatThisHostDoesNotMultiplyIn) {
 
 TEST(HostProbePlan, OfStandardHasEveryKindOfFigure) {
   const auto plan =
-      HostProbePlan({.onednn_library = "/nowhere", .memory_cap_bytes = kSmallCapBytes});
-  ASSERT_TRUE(plan.ok()) << plan.status();
+      HostProbePlan({.onednn_library = "/nowhere", .memory_cap_bytes = kSmallCapBytes}).value();
   std::set<std::string> phases;
-  for (const Point& point : plan->points) phases.insert(point.phase);
+  for (const Point& point : plan.points) phases.insert(point.phase);
   EXPECT_EQ(phases, (std::set<std::string>{"registers", "matmul fp32", "memory", "cache",
                                            "elementwise", "fusion"}));
 }
@@ -164,9 +162,9 @@ TEST(HostProbePlan, WorkloadsOutliveThePlan) {
   {
     const auto plan = HostProbePlan({.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8)},
                                      .onednn_library = kOnednnLibrary,
-                                     .memory_cap_bytes = kSmallCapBytes});
-    ASSERT_TRUE(plan.ok());
-    workload = *plan->points[1].make();
+                                     .memory_cap_bytes = kSmallCapBytes})
+                          .value();
+    workload = *plan.points[1].make();
   }
   workload->Poison();
   ASSERT_EQ(workload->Run(1), absl::OkStatus());

@@ -38,9 +38,8 @@ TEST(ThreadTeam, PlacesRunAtTheSameTime) {
 TEST(ThreadTeam, TheCallersCoresAreAsBefore) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  const auto team = ThreadTeam::Create(UsableCores("", {}));
-  ASSERT_TRUE(team.ok());
-  (*team)->Run([](int) {});
+  const auto team = ThreadTeam::Create(UsableCores("", {})).value();
+  team->Run([](int) {});
   cpu_set_t after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/cuda/attention/cudnn_numbers.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
-#include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
 namespace {
@@ -208,9 +207,8 @@ class AttentionGraphTest : public ::testing::TestWithParam<GpuAttentionShape> {
     memory_[static_cast<int64_t>(AttentionNumber::kScale)] = {double{GetParam().scale()}};
     memory_[static_cast<int64_t>(AttentionNumber::kMasked)] = {-INFINITY};
     memory_[static_cast<int64_t>(AttentionNumber::kKept)] = {1};
-    const auto forward = ForwardAttentionGraph(cudnn_, GetParam(), options_);
-    ASSERT_THAT(forward, IsOk());
-    GraphRunner(&memory_).Run(*forward);
+    const auto forward = ForwardAttentionGraph(cudnn_, GetParam(), options_).value();
+    GraphRunner(&memory_).Run(forward);
   }
 
   FakeHost host_{1};
@@ -234,10 +232,9 @@ TEST_P(AttentionGraphTest, ForwardIsAttention) {
 
 // Against differences of the loss, outputs times their gradients, when an input changes.
 TEST_P(AttentionGraphTest, BackwardIsItsDerivative) {
-  const auto backward = BackwardAttentionGraph(cudnn_, GetParam(), options_);
-  ASSERT_THAT(backward, IsOk());
+  const auto backward = BackwardAttentionGraph(cudnn_, GetParam(), options_).value();
   std::map<int64_t, Numbers> after = memory_;
-  GraphRunner(&after).Run(*backward);
+  GraphRunner(&after).Run(backward);
   const auto loss = [&] {
     Numbers statistics;
     const Numbers outputs = OutputsOf(GetParam(), memory_, &statistics);

@@ -45,9 +45,8 @@ class GpuAttentionTest : public FakeSessionTest {
 };
 
 TEST_F(GpuAttentionTest, EveryPointIsMeasuredAtTheRateOfTheGpu) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
-  ASSERT_THAT(measured, IsOk());
-  const v1::Calibration& calibration = measured->calibration;
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL).value();
+  const v1::Calibration& calibration = measured.calibration;
   EXPECT_THAT(calibration.notes(), IsEmpty());
   ASSERT_EQ(calibration.attentions_size(), 48);
   int backward_count = 0;
@@ -74,9 +73,7 @@ TEST_F(GpuAttentionTest, ForwardPassesOfAKindShareAKernel) {
 
 TEST_F(GpuAttentionTest, WithoutDynamicShapesEachHasItsOwn) {
   cudnn_.dynamic_shapes = false;
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.attentions_size(), 8);
+  EXPECT_EQ(MeasureAll(v1::PROBE_MODE_STANDARD).value().calibration.attentions_size(), 8);
   EXPECT_EQ(cudnn_.compiled_count(), 8);
 }
 
@@ -135,10 +132,9 @@ TEST_F(GpuAttentionTest, AnOldCudnnIsNotUsed) {
 
 TEST_F(GpuAttentionTest, WhatCudnnHasNoKernelForIsLeftOut) {
   cudnn_.unknown_head_sizes = {192};
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.attentions_size(), 40);
-  EXPECT_THAT(measured->calibration.notes(0), HasSubstr("cuDNN 9.19.0 has no kernel for it"));
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL).value();
+  EXPECT_EQ(measured.calibration.attentions_size(), 40);
+  EXPECT_THAT(measured.calibration.notes(0), HasSubstr("cuDNN 9.19.0 has no kernel for it"));
 }
 
 TEST_F(GpuAttentionTest, ACudnnThatDoesNotStartLeavesAttentionOut) {
@@ -151,13 +147,12 @@ TEST_F(GpuAttentionTest, ACudnnThatDoesNotStartLeavesAttentionOut) {
 
 TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {
   cap_bytes_ = int64_t{512} << 20;
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_GT(measured->calibration.attentions_size(), 10);
-  EXPECT_LT(measured->calibration.attentions_size(), 48);
-  EXPECT_THAT(measured->calibration.notes(), Contains(HasSubstr("needs")));
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL).value();
+  EXPECT_GT(measured.calibration.attentions_size(), 10);
+  EXPECT_LT(measured.calibration.attentions_size(), 48);
+  EXPECT_THAT(measured.calibration.notes(), Contains(HasSubstr("needs")));
   std::map<std::pair<int, bool>, int> of_kind;
-  for (const v1::AttentionMeasurement& attention : measured->calibration.attentions()) {
+  for (const v1::AttentionMeasurement& attention : measured.calibration.attentions()) {
     ++of_kind[{static_cast<int>(attention.pass() * 1000 + attention.head_size()),
                attention.causal()}];
   }
@@ -182,28 +177,25 @@ TEST_F(GpuAttentionTest, WrongResultsAreAMismatchOfAttention) {
 
 TEST_F(GpuAttentionTest, AWrongResultIsNamedByItsPlace) {
   gpu_.wrong_kernels = {"check_attention_rows"};
-  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make();
-  ASSERT_THAT(workload, IsOk());
-  (*workload)->Poison();
-  ASSERT_THAT((*workload)->Run(1), IsOk());
+  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make().value();
+  workload->Poison();
+  ASSERT_THAT(workload->Run(1), IsOk());
   // The fake's is number 7: of the first sampled token, which is token 0.
-  EXPECT_THAT((*workload)->Check(),
+  EXPECT_THAT(workload->Check(),
               Says("1 of 4096 outputs that were compared are wrong, at sequence 0, head "));
-  EXPECT_THAT((*workload)->Check(), Says("token 0, feature 7 first"));
+  EXPECT_THAT(workload->Check(), Says("token 0, feature 7 first"));
 }
 
 TEST_F(GpuAttentionTest, ARunThatFailsIsNoMeasurement) {
-  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make();
-  ASSERT_THAT(workload, IsOk());
+  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make().value();
   cudnn_.execute_code = 5000;
-  EXPECT_EQ((*workload)->Run(1).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(workload->Run(1).code(), absl::StatusCode::kInternal);
 }
 
 TEST_F(GpuAttentionTest, AGpuThatVanishesEndsTheMeasurement) {
   session_ = Open();
   host_.At(0.01, [this] { gpu_.cuda_code = 719; });
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
-  EXPECT_EQ(measured.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(MeasureAll(v1::PROBE_MODE_FULL).status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

@@ -61,10 +61,9 @@ std::set<v1::DataType> TypesIn(const v1::Calibration& calibration) {
 
 TEST_F(GpuMatmulPointsTest, RatesAreTheGpus) {
   library_.slowness = {1, 0.8};
-  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_BF16, 8192, 8192, 8192)});
-  ASSERT_THAT(measured, IsOk());
-  ASSERT_EQ(measured->calibration.matmuls_size(), 1);
-  const v1::MatmulMeasurement& matmul = measured->calibration.matmuls(0);
+  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_BF16, 8192, 8192, 8192)}).value();
+  ASSERT_EQ(measured.calibration.matmuls_size(), 1);
+  const v1::MatmulMeasurement& matmul = measured.calibration.matmuls(0);
   EXPECT_NEAR(matmul.flops_per_second() / gpu_.bf16_flops_per_second, 1, 0.01);
   EXPECT_NEAR(matmul.best_flops_per_second() / gpu_.bf16_flops_per_second, 1.25, 0.01);
   EXPECT_EQ(matmul.engine(), "cublaslt 13.1.0");
@@ -74,22 +73,20 @@ TEST_F(GpuMatmulPointsTest, RatesAreTheGpus) {
   EXPECT_EQ(matmul.purpose(), v1::MatmulMeasurement::PURPOSE_REQUESTED);
   EXPECT_FALSE(matmul.has_fast_accumulation());
   EXPECT_GE(matmul.time().sample_count(), 8);
-  EXPECT_GE(measured->calibration.checked_result_count(), 2);
+  EXPECT_GE(measured.calibration.checked_result_count(), 2);
 }
 
 TEST_F(GpuMatmulPointsTest, WhereTheFirstChoiceIsBestNoOtherIsTold) {
   library_.slowness = {1, 1.5};
-  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_FP8_E4M3, 64, 1024, 1024)});
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_FALSE(measured->calibration.matmuls(0).has_best_flops_per_second());
-  EXPECT_EQ(measured->calibration.matmuls(0).best_kernel(), "");
-  EXPECT_TRUE(measured->calibration.matmuls(0).fast_accumulation());
+  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_FP8_E4M3, 64, 1024, 1024)}).value();
+  EXPECT_FALSE(measured.calibration.matmuls(0).has_best_flops_per_second());
+  EXPECT_EQ(measured.calibration.matmuls(0).best_kernel(), "");
+  EXPECT_TRUE(measured.calibration.matmuls(0).fast_accumulation());
 }
 
 TEST_F(GpuMatmulPointsTest, AShapeWithoutATypeIsBf16) {
-  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_UNSPECIFIED, 1, 17, 3)});
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.matmuls(0).data_type(), v1::DATA_TYPE_BF16);
+  const auto measured = MeasureShapes({Shape(v1::DATA_TYPE_UNSPECIFIED, 1, 17, 3)}).value();
+  EXPECT_EQ(measured.calibration.matmuls(0).data_type(), v1::DATA_TYPE_BF16);
 }
 
 TEST_F(GpuMatmulPointsTest, ShapesThatCanNotBe) {
@@ -106,14 +103,14 @@ TEST_F(GpuMatmulPointsTest, ShapesThatCanNotBe) {
 }
 
 TEST_F(GpuMatmulPointsTest, StandardFitsItsTime) {
-  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_STANDARD), /*budget_seconds=*/3);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  const auto measured =
+      MeasurePoints(PointsOf(v1::PROBE_MODE_STANDARD), /*budget_seconds=*/3).value();
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
   EXPECT_LT(host_.slept_seconds(), 3);
-  EXPECT_EQ(TypesIn(measured->calibration),
+  EXPECT_EQ(TypesIn(measured.calibration),
             (std::set<v1::DataType>{v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3, v1::DATA_TYPE_TF32,
                                     v1::DATA_TYPE_FP32, v1::DATA_TYPE_INT8}));
-  const MatmulList sustained = MatmulsWhere(measured->calibration, IsSustained);
+  const MatmulList sustained = MatmulsWhere(measured.calibration, IsSustained);
   ASSERT_EQ(sustained.size(), 1u);
   EXPECT_EQ(sustained[0]->m(), 8192);
   EXPECT_EQ(sustained[0]->purpose(), v1::MatmulMeasurement::PURPOSE_GRID);
@@ -124,11 +121,10 @@ TEST_F(GpuMatmulPointsTest, StandardFitsItsTime) {
 
 TEST_F(GpuMatmulPointsTest, FullHasMoreTypesAndOtherLayouts) {
   gpu_.major = 10;
-  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_FULL), /*budget_seconds=*/60);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(TypesIn(measured->calibration).size(), 9u);
-  EXPECT_EQ(MatmulsWhere(measured->calibration, IsSustained).size(), 2u);
-  const MatmulList others = MatmulsWhere(measured->calibration, IsOther);
+  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_FULL), /*budget_seconds=*/60).value();
+  EXPECT_EQ(TypesIn(measured.calibration).size(), 9u);
+  EXPECT_EQ(MatmulsWhere(measured.calibration, IsSustained).size(), 2u);
+  const MatmulList others = MatmulsWhere(measured.calibration, IsOther);
   EXPECT_EQ(others.size(), 10u);
   std::set<int64_t> batches;
   std::set<int> layouts;
@@ -150,32 +146,29 @@ TEST_F(GpuMatmulPointsTest, FullHasMoreTypesAndOtherLayouts) {
 
 TEST_F(GpuMatmulPointsTest, AnA100HasNoFp8) {
   gpu_.major = 8;
-  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_QUICK), /*budget_seconds=*/2);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(TypesIn(measured->calibration),
+  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_QUICK), /*budget_seconds=*/2).value();
+  EXPECT_EQ(TypesIn(measured.calibration),
             (std::set<v1::DataType>{v1::DATA_TYPE_BF16, v1::DATA_TYPE_TF32, v1::DATA_TYPE_INT8}));
-  EXPECT_EQ(measured->calibration.matmuls_size(), 4);
+  EXPECT_EQ(measured.calibration.matmuls_size(), 4);
 }
 
 TEST_F(GpuMatmulPointsTest, LittleMemoryLeavesLargeShapesOut) {
   const SharedSession session = Open(/*cap_bytes=*/int64_t{600} << 20);
   auto points = GpuMatmulPoints(v1::PROBE_MODE_STANDARD, session, library_.Table(), &notes_);
-  const auto measured = MeasurePoints(std::move(points), /*budget_seconds=*/30);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_LT(measured->calibration.coverage_ratio(), 1);
-  EXPECT_GT(measured->calibration.coverage_ratio(), 0.5);
+  const auto measured = MeasurePoints(std::move(points), /*budget_seconds=*/30).value();
+  EXPECT_LT(measured.calibration.coverage_ratio(), 1);
+  EXPECT_GT(measured.calibration.coverage_ratio(), 0.5);
   EXPECT_LE(session->peak_bytes(), int64_t{600} << 20);
-  EXPECT_EQ(measured->left_out.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(measured.left_out.code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(GpuMatmulPointsTest, WhatTheLibraryLacksIsLeftOut) {
   library_.choose_code = [](const FakeDescriptor& matmul) {
     return matmul.made_of[0] == 72 ? 15 : 0;  // int8
   };
-  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_QUICK), /*budget_seconds=*/2);
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(TypesIn(measured->calibration).count(v1::DATA_TYPE_INT8), 0u);
-  EXPECT_THAT(measured->calibration.notes(0), HasSubstr("int8"));
+  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_QUICK), /*budget_seconds=*/2).value();
+  EXPECT_EQ(TypesIn(measured.calibration).count(v1::DATA_TYPE_INT8), 0u);
+  EXPECT_THAT(measured.calibration.notes(0), HasSubstr("int8"));
 }
 
 TEST_F(GpuMatmulPointsTest, WeightsComeFromMemory) {

@@ -151,12 +151,11 @@ TEST_F(GpuMatmulTest, OtherCodesAreErrors) {
 }
 
 TEST_F(GpuMatmulTest, TheGpusOwnFaultIsTold) {
-  const auto matmul = Prepare(Problem(v1::DATA_TYPE_BF16));
-  ASSERT_THAT(matmul, IsOk());
+  const auto matmul = Prepare(Problem(v1::DATA_TYPE_BF16)).value();
   library_.multiply_code = [](const FakeMatmulCall&) { return 13; };
-  EXPECT_THAT((*matmul)->Enqueue(0, {}), Says("cublasLtMatmul"));
+  EXPECT_THAT(matmul->Enqueue(0, {}), Says("cublasLtMatmul"));
   gpu_.cuda_code = 719;
-  EXPECT_THAT((*matmul)->Enqueue(0, {}), Says("719"));
+  EXPECT_THAT(matmul->Enqueue(0, {}), Says("719"));
 }
 
 TEST_F(GpuMatmulTest, NothingIsLeftBehind) {
@@ -170,11 +169,10 @@ TEST_F(GpuMatmulTest, NothingIsLeftBehind) {
 }
 
 TEST_F(GpuMatmulTest, AlgorithmsAreTold) {
-  const auto matmul = Prepare(Problem(v1::DATA_TYPE_BF16));
-  ASSERT_THAT(matmul, IsOk());
-  EXPECT_EQ((*matmul)->choice_count(), 5u);
-  EXPECT_EQ((*matmul)->KernelText(0), "tile 23 stages 16 cluster 3 waves 3.9");
-  EXPECT_EQ((*matmul)->KernelText(1), "tile 24 stages 16 cluster 3 waves 3.9");
+  const auto matmul = Prepare(Problem(v1::DATA_TYPE_BF16)).value();
+  EXPECT_EQ(matmul->choice_count(), 5u);
+  EXPECT_EQ(matmul->KernelText(0), "tile 23 stages 16 cluster 3 waves 3.9");
+  EXPECT_EQ(matmul->KernelText(1), "tile 24 stages 16 cluster 3 waves 3.9");
 }
 
 TEST_F(GpuMatmulTest, WhatIsNotToldIsLeftOut) {
@@ -224,10 +222,9 @@ constexpr double kFirstChoiceSeconds = 2e-6 + 2.0 * 4096 * 4096 * 4096 / 8e14;
 
 TEST_F(TryAlgorithmsTest, TheFastestOfFourTimedInItsPlace) {
   // The last, which is fastest, is the fifth.
-  const auto trial = Try(1);
-  ASSERT_THAT(trial, IsOk());
-  EXPECT_EQ(trial->choice, 2u);
-  EXPECT_NEAR(trial->median_seconds, 0.9 * kFirstChoiceSeconds, 1e-8);
+  const auto trial = Try(1).value();
+  EXPECT_EQ(trial.choice, 2u);
+  EXPECT_NEAR(trial.median_seconds, 0.9 * kFirstChoiceSeconds, 1e-8);
   EXPECT_LT(budget_.left_seconds, 1);
 }
 
@@ -252,10 +249,9 @@ TEST_F(TryAlgorithmsTest, AWrongResultOfTheBestIsAMismatch) {
 
 TEST_F(TryAlgorithmsTest, TheFirstWhereOthersAreHardlyFaster) {
   library_.slowness = {1, 0.99, 1.5};
-  const auto trial = Try(1);
-  ASSERT_THAT(trial, IsOk());
-  EXPECT_EQ(trial->choice, 0u);
-  EXPECT_EQ(trial->median_seconds, 0);
+  const auto trial = Try(1).value();
+  EXPECT_EQ(trial.choice, 0u);
+  EXPECT_EQ(trial.median_seconds, 0);
 }
 
 TEST_F(TryAlgorithmsTest, NoneWhereTheTimeIsUp) {
@@ -276,24 +272,22 @@ TEST_F(GpuMatmulTest, TheRealLibraryTakesEveryDescription) {
   if (!std::filesystem::exists(std::string(kCudaToolkit) + "/libcublasLt.so.13")) {
     GTEST_SKIP() << "cuBLASLt 13 is not installed here";
   }
-  auto real = LoadCublasLt({.folder = kCudaToolkit, .supported_cuda = 99000});
-  ASSERT_THAT(real, IsOk());
+  auto real = LoadCublasLt({.folder = kCudaToolkit, .supported_cuda = 99000}).value();
   int64_t chosen_count = 0;
-  real->create = [](void** handle) { return *handle = nullptr, 0; };  // it makes none without a GPU
-  real->destroy = [](void*) { return 0; };
-  real->choose = [&](void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*,
-                     int* found) {
+  real.create = [](void** handle) { return *handle = nullptr, 0; };  // it makes none without a GPU
+  real.destroy = [](void*) { return 0; };
+  real.choose = [&](void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*,
+                    int* found) {
     ++chosen_count;
     return *found = 1, 0;
   };
-  const auto cublaslt = CublasLtSession::Open(*real, Open());
-  ASSERT_THAT(cublaslt, IsOk());
+  const auto cublaslt = CublasLtSession::Open(real, Open()).value();
   for (const GpuMatmulType& type : GpuMatmulTypes()) {
     for (const bool wide : {false, true}) {
       GpuMatmulProblem problem = Problem(type.data_type);
       problem.wide_output = wide;
       problem.batch_count = wide ? 1 : 3;
-      EXPECT_THAT(GpuMatmul::Prepare(*cublaslt, problem, {.a = 0x1000, .b = 0x2000}), IsOk())
+      EXPECT_THAT(GpuMatmul::Prepare(cublaslt, problem, {.a = 0x1000, .b = 0x2000}), IsOk())
           << type.label;
     }
   }

@@ -149,12 +149,11 @@ TEST_F(EmulatedPointsTest, ACopyBackThatGetsLostIsFound) {
   const SharedSession session = OpenParts(std::move(parts));
   for (const Point& point : GpuMemoryPoints(v1::PROBE_MODE_FULL, session)) {
     if (point.label != "device to host, 64 KiB, pinned") continue;
-    const auto workload = point.make();
-    ASSERT_THAT(workload, IsOk());
+    const auto workload = point.make().value();
     for (lost = false;; lost = true) {
-      (*workload)->Poison();
-      ASSERT_THAT((*workload)->Run(1), IsOk());
-      const absl::Status checked = (*workload)->Check();
+      workload->Poison();
+      ASSERT_THAT(workload->Run(1), IsOk());
+      const absl::Status checked = workload->Check();
       EXPECT_EQ(checked.ok(), !lost) << checked;
       if (lost) return;
     }

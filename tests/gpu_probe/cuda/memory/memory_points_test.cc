@@ -45,9 +45,8 @@ class MemoryPointsTest : public FakeSessionTest {
 
 TEST_F(MemoryPointsTest, TheFakeGpusRatesComeOut) {
   const SharedSession session = Open();
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session);
-  ASSERT_THAT(measured, IsOk());
-  const v1::Calibration& out = measured->calibration;
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session).value();
+  const v1::Calibration& out = measured.calibration;
   EXPECT_THAT(out.notes(), IsEmpty());
   EXPECT_EQ(out.coverage_ratio(), 1);
   EXPECT_LE(session->peak_bytes(), kCapBytes);
@@ -77,10 +76,9 @@ TEST_F(MemoryPointsTest, TheFakeGpusRatesComeOut) {
 }
 
 TEST_F(MemoryPointsTest, CopiesWithTheHostAreBothWaysAndOfBothKinds) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL, Open(), "host_copy");
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL, Open(), "host_copy").value();
   std::map<int64_t, int> copies_of_size;
-  for (const v1::HostCopyMeasurement& copy : measured->calibration.host_copies()) {
+  for (const v1::HostCopyMeasurement& copy : measured.calibration.host_copies()) {
     ++copies_of_size[copy.size_bytes()];
     const double seconds =
         2e-6 + static_cast<double>(copy.size_bytes()) / gpu_.host_bytes_per_second;
@@ -94,9 +92,8 @@ TEST_F(MemoryPointsTest, CopiesWithTheHostAreBothWaysAndOfBothKinds) {
 }
 
 TEST_F(MemoryPointsTest, AQuickProbeCopiesInMemoryAndWithTheHost) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_QUICK, Open());
-  ASSERT_THAT(measured, IsOk());
-  const v1::Calibration& out = measured->calibration;
+  const auto measured = MeasureAll(v1::PROBE_MODE_QUICK, Open()).value();
+  const v1::Calibration& out = measured.calibration;
   ASSERT_EQ(out.streams().size(), 1);
   EXPECT_EQ(out.streams(0).operation(), v1::StreamMeasurement::OPERATION_COPY);
   EXPECT_TRUE(out.streams(0).main_memory());
@@ -107,10 +104,9 @@ TEST_F(MemoryPointsTest, AQuickProbeCopiesInMemoryAndWithTheHost) {
 }
 
 TEST_F(MemoryPointsTest, ArraysThatFourCachesHoldAreNotMemory) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, Open(), "cache");
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, Open(), "cache").value();
   std::vector<int64_t> sizes;
-  for (const v1::StreamMeasurement& pass : measured->calibration.streams()) {
+  for (const v1::StreamMeasurement& pass : measured.calibration.streams()) {
     EXPECT_FALSE(pass.main_memory());
     sizes.push_back(pass.array_bytes());
   }
@@ -120,9 +116,8 @@ TEST_F(MemoryPointsTest, ArraysThatFourCachesHoldAreNotMemory) {
 
 TEST_F(MemoryPointsTest, WhereThreeArraysDontFitMemoryIsLeftOutWithANote) {
   const SharedSession session = Open(512 * kMiB);
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session);
-  ASSERT_THAT(measured, IsOk());
-  const v1::Calibration& out = measured->calibration;
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session).value();
+  const v1::Calibration& out = measured.calibration;
   for (const v1::StreamMeasurement& pass : out.streams()) {
     EXPECT_FALSE(pass.main_memory());
     EXPECT_LE(2 * pass.array_bytes(), 512 * kMiB);
@@ -141,21 +136,19 @@ TEST_F(MemoryPointsTest, WhereThreeArraysDontFitMemoryIsLeftOutWithANote) {
 }
 
 TEST_F(MemoryPointsTest, WithNextToNoMemoryAllThatIsLeftIsLaunches) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, Open(kMiB));
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.streams().size(), 0);
-  EXPECT_EQ(measured->calibration.host_copies().size(), 0);
-  EXPECT_EQ(measured->calibration.launches().size(), 2);
-  EXPECT_FALSE(measured->left_out.ok());
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, Open(kMiB)).value();
+  EXPECT_EQ(measured.calibration.streams().size(), 0);
+  EXPECT_EQ(measured.calibration.host_copies().size(), 0);
+  EXPECT_EQ(measured.calibration.launches().size(), 2);
+  EXPECT_FALSE(measured.left_out.ok());
 }
 
 TEST_F(MemoryPointsTest, WhatIsMemoryFollowsTheCache) {
   const SharedSession session = Open();
   EXPECT_TRUE(IsMainMemory(240 * kMiB, *session));
   EXPECT_FALSE(IsMainMemory(240 * kMiB - 1, *session));
-  const auto three = GpuArrayBytes({.array_count = 3, .wanted_bytes = 1 << 30}, *session);
-  ASSERT_THAT(three, IsOk());
-  EXPECT_EQ(*three, 677 * kMiB);
+  const auto three = GpuArrayBytes({.array_count = 3, .wanted_bytes = 1 << 30}, *session).value();
+  EXPECT_EQ(three, 677 * kMiB);
   EXPECT_EQ(*GpuArrayBytes({.array_count = 1, .wanted_bytes = kMiB}, *session), 240 * kMiB);
 
   gpu_.cache_bytes = 0;
@@ -237,10 +230,9 @@ TEST_F(MemoryFaultsTest, ABlockThatLeavesNothingIsFound) {
 
 TEST_F(MemoryFaultsTest, MultiprocessorsThatNoBlockRanOnAreToldOf) {
   gpu_.multiprocessors_in_use = 100;
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor");
-  ASSERT_THAT(measured, IsOk());
-  ASSERT_EQ(measured->calibration.notes().size(), 1);
-  EXPECT_THAT(measured->calibration.notes(0), HasSubstr("of 100 of 132 multiprocessors"));
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor").value();
+  ASSERT_EQ(measured.calibration.notes().size(), 1);
+  EXPECT_THAT(measured.calibration.notes(0), HasSubstr("of 100 of 132 multiprocessors"));
 }
 
 TEST_F(MemoryFaultsTest, AKernelThatFailsEndsTheProbeWhicheverItIs) {
@@ -273,10 +265,9 @@ TEST_F(MemoryFaultsTest, AGpuThatVanishesAtAnyTimeEndsTheProbe) {
     host.gpus.front().cache_bytes = kSmallCacheBytes;
     host.At(whole_seconds * (i + 0.5) / 20, [&host] { host.gpus.front().cuda_code = 999; });
     const CudaSystem system = host.System();
-    auto gpus = ListGpus(system);
-    ASSERT_THAT(gpus, IsOk());
+    auto gpus = ListGpus(system).value();
     const SharedSession session = OpenParts({.driver = *system.driver,
-                                             .gpu = gpus->front(),
+                                             .gpu = gpus.front(),
                                              .memory_cap_bytes = kSmallCapBytes,
                                              .images = {{.name = "fake", .bytes = ""}}});
     ProbePlan plan;

@@ -17,9 +17,7 @@ TEST_F(SmClockTest, IsCyclesOverTheGpusTime) {
   const SharedSession session = Open();
   for (const unsigned megahertz : {345U, 1095U, 1980U}) {
     gpu_.sm_megahertz = megahertz;
-    const auto awake = WakeUp(session);
-    ASSERT_THAT(awake, IsOk());
-    EXPECT_NEAR(awake->sm_clock_hertz, megahertz * 1e6, 1e4);
+    EXPECT_NEAR(WakeUp(session).value().sm_clock_hertz, megahertz * 1e6, 1e4);
   }
   EXPECT_EQ(session->allocated_bytes(), 0);
 }
@@ -32,12 +30,11 @@ TEST_F(SmClockTest, OneThatStandsIsAnError) {
 }
 
 TEST_F(SmClockTest, AGpuThatIsAwakeIsKeptBusyForTheLeastTime) {
-  const auto awake = WakeUp(Open());
-  ASSERT_THAT(awake, IsOk());
-  EXPECT_TRUE(awake->steady);
-  EXPECT_NEAR(awake->sm_clock_hertz, 1.98e9, 1e5);
-  EXPECT_GE(awake->seconds, kMinWakeSeconds);
-  EXPECT_LT(awake->seconds, kMinWakeSeconds + 0.01);
+  const auto awake = WakeUp(Open()).value();
+  EXPECT_TRUE(awake.steady);
+  EXPECT_NEAR(awake.sm_clock_hertz, 1.98e9, 1e5);
+  EXPECT_GE(awake.seconds, kMinWakeSeconds);
+  EXPECT_LT(awake.seconds, kMinWakeSeconds + 0.01);
 }
 
 TEST_F(SmClockTest, AnIdleClockIsWaitedFor) {
@@ -45,23 +42,21 @@ TEST_F(SmClockTest, AnIdleClockIsWaitedFor) {
   for (unsigned step = 1; step <= 25; ++step) {
     host_.At(0.01 + 0.002 * step, [this, step] { gpu_.sm_megahertz = 345 + step * 60; });
   }
-  const auto awake = WakeUp(Open());
-  ASSERT_THAT(awake, IsOk());
-  EXPECT_TRUE(awake->steady);
-  EXPECT_NEAR(awake->sm_clock_hertz, 1.845e9, 1e6);
-  EXPECT_GT(awake->seconds, 0.055);
-  EXPECT_LT(awake->seconds, 0.08);
+  const auto awake = WakeUp(Open()).value();
+  EXPECT_TRUE(awake.steady);
+  EXPECT_NEAR(awake.sm_clock_hertz, 1.845e9, 1e6);
+  EXPECT_GT(awake.seconds, 0.055);
+  EXPECT_LT(awake.seconds, 0.08);
 }
 
 TEST_F(SmClockTest, OneThatNeverSettlesIsNotWaitedForLong) {
   gpu_.on_launch = [this](const std::string& kernel) {
     if (kernel == "measure_clock") gpu_.sm_megahertz = gpu_.sm_megahertz == 1980 ? 1500 : 1980;
   };
-  const auto awake = WakeUp(Open());
-  ASSERT_THAT(awake, IsOk());
-  EXPECT_FALSE(awake->steady);
-  EXPECT_GE(awake->seconds, kMaxWakeSeconds);
-  EXPECT_LT(awake->seconds, kMaxWakeSeconds + 0.02);
+  const auto awake = WakeUp(Open()).value();
+  EXPECT_FALSE(awake.steady);
+  EXPECT_GE(awake.seconds, kMaxWakeSeconds);
+  EXPECT_LT(awake.seconds, kMaxWakeSeconds + 0.02);
 }
 
 TEST_F(SmClockTest, AGpuThatIsGoneDoesNotWakeUp) {

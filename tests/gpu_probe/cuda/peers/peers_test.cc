@@ -102,8 +102,7 @@ TEST_F(PeerPlanTest, AGpuThatIsInUseKeepsAllFromIt) {
 }
 
 TEST_F(PeerPlanTest, AGpuThatAnotherProbeMeasuresKeepsAllFromIt) {
-  const auto lock = DeviceLock::Take(LockFolder(), Uuid(3));
-  ASSERT_THAT(lock, IsOk());
+  const auto lock = DeviceLock::Take(LockFolder(), Uuid(3)).value();
   const ProbePlan plan = PeerPlan();
   EXPECT_THAT(plan.points, IsEmpty());
   EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("another sextant-probe is measuring")));
@@ -141,9 +140,8 @@ TEST_F(PeerCopiesTest, TheSlowestPairIsRecordedAndNamed) {
   host_.gpus[2].slowness = 3;
   const auto before = FreeBytes();
   {
-    const auto measured = MeasurePeers(PeerPlan());
-    ASSERT_THAT(measured, IsOk());
-    const v1::Calibration& calibration = measured->calibration;
+    const auto measured = MeasurePeers(PeerPlan()).value();
+    const v1::Calibration& calibration = measured.calibration;
     ASSERT_EQ(calibration.collectives_size(), 1) << "one, and never a series a pair";
     const v1::CollectiveMeasurement& copy = calibration.collectives(0);
     EXPECT_EQ(copy.operation(), v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
@@ -162,11 +160,10 @@ TEST_F(PeerCopiesTest, TheSlowestPairIsRecordedAndNamed) {
 
 TEST_F(PeerCopiesTest, WhoCannotReachOthersIsCopiedByWayOfTheHost) {
   host_.gpus[3].peer_bytes_per_second = 0;
-  const auto measured = MeasurePeers(PeerPlan());
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_THAT(measured->calibration.notes(),
+  const auto measured = MeasurePeers(PeerPlan()).value();
+  EXPECT_THAT(measured.calibration.notes(),
               Contains(AllOf(HasSubstr("by way of the host's memory"), HasSubstr(Uuid(3)))));
-  EXPECT_NEAR(measured->calibration.collectives(0).bus_bytes_per_second(), 5.5e10 / 2, 1e9);
+  EXPECT_NEAR(measured.calibration.collectives(0).bus_bytes_per_second(), 5.5e10 / 2, 1e9);
 }
 
 TEST_F(PeerCopiesTest, AWrongCopyNamesTheGpuAndEndsIt) {
@@ -201,9 +198,8 @@ TEST_F(PeerCopiesTest, WhatArrivesIsHeldAgainstTheSendersData) {
 }
 
 TEST_F(PeerCopiesTest, CopiesShrinkWithTheMemoryThatMayBeTaken) {
-  const auto measured = MeasurePeers(PeerPlan(int64_t{256} << 20));
-  ASSERT_THAT(measured, IsOk());
-  const int64_t size_bytes = measured->calibration.collectives(0).size_bytes();
+  const auto measured = MeasurePeers(PeerPlan(int64_t{256} << 20)).value();
+  const int64_t size_bytes = measured.calibration.collectives(0).size_bytes();
   EXPECT_LT(size_bytes, int64_t{64} << 20);
   EXPECT_GT(size_bytes, int64_t{60} << 20);
 }
@@ -225,9 +221,8 @@ class CollectivesTest : public PeerTest {
 TEST_F(CollectivesTest, FourKindsOfFourSizesAreMeasuredAsNcclTestsCounts) {
   const auto before = FreeBytes();
   {
-    const auto measured = MeasurePeers(CollectivePlan());
-    ASSERT_THAT(measured, IsOk());
-    const v1::Calibration& calibration = measured->calibration;
+    const auto measured = MeasurePeers(CollectivePlan()).value();
+    const v1::Calibration& calibration = measured.calibration;
     ASSERT_EQ(calibration.collectives_size(), 16);
     std::map<v1::CollectiveOperation, int> counts;
     for (const v1::CollectiveMeasurement& it : calibration.collectives()) {
@@ -256,9 +251,8 @@ TEST_F(CollectivesTest, FourKindsOfFourSizesAreMeasuredAsNcclTestsCounts) {
 
 TEST_F(CollectivesTest, OneSlowGpuSlowsAll) {
   host_.gpus[3].slowness = 2;
-  const auto measured = MeasurePeers(CollectivePlan());
-  ASSERT_THAT(measured, IsOk());
-  for (const v1::CollectiveMeasurement& it : measured->calibration.collectives()) {
+  const auto measured = MeasurePeers(CollectivePlan()).value();
+  for (const v1::CollectiveMeasurement& it : measured.calibration.collectives()) {
     if (it.size_bytes() == int64_t{512} << 20) {
       EXPECT_NEAR(it.bus_bytes_per_second(), 3.9e11 / 2, 0.1e11);
     }
@@ -322,9 +316,8 @@ TEST_F(CollectivesTest, AnExchangeThatFailsEndsIt) {
 TEST_F(CollectivesTest, SizesThatMemoryHasNoRoomForAreLeftOut) {
   const ProbePlan plan = CollectivePlan(int64_t{256} << 20);
   EXPECT_EQ(plan.points.size(), 12u);
-  const auto measured = MeasurePeers(plan);
-  ASSERT_THAT(measured, IsOk());
-  for (const v1::CollectiveMeasurement& it : measured->calibration.collectives()) {
+  const auto measured = MeasurePeers(plan).value();
+  for (const v1::CollectiveMeasurement& it : measured.calibration.collectives()) {
     EXPECT_LE(it.size_bytes(), 32 << 20);
   }
 }
@@ -335,13 +328,12 @@ class ThreeGpusTest : public CollectivesTest {
 };
 
 TEST_F(ThreeGpusTest, SizesAreCutToWhatTheRanksShareEvenly) {
-  const auto measured = MeasurePeers(CollectivePlan());
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.collectives_size(), 16);
-  for (const v1::CollectiveMeasurement& it : measured->calibration.collectives()) {
+  const auto measured = MeasurePeers(CollectivePlan()).value();
+  EXPECT_EQ(measured.calibration.collectives_size(), 16);
+  for (const v1::CollectiveMeasurement& it : measured.calibration.collectives()) {
     EXPECT_EQ(it.size_bytes() % 48, 0);
   }
-  EXPECT_EQ(measured->calibration.collectives(0).size_bytes(), 8160);
+  EXPECT_EQ(measured.calibration.collectives(0).size_bytes(), 8160);
 }
 
 }  // namespace
