@@ -116,10 +116,10 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
 
 TEST(OptionsTest, HelpAndVersion) {
   const auto version = ParseProbeOptions({"--version"}).value();
-  EXPECT_EQ(std::get<AskedText> version.text,
+  EXPECT_EQ(std::get<AskedText>(version).text,
             absl::StrCat("sextant-probe ", EngineVersion(), "\n"));
   const auto help = ParseProbeOptions({"--help"}).value();
-  const std::string text = std::get<AskedText> help.text;
+  const std::string text = std::get<AskedText>(help).text;
   for (const char* option :
        {"--backend", "--mode", "--budget", "--matmul", "--dtype", "--list", "--format", "--output",
         "--onednn_library", "--memory_cap", "--parent_pid", "--version", "Exit codes:", "check"}) {

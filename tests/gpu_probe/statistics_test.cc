@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "tests/support/csv.h"
+#include "tests/support/source_folder.h"
+
 namespace sextant::probe {
 namespace {
 
 using ::testing::DoubleNear;
-
-std::vector<double> Constant(size_t count) { return std::vector<double>(count, 2e-3); }
 
 TEST(QuantileTest, IsLinearBetweenOrderStatistics) {
   const std::vector<double> values = {1, 2, 3, 4, 10};
@@ -103,79 +106,18 @@ TEST(SummariseTest, OfOneSample) {
   EXPECT_FALSE(time.stable()) << "one sample says nothing of the next";
 }
 
-struct StableCase {
-  const char* name;
-  std::vector<double> samples;
-  bool stable;
-  bool narrow;
-};
-
-class StableTest : public ::testing::TestWithParam<StableCase> {};
-
-TEST_P(StableTest, TrustsOnlyWhatAgrees) {
-  EXPECT_EQ(Summarise(GetParam().samples, 1).stable(), GetParam().stable);
-  EXPECT_EQ(IsNarrow(GetParam().samples), GetParam().narrow);
+TEST(StableTest, TrustsOnlyWhatAgrees) {
+  const auto rows = ReadCsv(SourceFolder() + "/tests/gpu_probe/stable_samples.csv").value();
+  for (const CsvRow& row : rows) {
+    SCOPED_TRACE(row.at("name") + ": " + row.at("why"));
+    std::vector<double> samples;
+    for (const absl::string_view sample : absl::StrSplit(row.at("samples"), ' ')) {
+      ASSERT_TRUE(absl::SimpleAtod(sample, &samples.emplace_back()));
+    }
+    EXPECT_EQ(Summarise(samples, 1).stable(), row.at("stable") == "yes");
+    EXPECT_EQ(IsNarrow(samples), row.at("narrow") == "yes");
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, StableTest,
-    ::testing::Values(
-        StableCase{"Constant", Constant(12), true, true},
-        StableCase{"ConstantButFewForAnInterval", Constant(5), false, false},
-        StableCase{"ConstantAndJustEnough", Constant(6), true, false},
-        StableCase{"ConstantAndEnoughToStop", Constant(8), true, true},
-        // All within half a percent.
-        StableCase{"QuietNoise",
-                   {1.000, 1.003, 0.998, 1.001, 1.002, 0.999, 1.004, 1.000, 1.001},
-                   true,
-                   true},
-        // Within 3 %: the interval of 12 samples is from the third to the tenth, 2 % wide.
-        StableCase{"OrdinaryNoise",
-                   {1.00, 1.02, 1.01, 1.03, 1.00, 1.01, 1.02, 1.00, 1.01, 1.03, 1.02, 1.01},
-                   true,
-                   false},
-        StableCase{"BimodalHalfAndHalf",
-                   {1.0, 1.3, 1.0, 1.3, 1.0, 1.3, 1.0, 1.3, 1.0, 1.3, 1.0, 1.3},
-                   false,
-                   false},
-        // Nearer together than the percentiles' limit: the interval spans both.
-        StableCase{"BimodalAndClose",
-                   {1.0, 1.08, 1.0, 1.08, 1.0, 1.08, 1.0, 1.08, 1.0, 1.08, 1.0, 1.08},
-                   false,
-                   false},
-        // The interval sees one mode only; the ninetieth percentile sees the other.
-        StableCase{"BimodalOneInSix",
-                   {1.0, 1.0, 1.6, 1.0, 1.0, 1.0, 1.0, 1.6, 1.0, 1.0, 1.0, 1.0},
-                   false,
-                   true},
-        StableCase{"DriftingByAFifth",
-                   {1.00, 1.02, 1.04, 1.06, 1.08, 1.10, 1.12, 1.14, 1.16, 1.18, 1.20, 1.22},
-                   false,
-                   false},
-        // Too little for the interval's limit, which is 0.05: the halves tell.
-        StableCase{
-            "DriftingSlowly",
-            {1.000, 1.006, 1.012, 1.018, 1.024, 1.030, 1.036, 1.042, 1.048, 1.054, 1.060, 1.066},
-            false,
-            false},
-        StableCase{"OneStepHalfWay",
-                   {1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.04, 1.04, 1.04, 1.04, 1.04, 1.04},
-                   false,
-                   false},
-        // Quantiles of a Cauchy distribution around 1, shuffled.
-        StableCase{"HeavyTailed",
-                   {1.04, 0.95, 1.40, 1.01, 0.88, 1.00, 1.12, 0.60, 0.99, 1.07, 3.0, 0.97},
-                   false,
-                   false},
-        // One sample in twelve was hit by something: the median does not move.
-        StableCase{"OneHugeOutlier",
-                   {1.0, 1.0, 1.0, 1.0, 100.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0},
-                   true,
-                   true},
-        // One outlier of eight samples is more than a tenth.
-        StableCase{
-            "OneHugeOutlierOfFew", {1.0, 1.0, 1.0, 1.0, 100.0, 1.0, 1.0, 1.0}, false, false}),
-    [](const auto& test) { return std::string(test.param.name); });
 
 // Noise around 1, `deviation` wide, and `slow_share` of the samples `slow_by` slower.
 struct Noise {
@@ -239,7 +181,7 @@ TEST(SummariseTest, KeepsNoDigitsThatAreNoise) {
 }
 
 TEST(SummariseTest, AnOutlierMovesNeitherMedianNorSpread) {
-  std::vector<double> samples = Constant(12);
+  std::vector<double> samples(12, 2e-3);
   samples[3] = 1e6;
   const v1::TimeStatistics time = Summarise(samples, 1);
   EXPECT_FLOAT_EQ(static_cast<float>(time.median_seconds()), 2e-3F);

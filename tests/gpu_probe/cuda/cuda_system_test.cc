@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/exit_code.h"
+#include "absl/strings/str_split.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
-#include "tests/support/status_matchers.h"
+#include "tests/gpu_probe/failure_matchers.h"
+#include "tests/support/csv.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
@@ -36,101 +38,34 @@ absl::Status StartedAfter(const std::function<void(FakeHost&, CudaSystem&)>& cha
   return StartCuda(system);
 }
 
-struct AbsenceCase {
-  const char* word;
-  std::vector<const char*> in_message;
-  std::function<void(FakeHost&, CudaSystem&)> change;
-};
-
 void RemoveNvml(CudaSystem& system) { system.nvml = absl::NotFoundError("libnvidia-ml.so.1: no"); }
-void RemoveDriver(CudaSystem& system) { system.driver = absl::NotFoundError("libcuda.so.1: no"); }
+
+// What absences.csv says of a host.
+void Prepare(const CsvRow& row, FakeHost& host, CudaSystem& system) {
+  const auto number = [&row](const char* column) { return std::atoi(row.at(column).c_str()); };
+  host.cuda_init_code = number("cuda_init");
+  host.nvml_init_code = number("nvml_init");
+  host.cuda_version = number("cuda_version");
+  host.driver_version = row.at("driver_version");
+  system.oldest_cuda = number("oldest_cuda");
+  system.environment.kernel_driver_version = row.at("kernel_driver");
+  const std::string& visible = row.at("visible_devices");
+  if (visible != "unset") system.environment.visible_devices = visible;
+  const std::string& driver = row.at("driver");
+  if (driver == "stub") system.driver->driver_version = [](int*) { return 34; };
+  if (driver == "no") system.driver = absl::NotFoundError("libcuda.so.1: no");
+  if (row.at("nvml") == "no") RemoveNvml(system);
+}
 
 TEST(StartCudaTest, SaysWhyThereIsNothingAndWhatToDo) {
-  for (const AbsenceCase& c : std::vector<AbsenceCase>{
-           {"no_driver",
-            {"has no NVIDIA driver", "libcuda.so.1: no", "install one"},
-            [](FakeHost&, CudaSystem&system) {
-              RemoveDriver(system);
-              RemoveNvml(system);
-            }},
-           // NVML works: it is the container that lacks CUDA's part.
-           {"no_driver",
-            {"driver 580.65.06 runs", "NVIDIA_DRIVER_CAPABILITIES"},
-            [](FakeHost&, CudaSystem&system) { RemoveDriver(system); }},
-           {"no_driver",
-            {"driver 535.104.05 runs"},
-            [](FakeHost&, CudaSystem&system) {
-              RemoveDriver(system);
-              RemoveNvml(system);
-              system.environment.kernel_driver_version = "535.104.05";
-            }},
-           {"no_driver",
-            {"modprobe"},
-            [](FakeHost&host, CudaSystem&system) {
-              RemoveDriver(system);
-              host.nvml_init_code = nvml::kDriverNotLoaded;
-            }},
-           {"driver_too_old",
-            {"470.82.01", "CUDA 11.4", "CUDA 12.0", "driver 525.60.13 or later"},
-            [](FakeHost&host, CudaSystem&) {
-              host.cuda_version = 11040;
-              host.driver_version = "470.82.01";
-            }},
-           // Kernels that only drivers of CUDA 13 load.
-           {"driver_too_old",
-            {"CUDA 12.8", "needs CUDA 13.0", "driver 580.65.06 or later"},
-            [](FakeHost&host, CudaSystem&system) {
-              host.cuda_version = 12080;
-              system.oldest_cuda = 13000;
-            }},
-           {"driver_too_old",
-            {"needs CUDA 14.0", "a newer driver"},
-            [](FakeHost&host, CudaSystem&system) {
-              host.cuda_version = 13000;
-              system.oldest_cuda = 14000;
-            }},
-           {"driver_too_old",
-            {"newer"},
-            [](FakeHost&host, CudaSystem&) { host.cuda_init_code = 35; }},
-           {"no_device",
-            {"sees no GPU"},
-            [](FakeHost&host, CudaSystem&) { host.cuda_init_code = 100; }},
-           {"no_device",
-            {"CUDA_VISIBLE_DEVICES=\"\"", "of the 2 that this host has", "unset it"},
-            [](FakeHost&host, CudaSystem&system) {
-              host.cuda_init_code = 100;
-              system.environment.visible_devices = "";
-            }},
-           {"no_device",
-            {"CUDA_VISIBLE_DEVICES=\"7\""},
-            [](FakeHost&host, CudaSystem&system) {
-              host.cuda_init_code = 100;
-              system.environment.visible_devices = "7";
-              RemoveNvml(system);
-            }},
-           {"no_device",
-            {"fabricmanager"},
-            [](FakeHost&host, CudaSystem&) { host.cuda_init_code = 802; }},
-           {"stub",
-            {"stub", "LD_LIBRARY_PATH"},
-            [](FakeHost&host, CudaSystem&system) {
-              host.cuda_init_code = 34;
-              system.driver->driver_version = [](int*) { return 34; };
-            }},
-           {"mismatch", {"reboot"}, [](FakeHost&host, CudaSystem&) { host.cuda_init_code = 803; }},
-           // CUDA does not know what is wrong, and NVML does.
-           {"mismatch",
-            {"NVML's error 18"},
-            [](FakeHost&host, CudaSystem&) {
-              host.cuda_init_code = 999;
-              host.nvml_init_code = nvml::kVersionsDiffer;
-            }},
-       }) {
-    const absl::Status status = StartedAfter(c.change);
-    const v1::ProbeFailure failure = FailureOf(status);
-    EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_UNSUPPORTED) << status;
-    EXPECT_EQ(failure.reason(), c.word) << status;
-    for (const char* part : c.in_message) EXPECT_THAT(failure.message(), HasSubstr(part));
+  const auto rows = ReadCsv(SourceFolder() + "/tests/gpu_probe/cuda/absences.csv").value();
+  for (const CsvRow& row : rows) {
+    const absl::Status status =
+        StartedAfter([&row](FakeHost& host, CudaSystem& system) { Prepare(row, host, system); });
+    for (const absl::string_view part : absl::StrSplit(row.at("says"), '|')) {
+      EXPECT_THAT(status, IsFailure(v1::ProbeFailure::KIND_UNSUPPORTED, row.at("reason"),
+                                    std::string(part)));
+    }
   }
 }
 

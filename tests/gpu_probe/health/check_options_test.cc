@@ -74,7 +74,7 @@ TEST(CheckOptionsTest, WrongCommandLinesAreSaidToBe) {
 
 TEST(CheckOptionsTest, HelpSaysWhatTheExitCodesMean) {
   const auto help = ParseCheckOptions({"--help"}).value();
-  const std::string text = std::get<AskedText> help.text;
+  const std::string text = std::get<AskedText>(help).text;
   for (const char* word :
        {"--history_tolerance", "--peer_z", "--peer_tolerance", "--limit_tolerance", "--max_age",
         "--device", "--measure", "--keep", "0  OK", "1  WARNING", "2  CRITICAL", "3  UNKNOWN"}) {
