@@ -16,8 +16,9 @@
 namespace sextant::probe {
 namespace {
 
-constexpr nvml::Return kNoPermission = 4;  // NVML_ERROR_NO_PERMISSION
+using ::testing::AllOf;
 
+constexpr nvml::Return kNoPermission = 4;  // NVML_ERROR_NO_PERMISSION
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 class GuardTest : public ::testing::Test {
@@ -50,6 +51,11 @@ std::string RefusalOf(const absl::Status& status) {
   if (status.ok()) return "";
   const v1::ProbeFailure failure = FailureOf(status);
   return failure.kind() == v1::ProbeFailure::KIND_REFUSED ? failure.reason() : "";
+}
+
+MATCHER_P(IsRefused, reason, "") {
+  return ::testing::ExplainMatchResult(IsFailure(v1::ProbeFailure::KIND_REFUSED, reason), arg,
+                                       result_listener);
 }
 
 TEST_F(GuardTest, AnIdleGpuIsReadTwiceAndAdmitted) {
@@ -135,9 +141,7 @@ TEST_F(GuardTest, LoadThatFadesIsAnEarlierProbes) {
 
 TEST_F(GuardTest, LoadThatStaysIsSomebodys) {
   gpu_.utilization_percent = 6;
-  const absl::Status refused = GuardOf(gpu_).Admit().status();
-  EXPECT_EQ(RefusalOf(refused), "busy");
-  EXPECT_THAT(refused, Says("it works 6% of the time"));
+  EXPECT_THAT(GuardOf(gpu_).Admit(), AllOf(IsRefused("busy"), Says("it works 6% of the time")));
   EXPECT_NEAR(host_.slept_seconds(), 1.2, 1e-9);
 }
 
@@ -145,18 +149,18 @@ TEST_F(GuardTest, LoadThatComesAndGoesIsSomebodys) {
   for (int i = 0; i < 40; ++i) {
     host_.At(0.15 * i + 0.1, [this, i] { gpu_.utilization_percent = i % 2 == 0 ? 50 : 0; });
   }
-  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_THAT(GuardOf(gpu_).Admit(), IsRefused("busy"));
   EXPECT_LT(host_.slept_seconds(), 1.5);
 }
 
 TEST_F(GuardTest, LoadBesideAnotherSignRefusesAtOnce) {
   gpu_.utilization_percent = 97;
   gpu_.process_ids = {71};
-  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_THAT(GuardOf(gpu_).Admit(), IsRefused("busy"));
   EXPECT_EQ(host_.slept_seconds(), 0);
   gpu_.process_ids = {};
   host_.At(0.4, [this] { gpu_.Take(kFakeGiB); });
-  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_THAT(GuardOf(gpu_).Admit(), IsRefused("busy"));
   EXPECT_NEAR(host_.slept_seconds(), 0.45, 1e-9) << "while it looked again";
 }
 
@@ -164,9 +168,7 @@ TEST_F(GuardTest, ItsOwnProcessNeverCounts) {
   gpu_.process_ids = {kOwnId};
   EXPECT_THAT(GuardOf(gpu_).Admit(), IsOk());
   gpu_.process_ids = {kOwnId, 71};
-  const absl::Status refused = GuardOf(gpu_).Admit().status();
-  EXPECT_EQ(RefusalOf(refused), "busy");
-  EXPECT_THAT(refused, Says("compute on it: 1;"));
+  EXPECT_THAT(GuardOf(gpu_).Admit(), AllOf(IsRefused("busy"), Says("compute on it: 1;")));
 }
 
 TEST_F(GuardTest, MoreProcessesThanThereWasRoomForAreAllCounted) {
@@ -184,7 +186,7 @@ TEST_F(GuardTest, LongerEntriesFitAndAreCounted) {
     *count = 2;
     return nvml::kSuccess;
   };
-  EXPECT_EQ(RefusalOf(GuardOf(gpu_, nvml).Admit().status()), "busy");
+  EXPECT_THAT(GuardOf(gpu_, nvml).Admit(), IsRefused("busy"));
 }
 
 TEST_F(GuardTest, TellsWhatItsQuestionsTook) {
@@ -228,9 +230,7 @@ TEST_F(GuardTest, WhatIsUsualOnAnIdleGpuIsAdmitted) {
 
 TEST_F(GuardTest, ASignOfMpsInTheEnvironmentIsEnough) {
   host_.environment.mps_sign = "CUDA_MPS_PIPE_DIRECTORY is set";
-  const absl::Status refused = GuardOf(gpu_).Admit().status();
-  EXPECT_EQ(RefusalOf(refused), "mps");
-  EXPECT_THAT(refused, Says("CUDA_MPS_PIPE_DIRECTORY"));
+  EXPECT_THAT(GuardOf(gpu_).Admit(), AllOf(IsRefused("mps"), Says("CUDA_MPS_PIPE_DIRECTORY")));
 }
 
 TEST_F(GuardTest, AGpuWithoutEccOrMigIsAdmitted) {
@@ -249,7 +249,7 @@ TEST_F(GuardTest, ADriverWithoutReservedMemoryIsReadByTheOlderCall) {
   nvml.memory2 = {};
   Guard guard = GuardOf(gpu_, nvml);
   // 1 GiB is not free, half of it the driver's own, which that call does not tell apart.
-  EXPECT_EQ(RefusalOf(guard.Admit().status()), "busy");
+  EXPECT_THAT(guard.Admit(), IsRefused("busy"));
   gpu_.memory.free += kFakeGiB / 4;
   EXPECT_THAT(guard.Admit(), IsOk());
 }
@@ -266,12 +266,12 @@ TEST_F(GuardTest, OneOfEightIsBusyAndNoneOfTheOthers) {
   for (const FakeGpu& gpu : host.gpus) {
     Guard guard = GuardOn(host, gpu);
     const absl::Status admitted = guard.Admit().status();
-    if (gpu.identity == 6) {
-      EXPECT_EQ(RefusalOf(admitted), "busy");
-      EXPECT_THAT(admitted, Says("GPU-06060606-0606-0606-0606-060606060606"));
-    } else {
+    if (gpu.identity != 6) {
       EXPECT_THAT(admitted, IsOk());
+      continue;
     }
+    EXPECT_THAT(admitted,
+                AllOf(IsRefused("busy"), Says("GPU-06060606-0606-0606-0606-060606060606")));
   }
 }
 

@@ -41,11 +41,7 @@ v1::Calibration RunOnce(const ProbePlan& plan) {
   for (const Point& point : plan.points) {
     auto workload = point.make();
     if (absl::IsResourceExhausted(workload.status())) continue;
-    EXPECT_TRUE(workload.ok()) << point.label << ": " << workload.status();
-    if (!workload.ok()) continue;
-    (*workload)->Poison();
-    EXPECT_EQ((*workload)->Run(1), absl::OkStatus());
-    EXPECT_EQ((*workload)->Check(), absl::OkStatus()) << point.label;
+    EXPECT_EQ(RunAndCheck(*workload.value()), absl::OkStatus()) << point.label;
     point.record(OneSecond(), &calibration);
   }
   plan.finish(&calibration);
@@ -166,9 +162,7 @@ TEST(HostProbePlan, WorkloadsOutliveThePlan) {
                           .value();
     workload = *plan.points[1].make();
   }
-  workload->Poison();
-  ASSERT_EQ(workload->Run(1), absl::OkStatus());
-  EXPECT_EQ(workload->Check(), absl::OkStatus());
+  EXPECT_EQ(RunAndCheck(*workload), absl::OkStatus());
 }
 
 TEST(MatmulGrid, GrowsWithTheMode) {

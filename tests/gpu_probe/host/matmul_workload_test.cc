@@ -155,9 +155,7 @@ TEST(MatmulWorkload, RunsOnEveryCopyOfB) {
   MatmulWorkload workload =
       WorkloadOf(shape, std::make_unique<ForgetfulMatmul>(shape, /*forgets=*/false));
   for (int i = 0; i < 30; ++i) {
-    workload.Poison();
-    ASSERT_EQ(workload.Run(1), absl::OkStatus());
-    ASSERT_EQ(workload.Check(), absl::OkStatus());
+    ASSERT_EQ(RunAndCheck(workload), absl::OkStatus());
   }
 }
 
@@ -165,9 +163,7 @@ TEST(MatmulWorkload, AnElementThatNoRunWritesIsFound) {
   const v1::MatmulShape shape = ShapeOf(v1::DATA_TYPE_FP32, 5, 33, 65);
   MatmulWorkload workload =
       WorkloadOf(shape, std::make_unique<ForgetfulMatmul>(shape, /*forgets=*/true));
-  workload.Poison();
-  ASSERT_EQ(workload.Run(4), absl::OkStatus());
-  EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(RunAndCheck(workload, 4).code(), absl::StatusCode::kDataLoss);
 }
 
 // A row of one that is a column of the other would have a product far from what chance gives.

@@ -97,9 +97,7 @@ TEST_P(MemoryPassWorkloadTest, RunsAreRight) {
   for (const int64_t segment_count : {1, 4}) {
     MemoryPassWorkload workload = Make(segment_count);
     for (const int64_t repetition_count : {1, 2, 5, 9}) {
-      workload.Poison();
-      ASSERT_EQ(workload.Run(repetition_count), absl::OkStatus());
-      EXPECT_EQ(workload.Check(), absl::OkStatus());
+      EXPECT_EQ(RunAndCheck(workload, repetition_count), absl::OkStatus());
     }
   }
 }

@@ -43,6 +43,13 @@ inline SharedContext SmallHost(int thread_count = 2, int64_t cap_bytes = int64_t
   return context;
 }
 
+// What a workload's check says after that many runs onto poison.
+inline absl::Status RunAndCheck(Workload& workload, int64_t repetition_count = 1) {
+  workload.Poison();
+  const absl::Status ran = workload.Run(repetition_count);
+  return ran.ok() ? workload.Check() : ran;
+}
+
 // All levels that this processor supports.
 inline std::vector<SimdLevel> LevelsHere() {
   std::vector<SimdLevel> levels;

@@ -45,8 +45,7 @@ class GpuAttentionTest : public FakeSessionTest {
 };
 
 TEST_F(GpuAttentionTest, EveryPointIsMeasuredAtTheRateOfTheGpu) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_FULL).value();
-  const v1::Calibration& calibration = measured.calibration;
+  const v1::Calibration calibration = MeasureAll(v1::PROBE_MODE_FULL).value().calibration;
   EXPECT_THAT(calibration.notes(), IsEmpty());
   ASSERT_EQ(calibration.attentions_size(), 48);
   int backward_count = 0;

@@ -13,6 +13,16 @@ namespace {
 
 constexpr unsigned long long kSeed = 99;
 
+Matrix Of(const void* elements, MatrixFormat format, long long row_step, double scale = 1) {
+  Matrix out = {};
+  out.elements = elements;
+  out.format = format;
+  out.row_step = row_step;
+  out.k_step = 1;
+  out.scale = scale;
+  return out;
+}
+
 // A product of whole numbers in int8 and int32, or of others in bf16: with its sums in double.
 struct Product {
   long long m = 0;
@@ -26,15 +36,6 @@ struct Product {
   std::vector<unsigned short> b16 = {};
   std::vector<unsigned short> c16 = {};
 
-  Matrix Of(const void* elements, MatrixFormat format, long long row_step) const {
-    Matrix out = {};
-    out.elements = elements;
-    out.format = format;
-    out.row_step = row_step;
-    out.k_step = 1;
-    out.scale = 1;
-    return out;
-  }
   Matrix A() const {
     return whole ? Of(a8.data(), kInt8Elements, k) : Of(a16.data(), kBf16Elements, k);
   }
@@ -71,22 +72,31 @@ Product Multiply(long long m, long long n, long long k, bool whole) {
   return out;
 }
 
-Report Freivalds(const Product& product, long long lanes = 32, unsigned long long seed = kSeed) {
-  const long long blocks = (product.n + 255) / 256;
-  std::vector<double> sums(blocks * product.k, NAN);
-  std::vector<double> products(product.m * blocks);
-  std::vector<double> a_squares(product.m);
+struct Operands {
+  Matrix a, b, c;
+  long long m, n, k;
+};
+
+Report Freivalds(const Operands& of, Tolerance tolerance, long long lanes = 32) {
+  const long long blocks = (of.n + 255) / 256;
+  std::vector<double> sums(blocks * of.k, NAN);
+  std::vector<double> products(of.m * blocks);
+  std::vector<double> a_squares(of.m);
   std::vector<double> b_squares(blocks);
-  Emulate(matmul_sum_columns, 3, 64, product.B(), product.n, product.k, seed, sums.data(),
-          b_squares.data());
-  Emulate(matmul_multiply_rows, 2, 96, product.A(), product.m, product.k, blocks, lanes,
-          sums.data(), products.data(), a_squares.data());
+  Emulate(matmul_sum_columns, 3, 64, of.b, of.n, of.k, kSeed, sums.data(), b_squares.data());
+  Emulate(matmul_multiply_rows, 2, 96, of.a, of.m, of.k, blocks, lanes, sums.data(),
+          products.data(), a_squares.data());
+  return ReportOf(check_matmul, 2, 64, of.c, of.m, of.n, kSeed, products.data(), a_squares.data(),
+                  b_squares.data(), tolerance);
+}
+
+Report Freivalds(const Product& product, long long lanes = 32) {
   const double root_k = std::sqrt(static_cast<double>(product.k));
   const Tolerance tolerance = product.whole
                                   ? Tolerance{.sums = 0, .output = 0}
                                   : Tolerance{.sums = 6 * 0x1p-24 * root_k, .output = 6 * 0x1p-8};
-  return ReportOf(check_matmul, 2, 64, product.C(), product.m, product.n, seed, products.data(),
-                  a_squares.data(), b_squares.data(), tolerance);
+  return Freivalds({product.A(), product.B(), product.C(), product.m, product.n, product.k},
+                   tolerance, lanes);
 }
 
 TEST(CheckMatmulKernelTest, RightProductsPass) {
@@ -164,7 +174,6 @@ TEST(CheckMatmulKernelTest, ScalesOfMatricesCount) {
     a.scale = scale;
     b.scale = 1 / scale;
     Emulate(matmul_sum_columns, 1, 32, b, 20LL, 32LL, kSeed, sums.data(), b_squares.data());
-    a.scale = scale * 1;
     Emulate(matmul_multiply_rows, 1, 32, a, 4LL, 32LL, 1LL, 32LL, sums.data(), products.data(),
             a_squares.data());
     return products;
@@ -196,12 +205,12 @@ TEST(CheckExactMatmulTest, OperandsMayLieTheOtherWay) {
     for (long long i = 0; i < 6; ++i) a[p * 6 + i] = product.a8[i * 13 + p];
     for (long long j = 0; j < 11; ++j) b[p * 11 + j] = product.b8[j * 13 + p];
   }
-  Matrix a_by_column = product.Of(a.data(), kInt8Elements, 1);
+  Matrix a_by_column = Of(a.data(), kInt8Elements, 1);
   a_by_column.k_step = 6;
-  Matrix b_by_row = product.Of(b.data(), kInt8Elements, 1);
+  Matrix b_by_row = Of(b.data(), kInt8Elements, 1);
   b_by_row.k_step = 11;
   EXPECT_EQ(Exact(product, a_by_column, b_by_row).wrong_count, 0u);
-  EXPECT_GT(Exact(product, product.Of(a.data(), kInt8Elements, 13), b_by_row).wrong_count, 0u);
+  EXPECT_GT(Exact(product, Of(a.data(), kInt8Elements, 13), b_by_row).wrong_count, 0u);
 }
 
 TEST(ElementAtTest, ScalesOfBlocksBelongToTheirElements) {
@@ -255,30 +264,13 @@ struct ShortProduct {
   std::vector<unsigned short> c;
   long long k = 0;
 
+  // As ToleranceOf() has it for FP8_E4M3 on a GPU of compute capability 9.0.
   Report Check() const {
-    const auto of = [](const void* elements, MatrixFormat format, long long step, double scale) {
-      Matrix out = {};
-      out.elements = elements;
-      out.format = format;
-      out.row_step = step;
-      out.k_step = 1;
-      out.scale = scale;
-      return out;
-    };
     constexpr double kScale = 1.0 / 64;
-    std::vector<double> sums(2 * k, NAN);
-    std::vector<double> products(kM * 2);
-    std::vector<double> a_squares(kM);
-    std::vector<double> b_squares(2);
-    Emulate(matmul_sum_columns, 2, 64, of(b.data(), kE4m3Elements, k, kScale), kN, k, kSeed,
-            sums.data(), b_squares.data());
-    Emulate(matmul_multiply_rows, 2, 64, of(a.data(), kE4m3Elements, k, kScale), kM, k, 2LL, 32LL,
-            sums.data(), products.data(), a_squares.data());
-    // As ToleranceOf() has it for FP8_E4M3 on a GPU of compute capability 9.0.
-    const Tolerance tolerance = {.sums = 6 * 0x1p-13 * std::sqrt(static_cast<double>(k)) / 32,
-                                 .output = 6 * 0x1p-8};
-    return ReportOf(check_matmul, 2, 64, of(c.data(), kBf16Elements, kN, 1), kM, kN, kSeed,
-                    products.data(), a_squares.data(), b_squares.data(), tolerance);
+    return Freivalds(
+        {Of(a.data(), kE4m3Elements, k, kScale), Of(b.data(), kE4m3Elements, k, kScale),
+         Of(c.data(), kBf16Elements, kN), kM, kN, k},
+        {.sums = 6 * 0x1p-13 * std::sqrt(static_cast<double>(k)) / 32, .output = 6 * 0x1p-8});
   }
 };
 

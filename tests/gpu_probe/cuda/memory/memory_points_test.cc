@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/reason.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/failure_matchers.h"
@@ -45,8 +44,7 @@ class MemoryPointsTest : public FakeSessionTest {
 
 TEST_F(MemoryPointsTest, TheFakeGpusRatesComeOut) {
   const SharedSession session = Open();
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session).value();
-  const v1::Calibration& out = measured.calibration;
+  const v1::Calibration out = MeasureAll(v1::PROBE_MODE_STANDARD, session).value().calibration;
   EXPECT_THAT(out.notes(), IsEmpty());
   EXPECT_EQ(out.coverage_ratio(), 1);
   EXPECT_LE(session->peak_bytes(), kCapBytes);
@@ -92,8 +90,7 @@ TEST_F(MemoryPointsTest, CopiesWithTheHostAreBothWaysAndOfBothKinds) {
 }
 
 TEST_F(MemoryPointsTest, AQuickProbeCopiesInMemoryAndWithTheHost) {
-  const auto measured = MeasureAll(v1::PROBE_MODE_QUICK, Open()).value();
-  const v1::Calibration& out = measured.calibration;
+  const v1::Calibration out = MeasureAll(v1::PROBE_MODE_QUICK, Open()).value().calibration;
   ASSERT_EQ(out.streams().size(), 1);
   EXPECT_EQ(out.streams(0).operation(), v1::StreamMeasurement::OPERATION_COPY);
   EXPECT_TRUE(out.streams(0).main_memory());
@@ -116,8 +113,7 @@ TEST_F(MemoryPointsTest, ArraysThatFourCachesHoldAreNotMemory) {
 
 TEST_F(MemoryPointsTest, WhereThreeArraysDontFitMemoryIsLeftOutWithANote) {
   const SharedSession session = Open(512 * kMiB);
-  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session).value();
-  const v1::Calibration& out = measured.calibration;
+  const v1::Calibration out = MeasureAll(v1::PROBE_MODE_STANDARD, session).value().calibration;
   for (const v1::StreamMeasurement& pass : out.streams()) {
     EXPECT_FALSE(pass.main_memory());
     EXPECT_LE(2 * pass.array_bytes(), 512 * kMiB);
@@ -177,14 +173,6 @@ class MemoryFaultsTest : public MemoryPointsTest {
   SharedSession OpenSmall() { return Open(kSmallCapBytes); }
 };
 
-// The name of the check in a mismatch.
-std::string CheckOf(const absl::Status& status) {
-  for (const auto& [key, value] : MetadataOf(status)) {
-    if (key == "check") return value;
-  }
-  return "";
-}
-
 TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
   // The fake checks report one element, number 7.
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -196,29 +184,26 @@ TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
   for (const auto& [kernel, check] : cases) {
     gpu_.wrong_kernels = {kernel};
     const SharedSession session = OpenSmall();
-    const absl::Status wrong = MeasureAll(v1::PROBE_MODE_STANDARD, session).status();
-    EXPECT_EQ(wrong.code(), absl::StatusCode::kDataLoss) << kernel;
-    EXPECT_EQ(FailureOf(wrong).kind(), v1::ProbeFailure::KIND_MISMATCH);
-    EXPECT_THAT(std::string(wrong.message()), AllOf(HasSubstr("1 of "), HasSubstr(" 7")));
-    EXPECT_EQ(CheckOf(wrong), check) << kernel;
+    EXPECT_THAT(MeasureAll(v1::PROBE_MODE_STANDARD, session),
+                AllOf(IsFailure(v1::ProbeFailure::KIND_MISMATCH, check, "1 of "), Says(" 7")))
+        << kernel;
     EXPECT_EQ(session->allocated_bytes(), 0) << kernel;
   }
 }
 
 TEST_F(MemoryFaultsTest, WrongCopiesInTheCacheAreTheCaches) {
   gpu_.wrong_kernels = {"check_memory_pass"};
-  EXPECT_EQ(CheckOf(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "cache").status()), "cache");
+  EXPECT_THAT(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "cache"),
+              IsFailure(v1::ProbeFailure::KIND_MISMATCH, "cache"));
 }
 
 TEST_F(MemoryFaultsTest, AMultiprocessorThatComputesWronglyIsNamed) {
   ASSERT_THAT(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor"), IsOk());
   for (const int multiprocessor : {0, 17, 131}) {
     gpu_.wrong_multiprocessor = multiprocessor;
-    const absl::Status wrong =
-        MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor").status();
-    EXPECT_THAT(wrong, FailsSaying(absl::StatusCode::kDataLoss,
-                                   absl::StrCat("multiprocessor ", multiprocessor, " computed ")));
-    EXPECT_EQ(CheckOf(wrong), "multiprocessor");
+    EXPECT_THAT(MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "multiprocessor"),
+                IsFailure(v1::ProbeFailure::KIND_MISMATCH, "multiprocessor",
+                          absl::StrCat("multiprocessor ", multiprocessor, " computed ")));
   }
 }
 
@@ -249,8 +234,7 @@ TEST_F(MemoryFaultsTest, AKernelThatFailsEndsTheProbeWhicheverItIs) {
     SharedSession session = OpenSmall();
     const int64_t host_objects = host_.cuda.live_object_count();
     const absl::Status gone = MeasureAll(v1::PROBE_MODE_STANDARD, session).status();
-    EXPECT_EQ(gone.code(), absl::StatusCode::kInternal) << fatal << ": " << gone;
-    EXPECT_EQ(FailureOf(gone).reason(), "sticky") << fatal;
+    EXPECT_THAT(gone, IsFailure(v1::ProbeFailure::KIND_INTERNAL, "sticky")) << fatal;
     EXPECT_EQ(session->allocated_bytes(), 0) << fatal;
     EXPECT_EQ(host_.cuda.live_object_count(), host_objects) << fatal << ": of the host's memory";
     gpu.cuda_code = 0;
@@ -275,8 +259,7 @@ TEST_F(MemoryFaultsTest, AGpuThatVanishesAtAnyTimeEndsTheProbe) {
     FakeHostClock clock(host);
     const auto gone =
         Measure(plan, {.budget_seconds = 5}, clock, [](const v1::ProbeProgress&) { return true; });
-    EXPECT_EQ(gone.status().code(), absl::StatusCode::kInternal) << i;
-    EXPECT_EQ(FailureOf(gone.status()).reason(), "cuda") << i;
+    EXPECT_THAT(gone, IsFailure(v1::ProbeFailure::KIND_INTERNAL, "cuda")) << i;
   }
 }
 

@@ -140,8 +140,7 @@ TEST_F(PeerCopiesTest, TheSlowestPairIsRecordedAndNamed) {
   host_.gpus[2].slowness = 3;
   const auto before = FreeBytes();
   {
-    const auto measured = MeasurePeers(PeerPlan()).value();
-    const v1::Calibration& calibration = measured.calibration;
+    const v1::Calibration calibration = MeasurePeers(PeerPlan()).value().calibration;
     ASSERT_EQ(calibration.collectives_size(), 1) << "one, and never a series a pair";
     const v1::CollectiveMeasurement& copy = calibration.collectives(0);
     EXPECT_EQ(copy.operation(), v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
@@ -168,11 +167,8 @@ TEST_F(PeerCopiesTest, WhoCannotReachOthersIsCopiedByWayOfTheHost) {
 
 TEST_F(PeerCopiesTest, AWrongCopyNamesTheGpuAndEndsIt) {
   host_.gpus[1].wrong_kernels = {"check_peer_parts"};
-  const auto measured = MeasurePeers(PeerPlan());
-  const v1::ProbeFailure failure = FailureOf(measured.status());
-  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_MISMATCH);
-  EXPECT_EQ(failure.reason(), "peer");
-  EXPECT_THAT(failure.message(), AllOf(HasSubstr(Uuid(1)), HasSubstr("number 7")));
+  EXPECT_THAT(MeasurePeers(PeerPlan()),
+              AllOf(IsFailure(v1::ProbeFailure::KIND_MISMATCH, "peer", Uuid(1)), Says("number 7")));
 }
 
 TEST_F(PeerCopiesTest, AGpuThatVanishesIsNoRate) {
@@ -221,8 +217,7 @@ class CollectivesTest : public PeerTest {
 TEST_F(CollectivesTest, FourKindsOfFourSizesAreMeasuredAsNcclTestsCounts) {
   const auto before = FreeBytes();
   {
-    const auto measured = MeasurePeers(CollectivePlan()).value();
-    const v1::Calibration& calibration = measured.calibration;
+    const v1::Calibration calibration = MeasurePeers(CollectivePlan()).value().calibration;
     ASSERT_EQ(calibration.collectives_size(), 16);
     std::map<v1::CollectiveOperation, int> counts;
     for (const v1::CollectiveMeasurement& it : calibration.collectives()) {
@@ -300,17 +295,14 @@ TEST_F(CollectivesTest, AWrongResultNamesTheGpu) {
 
 TEST_F(CollectivesTest, NcclThatCannotStartIsTriedOnceAndLeftOut) {
   nccl_.init_code = 2;
-  const auto measured = MeasurePeers(CollectivePlan());
-  EXPECT_EQ(measured.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(measured.status().message()),
-              AllOf(HasSubstr("NCCL's error 2"), HasSubstr("--shm-size")));
+  EXPECT_THAT(
+      MeasurePeers(CollectivePlan()),
+      AllOf(FailsSaying(absl::StatusCode::kUnimplemented, "NCCL's error 2"), Says("--shm-size")));
 }
 
 TEST_F(CollectivesTest, AnExchangeThatFailsEndsIt) {
   nccl_.call_code = 1;
-  const absl::Status failed = MeasurePeers(CollectivePlan()).status();
-  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(FailureOf(failed).reason(), "nccl");
+  EXPECT_THAT(MeasurePeers(CollectivePlan()), IsFailure(v1::ProbeFailure::KIND_INTERNAL, "nccl"));
 }
 
 TEST_F(CollectivesTest, SizesThatMemoryHasNoRoomForAreLeftOut) {
