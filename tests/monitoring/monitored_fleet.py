@@ -2,7 +2,6 @@
 planner that is asked for plans, and an exporter for what neither shows without GPUs."""
 
 import contextlib
-import http.server
 import os
 import re
 import subprocess
@@ -14,7 +13,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 # pylint: disable=wrong-import-position
 import simulated_agents
-from prometheus import MONITORING, RULE_FILES, Prometheus
+from prometheus import MONITORING, RULE_FILES, Exporter, Prometheus
 from sextantd import BIN, Server
 from simulated_fleet import H100, H200, Gpu, exposition
 
@@ -82,43 +81,19 @@ def planner_lines(seconds):
     yield _series("sextant_build_info", 1, version="0.1.0")
 
 
-class Exporter(http.server.ThreadingHTTPServer):
-    """Serves /agent, /dcgm and /planner on a free loopback port; use it as a context."""
-    daemon_threads = True
+def exporter():
+    """Serves /agent, /dcgm and /planner."""
+    started = time.time()
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.started = time.time()
-        self.address = f"127.0.0.1:{self.server_address[1]}"
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
-
-    def page(self, path):
-        seconds = time.time() - self.started
+    def page(path):
+        seconds = time.time() - started
         if path == "/agent":
-            lines = [exposition(EXPORTED_GPUS, self.started - MEASURED_AGO), *agent_lines(seconds),
+            lines = [exposition(EXPORTED_GPUS, started - MEASURED_AGO), *agent_lines(seconds),
                      *job_lines(seconds), *activity_lines()]
         else:
             lines = dcgm_lines() if path == "/dcgm" else planner_lines(seconds)
-        return "\n".join(lines) + "\n"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = self.server.page(self.path).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        return ("\n".join(lines) + "\n").encode()
+    return Exporter(page)
 
 
 @contextlib.contextmanager
@@ -181,7 +156,7 @@ def monitored_fleet():
             "--role=agent", f"--hostname={AGENT_HOST}", "--log_calls=none",
             *simulated_agents.flags(AGENT_GPUS, os.path.join(folder, "agent"),
                                     time.time() - MEASURED_AGO)))
-        exporter = stack.enter_context(Exporter())
+        exported = stack.enter_context(exporter()).address
         rules = list(copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
         page, = copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
         prometheus = Prometheus([], rules, flags=(
@@ -191,10 +166,10 @@ def monitored_fleet():
             "--log_calls=none"))
         prometheus.configuration["scrape_configs"] = [
             _scrape("sextant-agents", [(agent.http, "/metrics", f"{AGENT_HOST}:9464"),
-                                       (exporter.address, "/agent", f"{SIMULATED_HOST}:9464")]),
+                                       (exported, "/agent", f"{SIMULATED_HOST}:9464")]),
             _scrape("sextant-planners", [(planner.http, "/metrics", "planner-0:9464"),
-                                         (exporter.address, "/planner", "planner-1:9464")]),
-            _scrape("dcgm", [(exporter.address, "/dcgm", f"{SIMULATED_HOST}:9400")])]
+                                         (exported, "/planner", "planner-1:9464")]),
+            _scrape("dcgm", [(exported, "/dcgm", f"{SIMULATED_HOST}:9400")])]
         stack.enter_context(prometheus)
         stack.enter_context(_asked_all_the_time(planner.address))
         yield prometheus

@@ -10,14 +10,12 @@ Prometheus, one an interval, are among them. Prints percentiles in milliseconds,
 
 import argparse
 import contextlib
-import http.server
 import sys
-import threading
 import time
 import urllib.request
 
 import monitored_fleet  # noqa: F401  (puts tests/e2e on the path)
-from prometheus import RULE_FILES, Prometheus
+from prometheus import RULE_FILES, Exporter, Prometheus
 from sextantd import Server
 from simulated_fleet import H100, Gpu, exposition
 
@@ -43,23 +41,6 @@ def request_for(hosts):
     return request
 
 
-@contextlib.contextmanager
-def exporter(text):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
 def percentiles(seconds):
     ordered = sorted(seconds)
     return "  ".join(f"p{name} {1000 * ordered[int(len(ordered) * share)]:.2f}"
@@ -75,7 +56,8 @@ def main():
     hosts = [f"node-{number:03d}" for number in range(options.hosts)]
     gpus = [Gpu(host, index, H100) for host in hosts for index in range(8)]
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(exporter(exposition(gpus, time.time()).encode()))
+        page = exposition(gpus, time.time()).encode()
+        address = stack.enter_context(Exporter(lambda path: page)).address
         prometheus = stack.enter_context(Prometheus(
             [{"job_name": "agents", "static_configs": [{"targets": [address]}]}], RULE_FILES, "5s"))
         prometheus.wait_for(lambda: prometheus.query("sextant_gpu_healthy"), "a scrape")

@@ -1,11 +1,14 @@
-"""Starts a real Prometheus for one test or measurement, and asks its HTTP API."""
+"""Starts a real Prometheus for one test or measurement, serves what it scrapes, and asks its HTTP
+API."""
 
+import http.server
 import json
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -27,6 +30,43 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+class Exporter(http.server.ThreadingHTTPServer):
+    """Serves `page`(path), bytes that gzip may have packed, on a free loopback port; use it as a
+    context."""
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def __init__(self, page):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.page = page
+        self.address = f"127.0.0.1:{self.server_address[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        page = self.server.page(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        if page.startswith(b"\x1f\x8b"):
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_):
+        pass
 
 
 class Prometheus:

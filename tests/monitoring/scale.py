@@ -13,18 +13,16 @@ over the whole run, in steps of 15 s. Prints Markdown tables; docs/fleet.md has 
 import argparse
 import contextlib
 import gzip
-import http.server
 import json
 import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
 
 import dashboards
 import simulated_fleet
-from prometheus import RULE_FILES, Prometheus
+from prometheus import RULE_FILES, Exporter, Prometheus
 
 GPUS_PER_HOST = 8
 HOSTS_PER_JOB = 16
@@ -44,38 +42,17 @@ def live_lines(gpus, job_id):
     return "\n".join(lines) + "\n"
 
 
-class Targets(http.server.ThreadingHTTPServer):
-    """Serves /HOST's metrics, compressed beforehand, so that this program takes little time."""
-    daemon_threads = True
-    request_queue_size = 1024
-
-    def __init__(self, host_count, is_live):
-        measured_at = time.time() - 3600
-        self.pages = {}
-        for number in range(host_count):
-            gpus = list(simulated_fleet.host_gpus(number, GPUS_PER_HOST))
-            text = simulated_fleet.exposition(gpus, measured_at)
-            if is_live:
-                text += live_lines(gpus, f"job-{number // HOSTS_PER_JOB:04d}")
-            self.pages[f"/{gpus[0].hostname}"] = gzip.compress(text.encode(), 1)
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        page = self.server.pages[self.path]
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
-
-    def log_message(self, *_):
-        pass
+def pages_of(host_count, is_live):
+    """/HOST's metrics, compressed beforehand, so that this program takes little time."""
+    measured_at = time.time() - 3600
+    pages = {}
+    for number in range(host_count):
+        gpus = list(simulated_fleet.host_gpus(number, GPUS_PER_HOST))
+        text = simulated_fleet.exposition(gpus, measured_at)
+        if is_live:
+            text += live_lines(gpus, f"job-{number // HOSTS_PER_JOB:04d}")
+        pages[f"/{gpus[0].hostname}"] = gzip.compress(text.encode(), 1)
+    return pages
 
 
 def slow_rules(folder):
@@ -91,13 +68,12 @@ def slow_rules(folder):
         yield copy
 
 
-def scrape_configs(targets, folder):
-    address = f"127.0.0.1:{targets.server_address[1]}"
+def scrape_configs(address, pages, folder):
     path = os.path.join(folder, "targets.json")
     with open(path, "w", encoding="utf-8") as out:
         json.dump([{"targets": [address],
                     "labels": {"__metrics_path__": page, "instance": page[1:] + ":9464"}}
-                   for page in targets.pages], out)
+                   for page in pages], out)
     return [{"job_name": "sextant-agents", "file_sd_configs": [{"files": [path]}]}]
 
 
@@ -190,7 +166,7 @@ def report_rules(prometheus):
     print()
 
 
-def report_server(prometheus, usage, cores, targets):
+def report_server(prometheus, usage, cores, target_count):
     head = json.loads(prometheus.get("/api/v1/status/tsdb"))["data"]["headStats"]
     (_, slowest), = prometheus.query("quantile(0.99, scrape_duration_seconds)")
     (_, up), = prometheus.query("sum(up)")
@@ -198,7 +174,7 @@ def report_server(prometheus, usage, cores, targets):
     print("| figure | measured |")
     print("| --- | --: |")
     for name, value in (
-            ("targets, of which up", f"{len(targets.pages):,}, {up:,.0f}"),
+            ("targets, of which up", f"{target_count:,}, {up:,.0f}"),
             ("samples of one scrape of all", f"{samples:,.0f}"),
             ("series in memory, with recorded ones", f"{head['numSeries']:,}"),
             ("resident memory", f"{usage.rss_bytes() / 1e9:.2f} GB"),
@@ -218,19 +194,20 @@ def main():
     parser.add_argument("--live", action="store_true", help="with jobs and activity")
     arguments = parser.parse_args()
     host_count = arguments.gpus // GPUS_PER_HOST
-    targets = Targets(host_count, arguments.live)
+    pages = pages_of(host_count, arguments.live)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         rules = list(slow_rules(folder)) if arguments.slow_rules else RULE_FILES
+        address = stack.enter_context(Exporter(pages.__getitem__)).address
         prometheus = stack.enter_context(Prometheus(
-            scrape_configs(targets, folder), rules, f"{arguments.interval}s"))
+            scrape_configs(address, pages, folder), rules, f"{arguments.interval}s"))
         usage = Usage(prometheus.process.pid)
         print(" ".join(sys.argv[1:]), f"after {arguments.minutes:g} minutes\n", flush=True)
         time.sleep(arguments.minutes * 30)
         start, before = time.monotonic(), usage.cpu_seconds()
         time.sleep(arguments.minutes * 30)
         cores = (usage.cpu_seconds() - before) / (time.monotonic() - start)
-        report_server(prometheus, usage, cores, targets)
+        report_server(prometheus, usage, cores, len(pages))
         report_rules(prometheus)
         report_queries(prometheus, ((name, "/api/v1/query", {"query": query})
                                     for name, query in planner_queries(host_count)))
