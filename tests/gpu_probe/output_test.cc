@@ -64,6 +64,15 @@ class OutputTest : public ::testing::Test {
     close(options_.messages_descriptor);
   }
 
+  // Writes to a pipe that nobody reads.
+  void CloseReader() {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    close(ends[0]);
+    close(options_.results_descriptor);
+    options_.results_descriptor = ends[1];
+  }
+
   std::string Path(const std::string& name) const { return folder_.File(name); }
   std::string Read(const std::string& name) const {
     std::ostringstream text;
@@ -162,19 +171,14 @@ TEST_F(OutputTest, AHeartbeatRepeatsTheLastProgress) {
 }
 
 TEST_F(OutputTest, AClosedPipeIsToldAndNotWrittenOf) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  close(ends[0]);
-  OutputOptions options = options_;
-  options.results_descriptor = ends[1];
-  options.file = Path("calibration.json");
-  Output output(options, clock_);
+  CloseReader();
+  options_.file = Path("calibration.json");
+  Output output(options_, clock_);
   EXPECT_FALSE(output.Progress(ProgressOf(0)));
   EXPECT_EQ(output.Finish(CalibrationEvent()), kExitInternal);
   EXPECT_EQ(Read("messages"), "");
   EXPECT_THAT(Read("calibration.json"), HasSubstr("A Processor"))
       << "the file is there all the same";
-  close(ends[1]);
 }
 
 // Unlike a reader that left: whoever fills a disk still wants the file, and the reason.
@@ -193,15 +197,10 @@ TEST_F(OutputTest, AFullDiskIsToldAtTheEndAndStillLeavesTheFile) {
 }
 
 TEST_F(OutputTest, AFileThatFailsIsToldEvenWhereNobodyReads) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  close(ends[0]);
-  OutputOptions options = options_;
-  options.results_descriptor = ends[1];
-  options.file = Path("nowhere/calibration.json");
-  EXPECT_EQ(Output(options, clock_).Finish(CalibrationEvent()), kExitInternal);
+  CloseReader();
+  options_.file = Path("nowhere/calibration.json");
+  EXPECT_EQ(Output(options_, clock_).Finish(CalibrationEvent()), kExitInternal);
   EXPECT_THAT(Read("messages"), HasSubstr("nowhere/calibration.json"));
-  close(ends[1]);
 }
 
 // A full pipe loses progress, and holds up nothing.

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace sextant::probe {
 namespace {
 
@@ -22,66 +25,49 @@ Point PointOf(const std::string& phase, int pass_count, bool first = false) {
   return point;
 }
 
+// The groups of `points`: "first 2; 0 1 x3 of 7" is point 2 as a first one, and then 0 and 1 with
+// three passes in level 7.
+std::string GroupsText(const std::vector<Point>& points) {
+  std::vector<std::string> groups;
+  for (const Group& group : GroupsOf(points)) {
+    groups.push_back(absl::StrCat(group.first ? "first " : "", absl::StrJoin(group.points, " "),
+                                  group.pass_count > 1 ? absl::StrCat(" x", group.pass_count) : "",
+                                  group.level > 0 ? absl::StrCat(" of ", group.level) : ""));
+  }
+  return absl::StrJoin(groups, "; ");
+}
+
 TEST(GroupsTest, FirstPointsAloneThenWhatIsVisitedOnceThenTheRest) {
-  const std::vector<Point> points = {PointOf("a", 3), PointOf("b", 1), PointOf("a", 3, true),
-                                     PointOf("a", 1), PointOf("d", 1), PointOf("c", 1, true)};
-  const std::vector<Group> groups = GroupsOf(points);
-  ASSERT_THAT(groups, SizeIs(5));
-  EXPECT_THAT(groups[0].points, ElementsAre(2));
-  EXPECT_TRUE(groups[0].first);
-  EXPECT_EQ(groups[0].pass_count, 1);
-  EXPECT_THAT(groups[1].points, ElementsAre(5));
-  EXPECT_THAT(groups[2].points, ElementsAre(1));
-  EXPECT_THAT(groups[3].points, ElementsAre(4));
-  EXPECT_THAT(groups[4].points, ElementsAre(0, 2, 3)) << "with the first point's other passes";
-  EXPECT_EQ(groups[4].pass_count, 3);
-  EXPECT_FALSE(groups[4].first);
+  EXPECT_EQ(GroupsText({PointOf("a", 3), PointOf("b", 1), PointOf("a", 3, true), PointOf("a", 1),
+                        PointOf("d", 1), PointOf("c", 1, true)}),
+            "first 2; first 5; 1; 4; 0 2 3 x3")
+      << "with the first point's other passes";
 }
 
 TEST(GroupsTest, FirstPointsThatComeAgainAloneComeLast) {
-  const std::vector<Point> points = {PointOf("a", 3, true), PointOf("b", 3), PointOf("c", 1, true)};
-  const std::vector<Group> groups = GroupsOf(points);
-  ASSERT_THAT(groups, SizeIs(4));
-  EXPECT_THAT(groups[2].points, ElementsAre(1));
-  EXPECT_THAT(groups[3].points, ElementsAre(0));
-  EXPECT_EQ(groups[3].pass_count, 3);
+  EXPECT_EQ(GroupsText({PointOf("a", 3, true), PointOf("b", 3), PointOf("c", 1, true)}),
+            "first 0; first 2; 1 x3; 0 x3");
 }
 
 TEST(GroupsTest, SustainedPointsDoNotCountAsVisitedOnce) {
   std::vector<Point> points = {PointOf("a", 1), PointOf("b", 1)};
   points[0].sustained_seconds = 2;
-  const std::vector<Group> groups = GroupsOf(points);
-  ASSERT_THAT(groups, SizeIs(2));
-  EXPECT_THAT(groups[0].points, ElementsAre(1));
+  EXPECT_EQ(GroupsText(points), "1; 0");
 }
 
 TEST(GroupsTest, ThePhaseOfTheLastFirstPointComesNext) {
-  const std::vector<Point> points = {PointOf("a", 1), PointOf("b", 1), PointOf("c", 1),
-                                     PointOf("c", 1, true)};
-  const std::vector<Group> groups = GroupsOf(points);
-  ASSERT_THAT(groups, SizeIs(4));
-  EXPECT_THAT(groups[0].points, ElementsAre(3));
-  EXPECT_TRUE(groups[0].first);
-  EXPECT_THAT(groups[1].points, ElementsAre(2));
-  EXPECT_THAT(groups[2].points, ElementsAre(0));
-  EXPECT_THAT(groups[3].points, ElementsAre(1));
-  EXPECT_FALSE(groups[1].first);
+  EXPECT_EQ(GroupsText({PointOf("a", 1), PointOf("b", 1), PointOf("c", 1), PointOf("c", 1, true)}),
+            "first 3; 2; 0; 1");
 }
 
+// A first point has the lowest, whatever its own; one of several passes is before level 2 all the
+// same; and a phase has a group in each of its levels.
 TEST(GroupsTest, LevelsComeBeforeEverythingElse) {
   std::vector<Point> points = {PointOf("a", 3), PointOf("b", 1), PointOf("a", 3),
                                PointOf("b", 1, true)};
   const int levels[] = {1, 2, 3, 2};
   for (size_t i = 0; i < points.size(); ++i) points[i].level = levels[i];
-  const std::vector<Group> groups = GroupsOf(points);
-  ASSERT_THAT(groups, SizeIs(4));
-  EXPECT_THAT(groups[0].points, ElementsAre(3));
-  EXPECT_TRUE(groups[0].first);
-  EXPECT_EQ(groups[0].level, 1) << "with the lowest, whatever its own";
-  EXPECT_THAT(groups[1].points, ElementsAre(0)) << "of several passes, and yet before level 2";
-  EXPECT_THAT(groups[2].points, ElementsAre(1));
-  EXPECT_THAT(groups[3].points, ElementsAre(2)) << "the same phase as the first, of another level";
-  EXPECT_EQ(groups[3].level, 3);
+  EXPECT_EQ(GroupsText(points), "first 3 of 1; 0 x3 of 1; 1 of 2; 2 x3 of 3");
 }
 
 // Together they are as many as those of any other point.

@@ -36,6 +36,12 @@ std::vector<SyntheticGpu> WithHistory(const SyntheticGpu& gpu, const Speeds& bef
   return all;
 }
 
+std::vector<v1::Calibration> CalibrationsOf(const std::vector<SyntheticGpu>& gpus) {
+  std::vector<v1::Calibration> out;
+  for (const SyntheticGpu& gpu : gpus) out.push_back(CalibrationOf(gpu));
+  return out;
+}
+
 TEST(VerdictTest, EqualDevicesAreOk) {
   const std::vector<DeviceVerdict> verdicts = VerdictsOver(Node());
   ASSERT_EQ(verdicts.size(), 8u);
@@ -132,12 +138,10 @@ TEST(VerdictTest, AShortHistoryIsSaidToBe) {
   EXPECT_THAT(verdict.notes, Contains(HasSubstr("0 peers")));
 }
 
-TEST(VerdictTest, MeasuredOnceAndAloneIsNotOk) {
-  EXPECT_EQ(VerdictsOver(std::vector<SyntheticGpu>{{}})[0].status, HealthStatus::kUnknown);
-}
-
-TEST(VerdictTest, TheSameMeasurementTwiceIsNoHistory) {
-  EXPECT_EQ(VerdictsOver(std::vector<SyntheticGpu>{{}, {}})[0].status, HealthStatus::kUnknown);
+TEST(VerdictTest, MeasuredOnceAndAloneIsNotOkNorIsTheSameMeasurementTwice) {
+  for (const size_t count : {1, 2}) {
+    EXPECT_EQ(VerdictsOver(std::vector<SyntheticGpu>(count))[0].status, HealthStatus::kUnknown);
+  }
 }
 
 TEST(VerdictTest, FewerThanThreePeersDontCount) {
@@ -153,8 +157,7 @@ TEST(VerdictTest, FewerThanThreePeersDontCount) {
 TEST(VerdictTest, AboveTheLimitNothingElseIsBelieved) {
   std::vector<SyntheticGpu> gpus = Node();
   gpus[1].speeds = Everywhere(0.5);
-  std::vector<v1::Calibration> calibrations;
-  for (const SyntheticGpu& gpu : gpus) calibrations.push_back(CalibrationOf(gpu));
+  std::vector<v1::Calibration> calibrations = CalibrationsOf(gpus);
   calibrations[1].mutable_matmuls(0)->set_register_ratio(1.03);
   const std::vector<DeviceVerdict> verdicts = VerdictsOver(calibrations);
   EXPECT_EQ(verdicts[1].status, HealthStatus::kUnknown);
@@ -164,8 +167,7 @@ TEST(VerdictTest, AboveTheLimitNothingElseIsBelieved) {
 }
 
 TEST(VerdictTest, ALostTypeIsAFault) {
-  std::vector<v1::Calibration> calibrations;
-  for (const SyntheticGpu& gpu : Node()) calibrations.push_back(CalibrationOf(gpu));
+  std::vector<v1::Calibration> calibrations = CalibrationsOf(Node());
   calibrations[6] = Without(v1::DATA_TYPE_FP8_E4M3, calibrations[6]);
   const DeviceVerdict lost = VerdictsOver(calibrations)[6];
   EXPECT_THAT(lost.findings,
@@ -177,10 +179,7 @@ TEST(VerdictTest, ALostTypeIsAFault) {
 }
 
 TEST(VerdictTest, ATypeThatWasThereBeforeIsMissed) {
-  std::vector<v1::Calibration> times;
-  for (const SyntheticGpu& gpu : WithHistory({}, Everywhere(1), 3)) {
-    times.push_back(CalibrationOf(gpu));
-  }
+  std::vector<v1::Calibration> times = CalibrationsOf(WithHistory({}, Everywhere(1), 3));
   times.back() = Without(v1::DATA_TYPE_TF32, times.back());
   EXPECT_THAT(VerdictsOver(times)[0].findings,
               ElementsAre(Is(HealthStatus::kCritical, "missing", "matmul tf32")));
@@ -199,10 +198,7 @@ TEST(VerdictTest, AQuickRunIsComparedInWhatItHas) {
 }
 
 TEST(VerdictTest, AnotherLibraryIsNoMeasureOfTheDevice) {
-  std::vector<v1::Calibration> times;
-  for (const SyntheticGpu& gpu : WithHistory({}, Everywhere(1), 3)) {
-    times.push_back(CalibrationOf(gpu));
-  }
+  std::vector<v1::Calibration> times = CalibrationsOf(WithHistory({}, Everywhere(1), 3));
   for (v1::MatmulMeasurement& m : *times.back().mutable_matmuls()) {
     m.set_flops_per_second(m.flops_per_second() / 3);
     m.set_engine("builtin");

@@ -1,6 +1,7 @@
 #include "gpu_probe/host/host_backend.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/matmul_points.h"
 #include "tests/gpu_probe/failure_matchers.h"
 #include "tests/gpu_probe/host/test_host.h"
-#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -184,36 +185,23 @@ TEST(CheckTypeIsMultiplied, SaysWhatIsMissing) {
               HasSubstr("oneDNN alone, which is not there"));
 }
 
-void AddRegisters(v1::DataType type, double flops_per_second, v1::Calibration* out) {
-  v1::RegisterMeasurement* const registers = out->add_registers();
-  registers->set_data_type(type);
-  registers->set_flops_per_second(flops_per_second);
+// `text`, a calibration in Protocol Buffers' text format, once it is summarised.
+v1::Calibration Summarised(const std::string& text) {
+  v1::Calibration calibration;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &calibration)) << text;
+  SummariseHost(&calibration);
+  return calibration;
 }
 
-void AddMatmul(v1::DataType type, double flops_per_second, v1::Calibration* out) {
-  v1::MatmulMeasurement* const matmul = out->add_matmuls();
-  matmul->set_data_type(type);
-  matmul->set_flops_per_second(flops_per_second);
-  matmul->set_engine("onednn 2.6.3");
-  matmul->set_kernel("gemm:sse3");
-}
-
-void AddStep(int64_t count, double flops_per_second, double bytes_per_second,
-             v1::Calibration* out) {
-  v1::ElementwiseMeasurement* const step = out->add_elementwise();
-  step->set_multiply_add_count(count);
-  step->set_flops_per_second(flops_per_second);
-  step->set_bytes_per_second(bytes_per_second);
-}
+constexpr char kFp32Registers[] =
+    "registers { data_type: DATA_TYPE_FP32 flops_per_second: 200e9 } ";
 
 TEST(SummariseHost, FillsRatiosOfTheSameType) {
-  v1::Calibration calibration;
-  AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_FP32, 180e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_BF16, 300e9, &calibration);
-  AddMatmulAs(calibration.matmuls(0), v1::MatmulMeasurement::WINDOW_SUSTAINED,
-              v1::MatmulMeasurement::PURPOSE_GRID, &calibration);
-  SummariseHost(&calibration);
+  const v1::Calibration calibration = Summarised(
+      absl::StrCat(kFp32Registers, "matmuls { data_type: DATA_TYPE_FP32 flops_per_second: 180e9 }",
+                   "matmuls { data_type: DATA_TYPE_BF16 flops_per_second: 300e9 }",
+                   "matmuls { data_type: DATA_TYPE_FP32 flops_per_second: 180e9",
+                   "  window: WINDOW_SUSTAINED purpose: PURPOSE_GRID }"));
   EXPECT_DOUBLE_EQ(calibration.matmuls(0).register_ratio(), 0.9);
   EXPECT_FALSE(calibration.matmuls(1).has_register_ratio());
   EXPECT_DOUBLE_EQ(calibration.matmuls(2).register_ratio(), 0.9);
@@ -221,34 +209,28 @@ TEST(SummariseHost, FillsRatiosOfTheSameType) {
 }
 
 TEST(SummariseHost, TellsOfASilentSlowPath) {
-  v1::Calibration calibration;
-  AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_FP32, 10e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_FP32, 38e9, &calibration);
-  SummariseHost(&calibration);
+  const v1::Calibration calibration = Summarised(
+      absl::StrCat(kFp32Registers, "matmuls { data_type: DATA_TYPE_FP32 flops_per_second: 10e9 }",
+                   "matmuls { data_type: DATA_TYPE_FP32 flops_per_second: 38e9",
+                   "  engine: 'onednn 2.6.3' kernel: 'gemm:sse3' }"));
   ASSERT_EQ(calibration.notes_size(), 1);
   EXPECT_THAT(calibration.notes(0), HasSubstr("FP32 (onednn 2.6.3, gemm:sse3) reaches 0.19"));
 }
 
 TEST(SummariseHost, SaysNothingOfASmallShapeThatWasAskedFor) {
-  v1::Calibration calibration;
-  AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_FP32, 1e9, &calibration);
-  calibration.mutable_matmuls(0)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
-  SummariseHost(&calibration);
+  const v1::Calibration calibration = Summarised(
+      absl::StrCat(kFp32Registers, "matmuls { data_type: DATA_TYPE_FP32 flops_per_second: 1e9",
+                   "  purpose: PURPOSE_REQUESTED }"));
   EXPECT_DOUBLE_EQ(calibration.matmuls(0).register_ratio(), 0.005);
   EXPECT_EQ(calibration.notes_size(), 0);
 }
 
 TEST(SummariseHost, TellsOfAnImpossibleRate) {
-  v1::Calibration calibration;
-  for (const auto type : {v1::DATA_TYPE_INT8, v1::DATA_TYPE_BF16}) {
-    AddRegisters(type, 100e9, &calibration);
-    calibration.mutable_registers()->rbegin()->mutable_time()->set_stable(true);
-  }
-  AddMatmul(v1::DATA_TYPE_INT8, 106e9, &calibration);
-  AddMatmul(v1::DATA_TYPE_BF16, 100e9, &calibration);
-  SummariseHost(&calibration);
+  const v1::Calibration calibration = Summarised(
+      "registers { data_type: DATA_TYPE_INT8 flops_per_second: 100e9 time { stable: true } }"
+      "registers { data_type: DATA_TYPE_BF16 flops_per_second: 100e9 time { stable: true } }"
+      "matmuls { data_type: DATA_TYPE_INT8 flops_per_second: 106e9 }"
+      "matmuls { data_type: DATA_TYPE_BF16 flops_per_second: 100e9 }");
   EXPECT_FALSE(calibration.registers(0).time().stable()) << "its samples agree, and are wrong";
   EXPECT_TRUE(calibration.registers(1).time().stable());
   ASSERT_EQ(calibration.notes_size(), 1);
@@ -256,33 +238,32 @@ TEST(SummariseHost, TellsOfAnImpossibleRate) {
 }
 
 TEST(SummariseHost, TakesTheRidgeFromTheHighestOfEach) {
-  v1::Calibration calibration;
-  AddStep(1, 5e9, 20e9, &calibration);
-  AddStep(2, 11e9, 22e9, &calibration);
-  AddStep(128, 198e9, 6e9, &calibration);
-  SummariseHost(&calibration);
-  EXPECT_DOUBLE_EQ(calibration.ridge_flops_per_byte(), 9);
+  EXPECT_DOUBLE_EQ(
+      Summarised(
+          "elementwise { multiply_add_count: 1 flops_per_second: 5e9 bytes_per_second: 20e9 }"
+          "elementwise { multiply_add_count: 2 flops_per_second: 11e9 bytes_per_second: 22e9 }"
+          "elementwise { multiply_add_count: 128 flops_per_second: 198e9"
+          "  bytes_per_second: 6e9 }")
+          .ridge_flops_per_byte(),
+      9);
 }
 
 TEST(SummariseHost, LeavesOutWhatACutRunCannotTell) {
-  v1::Calibration calibration;
-  AddStep(1, 5e9, 20e9, &calibration);
-  AddStep(64, 150e9, 6e9, &calibration);
-  calibration.mutable_fusion()->mutable_unfused_time()->set_median_seconds(3);
-  SummariseHost(&calibration);
+  const v1::Calibration calibration = Summarised(
+      "elementwise { multiply_add_count: 1 flops_per_second: 5e9 bytes_per_second: 20e9 }"
+      "elementwise { multiply_add_count: 64 flops_per_second: 150e9 bytes_per_second: 6e9 }"
+      "fusion { unfused_time { median_seconds: 3 } }");
   EXPECT_FALSE(calibration.has_ridge_flops_per_byte());
   EXPECT_FALSE(calibration.has_fusion());
-  v1::Calibration empty;
-  SummariseHost(&empty);
-  EXPECT_EQ(empty.ByteSizeLong(), 0u);
+  EXPECT_EQ(Summarised("").ByteSizeLong(), 0u);
 }
 
 TEST(SummariseHost, FillsTheSpeedup) {
-  v1::Calibration calibration;
-  calibration.mutable_fusion()->mutable_unfused_time()->set_median_seconds(3);
-  calibration.mutable_fusion()->mutable_fused_time()->set_median_seconds(1.5);
-  SummariseHost(&calibration);
-  EXPECT_DOUBLE_EQ(calibration.fusion().speedup_ratio(), 2);
+  EXPECT_DOUBLE_EQ(Summarised("fusion { unfused_time { median_seconds: 3 }"
+                              "  fused_time { median_seconds: 1.5 } }")
+                       .fusion()
+                       .speedup_ratio(),
+                   2);
 }
 
 }  // namespace
