@@ -1,4 +1,5 @@
-// The kernels of memory/ on a real GPU, against double precision on the host.
+// A session's memory and the kernels of memory/ on a real GPU, against double precision on the
+// host.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -228,6 +229,33 @@ TEST_F(MemoryGpuTest, AStandardPlanIsMeasuredWithinItsTimeAndMemory) {
   EXPECT_GT(out.fusion().speedup_ratio(), 1.5);
   EXPECT_GT(out.ridge_flops_per_byte(), 2);
   std::printf("%s\n", out.DebugString().c_str());
+}
+
+// The session, and the kernels of data.cu.
+using DataGpuTest = OnGpuTest;
+
+TEST_F(DataGpuTest, FillsEveryElementWithNormalNumbers) {
+  constexpr uint64_t kCount = 1'000'003;
+  const DeviceMemory memory = Allocate(kCount * sizeof(float));
+  ASSERT_EQ(session_->Fill(memory.address(), 0xFF, memory.size_bytes()), absl::OkStatus());
+  ASSERT_EQ(session_->Launch("fill_normal_fp32", {.block_count = 64}, memory.address(), kCount,
+                             uint64_t{1}),
+            absl::OkStatus());
+  double sum = 0;
+  double squares = 0;
+  for (const float x : Read<float>(memory, kCount)) {
+    ASSERT_TRUE(std::isfinite(x));
+    sum += x;
+    squares += double{x} * x;
+  }
+  EXPECT_NEAR(sum / kCount, 0, 0.01);
+  EXPECT_NEAR(squares / kCount, 1, 0.01);
+}
+
+TEST_F(DataGpuTest, MemoryBeyondTheCapIsNotTaken) {
+  const auto more = DeviceMemory::Allocate(session_, session_->memory_cap_bytes() + 1);
+  EXPECT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(session_->allocated_bytes(), 0);
 }
 
 }  // namespace

@@ -17,8 +17,7 @@ sys.path.insert(0, HERE)
 
 from probe import read_runs  # noqa: E402
 from results import read_facts, read_table  # noqa: E402
-from training_plan import PLAN  # noqa: E402
-from training_rows import COLUMNS  # noqa: E402
+from training_plan import COLUMNS, PLAN  # noqa: E402
 
 FILES = {"facts.jsonl", "log.txt", "probes.jsonl", "matmul.csv", "unseen_gemms.csv",
          "attention.csv", "training_steps.csv", "summary.md"}

@@ -22,8 +22,7 @@ import nvml  # noqa: E402
 import results  # noqa: E402
 import shapes  # noqa: E402
 import simulated_calibration as simulated  # noqa: E402
-from training_plan import PLAN, SHAPES  # noqa: E402
-from training_rows import COLUMNS, PRECISIONS  # noqa: E402
+from training_plan import COLUMNS, PLAN, PRECISIONS, SHAPES  # noqa: E402
 
 
 def raises(call, kind=ValueError):

@@ -19,8 +19,8 @@ import sys
 from datasheets import datasheet_of
 from gpu_timing import first_line, load_torch
 from results import Table, TimeLimit, quantile
-from training_plan import PLAN, SHAPES
-from training_rows import COLUMNS, job_cells, result_cells, shape_cells, source_cells
+from training_plan import (COLUMNS, PLAN, SHAPES, job_cells, result_cells, shape_cells,
+                           source_cells)
 
 WARM_UP_STEPS = 3
 TIMED_STEPS = 12

@@ -10,10 +10,9 @@ sys.path.insert(0, HERE)
 
 import experiments  # noqa: E402
 import packed  # noqa: E402
-import phases  # noqa: E402
 import probe  # noqa: E402
-import scores  # noqa: E402
 import simulated_calibration as simulated  # noqa: E402
+import summarise  # noqa: E402
 import targets  # noqa: E402
 
 
@@ -91,11 +90,11 @@ def check_phases():
     events = [{"phase": phase, "elapsed_seconds": at} for phase, at in
               (("start", 0.5), ("matmul bf16", 1), ("matmul bf16", 1.5), ("memory", 2),
                ("matmul bf16", 2.5))]
-    found = phases.phases_of({"progress": events, "wall_seconds": 4})
+    found = summarise.phases_of({"progress": events, "wall_seconds": 4})
     assert found == [("start", 0.5, 0.5, 1), ("matmul bf16", 1, 2.5, 2), ("memory", 2, 0.5, 1)]
-    assert phases.phases_of({"wall_seconds": 1}) == []
-    table = phases.phase_table({"a": {"progress": events, "wall_seconds": 4},
-                                "b": {"progress": events[:1], "wall_seconds": 1}})
+    assert summarise.phases_of({"wall_seconds": 1}) == []
+    table = summarise.phase_table({"a": {"progress": events, "wall_seconds": 4},
+                                   "b": {"progress": events[:1], "wall_seconds": 1}})
     assert "| memory | 2.00 | 0.50 |  |  |" in table and "| start | 0.50 | 0.50 | 0.50 | 0.50 |" \
         in table, table
 
@@ -212,17 +211,17 @@ def check_scores():
                 "predicted_seconds": str(predicted), "low_seconds": "0.9", "high_seconds": "1.2",
                 "source": "reference grid", "seen": seen}
     rows = [row(1.03)] * 9 + [row(0.5)] + [row(9, seen="1")] * 20
-    lines = by_figure(scores.prediction_lines(rows))
+    lines = by_figure(targets.prediction_lines(rows))
     median = lines["prediction, bf16 multiplications, median error"]
     assert median.met is True and "3.0 %; of 10, 100.0 %" in median.measured, median
     assert lines["prediction, bf16 multiplications, p90 error"].met is True
     assert "reference" in lines["prediction, bf16 multiplications, p90 error"].measured
-    lines = by_figure(scores.prediction_lines([row(1.05)] * 8 + [row(0.5)] * 2))
+    lines = by_figure(targets.prediction_lines([row(1.05)] * 8 + [row(0.5)] * 2))
     assert not any(lines[f"prediction, bf16 multiplications, {which} error"].met
                    for which in ("median", "p90"))
     assert lines["prediction, fp8 multiplications, p90 error"].met is None
     attention = {**row(1.2), "kind": "attention", "kernel": "cudnn", "pass": "forward"}
-    lines = by_figure(scores.prediction_lines([attention, {**attention, "kernel": "flash"}]))
+    lines = by_figure(targets.prediction_lines([attention, {**attention, "kernel": "flash"}]))
     assert lines["prediction, attention forward by cudnn, p90 error"].met is False
     assert lines["prediction, attention forward by flash, p90 error"].met is None
 
