@@ -58,10 +58,9 @@ TEST_F(MeasureTest, OneSampleEverywhereBeatsManyOfFew) {
     Add("grid", absl::StrCat("p", i), 50e-3);
     last().pass_count = 3;
   }
-  const auto measured = Run(2);  // 40 runs, for warm-ups and 90 samples
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
-  for (const auto& [label, time] : TimesOf(*measured)) {
+  const auto measured = Run(2).value();  // 40 runs, for warm-ups and 90 samples
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
+  for (const auto& [label, time] : TimesOf(measured)) {
     EXPECT_THAT(time.sample_count(), AllOf(Ge(2), Le(4))) << label;
     EXPECT_FALSE(time.stable()) << label;
   }
@@ -75,14 +74,13 @@ TEST_F(MeasureTest, WhatIsVisitedOnceAndEachGridGetTheirShare) {
       last().pass_count = phase == "chain" ? 1 : 3;
     }
   }
-  const auto measured = Run(2);  // the grids alone would take 30 s
-  ASSERT_THAT(measured, IsOk());
+  const auto measured = Run(2).value();  // the grids alone would take 30 s
   std::map<std::string, int> counts;
-  for (const auto& [label, time] : TimesOf(*measured)) ++counts[label.substr(0, 6)];
+  for (const auto& [label, time] : TimesOf(measured)) ++counts[label.substr(0, 6)];
   EXPECT_EQ(counts["chain0"] + counts["chain1"], 2);
   EXPECT_GE(counts["grid a"], 6);
   EXPECT_GE(counts["grid b"], 6);
-  EXPECT_THAT(measured->calibration.notes(),
+  EXPECT_THAT(measured.calibration.notes(),
               Contains(AllOf(HasSubstr("missing are"), HasSubstr(" of grid a, "),
                              HasSubstr(" of grid b."))));
 }
@@ -159,10 +157,9 @@ class MeasureLevelsTest : public MeasureTest {
 TEST_F(MeasureLevelsTest, LaterLevelsGetWhatTheFewestOfThemNeed) {
   AddLevel(1, 30, 1);
   AddLevel(2, 20, 8);
-  const auto measured = Run(3);  // enough for about 26
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_THAT(CountsOf(*measured)["1"], AllOf(Ge(14), Le(20)));
-  EXPECT_THAT(CountsOf(*measured)["2"], AllOf(Ge(8), Le(12)));
+  const auto measured = Run(3).value();  // enough for about 26
+  EXPECT_THAT(CountsOf(measured)["1"], AllOf(Ge(14), Le(20)));
+  EXPECT_THAT(CountsOf(measured)["2"], AllOf(Ge(8), Le(12)));
 }
 
 TEST_F(MeasureLevelsTest, WhatCanNotBeOfUseIsNotBegun) {
@@ -208,9 +205,9 @@ TEST_F(MeasureLevelsTest, TimeThatIsLeftGoesToWhatEarlierLevelsDidNotGet) {
   AddLevel(1, 10, 1);
   AddLevel(2, 10, 10);
   for (size_t i = 10; i < 20; ++i) scripts_[i].make_seconds = 1e-3;  // a hundredth of what was kept
-  const auto measured = Run(2.25);  // 1.23 s are kept for level 2, and 1.03 needed for level 1
-  ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  // 1.23 s are kept for level 2, and 1.03 needed for level 1.
+  const auto measured = Run(2.25).value();
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
 }
 
 TEST_F(MeasureTest, TheEndIsKeptFromTheBudget) {
@@ -288,13 +285,12 @@ TEST_F(MeasureTest, SustainedPointsGetTheirTime) {
   for (int i = 0; i < 20; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
   Add("sustained", "s", 21e-3);
   last().sustained_seconds = 1;
-  const auto measured = Run(3);  // the grid alone would take 5 s
-  ASSERT_THAT(measured, IsOk());
-  auto times = TimesOf(*measured);
+  const auto measured = Run(3).value();  // the grid alone would take 5 s
+  auto times = TimesOf(measured);
   ASSERT_TRUE(times.contains("s"));
   EXPECT_EQ(times["s"].sample_count(), 12);  // slices of two runs, 42 ms, from 0.504 s on
   EXPECT_TRUE(times["s"].stable());
-  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  EXPECT_EQ(measured.calibration.coverage_ratio(), 1);
 }
 
 }  // namespace

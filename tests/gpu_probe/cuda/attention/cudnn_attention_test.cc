@@ -263,28 +263,12 @@ TEST_P(AttentionGraphTest, BackwardIsItsDerivative) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionGraphTest,
-                         ::testing::Values(GpuAttentionShape{.batch = 2,
-                                                             .sequence = 5,
-                                                             .heads = 4,
-                                                             .kv_heads = 2,
-                                                             .head_size = 4,
-                                                             .value_head_size = 4,
-                                                             .causal = true},
-                                           GpuAttentionShape{.batch = 1,
-                                                             .sequence = 4,
-                                                             .heads = 2,
-                                                             .kv_heads = 2,
-                                                             .head_size = 6,
-                                                             .value_head_size = 4,
-                                                             .causal = true},
-                                           GpuAttentionShape{.batch = 1,
-                                                             .sequence = 4,
-                                                             .heads = 4,
-                                                             .kv_heads = 1,
-                                                             .head_size = 4,
-                                                             .value_head_size = 4,
-                                                             .causal = false}),
+// Batch, sequence, heads, KV heads, sizes of heads and of values' heads.
+constexpr GpuAttentionShape kShapes[] = {{2, 5, 4, 2, 4, 4, /*causal=*/true},
+                                         {1, 4, 2, 2, 6, 4, /*causal=*/true},
+                                         {1, 4, 4, 1, 4, 4, /*causal=*/false}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionGraphTest, ::testing::ValuesIn(kShapes),
                          [](const auto& shape) {
                            return absl::StrCat("Of", shape.param.head_size, "Over",
                                                shape.param.value_head_size, "Group",
