@@ -13,6 +13,7 @@
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"
+#include "gpu_probe/point.h"
 #include "sextant/v1/probe.pb.h"
 
 namespace sextant::probe {
