@@ -235,21 +235,21 @@ TEST_F(MemoryGpuTest, AStandardPlanIsMeasuredWithinItsTimeAndMemory) {
 using DataGpuTest = OnGpuTest;
 
 TEST_F(DataGpuTest, FillsEveryElementWithNormalNumbers) {
-  constexpr uint64_t kCount = 1'000'003;
-  const DeviceMemory memory = Allocate(kCount * sizeof(float));
+  constexpr uint64_t kDrawn = 1'000'003;
+  const DeviceMemory memory = Allocate(kDrawn * sizeof(float));
   ASSERT_EQ(session_->Fill(memory.address(), 0xFF, memory.size_bytes()), absl::OkStatus());
-  ASSERT_EQ(session_->Launch("fill_normal_fp32", {.block_count = 64}, memory.address(), kCount,
+  ASSERT_EQ(session_->Launch("fill_normal_fp32", {.block_count = 64}, memory.address(), kDrawn,
                              uint64_t{1}),
             absl::OkStatus());
   double sum = 0;
   double squares = 0;
-  for (const float x : Read<float>(memory, kCount)) {
+  for (const float x : Read<float>(memory, kDrawn)) {
     ASSERT_TRUE(std::isfinite(x));
     sum += x;
     squares += double{x} * x;
   }
-  EXPECT_NEAR(sum / kCount, 0, 0.01);
-  EXPECT_NEAR(squares / kCount, 1, 0.01);
+  EXPECT_NEAR(sum / kDrawn, 0, 0.01);
+  EXPECT_NEAR(squares / kDrawn, 1, 0.01);
 }
 
 TEST_F(DataGpuTest, MemoryBeyondTheCapIsNotTaken) {
