@@ -92,7 +92,7 @@ PLAN = [
 ]
 
 # The columns, in their order, of the table of published runs that the memory and time reports read
-# (tests/validation/measured_row.h). Empty: not known, or derived, which these rows are not.
+# (tests/validation/memory_row.py). Empty: not known, or derived, which these rows are not.
 COLUMNS = """id source source_repo source_path source_commit source_table from_memory framework task
 hardware gpu_key hardware_note gpus model params params_note layers hidden ffn_hidden heads kv_heads
 head_dim vocab seq_len attention glu experts topk moe_ffn_hidden shape_source dp tp pp vpp cp ep etp
