@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -15,12 +16,16 @@
 #include <string>
 #include <vector>
 
+#include "engine/run/plan.h"
 #include "server/call/element_count.h"
+#include "server/convert/plan.h"
+#include "server/convert/run_spec.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "tests/server/finite_numbers.h"
 #include "tests/server/json_call.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/sample_calibration.h"
 #include "tests/server/test_server.h"
 #include "tests/server/wire_values.h"
 
@@ -292,6 +297,53 @@ TEST(Garbage, LongTextsDoNotComeBack) {
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_LT(status.error_message().size(), 1024u);
+}
+
+// Plans broken copies of `good` that still parse: each is answered or refused, and no number of an
+// answer is NaN or infinite.
+void PlanBrokenCopies(v1::PlanRunRequest good, int flip_count) {
+  const google::protobuf::LogSilencer quiet;
+  std::mt19937 random(7);
+  good.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  good.mutable_options()->set_include_derivation(true);
+  const std::string bytes = good.SerializeAsString();
+  int answered = 0;
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string mutated = bytes;
+    for (int flips = 0; flips < flip_count; ++flips) {
+      mutated[random() % mutated.size()] = static_cast<char>(random());
+    }
+    v1::PlanRunRequest request;
+    if (!request.ParseFromString(mutated)) continue;
+    FieldViolations violations;
+    SuppliedCalibrations supplied;
+    const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
+    auto plan = PlanRun(run, std::move(violations));
+    (plan.ok() ? answered : refused)++;
+    if (!plan.ok()) continue;
+    v1::Plan wire;
+    PlanTo(*std::move(plan), run.options.full, &wire);
+    EXPECT_EQ(NotFinite(wire), "") << request.ShortDebugString();
+  }
+  EXPECT_GT(answered, 100);
+  EXPECT_GT(refused, 100);
+}
+
+TEST(Garbage, BrokenRequestsAreAnsweredOrRefused) {
+  v1::PlanRunRequest good = TestServer::GoodRequest();
+  good.mutable_economics()->set_device_hour_price_usd(2.5);
+  good.mutable_training()->mutable_precision()->set_compute_data_type(v1::DATA_TYPE_BF16);
+  PlanBrokenCopies(good, 3);
+}
+
+TEST(Garbage, BrokenCalibrationsAreAnsweredOrRefused) {
+  v1::PlanRunRequest good;
+  good.mutable_model()->set_parameter_count(1'000'000'000);
+  good.mutable_training()->set_token_count(20'000'000'000);
+  good.mutable_cluster()->set_device_count(1);
+  *SuppliedTo(good).Add() = SampleCalibration();
+  PlanBrokenCopies(good, 2);
 }
 
 constexpr int64_t kNoLimit = int64_t{1} << 40;
