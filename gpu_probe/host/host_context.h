@@ -1,5 +1,5 @@
-// What all of the host's workloads share: the engines that multiply, memory under a cap, threads;
-// and the size of arrays that exceed all caches.
+// Shared by all workloads of the host: the engines that multiply, memory under a cap, threads; and
+// the size of arrays that exceed all caches.
 #ifndef SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 #define SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 

@@ -1,4 +1,4 @@
-// What benchmarks of the service ask for: plans, and a calibration as large as the probe's fullest.
+// Requests of the benchmarks: plans, and a calibration as large as the fullest of the probe.
 #ifndef SEXTANT_TESTS_BENCHMARKS_SERVICE_REQUESTS_H_
 #define SEXTANT_TESTS_BENCHMARKS_SERVICE_REQUESTS_H_
 

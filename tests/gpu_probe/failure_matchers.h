@@ -23,7 +23,7 @@ MATCHER_P2(FailsSaying, code, part, "") {
          ::testing::ExplainMatchResult(Says(part), arg, result_listener);
 }
 
-// What the program reports: kind and reason, and a part of the message.
+// A failure as the program reports it: kind and reason, and a part of the message.
 MATCHER_P2(IsFailure, kind, reason, "") {
   const absl::Status& status = sextant::StatusOf(arg);
   *result_listener << status;

@@ -40,7 +40,7 @@ absl::Status StartedAfter(const std::function<void(FakeHost&, CudaSystem&)>& cha
 
 void RemoveNvml(CudaSystem& system) { system.nvml = absl::NotFoundError("libnvidia-ml.so.1: no"); }
 
-// What absences.csv says of a host.
+// Makes the host a row of absences.csv.
 void Prepare(const CsvRow& row, FakeHost& host, CudaSystem& system) {
   const auto number = [&row](const char* column) { return std::atoi(row.at(column).c_str()); };
   host.cuda_init_code = number("cuda_init");

@@ -44,7 +44,7 @@ inline SharedContext SmallHost(int thread_count = 2, int64_t cap_bytes = int64_t
   return context;
 }
 
-// What a workload's check says after that many runs onto poison.
+// Checks a workload after `repetition_count` runs onto poison.
 inline absl::Status RunAndCheck(Workload& workload, int64_t repetition_count = 1) {
   workload.Poison();
   const absl::Status ran = workload.Run(repetition_count);
