@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
-absl::Status Check(const ArchitectureSpec& spec, const TrainingStepSpec& step) {
+absl::Status CheckStep(const ArchitectureSpec& spec, const TrainingStepSpec& step) {
   FieldViolations violations;
   CheckTrainingStep(step, spec, "step", violations);
   return violations.ToStatus();
@@ -30,68 +30,68 @@ absl::Status Check(const ArchitectureSpec& spec, const TrainingStepSpec& step) {
 auto NamesOnly(const char* field) { return NamesFields(UnorderedElementsAre(field)); }
 
 TEST(CheckTrainingStep, NeedsSequences) {
-  EXPECT_THAT(Check(SmallDecoder(), {}), NamesOnly("step.sequences"));
+  EXPECT_THAT(CheckStep(SmallDecoder(), {}), NamesOnly("step.sequences"));
   EXPECT_THAT(
-      Check(SmallDecoder(), {.sequences = {{0, 0}, {-1, -1}}}),
+      CheckStep(SmallDecoder(), {.sequences = {{0, 0}, {-1, -1}}}),
       NamesFields(UnorderedElementsAre("step.sequences[0].count", "step.sequences[0].length",
                                        "step.sequences[1].count", "step.sequences[1].length")));
   EXPECT_THAT(
-      Check(SmallDecoder(), {.sequences = {{kHuge, kHuge}}}),
+      CheckStep(SmallDecoder(), {.sequences = {{kHuge, kHuge}}}),
       NamesFields(UnorderedElementsAre("step.sequences[0].count", "step.sequences[0].length")));
 }
 
 TEST(CheckTrainingStep, RefusesMoreTokensThanCanBeCounted) {
-  EXPECT_THAT(Check(SmallDecoder(), {.sequences = {{1'000'000'000, 1'000'000'000}}}), IsOk());
-  EXPECT_THAT(Check(SmallDecoder(), {.sequences = {{1'000'000'000, 1'000'000'000}, {1, 1}}}),
+  EXPECT_THAT(CheckStep(SmallDecoder(), {.sequences = {{1'000'000'000, 1'000'000'000}}}), IsOk());
+  EXPECT_THAT(CheckStep(SmallDecoder(), {.sequences = {{1'000'000'000, 1'000'000'000}, {1, 1}}}),
               NamesOnly("step.sequences"));
   // Their sum overflows 64 bits.
   TrainingStepSpec many;
   many.sequences.assign(20, {1'000'000'000'000, 1'000'000'000});
-  EXPECT_THAT(Check(SmallDecoder(), many), NamesOnly("step.sequences"));
+  EXPECT_THAT(CheckStep(SmallDecoder(), many), NamesOnly("step.sequences"));
   TrainingStepSpec encoder = {.sequences = {{1'000'000'000'000, 1, 1'000'000'000}}};
-  EXPECT_THAT(Check(SmallEncoderDecoder(), encoder), NamesOnly("step.sequences"));
+  EXPECT_THAT(CheckStep(SmallEncoderDecoder(), encoder), NamesOnly("step.sequences"));
 }
 
 TEST(CheckTrainingStep, RefusesTooManyGroups) {
   TrainingStepSpec step;
   step.sequences.assign(65536, {1, 1});
-  EXPECT_THAT(Check(SmallDecoder(), step), IsOk());
+  EXPECT_THAT(CheckStep(SmallDecoder(), step), IsOk());
   ArchitectureSpec many = SmallDecoder();
   many.layer_kinds.resize(153, many.layer_kinds[0]);
-  EXPECT_THAT(Check(many, step), NamesOnly("step.sequences"));
+  EXPECT_THAT(CheckStep(many, step), NamesOnly("step.sequences"));
   step.sequences.push_back({1, 1});
-  EXPECT_THAT(Check(SmallDecoder(), step), NamesOnly("step.sequences"));
+  EXPECT_THAT(CheckStep(SmallDecoder(), step), NamesOnly("step.sequences"));
 }
 
 TEST(CheckTrainingStep, EncoderLengthsAreOfTwoStacks) {
-  EXPECT_THAT(Check(SmallDecoder(), {.sequences = {{1, 4, 4}}}),
+  EXPECT_THAT(CheckStep(SmallDecoder(), {.sequences = {{1, 4, 4}}}),
               NamesOnly("step.sequences[0].encoder_length"));
-  EXPECT_THAT(Check(SmallEncoderDecoder(), {.sequences = {{1, 4}}}),
+  EXPECT_THAT(CheckStep(SmallEncoderDecoder(), {.sequences = {{1, 4}}}),
               NamesOnly("step.sequences[0].encoder_length"));
 }
 
 TEST(CheckTrainingStep, LearnedPositionsBoundLengths) {
   ArchitectureSpec spec = SmallDecoder();
   spec.decoder.learned_position_count = 16;
-  EXPECT_THAT(Check(spec, {.sequences = {{1, 16}}}), IsOk());
-  EXPECT_THAT(Check(spec, {.sequences = {{1, 17}}}), NamesOnly("step.sequences[0].length"));
+  EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 16}}}), IsOk());
+  EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 17}}}), NamesOnly("step.sequences[0].length"));
   spec.decoder.first_position = 2;
-  EXPECT_THAT(Check(spec, {.sequences = {{1, 14}}}), IsOk());
-  EXPECT_THAT(Check(spec, {.sequences = {{1, 15}}}), NamesOnly("step.sequences[0].length"));
+  EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 14}}}), IsOk());
+  EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 15}}}), NamesOnly("step.sequences[0].length"));
   for (const int64_t fault : {std::numeric_limits<int64_t>::min(), kHuge}) {
     spec.decoder.first_position = fault;
-    EXPECT_THAT(Check(spec, {.sequences = {{1, 1}}}), IsOk());
-    EXPECT_THAT(Check(spec, {.sequences = {{1, 17}}}), NamesOnly("step.sequences[0].length"));
+    EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 1}}}), IsOk());
+    EXPECT_THAT(CheckStep(spec, {.sequences = {{1, 17}}}), NamesOnly("step.sequences[0].length"));
   }
 }
 
 TEST(CheckTrainingStep, CapacityIsAPositiveNumberOfAMixture) {
   for (const double bad : {0.0, -1.0, std::nan(""), 1e7, std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(Check(SmallMixture(), {.sequences = {{1, 1}}, .expert_capacity_factor = bad}),
+    EXPECT_THAT(CheckStep(SmallMixture(), {.sequences = {{1, 1}}, .expert_capacity_factor = bad}),
                 NamesOnly("step.expert_capacity_factor"))
         << bad;
   }
-  EXPECT_THAT(Check(SmallDecoder(), {.sequences = {{1, 1}}, .expert_capacity_factor = 1.0}),
+  EXPECT_THAT(CheckStep(SmallDecoder(), {.sequences = {{1, 1}}, .expert_capacity_factor = 1.0}),
               NamesOnly("step.expert_capacity_factor"));
 }
 

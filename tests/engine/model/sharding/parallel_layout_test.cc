@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-absl::Status Check(const ArchitectureSpec& spec, const ParallelLayout& layout) {
+absl::Status CheckLayoutOf(const ArchitectureSpec& spec, const ParallelLayout& layout) {
   FieldViolations violations;
   CheckLayout(spec, layout, "layout", violations);
   return violations.ToStatus();
@@ -33,13 +33,16 @@ ArchitectureSpec Deep() {
 }
 
 TEST(CheckLayout, PassesWhatFits) {
-  EXPECT_THAT(Check(Deep(), {}), IsOk());
-  EXPECT_THAT(Check(Deep(), {.tensor_parallel_size = 4}), IsOk());  // two ranks a key head
-  EXPECT_THAT(Check(Deep(), {.pipeline_parallel_size = 3, .virtual_stage_count = 4}), IsOk());
-  EXPECT_THAT(Check(Deep(), {.pipeline_parallel_size = 2, .layers_per_chunk = {12, 0}}), IsOk());
-  EXPECT_THAT(Check(SmallMixture(), {.expert_parallel_size = 4, .expert_tensor_parallel_size = 3}),
+  EXPECT_THAT(CheckLayoutOf(Deep(), {}), IsOk());
+  EXPECT_THAT(CheckLayoutOf(Deep(), {.tensor_parallel_size = 4}), IsOk());  // two ranks a key head
+  EXPECT_THAT(CheckLayoutOf(Deep(), {.pipeline_parallel_size = 3, .virtual_stage_count = 4}),
               IsOk());
-  EXPECT_THAT(Check(SmallEncoderDecoder(), {.pipeline_parallel_size = 2}), IsOk());
+  EXPECT_THAT(CheckLayoutOf(Deep(), {.pipeline_parallel_size = 2, .layers_per_chunk = {12, 0}}),
+              IsOk());
+  EXPECT_THAT(
+      CheckLayoutOf(SmallMixture(), {.expert_parallel_size = 4, .expert_tensor_parallel_size = 3}),
+      IsOk());
+  EXPECT_THAT(CheckLayoutOf(SmallEncoderDecoder(), {.pipeline_parallel_size = 2}), IsOk());
 }
 
 TEST(CheckLayout, NamesTheFieldAtFault) {
@@ -80,21 +83,22 @@ TEST(CheckLayout, NamesTheFieldAtFault) {
       {SmallMixture(), {.tensor_parallel_size = 2}, "layout.tensor_parallel_size"},
   };
   for (const auto& fault : faults) {
-    EXPECT_THAT(Check(fault.spec, fault.layout), NamesFields(ElementsAre(fault.field)));
+    EXPECT_THAT(CheckLayoutOf(fault.spec, fault.layout), NamesFields(ElementsAre(fault.field)));
   }
 }
 
 TEST(CheckLayout, NamesAllFaultsAtOnce) {
   EXPECT_THAT(
-      Check(SmallMixture(),
-            {.tensor_parallel_size = 3, .pipeline_parallel_size = 3, .expert_parallel_size = 3}),
+      CheckLayoutOf(
+          SmallMixture(),
+          {.tensor_parallel_size = 3, .pipeline_parallel_size = 3, .expert_parallel_size = 3}),
       NamesFields(ElementsAre("layout.tensor_parallel_size",  // 4 heads
                               "layout.tensor_parallel_size",  // 100 rows of vocabulary
                               "layout.expert_parallel_size", "layout.pipeline_parallel_size")));
 }
 
 std::string AdviceOn(const ArchitectureSpec& spec, const ParallelLayout& layout) {
-  return std::string(Check(spec, layout).message());
+  return std::string(CheckLayoutOf(spec, layout).message());
 }
 
 TEST(CheckLayout, SaysWhatToWriteInstead) {
@@ -119,18 +123,18 @@ TEST(CheckLayout, SaysWhatToWriteInstead) {
   EXPECT_THAT(AdviceOn(spec, {.tensor_parallel_size = 4}),
               HasSubstr("such as to 1024, by model.changes.vocabulary_multiple "));
   spec.embedding.padded_vocabulary_size = 1024;
-  EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, {.tensor_parallel_size = 4}), IsOk());
 }
 
 // Four ranks of two key heads of size 2: halves are of a feature each, quarters aren't.
 TEST(CheckLayout, SplitsKeyHeadsIntoWholeRows) {
   ArchitectureSpec spec = Deep();
   L layout = {.tensor_parallel_size = 4, .split_key_value_heads = true};
-  EXPECT_THAT(Check(spec, layout), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, layout), IsOk());
   spec.layer_kinds[0].attention->key_value_head_count = 1;
-  EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
+  EXPECT_THAT(CheckLayoutOf(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
   layout.split_key_value_heads = false;
-  EXPECT_THAT(Check(spec, layout), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, layout), IsOk());
 }
 
 // Where ranks don't outnumber the heads, each has whole ones of its own.
@@ -138,7 +142,8 @@ TEST(CheckLayout, RefusesToSplitHeadsThatAreWhole) {
   L layout = {.tensor_parallel_size = 4, .split_key_value_heads = true};
   for (const int64_t ranks : {1, 2}) {
     layout.tensor_parallel_size = ranks;
-    EXPECT_THAT(Check(Deep(), layout), NamesFields(ElementsAre("layout.split_key_value_heads")));
+    EXPECT_THAT(CheckLayoutOf(Deep(), layout),
+                NamesFields(ElementsAre("layout.split_key_value_heads")));
   }
   EXPECT_THAT(
       AdviceOn(Deep(), layout),
@@ -149,12 +154,13 @@ TEST(CheckLayout, RefusesToSplitHeadsThatAreWhole) {
   spec.layer_kinds.push_back(spec.layer_kinds[0]);
   spec.layer_kinds[1].name = "narrow";
   spec.layer_kinds[1].attention->key_value_head_count = 1;
-  EXPECT_THAT(Check(spec, layout), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, layout), IsOk());
   // Latents are whole on every rank, and heads of latent attention as many as queries'.
   spec = Deep();
   spec.layer_kinds[0].attention->key_value_head_count = 4;
   spec.layer_kinds[0].attention->latent = LatentSpec{.key_value_rank = 2};
-  EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.split_key_value_heads")));
+  EXPECT_THAT(CheckLayoutOf(spec, layout),
+              NamesFields(ElementsAre("layout.split_key_value_heads")));
 }
 
 // No number of stages below helps where layers are prime, or fewer than stages.
@@ -191,17 +197,17 @@ TEST(CheckLayout, CutsSharedExpertsTogether) {
   experts.shared_expert_count = 2;
   experts.shared_expert = Gated(3);
   const L layout = {.tensor_parallel_size = 2, .expert_tensor_parallel_size = 1};
-  EXPECT_THAT(Check(spec, layout), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, layout), IsOk());
   experts.shared_expert_count = 1;
-  EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
+  EXPECT_THAT(CheckLayoutOf(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
 }
 
 TEST(CheckLayout, LooksAtMultiTokenPrediction) {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 6;
-  EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}), IsOk());
+  EXPECT_THAT(CheckLayoutOf(spec, {.tensor_parallel_size = 4}), IsOk());
   spec.multi_token_prediction = MultiTokenPredictionSpec{.module_count = 1};
-  EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}),
+  EXPECT_THAT(CheckLayoutOf(spec, {.tensor_parallel_size = 4}),
               NamesFields(ElementsAre("layout.tensor_parallel_size")));
 }
 
