@@ -108,7 +108,7 @@ TEST(StepTimeTo, EnumsKeepTheirNames) {
     return WireOf(step).sensitivities(0).rate();
   });
   ExpectSameNames(
-      {v1::StepOperation::Bound_descriptor(), "engine/time/longest_operations.h", "OperationBound"},
+      {v1::StepOperation::Bound_descriptor(), "engine/time/stage_compute.h", "OperationBound"},
       [](int bound) {
         StepPlan step = SampleStep();
         step.longest_operations[0].bound = static_cast<OperationBound>(bound);
