@@ -53,6 +53,15 @@ TEST(Time, NeverReadsAsZeroWhereItIsNot) {
   EXPECT_EQ(TimeText(1.25e-13), "1.25e-13 s");
 }
 
+TEST(Duration, HasThreeDigits) {
+  constexpr double kDay = 86400;
+  EXPECT_EQ(DurationToThreeDigits(9.994 * kDay), "9.99 days");
+  EXPECT_EQ(DurationToThreeDigits(9.996 * kDay), "10.0 days");
+  EXPECT_EQ(DurationToThreeDigits(99.94 * kDay), "99.9 days");
+  EXPECT_EQ(DurationToThreeDigits(99.96 * kDay), "100 days");
+  EXPECT_EQ(DurationToThreeDigits(156 * kDay), "156 days");
+}
+
 TEST(Ratio, NeverReadsAsZeroWhereItIsNot) {
   EXPECT_EQ(RatioText(2), "2.00 x");
   EXPECT_EQ(RatioText(0), "0.00 x");
