@@ -32,7 +32,7 @@ touch "$site/torch/lib/libtorch.so" "$site/nvidia/cublas/lib/libcublasLt.so.13" 
 "build/$preset/bin/sextantd" --calibration_directory=none --gpu_sampling=none 2> /var/tmp/log &
 server=$!
 trap 'kill "$server"' EXIT
-until grep -q '"event":"serving"' /var/tmp/log; do
+until grep -qs '"event":"serving"' /var/tmp/log; do
   kill -0 "$server" 2> /dev/null || { cat /var/tmp/log; exit 1; }
   sleep 0.1
 done

@@ -195,7 +195,9 @@ def check_measuring():
         matmul["time"].update({key: matmul["time"][key] / 1000 for key in
                                ("median_seconds", "p10_seconds", "p90_seconds")}, stable=True)
     code, lines = check("--measure", "--budget=10s", folder_of(earlier))
-    assert code == CRITICAL and "% below" in lines[0], lines
+    # On a busy machine no figure may be stable, which is said in place of a comparison.
+    busy = code == UNKNOWN and "none is stable enough" in lines[0]
+    assert busy or (code == CRITICAL and "% below" in lines[0]), lines
     for behaviour, expected, words in (
             ("mismatch", CRITICAL, "element 7 is 1, not 2"), ("memory", UNKNOWN, "3 GiB"),
             ("absent", UNKNOWN, "no device"), ("unsupported", UNKNOWN, "no int8")):
