@@ -10,11 +10,10 @@ from run_request import (
     OPEN_HEADS,
     TOKENS,
     data_parallel_size,
-    dense_architecture,
     layers_of,
     mixed_precision,
-    padded,
     set_sizes,
+    transformer,
     uneven_stages,
 )
 
@@ -48,7 +47,7 @@ def request_of(source: str, row: Row):
 def gpt_shape(row: Row) -> dict:
     """Of a feed-forward of four times the hidden size."""
     out = of_row(KNOWN["gpt_shape"], row)
-    return {**out, "feed_forward": 4 * out["hidden"]}
+    return out | {"feed_forward_size": 4 * out["hidden_size"], "tied_embeddings": True}
 
 
 def variants(request, field: str, values: list) -> list:
@@ -64,14 +63,12 @@ def variants(request, field: str, values: list) -> list:
 def bloom_request(row: Row):
     shape = gpt_shape(row)
     request = request_of("bloom", row)
-    positions = request.training.sequence_length
-    model = dense_architecture(**shape, positions=positions, biases=True, attention_bias=True)
-    multiple = 128 * max(1, whole(row, "tp", 1))
-    model.embedding.padded_vocabulary_size = padded(shape["vocabulary"], multiple)
-    request.model.architecture.CopyFrom(model)
+    shape |= KNOWN["bloom_biases"] | {"learned_position_count": request.training.sequence_length}
+    request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(False, **shape)))
+    request.model.changes.vocabulary_multiple = 128 * max(1, whole(row, "tp", 1))
     parallel, sharding = request.layout.parallel, request.layout.sharding
     stages, ends = parallel.pipeline_parallel_size, REBALANCED in row.get("source_table", "")
-    layers = shape["layers"] + 2 * ends
+    layers = shape["layer_count"] + 2 * ends
     if stages < 1 or layers % stages != 0:
         raise Undescribed("layers of each stage not published")
     if ends:
@@ -103,7 +100,7 @@ def open_bloom(row: Row) -> Choices:
 
 def korthikanti_request(row: Row):
     request = request_of("korthikanti", row)
-    request.model.architecture.CopyFrom(dense_architecture(**gpt_shape(row)))
+    request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(False, **gpt_shape(row))))
     recompute = row.get("recompute", "")
     if recompute not in ("selective", "none"):
         raise Undescribed(f"recompute {recompute}")
@@ -228,8 +225,8 @@ def set_shape(request, row: Row, gradient: int, **shape) -> None:
     if not 0 <= layout.sharding.zero_stage <= 3:
         raise Undescribed("unknown ZeRO stage")
     layout.sharding.zero_stage += 1
-    request.model.architecture.CopyFrom(dense_architecture(**shape, gated=True))
-    stages = uneven_stages(shape["layers"], parallel.pipeline_parallel_size)
+    request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(True, **shape)))
+    stages = uneven_stages(shape["layer_count"], parallel.pipeline_parallel_size)
     parallel.layers_per_chunk.extend(stages)
     layout.sequence_parallel = parallel.tensor_parallel_size > 1
     mixed_precision(request, api.DATA_TYPE_BF16, gradient)
@@ -242,8 +239,8 @@ def open_nanotron(row: Row) -> Choices:
     if shape is None:
         raise Undescribed("shape of the layers not published")
     request = request_of("nanotron", row)
-    tied = shape["hidden"] < 4096
-    set_shape(request, row, api.DATA_TYPE_FP32, **shape, vocabulary=131_072, tied=tied)
+    tied = shape["hidden_size"] < 4096
+    set_shape(request, row, api.DATA_TYPE_FP32, **shape, tied_embeddings=tied)
     policies = [api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE]
     words = "recomputation: none or full; allocated or reserved"
     return words, variants(request, "recompute", policies)
@@ -252,12 +249,13 @@ def open_nanotron(row: Row) -> Choices:
 def open_internevo(row: Row) -> Choices:
     """InternEvo's page doesn't say how long a sequence is."""
     shape = gpt_shape(row)
-    shape["feed_forward"] = required(row, "ffn_hidden", "feed-forward size")
+    shape["feed_forward_size"] = required(row, "ffn_hidden", "feed-forward size")
     request = request_of("internevo", row)
     sharded = request.layout.sharding.zero_stage == 3
     gradient = api.DATA_TYPE_BF16 if sharded else api.DATA_TYPE_FP32
-    bias = shape["hidden"] == 4096  # of the 7B model alone
-    set_shape(request, row, gradient, **shape, tied=False, attention_bias=bias)
+    bias = shape["hidden_size"] == 4096  # of the 7B model alone
+    shape |= {"tied_embeddings": False, "query_key_value_bias": bias, "attention_output_bias": bias}
+    set_shape(request, row, gradient, **shape)
     request.layout.framework.kind = KINDS.KIND_PYTORCH_FSDP if sharded else KINDS.KIND_DEEPSPEED
     lengths = variants(request, "sequence_length", [2048, 4096])
     return "sequence length: 2,048 or 4,096", lengths

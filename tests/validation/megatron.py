@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cells import Undescribed, api, number
 from megatron_arguments import Arguments, python_list
-from run_request import TOKENS, mixed_precision, padded, set_sizes
+from run_request import TOKENS, mixed_precision, set_sizes
 
 DROPOUT = 0.1
 MAX_LAYOUT = 10_000  # letters
@@ -146,7 +146,7 @@ def megatron_model(arguments: Arguments, bert: bool, assumptions: list[str]):
     kinds = dict.fromkeys(run["layer_kind"] for run in stack["layers"])
     untied = arguments.flag("untie-embeddings-and-output-weights")
     output = {"head": "OUTPUT_HEAD_UNTIED" if untied else "OUTPUT_HEAD_TIED"}
-    rows = padded(entries, multiple)
+    rows = -(-entries // multiple) * multiple
     embedding = {"vocabulary_size": entries, "padded_vocabulary_size": rows}
     if bert:
         output |= {"head_bias": True, "transform": True}

@@ -229,12 +229,11 @@ def verdict_table(runs: list[MeasuredCase]) -> Table:
 
 def model_text(model) -> str:
     """ "72 layers of 14336, 64 heads", or a preset's name."""
-    if not model.HasField("architecture"):
+    shape = model.transformer
+    if not shape.layer_count:
         return model.preset
-    shape = model.architecture
-    layers = sum(run.count for run in shape.decoder.layers)
-    heads = shape.layer_kinds[0].attention.head_count if shape.layer_kinds else 0
-    return f"{layers} layers of {shape.hidden_size}, {heads} heads"
+    heads = shape.attention_head_count
+    return f"{shape.layer_count} layers of {shape.hidden_size}, {heads} heads"
 
 
 def settings_of(run: MeasuredCase) -> list[str]:

@@ -78,41 +78,11 @@ def mixed_precision(request, compute: int, gradient: int) -> None:
     out.optimizer_data_type = api.DATA_TYPE_FP32
 
 
-def padded(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
-
-
-def dense_architecture(
-    layers: int,
-    hidden: int,
-    heads: int,
-    vocabulary: int,
-    feed_forward: int,
-    positions: int = 0,  # rows of a learned table
-    gated: bool = False,  # and with norms by the root mean square, else a GPT's
-    tied: bool = True,
-    attention_bias: bool = False,
-    biases: bool = False,  # of the feed-forward
-):
-    """A dense decoder of one kind of layer."""
-    if heads < 1 or hidden % heads != 0:
-        raise Undescribed("heads don't divide the hidden size")
-    norm = api.NORM_VARIANT_RMS_NORM if gated else api.NORM_VARIANT_LAYER_NORM
-    kind = api.FeedForward.KIND_GATED if gated else api.FeedForward.KIND_PLAIN
-    matrices = ("query", "key", "value", "output")
-    attention = {f"{matrix}_bias": attention_bias for matrix in matrices}
-    attention |= {"head_count": heads, "query_key_head_size": hidden // heads}
-    mlp = {"kind": kind, "size": feed_forward, "input_bias": biases, "output_bias": biases}
-    layer = {"name": "dense", "norm": norm, "attention": attention, "feed_forward": mlp}
-    runs = [{"layer_kind": "dense", "count": layers}]
-    return api.Architecture(
-        hidden_size=hidden,
-        layer_kinds=[layer],
-        norm=norm,
-        embedding={"vocabulary_size": vocabulary},
-        decoder={"layers": runs, "learned_position_count": positions},
-        output={"head": api.OUTPUT_HEAD_TIED if tied else api.OUTPUT_HEAD_UNTIED},
-    )
+def transformer(gated: bool, **fields) -> dict:
+    """A dense decoder. Gated ones have norms by the root mean square, else a GPT's."""
+    kinds = ("GATED", "RMS_NORM") if gated else ("PLAIN", "LAYER_NORM")
+    out = {"feed_forward_kind": f"FEED_FORWARD_KIND_{kinds[0]}", "norm_kind": f"NORM_KIND_{kinds[1]}"}
+    return out | fields
 
 
 def defaults_of(request):
@@ -129,6 +99,7 @@ def defaults_of(request):
     out.training.precision.CopyFrom(api.PrecisionPolicy(**precision))
     if out.model.HasField("architecture"):
         out.model.architecture.embedding.ClearField("padded_vocabulary_size")
+    out.model.changes.ClearField("vocabulary_multiple")
     out.layout.sharding.ClearField("reshard_after_forward")
     for field in DECIDED_KERNELS:
         out.layout.kernels.ClearField(field)

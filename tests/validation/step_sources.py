@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from cells import Row, Undescribed, load, required, whole
-from run_request import layers_of
+from run_request import layers_of, transformer
 
 
 def holds(where: dict, row) -> bool:
@@ -155,8 +155,7 @@ def family_of(row: Row, name: str) -> dict:
     GPT-3 and BLOOM: that with biases.
     """
     gated = row.get("glu") == "True"
-    out = {"feed_forward_kind": f"FEED_FORWARD_KIND_{'GATED' if gated else 'PLAIN'}",
-           "norm_kind": f"NORM_KIND_{'RMS_NORM' if gated else 'LAYER_NORM'}"}
+    out = transformer(gated)
     if gated or name.startswith("nemotron"):
         return out
     out |= {"tied_embeddings": True, "learned_position_count": whole(row, "seq_len", 0)}
