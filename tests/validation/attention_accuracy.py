@@ -10,7 +10,7 @@ these.
 
 from kernel_rows import attention_pick, kinds_of, others, times_of
 from kernel_scores import (Lacks, Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
-                           score_of)
+                           score_cells)
 
 MIN_POINTS = 8  # AttentionModel::kMinPoints
 MANY_ROWS = 400  # of a kind, so that its middle alone makes a calibration
@@ -73,7 +73,7 @@ def attention_scores(table, fits, pick=attention_pick, domains=tuple(DOMAINS)):
         for domain in domains:
             predicted = [(work_of(point, dtype), time) for point, time in zip(scored, times)
                          if within(point.shape.tokens, DOMAINS[domain])]
-            scores.append(score_of((*key, domain), len(calibration), rooflines, predicted))
+            scores.append(score_cells((*key, domain), len(calibration), rooflines, predicted))
     return scores, left_out
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from error_summary import summary_of
 from kernel_rows import integer, real
-from kernel_scores import ERROR_COLUMNS, error_cells, pair
+from kernel_scores import ERROR_COLUMNS, TIME_COLUMNS, error_cells, interval_cells, pair
 from tables import Table
 
 LARGE_BYTES = 1 << 20
@@ -21,8 +21,7 @@ COMPARISONS = (
     "half of the sizes",  # a model of every other size of a table: the sizes between
 )
 NOISE = ("repeats", "versions")
-COLUMNS = ["calls:", *ERROR_COLUMNS, "in interval %:",
-           *(f"link rate: {column}" for column in ERROR_COLUMNS)]
+COLUMNS = ["calls:", *TIME_COLUMNS, *(f"link rate: {column}" for column in ERROR_COLUMNS)]
 
 
 class Measured(NamedTuple):
@@ -64,26 +63,15 @@ def is_compared(comparison, own, kept, size):
             "half of the sizes": large and not is_in_half(size)}[comparison]
 
 
-class Errors:
-    """Predicted over measured, less 1."""
-
-    def __init__(self):
-        self.ours = []
-        self.link_rate = []
-        self.inside = 0
-
-    def add(self, other):
-        self.ours += other.ours
-        self.link_rate += other.link_rate
-        self.inside += other.inside
-
-    def cells(self):
-        ours, link_rate = map(error_cells, map(summary_of, (self.ours, self.link_rate)))
-        return [str(len(self.ours)), *ours, f"{100 * self.inside / len(self.ours):.0f}", *link_rate]
+def cells_of(found):
+    """`found` are a predicted [expected, low, high], the measured time, and that at the link's
+    rate."""
+    link_rate = summary_of([link / seconds - 1 for _, seconds, link in found])
+    return [*interval_cells([each[:2] for each in found]), *error_cells(link_rate)]
 
 
 def compare(fits, comparison, table):
-    """The errors of one comparison; None where no call is compared."""
+    """The calls of one comparison, as cells_of() takes them."""
     reference = fits.ask("collective_reference", gpu=table.gpu)
     own = table.version == reference["version"]
     points = None
@@ -93,25 +81,15 @@ def compare(fits, comparison, table):
     calls = [call for call in table.samples
              if is_compared(comparison, own, reference["sizes"], call[1])]
     answer = fits.ask("collective_times", gpu=table.gpu, op=table.op, points=points, calls=calls)
-    out = Errors()
-    for call, time, link_rate in zip(calls, answer["times"], answer["link_rate"]) if answer else ():
-        if time is None:
-            continue
-        expected, low, high = time
-        measured = median(table.samples[call])
-        out.ours.append(expected / measured - 1)
-        out.link_rate.append(link_rate / measured - 1)
-        out.inside += low <= measured <= high
-    return out if out.ours else None
+    return [(time, median(table.samples[call]), link)
+            for call, time, link in (zip(calls, answer["times"], answer["link_rate"])
+                                     if answer else ()) if time]
 
 
 def compared(fits, tables):
-    """Errors by comparison and table, in the order of the report."""
-    for comparison in COMPARISONS:
-        for table in tables:
-            errors = compare(fits, comparison, table)
-            if errors:
-                yield comparison, table, errors
+    """What is found by comparison and table, in the order of the report."""
+    every = ((each, table, compare(fits, each, table)) for each in COMPARISONS for table in tables)
+    return [found for found in every if found[2]]
 
 
 def noise_of(tables):
@@ -137,14 +115,13 @@ def collective_table(found, tables):
     """Errors of each comparison by GPU, all GPUs last; by operation and version; and how far
     repeats and versions are from one another."""
     sums = {}
-    for comparison, table, errors in found:
+    for comparison, table, calls in found:
         for gpu in (table.gpu, "~"):
-            key = COMPARISONS.index(comparison), gpu
-            sums.setdefault(key, Errors()).add(errors)
-    rows = [[COMPARISONS[comparison], gpu.replace("~", "all"), "all", "all", *errors.cells()]
-            for (comparison, gpu), errors in sorted(sums.items())]
-    rows += [[comparison, table.gpu, table.op, table.version, *errors.cells()]
-             for comparison, table, errors in found]
+            sums.setdefault((COMPARISONS.index(comparison), gpu), []).extend(calls)
+    rows = [[COMPARISONS[comparison], gpu.replace("~", "all"), "all", "all", *cells_of(calls)]
+            for (comparison, gpu), calls in sorted(sums.items())]
+    rows += [[comparison, table.gpu, table.op, table.version, *cells_of(calls)]
+             for comparison, table, calls in found]
     for gpu, op, *noise in noise_of(tables):
         for name, errors in zip(NOISE, noise):
             if errors:

@@ -2,7 +2,7 @@
 layers compared with the sum of their parts."""
 
 from kernel_rows import expert_pick, others, times_of
-from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, ratios_of, score_of
+from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, ratios_of, score_cells
 
 MIN_POINTS = 16  # GroupedMatmulModel::kMinPoints
 MANY_ROWS = 400  # of a table, so that its middle alone makes a calibration
@@ -54,7 +54,7 @@ def expert_scores(table, fits, splits_of=pick_and_rest):
             times = times_of(fits, "expert_times", calibration, scored)
             predicted += [(work_of(point, weight_bytes), time)
                           for point, time in zip(scored, times)]
-        scores.append(score_of((*key, "all"), len(splits[0][0]), rooflines, predicted))
+        scores.append(score_cells((*key, "all"), len(splits[0][0]), rooflines, predicted))
     return scores, left_out
 
 
@@ -99,27 +99,25 @@ def layers_over_parts(table, fits):
     ratios = {}
     for (gpu, dtype, _), points in table.items():
         device = fits.ask("device", gpu=gpu, type=dtype)
-        for gated in (0, 1):
-            kept = [point for point in points
-                    if point.shape.gated == gated and point.shape.devices <= LARGEST_GROUP]
-            products = []
-            for point in kept:
-                shape, rows = point.shape, point.work["rows_per_expert"]
-                up = (1 + gated) * shape.intermediate
-                here = shape.experts // shape.devices
-                products += [[here, rows, up, shape.hidden],
-                             [here, rows, shape.hidden, shape.intermediate]]
-            answer = fits.ask("expert_products", gpu=gpu, type=dtype, gated=bool(gated),
-                              products=products)
-            if not answer or not device["bytes_per_second"]:
-                continue
-            memory = REACHED_BANDWIDTH * device["bytes_per_second"]
-            seconds = [each / answer["factor"] for each in answer["seconds"]]
-            for point, first, second in zip(kept, seconds[::2], seconds[1::2]):
-                shape = point.shape
-                moved = PERMUTED_BYTES * float(shape.hidden) + 2 * float(
-                    (2 + gated) * shape.intermediate)
-                parts = first + second + moved * point.work["rows"] / memory
-                for name in (rows_text(point.work["rows_per_expert"]), gpu, "all"):
-                    ratios.setdefault(f"{dtype}, {name}", []).append(point.seconds / parts)
+        gated = points[0].shape.gated
+        kept = [point for point in points if point.shape.devices <= LARGEST_GROUP]
+        products = []
+        for point in kept:
+            shape, rows = point.shape, point.work["rows_per_expert"]
+            here = shape.experts // shape.devices
+            products += [[here, rows, (1 + gated) * shape.intermediate, shape.hidden],
+                         [here, rows, shape.hidden, shape.intermediate]]
+        answer = fits.ask("expert_products", gpu=gpu, type=dtype, gated=bool(gated),
+                          products=products)
+        if not answer or not device["bytes_per_second"]:
+            continue
+        memory = REACHED_BANDWIDTH * device["bytes_per_second"]
+        seconds = [each / answer["factor"] for each in answer["seconds"]]
+        for point, first, second in zip(kept, seconds[::2], seconds[1::2]):
+            shape = point.shape
+            moved = PERMUTED_BYTES * float(shape.hidden) + 2 * float(
+                (2 + gated) * shape.intermediate)
+            parts = first + second + moved * point.work["rows"] / memory
+            for name in (rows_text(point.work["rows_per_expert"]), gpu, "all"):
+                ratios.setdefault(f"{dtype}, {name}", []).append(point.seconds / parts)
     return {name: ratios_of(values) for name, values in sorted(ratios.items())}

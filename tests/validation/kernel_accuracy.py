@@ -21,7 +21,7 @@ from collective_accuracy import collective_table, compared, tables_of
 from expert_accuracy import either_half, expert_lacks, expert_scores, layers_over_parts
 from fits import Fits
 from kernel_rows import attention_table, expert_table
-from kernel_scores import RATIOS, SCORES, cells_of, ratio_cells
+from kernel_scores import RATIOS, SCORES, ratio_cells
 from matmul_accuracy import DOMAIN as MATMUL_DOMAIN
 from matmul_accuracy import matmul_ceilings, matmul_scores
 from tables import Report, Table, chosen, markdown, report_main
@@ -55,7 +55,7 @@ class Sections:
 
     def add_scores(self, table, scored):
         scores, left_out = scored
-        self.add("scores", SCORES, [[table, *cells_of(score)] for score in scores])
+        self.add("scores", SCORES, [[table, *score] for score in scores])
         self.left_out += [reason for reason in left_out if reason not in self.left_out]
 
     def add_requests(self, rows):
@@ -96,7 +96,7 @@ class Sections:
 
     def collectives(self, rows):
         tables, count = tables_of(rows)
-        found = list(compared(self.fits, tables))
+        found = compared(self.fits, tables)
         self.counts.append(f"{count} rows of NCCL in fp16; {len(rows) - count} of other libraries "
                            "or types left out")
         self.add("collectives", *collective_table(found, tables))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The errors that the engine states are those of docs/accuracy_kernels/ratios.csv, and the published
-points that it has are what scripts make of the shared tables. Exits with 77 (skipped) where these
-are absent."""
+"""The errors that the engine states are those of docs/accuracy_kernels/ratios.csv, and the points
+that it has are what scripts make of the shared tables. Exits with 77 (skipped) where these are
+absent."""
 
 import os
 import subprocess

@@ -10,9 +10,8 @@ import grpc
 
 from cells import api
 from collective_accuracy import LARGE_BYTES, tables_of
-from error_summary import summary_of
 from kernel_rows import Point, matmul_table, others
-from kernel_scores import ERROR_COLUMNS, error_cells
+from kernel_scores import TIME_COLUMNS, interval_cells
 
 EVERY = 7
 ANALYZE = "AccountingService/AnalyzeOperation"
@@ -21,28 +20,19 @@ TYPES = {"bf16": "BF16", "fp8": "FP8_E4M3", "fp8_block": "FP8_E4M3", "nvfp4": "N
 SCALINGS = {"fp8": "MATMUL_SCALING_TENSOR", "fp8_block": "MATMUL_SCALING_BLOCK"}
 
 
-class RequestScores:
-    """Errors by kind of kernel, type and GPU; those of all GPUs come last."""
-
-    def __init__(self):
-        self.errors = {}
-
-    def add(self, kind, dtype, gpu, interval, seconds):
+def request_rows(scored):
+    """By kind of kernel, type and GPU; those of all GPUs come last. `scored` are these, a predicted
+    interval and the measured seconds."""
+    groups = {}
+    for kind, dtype, gpu, found, seconds in scored:
         for name in (gpu, "all"):
-            self.errors.setdefault((kind, dtype, name == "all", name), []).append(
-                (interval.expected / seconds - 1, interval.low <= seconds <= interval.high))
-
-    def rows(self):
-        out = []
-        for (kind, dtype, _, gpu), errors in sorted(self.errors.items()):
-            each = summary_of([error for error, _ in errors])
-            inside = sum(held for _, held in errors) / each.count
-            out.append([kind, dtype, gpu, str(each.count), *error_cells(each),
-                        f"{100 * inside:.0f}"])
-        return out
+            groups.setdefault((kind, dtype, name == "all", name), []).append(
+                ((found.expected, found.low, found.high), seconds))
+    return [[kind, dtype, gpu, *interval_cells(times)]
+            for (kind, dtype, _, gpu), times in sorted(groups.items())]
 
 
-COLUMNS = ["kernel", "type", "GPU", "scored:", *ERROR_COLUMNS, "in interval %:"]
+COLUMNS = ["kernel", "type", "GPU", "scored:", *TIME_COLUMNS]
 
 
 def operation_request(gpu, dtype, scaled=True, **operation):
@@ -79,27 +69,27 @@ def experts_request(gpu, dtype, shape):
 
 def score_operations(server, questions):
     """`questions` are (kind, type, GPU, seconds, request)."""
-    scores = RequestScores()
+    scored = []
     answers = server.answers([(ANALYZE, request) for *_, request in questions])
-    for (kind, dtype, gpu, seconds, _), answer in zip(questions, answers):
+    for (*names, seconds, _), answer in zip(questions, answers):
         if isinstance(answer, grpc.RpcError):
             raise answer
-        scores.add(kind, dtype, gpu, answer.time.predicted_forward.duration_seconds, seconds)
-    return scores.rows()
+        scored.append((*names, answer.time.predicted_forward.duration_seconds, seconds))
+    return request_rows(scored)
 
 
 def unseen(points, reference):
+    """Those that are not the engine's own; none where it has none."""
+    if not reference:
+        return []
     return others(points, [Point(tuple(shape), seconds) for shape, seconds in reference["points"]])
 
 
 def matmul_requests(rows, fits, server):
-    questions = []
-    for (gpu, dtype, _), points in matmul_table(rows).items():
-        reference = fits.ask("matmul_reference", gpu=gpu, type=dtype)
-        for point in unseen(points, reference)[::EVERY] if reference else []:
-            questions.append(("multiplication", dtype, gpu, point.seconds,
-                              matmul_request(gpu, dtype, point.shape)))
-    return score_operations(server, questions)
+    return score_operations(server, [
+        ("multiplication", dtype, gpu, point.seconds, matmul_request(gpu, dtype, point.shape))
+        for (gpu, dtype, _), points in matmul_table(rows).items()
+        for point in unseen(points, fits.ask("matmul_reference", gpu=gpu, type=dtype))[::EVERY]])
 
 
 def attention_kind(shape):
@@ -127,17 +117,16 @@ def attention_requests(table, fits, server):
 def expert_requests(table, fits, server):
     questions = []
     for (gpu, dtype, _), points in table.items():
-        for gated in (0, 1):
-            reference = fits.ask("expert_reference", gpu=gpu, type=dtype, gated=bool(gated))
-            for point in unseen(points, reference) if reference else []:
-                if point.shape.gated == gated:
-                    questions.append(("experts" if gated else "experts, not gated", dtype, gpu,
-                                      point.seconds, experts_request(gpu, dtype, point.shape)))
+        gated = bool(points[0].shape.gated)
+        reference = fits.ask("expert_reference", gpu=gpu, type=dtype, gated=gated)
+        kind = "experts" if gated else "experts, not gated"
+        questions += [(kind, dtype, gpu, point.seconds, experts_request(gpu, dtype, point.shape))
+                      for point in unseen(points, reference)]
     return score_operations(server, questions)
 
 
 def collective_requests(rows, fits, server):
-    scores = RequestScores()
+    scored = []
     for table in tables_of(rows)[0]:
         reference = fits.ask("collective_reference", gpu=table.gpu)
         node = reference["node"]
@@ -153,6 +142,6 @@ def collective_requests(rows, fits, server):
                 operations=[f"COLLECTIVE_OPERATION_{table.op.upper()}"], sizes_bytes=seconds))
             for time in answer.exchanges[0].times:
                 size = "below 1 MiB" if time.size_bytes < LARGE_BYTES else "1 MiB and more"
-                scores.add(f"collectives, {size}", "fp16", table.gpu, time.duration_seconds,
-                           seconds[time.size_bytes])
-    return scores.rows()
+                scored.append((f"collectives, {size}", "fp16", table.gpu, time.duration_seconds,
+                               seconds[time.size_bytes]))
+    return request_rows(scored)

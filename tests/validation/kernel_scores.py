@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from error_summary import ErrorSummary, between, summary_of
+from error_summary import between, summary_of
 from kernel_rows import times_of
 
 
@@ -39,35 +39,9 @@ def best_roofline(works):
                     max((work.bytes / work.seconds for work in works), default=0))
 
 
-class Score(NamedTuple):
-    """Errors are predicted over measured time less 1; `best` is the roofline of the best rates
-    among the calibration's points."""
-
-    gpu: str
-    dtype: str
-    kernel: str
-    domain: str
-    points: int  # of the calibration; none is scored
-    ours: ErrorSummary
-    datasheet: ErrorSummary
-    best: ErrorSummary
-    inside: float  # share of rows within the interval, which aims at 80 %
-
-
-def score_of(names, points, rooflines, predicted):
-    """`names` are a score's first four fields, `predicted` pairs of a work and its predicted
-    [expected, low, high]; `rooflines` that of the datasheet, or None, and of the points."""
-    datasheet, best = rooflines
-    inside = sum(low <= work.seconds <= high for work, (_, low, high) in predicted)
-    return Score(*names, points,
-                 summary_of([time[0] / work.seconds - 1 for work, time in predicted]),
-                 summary_of([datasheet.seconds(work) / work.seconds - 1 for work, _ in predicted]
-                            if datasheet else []),
-                 summary_of([best.seconds(work) / work.seconds - 1 for work, _ in predicted]),
-                 inside / len(predicted) if predicted else 0)
-
-
+# Errors are predicted over measured time, less 1; intervals aim at 80 %.
 ERROR_COLUMNS = ["median %:", "p90 %:", "within 10 %:", "bias %:"]
+TIME_COLUMNS = [*ERROR_COLUMNS, "in interval %:"]
 
 
 def pair(errors):
@@ -79,18 +53,29 @@ def error_cells(errors):
     return [*pair(errors), f"{100 * errors.within_10:.0f}", f"{100 * errors.median_signed:+.1f}"]
 
 
+def interval_cells(times):
+    """`times` are pairs of a predicted [expected, low, high] and what was measured."""
+    errors = summary_of([time[0] / seconds - 1 for time, seconds in times])
+    inside = sum(low <= seconds <= high for (_, low, high), seconds in times)
+    return [str(errors.count), *error_cells(errors), f"{100 * inside / max(1, errors.count):.0f}"]
+
+
 # "table" is of kernels, and of the rows among which a calibration is picked.
-SCORES = ["table", "GPU", "type", "kernel", "shapes", "points:", "scored:", *ERROR_COLUMNS,
-          "in interval %:", *(f"{roofline} roofline {part} %:"
-                              for roofline in ("datasheet", "measured-peak")
-                              for part in ("median", "p90"))]
+SCORES = ["table", "GPU", "type", "kernel", "shapes", "points:", "scored:", *TIME_COLUMNS,
+          *(f"{roofline} roofline {part} %:" for roofline in ("datasheet", "measured-peak")
+            for part in ("median", "p90"))]
 
 
-def cells_of(score):
-    """A row of SCORES, without the first column."""
-    return [score.gpu, score.dtype, score.kernel, score.domain, str(score.points),
-            str(score.ours.count), *error_cells(score.ours), f"{100 * score.inside:.0f}",
-            *pair(score.datasheet), *pair(score.best)]
+def score_cells(names, points, rooflines, predicted):
+    """A row of SCORES, without the first column. `names` are the next four, `points` the number of
+    a calibration's, of which none is scored, `rooflines` that of the datasheet, or None, and of the
+    best rates among the points, `predicted` pairs of a work and its predicted [expected, low,
+    high]."""
+    def cells(roofline):
+        return pair(summary_of([roofline.seconds(work) / work.seconds - 1 for work, _ in predicted]
+                               if roofline else []))
+    times = [(time, work.seconds) for work, time in predicted]
+    return [*names, str(points), *interval_cells(times), *cells(rooflines[0]), *cells(rooflines[1])]
 
 
 class Ratios(NamedTuple):

@@ -8,7 +8,7 @@ type of a GPU by the points of every other.
 from kernel_rows import (Matmul, Point, asked, in_even_half, in_matmul_domain, matmul_table,
                          others)
 from kernel_scores import (Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
-                           score_of)
+                           score_cells)
 
 DOMAIN = "m to 8192, n and k 1024 to 16384"
 DOMAINS = {
@@ -61,7 +61,7 @@ class Fitted:
         gpu, dtype, _ = self.key
         predicted = [(work_of(point, self.element_bytes), times[point.shape])
                      for point in self.unseen if holds(point.shape)]
-        return predicted and score_of((gpu, dtype, kernel, domain), points, self.rooflines,
+        return predicted and score_cells((gpu, dtype, kernel, domain), points, self.rooflines,
                                       predicted)
 
     def own(self, domain, holds):

@@ -80,9 +80,9 @@ def mixed_precision(request, compute: int, gradient: int) -> None:
 
 def transformer(gated: bool, **fields) -> dict:
     """A dense decoder. Gated ones have norms by the root mean square, else a GPT's."""
-    kinds = ("GATED", "RMS_NORM") if gated else ("PLAIN", "LAYER_NORM")
-    out = {"feed_forward_kind": f"FEED_FORWARD_KIND_{kinds[0]}", "norm_kind": f"NORM_KIND_{kinds[1]}"}
-    return out | fields
+    kind, norm = ("GATED", "RMS_NORM") if gated else ("PLAIN", "LAYER_NORM")
+    return {"feed_forward_kind": f"FEED_FORWARD_KIND_{kind}", "norm_kind": f"NORM_KIND_{norm}",
+            **fields}
 
 
 def defaults_of(request):
