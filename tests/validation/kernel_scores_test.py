@@ -77,8 +77,8 @@ def check_matmuls(fits):
     # No shape of the list of checks is there, and none of the points but the anchors.
     assert row["points:"] == "63" and row["scored:"] == str(len(unseen)), row
     assert float(row["median %:"]) < 2 and float(row["p90 %:"]) < 6, row
-    errors = [1 - max(2 * m * n * k / 989.4e12, 2 * (m * k + n * k + m * n) / 3.35e12) / law(m, n, k)
-              for m, n, k in unseen]
+    errors = [1 - max(2 * m * n * k / 989.4e12, 2 * (m * k + n * k + m * n) / 3.35e12)
+              / law(m, n, k) for m, n, k in unseen]
     assert row["datasheet roofline median %:"] == f"{100 * statistics.median(errors):.1f}", row
 
 

@@ -13,6 +13,7 @@ from run_request import (
     layers_of,
     mixed_precision,
     set_sizes,
+    stages_with_ends,
     transformer,
     uneven_stages,
 )
@@ -68,12 +69,10 @@ def bloom_request(row: Row):
     request.model.changes.vocabulary_multiple = 128 * max(1, whole(row, "tp", 1))
     parallel, sharding = request.layout.parallel, request.layout.sharding
     stages, ends = parallel.pipeline_parallel_size, REBALANCED in row.get("source_table", "")
-    layers = shape["layer_count"] + 2 * ends
-    if stages < 1 or layers % stages != 0:
+    chunks = stages_with_ends(shape["layer_count"], stages, ends, ends)
+    if not chunks:
         raise Undescribed("layers of each stage not published")
-    if ends:
-        inner = [layers // stages] * (stages - 2)
-        parallel.layers_per_chunk.extend([layers // stages - 1, *inner, layers // stages - 1])
+    parallel.layers_per_chunk.extend(chunks if ends else [])
     wide = "fp32 grad accumulation" in row.get("precision", "")
     compute = api.DATA_TYPE_BF16 if wide else api.DATA_TYPE_FP16
     mixed_precision(request, compute, api.DATA_TYPE_FP32 if wide else compute)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cells import Undescribed, api, number
 from megatron_arguments import Arguments, python_list
-from run_request import TOKENS, mixed_precision, set_sizes
+from run_request import TOKENS, mixed_precision, set_sizes, stages_with_ends
 
 DROPOUT = 0.1
 MAX_LAYOUT = 10_000  # letters
@@ -187,12 +187,9 @@ def chunks_with_ends(arguments: Arguments, count: int) -> list[int]:
     last = arguments.flag("account-for-loss-in-pipeline-split")
     if not first and not last:
         return []
-    layers = arguments.count("num-layers", 0) + first + last
-    if layers % count != 0:
+    out = stages_with_ends(arguments.count("num-layers", 0), count, first, last)
+    if not out:
         raise Undescribed("layers, embedding and loss don't divide into chunks")
-    out = [layers // count] * count
-    out[0] -= first
-    out[-1] -= last
     return out
 
 

@@ -69,6 +69,17 @@ def uneven_stages(layers: int, stages: int) -> list[int]:
     return [layers // stages + (i < layers % stages) for i in range(stages)]
 
 
+def stages_with_ends(layers: int, stages: int, first: int, last: int) -> list[int]:
+    """Layers of each stage, alike but for so many fewer in the first and the last one; none where
+    that doesn't come out even."""
+    if stages < 1 or (layers + first + last) % stages != 0:
+        return []
+    out = [(layers + first + last) // stages] * stages
+    out[0] -= first
+    out[-1] -= last
+    return out
+
+
 def mixed_precision(request, compute: int, gradient: int) -> None:
     """Sets `compute` for weights too; their copies and Adam's moments are in fp32."""
     out = request.training.precision

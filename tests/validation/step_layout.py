@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from cells import Row, Undescribed, api, required, whole
+from run_request import stages_with_ends
 from step_sources import Format, Model
 
 MOST_CHUNKS = 12
@@ -116,13 +117,13 @@ def blank_chunks(layers: int, stages: int) -> int:
     return 1
 
 
-def layers_per_chunk(layers: int, chunks: int) -> list[int]:
-    """Even, or an embedding at either end counts as one, or the first chunks have one more."""
-    if (layers + 2) % chunks == 0 and layers >= chunks:
-        out = [(layers + 2) // chunks] * chunks
-        out[0] -= 1
-        out[-1] -= 1
-        return out
+def layers_per_chunk(layers: int, chunks: int, first: int = 0, last: int = 0) -> list[int]:
+    """So many fewer in the first and the last; else even, or an embedding at either end counts as
+    one, or the first chunks have one more."""
+    for ends in ((first, last), (1, 1)):
+        out = stages_with_ends(layers, chunks, *ends)
+        if out and sum(ends) > 0 and min(out) > 0:
+            return out
     return [layers // chunks + (index < layers % chunks) for index in range(chunks)]
 
 
@@ -133,15 +134,8 @@ def set_chunks(parts: Parts, layout: Layout, out) -> None:
         out.virtual_stage_count = layout.chunks
     if chunks == 1 or layers % chunks == 0:
         return
-    first, last = parts.recipe.fewer_first, parts.recipe.fewer_last
-    each, rest = divmod(layers + first + last, chunks)
-    if first + last > 0 and each > max(first, last) and rest == 0:
-        cut = [each] * chunks
-        cut[0] -= first
-        cut[-1] -= last
-    else:
-        cut = layers_per_chunk(layers, chunks)
-    out.layers_per_chunk.extend(cut)
+    out.layers_per_chunk.extend(layers_per_chunk(
+        layers, chunks, parts.recipe.fewer_first, parts.recipe.fewer_last))
 
 
 def sequence_parallel(parts: Parts) -> bool:

@@ -92,47 +92,40 @@ class StepRow:
         return "dense, 8 bit and less" if self.narrow else "dense, 16 bit"
 
 
-def equation_three(row: Row, recomputed: bool) -> float:
-    """96 B s l h^2 (1 + s / (6 h) + V / (16 l h)): hardware FLOPs of a step with all layers
-    recomputed (arXiv 2104.04473, equation 3). The model's own are three quarters of it but for the
-    logits."""
+def flops_of(row: Row) -> float:
+    """FLOPs of a step by the formula with which the source says it counts; 0 of others.
+
+    Narayanan et al. 2021 (arXiv 2104.04473) equation 3, of a step with all layers recomputed:
+    96 B s l h^2 (1 + s / (6 h) + V / (16 l h)). Megatron-LM's num_floating_point_operations of
+    2024, the model's own (three times the forward products, all of the mask): three quarters of it
+    but for the logits. BLOOM's 8 N s B: N are the layers' matrices, 12 l h^2, as the rows that
+    print both show.
+    """
     layers, hidden, length, vocabulary, batch = (
         number(row.get(column, "")) or 0
         for column in ("layers", "hidden", "seq_len", "vocab", "global_batch"))
-    logits = vocabulary / (16 * layers * hidden) * (1 if recomputed else 4 / 3)
+    count = row.get("flops_def", "")
+    if "8*N*s*B" in count:
+        return 8 * 12 * layers * hidden * hidden * length * batch
+    own = "num_floating_point_operations" in count
+    if not own and "96*B*s*l*h^2" not in count:
+        return 0
+    logits = vocabulary / (16 * layers * hidden) * (4 / 3 if own else 1)
     products = 1 + length / (6 * hidden) + logits
-    return (96 if recomputed else 72) * batch * length * layers * hidden * hidden * products
-
-
-def eight_n(row: Row) -> float:
-    """BLOOM's estimate: N are the layers' matrices, 12 l h^2, as the rows that print both show."""
-    layers, hidden, length, batch = (number(row.get(column, "")) or 0 for column in
-                                     ("layers", "hidden", "seq_len", "global_batch"))
-    return 8 * 12 * layers * hidden * hidden * length * batch
+    return (72 if own else 96) * batch * length * layers * hidden * hidden * products
 
 
 def measured_seconds(row: Row) -> float:
-    """As published; else as derived from tokens a second; else from TFLOP/s where the source says
-    by which formula it counts: Narayanan et al. 2021 equation 3, Megatron-LM's
-    num_floating_point_operations of 2024 (three times the forward products, all of the mask), and
-    BLOOM's 8 N s B."""
+    """As published; else as derived from tokens a second; else from TFLOP/s."""
     for column in ("step_time_s", "step_time_s_derived"):
         seconds = number(row.get(column, ""))
         if seconds and seconds > 0:
             return seconds
-    count = row.get("flops_def", "")
-    rate = (1e12 * (number(row.get("tflops_per_gpu", "")) or 0)
-            * (number(row.get("gpus", "")) or 0))
-    flops = 0
-    if "96*B*s*l*h^2" in count:
-        flops = equation_three(row, recomputed=True)
-    if "num_floating_point_operations" in count:
-        flops = equation_three(row, recomputed=False)
-    if "8*N*s*B" in count:
-        flops = eight_n(row)
-    if flops <= 0 or rate <= 0:
+    flops, (teraflops, gpus) = flops_of(row), (number(row.get(column, "")) or 0
+                                               for column in ("tflops_per_gpu", "gpus"))
+    if min(flops, teraflops, gpus) <= 0:
         raise Undescribed("no step time")
-    return flops / rate
+    return flops / (1e12 * teraflops * gpus)
 
 
 def check_task(row: Row, tuning: bool) -> None:

@@ -1,6 +1,7 @@
 """Tables of the report on step times."""
 
 import math
+from collections import Counter
 
 from cells import load
 from error_summary import ErrorSummary
@@ -254,8 +255,6 @@ def worst_table(results: Results, count: int) -> Table:
 
 
 def left_out_table(results: Results) -> Table:
-    counts: dict[tuple[str, str], int] = {}
-    for source, _, reason in results.left_out:
-        counts[reason, source] = counts.get((reason, source), 0) + 1
+    counts = Counter((reason, source) for source, _, reason in results.left_out)
     return Table(["reason", "source", "rows:"],
                  [[*key, str(count)] for key, count in sorted(counts.items())])
