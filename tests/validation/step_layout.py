@@ -5,21 +5,11 @@ from typing import NamedTuple
 
 from cells import Row, Undescribed, api, required, whole
 from run_request import stages_with_ends
-from step_sources import Format, Model
+from step_sources import RECIPES, Format, Model
 
 MOST_CHUNKS = 12
 NODE_SIZE = 8
 PAX_SHARD = 128  # MaxText's group on the same pages
-# flash-attention 2 on Hopper, which PyTorch's stacks run: docs/software_stacks.csv, pytorch_fsdp.
-FLASH_ATTENTION_2_RATIO = 2.1
-# An exchange that passes hide still takes from them what it does of theirs: the stacks'
-# overlap_contention.
-HIDDEN_EXPOSURE = 0.55
-# megatron_lm's expert_layer_host_seconds, megatron_bridge's on Blackwell, and near the median of
-# published runs that overlap exchanges of experts: two layers in turn take the host longer.
-EAGER_SECONDS = 9.2e-3
-GRAPHED_SECONDS = 4.8e-3
-OVERLAPPED_SECONDS = 12e-3
 WITHOUT_SEQUENCE_PARALLEL = ("megatron_deepspeed", "megatron_lm_2022", "internevo",
                              "deepspeed_zero3_2021")
 
@@ -33,6 +23,13 @@ class Parts(NamedTuple):
     format: Format
     model: Model
     recipe: SimpleNamespace
+
+    @property
+    def expert_host(self) -> str:
+        """How the host starts a layer of experts."""
+        if self.recipe.overlaps_experts:
+            return "overlap"
+        return "graphs" if self.recipe.partial_graphs else "eager"
 
 
 class Layout(NamedTuple):
@@ -76,35 +73,20 @@ def set_sharding(parts: Parts, layout: Layout, out) -> None:
 
 
 def set_kernels(parts: Parts, out) -> None:
-    recipe, software = parts.recipe, parts.software
-    kernels, framework = out.kernels, out.framework
-    if software.unfused_attention or recipe.unfused_attention:
-        kernels.attention = api.KernelChoices.ATTENTION_UNFUSED
-    kernels.dropout = software.dropout or parts.model.dropout
-    kernels.loss = api.KernelChoices.Loss.Value(recipe.loss)
-    kernels.recompute_activation_function = recipe.recomputes_activations
-    kernels.recompute_norm_outputs = recipe.recomputes_norms
-    kernels.recompute_latent_up_projections = recipe.recomputes_latent
-    framework.kind = api.FrameworkMemory.Kind.Value(software.kind)
+    software = parts.software
+    if software.unfused_attention:
+        out.kernels.attention = api.KernelChoices.ATTENTION_UNFUSED
+    out.kernels.dropout = software.dropout or parts.model.dropout
+    out.kernels.loss = api.KernelChoices.Loss.Value(parts.recipe.loss)
+    out.framework.kind = api.FrameworkMemory.Kind.Value(software.kind)
     if parts.model.experts:
-        framework.grouped_experts = True
-    framework.captured_graphs = recipe.captured_graphs
-
-
-def set_software(parts: Parts, out) -> None:
-    """What the recipe makes of the stack's constants."""
-    recipe = parts.recipe
-    out.name = parts.software.stack
-    if recipe.flash_attention_2:
-        out.attention_time_ratio = FLASH_ATTENTION_2_RATIO
-    if recipe.all_to_all:
-        out.one_copy_per_node = 0
-    if recipe.overlaps_experts:
-        out.expert_exchange_exposure = HIDDEN_EXPOSURE
-    if parts.software.name == "Megatron-Bridge" and parts.model.experts:
-        out.expert_layer_host_seconds = (
-            OVERLAPPED_SECONDS if recipe.overlaps_experts
-            else GRAPHED_SECONDS if recipe.partial_graphs else EAGER_SECONDS)
+        out.framework.grouped_experts = True
+    out.software.name = software.stack
+    if software.name == "Megatron-Bridge" and parts.model.experts:
+        out.software.expert_layer_host_seconds = RECIPES["expert_host_seconds"][parts.expert_host]
+    for name, fields in RECIPES["layouts"].items():
+        if getattr(parts.recipe, name):
+            out.MergeFrom(type(out)(**fields))
 
 
 def blank_chunks(layers: int, stages: int) -> int:
@@ -202,5 +184,4 @@ def set_layout(parts: Parts, layout: Layout, out) -> None:
     run.global_batch_size = layout.micro_batch * layout.micro_batches * layout.data
     set_sharding(parts, layout, run.sharding)
     set_kernels(parts, run)
-    set_software(parts, run.software)
     out.cluster.device_count = layout.devices

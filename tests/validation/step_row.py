@@ -40,7 +40,7 @@ class StepRow:
     narrow: bool  # products in 8 bits or fewer
     row_scaled: bool  # with one scale a row
     flash_attention_2: bool  # whatever its stack has
-    expert_host: str  # how the host starts a layer of experts: "eager", "graphs", "overlap"
+    expert_host: str  # Parts.expert_host
     experts: bool
     measured: float  # seconds of a step
     scales: dict  # fields of SoftwareStack times a factor, in addition to the stack
@@ -229,7 +229,7 @@ def strategy_of(layout: Layout, sharded: bool, experts: bool) -> str:
 
 def named_row(parts: Parts, measured: float) -> StepRow:
     """A StepRow without its requests."""
-    row, software, hardware, recipe = parts.row, parts.software, parts.hardware, parts.recipe
+    row, software, hardware = parts.row, parts.software, parts.hardware
     source = row.get("source", "")
     # BLOOM's trials are in one table each.
     place = row.get("source_table", "") if source.startswith("BLOOM") else parts.model.name
@@ -245,9 +245,8 @@ def named_row(parts: Parts, measured: float) -> StepRow:
         format=parts.format.name, task=row.get("task", ""), measured=measured, scales=scales,
         sweep=f"{source} | {place} | {hardware.label} | {parts.format.name}",
         narrow=parts.format.narrow, row_scaled=parts.format.row_scaled,
-        flash_attention_2=recipe.flash_attention_2, experts=parts.model.experts,
-        expert_host=("overlap" if recipe.overlaps_experts
-                     else "graphs" if recipe.partial_graphs else "eager"))
+        flash_attention_2=parts.recipe.flash_attention_2, experts=parts.model.experts,
+        expert_host=parts.expert_host)
 
 
 def step_row(row: Row, tuning: bool = False) -> StepRow:
