@@ -5,7 +5,8 @@ import sys
 import zlib
 from typing import NamedTuple
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from cells import ROOT
+
 sys.path.insert(0, os.path.join(ROOT, "engine", "hardware", "reference"))
 
 # pylint: disable-next=wrong-import-position

@@ -75,7 +75,7 @@ class OpenCase:
     open: str  # "recomputation: none or full"
     requests: list  # one a choice; of sizes, the least and the most
     definitions: list[Definition]  # several where the source doesn't say which
-    measured: int | None  # None: the job ran out of memory
+    figure: int | None  # measured; None: the job ran out of memory
     source: str = ""
     id: str = ""
     # The range of the intervals that its requests are answered with, in bytes.
@@ -84,15 +84,11 @@ class OpenCase:
     may_not_fit: bool = False  # some choice's verdict isn't FITS
 
     @property
-    def figure(self) -> int | None:
-        return self.measured
-
-    @property
     def inside(self) -> bool:
         """True where the measured figure lies in the range; of a job that ran out, may_not_fit."""
-        if self.measured is None:
+        if self.figure is None:
             return self.may_not_fit
-        return self.low <= self.measured <= self.high
+        return self.low <= self.figure <= self.high
 
 
 @dataclasses.dataclass

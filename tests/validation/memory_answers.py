@@ -57,15 +57,11 @@ class Answers(NamedTuple):
 
 def questions(case: MeasuredCase | OpenCase) -> list:
     """The requests that are sent."""
-    out = []
     for request in case.requests:
-        copy = api.PlanRunRequest()
-        copy.CopyFrom(request)
-        copy.options.view = api.PLAN_VIEW_FULL
+        request.options.view = api.PLAN_VIEW_FULL
         if isinstance(case, MeasuredCase) and case.measured:
-            copy.options.include_ledger = case.measured[0][0] == Definition.CALCULATED
-        out.append(copy)
-    return out
+            request.options.include_ledger = case.measured[0][0] == Definition.CALCULATED
+    return case.requests
 
 
 def plans(server: api.Client, cases: list) -> list:

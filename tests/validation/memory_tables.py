@@ -308,7 +308,7 @@ def surprises(runs: list[MeasuredCase]) -> list[str]:
 def open_table(answers: Answers) -> Table:
     rows = []
     for run in answers.open:
-        measured = "ran out" if run.measured is None else gibibytes(run.measured)
+        measured = "ran out" if run.figure is None else gibibytes(run.figure)
         ends = map(gibibytes, (run.low, run.high))
         inside = "yes" if run.inside else "no"
         rows.append([run.source, run.id, run.open, *ends, measured, inside])

@@ -17,7 +17,8 @@ import sys
 import grpc
 from google.protobuf import json_format
 
-from cells import api, number, read_csv
+from cells import api, read_csv
+from kernel_rows import integer, real
 
 COLUMNS = ("kind", "dtype", "framework", "kernel", "pass", "shape", "seconds", "predicted_seconds",
            "low_seconds", "high_seconds", "basis", "source", "seen")
@@ -36,13 +37,6 @@ def calibration_in(path):
         return json_format.Parse(text, api.Calibration(), ignore_unknown_fields=True)
     except json_format.ParseError as error:
         sys.exit(f"{path} is no calibration: {error}")
-
-
-def sizes_of(row, columns):
-    for column in columns:
-        if not row.get(column, "").isdecimal():
-            raise ValueError(f"{column} is absent, or no size")
-    return {column: int(row[column]) for column in columns}
 
 
 def measured_shapes(calibration):
@@ -73,15 +67,14 @@ class Predictor:
 
     def predict(self, row):
         """The row's cells of the table that is written."""
-        seconds = number(row.get("seconds", ""))
-        if not (seconds and math.isfinite(seconds) and seconds > 0):
-            raise ValueError("seconds is absent, or no time")
+        if not 0 < real(row, "seconds") < math.inf:
+            raise ValueError("seconds: no time")
         if row.get("dtype") not in TYPES:
             raise ValueError(f"dtype is neither bf16 nor fp8: {row.get('dtype', '')}")
         dtype = TYPES[row["dtype"]]
         if "seq_len" in row:
             kind, direction = "attention", row.get("pass", "")
-            sizes = sizes_of(row, ATTENTION)
+            sizes = {column: integer(row, column) for column in ATTENTION}
             shape = ("b{batch} s{seq_len} h{heads}/{kv_heads} d{head_dim} ".format(**sizes)
                      + ("causal" if sizes["causal"] else "full"))
             if direction not in ("forward", "backward"):
@@ -92,7 +85,7 @@ class Predictor:
                 "causal": bool(sizes["causal"])})
         else:
             kind, direction = "gemm", "forward"
-            sizes = sizes_of(row, MATMUL)
+            sizes = {column: integer(row, column) for column in MATMUL}
             shape = "x".join(map(str, sizes.values()))
             time = self.ask(dtype, matmul=sizes)
         found = time.predicted_backward if direction == "backward" else time.predicted_forward

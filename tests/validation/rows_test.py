@@ -74,7 +74,7 @@ def check_measured(translated, case: dict, server: api.Client) -> None:
 
 
 def check_open(translated, case: dict, server: api.Client) -> None:
-    assert translated.open == case["open"] and translated.measured == case["measured"], translated
+    assert translated.open == case["open"] and translated.figure == case["measured"], translated
     assert len(translated.requests) == len(case["requests"])
     for request, fields in zip(translated.requests, case["requests"]):
         check_fields(request, fields)

@@ -42,10 +42,6 @@ def weighted_quantile(values: list[tuple[float, float]], share: float) -> float:
     return ordered[-1][0] if ordered else 0
 
 
-def median_of(values: list[float]) -> float:
-    return weighted_quantile([(value, 1) for value in values], 0.5)
-
-
 class Band(NamedTuple):
     """10th and 90th percentile of ln(1 / (1 + error)), a family's rows weighing 1 / sqrt(their
     number)."""

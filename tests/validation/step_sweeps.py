@@ -3,8 +3,9 @@ could, and what a measured step of one layout says of others."""
 
 import math
 from dataclasses import dataclass
+from statistics import median_low
 
-from step_score import median_of, spearman
+from step_score import spearman
 from step_study import Case, groups_by
 
 FEWEST_OF_SWEEP = 4
@@ -246,8 +247,8 @@ def pairs_at(band, cases: list[Case], way) -> list[list[tuple[Case, Case]]]:
 
 def median_error(pairs, way, sharing) -> float:
     """One vote a kind: of the medians of sizes."""
-    return median_of([median_of([abs(corrected(case, measured, way, sharing))
-                                 for case, measured in of_kind]) for of_kind in pairs])
+    return median_low([median_low([abs(corrected(case, measured, way, sharing))
+                                   for case, measured in of_kind]) for of_kind in pairs] or [0.0])
 
 
 def coverage(pairs, way) -> float:

@@ -2,12 +2,12 @@
 
 import math
 from collections import Counter
+from statistics import median_low
 
 from cells import load
 from error_summary import ErrorSummary
 from error_summary import whole_percent as whole
-from step_score import (band_of, family_score_of, median_of, score_of,
-                        weighted_quantile)
+from step_score import band_of, family_score_of, score_of, weighted_quantile
 from step_sources import CONSTANTS, holds
 from step_study import Case, Prediction, Results, groups_by
 from step_sweeps import (BANDS, MEASURED_END, SHARES, WAYS, Sweep, choices, cost_of, coverage,
@@ -128,7 +128,7 @@ def open_table(results: Results) -> Table:
                                 + (", experts" if case.row.experts else "")).items():
         widths = [case.predicted.span_high / case.predicted.span_low - 1 for case in cases]
         inside = sum(beyond(case) == 0 for case in cases) / len(cases)
-        rows.append([key, str(len(cases)), f"{whole(inside)} %", whole(median_of(widths)),
+        rows.append([key, str(len(cases)), f"{whole(inside)} %", whole(median_low(widths)),
                      pair(score_of(cases, beyond)), pair(score_of(cases, beyond_left_out))])
     return Table(["open", "rows:", "within the span:", "its width, median %:",
                   "beyond it, median / p90 %:", "left out: beyond it:"], rows)
@@ -138,8 +138,8 @@ def sweep_line(source: str, sweeps: list[Sweep]) -> list[str]:
     costs = [sweep.cost for sweep in sweeps]
     ranks = [sweep.spearman for sweep in sweeps]
     return [source, str(len(sweeps)), str(sum(sweep.rows for sweep in sweeps)),
-            f"{median_of(ranks):.2f}", f"{min(ranks):.2f}",
-            f"{median_of([sweep.reachable for sweep in sweeps]):.2f}", share(median_of(costs)),
+            f"{median_low(ranks):.2f}", f"{min(ranks):.2f}",
+            f"{median_low([sweep.reachable for sweep in sweeps]):.2f}", share(median_low(costs)),
             share(max(costs)), whole(sum(sweep.best_ties for sweep in sweeps) / len(sweeps)),
             whole(sum(sweep.best_of_three for sweep in sweeps) / len(sweeps))]
 
