@@ -9,25 +9,13 @@ import re
 from typing import NamedTuple
 
 from cells import Undescribed, api, number
-from megatron_arguments import Arguments, python_list
+from megatron_arguments import KNOWN, Arguments, python_list
 from run_request import TOKENS, mixed_precision, set_sizes, stages_with_ends
 
 DROPOUT = 0.1
 MAX_LAYOUT = 10_000  # letters
 # "x*3" and "(xy)*3" of a written layout. Groups hold no groups.
 REPEATED = re.compile(r"(?:\(([^()*]*)\)|([^()*]))\*(\d{1,4})(?!\d)")
-# Entries of the vocabularies that Megatron-LM's tests use where no size is given: GPT-2's
-# byte-pair vocabulary and BERT's uncased one with the two tokens that the tokenizer adds; Llama
-# 2's, and the 256,000 pieces that the file's name says.
-GPT_VOCABULARY = 50257
-BERT_VOCABULARY = 30522 + 2
-LLAMA_VOCABULARY = 32000
-NEMOTRON_VOCABULARY = 256000
-RECOMPUTED_MODULES = {
-    "layernorm": "recompute_norm_outputs",
-    "mla_up_proj": "recompute_latent_up_projections",
-    "moe_act": "recompute_activation_function",
-}
 
 
 class Machine(NamedTuple):
@@ -52,19 +40,17 @@ def uses_transformer_engine(arguments: Arguments) -> bool:
 
 
 def vocabulary(arguments: Arguments, bert: bool, assumptions: list[str]) -> int:
-    tokenizer = arguments.text("tokenizer-type", "")
+    tokenizer, known = arguments.text("tokenizer-type", ""), KNOWN["vocabularies"]
     if arguments.has("vocab-size"):
         # NullTokenizer adds an end-of-document token.
         return arguments.count("vocab-size", 0) + (tokenizer == "NullTokenizer")
-    if tokenizer == "Llama2Tokenizer":
-        return LLAMA_VOCABULARY
-    if tokenizer == "GPTSentencePieceTokenizer" and "256k" in arguments.text("tokenizer-model", ""):
-        return NEMOTRON_VOCABULARY
-    if tokenizer:
+    if "256k" in arguments.text("tokenizer-model", ""):
+        tokenizer += " 256k"
+    if tokenizer not in known:
         raise Undescribed("vocabulary not published")
-    if not arguments.has("vocab-file"):
+    if not tokenizer and not arguments.has("vocab-file"):
         assumptions.append("vocabulary of GPT-2")
-    return BERT_VOCABULARY if bert else GPT_VOCABULARY
+    return known["BERT" if bert and not tokenizer else tokenizer]
 
 
 def feed_forward_size(arguments: Arguments) -> int:
@@ -251,8 +237,8 @@ def set_recomputation(arguments: Arguments, request) -> None:
         for name in re.findall(r"[^\[\] ,]+", modules):
             if name == "core_attn":
                 request.training.recompute = api.RECOMPUTE_POLICY_SELECTIVE
-            elif name in RECOMPUTED_MODULES:
-                setattr(request.layout.kernels, RECOMPUTED_MODULES[name], True)
+            elif name in KNOWN["recomputed_modules"]:
+                setattr(request.layout.kernels, KNOWN["recomputed_modules"][name], True)
             else:
                 raise Undescribed(f"recomputation of module {name} alone is not described")
 

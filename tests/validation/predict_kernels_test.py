@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from cells import ROOT
+
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 
 import simulated_calibration as simulated  # noqa: E402
@@ -21,14 +22,14 @@ PROGRAM = os.path.join(ROOT, "tests", "validation", "predict_kernels.py")
 TYPES = {"bf16": "DATA_TYPE_BF16", "fp8": "DATA_TYPE_FP8_E4M3"}
 
 
-def run(calibration, rows, columns=None):
+def run(calibration, rows):
     with tempfile.TemporaryDirectory() as folder:
         calibration_path = os.path.join(folder, "calibration.json")
         table_path = os.path.join(folder, "table.csv")
         with open(calibration_path, "w", encoding="utf-8") as file:
             file.write(calibration if isinstance(calibration, str) else json.dumps(calibration))
         with open(table_path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns or list(rows[0]))
+            writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
         return subprocess.run([PROGRAM, calibration_path, table_path], capture_output=True,
@@ -49,23 +50,32 @@ def matmul_row(dtype, shape):
             "seconds": simulated.matmul_law(TYPES[dtype], m, n, k)}
 
 
-def median_error(rows):
-    return statistics.median(abs(float(r["predicted_seconds"]) / float(r["seconds"]) - 1)
-                             for r in rows if r["seen"] == "0")
+def attention_row(direction, shape):
+    seconds = simulated.attention_law(shape["batch"], shape["seq_len"], shape["heads"], 128,
+                                      direction == "backward")
+    return {"dtype": "bf16", "framework": "simulated", "kernel": "flash", "pass": direction,
+            **shape, "seconds": seconds}
+
+
+def check_errors(rows, column, limit):
+    """The median of each kind of unseen rows; all by the calibration, within their intervals."""
+    out = predictions(simulated.calibration("full"), rows)
+    for kind in {row[column] for row in out}:
+        error = statistics.median(abs(float(row["predicted_seconds"]) / float(row["seconds"]) - 1)
+                                  for row in out if row[column] == kind and row["seen"] == "0")
+        assert error < limit, (kind, error)
+    for row in out:
+        assert row["source"].startswith("measured_supplied "), row
+        assert float(row["low_seconds"]) <= float(row["predicted_seconds"])
+        assert float(row["predicted_seconds"]) <= float(row["high_seconds"])
+    return out
 
 
 def check_matmuls():
     rows = [matmul_row(dtype, shape) for dtype in TYPES for shape in unseen_matmuls()]
     rows.append(matmul_row("bf16", (4096, 4096, 4096)))
-    out = predictions(simulated.calibration("full"), rows)
+    out = check_errors(rows, "dtype", 0.02)
     assert [row["seen"] for row in out] == ["0"] * (len(out) - 1) + ["1"]
-    for dtype in TYPES:
-        error = median_error([row for row in out if row["dtype"] == dtype])
-        assert error < 0.02, (dtype, error)
-    assert {row["source"].split()[0] for row in out} == {"measured_supplied"}
-    for row in out:
-        assert float(row["low_seconds"]) <= float(row["predicted_seconds"])
-        assert float(row["predicted_seconds"]) <= float(row["high_seconds"])
     # The predictions follow the calibration, not a table that the program brings along.
     slow = predictions(simulated.calibration("full", slowness=2), rows)
     for row, twice in zip(out, slow):
@@ -74,21 +84,10 @@ def check_matmuls():
 
 
 def check_attention():
-    rows = []
-    for shape in attention_shapes():
-        if not shape["causal"] or shape["head_dim"] != 128:
-            continue
-        for direction in ("forward", "backward"):
-            seconds = simulated.attention_law(shape["batch"], shape["seq_len"], shape["heads"], 128,
-                                         direction == "backward")
-            rows.append({"dtype": "bf16", "framework": "simulated", "kernel": "flash",
-                         "pass": direction, **shape, "seconds": seconds})
-    out = predictions(simulated.calibration("full"), rows)
-    for direction in ("forward", "backward"):
-        error = median_error([row for row in out if row["pass"] == direction])
-        assert error < 0.05, (direction, error)
+    shapes = [shape for shape in attention_shapes() if shape["causal"] and shape["head_dim"] == 128]
+    out = check_errors([attention_row(direction, shape) for shape in shapes
+                        for direction in ("forward", "backward")], "pass", 0.05)
     assert {(row["kind"], row["kernel"]) for row in out} == {("attention", "flash")}
-    assert {row["source"].split()[0] for row in out} == {"measured_supplied"}
 
 
 def check_faults():
@@ -106,12 +105,7 @@ def check_faults():
         assert not done.stdout
 
 
-def main():
+if __name__ == "__main__":
     check_matmuls()
     check_attention()
     check_faults()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
