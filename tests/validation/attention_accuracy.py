@@ -47,7 +47,7 @@ def split(name, points, pick, left_out):
     for like in kinds_of(points):
         picked = pick(like)
         if len(picked) < MIN_POINTS:
-            size = like[0].shape.key_size
+            size = like[0].shape.head_dim
             left_out.append(f"{name}, head size {size}: {len(like)} rows, too few")
             continue
         calibration += picked
@@ -72,7 +72,7 @@ def attention_scores(table, fits, pick=attention_pick, domains=tuple(DOMAINS)):
                      best_roofline([work_of(point, dtype) for point in calibration]))
         for domain in domains:
             predicted = [(work_of(point, dtype), time) for point, time in zip(scored, times)
-                         if within(point.shape.tokens, DOMAINS[domain])]
+                         if within(point.shape.seq_len, DOMAINS[domain])]
             scores.append(score_cells((*key, domain), len(calibration), rooflines, predicted))
     return scores, left_out
 
@@ -81,7 +81,7 @@ def lack_between(of, asked_for):
     """The gap between a model of one kind and a request for another; empty: not of interest."""
     if of.window:
         return ""
-    size, other = of.key_size, asked_for.key_size
+    size, other = of.head_dim, asked_for.head_dim
     if of.causal != asked_for.causal:
         measured = "none" if asked_for.causal else "causal"
         return f"mask: {measured} measured" if size == other and not asked_for.window else ""
@@ -96,7 +96,7 @@ def lack_between(of, asked_for):
 
 
 def long(points):
-    return [point for point in points if within(point.shape.tokens, DOMAINS[DOMAIN])]
+    return [point for point in points if within(point.shape.seq_len, DOMAINS[DOMAIN])]
 
 
 # Each yields a calibration of one kernel, and pairs of a lack and the points that have it.
@@ -104,7 +104,7 @@ def long(points):
 
 def outside(like):
     def chosen(tokens, heads):
-        return [point for point in like if within(point.shape.tokens, tokens)
+        return [point for point in like if within(point.shape.seq_len, tokens)
                 and within(point.shape.batch * point.shape.heads, heads)]
     tokens, heads = (2048, 6144), (16, 256)
     middle = chosen(tokens, heads)
@@ -137,7 +137,7 @@ def windows(kinds):
     for known in kinds:
         for other in kinds:
             a, b = known[0].shape, other[0].shape
-            if without and a.window and a.window == b.window and a.key_size != b.key_size:
+            if without and a.window and a.window == b.window and a.head_dim != b.head_dim:
                 yield (attention_pick(known) + without,
                        [("window of a head size that is measured without it", long(other))])
 

@@ -9,13 +9,17 @@ MANY_ROWS = 400  # of a table, so that its middle alone makes a calibration
 # What a model knows of the sizes by which others are held out: GroupedMatmulModel::kOctaveOutside
 # is derived from these.
 AXES = (("rows an expert", lambda point: point.work["rows_per_expert"], 16, 256),
-        ("experts on the device", lambda point: point.shape.experts // point.shape.devices, 4, 65))
+        ("experts on the device", lambda point: experts_here(point.shape), 4, 65))
 REACHED_BANDWIDTH = 0.80  # of the datasheet's, as published copies reach
 PERMUTED_BYTES = 10  # per element of a row: read, write, read, sum
 # Published layers go over all tokens of the expert-parallel group, which training does not: up to
 # this size it shows little, and at 256 it is most of the time.
 LARGEST_GROUP = 4
 ROW_LIMITS = (64, 256, 1024, 4096)
+
+
+def experts_here(shape):
+    return shape.experts // shape.expert_parallel
 
 
 def work_of(point, weight_bytes):
@@ -100,11 +104,11 @@ def layers_over_parts(table, fits):
     for (gpu, dtype, _), points in table.items():
         device = fits.ask("device", gpu=gpu, type=dtype)
         gated = points[0].shape.gated
-        kept = [point for point in points if point.shape.devices <= LARGEST_GROUP]
+        kept = [point for point in points if point.shape.expert_parallel <= LARGEST_GROUP]
         products = []
         for point in kept:
             shape, rows = point.shape, point.work["rows_per_expert"]
-            here = shape.experts // shape.devices
+            here = experts_here(shape)
             products += [[here, rows, (1 + gated) * shape.intermediate, shape.hidden],
                          [here, rows, shape.hidden, shape.intermediate]]
         answer = fits.ask("expert_products", gpu=gpu, type=dtype, gated=bool(gated),

@@ -50,12 +50,11 @@ def matmul_request(gpu, dtype, shape):
 
 
 def attention_request(gpu, dtype, shape):
-    latent = shape.value_size != shape.key_size
     return operation_request(
         gpu, dtype, scaled=False, attention={
             "batch": shape.batch, "heads": shape.heads, "kv_heads": shape.kv_heads,
-            "query_length": shape.tokens, "head_size": shape.key_size,
-            **({"value_head_size": shape.value_size} if latent else {}),
+            "query_length": shape.seq_len, "head_size": shape.head_dim,
+            **({"value_head_size": shape.value_size} if shape.latent else {}),
             "causal": bool(shape.causal), "window": shape.window})
 
 
@@ -63,7 +62,7 @@ def experts_request(gpu, dtype, shape):
     return operation_request(gpu, dtype, experts={
         "tokens": shape.tokens, "hidden_size": shape.hidden,
         "feed_forward_size": shape.intermediate, "expert_count": shape.experts,
-        "experts_per_token": shape.per_token, "expert_parallel_size": shape.devices,
+        "experts_per_token": shape.top_k, "expert_parallel_size": shape.expert_parallel,
         "ungated": not shape.gated})
 
 
@@ -93,7 +92,7 @@ def matmul_requests(rows, fits, server):
 
 
 def attention_kind(shape):
-    if shape.value_size != shape.key_size:
+    if shape.latent:
         return "latent attention, causal"
     if shape.window:
         return "attention, window"
@@ -103,7 +102,7 @@ def attention_kind(shape):
 def attention_requests(table, fits, server):
     questions = []
     for (gpu, dtype, kernel), points in table.items():
-        latent = points[0].shape.value_size != points[0].shape.key_size
+        latent = points[0].shape.latent
         reference = fits.ask("attention_reference", gpu=gpu, type=dtype, latent=latent)
         # "torch_flow" of "trtllm 1.0.0 torch_flow".
         if not reference or not (latent or kernel.split(" ")[-1] in reference["kernel"]):

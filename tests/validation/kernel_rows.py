@@ -11,11 +11,7 @@ sys.path.insert(0, os.path.join(ROOT, "engine", "hardware", "reference"))
 
 # pylint: disable-next=wrong-import-position
 from make_attention_reference import pick_attention, pick_grouped
-
-ATTENTION = ("batch", "seq_len", "heads", "kv_heads", "head_dim", "value_size", "causal", "window")
-LATENT = ("batch", "seq_len", "heads", "kv_heads")  # heads of keys are 192 wide, of values 128
-EXPERTS = ("tokens", "hidden", "intermediate", "top_k", "experts", "expert_parallel")
-
+from tables import grouped
 
 class Matmul(NamedTuple):
     m: int
@@ -25,10 +21,10 @@ class Matmul(NamedTuple):
 
 class Attention(NamedTuple):
     batch: int
-    tokens: int
+    seq_len: int
     heads: int
     kv_heads: int
-    key_size: int
+    head_dim: int  # of keys
     value_size: int
     causal: int
     window: int
@@ -36,16 +32,20 @@ class Attention(NamedTuple):
     @property
     def kind(self):
         """What kernels treat differently."""
-        return self.key_size, self.value_size, self.causal, self.window
+        return self.head_dim, self.value_size, self.causal, self.window
+
+    @property
+    def latent(self):
+        return self.value_size != self.head_dim
 
 
 class Experts(NamedTuple):
     tokens: int
     hidden: int
     intermediate: int
-    per_token: int
+    top_k: int
     experts: int
-    devices: int  # that share the experts
+    expert_parallel: int  # devices that share the experts
     gated: int
 
 
@@ -69,20 +69,14 @@ def real(row, column):
         raise ValueError(f"{column}: absent, or no number") from None
 
 
-def matmul_of(row):
-    return Matmul(*(integer(row, column) for column in "mnk"))
-
-
-def attention_of(row):
-    if "head_dim" not in row:
+def shape_of(row, kind):
+    """`kind` is one of the above, whose fields are columns."""
+    if kind is Attention and "head_dim" not in row:  # latent attention
         row = {**row, "kv_heads": row.get("heads"), "head_dim": 192, "value_size": 128, "causal": 1,
                "window": 0}
-    row = {"value_size": row["head_dim"], **row}
-    return Attention(*(integer(row, column) for column in ATTENTION))
-
-
-def experts_of(row):
-    return Experts(*(integer(row, column) for column in EXPERTS), int(integer(row, "gated") != 0))
+    elif kind is Attention:
+        row = {"value_size": row["head_dim"], **row}
+    return kind(*(integer(row, column) for column in kind._fields))
 
 
 def kernel_of(row):
@@ -91,18 +85,18 @@ def kernel_of(row):
                                   row.get("kernel", ""))))
 
 
-def table_of(rows, shape_of, kernel):
+def table_of(rows, kind, kernel=lambda row, _: kernel_of(row)):
     """Points by (gpu, type, kernel), in the table's order."""
     out = {}
     for row in rows:
-        shape = shape_of(row)
+        shape = shape_of(row, kind)
         key = row.get("gpu", ""), row.get("dtype", ""), kernel(row, shape)
         out.setdefault(key, []).append(Point(shape, real(row, "seconds")))
     return dict(sorted(out.items()))
 
 
 def matmul_table(rows):
-    return table_of(rows, matmul_of, lambda row, _: kernel_of({**row, "kernel": ""}))
+    return table_of(rows, Matmul, lambda row, _: kernel_of({**row, "kernel": ""}))
 
 
 def with_works(fits, question, points):
@@ -112,17 +106,16 @@ def with_works(fits, question, points):
 
 def attention_table(rows, fits):
     """In the order of the shapes, those of one kind together."""
-    table = table_of(rows, attention_of, lambda row, _: kernel_of(row))
+    table = table_of(rows, Attention)
     for key, points in table.items():
-        points.sort(key=lambda point: (point.shape.kind, point.shape.batch, point.shape.tokens,
-                                       point.shape.heads, point.shape.kv_heads))
+        points.sort(key=lambda point: (point.shape.kind, point.shape))
         table[key] = with_works(fits, "attention_works", points)
     return table
 
 
 def expert_table(rows, fits):
     """In the order of the shapes."""
-    table = table_of(rows, experts_of,
+    table = table_of(rows, Experts,
                      lambda row, shape: kernel_of(row) + ("" if shape.gated else ", not gated"))
     return {key: with_works(fits, "expert_works", sorted(points, key=lambda point: point.shape))
             for key, points in table.items()}
@@ -130,27 +123,25 @@ def expert_table(rows, fits):
 
 def kinds_of(points):
     """Points of attention by head sizes, mask and window."""
-    out = {}
-    for point in points:
-        out.setdefault(point.shape.kind, []).append(point)
-    return list(out.values())
+    return list(grouped(points, lambda point: point.shape.kind).values())
 
 
-def picked(pick, columns, points):
+def picked(pick, points):
     """By make_attention_reference.py, which makes the engine's own points."""
-    rows = [{**dict(zip(columns, point.shape)), "point": point} for point in points]
+    rows = [{**point.shape._asdict(), "point": point} for point in points]
+    if getattr(points[0].shape, "latent", False):
+        for row in rows:
+            del row["head_dim"]
     return [row["point"] for row in pick(rows)]
 
 
 def attention_pick(points):
     """The points of one kind that make a calibration: never more than half of the rows."""
-    shape = points[0].shape
-    columns = ATTENTION if shape.key_size == shape.value_size else LATENT
-    return picked(pick_attention, columns, points)
+    return picked(pick_attention, points)
 
 
 def expert_pick(points):
-    return picked(pick_grouped, EXPERTS, points)
+    return picked(pick_grouped, points)
 
 
 def others(points, chosen):

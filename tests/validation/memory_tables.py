@@ -11,7 +11,6 @@ from measured_case import (
     ALL_FIELDS,
     CONTRADICTED,
     DEFAULTS,
-    REQUESTS,
     SELF_CONTRADICTING,
     Definition,
     MeasuredCase,
@@ -113,12 +112,12 @@ def state_rows(runs: list[MeasuredCase]) -> list[list[str]]:
 
 def error_table(figures: list[Figure], runs: list[MeasuredCase]) -> Table:
     """Errors of each source and definition, a line for each request and choice of rows."""
-    groups = grouped(figures, lambda f: (f.definition, f.run.source, REQUESTS.index(f.request)))
+    groups = grouped(figures, lambda f: (f.definition, f.run.source, f.request))
     rows = []
-    for (definition, source, order), group in sorted(groups.items()):
+    for (definition, source, request), group in sorted(groups.items()):
         for which, some in ((ALL, group), (FULLY_KNOWN, known_of(group))):
             cells = summary_cells([figure.error for figure in some])
-            rows.append([str(definition), source, REQUESTS[order], which, *cells])
+            rows.append([str(definition), source, request, which, *cells])
     columns = ["definition", "source", "request", "which", *SUMMARY_COLUMNS]
     return Table(columns, rows + state_rows(runs))
 
@@ -155,10 +154,10 @@ def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
 
 def coverage_table(figures: list[Figure]) -> Table:
     """Shares of figures in their 80 % intervals."""
-    groups = grouped(figures, lambda f: (f.definition, f.framework, REQUESTS.index(f.request)))
+    groups = grouped(figures, lambda f: (f.definition, f.framework, f.request))
     rows = [
-        [str(definition), framework, REQUESTS[order], *coverage_cells(group, framework)]
-        for (definition, framework, order), group in sorted(groups.items())
+        [str(definition), framework, request, *coverage_cells(group, framework)]
+        for (definition, framework, request), group in sorted(groups.items())
         if definition != Definition.CALCULATED
     ]
     columns = ["figures", "inside %", "below low %", "above high %", "series"]
@@ -218,12 +217,12 @@ def verdict_table(runs: list[MeasuredCase]) -> Table:
         if not run.ran_out and run.measured[0][0] == Definition.CALCULATED:
             continue
         for request, prediction in run.predictions.items():
-            key = (run.source, REQUESTS.index(request), run.ran_out)
+            key = (run.source, request, run.ran_out)
             counts.setdefault(key, Counter())[verdict_of(prediction.plan)] += 1
     rows = []
-    for (source, order, ran_out), count in sorted(counts.items()):
+    for (source, request, ran_out), count in sorted(counts.items()):
         job = "ran out of memory" if ran_out else "ran"
-        rows.append([source, REQUESTS[order], job, *(str(count[v]) for v in VERDICTS)])
+        rows.append([source, request, job, *(str(count[v]) for v in VERDICTS)])
     return Table(["source", "request", "the job", *VERDICTS], rows)
 
 

@@ -10,9 +10,6 @@ from step_sources import RECIPES, Format, Model
 MOST_CHUNKS = 12
 NODE_SIZE = 8
 PAX_SHARD = 128  # MaxText's group on the same pages
-WITHOUT_SEQUENCE_PARALLEL = ("megatron_deepspeed", "megatron_lm_2022", "internevo",
-                             "deepspeed_zero3_2021")
-
 
 class Parts(NamedTuple):
     """A row, and what its columns say."""
@@ -122,7 +119,7 @@ def set_chunks(parts: Parts, layout: Layout, out) -> None:
 
 def sequence_parallel(parts: Parts) -> bool:
     given = parts.row.get("sequence_parallel", "")
-    return given == "True" if given else parts.software.stack not in WITHOUT_SEQUENCE_PARALLEL
+    return given == "True" if given else parts.software.sequence_parallel
 
 
 def with_batch(parts: Parts, layout: Layout, opened: list[str]) -> Layout:

@@ -12,10 +12,6 @@ BASELINE_MFU = 0.45  # of docs/accuracy_step_time.md
 # Products with one scale a row over those with one scale a tensor: torchtitan's of 2024
 # (docs/step_time.md).
 ROW_SCALED_RATIO = 1.6
-# How far recomputation by operator is from none to all layers, in time: 0.45 of the linear layers'
-# forward pass (torchtitan, fms-fsdp); half of it where JAX frameworks don't say; all of it for Pax.
-BY_OPERATOR = 0.45
-MAX_TEXT_UNKNOWN = 0.5
 # LoRA of NVIDIA's fine-tuning recipes in their fastest settings: rank 8 for models of 7 to 13
 # billion parameters and 16 above, on the product of query, key and value alone. Source: NVIDIA/NeMo
 # nemo/collections/llm/recipes/llama3_70b.py, performance_mode; ranks from memory.
@@ -149,10 +145,10 @@ def parts_of(row: Row) -> Parts:
 def set_precision(parts: Parts, precision) -> None:
     compute = api.DataType.Value(parts.format.type)
     precision.compute_data_type = compute
-    stack = parts.software.stack
-    if stack == "megatron_lm_2022" or "fp32 grad accumulation" in parts.row.get("precision", ""):
+    gradients = parts.software.gradients
+    if gradients == "fp32" or "fp32 grad accumulation" in parts.row.get("precision", ""):
         precision.gradient_data_type = api.DATA_TYPE_FP32
-    elif stack in ("megatron_deepspeed", "internevo"):
+    elif gradients == "compute":
         precision.gradient_data_type = compute
 
 
@@ -190,7 +186,7 @@ def request_for(parts: Parts, layout: Layout, recompute: str):
 
 def recompute_of(parts: Parts, out: StepRow) -> list[str]:
     """The policies that are possible."""
-    text, stack = parts.row.get("recompute", ""), parts.software.stack
+    text = parts.row.get("recompute", "")
     if parts.recipe.recompute:
         return [parts.recipe.recompute]
     if text in ("none", "full") or (text == "selective" and parts.software.pads_vocabulary):
@@ -198,7 +194,7 @@ def recompute_of(parts: Parts, out: StepRow) -> list[str]:
     out.recompute_blank = not text
     out.likely_none = parts.software.pads_vocabulary
     if not out.likely_none:
-        out.point_share = {"pax": 1, "maxtext": MAX_TEXT_UNKNOWN}.get(stack, BY_OPERATOR)
+        out.point_share = parts.software.recomputed
     if text:
         out.opened.append("recomputation by operator")
     return ["RECOMPUTE_POLICY_NONE", "RECOMPUTE_POLICY_FULL"]

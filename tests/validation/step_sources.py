@@ -78,16 +78,9 @@ def network_of(row: Row, hardware: SimpleNamespace) -> float:
 
 def format_of(row: Row) -> Format:
     text = row.get("precision", "").lower()
-    if "nvfp4" in text:
-        return Format("nvfp4", "DATA_TYPE_NVFP4")
-    if "mxfp8" in text or "fp8-mx" in text:
-        return Format("mxfp8", "DATA_TYPE_MXFP8")
-    if "fp8" in text or "float8" in text:
-        return Format("fp8", "DATA_TYPE_FP8_E4M3", "rowwise" in text)
-    # BLOOM's trials: mostly bf16 with a memory footprint as fp16's, their names printed together.
-    for name in ("bf16", "fp16"):
-        if name in text:
-            return Format(name, f"DATA_TYPE_{name.upper()}")
+    for each in KNOWN["formats"]:
+        if any(word in text for word in each["words"]):
+            return Format(each["name"], each["type"], each["name"] == "fp8" and "rowwise" in text)
     raise Undescribed("precision not published")
 
 
