@@ -132,8 +132,8 @@ def collective_requests(rows, fits, server):
         own = table.version == reference["version"]
         calls = {}
         for (ranks, size), samples in table.samples.items():
-            scored = size not in reference["sizes"] if own else size >= LARGE_BYTES
-            if node and scored and ranks <= node["devices"]:
+            compared = size not in reference["sizes"] if own else size >= LARGE_BYTES
+            if node and compared and ranks <= node["devices"]:
                 calls.setdefault(ranks, {})[size] = median(samples)
         for ranks, seconds in calls.items():
             answer = server.call("HardwareService/GetLinkTimes", api.GetLinkTimesRequest(
