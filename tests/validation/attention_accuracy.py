@@ -114,11 +114,13 @@ def outside(like):
         *((name, chosen(tokens, band)) for name, band in HEAD_COUNTS.items())]
 
 
-def between_kinds(kinds):
+def between_kinds(kinds, others_kinds, suffix=""):
+    """Of another kernel, which the suffix says, masks alone."""
     for like in kinds:
-        if not like[0].shape.window:
-            gaps = [(lack_between(like[0].shape, other[0].shape), long(other)) for other in kinds]
-            yield attention_pick(like), [gap for gap in gaps if gap[0]]
+        gaps = [(lack_between(like[0].shape, other[0].shape), long(other))
+                for other in others_kinds]
+        yield attention_pick(like), [(lack + suffix, points) for lack, points in gaps
+                                     if lack and (lack.startswith("mask") or not suffix)]
 
 
 def between_sizes(kinds):
@@ -142,15 +144,6 @@ def windows(kinds):
                        [("window of a head size that is measured without it", long(other))])
 
 
-def other_kernels(kinds, kinds_of_other):
-    """A mask of one kernel, asked of another kernel of the same framework."""
-    for like in kinds:
-        for other in kinds_of_other:
-            lack = lack_between(like[0].shape, other[0].shape)
-            if lack and like[0].shape.causal != other[0].shape.causal:
-                yield attention_pick(like), [(f"{lack}, by another kernel", long(other))]
-
-
 def of_one_framework(a, b):
     """True for different kernels of one GPU, type, framework and its version."""
     return a != b and a[:2] == b[:2] and a[2].split(" ")[:2] == b[2].split(" ")[:2]
@@ -161,12 +154,12 @@ def gaps_of(key, points, table):
     for like in kinds:
         if len(like) >= MANY_ROWS and not like[0].shape.window:
             yield from outside(like)
-    yield from between_kinds(kinds)
+    yield from between_kinds(kinds, kinds)
     yield from between_sizes(kinds)
     yield from windows(kinds)
     for other, other_points in table.items():
         if of_one_framework(key, other):
-            yield from other_kernels(kinds, kinds_of(other_points))
+            yield from between_kinds(kinds, kinds_of(other_points), ", by another kernel")
 
 
 def attention_lacks(table, fits):

@@ -17,8 +17,6 @@ from memory_answers import Answers, answers_of
 from memory_tables import FULLY_KNOWN, Figure, figures_of, known_of
 from tables import Report, Table, chosen, markdown, report_main
 
-AIM = 3.0  # percent, the median of fully known rows
-
 
 def all_figures(answers: Answers) -> list[Figure]:
     return [f for request in (ALL_FIELDS, DEFAULTS) for f in figures_of(answers.answered, request)]
@@ -98,16 +96,6 @@ def report_of(megatron_ci: str, measured_runs: str) -> Report:
     return Report(totals(answers, tables), tables, {"figures": figures})
 
 
-def check_aim(tables: dict[str, Table]) -> None:
-    columns = ["definition", "source", "median of sizes %"]
-    known = chosen(tables["errors"], columns, which=FULLY_KNOWN, request=ALL_FIELDS)
-    medians = [row for row in known.rows if row[2]]
-    assert len(medians) >= 4, medians
-    for definition, source, median in medians:
-        print(f"{definition}, {source}: median {median} %")
-        assert float(median) <= AIM
-
-
 if __name__ == "__main__":
     TABLES = ["megatron_ci_memory.csv", "measured_runs.csv"]
-    sys.exit(report_main("accuracy_memory", TABLES, report_of, check_aim))
+    sys.exit(report_main("accuracy_memory", TABLES, report_of))

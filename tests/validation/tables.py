@@ -3,10 +3,11 @@
 import csv
 import io
 import os
+import re
 import sys
 from typing import NamedTuple
 
-from cells import ROOT, api, shared
+from cells import ROOT, api, load, shared
 
 
 class Table(NamedTuple):
@@ -94,12 +95,25 @@ class Report(NamedTuple):
     more: dict[str, Table] = {}  # that no page has
 
 
-def report_main(page: str, names: list[str], report_of, check) -> int:
+def check_aims(page: str, tables: dict[str, Table]) -> None:
+    """Asserts what aims.yaml has of the page."""
+    for aim in load("aims.yaml")[page]:
+        table = tables[aim["table"]]
+        rows = [row for row in (dict(zip(table.columns, cells)) for cells in table.rows)
+                if all(re.fullmatch(text, row[column]) for column, text in aim["where"].items())]
+        assert len(rows) >= aim.get("rows", 1), (aim, len(rows))
+        for row in rows:
+            for column, (least, most) in aim["limits"].items():
+                assert least <= float(row[column]) <= most, (row, column)
+            for lower, higher in aim.get("below", ()):
+                assert float(row[lower]) < float(row[higher]), (row, lower)
+
+
+def report_main(page: str, names: list[str], report_of) -> int:
     """The main() of a script with a report on published tables.
 
       SCRIPT [--write]       renew() of the page by the shared tables, which are `names` below data.
-                             `check` asserts that the tables of the report are within the aims. 77
-                             (skipped) where shared tables are absent.
+                             Checks the aims. 77 (skipped) where shared tables are absent.
       SCRIPT TABLE... OUTPUT by others of the same columns: writes the report's tables into the
                              folder OUTPUT, and prints the totals
     """
@@ -117,5 +131,5 @@ def report_main(page: str, names: list[str], report_of, check) -> int:
         print("skipped: no shared tables: set SEXTANT_SHARED_DIR")
         return api.SKIPPED
     report = report_of(*files)
-    check(report.tables)
+    check_aims(page, report.tables)
     return renew(page, report.totals, report.tables)
