@@ -30,11 +30,6 @@ def within(value, limits):
     return limits[0] <= value <= limits[1]
 
 
-def every_second(points):
-    """Leaves the error that no number of points removes: kernels of neighbouring shapes differ."""
-    return points[::2]
-
-
 def work_of(point, dtype):
     """Queries, keys and values in the type; outputs in bf16 are left out."""
     size = 2 if dtype == "bf16" else 1

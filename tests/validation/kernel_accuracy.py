@@ -1,20 +1,15 @@
 #!/usr/bin/python3
-"""How well times of kernels are predicted, by published ones: docs/accuracy_kernels.md, its tables,
-and aims for them.
+"""How well times of kernels are predicted, by published ones: docs/accuracy_kernels.md.
 
-  kernel_accuracy.py [--write]
-  kernel_accuracy.py DIRECTORY OUTPUT
-
-See report_main(). Takes every table of the directory whose name a section knows. Points of
-calibrations are never scored.
+report_main() says how to run it, with a folder of tables, of which every one is taken whose name a
+section knows. Points of calibrations are never scored.
 """
 
 import os
 import sys
 
 import kernel_requests as requests
-from attention_accuracy import (DOMAIN, attention_ceilings, attention_lacks, attention_scores,
-                                every_second)
+from attention_accuracy import DOMAIN, attention_ceilings, attention_lacks, attention_scores
 from cells import api, read_csv
 from collective_accuracy import COLUMNS as COLLECTIVES
 from collective_accuracy import collective_table, compared, tables_of
@@ -24,7 +19,7 @@ from kernel_rows import attention_table, expert_table
 from kernel_scores import RATIOS, SCORES, ratio_cells
 from matmul_accuracy import DOMAIN as MATMUL_DOMAIN
 from matmul_accuracy import matmul_ceilings, matmul_scores
-from tables import Report, Table, chosen, markdown, report_main
+from tables import Report, Table, chosen, grouped, markdown, report_main
 
 
 class Sections:
@@ -58,10 +53,10 @@ class Sections:
         self.add_ceilings("matmul", matmul_ceilings(rows, self.fits))
 
     def attention(self, rows):
-        table = attention_table(rows, self.fits)
-        self.latent_attention(rows)
-        self.add_scores("attention, every second row",
-                        attention_scores(table, self.fits, every_second, [DOMAIN]))
+        table = self.latent_attention(rows)
+        # What no number of points removes: kernels of neighbouring shapes differ.
+        self.add_scores("attention, every second row", attention_scores(
+            table, self.fits, lambda points: points[::2], [DOMAIN]))
         self.add("ratios", RATIOS, attention_lacks(table, self.fits).rows("attention"))
         self.add_ceilings("attention", {("datasheet", dtype): ratios for dtype, ratios in
                                         attention_ceilings(table, self.fits).items()})
@@ -70,6 +65,7 @@ class Sections:
         table = attention_table(rows, self.fits)
         self.add_scores("attention", attention_scores(table, self.fits))
         self.add_requests(requests.attention_requests(table, self.fits, self.server))
+        return table
 
     def experts(self, rows):
         table = expert_table(rows, self.fits)
@@ -114,23 +110,19 @@ def span(cells):
     return "-" if not values else " to ".join(dict.fromkeys([values[0], values[-1]]))
 
 
-def scores_of(tables, table, domain):
-    """Rows of SCORES as dicts, without those of a type by the points of another."""
-    rows = [dict(zip(SCORES, cells)) for cells in tables.get("scores", Table(SCORES, [])).rows]
-    return [row for row in rows if (row["table"], row["shapes"]) == (table, domain)
-            and not row["kernel"].startswith("from ")]
-
-
 def own_points(tables):
-    """Scores by kind of kernel and type, over all tables of a kind."""
+    """Scores by kind of kernel and type, over all tables of a kind, without those of a type by the
+    points of another."""
     columns = ["median %:", "p90 %:", "in interval %:", "datasheet roofline median %:"]
+    kinds = {("matmuls", MATMUL_DOMAIN): "matmul", ("attention", DOMAIN): "attention",
+             ("experts", "all"): "experts"}
+    scores = [dict(zip(SCORES, cells)) for cells in tables.get("scores", Table(SCORES, [])).rows]
     rows = []
-    for kernel, name, domain in (("matmul", "matmuls", MATMUL_DOMAIN),
-                                 ("attention", "attention", DOMAIN), ("experts", "experts", "all")):
-        scored = scores_of(tables, name, domain)
-        for dtype in sorted({row["type"] for row in scored}):
-            like = [row for row in scored if row["type"] == dtype]
-            rows.append([kernel, dtype, domain, str(len(like)),
+    for kind, name in kinds.items():
+        own = [row for row in scores if (row["table"], row["shapes"]) == kind
+               and not row["kernel"].startswith("from ")]
+        for dtype, like in sorted(grouped(own, lambda row: row["type"]).items()):
+            rows.append([name, dtype, kind[1], str(len(like)),
                          str(sum(int(row["scored:"]) for row in like)),
                          *(span([row[column] for row in like]) for column in columns)])
     return Table(["kernel", "type", "shapes", "tables:", "scored:", *columns], rows)

@@ -96,8 +96,7 @@ class Lacks:
     """Measured over expected time of shapes that a model's points lack, by what these lack."""
 
     def __init__(self):
-        self.ratios = {}
-        self.inside = {}
+        self.times = {}  # pairs of the predicted and the measured time
 
     def ask(self, fits, question, calibration, lacking, **more):
         """Adds times by a model of `calibration`; `lacking` are pairs of a lack and the points that
@@ -107,15 +106,15 @@ class Lacks:
             return
         times = iter(times_of(fits, question, calibration, every, **more))
         for lack, points in lacking:
-            for point, (expected, low, high) in zip(points, times):
-                self.ratios.setdefault(lack, []).append(point.seconds / expected)
-                self.inside[lack] = self.inside.get(lack, 0) + (low <= point.seconds <= high)
+            self.times.setdefault(lack, []).extend(
+                (time, point.seconds) for point, time in zip(points, times))
 
     def rows(self, kernel):
         """Rows of RATIOS."""
-        return [["a calibration", kernel, "", lack, *ratio_cells(ratios_of(ratios)),
-                 f"{100 * self.inside[lack] / len(ratios):.0f}"]
-                for lack, ratios in sorted(self.ratios.items())]
+        return [["a calibration", kernel, "", lack,
+                 *ratio_cells(ratios_of([seconds / time[0] for time, seconds in found])),
+                 interval_cells(found)[-1]]
+                for lack, found in sorted(self.times.items()) if found]
 
 
 # What the expected time is of, then the rows: what a calibration lacks, the source of ceilings, or

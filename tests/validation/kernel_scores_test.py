@@ -85,9 +85,6 @@ def check_matmuls(fits):
 def check_faults(fits):
     row = matmul_row(ANCHORS[0], 1e-3)
     assert matmul_scores([row], fits)[1][0].startswith("h100-sxm bf16 made 1: 1 rows, ")
-    # Ten times what an H100 can do.
-    fast = [matmul_row(shape, law(*shape) / 10) for shape in ANCHORS]
-    assert "too short" in matmul_scores(fast, fits)[1][0]
     fails_naming("seconds", matmul_scores, [{**row, "seconds": ""}], fits)
     fails_naming("m:", integer, {"m": "x"}, "m")
     fails_naming("seconds", real, {}, "seconds")

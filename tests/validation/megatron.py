@@ -192,10 +192,10 @@ def chunks(arguments: Arguments, stages: int) -> dict:
         return {"layers_per_chunk": written, "virtual_stage_count": len(written) // stages}
     virtual = arguments.count("num-virtual-stages-per-pipeline-rank", 1)
     per_chunk = arguments.count("num-layers-per-virtual-pipeline-stage", 0)
-    if per_chunk > 0 and layers % (stages * per_chunk) != 0:
-        raise Undescribed("layers don't divide into virtual stages")
     if per_chunk > 0:
-        virtual = layers // (stages * per_chunk)
+        virtual, rest = divmod(layers, stages * per_chunk)
+        if rest != 0:
+            raise Undescribed("layers don't divide into virtual stages")
     with_ends = chunks_with_ends(arguments, stages * virtual)
     return {"virtual_stage_count": virtual, "layers_per_chunk": with_ends}
 

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""How well memory is predicted, by published runs: docs/accuracy_memory.md and its tables.
+"""How well memory is predicted, by published runs: docs/accuracy_memory.md.
 
-  memory_accuracy.py [--write]
-  memory_accuracy.py MEGATRON_CI_MEMORY.csv MEASURED_RUNS.csv OUTPUT
-
-See report_main(). OUTPUT gets figures.csv too, with every figure and its interval.
+report_main() says how to run it, with megatron_ci_memory.csv and measured_runs.csv. OUTPUT gets
+figures.csv too, with every figure and its interval.
 """
 
 import sys

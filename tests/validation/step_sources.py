@@ -51,29 +51,30 @@ def known(kind: str, entry: dict) -> SimpleNamespace:
     return SimpleNamespace(**(KNOWN[f"{kind}_defaults"] | entry))
 
 
+def first_of(kind: str, cell: str, unknown: str) -> SimpleNamespace:
+    for entry in KNOWN[kind]:
+        if cell.startswith(entry["column"]):
+            return known(kind, entry)
+    raise Undescribed(unknown)
+
+
 def software_of(row: Row) -> SimpleNamespace:
     column = row.get("framework", "")
-    for software in KNOWN["software"]:
-        if column.startswith(software["column"]):
-            return known("software", software)
-    raise Undescribed(f"no stack for its framework: {column}")
+    return first_of("software", column, f"no stack for its framework: {column}")
 
 
 def hardware_of(row: Row) -> SimpleNamespace:
-    if "power limited" in row.get("hardware", ""):
+    label = row.get("hardware", "")
+    if "power limited" in label:
         return known("hardware", KNOWN["limited"])
-    for hardware in KNOWN["hardware"]:
-        if row.get("gpu_key", "").startswith(hardware["column"]):
-            return known("hardware", hardware)
-    raise Undescribed(f"hardware not timed: {row.get('hardware', '')}")
+    return first_of("hardware", row.get("gpu_key", ""), f"hardware not timed: {label}")
 
 
 def network_of(row: Row, hardware: SimpleNamespace) -> float:
     """Bytes a second of one device between servers."""
-    for note, gigabits in KNOWN["networks"].items():
-        if note in row.get("hardware_note", ""):
-            return gigabits * (1e9 / 8)
-    return hardware.network_gigabits * (1e9 / 8)
+    noted = (gigabits for note, gigabits in KNOWN["networks"].items()
+             if note in row.get("hardware_note", ""))
+    return next(noted, hardware.network_gigabits) * (1e9 / 8)
 
 
 def format_of(row: Row) -> Format:

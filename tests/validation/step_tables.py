@@ -12,7 +12,7 @@ from step_sources import CONSTANTS, holds
 from step_study import Case, Prediction, Results, groups_by
 from step_sweeps import (BANDS, MEASURED_END, SHARES, WAYS, Sweep, choices, cost_of, coverage,
                          median_error, pairs_at)
-from tables import Table
+from tables import Table, grouped
 
 GROUPS = ("source", "hardware", "framework", "format", "strategy")
 TUNING, INSIDE = "task of fine-tuning", "inside the interval:"
@@ -145,10 +145,8 @@ def sweep_line(source: str, sweeps: list[Sweep]) -> list[str]:
 
 
 def sweep_table(sweeps: list[Sweep]) -> Table:
-    by_source: dict[str, list[Sweep]] = {}
-    for sweep in sweeps:
-        by_source.setdefault("all", []).append(sweep)
-        by_source.setdefault(f"{sweep.source}, {sweep.framework}", []).append(sweep)
+    by_source = grouped(sweeps, lambda sweep: f"{sweep.source}, {sweep.framework}")
+    by_source |= {"all": sweeps} if sweeps else {}
     return Table(["source, framework", "sweeps:", "rows:", "Spearman, median:", "lowest:",
                   "of a perfect model:", "cost of the first, median %:", "most %:",
                   "fastest is a tie %:", "of the first three %:"],

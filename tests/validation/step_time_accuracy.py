@@ -1,11 +1,8 @@
 #!/usr/bin/python3
-"""How well the time of a step is predicted, by published runs: docs/accuracy_step_time.md, its
-tables, and aims for them.
+"""How well the time of a step is predicted, by published runs: docs/accuracy_step_time.md.
 
-  step_time_accuracy.py [--write]
-  step_time_accuracy.py MEASURED_RUNS.csv OUTPUT
-
-See report_main(). Estimates constants again in each fold: minutes.
+report_main() says how to run it, with measured_runs.csv. Estimates constants again in each
+fold: minutes.
 """
 
 import re
@@ -23,23 +20,21 @@ from tables import Report, Table, chosen, markdown, report_main
 WORST = 20
 WAYS_OF = ("dense, nothing open", "dense, all", "experts")  # rows on the page
 PAIR = re.compile(r"[\d.]+ / [\d.]+")
-ROW_COLUMNS = ["id", "source", "family", "hardware", "class", "open", "devices", "measured",
-               "predicted", "low", "high", "span_low", "span_high", "left_out", "generic",
-               "constant_mfu", "roofline"]
 
 def rows_table(results: Results) -> Table:
     """A line for each case, in seconds."""
+    names = ["id", "source", "family", "hardware", "step_class"]
+    spans = ["expected", "low", "high", "span_low", "span_high"]
     rows = []
     for case in results.cases:
-        row, predicted = case.row, case.predicted
-        seconds = (row.measured, predicted.expected, predicted.low, predicted.high,
-                   predicted.span_low, predicted.span_high,
+        row = case.row
+        seconds = [row.measured, *(getattr(case.predicted, name) for name in spans),
                    case.left_out.expected if case.left_out else 0,
-                   case.generic.expected if case.generic else 0, case.constant_mfu, case.roofline)
-        rows.append([row.id, row.source, row.family, row.hardware, row.step_class,
-                     "; ".join(row.opened), str(row.layout.devices),
-                     *(f"{each:.5g}" for each in seconds)])
-    return Table(ROW_COLUMNS, rows)
+                   case.generic.expected if case.generic else 0, case.constant_mfu, case.roofline]
+        rows.append([*(getattr(row, name) for name in names), "; ".join(row.opened),
+                     str(row.layout.devices), *(f"{each:.5g}" for each in seconds)])
+    return Table([*names[:-1], "class", "open", "devices", "measured", "predicted", *spans[1:],
+                  "left_out", "generic", "constant_mfu", "roofline"], rows)
 
 
 def step_tables(results: Results) -> dict[str, Table]:
