@@ -19,10 +19,6 @@ ROWS = os.path.join(ROOT, "tests", "golden", "training_operators.csv")
 COLUMNS = ["GPU", "kernel", "pass", "rows:", "median / p90 %:", "bias %:", "in interval %:"]
 
 
-def sizes_of(row):
-    return [int(row[column] or 0) for column in "abcdef"]
-
-
 def quantile(values, share):
     return sorted(values)[int(share * (len(values) - 1) + 0.5)]
 
@@ -34,7 +30,8 @@ def operator_table(rows):
         for gpu in sorted({row["gpu"] for row in rows}):
             of_gpu = [row for row in rows if row["gpu"] == gpu]
             times = fits.ask("operator_times", gpu=gpu, operators=[
-                [row["kernel"], row["pass"], sizes_of(row)] for row in of_gpu])
+                [row["kernel"], row["pass"], [int(row[size] or 0) for size in "abcdef"]]
+                for row in of_gpu])
             for row, (expected, low, high) in zip(of_gpu, times):
                 measured = float(row["seconds"])
                 scores.setdefault((gpu, row["kernel"], row["pass"]), []).append(

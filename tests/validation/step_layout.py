@@ -117,11 +117,6 @@ def set_chunks(parts: Parts, layout: Layout, out) -> None:
         layers, chunks, parts.recipe.fewer_first, parts.recipe.fewer_last))
 
 
-def sequence_parallel(parts: Parts) -> bool:
-    given = parts.row.get("sequence_parallel", "")
-    return given == "True" if given else parts.software.sequence_parallel
-
-
 def with_batch(parts: Parts, layout: Layout, opened: list[str]) -> Layout:
     """Micro-batches of a rank; a remainder below 1 % is dropped, as BLOOM's trials have it."""
     batch = required(parts.row, "global_batch", "batch")
@@ -176,7 +171,9 @@ def set_layout(parts: Parts, layout: Layout, out) -> None:
         run.parallel.expert_parallel_size = layout.experts
         run.parallel.expert_tensor_parallel_size = layout.expert_tensor
     run.context_parallel_size = layout.context
-    run.sequence_parallel = layout.tensor > 1 and sequence_parallel(parts)
+    given = parts.row.get("sequence_parallel", "")
+    run.sequence_parallel = layout.tensor > 1 and (
+        given == "True" if given else parts.software.sequence_parallel)
     run.micro_batch_size = layout.micro_batch
     run.global_batch_size = layout.micro_batch * layout.micro_batches * layout.data
     set_sharding(parts, layout, run.sharding)

@@ -26,41 +26,30 @@ SIZES = ("tensor", "stages", "chunks", "context", "experts", "data", "micro_batc
 WAYS = {"family left out": lambda case: case.left_out, "unknown stack": lambda case: case.generic}
 
 
-class Mersenne64:
-    """The 64-bit Mersenne Twister (Nishimura 2000), as C++'s std::mt19937_64."""
-
-    SIZE, MIDDLE = 312, 156
-
-    def __init__(self, seed: int):
-        self.state = [seed]
-        for index in range(1, self.SIZE):
-            last = self.state[-1]
-            self.state.append((6364136223846793005 * (last ^ last >> 62) + index) % WORD)
-        self.at = self.SIZE
-
-    def twist(self) -> None:
-        state, size = self.state, self.SIZE
+def mersenne_64(seed: int):
+    """Numbers of the 64-bit Mersenne Twister (Nishimura 2000), as C++'s std::mt19937_64."""
+    size, middle = 312, 156
+    state = [seed]
+    for index in range(1, size):
+        last = state[-1]
+        state.append((6364136223846793005 * (last ^ last >> 62) + index) % WORD)
+    while True:
         for index in range(size):
             x = state[index] & 0xFFFFFFFF80000000 | state[(index + 1) % size] & 0x7FFFFFFF
             mixed = x >> 1 ^ (0xB5026F5AA96619E9 if x & 1 else 0)
-            state[index] = state[(index + self.MIDDLE) % size] ^ mixed
-        self.at = 0
+            state[index] = state[(index + middle) % size] ^ mixed
+        for x in state:
+            x ^= x >> 29 & 0x5555555555555555
+            x ^= x << 17 & 0x71D67FFFEDA60000
+            x ^= x << 37 & 0xFFF7EEE000000000
+            yield x ^ x >> 43
 
-    def draw(self) -> int:
-        if self.at == self.SIZE:
-            self.twist()
-        x = self.state[self.at]
-        self.at += 1
-        x ^= x >> 29 & 0x5555555555555555
-        x ^= x << 17 & 0x71D67FFFEDA60000
-        x ^= x << 37 & 0xFFF7EEE000000000
-        return x ^ x >> 43
 
-    def normal(self) -> float:
-        """A standard normal number, the same on all machines. Source: Box and Muller 1958."""
-        a = (float(self.draw()) + 0.5) / WORD
-        b = float(self.draw()) / WORD
-        return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
+def normal(random) -> float:
+    """A standard normal number, the same on all machines. Source: Box and Muller 1958."""
+    a = (float(next(random)) + 0.5) / WORD
+    b = float(next(random)) / WORD
+    return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
 
 
 @dataclass
@@ -135,10 +124,10 @@ def reachable(cases: list[Case], noise: float) -> float:
     for request, rows in groups_by(cases, lambda case: case.request).items():
         means[request] = math.exp(sum(math.log(case.row.measured) for case in rows) / len(rows))
     known = [means[case.request] / case.ideal for case in cases]
-    random = Mersenne64(SEED)
+    random = mersenne_64(SEED)
     total = 0.0
     for _ in range(DRAWS):
-        total += spearman([mean * math.exp(noise * random.normal()) for mean in known], known)
+        total += spearman([mean * math.exp(noise * normal(random)) for mean in known], known)
     return total / DRAWS
 
 
