@@ -170,7 +170,8 @@ grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
 
 // The exit code of the best run; of a bad request where none could be planned.
 int ExitCodeFor(const v1::BatchPlanRunsResponse& response) {
-  return ExitCodeOfVerdict(BestVerdict(response)).value_or(kExitBadRequest);
+  const int best = BestRun(response);
+  return best < 0 ? kExitBadRequest : *ExitCodeOfPlan(response.runs(best).plan());
 }
 
 int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams& streams) {

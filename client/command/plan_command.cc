@@ -218,7 +218,7 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   if (servers) SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
   StartNow(streams.now(), request);
   status = PlanWatched(line.server, streams, *request, response);
-  if (status.ok() && !ExitCodeOfVerdict(response->plan().verdict()).has_value()) {
+  if (status.ok() && !ExitCodeOfPlan(response->plan()).has_value()) {
     return Incomplete("verdict that this client knows");
   }
   return status;
@@ -279,7 +279,7 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
   const absl::Status written = WriteFiles(flags, request, response.plan(), emitted);
   if (!written.ok()) return FailToWrite(written, line, streams);
   streams.err << EmissionNotes(emitted);
-  const ExitCode exit_code = *ExitCodeOfVerdict(response.plan().verdict());
+  const ExitCode exit_code = *ExitCodeOfPlan(response.plan());
   if (flags.emission.wanted() && flags.emission.file.empty()) {
     // Nothing else says that the layout is not one to launch.
     if (exit_code != kExitFits) {

@@ -16,6 +16,7 @@
 #include "client/flags/number.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
+#include "client/report/memory_text.h"
 #include "client/report/size_cluster_text.h"
 #include "client/report/size_model_text.h"
 #include "client/text/text.h"
@@ -33,8 +34,9 @@ constexpr char kSizeClusterHelp[] =
     "numbers are tried. --objective asks for the numbers that take the least time, money or "
     "energy\n"
     "instead. Other flags are those of sextant plan.\n"
-    "The exit code is 0 where some product has an answer, 1 where none has. Waits 120 s, unless\n"
-    "--timeout says otherwise.\n"
+    "The exit code is 0 where some product has an answer; else 9 where one only misses the "
+    "deadline\n"
+    "or the budget, and 1 where none fits. Waits 120 s, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  Of which product, for it to end within 180 days?\n"
@@ -109,13 +111,11 @@ grpc::Status Build(const SizeClusterFlags& flags, const Streams& streams,
   return status;
 }
 
+// That of the nearest product; of a bad request where all were refused.
 int ExitCodeFor(const v1::SizeClusterResponse& response) {
-  bool answered = false;
-  for (const v1::SizedCluster& cluster : response.clusters()) {
-    if (cluster.met()) return kExitFits;
-    answered = answered || !cluster.has_status();
-  }
-  return answered ? kExitDoesNotFit : kExitBadRequest;
+  const v1::SizedCluster* const nearest = NearestCluster(response);
+  if (nearest == nullptr) return kExitBadRequest;
+  return nearest->met() ? kExitFits : ExitCodeOfMiss(nearest->limit());
 }
 
 int RunSizeCluster(const SizeClusterFlags& flags, const CommandLine& line, const Streams& streams) {
@@ -143,8 +143,8 @@ constexpr char kSizeModelHelp[] =
     "With\n"
     "--gbs each gets the fastest layout that a bounded search finds. Other flags are those of\n"
     "sextant plan.\n"
-    "The exit code is 0 where there is such a model, 1 where there is none. Waits 120 s, unless\n"
-    "--timeout says otherwise.\n"
+    "The exit code is 0 where there is such a model; else 9 where the nearest only misses the\n"
+    "deadline or the budget, and 1 where none fits. Waits 120 s, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  How many parameters do eight GPUs hold?\n"
@@ -195,7 +195,7 @@ int RunSizeModel(const SizeModelFlags& flags, const CommandLine& line, const Str
   }
   streams.out << (line.json() ? ProtoJson(response)
                               : Printable(SizeModelText(request, response, streams.now())));
-  return response.met() ? kExitFits : kExitDoesNotFit;
+  return response.met() ? kExitFits : ExitCodeOfMiss(response.limit());
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 
 namespace sextant::client {
 
-// The program's exit codes. A scheduler branches on them: it refuses a run on 1 and 3, and on 8
-// unless the site's policy says otherwise; it launches it on the rest, on 7 with a warning.
+// The program's exit codes. A scheduler branches on them: it refuses a run on 1 and 3, and on 8 and
+// 9 unless the site's policy says otherwise; it launches it on the rest, on 7 with a warning.
 enum ExitCode : int {
   kExitFits = 0,        // or success of a command without a verdict
   kExitDoesNotFit = 1,  // a valid answer
@@ -26,6 +26,7 @@ enum ExitCode : int {
   kExitInternal = 6,    // everything else: a defect
   kExitTight = 7,       // a valid answer: whether it fits is open
   kExitStateFits = 8,   // a valid answer: model state fits; activations were not counted
+  kExitLate = 9,        // a valid answer: the expected run misses its deadline or budget
   kExitSignal = 128,    // plus the signal's number: interrupted, as shells say it
 };
 
@@ -41,6 +42,7 @@ inline constexpr char kExitCodeHelp[] =
     "  6  anything else: a defect, please report it\n"
     "  7  it is tight (plan, memory): whether it fits is open\n"
     "  8  model state fits (plan, memory), activations were not counted: do not launch on it\n"
+    "  9  it may fit, and misses its deadline or budget (plan, search, compare, size-*)\n"
     "  130  interrupted (Ctrl-C): the call was cancelled";
 
 struct CallError {

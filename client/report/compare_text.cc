@@ -1,8 +1,12 @@
 #include "client/report/compare_text.h"
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -10,8 +14,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -76,6 +82,10 @@ std::vector<Column> Columns() {
        })},
       {"MFU", estimate([](const Estimate& e) {
          return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
+       })},
+      {"limits", estimate([](const Estimate& e) {
+         const std::optional<LimitState> worst = WorstLimit(e);
+         return worst.has_value() ? std::string(LimitStateWords(*worst)) : std::string();
        })},
   };
 }
@@ -218,6 +228,16 @@ std::string MeaningLines(const v1::BatchPlanRunsResponse& response) {
           : "");
 }
 
+// "DEADLINE MISSED by 16.9 days: tp=4 comes nearest" of runs of which none surely meets its limits.
+std::string MissLine(const Comparison& comparison, const v1::BatchPlanRunsResponse& response) {
+  const int best = BestRun(response);
+  if (best < 0) return "";
+  const v1::Plan& plan = response.runs(best).plan();
+  const std::string misses = MissWords(plan);
+  if (misses.empty() || ExitCodeOfPlan(plan) == kExitDoesNotFit) return "";
+  return Wrap("", absl::StrCat(misses, ": ", NameOf(comparison, best), " comes nearest"), 2);
+}
+
 std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
                       const Marks& marks) {
   if (marks.fastest < 0) return "none of these runs fits\n";
@@ -243,20 +263,31 @@ std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsRes
   for (const v1::PlannedRun& run : response.runs()) {
     if (run.has_plan()) plans.push_back(&run.plan());
   }
-  return absl::StrCat(RunsTable(comparison, response, marks),
+  return absl::StrCat(MissLine(comparison, response), RunsTable(comparison, response, marks),
                       MarkWords(comparison, response, marks), MeaningLines(response),
                       RatesLines("rates ", plans, now), RefusalLines(comparison, response));
 }
 
-v1::Verdict BestVerdict(const v1::BatchPlanRunsResponse& response) {
-  constexpr v1::Verdict kBestFirst[] = {v1::VERDICT_FITS, v1::VERDICT_STATE_FITS, v1::VERDICT_TIGHT,
-                                        v1::VERDICT_DOES_NOT_FIT};
-  for (const v1::Verdict verdict : kBestFirst) {
-    for (const v1::PlannedRun& run : response.runs()) {
-      if (run.has_plan() && run.plan().verdict() == verdict) return verdict;
-    }
+int BestRun(const v1::BatchPlanRunsResponse& response) {
+  constexpr ExitCode kBestFirst[] = {kExitFits, kExitStateFits, kExitTight, kExitLate,
+                                     kExitDoesNotFit};
+  int best = -1;
+  std::tuple<ptrdiff_t, LimitState, double> least;
+  for (int i = 0; i < response.runs_size(); ++i) {
+    const v1::Plan& plan = response.runs(i).plan();
+    const std::optional<ExitCode> code = ExitCodeOfPlan(plan);
+    if (!response.runs(i).has_plan() || !code.has_value()) continue;
+    const v1::TimeEstimate* const basis = BasisEstimate(plan);
+    const std::tuple<ptrdiff_t, LimitState, double> rank = {
+        absl::c_find(kBestFirst, *code) - std::begin(kBestFirst),
+        basis == nullptr ? LimitState::kMet : WorstLimit(*basis).value_or(LimitState::kMet),
+        basis == nullptr ? std::numeric_limits<double>::infinity()
+                         : basis->elapsed_seconds().expected()};
+    if (best >= 0 && rank >= least) continue;
+    best = i;
+    least = rank;
   }
-  return v1::VERDICT_UNSPECIFIED;
+  return best;
 }
 
 }  // namespace sextant::client

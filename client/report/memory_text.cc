@@ -12,6 +12,7 @@
 #include "client/plot/memory_chart.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/memory_words.h"
 #include "client/text/text.h"
@@ -220,6 +221,17 @@ std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
     default:
       return std::nullopt;
   }
+}
+
+std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan) {
+  const std::optional<ExitCode> fits = ExitCodeOfVerdict(plan.verdict());
+  if (!fits.has_value() || *fits == kExitDoesNotFit || !MissesLimit(plan)) return fits;
+  return kExitLate;
+}
+
+ExitCode ExitCodeOfMiss(v1::SizeLimit limit) {
+  const bool late = limit == v1::SIZE_LIMIT_DEADLINE || limit == v1::SIZE_LIMIT_BUDGET;
+  return late ? kExitLate : kExitDoesNotFit;
 }
 
 std::string ModelWords(const v1::Plan& plan) {

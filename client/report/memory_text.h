@@ -36,6 +36,12 @@ std::string ModelWords(const v1::Plan& plan);
 // Absent where this client does not know the verdict.
 std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict);
 
+// That of the verdict, but kExitLate where a run that may fit misses its deadline or budget.
+std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan);
+
+// That of an answer without a size that meets everything, by what the nearest one misses.
+ExitCode ExitCodeOfMiss(v1::SizeLimit limit);
+
 }  // namespace sextant::client
 
 #endif  // SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_

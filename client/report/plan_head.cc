@@ -222,8 +222,11 @@ std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
   const auto line = [width](const char* label, const std::string& text) {
     return text.empty() ? "" : Wrap(label, text, kHang, width);
   };
-  const v1::TimeEstimate* const basis = EstimateOf(plan, plan.whole_run().basis());
-  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang, width),
+  const v1::TimeEstimate* const basis = BasisEstimate(plan);
+  const std::string misses = MissWords(plan);
+  const std::string verdict =
+      absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ", what);
+  return absl::StrCat(Wrap("", verdict, kHang, width),
                       line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
                       FitLines(plan, kHang, width), line("  change  ", NearestChange(plan)),
                       line("  time    ", HeadlineTime(plan)), line("  run     ", CostWords(plan)),

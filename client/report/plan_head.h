@@ -11,8 +11,8 @@
 
 namespace sextant::client {
 
-// Verdict, layout, memory, what was counted, time, cost, limits, the rates with their age at `now`,
-// and the warning that matters most: lines of at most `width` columns.
+// Verdict and missed limits, layout, memory, what was counted, time, cost, limits, the rates with
+// their age at `now`, and the warning that matters most: lines of at most `width` columns.
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width);
 
 // The whole answer where nothing more is asked for: PlanHead(), and how to see the rest.

@@ -14,13 +14,6 @@
 
 namespace sextant::client {
 
-const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan) {
-  for (const v1::TimeEstimate& each : plan.estimates()) {
-    if (each.kind() == plan.whole_run().basis()) return &each;
-  }
-  return nullptr;
-}
-
 std::string DaysText(double seconds) {
   const double days = seconds / 86400;
   return days < 1000 ? absl::StrFormat("%.4g", days) : Grouped(days, 0);

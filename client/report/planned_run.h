@@ -12,10 +12,6 @@
 
 namespace sextant::client {
 
-// The estimate that a plan's limits are checked against: predicted, else the textbook's, else what
-// a measured rate gives. Null where there is none.
-const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan);
-
 // "89.93", "12,345".
 std::string DaysText(double seconds);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,7 @@
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"
 
@@ -157,6 +159,27 @@ const char* ObjectiveWords(v1::SizeObjective objective) {
 
 }  // namespace
 
+const v1::SizedCluster* NearestCluster(const v1::SizeClusterResponse& response) {
+  if (response.has_best() && response.best() >= 0 && response.best() < response.clusters_size()) {
+    return &response.clusters(response.best());
+  }
+  const auto rank = [](const v1::SizedCluster& cluster) {
+    if (cluster.met()) return 0;
+    if (cluster.has_status()) return 3;
+    return ExitCodeOfMiss(cluster.limit()) == kExitLate ? 1 : 2;
+  };
+  const auto nearest = absl::c_min_element(
+      response.clusters(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return nearest == response.clusters().end() || rank(*nearest) == 3 ? nullptr : &*nearest;
+}
+
+std::string MissSentence(const v1::Plan& plan, bool met, v1::SizeLimit limit) {
+  if (!met && ExitCodeOfMiss(limit) != kExitLate) return "";
+  std::string words = MissWords(plan);
+  if (words.empty() && !met) words = absl::AsciiStrToUpper(SizeMissWords(limit));
+  return words.empty() ? "" : absl::StrCat(words, ". ");
+}
+
 const char* SizeLimitWords(v1::SizeLimit limit) {
   switch (limit) {
     case v1::SIZE_LIMIT_LAYOUT:
@@ -226,10 +249,12 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
     if (!cluster.has_status()) basis = cluster.basis();
     lines += ClusterLine(cluster, words);
   }
-  const std::string head =
-      absl::StrCat(ObjectiveWords(request.objective()),
-                   GoalWords(request.run(), request.max_duration()), model.empty() ? "" : ": ",
-                   model, ", ", Counted(request.run().training().token_count(), "token"));
+  const v1::SizedCluster* const nearest = NearestCluster(response);
+  const std::string head = absl::StrCat(
+      nearest == nullptr ? "" : MissSentence(nearest->plan(), nearest->met(), nearest->limit()),
+      ObjectiveWords(request.objective()), GoalWords(request.run(), request.max_duration()),
+      model.empty() ? "" : ": ", model, ", ",
+      Counted(request.run().training().token_count(), "token"));
   return absl::StrCat(
       Wrap("", head, 2), ClusterTable(response), BestLine(request, response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),

@@ -17,6 +17,15 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
                             const v1::SizeClusterResponse& response, absl::Time now,
                             FieldWords words);
 
+// The product that the answer is judged by: the best, or the first, that meets everything; else the
+// first that misses only the deadline or the budget; else the first that was not refused. Null
+// where all were.
+const v1::SizedCluster* NearestCluster(const v1::SizeClusterResponse& response);
+
+// "DEADLINE MISSED by 16.9 days. ", of an answer with its plan, or what it misses without one;
+// empty where the deadline and the budget are met.
+std::string MissSentence(const v1::Plan& plan, bool met, v1::SizeLimit limit);
+
 // The limit that a number of devices, or a model, misses: "memory", "deadline", ..., "-" for
 // nothing in a table, "does not fit", "deadline missed", ... in a sentence.
 const char* SizeLimitWords(v1::SizeLimit limit);

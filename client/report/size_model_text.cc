@@ -12,6 +12,7 @@
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
 #include "client/report/size_cluster_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"
@@ -119,7 +120,8 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
                           : "";
   std::string out = Wrap(
       "",
-      absl::StrCat(response.met() ? "The largest model that fits" : "No model was found that fits",
+      absl::StrCat(MissSentence(plan, response.met(), response.limit()),
+                   response.met() ? "The largest model that fits" : "No model was found that fits",
                    GoalWords(request.run(), request.max_duration()), devices, ": ",
                    response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
                    " parameters, ", Grouped(response.token_count()), " tokens"),

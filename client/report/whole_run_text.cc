@@ -1,9 +1,11 @@
 #include "client/report/whole_run_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,12 +16,49 @@
 namespace sextant::client {
 namespace {
 
-std::string CheckWords(const v1::LimitCheck& limit, const std::string& name,
-                       const std::string& margin) {
+LimitState StateOf(const v1::LimitCheck& limit) {
   const bool met = limit.verdict() == v1::LimitCheck::VERDICT_MET;
-  std::string out = met ? absl::StrCat(name, " met, ", margin, " to spare")
-                        : absl::StrCat(name, " missed by ", margin);
-  if (limit.has_chance()) absl::StrAppend(&out, ", chance ", ShareText(limit.chance()), " %");
+  // Half a normal distribution on each side: a tenth lies beyond each end of an 80 % interval.
+  constexpr double kBeyondAnEnd = 0.1;
+  const double chance = limit.has_chance() ? limit.chance() : met ? 1 : 0;
+  if (met) return chance < 1 - kBeyondAnEnd ? LimitState::kMayBeMissed : LimitState::kMet;
+  return chance < kBeyondAnEnd ? LimitState::kMissed : LimitState::kLikelyMissed;
+}
+
+struct NamedLimit {
+  const char* name;
+  const v1::LimitCheck& check;
+  std::string margin;
+  std::string short_margin;  // without cents
+};
+
+std::vector<NamedLimit> LimitsOf(const v1::TimeEstimate& estimate) {
+  std::vector<NamedLimit> out;
+  if (estimate.has_deadline()) {
+    const std::string margin = DurationToThreeDigits(std::abs(estimate.deadline().margin()));
+    out.push_back({"deadline", estimate.deadline(), margin, margin});
+  }
+  if (estimate.has_budget()) {
+    const double margin = std::abs(estimate.budget().margin());
+    const auto dollars = [margin](int digits) {
+      return absl::StrCat(Grouped(margin, digits), " USD");
+    };
+    out.push_back({"budget", estimate.budget(), dollars(2), dollars(margin < 100 ? 2 : 0)});
+  }
+  return out;
+}
+
+bool IsMiss(LimitState state) { return state >= LimitState::kLikelyMissed; }
+
+std::string CheckWords(const NamedLimit& limit) {
+  const LimitState state = StateOf(limit.check);
+  const char* const words = LimitStateWords(state);
+  std::string out = IsMiss(state)
+                        ? absl::StrCat(limit.name, " ", words, " by ", limit.margin)
+                        : absl::StrCat(limit.name, " ", words, ", ", limit.margin, " to spare");
+  if (limit.check.has_chance()) {
+    absl::StrAppend(&out, ", chance ", ShareText(limit.check.chance()), " %");
+  }
   return out;
 }
 
@@ -99,17 +138,57 @@ void AddTelemetry(const v1::TelemetryPlan& telemetry, Rows& rows) {
 
 }  // namespace
 
+const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan) {
+  for (const v1::TimeEstimate& each : plan.estimates()) {
+    if (each.kind() == plan.whole_run().basis()) return &each;
+  }
+  return nullptr;
+}
+
+std::optional<LimitState> WorstLimit(const v1::TimeEstimate& estimate) {
+  std::optional<LimitState> out;
+  for (const NamedLimit& limit : LimitsOf(estimate)) {
+    out = std::max(out.value_or(LimitState::kMet), StateOf(limit.check));
+  }
+  return out;
+}
+
+bool MissesLimit(const v1::Plan& plan) {
+  const v1::TimeEstimate* const basis = BasisEstimate(plan);
+  return basis != nullptr && IsMiss(WorstLimit(*basis).value_or(LimitState::kMet));
+}
+
+const char* LimitStateWords(LimitState state) {
+  switch (state) {
+    case LimitState::kMet:
+      return "met";
+    case LimitState::kMayBeMissed:
+      return "may be missed";
+    case LimitState::kLikelyMissed:
+      return "likely missed";
+    case LimitState::kMissed:
+      break;
+  }
+  return "missed";
+}
+
+std::string MissWords(const v1::Plan& plan) {
+  const v1::TimeEstimate* const basis = BasisEstimate(plan);
+  if (basis == nullptr) return "";
+  std::vector<std::string> out;
+  for (const NamedLimit& limit : LimitsOf(*basis)) {
+    const LimitState state = StateOf(limit.check);
+    if (state == LimitState::kMet) continue;
+    const std::string words = absl::StrCat(limit.name, " ", LimitStateWords(state));
+    out.push_back(absl::StrCat(absl::AsciiStrToUpper(words), IsMiss(state) ? " by " : "",
+                               IsMiss(state) ? limit.short_margin : ""));
+  }
+  return absl::StrJoin(out, ", ");
+}
+
 std::string LimitWords(const v1::TimeEstimate& estimate) {
   std::vector<std::string> out;
-  if (estimate.has_deadline()) {
-    const double margin = std::abs(estimate.deadline().margin());
-    out.push_back(CheckWords(estimate.deadline(), "deadline", DurationToThreeDigits(margin)));
-  }
-  if (estimate.has_budget()) {
-    const double margin = std::abs(estimate.budget().margin());
-    out.push_back(
-        CheckWords(estimate.budget(), "budget", absl::StrCat(Grouped(margin, 2), " USD")));
-  }
+  for (const NamedLimit& limit : LimitsOf(estimate)) out.push_back(CheckWords(limit));
   return absl::StrJoin(out, "; ");
 }
 

@@ -2,11 +2,32 @@
 #ifndef SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 
+#include <optional>
 #include <string>
 
 #include "sextant/v1/plan.pb.h"
 
 namespace sextant::client {
+
+// The estimate that a plan's limits are checked against: predicted, else the textbook's, else what
+// a measured rate gives. Null where there is none.
+const v1::TimeEstimate* BasisEstimate(const v1::Plan& plan);
+
+// By the 80 % interval of what is expected: the whole interval keeps the limit, only its expected
+// value does, only its low end does, none of it does. Without an interval: the first or the last.
+enum class LimitState { kMet, kMayBeMissed, kLikelyMissed, kMissed };
+
+// The worst state of the estimate's deadline and budget. Absent where it has neither.
+std::optional<LimitState> WorstLimit(const v1::TimeEstimate& estimate);
+
+// True where the plan's expected run misses a limit.
+bool MissesLimit(const v1::Plan& plan);
+
+// "missed".
+const char* LimitStateWords(LimitState state);
+
+// "DEADLINE MISSED by 16.9 days, BUDGET MAY BE MISSED"; empty where all limits are met.
+std::string MissWords(const v1::Plan& plan);
 
 // "deadline met, 12.4 days to spare, chance 93 %; budget missed by 12.00 USD"; empty where no limit
 // was given.
