@@ -29,21 +29,17 @@ struct NamedLimit {
   const char* name;
   const v1::LimitCheck& check;
   std::string margin;
-  std::string short_margin;  // without cents
 };
 
 std::vector<NamedLimit> LimitsOf(const v1::TimeEstimate& estimate) {
   std::vector<NamedLimit> out;
   if (estimate.has_deadline()) {
-    const std::string margin = DurationToThreeDigits(std::abs(estimate.deadline().margin()));
-    out.push_back({"deadline", estimate.deadline(), margin, margin});
+    out.push_back({"deadline", estimate.deadline(),
+                   DurationToThreeDigits(std::abs(estimate.deadline().margin()))});
   }
   if (estimate.has_budget()) {
-    const double margin = std::abs(estimate.budget().margin());
-    const auto dollars = [margin](int digits) {
-      return absl::StrCat(Grouped(margin, digits), " USD");
-    };
-    out.push_back({"budget", estimate.budget(), dollars(2), dollars(margin < 100 ? 2 : 0)});
+    out.push_back({"budget", estimate.budget(),
+                   absl::StrCat(Grouped(std::abs(estimate.budget().margin()), 2), " USD")});
   }
   return out;
 }
@@ -181,7 +177,7 @@ std::string MissWords(const v1::Plan& plan) {
     if (state == LimitState::kMet) continue;
     const std::string words = absl::StrCat(limit.name, " ", LimitStateWords(state));
     out.push_back(absl::StrCat(absl::AsciiStrToUpper(words), IsMiss(state) ? " by " : "",
-                               IsMiss(state) ? limit.short_margin : ""));
+                               IsMiss(state) ? limit.margin : ""));
   }
   return absl::StrJoin(out, ", ");
 }

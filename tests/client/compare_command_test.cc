@@ -7,11 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/report/compare_text.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 using Asked = Answering<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse>;
 
@@ -156,6 +159,35 @@ TEST(CompareText, NamesTheBasisAndTheSources) {
   EXPECT_THAT(mixed, HasSubstr("MFU         days are\n"));
   EXPECT_THAT(mixed, HasSubstr("45.1 %  by the textbook\n"));
   EXPECT_THAT(mixed, HasSubstr("rates datasheet: peak flops\nrates request: peak flops\n"));
+}
+
+v1::PlannedRun PlannedBy(v1::Verdict verdict, double days, double margin_days, double chance) {
+  v1::PlannedRun out = Planned(verdict, days, 1);
+  SetDeadline(margin_days * 86400, chance, out.mutable_plan());
+  return out;
+}
+
+TEST(CompareCommand, SaysFirstByHowMuchTheBestRunIsLate) {
+  Asked asked;
+  *asked.response.add_runs() = PlannedBy(v1::VERDICT_FITS, 30, -20, 0);
+  *asked.response.add_runs() = PlannedBy(v1::VERDICT_FITS, 13, -3, 0.2);
+  *asked.response.add_runs() = PlannedBy(v1::VERDICT_DOES_NOT_FIT, 5, 5, 1);
+  const std::vector<std::string> args = {"gpt2", "--each=devices=1,2,3"};
+  const Ran late = Compare(asked, args);
+  EXPECT_THAT(late.out,
+              StartsWith("DEADLINE LIKELY MISSED by 3.00 days: devices=2 comes nearest\n"));
+  EXPECT_THAT(late.out, HasSubstr("limits\n"));
+  EXPECT_THAT(late.out, HasSubstr("45.1 %  likely missed\n"));
+  EXPECT_EQ(late.exit_code, kExitLate);
+  // Slower than the second, but in time.
+  *asked.response.mutable_runs(0) = PlannedBy(v1::VERDICT_FITS, 30, 1, 0.6);
+  const Ran open = Compare(asked, args);
+  EXPECT_THAT(open.out, StartsWith("DEADLINE MAY BE MISSED: devices=1 comes nearest\n"));
+  EXPECT_EQ(open.exit_code, kExitFits);
+  *asked.response.mutable_runs(0) = PlannedBy(v1::VERDICT_FITS, 30, 1, 0.95);
+  const Ran met = Compare(asked, args);
+  EXPECT_THAT(met.out, Not(HasSubstr("DEADLINE")));
+  EXPECT_EQ(met.exit_code, kExitFits);
 }
 
 TEST(CompareText, SaysThatNothingFits) {

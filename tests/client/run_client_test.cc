@@ -41,6 +41,60 @@ TEST(Plan, HasAnExitCodeAVerdict) {
   }
 }
 
+// Beyond the 80 % interval of what is expected, a tenth of a normal distribution is left.
+TEST(Plan, SaysFirstThatALimitIsMissedAndExitsByIt) {
+  const struct {
+    double days;
+    double chance;
+    std::string first;
+    int exit_code;
+  } cases[] = {{-16.9, 0.099, "FITS, DEADLINE MISSED by 16.9 days: toy (", 9},
+               {-16.9, 0.101, "FITS, DEADLINE LIKELY MISSED by 16.9 days: toy (", 9},
+               {16.9, 0.899, "FITS, DEADLINE MAY BE MISSED: toy (", 0},
+               {16.9, 0.901, "FITS: toy (", 0}};
+  for (const auto& c : cases) {
+    v1::PlanRunResponse answer = SamplePlan();
+    SetDeadline(c.days * 86400, c.chance, answer.mutable_plan());
+    PlanServer server(answer);
+    for (const char* const command : {"plan", "search"}) {
+      const Ran ran = server.Run({command, "toy"});
+      EXPECT_THAT(ran.out, StartsWith(c.first));
+      EXPECT_EQ(ran.exit_code, c.exit_code) << c.first;
+    }
+    EXPECT_EQ(server.Run({"plan", "toy", "--output=json"}).exit_code, c.exit_code) << c.first;
+  }
+}
+
+// Who launches what is late all the same must not launch what does not fit.
+TEST(Plan, ThatDoesNotFitSaysSoBeforeItIsLate) {
+  const std::pair<v1::Verdict, int> cases[] = {
+      {v1::VERDICT_DOES_NOT_FIT, 1}, {v1::VERDICT_TIGHT, 9}, {v1::VERDICT_STATE_FITS, 9}};
+  for (const auto& [verdict, exit_code] : cases) {
+    v1::PlanRunResponse answer = SamplePlan(verdict);
+    SetDeadline(-86400, 0, answer.mutable_plan());
+    PlanServer server(answer);
+    const Ran ran = server.Run({"plan", "toy"});
+    EXPECT_EQ(ran.exit_code, exit_code);
+    EXPECT_THAT(ran.out.substr(0, ran.out.find('\n')), HasSubstr(", DEADLINE MISSED by "));
+  }
+}
+
+// An estimate without an interval has no chance.
+TEST(Plan, OverItsBudgetByTheTextbookExitsByIt) {
+  v1::PlanRunResponse answer = SamplePlan();
+  SetDeadline(86400, 1, answer.mutable_plan());
+  v1::LimitCheck& budget = *answer.mutable_plan()->mutable_estimates(0)->mutable_budget();
+  budget.set_verdict(v1::LimitCheck::VERDICT_MISSED);
+  budget.set_margin(-1234.5);
+  PlanServer late(answer);
+  const Ran ran = late.Run({"plan", "toy"});
+  EXPECT_THAT(ran.out, StartsWith("FITS, BUDGET MISSED by 1,234.50 USD: toy ("));
+  EXPECT_EQ(ran.exit_code, 9);
+  answer.mutable_plan()->mutable_whole_run()->set_basis(v1::ESTIMATE_KIND_TEXTBOOK);
+  PlanServer of_another_estimate(answer);
+  EXPECT_EQ(of_another_estimate.Run({"plan", "toy"}).exit_code, 0);
+}
+
 TEST(Plan, ShowsAllUnlessLessIsAskedFor) {
   PlanServer server(SamplePlan());
   const auto view_of = [&](std::vector<std::string> args, const std::string& input = "") {

@@ -57,6 +57,18 @@ v1::PlanRunResponse SamplePlan(v1::Verdict verdict) {
   return response;
 }
 
+void SetDeadline(double margin_seconds, double chance, v1::Plan* plan) {
+  plan->mutable_whole_run()->set_basis(v1::ESTIMATE_KIND_PREDICTED);
+  if (plan->estimates().empty()) plan->add_estimates();
+  v1::TimeEstimate& estimate = *plan->mutable_estimates(0);
+  estimate.set_kind(v1::ESTIMATE_KIND_PREDICTED);
+  v1::LimitCheck& deadline = *estimate.mutable_deadline();
+  deadline.set_verdict(margin_seconds < 0 ? v1::LimitCheck::VERDICT_MISSED
+                                          : v1::LimitCheck::VERDICT_MET);
+  deadline.set_margin(margin_seconds);
+  deadline.set_chance(chance);
+}
+
 v1::PlanRunResponse SampleStages(int count, int64_t usable, v1::Verdict verdict) {
   v1::PlanRunResponse response = SamplePlan(verdict);
   v1::Memory& memory = *response.mutable_plan()->mutable_memory();

@@ -37,6 +37,10 @@ v1::Plan PlanWithFront(const std::vector<std::pair<double, double>>& points);
 // (sequence parallel) x context 2 x pipeline 2 with recomputed norms, ZeRO stage 1.
 v1::Plan SampleFront();
 
+// Gives `plan` a predicted run that leaves its deadline `margin_seconds` (below 0: misses it), and
+// keeps it with `chance`.
+void SetDeadline(double margin_seconds, double chance, v1::Plan* plan);
+
 using text::SampleCalibration;
 
 // As the server holds it, three hours later; fingerprint "c0ffee".

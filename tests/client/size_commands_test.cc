@@ -13,12 +13,14 @@
 #include "client/report/planned_run.h"
 #include "client/report/size_cluster_text.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 v1::SizeClusterResponse SampleClusters() {
   return FromText<v1::SizeClusterResponse>(R"pb(
@@ -78,11 +80,37 @@ TEST(SizeCluster, ExitsByItsAnswers) {
   v1::SizeClusterResponse answer = SampleClusters();
   EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitFits);
   answer.mutable_clusters()->DeleteSubrange(0, 1);
+  EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitLate);
+  answer.mutable_clusters(0)->set_limit(v1::SIZE_LIMIT_MEMORY);
   EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitDoesNotFit);
   answer.mutable_clusters()->DeleteSubrange(0, 1);
   EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitBadRequest);
   answer.clear_clusters();
   EXPECT_EQ(ClustersAnswer({}, answer).exit_code, kExitInternal);
+}
+
+TEST(SizeCluster, SaysFirstThatALimitIsMissed) {
+  v1::SizeClusterResponse answer = SampleClusters();
+  answer.mutable_clusters()->SwapElements(0, 2);  // refused, late, met
+  SetDeadline(60, 0.6, answer.mutable_clusters(2)->mutable_plan());
+  EXPECT_THAT(ClustersAnswer({}, answer).out, StartsWith("DEADLINE MAY BE MISSED. The fewest"));
+  answer.mutable_clusters()->RemoveLast();
+  EXPECT_THAT(ClustersAnswer({}, answer).out, StartsWith("DEADLINE MISSED. The fewest"));
+  SetDeadline(-86400 * 3, 0, answer.mutable_clusters(1)->mutable_plan());
+  EXPECT_THAT(ClustersAnswer({}, answer).out,
+              StartsWith("DEADLINE MISSED by 3.00 days. The fewest"));
+  answer.mutable_clusters(1)->set_limit(v1::SIZE_LIMIT_MEMORY);
+  EXPECT_THAT(ClustersAnswer({}, answer).out, StartsWith("The fewest"));
+}
+
+TEST(SizeModel, ThatIsLateSaysSoFirstAndExitsByIt) {
+  Answering<v1::SizeModelRequest, v1::SizeModelResponse> models;
+  models.response.set_basis(v1::SIZE_BASIS_LAYOUTS);
+  models.response.set_limit(v1::SIZE_LIMIT_BUDGET);
+  const FakeServer server(PlanningHandlers{.size_model = models.handler()});
+  const Ran ran = RunWith({"size-model", "--address", server.address()});
+  EXPECT_THAT(ran.out, StartsWith("BUDGET MISSED. No model was found"));
+  EXPECT_EQ(ran.exit_code, kExitLate);
 }
 
 // 864,000,000 s are 10,000 days.
