@@ -31,6 +31,14 @@ constexpr ConstantRow kConstants[] = {
 };
 static_assert(sizeof(kConstants) / sizeof(kConstants[0]) == kStackConstantCount);
 
+// The constants that hide exchanges, and their values where nothing is hidden.
+constexpr struct {
+  StackConstant constant;
+  double nothing_hidden;
+} kOverlaps[] = {{StackConstant::kTensorExchangeExposure, 1},
+                 {StackConstant::kExpertExchangeExposure, 1},
+                 {StackConstant::kDataExchangeOverlap, 0}};
+
 // Null: not known.
 const SoftwareStack* FindStack(absl::string_view name) {
   for (const SoftwareStack& stack : SoftwareStacks()) {
@@ -79,6 +87,29 @@ double SoftwareConstants::ExpertTimeRatio(bool narrow) const {
     return of(StackConstant::kExpertTimeRatio);
   }
   return stack->narrow_expert_time_ratio.On(generation);
+}
+
+bool OverlapConditions::Meet(OverlapNeed need) const {
+  switch (need) {
+    case OverlapNeed::kNothing:
+      return true;
+    case OverlapNeed::kSequenceParallel:
+      return sequence_parallel;
+    case OverlapNeed::kDualPipe:
+      return dual_pipe;
+    case OverlapNeed::kDistributedOptimizer:
+      return distributed_optimizer;
+  }
+  return true;
+}
+
+SoftwareConstants SoftwareConstants::Under(const OverlapConditions& layout) const {
+  SoftwareConstants out = *this;
+  for (const auto& [constant, nothing_hidden] : kOverlaps) {
+    if (IsGiven(constant) || layout.Meet(stack->of(constant).needs)) continue;
+    out.values[static_cast<size_t>(constant)] = nothing_hidden;
+  }
+  return out;
 }
 
 void CheckSoftware(const SoftwareSpec& spec, absl::string_view path, FieldViolations& violations) {

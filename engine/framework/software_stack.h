@@ -56,12 +56,30 @@ struct ConstantRange {
 };
 ConstantRange RangeOf(StackConstant constant);
 
+// What a layout must have for a stack to hide an exchange.
+enum class OverlapNeed {
+  kNothing,
+  kSequenceParallel,
+  kDualPipe,              // the schedule, on several stages
+  kDistributedOptimizer,  // optimizer state divided among data parallel ranks
+};
+
+// What one layout has of them.
+struct OverlapConditions {
+  bool sequence_parallel = false;
+  bool dual_pipe = false;
+  bool distributed_optimizer = false;
+
+  bool Meet(OverlapNeed need) const;
+};
+
 // One constant of one stack by the devices' generation.
 struct StackValue {
   double before_hopper = 0;
   double hopper = 0;
   double blackwell = 0;
   absl::string_view source = "";
+  OverlapNeed needs = OverlapNeed::kNothing;  // else nothing is hidden
 
   double On(DeviceGeneration generation) const {
     if (generation == DeviceGeneration::kBeforeHopper) return before_hopper;
@@ -106,6 +124,14 @@ struct SoftwareConstants {
   double ExpertTimeRatio(bool narrow) const;
   bool IsGiven(StackConstant constant) const {
     return given[static_cast<size_t>(constant)].has_value();
+  }
+
+  // The constants under `layout`: what the stack can't hide there, it does not. A request's
+  // constants stay.
+  SoftwareConstants Under(const OverlapConditions& layout) const;
+  // True where Under() changed the stack's constant.
+  bool IsWithheld(StackConstant constant) const {
+    return !IsGiven(constant) && of(constant) != stack->of(constant).On(generation);
   }
 };
 

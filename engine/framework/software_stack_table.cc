@@ -16,7 +16,9 @@ constexpr char kNoOverlap[] =
 constexpr char kNoExpertOverlap[] =
     "NVIDIA/Megatron-LM, megatron/training/arguments.py: overlap_moe_expert_parallel_comm is off "
     "by default";
-constexpr char kOverlaps[] =
+// Both overlaps are switched off where their need is not met; a bucket's gradients and weights are
+// overlapped alike.
+constexpr char kBridgeOverlaps[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/training/comm_overlap.py @067f987d";
 constexpr char kGradientOverlap[] =
     "NVIDIA/Megatron-LM, megatron/core/distributed/param_and_grad_buffer.py @d98e8a64: a bucket is "
@@ -51,8 +53,9 @@ constexpr char kScatters[] =
     "NVIDIA/Megatron-LM, megatron/core/distributed/param_and_grad_buffer.py @d98e8a64: "
     "reduce-scatter with a distributed optimizer";
 
-constexpr StackValue Same(double value, absl::string_view source) {
-  return {value, value, value, source};
+constexpr StackValue Same(double value, absl::string_view source,
+                          OverlapNeed needs = OverlapNeed::kNothing) {
+  return {value, value, value, source, needs};
 }
 
 // Hosts that start kernels of experts one by one, and those that start attention and the router as
@@ -81,8 +84,9 @@ class StackWriter {
     out_.values[static_cast<size_t>(constant)] = value;
     return *this;
   }
-  constexpr StackWriter& Set(Constant constant, double value, absl::string_view source = kFitted) {
-    return Set(constant, Same(value, source));
+  constexpr StackWriter& Set(Constant constant, double value, absl::string_view source = kFitted,
+                             OverlapNeed needs = OverlapNeed::kNothing) {
+    return Set(constant, Same(value, source, needs));
   }
   constexpr StackWriter& Experts(double wide, double narrow) {
     Set(Constant::kExpertTimeRatio, wide);
@@ -136,7 +140,8 @@ constexpr SoftwareStack MegatronLm2022() {
 
 constexpr SoftwareStack MegatronBridgeStack() {
   return StackWriter(Generic(), "megatron_bridge", "Megatron-Bridge, and NeMo before it")
-      .Set(Constant::kTensorExchangeExposure, 0.55, kOverlaps)
+      .Set(Constant::kTensorExchangeExposure, 0.55, kBridgeOverlaps, OverlapNeed::kSequenceParallel)
+      .Set(Constant::kDataExchangeOverlap, 0.9, kBridgeOverlaps, OverlapNeed::kDistributedOptimizer)
       .Experts(1.25, 1.4)
       .Set(Constant::kExpertLayerHostSeconds,
            {kEagerExpertSeconds, kEagerExpertSeconds, kGraphedExpertSeconds, kGraphs})
@@ -147,7 +152,9 @@ constexpr SoftwareStack MegatronBridgeStack() {
 constexpr SoftwareStack MegaScale() {
   return StackWriter(Generic(), "megascale", "MegaScale (ByteDance)")
       .Set(Constant::kTensorExchangeExposure, 0.5,
-           "Jiang et al. 2024 (arXiv 2402.15627) section 3.2: overlaps tensor parallel exchanges")
+           "Jiang et al. 2024 (arXiv 2402.15627) section 3.2: fuses the all-gathers and "
+           "reduce-scatters of tensor and sequence parallelism with products",
+           OverlapNeed::kSequenceParallel)
       .Done();
 }
 
@@ -226,11 +233,13 @@ constexpr SoftwareStack DeepSpeedZero3() {
 }
 
 // Exchanges among experts run under the other direction's products, on 20 of a GPU's 132
-// multiprocessors. What the products lose by that is not in any constant.
+// multiprocessors: only DualPipe pairs a forward with a backward pass. What the products lose by
+// that is not in any constant.
 constexpr SoftwareStack DeepSeek() {
   return StackWriter(Generic(), "deepseek", "DeepSeek's own (HAI-LLM), DualPipe")
       .Set(Constant::kExpertExchangeExposure, 0,
-           "DeepSeek-AI 2024 (arXiv 2412.19437) section 3.2.1: DualPipe hides the exchange")
+           "DeepSeek-AI 2024 (arXiv 2412.19437) section 3.2.1: DualPipe hides the exchange",
+           OverlapNeed::kDualPipe)
       .Set(Constant::kOneCopyPerNode, 1, kDeepEp)
       .Done();
 }

@@ -27,6 +27,27 @@ struct DeviceStages {
 };
 
 // Plans the step of one run.
+// What an overlap needs, in words, and the field that gives it.
+struct NeedWords {
+  absl::string_view words;
+  absl::string_view field;
+};
+
+NeedWords WordsOf(OverlapNeed need) {
+  switch (need) {
+    case OverlapNeed::kSequenceParallel:
+      return {"with layout.sequence_parallel", "layout.sequence_parallel"};
+    case OverlapNeed::kDualPipe:
+      return {"under layout.schedule dualpipe, on several stages", "layout.schedule"};
+    case OverlapNeed::kDistributedOptimizer:
+      return {"where layout.sharding.zero_stage divides the optimizer's state",
+              "layout.sharding.zero_stage"};
+    case OverlapNeed::kNothing:
+      break;
+  }
+  return {};
+}
+
 class StepPlanner {
  public:
   StepPlanner(const RunSpec& run, const ResolvedRun& resolved, CallWork& work)
@@ -168,7 +189,7 @@ class StepPlanner {
     for (LongOperation& each : step.longest_operations) {
       each.seconds = each.seconds * (halves ? count / 2 : count);
     }
-    step.software = predictor_->software();
+    step.software = input.software;
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
     if (run_.options.assumptions) AddStepNotes(exchanges);
   }
@@ -192,9 +213,10 @@ class StepPlanner {
     }
     out_.notes.push_back(
         {NoteKind::kStepAssumed,
-         absl::StrCat("A step runs on ", servers, ", with ", predictor_->software().stack->title,
+         absl::StrCat("A step runs on ", servers, ", with ", out_.step->software.stack->title,
                       "; ranks fill servers in the order tensor, context, data, pipeline parallel; "
                       "data loading, checkpoints and evaluation are left out.")});
+    AddWithheldNotes();
     const std::vector<std::string> open = predictor_->OpenFields(job_);
     if (open.empty()) return;
     Note note = {.kind = NoteKind::kStepOpen,
@@ -202,6 +224,29 @@ class StepPlanner {
                                       absl::StrJoin(open, " and "), ".")};
     note.fields.assign(open.begin(), open.end());
     out_.notes.push_back(std::move(note));
+  }
+
+  // Exchanges that the stack would hide under another layout.
+  void AddWithheldNotes() {
+    constexpr struct {
+      StackConstant constant;
+      StepCause cause;
+      absl::string_view exchanges;
+    } kHidden[] = {
+        {StackConstant::kTensorExchangeExposure, StepCause::kTensorExchange,
+         "of tensor parallel ranks"},
+        {StackConstant::kExpertExchangeExposure, StepCause::kExpertExchange, "among experts"},
+        {StackConstant::kDataExchangeOverlap, StepCause::kDataExchange, "of data parallel ranks"}};
+    const StepPlan& step = *out_.step;
+    for (const auto& [constant, cause, exchanges] : kHidden) {
+      if (!step.software.IsWithheld(constant) || step.estimate.of(cause) == 0) continue;
+      const SoftwareStack& stack = *step.software.stack;
+      const auto [words, field] = WordsOf(stack.of(constant).needs);
+      out_.notes.push_back({.kind = NoteKind::kStepAssumed,
+                            .text = absl::StrCat("Exchanges ", exchanges, " take all their time: ",
+                                                 stack.name, " hides them only ", words, "."),
+                            .fields = {std::string(field)}});
+    }
   }
 
   const RunSpec& run_;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/reference/reference_collectives.h"
+#include "engine/memory/state/state_rules.h"
 #include "engine/run/job.h"
 
 namespace sextant {
@@ -46,6 +47,13 @@ KernelRatios RatiosOf(const SoftwareConstants& software) {
   out.misaligned_product = given(Constant::kMisalignedProductTimeRatio);
   out.misaligned_head = given(Constant::kMisalignedHeadTimeRatio);
   return out;
+}
+
+OverlapConditions OverlapConditionsOf(const MemoryJob& job) {
+  return {.sequence_parallel = job.batch.sequence_parallel,
+          .dual_pipe = job.pipeline.schedule == PipelineSchedule::kDualPipe &&
+                       job.layout.pipeline_parallel_size > 1,
+          .distributed_optimizer = DividesOptimizer(job.state.sharding)};
 }
 
 std::vector<PlacedDevice> DevicesOf(const RunSpec& run, const ResolvedRun& resolved) {
@@ -172,7 +180,7 @@ StageTimeInput StepPredictor::StagesOf(const ComputeInput& compute, const Device
 StepInput StepPredictor::StepOf(const MemoryJob& job, const ExchangePricer& exchanges,
                                 absl::Span<const StageTime> stages) const {
   return {.job = job,
-          .software = software_,
+          .software = software_.Under(OverlapConditionsOf(job)),
           .exchanges = exchanges,
           .stages = stages,
           .send_bytes = SendBytes(job),

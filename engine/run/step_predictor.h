@@ -52,7 +52,6 @@ class StepPredictor {
                                                                  const ResolvedRun& resolved,
                                                                  CallWork& work);
 
-  const SoftwareConstants& software() const { return software_; }
   // Empty where times of matrix products, attention or memory passes are unknown on one of them.
   absl::Span<const Device> devices() const { return devices_; }
 

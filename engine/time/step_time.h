@@ -86,7 +86,7 @@ inline constexpr size_t kStepClassCount = 5;
 
 struct StepInput {
   const MemoryJob& job;
-  const SoftwareConstants& software;
+  SoftwareConstants software;  // under the layout of `job`
   const ExchangePricer& exchanges;
   absl::Span<const StageTime> stages = {};
   double send_bytes = 0;  // of a micro-batch, from one stage to the next, on one device

@@ -136,21 +136,34 @@ std::string TextOf(const StackValue& value) {
   return absl::StrCat(value.before_hopper, " / ", value.hopper, " / ", value.blackwell);
 }
 
+absl::string_view TextOf(OverlapNeed need) {
+  switch (need) {
+    case OverlapNeed::kSequenceParallel:
+      return "sequence parallelism";
+    case OverlapNeed::kDualPipe:
+      return "DualPipe";
+    case OverlapNeed::kDistributedOptimizer:
+      return "distributed optimizer";
+    case OverlapNeed::kNothing:
+      break;
+  }
+  return "";
+}
+
 void PrintStacks() {
-  std::cout << "stack,title,constant,value,source\n";
+  std::cout << "stack,title,constant,value,needs,source\n";
   for (const SoftwareStack& stack : SoftwareStacks()) {
-    const auto row = [&](absl::string_view name, const std::string& value,
-                         absl::string_view source) {
-      if (source.empty()) return;
-      std::cout << stack.name << ',' << Quoted(stack.title) << ',' << name << ',' << Quoted(value)
-                << ',' << Quoted(source) << '\n';
+    const auto row = [&](absl::string_view name, const StackValue& value) {
+      if (value.source.empty()) return;
+      std::cout << stack.name << ',' << Quoted(stack.title) << ',' << name << ','
+                << Quoted(TextOf(value)) << ',' << TextOf(value.needs) << ','
+                << Quoted(value.source) << '\n';
     };
     for (size_t i = 0; i < kStackConstantCount; ++i) {
       const auto constant = static_cast<StackConstant>(i);
-      row(StackConstantName(constant), TextOf(stack.of(constant)), stack.of(constant).source);
+      row(StackConstantName(constant), stack.of(constant));
     }
-    row("narrow_expert_time_ratio", TextOf(stack.narrow_expert_time_ratio),
-        stack.narrow_expert_time_ratio.source);
+    row("narrow_expert_time_ratio", stack.narrow_expert_time_ratio);
   }
 }
 

@@ -35,7 +35,8 @@ kernels: ratios and shares by which a step's parts are scaled. A request names o
 `layout.software.name`, or gets its framework's, and may set any constant itself.
 [step_time.md](step_time.md) says what each constant does; the source of each cell:
 [software_stacks.csv](software_stacks.csv). Three values are those on devices before Hopper, on
-Hopper and on Blackwell.
+Hopper and on Blackwell. A value with a need in brackets is that of layouts which have it; under others
+the stack hides nothing of the exchange, and a note says so. What a request sets needs nothing.
 
 """
 
@@ -67,7 +68,8 @@ def stacks_section(rows):
     """The first stack's constants, and those in which each other one differs from it."""
     stacks = list(dict.fromkeys(row["stack"] for row in rows))
     constants = list(dict.fromkeys(row["constant"] for row in rows))
-    value = {(row["stack"], row["constant"]): row["value"] for row in rows}
+    value = {(row["stack"], row["constant"]):
+             row["value"] + (f" ({row['needs']})" if row["needs"] else "") for row in rows}
     title = {row["stack"]: row["title"] for row in rows}
     text = STACKS_HEAD + f"| name | stack | constants that differ from those of `{stacks[0]}` |\n"
     text += "| --- | --- | --- |\n"
