@@ -44,6 +44,9 @@ std::vector<RunSpec> Runs() {
   kernels.options.search_kernels = true;
   RunSpec narrow = With(RunOnH100s("deepseek-v2-lite", 32, 128), Framework::kMegatronBridge);
   narrow.training.precision.compute_data_type = DataType::kFp8E4m3;
+  // With an overlap under DualPipe alone; the framework has all schedules.
+  RunSpec overlapped = With(RunOnH100s("mixtral-8x7b", 32, 128), Framework::kPytorchFsdp);
+  overlapped.layout->software.name = "deepseek";
   // ZeRO stage 3 on one data parallel rank and on several.
   RunSpec divided = RunOnH100s("llama-2-7b", 16, 64);
   divided.layout->zero_stage = ZeroStage::kParameters;
@@ -55,6 +58,7 @@ std::vector<RunSpec> Runs() {
           unfused,
           kernels,
           narrow,
+          overlapped,
           Measured()};
 }
 

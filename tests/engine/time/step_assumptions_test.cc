@@ -1,5 +1,6 @@
 // Each assumption about the software that a request can change changes the time of a step, in the
-// direction that its name says, and is among the answer's.
+// direction that its name says, and is among the answer's. A stack's overlaps need their layouts.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,6 +14,9 @@ namespace sextant {
 namespace {
 
 using Constant = StackConstant;
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 RunSpec On(RunSpec run, Framework framework) {
   run.training.recompute_given = true;
@@ -157,6 +161,90 @@ TEST(StepAssumptions, TheOptimizersRatioIsOfItsStepAlone) {
   EXPECT_LT(part(four, StepCause::kOptimizer), 4 * part(once, StepCause::kOptimizer));
   EXPECT_DOUBLE_EQ(part(four, StepCause::kMatmul), part(once, StepCause::kMatmul));
   EXPECT_DOUBLE_EQ(part(four, StepCause::kMemoryPass), part(once, StepCause::kMemoryPass));
+}
+
+// Eight experts on 32 H100: PP2 of EP8.
+RunSpec InTwoStages(PipelineSchedule schedule) {
+  RunSpec run = RunOnH100s("mixtral-8x7b", 32, 128);
+  run.layout->parallel.pipeline_parallel_size = 2;
+  run.layout->parallel.expert_parallel_size = 8;
+  run.layout->schedule = schedule;
+  return run;
+}
+
+RunSpec InSequence(bool divided) {
+  RunSpec run = Dense();
+  run.layout->sequence_parallel = divided;
+  return run;
+}
+
+RunSpec Divided(ZeroStage stage) {
+  RunSpec run = Dense();
+  run.layout->zero_stage = stage;
+  return run;
+}
+
+std::vector<std::string> FieldsOfWithheld(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const Note& note : plan.notes) {
+    if (note.kind == NoteKind::kStepAssumed && !note.fields.empty()) out.push_back(note.fields[0]);
+  }
+  return out;
+}
+
+// A stack hides an exchange only under layouts that its source says it of: under others the step is
+// that of a request which says that nothing is hidden.
+TEST(StackOverlaps, NeedTheirLayout) {
+  const struct {
+    std::string stack;
+    Constant constant;
+    StepCause cause;
+    RunSpec with;
+    RunSpec without;
+    double hidden;
+    double nothing_hidden;
+    std::string field;
+  } cases[] = {
+      {"deepseek", Constant::kExpertExchangeExposure, StepCause::kExpertExchange,
+       InTwoStages(PipelineSchedule::kDualPipe),
+       InTwoStages(PipelineSchedule::kOneForwardOneBackward), 0, 1, "layout.schedule"},
+      {"deepseek", Constant::kExpertExchangeExposure, StepCause::kExpertExchange,
+       InTwoStages(PipelineSchedule::kDualPipe), Experts(), 0, 1, "layout.schedule"},
+      {"megatron_bridge", Constant::kTensorExchangeExposure, StepCause::kTensorExchange,
+       InSequence(true), InSequence(false), 0.55, 1, "layout.sequence_parallel"},
+      {"megascale", Constant::kTensorExchangeExposure, StepCause::kTensorExchange, InSequence(true),
+       InSequence(false), 0.5, 1, "layout.sequence_parallel"},
+      {"megatron_bridge", Constant::kDataExchangeOverlap, StepCause::kDataExchange,
+       Divided(ZeroStage::kOptimizer), Divided(ZeroStage::kNone), 0.9, 0,
+       "layout.sharding.zero_stage"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.stack + " " + std::string(StackConstantName(c.constant)));
+    RunSpec with = c.with;
+    RunSpec without = c.without;
+    with.layout->software.name = c.stack;
+    without.layout->software.name = c.stack;
+    const Plan granted = PlannedStep(with);
+    const Plan withheld = PlannedStep(without);
+    EXPECT_EQ(granted.step->software.of(c.constant), c.hidden);
+    EXPECT_EQ(withheld.step->software.of(c.constant), c.nothing_hidden);
+    EXPECT_THAT(FieldsOfWithheld(granted), Not(Contains(c.field)));
+    EXPECT_THAT(FieldsOfWithheld(withheld), Contains(c.field));
+    const auto exchange = [&](double value) {
+      RunSpec given = without;
+      given.layout->software.of(c.constant) = value;
+      return PlannedStep(given).step->estimate.of(c.cause);
+    };
+    EXPECT_EQ(withheld.step->estimate.of(c.cause), exchange(c.nothing_hidden));
+    EXPECT_GT(withheld.step->estimate.of(c.cause), exchange(c.hidden));
+  }
+}
+
+// One rank exchanges nothing that could be hidden.
+TEST(StackOverlaps, AreNotMissedWhereNothingIsExchanged) {
+  RunSpec run = Sharded();
+  run.layout->software.name = "deepseek";
+  EXPECT_THAT(FieldsOfWithheld(PlannedStep(run)), IsEmpty());
 }
 
 }  // namespace

@@ -286,6 +286,10 @@ TEST(SoftwareStack, EveryStackHasSoundConstants) {
         EXPECT_GE(each, range.low) << stack.name << " " << StackConstantName(constant);
         EXPECT_LE(each, range.high) << stack.name << " " << StackConstantName(constant);
       }
+      const SoftwareConstants bare =
+          ConstantsOf({.name = stack.name}, nullptr, DeviceGeneration::kHopper).Under({});
+      EXPECT_EQ(bare.IsWithheld(constant), value.needs != OverlapNeed::kNothing)
+          << stack.name << " " << StackConstantName(constant);
     }
   }
 }
