@@ -56,7 +56,7 @@ struct ConstantRange {
 };
 ConstantRange RangeOf(StackConstant constant);
 
-// What a layout must have for a stack to hide an exchange.
+// A property of layouts under which a stack hides an exchange.
 enum class OverlapNeed {
   kNothing,
   kSequenceParallel,
@@ -64,7 +64,7 @@ enum class OverlapNeed {
   kDistributedOptimizer,  // optimizer state divided among data parallel ranks
 };
 
-// What one layout has of them.
+// The properties of one layout.
 struct OverlapConditions {
   bool sequence_parallel = false;
   bool dual_pipe = false;

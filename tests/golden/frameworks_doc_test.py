@@ -35,8 +35,9 @@ kernels: ratios and shares by which a step's parts are scaled. A request names o
 `layout.software.name`, or gets its framework's, and may set any constant itself.
 [step_time.md](step_time.md) says what each constant does; the source of each cell:
 [software_stacks.csv](software_stacks.csv). Three values are those on devices before Hopper, on
-Hopper and on Blackwell. A value with a need in brackets is that of layouts which have it; under others
-the stack hides nothing of the exchange, and a note says so. What a request sets needs nothing.
+Hopper and on Blackwell. A value with a need in brackets is that of layouts which have it; under
+others the stack hides nothing of the exchange, and a note says so. What a request sets needs
+nothing.
 
 """
 
