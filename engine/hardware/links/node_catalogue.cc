@@ -38,6 +38,24 @@ constexpr char kDgxB200Memory[] =
 constexpr char kGraceMemory[] =
     "36 Grace, 512 GB/s of LPDDR5X each (NVIDIA's datasheet, from memory)";
 
+constexpr double kTera = 1e12;
+
+// Memory of a server's processors, as printed: 32 modules of 64 GB of 2^30 bytes are a little more.
+// In the order of the accelerators.
+constexpr LinkDatum kDgxA100HostMemory[] = {
+    Read(1 * kTera, "NVIDIA's DGX A100 datasheet, the system of 320 GB, from memory"),
+    Read(2 * kTera, "NVIDIA's DGX A100 datasheet, the system of 640 GB, from memory")};
+constexpr LinkDatum kDgxH100HostMemory[] = {
+    Read(2 * kTera, "docs.nvidia.com, DGX H100/H200 user guide, 32 modules, from memory")};
+constexpr LinkDatum kDgxB200HostMemory[] = {
+    Read(2 * kTera, "docs.nvidia.com, DGX B200 user guide, 32 modules; upgradable to 4 TB")};
+// A tray of the rack has an operating system of its own: 2 Grace and 4 devices.
+constexpr int64_t kTrayDevices = 4;
+constexpr LinkDatum kGraceTrayHostMemory[] = {
+    Read(2 * 480 * kGiga,
+         "2 Grace of a tray, 480 GB of LPDDR5X each (NVIDIA's datasheet, from "
+         "memory)")};
+
 constexpr absl::string_view kA100[] = {"a100-sxm-40", "a100-sxm-80"};
 constexpr absl::string_view kH100[] = {"h100-sxm"};
 constexpr absl::string_view kH800[] = {"h800-sxm"};
@@ -64,6 +82,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = kDgxA100Cards,
       .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie4),
       .host_memory_rate = Read(MemoryRate(2, 8, 3200e6), kDgxA100Memory),
+      .host_memory = kDgxA100HostMemory,
       .network_rate = Read(200 * kGigabitRate, kDgxA100Cards)},
     {.name = "hgx-a100", .product_name = "NVIDIA HGX A100 8-GPU", .accelerators = kA100,
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
@@ -75,6 +94,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kBasePod),
       .host_memory_rate = Read(MemoryRate(2, 8, 4800e6), kDgxH100Memory),
+      .host_memory = kDgxH100HostMemory,
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-h100", .product_name = "NVIDIA HGX H100 8-GPU", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -91,6 +111,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfH200),
       .host_memory_rate = Read(MemoryRate(2, 8, 4800e6), kDgxH100Memory),
+      .host_memory = kDgxH100HostMemory,
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-h200", .product_name = "NVIDIA HGX H200 8-GPU", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -102,6 +123,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
       .host_memory_rate = Read(MemoryRate(2, 8, 5600e6), kDgxB200Memory),
+      .host_memory = kDgxB200HostMemory,
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-b200", .product_name = "NVIDIA HGX B200 8-GPU", .accelerators = kB200,
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
@@ -119,6 +141,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 72, .device_count_source = kGb200Guide,
       .link_rate = Read(900 * kGiga, kNetworkTable),
       .host_memory_rate = Read(36 * 512 * kGiga, kGraceMemory),
+      .host_memory = kGraceTrayHostMemory, .host_device_count = kTrayDevices,
       .network_rate = Recalled(400 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "gb300-nvl72", .product_name = "NVIDIA GB300 NVL72", .accelerators = kGb300,
@@ -127,6 +150,7 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 72, .device_count_source = kGb300Guide,
       .link_rate = Read(900 * kGiga, kNetworkTable),
       .host_memory_rate = Read(36 * 512 * kGiga, kGraceMemory),
+      .host_memory = kGraceTrayHostMemory, .host_device_count = kTrayDevices,
       .network_rate = Recalled(800 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,

@@ -30,6 +30,18 @@ std::vector<const NodeType*> NodeTypesOf(absl::string_view accelerator) {
   return out;
 }
 
+LinkDatum HostMemoryOf(const NodeType& node, absl::string_view accelerator) {
+  if (node.host_memory.empty()) return {};
+  if (node.host_memory.size() == 1) return node.host_memory.front();
+  const auto found = std::find(node.accelerators.begin(), node.accelerators.end(), accelerator);
+  if (found == node.accelerators.end()) return node.host_memory.front();
+  return node.host_memory[static_cast<size_t>(found - node.accelerators.begin())];
+}
+
+int64_t HostDevicesOf(const NodeType& node) {
+  return node.host_device_count != 0 ? node.host_device_count : node.device_count;
+}
+
 bool Holds(const NodeType& node, absl::string_view accelerator) {
   return std::find(node.accelerators.begin(), node.accelerators.end(), accelerator) !=
          node.accelerators.end();

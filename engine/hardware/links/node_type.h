@@ -39,7 +39,11 @@ struct NodeType {
   // The host's memory rate, shared by all devices of the node: reads and writes at the line rate.
   // Absent: sold with any processors.
   LinkDatum host_memory_rate = {};
-  LinkDatum network_rate = {};  // absent: sold with any network
+  // Bytes of the memory of one operating system's processors: one of each of `accelerators`, or one
+  // for all. None: sold with any.
+  absl::Span<const LinkDatum> host_memory = {};
+  int64_t host_device_count = 0;  // devices that share it; 0: all
+  LinkDatum network_rate = {};    // absent: sold with any network
   absl::string_view notes = "";
 };
 
@@ -53,6 +57,12 @@ absl::StatusOr<const NodeType*> FindNodeType(absl::string_view name);
 
 // The types that contain the catalogue's `accelerator`, in the order of NodeTypes().
 std::vector<const NodeType*> NodeTypesOf(absl::string_view accelerator);
+
+// The memory of `node`'s processors with `accelerator`, or with the first of its accelerators.
+LinkDatum HostMemoryOf(const NodeType& node, absl::string_view accelerator);
+
+// The devices of `node` that share that memory.
+int64_t HostDevicesOf(const NodeType& node);
 
 // True where `node` contains the catalogue's `accelerator`.
 bool Holds(const NodeType& node, absl::string_view accelerator);
