@@ -1,4 +1,5 @@
-// Memory fit of a run's state and activations when sharded evenly over all devices.
+// Verdicts on memory, and the fit of a run's state and activations when sharded evenly over all
+// devices.
 #ifndef SEXTANT_ENGINE_MEMORY_FIT_H_
 #define SEXTANT_ENGINE_MEMORY_FIT_H_
 
@@ -13,6 +14,14 @@ namespace sextant {
 // the most, every count of a plan fits an int64.
 inline constexpr int64_t kMinDeviceMemoryBytes = int64_t{1} << 30;
 inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
+
+// From the best to the worst, kStateFits aside.
+enum class Verdict {
+  kFits,
+  kTight,  // open: the chance lies between the thresholds, or the server's memory is nearly full
+  kDoesNotFit,
+  kStateFits,  // only model state was counted, and that fits
+};
 
 // Where a device's capacity comes from.
 enum class CapacitySource { kRequest, kReported, kNominal };

@@ -1,4 +1,4 @@
-// The rates of a run's host: of the link to its devices, and of an optimizer's step there.
+// A run's host: its memory, the rate of its link to the devices, and of an optimizer's step there.
 #ifndef SEXTANT_ENGINE_RUN_HOST_RATES_H_
 #define SEXTANT_ENGINE_RUN_HOST_RATES_H_
 
@@ -16,9 +16,9 @@ namespace sextant {
 absl::optional<BytesPerSecond> HostLinkOf(const RunSpec& run, const ResolvedRun& resolved,
                                           std::vector<Rate>& used);
 
-// Fills in `out.host`, whose devices and nodes are known, where the layout offloads or a search
-// may. Where it offloads, both figures are among `out.rates`.
-void ResolveHostRates(const RunSpec& run, ResolvedRun& out);
+// Fills in `out.server`, where there is a layout, and `out.host` where it offloads or a search may.
+// The devices and nodes of `out` are known. Where it offloads, both rates are among `out.rates`.
+void ResolveHost(const RunSpec& run, ResolvedRun& out);
 
 }  // namespace sextant
 

@@ -17,12 +17,15 @@ namespace {
 // A chance is computed to about 1e-16; an end of the interval counts as its percentile.
 constexpr double kRounding = 1e-9;
 
+int64_t StageDevicesOf(const JobChoice& choice) {
+  return choice.device_count / choice.layout.parallel.pipeline_parallel_size;
+}
+
 // The run that a search changes.
 struct SearchInput {
   const JobContext& context;
   const JobChoice& choice;
-  Bytes usable;
-  FitThresholds thresholds = {};
+  MemoryLimits limits;
 };
 
 class ChangeSearch {
@@ -101,28 +104,34 @@ class ChangeSearch {
       absl::StrAppend(&out.cost_text, out.cost_text.empty() ? "" : "; ", cost.text);
     }
     ++out_.considered;
-    const absl::optional<BytesInterval> process = ProcessIfItFits(choice);
-    if (!process.has_value()) return false;
-    out.process = *process;
+    if (!FillIfItFits(choice, out)) return false;
     out_.changes.push_back(std::move(out));
     return true;
   }
 
-  // Absent also where the choice is invalid.
-  absl::optional<BytesInterval> ProcessIfItFits(const JobChoice& choice) {
+  // Fills in the memory of `choice`. False where it does not fit or is invalid.
+  bool FillIfItFits(const JobChoice& choice, FittingChange& out) {
+    // Nothing that offloads fits a host of which no memory is known.
+    const bool offloads = choice.layout.sharding.offload_optimizer;
+    if (offloads && !in_.limits.server.memory.has_value()) return false;
     FieldViolations violations;
     MemoryJob job = JobOf(in_.context, choice, violations);
-    if (!violations.empty()) return absl::nullopt;
+    if (!violations.empty()) return false;
     const auto model = base_ == nullptr ? MemoryModel::Of(in_.context.spec, std::move(job))
                                         : base_->With(std::move(job), layouts_);
-    if (!model.ok()) return absl::nullopt;
-    if (HasAFullStage(*model)) return absl::nullopt;
+    if (!model.ok()) return false;
+    if (HasAFullStage(*model)) return false;
     const auto is_full = [this](const StageMemory& memory) { return !Fits(memory); };
     const auto peak = model->PeakOrFirst(is_full, work_);
-    if (!peak.ok()) return absl::nullopt;
+    if (!peak.ok()) return false;
     fullest_ = peak->stage;
-    if (!Fits(peak->memory)) return absl::nullopt;
-    return peak->memory.process;
+    out.process = peak->memory.process;
+    if (!Fits(peak->memory) || !offloads) return Fits(peak->memory);
+    const HostServer& server = in_.limits.server;
+    const auto host = model->HostNeed(StageDevicesOf(choice), server.device_count, work_);
+    if (!host.ok()) return false;
+    out.host = *host;
+    return HostVerdictOf(*host, server.memory) == Verdict::kFits;
   }
 
   // True where a stage that was too full under another choice does not fit, so that there is no
@@ -134,7 +143,8 @@ class ChangeSearch {
   }
 
   bool Fits(const StageMemory& memory) const {
-    return VerdictOf(FitChance(memory.process, in_.usable), in_.thresholds) == Verdict::kFits;
+    const MemoryLimits& limits = in_.limits;
+    return VerdictOf(FitChance(memory.process, limits.usable), limits.thresholds) == Verdict::kFits;
   }
 
   static constexpr int64_t kStepsAChange = 256;  // to make its job and to check it
@@ -183,6 +193,17 @@ absl::Status EstimateStages(const EstimateInput& in, MemoryEstimate& out) {
   return in.model.ForEachStage(in.include_ledger, in.work, add);
 }
 
+HostFit HostFitOf(const EstimateInput& in, const std::vector<StageEstimate>& stages) {
+  HostFit out = {.server = in.limits.server};
+  FullestServer fullest(out.server.device_count);
+  for (const StageEstimate& stage : stages) {
+    fullest.Add(StageDevicesOf(in.choice), stage.memory.host);
+  }
+  out.need = fullest.need();
+  out.verdict = HostVerdictOf(out.need, out.server.memory);
+  return out;
+}
+
 // Where ranks hold two copies of the parameters (DualPipe), a stage holds its opposite's, too.
 void AddOpposites(MemoryEstimate& estimate) {
   const std::vector<StageEstimate> own = estimate.stages;
@@ -206,24 +227,26 @@ Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds) {
   return may_fit ? Verdict::kTight : Verdict::kDoesNotFit;
 }
 
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
-                                  const FitThresholds& thresholds) {
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
+                                  const MemoryLimits& limits) {
   CallWork unstopped;
   FieldViolations violations;
   const auto base = MemoryModel::Of(context.spec, JobOf(context, choice, violations));
-  ChangeSearch search({context, choice, usable, thresholds}, base.ok() ? &*base : nullptr,
-                      unstopped);
+  ChangeSearch search({context, choice, limits}, base.ok() ? &*base : nullptr, unstopped);
   return search.Find().value_or(FittingChanges());
 }
 
 absl::StatusOr<FittingChanges> FindFittingChanges(const EstimateInput& in) {
-  return ChangeSearch({in.context, in.choice, in.usable, in.thresholds}, &in.model, in.work).Find();
+  // Changes offload as much or more: none fits a host of unknown memory.
+  const bool offloads = in.choice.layout.sharding.offload_optimizer;
+  if (offloads && !in.limits.server.memory.has_value()) return FittingChanges();
+  return ChangeSearch({in.context, in.choice, in.limits}, &in.model, in.work).Find();
 }
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   MemoryEstimate out;
   const MemoryJob& job = in.model.job();
-  out.usable = in.usable;
+  out.usable = in.limits.usable;
   out.zero_stage = job.state.sharding.zero_stage;
   out.framework = in.choice.layout.framework.kind;
   out.data_parallel_size = job.state.sharding.data_parallel_size;
@@ -231,8 +254,9 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   for (const LayerSpec& layer : in.context.spec.layer_kinds) out.layer_kinds.push_back(layer.name);
   SEXTANT_RETURN_IF_ERROR(EstimateStages(in, out));
   if (job.pipeline.schedule == PipelineSchedule::kDualPipe) AddOpposites(out);
-  out.fit_chance = FitChance(out.peak().process, in.usable);
-  out.verdict = VerdictOf(out.fit_chance, in.thresholds);
+  out.fit_chance = FitChance(out.peak().process, out.usable);
+  out.host = HostFitOf(in, out.stages);
+  out.verdict = std::max(VerdictOf(out.fit_chance, in.limits.thresholds), out.host.verdict);
   if (out.verdict == Verdict::kFits) return out;
   SEXTANT_ASSIGN_OR_RETURN(FittingChanges found, FindFittingChanges(in));
   out.changes = std::move(found.changes);

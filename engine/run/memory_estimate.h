@@ -12,6 +12,7 @@
 #include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/memory/fit.h"
+#include "engine/memory/host_memory.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
@@ -32,13 +33,6 @@ struct FigureInterval {
 // The chance that a figure is at most `limit`: half of a normal distribution on each side of the
 // expected one. A step where an end is the expected figure. Derivation: docs/memory.md, "Fit".
 double ChanceAtMost(const FigureInterval& figure, double limit);
-
-enum class Verdict {
-  kFits,
-  kTight,  // open: the chance lies between the thresholds
-  kDoesNotFit,
-  kStateFits,  // only model state was counted, and that fits
-};
 
 struct StageEstimate {
   StageMemory memory;
@@ -66,6 +60,7 @@ struct FittingChange {
   ChangeCost cost = ChangeCost::kNone;   // the larger of its settings'
   std::string cost_text;                 // of each setting
   BytesInterval process = {};            // of the stage with the peak
+  Bytes host = Bytes(0);                 // of the fullest server
 };
 
 struct MemoryEstimate {
@@ -75,8 +70,9 @@ struct MemoryEstimate {
   ZeroStage zero_stage = ZeroStage::kNone;
   Framework framework = Framework::kMegatronLm;
   Bytes usable = Bytes(0);  // of a device
-  double fit_chance = 1;
-  Verdict verdict = Verdict::kFits;
+  double fit_chance = 1;    // of the devices' memory
+  HostFit host = {};
+  Verdict verdict = Verdict::kFits;  // the worse of the devices' and the host's
   int64_t data_parallel_size = 1;
   int64_t micro_batch_count = 1;
   std::vector<FittingChange> changes;
@@ -104,19 +100,25 @@ struct FittingChanges {
 // search for any model in use takes a fraction of them.
 inline constexpr int64_t kMaxSearchSteps = 3'000'000;
 
+// The memory that a run may use.
+struct MemoryLimits {
+  Bytes usable;  // per device; at least 1
+  FitThresholds thresholds = {};
+  HostServer server = {};
+};
+
 // The changes that make a run fit: for each setting, the smallest change with which the
-// verdict on `choice` is kFits in `usable` bytes of a device; the cheapest setting first. Where
+// verdict on `choice` is kFits within `limits`; the cheapest setting first. Where
 // there is none, or only changes that take more devices or alter the training run, the cheapest
 // pair of other changes comes first, ordered by the sum of their places in RunSetting.
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
-                                  const FitThresholds& thresholds);
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
+                                  const MemoryLimits& limits);
 
 struct EstimateInput {
   const JobContext& context;
   const JobChoice& choice;
   const MemoryModel& model;  // of the choice's job
-  Bytes usable;              // per device; at least 1
-  FitThresholds thresholds = {};
+  MemoryLimits limits;
   bool include_ledger = false;
   CallWork& work;
 };

@@ -47,8 +47,9 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
       EstimateMemory({.context = context,
                       .choice = ChoiceOf(run),
                       .model = *resolved.memory,
-                      .usable = plan.capacity.usable(),
-                      .thresholds = run.options.thresholds,
+                      .limits = {.usable = plan.capacity.usable(),
+                                 .thresholds = run.options.thresholds,
+                                 .server = resolved.server},
                       .include_ledger = run.options.include_ledger,
                       .work = work});
   if (!estimate.ok()) return InRequestFields(estimate.status());

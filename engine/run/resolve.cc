@@ -390,7 +390,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
   }
   ResolveDevices(run, named.accelerator, out, violations);
   ResolveNodes(run, out, violations);
-  ResolveHostRates(run, out);
+  ResolveHost(run, out);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(named.unknown, violations));
   SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;

@@ -17,6 +17,7 @@
 #include "engine/hardware/placement.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
+#include "engine/memory/host_memory.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/count_weights.h"
@@ -48,6 +49,7 @@ struct ResolvedRun {
   absl::optional<Watts> device_power = {};  // absent where no source has it
   bool measured_power = false;              // that it was measured
   const NodeType* node = nullptr;           // null: none of the product is known
+  HostServer server = {};                   // that the devices are in
   absl::optional<Network> network = {};     // absent: not given, and the node type says none
   // The host's rates: looked up if the layout offloads, or a search may. 0: unknown.
   HostRates host = {};

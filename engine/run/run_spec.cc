@@ -41,18 +41,25 @@ void CheckDevices(const ClusterSpec& cluster, FieldViolations& violations) {
   }
 }
 
-// Appends violations of the devices and of ranges.
-// A number that is too small was meant in another unit.
-void CheckDeviceMemory(int64_t bytes, FieldViolations& violations) {
-  if (bytes >= kMinDeviceMemoryBytes) {
-    violations.RequireRange("cluster", "device_memory_bytes", bytes, kMinDeviceMemoryBytes,
-                            kMaxDeviceMemoryBytes);
+// A size of memory that a request may give. Less was meant in another unit.
+struct MemoryRange {
+  absl::string_view field;
+  absl::string_view owner;
+  int64_t least;
+  int64_t most;
+};
+
+void CheckMemory(int64_t bytes, const MemoryRange& range, FieldViolations& violations) {
+  if (bytes >= range.least) {
+    violations.RequireRange("cluster", range.field, bytes, range.least, range.most);
     return;
   }
-  violations.Add("cluster.device_memory_bytes",
-                 absl::StrCat("is ", bytes, ", and no device has less than ", kMinDeviceMemoryBytes,
-                              " (1 GiB): write bytes"));
+  violations.Add(absl::StrCat("cluster.", range.field),
+                 absl::StrCat("is ", bytes, ", and no ", range.owner, " has less than ",
+                              range.least, " (1 GiB): write bytes"));
 }
+
+// Appends violations of the devices and of ranges.
 
 void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
   CheckDevices(cluster, violations);
@@ -62,7 +69,9 @@ void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
                             {.low = 1, .high = kMaxPeak});
   }
   if (cluster.device_memory_bytes.has_value()) {
-    CheckDeviceMemory(*cluster.device_memory_bytes, violations);
+    CheckMemory(*cluster.device_memory_bytes,
+                {"device_memory_bytes", "device", kMinDeviceMemoryBytes, kMaxDeviceMemoryBytes},
+                violations);
   }
   const auto line_rate = [&](absl::string_view field, absl::optional<double> value, double most) {
     if (value.has_value()) {
@@ -72,6 +81,11 @@ void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
   line_rate("host_link_bytes_per_second", cluster.host_link_bytes_per_second, kMaxHostLinkRate);
   line_rate("host_memory_bytes_per_second", cluster.host_memory_bytes_per_second,
             kMaxHostMemoryRate);
+  if (cluster.host_memory_bytes.has_value()) {
+    CheckMemory(*cluster.host_memory_bytes,
+                {"host_memory_bytes", "server", kMinHostMemoryBytes, kMaxHostMemoryBytes},
+                violations);
+  }
   if (cluster.reserved_memory_bytes.has_value()) {
     violations.RequireRange("cluster", "reserved_memory_bytes", *cluster.reserved_memory_bytes, 0,
                             kMaxDeviceMemoryBytes);

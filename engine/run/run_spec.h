@@ -58,6 +58,7 @@ struct ClusterSpec {
   // Line rates: of one device's link to its host in one direction, and of one server's host memory.
   absl::optional<double> host_link_bytes_per_second = {};
   absl::optional<double> host_memory_bytes_per_second = {};
+  absl::optional<int64_t> host_memory_bytes = {};  // of one server
 };
 
 struct EconomicsSpec {

@@ -49,6 +49,7 @@ void CheckUnused(const RunSpec& run, FieldViolations& violations) {
   AddGiven(
       {{cluster.device_memory_bytes.has_value(), "cluster.device_memory_bytes"},
        {cluster.reserved_memory_bytes.has_value(), "cluster.reserved_memory_bytes"},
+       {cluster.host_memory_bytes.has_value(), "cluster.host_memory_bytes"},
        {!cluster.node_type.empty(), "cluster.node_type"},
        {!cluster.network.name.empty() || cluster.network.bytes_per_second != 0, "cluster.network"},
        {economics.device_power_watts.has_value(), "economics.device_power_watts"},

@@ -81,7 +81,7 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   SEXTANT_RETURN_IF_ERROR(process.status());
   LayoutOption out = {.choice = choice, .process = *process};
   out.fit_chance = FitChance(out.process, resolved_.capacity.usable());
-  out.verdict = VerdictOf(out.fit_chance, run_.options.thresholds);
+  out.verdict = std::max(VerdictOf(out.fit_chance, run_.options.thresholds), HostVerdict());
   if (out.verdict == Verdict::kDoesNotFit && !times_all) return out;
   if (predictor_ == nullptr) return absl::nullopt;
   PrepareStep();
@@ -283,6 +283,20 @@ absl::StatusOr<BytesInterval> LayoutEvaluator::PeakProcess() {
     for (const KnownStages::Run& run : known_.runs) held_->held.push_back(run.content.held);
   }
   return process;
+}
+
+// The verdict on host memory of the layout whose peak was computed last.
+Verdict LayoutEvaluator::HostVerdict() const {
+  const MemoryModel& model = *resolved_.memory;
+  if (!model.job().state.sharding.offload_optimizer) return Verdict::kFits;
+  const int64_t stages = model.stage_count();
+  FullestServer fullest(resolved_.server.device_count);
+  for (size_t i = 0; i < known_.runs.size(); ++i) {
+    const int64_t next = i + 1 < known_.runs.size() ? known_.runs[i + 1].first_stage : stages;
+    fullest.Add((next - known_.runs[i].first_stage) * (run_.cluster.device_count / stages),
+                known_.runs[i].content.held.state.host);
+  }
+  return HostVerdictOf(fullest.need(), resolved_.server.memory);
 }
 
 size_t LayoutEvaluator::Division() const {

@@ -147,6 +147,7 @@ class LayoutEvaluator {
   MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
   Holdings& HoldingsOf(const HoldingsKey& key);
   absl::StatusOr<BytesInterval> PeakProcess();
+  Verdict HostVerdict() const;
   void PrepareStep();
   StepInput Step() const;  // that was prepared
   absl::Status Calibrate();

@@ -30,13 +30,17 @@ absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations
   return out;
 }
 
-// The memory that a device needs over what it has.
+// The memory that a device, or a server, needs over what it has.
 double MemoryRatio(const Plan& plan) {
   const double usable = static_cast<double>(plan.capacity.usable().value());
   if (!plan.memory_estimate.has_value()) {
     return static_cast<double>(plan.fit.per_device.value()) / usable;
   }
-  return static_cast<double>(plan.memory_estimate->peak().process.expected.value()) / usable;
+  const MemoryEstimate& memory = *plan.memory_estimate;
+  const double device = static_cast<double>(memory.peak().process.expected.value()) / usable;
+  if (!memory.host.server.memory.has_value()) return device;
+  const double server = static_cast<double>(memory.host.server.memory->value());
+  return std::max(device, static_cast<double>(memory.host.need.value()) / server);
 }
 
 // Fills in the time and cost of `plan`, which fits, and which of its limits it misses.

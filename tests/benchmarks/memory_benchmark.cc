@@ -110,8 +110,9 @@ void SearchChanges(benchmark::State& state, PipelineSchedule schedule) {
   const OptimizerSpec optimizer;
   const JobChoice choice = OnStages(schedule);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        FindFittingChanges({spec, precision, optimizer}, choice, Bytes(20'000'000'000), {}));
+    benchmark::DoNotOptimize(FindFittingChanges(
+        {spec, precision, optimizer}, choice,
+        {.usable = Bytes(20'000'000'000), .server = {.memory = Bytes(2'000'000'000'000)}}));
   }
 }
 BENCHMARK_CAPTURE(SearchChanges, one_forward_one_backward, PipelineSchedule::kOneForwardOneBackward)

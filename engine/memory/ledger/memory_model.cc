@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/host_memory.h"
 #include "engine/memory/ledger/stage_ledger.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -161,6 +162,21 @@ absl::Status MemoryModel::ForEachStage(bool with_rows, CallWork& work, StageVisi
     SEXTANT_RETURN_IF_ERROR(work.Spend(1));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Bytes> MemoryModel::HostNeed(int64_t stage_devices, int64_t server_devices,
+                                            CallWork& work) const {
+  const StageLedger ledger(ContextOf(work));
+  FullestServer fullest(server_devices);
+  for (int64_t stage = 0; stage < stage_count();) {
+    StageHoldings held;
+    SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(stage, held));
+    const int64_t first = stage;
+    for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;
+    fullest.Add((stage - first) * stage_devices, held.state.host);
+    SEXTANT_RETURN_IF_ERROR(work.Spend(1));
+  }
+  return fullest.need();
 }
 
 absl::StatusOr<StagePeak> MemoryModel::Peak() const {

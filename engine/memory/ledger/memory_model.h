@@ -96,6 +96,11 @@ class MemoryModel {
       absl::FunctionRef<absl::Status(int64_t stage, const StageMemory& memory, LedgerRows rows)>;
   absl::Status ForEachStage(bool with_rows, CallWork& work, StageVisitor visit) const;
 
+  // State in host memory on the fullest server, with `stage_devices` devices a stage
+  // and `server_devices` a server. Errors: Stage()'s, and those of `work`.
+  absl::StatusOr<Bytes> HostNeed(int64_t stage_devices, int64_t server_devices,
+                                 CallWork& work) const;
+
   // The peak of the stage that holds the most, or the first of several. Computes the shared
   // content of a run of identical stages once. Allocates nothing where Stage() allocates nothing.
   absl::StatusOr<StagePeak> Peak() const;

@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "engine/memory/host_memory.h"
+
 namespace sextant {
 namespace {
 
@@ -68,6 +75,65 @@ TEST(Fit, MinimumDeviceCountIsWhereItStartsToFit) {
     --input.device_count;
     EXPECT_FALSE(FitOf(input).fits()) << state;
   }
+}
+
+// Stages of `devices` each, whose devices hold as many bytes as listed.
+int64_t NeedOf(int64_t a_server, int64_t devices, const std::vector<int64_t>& stages) {
+  FullestServer fullest(a_server);
+  for (const int64_t each : stages) fullest.Add(devices, Bytes(each));
+  return fullest.need().value();
+}
+
+TEST(FullestServer, HoldsAllOfWhatFitsOnOneServer) {
+  EXPECT_EQ(NeedOf(8, 3, {5}), 15);
+  EXPECT_EQ(NeedOf(8, 8, {5}), 40);
+  EXPECT_EQ(NeedOf(8, 4, {10, 7}), 68);  // 4 x 10 + 4 x 7
+  EXPECT_EQ(NeedOf(8, 1, {1, 2, 3, 4, 5}), 15);
+}
+
+TEST(FullestServer, IsOneWithinAStageOrAcrossSeveral) {
+  EXPECT_EQ(NeedOf(8, 16, {10, 30, 20}), 240);   // whole servers: 8 x 30
+  EXPECT_EQ(NeedOf(8, 12, {10, 20}), 160);       // the third: 8 of the second stage
+  EXPECT_EQ(NeedOf(8, 12, {20, 10}), 160);       // the first
+  EXPECT_EQ(NeedOf(8, 4, {1, 2, 10, 10}), 80);   // two stages a server
+  EXPECT_EQ(NeedOf(8, 6, {0, 10, 10, 0}), 80);   // the second of three: 4 of each inner stage
+  EXPECT_EQ(NeedOf(8, 2, {1, 1, 1, 1, 9}), 18);  // the last, with 2 devices: 2 x 9
+}
+
+TEST(FullestServer, AgreesWithAnEnumerationOfRanks) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const auto a_server = static_cast<int64_t>(1 + random() % 9);
+    const auto devices = static_cast<int64_t>(1 + random() % 20);
+    std::vector<int64_t> stages(1 + random() % 6);
+    for (int64_t& each : stages) each = static_cast<int64_t>(random() % 100);
+    std::vector<int64_t> servers;
+    for (int64_t rank = 0; rank < devices * static_cast<int64_t>(stages.size()); ++rank) {
+      servers.resize(static_cast<size_t>(rank / a_server + 1));
+      servers.back() += stages[static_cast<size_t>(rank / devices)];
+    }
+    EXPECT_EQ(NeedOf(a_server, devices, stages), *std::max_element(servers.begin(), servers.end()));
+  }
+}
+
+TEST(FullestServer, EndsAtTheLargestNumber) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(NeedOf(8, 8, {kMax / 4}), kMax);
+  EXPECT_EQ(NeedOf(8, 4, {kMax / 5, kMax / 5}), kMax);
+}
+
+TEST(HostVerdict, LeavesAFifthToTheSystem) {
+  const Bytes memory(1000);
+  EXPECT_EQ(HostVerdictOf(Bytes(0), memory), Verdict::kFits);
+  EXPECT_EQ(HostVerdictOf(Bytes(800), memory), Verdict::kFits);
+  EXPECT_EQ(HostVerdictOf(Bytes(801), memory), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(1000), memory), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(1001), memory), Verdict::kDoesNotFit);
+}
+
+TEST(HostVerdict, IsTightAtBestWhereTheMemoryIsNotKnown) {
+  EXPECT_EQ(HostVerdictOf(Bytes(1), absl::nullopt), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(0), absl::nullopt), Verdict::kFits);
 }
 
 }  // namespace

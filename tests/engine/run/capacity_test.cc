@@ -1,8 +1,13 @@
-// The memory of a plan's devices: whose figure is taken, and what of it can be used.
+// The memory of a plan's devices and of their hosts: whose figure is taken, what of it can be used,
+// and the verdict on the hosts'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/run/plan.h"
+#include "engine/run/resolve.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
@@ -118,6 +123,122 @@ TEST(Capacity, OfADriverLessTheRequestsReserve) {
   EXPECT_EQ(Planned(run).capacity.usable(), Bytes(1));
   run.cluster.reserved_memory_bytes = 85'017'493'504;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
+}
+
+constexpr int64_t kGb = 1'000'000'000;
+// Master weights and two moments in fp32, 12 bytes each of Llama 3.1 8B's 8,030,261,248 parameters.
+constexpr double kStateBytes = 12 * 8'030'261'248.0;
+
+// Llama 3.1 8B with its optimizer on the host of 8 H100s.
+RunSpec Offloaded() {
+  RunSpec run = RunOnH100s("llama-3.1-8b", 8, 8, 1024);
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  run.layout->sharding.offload_optimizer = true;
+  return run;
+}
+
+HostServer ServerFor(const char* accelerator, const char* node_type) {
+  RunSpec run = Offloaded();
+  run.cluster.device.accelerator = accelerator;
+  run.cluster.node_type = node_type;
+  const auto resolved = Resolve(run, {});
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return resolved.ok() ? resolved->server : HostServer();
+}
+
+bool ChangesOffload(const FittingChange& change) {
+  return std::any_of(change.settings.begin(), change.settings.end(), [](const auto& setting) {
+    return setting.field == "layout.sharding.offload_optimizer";
+  });
+}
+
+TEST(HostMemory, IsTheNodeTypesOfTheAccelerator) {
+  EXPECT_EQ(ServerFor("a100-sxm-40", "dgx-a100").memory, Bytes(1000 * kGb));
+  EXPECT_EQ(ServerFor("a100-sxm-80", "dgx-a100").memory, Bytes(2000 * kGb));
+  EXPECT_EQ(ServerFor("h100-sxm", "dgx-h100").memory, Bytes(2000 * kGb));
+  EXPECT_EQ(ServerFor("h100-sxm", "dgx-h100").name, "dgx-h100");
+  EXPECT_EQ(ServerFor("h100-sxm", "hgx-h100").memory, absl::nullopt);
+  // A tray of 4 devices: 2 Grace with 480 GB each.
+  EXPECT_EQ(ServerFor("gb200", "gb200-nvl72").memory, Bytes(960 * kGb));
+  EXPECT_EQ(ServerFor("gb200", "gb200-nvl72").device_count, 4);
+}
+
+TEST(HostMemory, IsTheRequestsWhereItIsGiven) {
+  RunSpec run = Offloaded();
+  run.cluster.host_memory_bytes = 512 * kGb;
+  const MemoryEstimate memory = EstimateOf(run);
+  EXPECT_EQ(memory.host.server.memory, Bytes(512 * kGb));
+  EXPECT_EQ(memory.host.server.citation, "the request");
+  EXPECT_EQ(memory.host.server.name, "dgx-h100");
+}
+
+TEST(HostMemory, HoldsWhatAllDevicesOfAServerOffload) {
+  RunSpec run = Offloaded();
+  EXPECT_NEAR(static_cast<double>(EstimateOf(run).host.need.value()), kStateBytes,
+              1e-4 * kStateBytes);
+  // Undivided, every device has all of it.
+  run.layout->zero_stage = ZeroStage::kNone;
+  EXPECT_NEAR(static_cast<double>(EstimateOf(run).host.need.value()), 8 * kStateBytes,
+              1e-4 * kStateBytes);
+  // Two servers, each with 8 of the 16 parts.
+  run = Offloaded();
+  run.cluster.device_count = 16;
+  run.layout->global_batch_size = 16;
+  EXPECT_NEAR(static_cast<double>(EstimateOf(run).host.need.value()), kStateBytes / 2,
+              1e-4 * kStateBytes);
+  run.layout->sharding.offload_optimizer = false;
+  EXPECT_EQ(EstimateOf(run).host.need, Bytes(0));
+}
+
+TEST(HostMemory, MakesTheVerdictWorse) {
+  RunSpec run = Offloaded();
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kFits);  // 96 GB of 2 TB
+  run.cluster.host_memory_bytes = 100 * kGb;
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kTight);
+  run.cluster.host_memory_bytes = 90 * kGb;
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kDoesNotFit);
+  EXPECT_EQ(EstimateOf(run).fit_chance, 1);
+  run.layout->sharding.offload_optimizer = false;
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kFits);
+}
+
+TEST(HostMemory, MakesItTightWhereItIsNotKnown) {
+  RunSpec run = Offloaded();
+  run.cluster.node_type = "hgx-h100";
+  const MemoryEstimate memory = EstimateOf(run);
+  EXPECT_EQ(memory.verdict, Verdict::kTight);
+  EXPECT_EQ(memory.changes_considered, 0);  // no change tells what the host has
+  run.layout->sharding.offload_optimizer = false;
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kFits);
+}
+
+// State of 16 bytes a parameter is 128 GB of an H100's 80.
+TEST(HostMemory, OffersNoChangeThatItDoesNotHold) {
+  RunSpec run = RunOnH100s("llama-3.1-8b", 1, 8, 1024);
+  const MemoryEstimate held = EstimateOf(run);
+  EXPECT_EQ(held.verdict, Verdict::kDoesNotFit);
+  const auto found = std::find_if(held.changes.begin(), held.changes.end(), ChangesOffload);
+  ASSERT_NE(found, held.changes.end());
+  EXPECT_NEAR(static_cast<double>(found->host.value()), kStateBytes, 1e-4 * kStateBytes);
+  const auto offers = [&run] {
+    const MemoryEstimate memory = EstimateOf(run);
+    return std::any_of(memory.changes.begin(), memory.changes.end(), ChangesOffload);
+  };
+  run.cluster.host_memory_bytes = 121 * kGb;  // 96.4 GB are 0.796 of it
+  EXPECT_TRUE(offers());
+  run.cluster.host_memory_bytes = 120 * kGb;  // 0.803
+  EXPECT_FALSE(offers());
+  run.cluster.host_memory_bytes = absl::nullopt;
+  run.cluster.node_type = "hgx-h100";
+  EXPECT_FALSE(offers());
+}
+
+TEST(HostMemory, OfAServerIsAtLeastAGibibyte) {
+  RunSpec run = Offloaded();
+  for (const int64_t bad : {int64_t{-1}, int64_t{0}, int64_t{2000}, kMaxHostMemoryBytes + 1}) {
+    run.cluster.host_memory_bytes = bad;
+    EXPECT_THAT(PlanRun(run), NamesFields(::testing::ElementsAre("cluster.host_memory_bytes")));
+  }
 }
 
 }  // namespace

@@ -216,7 +216,8 @@ TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
     ASSERT_TRUE(process.has_value());
     for (const double share : {0.02, 0.2, 0.5, 0.9}) {
       const Bytes usable(static_cast<int64_t>(share * static_cast<double>(process->high.value())));
-      const FittingChanges found = FindFittingChanges(context, choice, usable, {});
+      const FittingChanges found = FindFittingChanges(
+          context, choice, {.usable = usable, .server = {.memory = Bytes(kMaxHostMemoryBytes)}});
       const PlainSearch plain = SearchPlainly(context, choice, usable);
       ExpectSame(found, plain.all);
       ++(plain.all.changes.empty() ? none : plain.pair ? pairs : singles);

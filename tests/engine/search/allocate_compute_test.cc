@@ -338,6 +338,7 @@ TEST(AllocateComputeFaults, RefusesWhatHasNoSay) {
   AllocationSpec spec = OfH100s();
   spec.run.cluster.device_memory_bytes = 80'000'000'000;
   spec.run.cluster.reserved_memory_bytes = 1;
+  spec.run.cluster.host_memory_bytes = 2'000'000'000'000;
   spec.run.cluster.node_type = "dgx-h100";
   spec.run.cluster.network.name = "ib-ndr";
   spec.run.economics.device_power_watts = 700;
@@ -346,8 +347,9 @@ TEST(AllocateComputeFaults, RefusesWhatHasNoSay) {
   EXPECT_THAT(AllocateCompute(spec, {}),
               NamesFields(UnorderedElementsAre(
                   "cluster.device_memory_bytes", "cluster.reserved_memory_bytes",
-                  "cluster.node_type", "cluster.network", "economics.device_power_watts",
-                  "economics.host_power_watts_per_device", "economics.power_usage_effectiveness")));
+                  "cluster.host_memory_bytes", "cluster.node_type", "cluster.network",
+                  "economics.device_power_watts", "economics.host_power_watts_per_device",
+                  "economics.power_usage_effectiveness")));
 }
 
 // By the words of this request, not of a plan's.

@@ -155,6 +155,8 @@ TEST(LayoutSearch, OffloadsWhereNothingElseFits) {
         .named = random() % 4 != 0};
     run.cluster.device_memory_bytes =
         any(std::initializer_list<int64_t>{24, 40, 80}) * 1'000'000'000;
+    run.cluster.host_memory_bytes =
+        any(std::initializer_list<int64_t>{200, 800, 2000}) * 1'000'000'000;
     run.training.recompute_given = random() % 4 != 0;
     if (run.training.recompute_given) run.training.recompute = RecomputePolicy::kFull;
     run.layout->context_parallel_size = 1;
@@ -186,6 +188,7 @@ TEST(LayoutSearch, SaysWhatKeepsItFromOffloading) {
   EXPECT_EQ(note.kind, NoteKind::kHostLinkUnknown);
   EXPECT_THAT(note.fields, ElementsAre("cluster.host_memory_bytes_per_second"));
   run.cluster.host_memory_bytes_per_second = 600e9;
+  run.cluster.host_memory_bytes = 2'000'000'000'000;
   const SearchOutcome with = OutcomeOf(run);
   ASSERT_FALSE(with.best.empty());
   EXPECT_EQ(with.best.front().choice.offload, Offload::kOptimizer);
