@@ -99,6 +99,8 @@ constexpr FieldFlag kPlanFlags[] = {
      "line rate of a device's link to its host, e.g. 63e9", kDevices},
     {"--host-memory-bytes-per-second", "cluster.host_memory_bytes_per_second",
      "line rate of a server's memory, e.g. 614e9: offloading", kDevices},
+    {"--host-memory-bytes", "cluster.host_memory_bytes",
+     "memory of a server, e.g. 2TB, for its node type's: offloading", kDevices},
 
     {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source",
      "the worst source allowed for matrix multiplication", kRates},

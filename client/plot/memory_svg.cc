@@ -84,9 +84,12 @@ class MemoryDrawing {
                                           Grouped(plan_.device_count()), " x ", plan_.device())),
                .size = 16,
                .bold = true});
-    svg_.Text({.at = {16, 50},
-               .text = absl::StrCat(VerdictWords(plan_.verdict()), ": ", PeakText(plan_.memory())),
-               .size = 13});
+    svg_.Text(
+        {.at = {16, 50},
+         .text = absl::StrCat(VerdictWords(plan_.verdict()), ": ",
+                              plan_.memory().host().decides_verdict() ? HostNeedText(plan_.memory())
+                                                                      : PeakText(plan_.memory())),
+         .size = 13});
   }
 
   void DrawAxis() {

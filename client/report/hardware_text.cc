@@ -113,16 +113,25 @@ std::string GigabytesCell(bool present, const v1::LinkRate& rate) {
   return present ? absl::StrFormat("%.1f", rate.bytes_per_second() / kGigabyte) : "-";
 }
 
+// "1000 or 2000" GB, where it depends on the accelerator.
+std::string ProcessorMemoryCell(const v1::NodeType& node) {
+  if (node.processor_memories().empty()) return "-";
+  return absl::StrJoin(
+      node.processor_memories(), " or ", [](std::string* out, const v1::ProcessorMemory& memory) {
+        absl::StrAppendFormat(out, "%.0f", static_cast<double>(memory.size_bytes()) / kGigabyte);
+      });
+}
+
 std::string NodesTable(const v1::ListNodeTypesResponse& response) {
   const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, Align::kLeft, Align::kLeft});
-  table.AddRow({"name", "devices", "link", "host", "network", "switch", "accelerators"});
-  table.AddRow({"", "", "GB/s", "GB/s", "GB/s", "adds up", ""});
+  Table table(0, {Align::kLeft, right, right, right, right, right, Align::kLeft, Align::kLeft});
+  table.AddRow({"name", "devices", "link", "host", "network", "memory", "switch", "accelerators"});
+  table.AddRow({"", "", "GB/s", "GB/s", "GB/s", "GB", "adds up", ""});
   for (const v1::NodeType& node : response.node_types()) {
     table.AddRow({node.name(), Grouped(node.device_count()),
                   GigabytesCell(node.has_link(), node.link()),
                   GigabytesCell(node.has_host(), node.host()),
-                  GigabytesCell(node.has_network(), node.network()),
+                  GigabytesCell(node.has_network(), node.network()), ProcessorMemoryCell(node),
                   node.switch_reduces() ? "yes" : "no", absl::StrJoin(node.accelerators(), ", ")});
   }
   return table.Text();
@@ -153,6 +162,10 @@ std::string SourcesOf(const v1::NodeType& node) {
   AddRate("host", node.has_host(), node.host(), &table);
   AddRate("host memory", node.has_host_memory(), node.host_memory(), &table);
   AddRate("network", node.has_network(), node.network(), &table);
+  for (const v1::ProcessorMemory& memory : node.processor_memories()) {
+    table.AddRow({absl::StrCat("memory of ", memory.device_count(), " devices"),
+                  Scaled(static_cast<double>(memory.size_bytes()), "B"), memory.citation()});
+  }
   return absl::StrCat(Wrap(absl::StrCat(node.name(), ": "), about, 4), table.Text(),
                       node.notes().empty() ? "" : Wrap("  note: ", node.notes(), 8));
 }

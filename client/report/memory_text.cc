@@ -52,10 +52,15 @@ absl::string_view EndOfSearch(const v1::Memory& memory) {
              : "";
 }
 
-// The changes that make the run of `plan`, which has a layout, fit; "" where it fits.
+// False where it fits, or no change can make it fit a host of unknown memory.
+bool HasChangesToSay(const v1::Plan& plan) {
+  return plan.verdict() != v1::VERDICT_FITS && plan.memory().changes_considered() > 0;
+}
+
+// The changes that make the run of `plan`, which has a layout, fit.
 std::string ChangesSection(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
-  if (plan.verdict() == v1::VERDICT_FITS) return "";
+  if (!HasChangesToSay(plan)) return "";
   const std::string considered = Grouped(memory.changes_considered());
   if (memory.changes().empty()) {
     return absl::StrCat("\nWhat to change\n",
@@ -131,6 +136,17 @@ std::string CapacityLine(const char* label, const v1::Memory& memory, size_t han
   return text.empty() ? "" : Wrap(label, text, hang);
 }
 
+// A line with the need for host memory after `label`; "" without state there.
+std::string HostLine(const char* label, const v1::Memory& memory, size_t hang,
+                     size_t width = text::TextWidth()) {
+  if (!memory.has_host()) return "";
+  const v1::HostMemory& host = memory.host();
+  return Wrap(label,
+              absl::StrCat(HostNeedText(memory), ", of ", Grouped(host.device_count()), " devices",
+                           host.citation().empty() ? "" : absl::StrCat(" (", host.citation(), ")")),
+              hang, width);
+}
+
 // An even share of the job over all devices, and what fits on them.
 std::string EvenShareSection(const v1::Memory& memory) {
   if (!memory.has_state()) return "";
@@ -185,8 +201,8 @@ std::string MemoryNotes(absl::string_view title,
 // "; 37 % likely to fit" of a run that may fit or not, whatever its verdict.
 std::string ChanceText(const v1::Plan& plan) {
   const v1::Interval& headroom = plan.memory().headroom_bytes();
-  const bool open =
-      plan.verdict() == v1::VERDICT_TIGHT || (headroom.low() < 0 && headroom.high() >= 0);
+  const bool tight = plan.verdict() == v1::VERDICT_TIGHT && !plan.memory().host().decides_verdict();
+  const bool open = tight || (headroom.low() < 0 && headroom.high() >= 0);
   if (!open || !plan.has_fit_chance()) return "";
   return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
 }
@@ -194,16 +210,18 @@ std::string ChanceText(const v1::Plan& plan) {
 std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
   const v1::RunLayout& layout = PlannedLayout(request, plan);
-  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
-                           absl::StrCat(PeakText(memory), ChanceText(plan)), 2),
-                      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
-                      CapacityLine("  capacity  ", memory, kMemoryHang),
-                      Wrap("  run       ", RunWords(plan), kMemoryHang),
-                      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang),
-                      ShardingLine(layout, memory), "\nStages\n", StageWorkTable(memory),
-                      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n",
-                      StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
-                      ChangesSection(plan), LedgerSections(memory, plan.sources()));
+  const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
+  return absl::StrCat(
+      Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2),
+      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
+      HostLine("  host      ", memory, kMemoryHang),
+      CapacityLine("  capacity  ", memory, kMemoryHang),
+      Wrap("  run       ", RunWords(plan), kMemoryHang),
+      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang), ShardingLine(layout, memory),
+      "\nStages\n", StageWorkTable(memory),
+      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n", StageMemoryTable(memory),
+      "\n", MemoryBars(MemoryChartOf(memory)), ChangesSection(plan),
+      LedgerSections(memory, plan.sources()));
 }
 
 }  // namespace
@@ -244,7 +262,7 @@ bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMOR
 
 std::string NearestChange(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
-  if (!IsByStage(plan) || plan.verdict() == v1::VERDICT_FITS) return "";
+  if (!IsByStage(plan) || !HasChangesToSay(plan)) return "";
   if (memory.changes().empty()) {
     return absl::StrCat("none of ", Grouped(memory.changes_considered()),
                         " that were considered makes it fit");
@@ -263,6 +281,7 @@ std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
                              hang, width),
+                        HostLine("  host    ", memory, hang, width),
                         Wrap("  counts  ", CountedWords(memory), hang, width));
   }
   const double headroom = memory.headroom_bytes().expected();

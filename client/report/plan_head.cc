@@ -216,9 +216,10 @@ std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares
 }
 
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
-  const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
-                                        plan.token_count() == 1 ? " token, " : " tokens, ",
-                                        Grouped(plan.device_count()), " x ", plan.device());
+  const std::string what =
+      absl::StrCat(HostVerdictText(plan.memory()), ModelWords(plan), ", ",
+                   Grouped(plan.token_count()), plan.token_count() == 1 ? " token, " : " tokens, ",
+                   Grouped(plan.device_count()), " x ", plan.device());
   const auto line = [width](const char* label, const std::string& text) {
     return text.empty() ? "" : Wrap(label, text, kHang, width);
   };

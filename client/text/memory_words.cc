@@ -85,6 +85,20 @@ std::string HeadroomText(const v1::Interval& headroom) {
                       headroom.expected() < 0 ? "short" : "to spare");
 }
 
+std::string HostNeedText(const v1::Memory& memory) {
+  const v1::HostMemory& host = memory.host();
+  const std::string server = host.node_type().empty() ? "a server" : host.node_type();
+  return absl::StrCat(
+      "needs ", Scaled(static_cast<double>(host.needed_bytes()), "B"), " of host memory a server, ",
+      host.has_server_bytes()
+          ? absl::StrCat(server, " has ", Scaled(static_cast<double>(host.server_bytes()), "B"))
+          : absl::StrCat("what ", server, " has is not known: give --host-memory-bytes"));
+}
+
+std::string HostVerdictText(const v1::Memory& memory) {
+  return memory.host().decides_verdict() ? absl::StrCat(HostNeedText(memory), "; ") : "";
+}
+
 const char* VerdictWords(v1::Verdict verdict) {
   switch (verdict) {
     case v1::VERDICT_FITS:

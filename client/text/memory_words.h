@@ -33,6 +33,12 @@ std::string HeadroomText(const v1::Interval& headroom);
 // memory a device is taken to have, and by whom. "" where the answer doesn't say.
 std::string CapacityText(const v1::DeviceCapacity& capacity);
 
+// "needs 18.50 TB of host memory a server, dgx-a100 has 2.00 TB". `memory` has state there.
+std::string HostNeedText(const v1::Memory& memory);
+
+// That and "; " where it makes the verdict what it is; else "".
+std::string HostVerdictText(const v1::Memory& memory);
+
 // "FITS", "TIGHT", "DOES NOT FIT", "STATE FITS".
 const char* VerdictWords(v1::Verdict verdict);
 

@@ -12,6 +12,19 @@ void LinkRateTo(const LinkDatum& figure, v1::LinkRate* out) {
   out->set_citation(SourceOf(figure));
 }
 
+void ProcessorMemoriesTo(const NodeType& node, v1::NodeType* out) {
+  for (size_t i = 0; i < node.host_memory.size(); ++i) {
+    v1::ProcessorMemory* const memory = out->add_processor_memories();
+    memory->set_size_bytes(static_cast<int64_t>(node.host_memory[i].value));
+    memory->set_device_count(HostDevicesOf(node));
+    memory->set_citation(SourceOf(node.host_memory[i]));
+    const bool all = node.host_memory.size() == 1;
+    for (size_t j = 0; j < node.accelerators.size(); ++j) {
+      if (all || i == j) memory->add_accelerators(Text(node.accelerators[j]));
+    }
+  }
+}
+
 }  // namespace
 
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
@@ -43,6 +56,7 @@ void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
   LinkRateTo(node.link_rate, out->mutable_link());
   if (node.host_rate) LinkRateTo(node.host_rate, out->mutable_host());
   if (node.host_memory_rate) LinkRateTo(node.host_memory_rate, out->mutable_host_memory());
+  ProcessorMemoriesTo(node, out);
   if (node.network_rate) LinkRateTo(node.network_rate, out->mutable_network());
   out->set_switch_reduces(node.switch_reduces);
   out->set_notes(Text(node.notes));

@@ -145,6 +145,17 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
   out->set_cost(ChangeCostTo(change.cost));
   out->set_cost_text(std::move(change.cost_text));
   IntervalTo(change.process, out->mutable_peak_bytes());
+  out->set_host_bytes(change.host.value());
+}
+
+void HostTo(const MemoryEstimate& estimate, v1::HostMemory* out) {
+  const HostFit& host = estimate.host;
+  out->set_needed_bytes(host.need.value());
+  if (host.server.memory.has_value()) out->set_server_bytes(host.server.memory->value());
+  out->set_device_count(host.server.device_count);
+  out->set_node_type(host.server.name);
+  out->set_citation(host.server.citation);
+  out->set_decides_verdict(host.verdict != Verdict::kFits && host.verdict == estimate.verdict);
 }
 
 // The parts that an even share over all devices has.
@@ -177,6 +188,7 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   }
   out->set_changes_considered(estimate.changes_considered);
   out->set_changes_search_ended_early(estimate.search_ended_early);
+  if (estimate.host.need > Bytes(0)) HostTo(estimate, out->mutable_host());
   if (!full) return;
   int64_t number = 0;
   for (const StageEstimate& stage : estimate.stages) {

@@ -182,6 +182,7 @@ ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceResolver& resolver
   if (m.has_host_memory_bytes_per_second()) {
     out.host_memory_bytes_per_second = m.host_memory_bytes_per_second();
   }
+  if (m.has_host_memory_bytes()) out.host_memory_bytes = m.host_memory_bytes();
   out.node_type = m.node_type();
   out.network = {.name = m.network().name(), .bytes_per_second = m.network().bytes_per_second()};
   return out;

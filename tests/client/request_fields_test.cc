@@ -140,6 +140,7 @@ std::set<std::string> WithoutFlag() {
       "AllocateComputeRequest.cluster.device_memory_bytes",
       "AllocateComputeRequest.cluster.reserved_memory_bytes",
       "AllocateComputeRequest.cluster.host_link_bytes_per_second",
+      "AllocateComputeRequest.cluster.host_memory_bytes",
       "AllocateComputeRequest.cluster.host_memory_bytes_per_second",
       "AllocateComputeRequest.cluster.network.bytes_per_second",
       "AllocateComputeRequest.cluster.network.name",

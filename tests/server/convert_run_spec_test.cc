@@ -48,7 +48,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
     "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
       "device_memory_bytes": 16, "reserved_memory_bytes": 17, "node_type": "n",
       "network": {"name": "w", "bytes_per_second": 33}, "host_link_bytes_per_second": 34,
-      "host_memory_bytes_per_second": 35},
+      "host_memory_bytes_per_second": 35, "host_memory_bytes": 36},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21, "budget_usd": 34,
       "start_time": "2027-01-01T00:00:00.5Z", "deadline": "2027-01-02T00:00:01.25Z"},
@@ -137,8 +137,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_THAT(Numbers(run.cluster.device_count, run.cluster.peak_flops_per_second,
                       run.cluster.device_memory_bytes, run.cluster.reserved_memory_bytes,
                       run.cluster.network.bytes_per_second, run.cluster.host_link_bytes_per_second,
-                      run.cluster.host_memory_bytes_per_second),
-              ElementsAre(14, 15, 16, 17, 33, 34, 35));
+                      run.cluster.host_memory_bytes_per_second, run.cluster.host_memory_bytes),
+              ElementsAre(14, 15, 16, 17, 33, 34, 35, 36));
   EXPECT_THAT(
       Numbers(run.economics.device_hour_price_usd, run.economics.device_power_watts,
               run.economics.host_power_watts_per_device, run.economics.power_usage_effectiveness,

@@ -63,6 +63,12 @@ MemoryEstimate SampleEstimate() {
       .framework = Framework::kDeepSpeed,
       .usable = Bytes(850),
       .fit_chance = 0.6,
+      .host = {.need = Bytes(90),
+               .server = {.device_count = 4,
+                          .memory = Bytes(100),
+                          .name = "dgx-a100",
+                          .citation = "a datasheet"},
+               .verdict = Verdict::kTight},
       .verdict = Verdict::kTight,
       .data_parallel_size = 21,
       .micro_batch_count = 22,
@@ -71,7 +77,8 @@ MemoryEstimate SampleEstimate() {
                                  ZeroStage::kGradients}},
                    .cost = ChangeCost::kTime,
                    .cost_text = "more steps",
-                   .process = {Bytes(23), Bytes(24), Bytes(25)}},
+                   .process = {Bytes(23), Bytes(24), Bytes(25)},
+                   .host = Bytes(27)},
                   {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
       .changes_considered = 26,
       .search_ended_early = true};
@@ -112,7 +119,25 @@ TEST(MemoryTo, CarriesTheWhole) {
       zero_stage: ZERO_STAGE_OPTIMIZER framework: KIND_DEEPSPEED
       peak_bytes { low: 800 expected: 828 high: 900 }
       headroom_bytes { low: -50 expected: 22 high: 50 }
-      changes_considered: 26 changes_search_ended_early: true)"));
+      changes_considered: 26 changes_search_ended_early: true
+      host {
+        needed_bytes: 90 server_bytes: 100 device_count: 4 node_type: "dgx-a100"
+        citation: "a datasheet" decides_verdict: true })"));
+}
+
+// A host decides nothing where it holds the state, or the devices' memory is worse.
+TEST(MemoryTo, SaysWhetherTheHostDecides) {
+  MemoryEstimate estimate = SampleEstimate();
+  estimate.verdict = Verdict::kDoesNotFit;
+  EXPECT_FALSE(WireOf(estimate, false).memory().host().decides_verdict());
+  estimate.host.verdict = Verdict::kDoesNotFit;
+  EXPECT_TRUE(WireOf(estimate, false).memory().host().decides_verdict());
+  estimate.host.verdict = estimate.verdict = Verdict::kFits;
+  EXPECT_FALSE(WireOf(estimate, false).memory().host().decides_verdict());
+  estimate.host.server.memory = absl::nullopt;
+  EXPECT_FALSE(WireOf(estimate, false).memory().host().has_server_bytes());
+  estimate.host.need = Bytes(0);
+  EXPECT_FALSE(WireOf(estimate, false).memory().has_host());
 }
 
 TEST(MemoryTo, ABasicViewHasThePeakAndTheCheapestChange) {
@@ -174,7 +199,7 @@ TEST(MemoryTo, CarriesChanges) {
       settings { field: "layout.sharding.zero_stage" from { enum_name: "ZERO_STAGE_NONE" }
                  to { enum_name: "ZERO_STAGE_GRADIENTS" } }
       cost: CHANGE_COST_TIME cost_text: "more steps"
-      peak_bytes { low: 23 expected: 24 high: 25 })"));
+      peak_bytes { low: 23 expected: 24 high: 25 } host_bytes: 27)"));
   EXPECT_THAT(wire.changes(1).settings(0), EqualsText(R"(
       field: "layout.sequence_parallel" from { enabled: false } to { enabled: true })"));
 }
