@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -18,12 +19,14 @@ std::string UuidOf(const GpmLibrary& library, gpm::Gpu gpu) {
   return text.data();
 }
 
-// True where the whole GPU can be sampled: it supports GPM and is not cut into instances.
-bool IsWatchable(const GpmLibrary& library, gpm::Gpu gpu) {
+// True where it is cut into instances. Chips without MIG have no answer.
+bool IsCut(const GpmLibrary& library, gpm::Gpu gpu) {
   unsigned mig_now = 0;
   unsigned mig_after_reset = 0;
-  // Chips without MIG have no answer.
-  if (library.mig(gpu, &mig_now, &mig_after_reset) == gpm::kSuccess && mig_now != 0) return false;
+  return library.mig(gpu, &mig_now, &mig_after_reset) == gpm::kSuccess && mig_now != 0;
+}
+
+bool SupportsGpm(const GpmLibrary& library, gpm::Gpu gpu) {
   gpm::Support support;
   return library.support(gpu, &support) == gpm::kSuccess && support.is_supported != 0;
 }
@@ -49,6 +52,9 @@ constexpr GaugeName kMemoryActive = {
 constexpr GaugeName kSmActive = {
     "sextant_gpu_sm_active_ratio",
     "Share of multiprocessors that were busy in the last sampling period; since Hopper."};
+constexpr GaugeName kMemoryTaken = {
+    "sextant_gpu_memory_taken_bytes",
+    "The GPU's memory that processes held at the last sample, without the driver's own."};
 
 }  // namespace
 
@@ -65,12 +71,14 @@ std::vector<GpuActivity> ActivitySampler::Look() {
     gpm::Gpu gpu = nullptr;
     if (library_.gpu(i, &gpu) != gpm::kSuccess) continue;
     const std::string uuid = UuidOf(library_, gpu);
-    if (uuid.empty() || last_.count(uuid) > 0 || !IsWatchable(library_, gpu)) continue;
-    const gpm::Sample later = TakeSample(gpu);
-    if (later == nullptr) continue;
-    last_[uuid] = later;
+    if (uuid.empty() || last_.count(uuid) > 0 || IsCut(library_, gpu)) continue;
+    GpuActivity activity = {.uuid = uuid, .taken_bytes = TakenBytes(gpu)};
+    const gpm::Sample later = SupportsGpm(library_, gpu) ? TakeSample(gpu) : nullptr;
+    if (later != nullptr) last_[uuid] = later;
     const auto earlier = before.find(uuid);
-    if (earlier != before.end()) out.push_back(Between(uuid, earlier->second, later));
+    const bool averages = later != nullptr && earlier != before.end();
+    if (averages) AddAverages(earlier->second, later, activity);
+    if (averages || activity.taken_bytes.has_value()) out.push_back(std::move(activity));
   }
   for (const auto& [uuid, sample] : before) library_.free(sample);
   return out;
@@ -84,9 +92,18 @@ gpm::Sample ActivitySampler::TakeSample(gpm::Gpu gpu) const {
   return nullptr;
 }
 
-GpuActivity ActivitySampler::Between(const std::string& uuid, gpm::Sample earlier,
-                                     gpm::Sample later) const {
-  GpuActivity out = {.uuid = uuid};
+absl::optional<int64_t> ActivitySampler::TakenBytes(gpm::Gpu gpu) const {
+  gpm::Memory memory;
+  if (!library_.memory || library_.memory(gpu, &memory) != gpm::kSuccess) return absl::nullopt;
+  // From the free bytes: versions of NVML differ in counting `reserved` as used.
+  constexpr unsigned long long kMax = std::numeric_limits<int64_t>::max();
+  const bool sound = memory.total <= kMax && memory.free <= memory.total &&
+                     memory.reserved <= memory.total - memory.free;
+  if (!sound) return absl::nullopt;
+  return static_cast<int64_t>(memory.total - memory.free - memory.reserved);
+}
+
+void ActivitySampler::AddAverages(gpm::Sample earlier, gpm::Sample later, GpuActivity& out) const {
   const auto request = std::make_unique<gpm::MetricsRequest>();  // 20 kB
   request->earlier = earlier;
   request->later = later;
@@ -95,12 +112,11 @@ GpuActivity ActivitySampler::Between(const std::string& uuid, gpm::Sample earlie
       {gpm::kMemoryUtilization, &out.memory},
       {gpm::kSmUtilization, &out.sm}};
   for (const auto& [id, ratio] : wanted) request->metrics[request->metric_count++].id = id;
-  if (library_.metrics(request.get()) != gpm::kSuccess) return out;
+  if (library_.metrics(request.get()) != gpm::kSuccess) return;
   for (size_t i = 0; i < std::size(wanted); ++i) {
     const gpm::Metric& metric = request->metrics[i];
     if (metric.id == wanted[i].first) *wanted[i].second = RatioOf(metric);
   }
-  return out;
 }
 
 struct ActivityMonitor::State {
@@ -187,6 +203,9 @@ std::vector<prometheus::MetricFamily> ActivityMetrics::Collect() const {
     if (seen->tensor.has_value()) families.Add(kTensorActive, labels[i], *seen->tensor);
     if (seen->memory.has_value()) families.Add(kMemoryActive, labels[i], *seen->memory);
     if (seen->sm.has_value()) families.Add(kSmActive, labels[i], *seen->sm);
+    if (seen->taken_bytes.has_value()) {
+      families.Add(kMemoryTaken, labels[i], static_cast<double>(*seen->taken_bytes));
+    }
   }
   return families.Take();
 }

@@ -21,13 +21,14 @@
 
 namespace sextant::server {
 
-// One GPU's averages between two samples, 0 to 1. A value that the GPU did not report is absent,
-// never zero.
+// One GPU's averages between two samples, 0 to 1, and its memory in use. A value that the GPU did
+// not report is absent, never zero.
 struct GpuActivity {
   std::string uuid;
-  absl::optional<double> tensor = {};  // share of time in which matrix units worked
-  absl::optional<double> memory = {};  // share of the memory's highest bandwidth
-  absl::optional<double> sm = {};      // share of multiprocessors that were busy
+  absl::optional<double> tensor = {};        // share of time in which matrix units worked
+  absl::optional<double> memory = {};        // share of the memory's highest bandwidth
+  absl::optional<double> sm = {};            // share of multiprocessors that were busy
+  absl::optional<int64_t> taken_bytes = {};  // of its memory, by processes, now
 };
 
 // Samples GPUs. Not thread-safe. Any call may block for as long as NVML does.
@@ -39,15 +40,16 @@ class ActivitySampler {
   ActivitySampler(const ActivitySampler&) = delete;
   ActivitySampler& operator=(const ActivitySampler&) = delete;
 
-  // Returns each GPU's activity since the last call, more than 100 ms ago (NVML's condition). A GPU
-  // is left out where it is new since then, is cut into instances (MIG), is older than Hopper, or
-  // fails.
+  // Returns each GPU's activity since the last call, more than 100 ms ago (NVML's condition), and
+  // its memory in use. Averages are left out where it is new since then, is older than Hopper, or
+  // fails; all of it where it is cut into instances (MIG).
   std::vector<GpuActivity> Look();
 
  private:
   // Takes a sample, in memory that NVML allocates; null where it can't.
   gpm::Sample TakeSample(gpm::Gpu gpu) const;
-  GpuActivity Between(const std::string& uuid, gpm::Sample earlier, gpm::Sample later) const;
+  absl::optional<int64_t> TakenBytes(gpm::Gpu gpu) const;
+  void AddAverages(gpm::Sample earlier, gpm::Sample later, GpuActivity& out) const;
 
   const GpmLibrary library_;
   std::map<std::string, gpm::Sample> last_;  // by UUID

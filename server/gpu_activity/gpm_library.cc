@@ -45,6 +45,7 @@ absl::StatusOr<GpmLibrary> LoadGpmLibrary() {
   SEXTANT_RETURN_IF_ERROR(find("nvmlGpmSampleFree", &out.free));
   SEXTANT_RETURN_IF_ERROR(find("nvmlGpmSampleGet", &out.sample));
   SEXTANT_RETURN_IF_ERROR(find("nvmlGpmMetricsGet", &out.metrics));
+  find("nvmlDeviceGetMemoryInfo_v2", &out.memory).IgnoreError();  // since R510
   return out;
 }
 

@@ -60,6 +60,16 @@ struct MetricsRequest {
 };
 static_assert(offsetof(MetricsRequest, metrics) == 24);
 
+// nvmlMemory_v2_t, in bytes. `version` is the structure's size and 2 << 24.
+struct Memory {
+  unsigned version = 0x2000028;
+  unsigned long long total = 0;
+  unsigned long long reserved = 0;  // by the driver
+  unsigned long long free = 0;
+  unsigned long long used = 0;
+};
+static_assert(sizeof(Memory) == 0x28 && offsetof(Memory, total) == 8);
+
 // Bytes of the longest UUID: NVML documents 96.
 inline constexpr unsigned kUuidLength = 96;
 
@@ -81,6 +91,7 @@ struct GpmLibrary {
   Function<gpm::Sample> free;                    // nvmlGpmSampleFree
   Function<gpm::Gpu, gpm::Sample> sample;        // nvmlGpmSampleGet
   Function<gpm::MetricsRequest*> metrics;        // nvmlGpmMetricsGet
+  Function<gpm::Gpu, gpm::Memory*> memory;       // nvmlDeviceGetMemoryInfo_v2; may be empty
 };
 
 // Loads libnvidia-ml.so.1 and calls nothing. Never unloaded: it has threads and memory of its own.

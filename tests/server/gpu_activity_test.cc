@@ -36,6 +36,7 @@ struct FakeWatchedGpu {
   unsigned is_supported = 1;
   // By nvmlGpmMetricId_t, in per cent; a missing metric fails with kNotSupported.
   std::map<unsigned, double> percents = {{2, 75}, {5, 50}, {10, 25}};
+  gpm::Memory memory = {};
 };
 
 // A fake of NVML's performance monitoring with scripted GPUs. It must outlive its library's use.
@@ -94,6 +95,17 @@ class FakeGpm {
     return out;
   }
 
+  // The same of a driver that says who holds memory.
+  GpmLibrary LibraryWithMemory() {
+    GpmLibrary out = Library();
+    out.memory = [](gpm::Gpu gpu, gpm::Memory* memory) {
+      if (memory->version != ((2u << 24) | sizeof(gpm::Memory))) return kNotSupported;
+      *memory = Of(gpu).memory;
+      return Of(gpu).code;
+    };
+    return out;
+  }
+
  private:
   static FakeWatchedGpu& Of(gpm::Gpu gpu) { return *reinterpret_cast<FakeWatchedGpu*>(gpu); }
 
@@ -148,6 +160,27 @@ TEST(ActivitySampler, LeavesOutWhoDoesNotTell) {
     EXPECT_EQ(seen[0].uuid, "GPU-well");
     EXPECT_EQ(gpm.live_sample_count, 0) << gpu.uuid;
   }
+}
+
+// At the first look, and of chips without performance monitoring; without the driver's own part.
+TEST(ActivitySampler, TellsHowMuchMemoryProcessesHold) {
+  FakeGpm gpm;
+  const gpm::Memory held = {.total = 100, .reserved = 5, .free = 35, .used = 65};
+  gpm.gpus = {{.uuid = "GPU-old", .is_supported = 0, .memory = held},
+              {.uuid = "GPU-cut", .mig_mode = 1, .memory = held},
+              {.uuid = "GPU-mad", .memory = {.total = 100, .reserved = 60, .free = 50}}};
+  ActivitySampler sampler(gpm.LibraryWithMemory());
+  const std::vector<GpuActivity> first = sampler.Look();
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(first[0].uuid, "GPU-old");
+  EXPECT_EQ(first[0].taken_bytes, 60);
+  const std::vector<GpuActivity> second = sampler.Look();
+  ASSERT_THAT(second, SizeIs(2));
+  EXPECT_EQ(second[0].taken_bytes, 60);
+  EXPECT_FALSE(second[0].sm.has_value());
+  EXPECT_EQ(second[1].uuid, "GPU-mad");
+  EXPECT_FALSE(second[1].taken_bytes.has_value());
+  EXPECT_TRUE(second[1].sm.has_value());
 }
 
 TEST(ActivitySampler, WatchesChipsThatKnowNoInstances) {
@@ -316,7 +349,7 @@ TEST(ActivityMetrics, CarryTheLabelsOfAllOtherSeries) {
   store.SetDevices({FakeDevice(), gpu, second});
   const std::string text =
       ScrapeOf(store, {{.uuid = "GPU-2", .tensor = 0.5, .memory = 0.25, .sm = 0.0},
-                       {.uuid = "GPU-1", .sm = 1.0},
+                       {.uuid = "GPU-1", .sm = 1.0, .taken_bytes = 4096},
                        {.uuid = "GPU-other", .tensor = 0.125}});
   const std::string rest =
       "pci_bus_id=\"0000:19:00.0\",modelName=\"NVIDIA H200\",hostname=\"node1\"} ";
@@ -324,10 +357,11 @@ TEST(ActivityMetrics, CarryTheLabelsOfAllOtherSeries) {
        {"sextant_gpu_tensor_active_ratio{UUID=\"GPU-2\",gpu=\"1\"," + rest + "0.5\n",
         "sextant_gpu_memory_active_ratio{UUID=\"GPU-2\",gpu=\"1\"," + rest + "0.25\n",
         "sextant_gpu_sm_active_ratio{UUID=\"GPU-1\",gpu=\"0\"," + rest + "1\n",
+        "sextant_gpu_memory_taken_bytes{UUID=\"GPU-1\",gpu=\"0\"," + rest + "4096\n",
         "sextant_gpu_sm_active_ratio{UUID=\"GPU-2\",gpu=\"1\"," + rest + "0\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 2 + 4) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4 * 2 + 5) << text;
   EXPECT_EQ(ScrapeOf(store, {}), "");
 }
 
