@@ -34,8 +34,13 @@ std::string PeakText(const v1::Memory& memory) {
       memory.stages_size() == 1
           ? " usable"
           : absl::StrCat(" usable on stage ", memory.peak_stage(), ", which holds the most");
-  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ",
-                      Gib(memory.capacity().usable_bytes()), where);
+  const v1::DeviceCapacity& capacity = memory.capacity();
+  const std::string taken =
+      capacity.reserved_is_taken()
+          ? absl::StrCat("; processes hold ", Gib(capacity.reserved_bytes()), " now")
+          : "";
+  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
+                      where, taken);
 }
 
 std::string CapacityText(const v1::DeviceCapacity& capacity) {
@@ -59,7 +64,9 @@ std::string CapacityText(const v1::DeviceCapacity& capacity) {
     absl::StrAppend(&out, ", less its own ", Gib(bytes));
   }
   if (const int64_t bytes = capacity.reserved_bytes(); bytes > 0) {
-    absl::StrAppend(&out, ", less ", Gib(bytes), " that the request reserves");
+    absl::StrAppend(
+        &out, ", less ", Gib(bytes),
+        capacity.reserved_is_taken() ? " that processes hold now" : " that the request reserves");
   }
   if (capacity.source() == v1::CAPACITY_SOURCE_REQUEST && capacity.has_reported_bytes()) {
     absl::StrAppend(&out, "; reported ", Gib(capacity.reported_bytes()));

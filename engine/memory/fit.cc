@@ -6,6 +6,11 @@
 
 namespace sextant {
 
+void DeviceCapacity::Reserve(absl::optional<int64_t> given, Bytes held) {
+  taken = !given.has_value() && held > Bytes(0);
+  reserved = taken ? std::min(held, usable() - Bytes(1)) : Bytes(given.value_or(0));
+}
+
 Fit FitOf(const FitInput& in) {
   Fit out;
   out.total = in.model_state + in.activations;

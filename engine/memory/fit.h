@@ -37,8 +37,12 @@ struct DeviceCapacity {
   // or the part is unknown.
   Bytes driver_reserved = Bytes(0);
   Bytes reserved = Bytes(0);  // not the run's
+  bool taken = false;         // `reserved` is what processes hold now, not the request's
 
   Bytes usable() const { return capacity - driver_reserved - reserved; }
+  // Keeps `given` bytes from the run, or else those that processes hold. Full devices leave a byte,
+  // so that the run is one that does not fit. Call once.
+  void Reserve(absl::optional<int64_t> given, Bytes held);
 };
 
 // Chances from which, and below which, an estimate is a verdict. The defaults are the ends of the

@@ -12,6 +12,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/note.h"
+#include "engine/base/units.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
@@ -49,6 +50,7 @@ struct FleetRates {
   double oldest_age_seconds = 0;            // at the call
   std::vector<std::string> unhealthy = {};  // devices with a wrong result: they are not counted
   std::vector<std::string> other_products = {};  // of the named ones, where none is of the product
+  Bytes taken = Bytes(0);    // of the named devices' memory by processes now, where they hold most
   std::string missing = {};  // why the named devices, or the product, have no rates; empty: they do
   std::string failure = {};  // why nothing newer was read; empty: it has not been tried
   absl::optional<double> unread_seconds = {};  // since what is used was read; absent: just now
@@ -76,6 +78,10 @@ struct DeviceSelection {
   // The number of devices that those measurements are known to be of; all of a product's, of which
   // the usual rates are known.
   int64_t measured_count(int64_t device_count) const;
+
+  // Memory that processes hold now, of the named device of which they hold the most; 0 also where
+  // that is not known.
+  Bytes TakenBytes() const { return fleet.has_value() ? fleet->taken : Bytes(0); }
 
   // The source of those measurements.
   RateSource source() const {

@@ -148,7 +148,16 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   }
   if (!run.options.assumptions) return;
   AboutCapacity(resolved, out);
-  if (!run.cluster.reserved_memory_bytes.has_value()) {
+  if (resolved.capacity.taken) {
+    const int64_t bytes = resolved.capacity.reserved.value();
+    out.push_back({.kind = NoteKind::kNothingReserved,
+                   .text = absl::StrFormat(
+                       "Processes hold %.2f GiB of a named device now, which is kept from the run: "
+                       "give cluster.reserved_memory_bytes, 0 where they will have ended.",
+                       static_cast<double>(bytes) / kGib),
+                   .values = {{"taken_bytes", static_cast<double>(bytes)}},
+                   .fields = {"cluster.reserved_memory_bytes"}});
+  } else if (!run.cluster.reserved_memory_bytes.has_value()) {
     out.push_back({.kind = NoteKind::kNothingReserved,
                    .text = run.layout.has_value()
                                ? "No device memory is kept from the run: give "

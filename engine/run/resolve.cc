@@ -119,7 +119,7 @@ void ResolveCapacity(const RunSpec& run, ResolvedRun& out, FieldViolations& viol
                                 ": the device reports ", memory.value(), " bytes"));
   }
   const Bytes available = out.capacity.usable();
-  out.capacity.reserved = Bytes(run.cluster.reserved_memory_bytes.value_or(0));
+  out.capacity.Reserve(run.cluster.reserved_memory_bytes, run.cluster.device.TakenBytes());
   if (out.capacity.reserved >= available) {
     violations.Add(
         "cluster.reserved_memory_bytes",

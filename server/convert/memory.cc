@@ -27,6 +27,7 @@ void CapacityTo(const DeviceCapacity& capacity, v1::DeviceCapacity* out) {
   out->set_reserved_bytes(capacity.reserved.value());
   out->set_usable_bytes(capacity.usable().value());
   out->set_driver_reserved_bytes(capacity.driver_reserved.value());
+  out->set_reserved_is_taken(capacity.taken);
 }
 
 void StateTo(const Plan& plan, v1::ModelState* out) {

@@ -19,6 +19,7 @@ constexpr char kMatmul[] = "sextant_gpu_matmul_flops_per_second";
 constexpr char kMemory[] = "sextant_gpu_memory_bandwidth_bytes_per_second";
 constexpr char kHostCopy[] = "sextant_gpu_host_copy_bytes_per_second";
 constexpr char kMemoryTotal[] = "sextant_gpu_memory_total_bytes";
+constexpr char kMemoryTaken[] = "sextant_gpu_memory_taken_bytes";
 constexpr char kHealthy[] = "sextant_gpu_healthy";
 constexpr char kStable[] = "sextant_gpu_probe_stable";
 constexpr char kLastSuccess[] = "sextant_gpu_probe_last_success_timestamp_seconds";
@@ -127,7 +128,8 @@ std::string SlowestQuery(const v1::FleetDevices& named) {
       " or ",
       marked(absl::StrCat("count by (modelName) (count by (modelName,hostname) (", time, "))"),
              "hosts"),
-      " or ", marked(absl::StrCat("min by (modelName) (", time, ")"), "oldest"));
+      " or ", marked(absl::StrCat("min by (modelName) (", time, ")"), "oldest"), " or ",
+      marked(absl::StrCat("max by (modelName) (", kMemoryTaken, "{", s, "})"), "taken"));
 }
 
 std::string DevicesQuery(absl::Span<const std::string> uuids) {
@@ -156,6 +158,8 @@ SlowestDevices SlowestFrom(absl::Span<const PrometheusSample> samples,
       const int64_t time = WholeOf(sample.value);
       const bool first = out.oldest_unix_seconds == 0;
       out.oldest_unix_seconds = first ? time : std::min(out.oldest_unix_seconds, time);
+    } else if (figure == "taken") {
+      out.taken_bytes = std::max(out.taken_bytes, WholeOf(sample.value));
     } else if (sample.Label("__name__") == kHealthy) {
       unhealthy.emplace(sample.Label("UUID"));
     } else {

@@ -16,8 +16,8 @@ namespace sextant::server {
 
 // The slowest devices of those that `named` names, by each rate, and what is true of all: two
 // devices for each rate of long runs, and of bursts where nothing else is known, two for memory and
-// one for each direction of copies. Host names and UUIDs are matched whole, whatever characters
-// they have.
+// one for each direction of copies; and the one of whose memory processes hold the most. Host names
+// and UUIDs are matched whole, whatever characters they have.
 std::string SlowestQuery(const v1::FleetDevices& named);
 
 // All series of the devices with these UUIDs.
@@ -32,7 +32,8 @@ struct SlowestDevices {
   int64_t device_count = 0;        // of `accelerator`, with measurements
   int64_t host_count = 0;
   int64_t oldest_unix_seconds = 0;
-  std::vector<std::string> unhealthy;       // UUIDs, likewise
+  std::vector<std::string> unhealthy;  // UUIDs, likewise
+  int64_t taken_bytes = 0;  // of memory that processes hold now, where most do; 0 also if unknown
   std::vector<std::string> other_products;  // of devices with measurements, as they name themselves
 };
 SlowestDevices SlowestFrom(absl::Span<const PrometheusSample> samples,

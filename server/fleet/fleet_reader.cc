@@ -179,6 +179,7 @@ absl::StatusOr<FleetRates> FleetReader::Ask(const v1::FleetDevices& target) cons
   SEXTANT_ASSIGN_OR_RETURN(FleetRates usual, AskOfProduct(*accelerator));
   usual.unhealthy = std::move(out.unhealthy);
   usual.missing = std::move(out.missing);
+  usual.taken = out.taken;
   return usual;
 }
 
@@ -193,6 +194,7 @@ absl::StatusOr<FleetRates> FleetReader::AskOfNamed(const v1::FleetDevices& targe
                     .oldest_unix_seconds = found.oldest_unix_seconds,
                     .unhealthy = std::move(found.unhealthy),
                     .other_products = std::move(found.other_products),
+                    .taken = Bytes(found.taken_bytes),
                     .missing = "they have no series there"};
   if (found.uuids.empty()) return out;
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<PrometheusSample> series,

@@ -92,7 +92,8 @@ v1::Plan WireOf(MemoryEstimate estimate, bool full) {
                    .reported = Bytes(900),
                    .nominal = Bytes(880),
                    .driver_reserved = Bytes(7),
-                   .reserved = Bytes(43)};
+                   .reserved = Bytes(43),
+                   .taken = true};
   plan.memory_estimate = std::move(estimate);
   v1::Plan out;
   PlanTo(std::move(plan), full, &out);
@@ -105,7 +106,7 @@ TEST(MemoryTo, CarriesTheWhole) {
   v1::Memory wire = Wire();
   EXPECT_THAT(wire.capacity(), EqualsText(R"(
       capacity_bytes: 900 source: CAPACITY_SOURCE_REPORTED reported_bytes: 900 nominal_bytes: 880
-      driver_reserved_bytes: 7 reserved_bytes: 43 usable_bytes: 850)"));
+      driver_reserved_bytes: 7 reserved_bytes: 43 usable_bytes: 850 reserved_is_taken: true)"));
   ASSERT_EQ(wire.stages_size(), 2);
   EXPECT_EQ(wire.stages(1).stage(), 1);
   EXPECT_TRUE(wire.has_state());

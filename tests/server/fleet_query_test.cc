@@ -56,6 +56,12 @@ TEST(SlowestQuery, MatchesHostsWhole) {
   EXPECT_THAT(query, Not(HasSubstr("UUID=~")));
 }
 
+TEST(SlowestQuery, AsksForTheMostMemoryThatProcessesHold) {
+  EXPECT_THAT(SlowestQuery(Hosts({"node1"})),
+              HasSubstr("max by (modelName) (sextant_gpu_memory_taken_bytes{gpu!=\"cpu\","
+                        "hostname=~\"node1\"}),\"figure\",\"taken\""));
+}
+
 TEST(SlowestQuery, MatchesDevicesWhole) {
   v1::FleetDevices named;
   named.add_gpu_uuids("GPU-1");
@@ -84,6 +90,8 @@ TEST(SlowestFrom, FindsDevicesOfTheProductAlone) {
       Figure("devices", 16),
       Figure("hosts", 2),
       Figure("oldest", 1'769'860'800),
+      Figure("taken", 4096),
+      Figure("taken", 8192, "NVIDIA H200"),
       Figure("devices", 8, "NVIDIA H200"),
       Figure("oldest", 5, "NVIDIA H200")};
   const SlowestDevices found = SlowestFrom(samples, H100());
@@ -91,6 +99,7 @@ TEST(SlowestFrom, FindsDevicesOfTheProductAlone) {
   EXPECT_EQ(found.device_count, 16);
   EXPECT_EQ(found.host_count, 2);
   EXPECT_EQ(found.oldest_unix_seconds, 1'769'860'800);
+  EXPECT_EQ(found.taken_bytes, 4096);
   EXPECT_THAT(found.unhealthy, ElementsAre("GPU-bad"));
   EXPECT_THAT(found.other_products, ElementsAre("NVIDIA H200"));
 }

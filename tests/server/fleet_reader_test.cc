@@ -57,6 +57,7 @@ class Fake {
     out.push_back({.labels = {{"figure", "devices"}, {"modelName", product}}, .value = 8});
     out.push_back({.labels = {{"figure", "hosts"}, {"modelName", product}}, .value = 1});
     out.push_back({.labels = {{"figure", "oldest"}, {"modelName", product}}, .value = 500});
+    out.push_back({.labels = {{"figure", "taken"}, {"modelName", product}}, .value = 4096});
     return out;
   }
 
@@ -127,6 +128,7 @@ TEST_F(FleetReaderTest, ReadsTheNamedHosts) {
   EXPECT_EQ(rates.device_count, 8);
   EXPECT_EQ(rates.host_count, 1);
   EXPECT_EQ(rates.oldest_unix_seconds, 500);
+  EXPECT_EQ(rates.taken, Bytes(4096));
   EXPECT_EQ(rates.oldest_age_seconds, 500);
   EXPECT_EQ(rates.missing, "");
   EXPECT_FALSE(rates.unread_seconds.has_value());

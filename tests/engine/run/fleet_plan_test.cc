@@ -62,6 +62,23 @@ double StepSeconds(const Plan& plan) {
   return plan.step.has_value() ? plan.step->estimate.seconds.expected.value() : 0;
 }
 
+// Unless the request says what will be reserved, 0 too.
+TEST(FleetPlan, KeepsFromTheRunWhatProcessesHold) {
+  FleetRates fleet = FleetOf({Gpu("GPU-a", 600e12)});
+  fleet.taken = Bytes(60'000'000'000);
+  RunSpec run = RunOn(fleet);
+  const Plan plan = Planned(run);
+  EXPECT_EQ(plan.capacity.usable(), Bytes(25'000'000'000));
+  EXPECT_TRUE(plan.capacity.taken);
+  EXPECT_THAT(NoteOf(plan, NoteKind::kNothingReserved).text, HasSubstr("Processes hold 55.88 GiB"));
+  run.cluster.reserved_memory_bytes = 0;
+  EXPECT_EQ(Planned(run).capacity.usable(), Bytes(85'000'000'000));
+  EXPECT_FALSE(Planned(run).capacity.taken);
+  run.cluster.reserved_memory_bytes = absl::nullopt;
+  run.cluster.device.fleet->taken = Bytes(85'000'000'000);
+  EXPECT_EQ(Planned(run).verdict(), Verdict::kDoesNotFit);
+}
+
 // Every device at 600 TFLOP/s, and one of them at 500.
 TEST(FleetPlan, OneSlowDeviceSlowsTheStepDownAndIsNamed) {
   const Plan even = Planned(RunOn(FleetOf({Gpu("GPU-a", 600e12), Gpu("GPU-b", 600e12)})));
