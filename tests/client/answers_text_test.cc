@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/flags/plan_flags.h"
@@ -37,6 +38,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // Fills all fields of `message`: texts with long words, numbers with large ones, lists with two
 // entries.
@@ -159,6 +161,8 @@ TEST(CapacityText, SaysWhoseFigureItIsAndWhatIsSubtracted) {
   EXPECT_EQ(CapacityText(capacity),
             "79.65 GiB (85.52 GB) as its driver reports, less its own 0.47 GiB, "
             "less 2.00 GiB that the request reserves; nominal 80 GB");
+  capacity.set_reserved_is_taken(true);
+  EXPECT_THAT(CapacityText(capacity), HasSubstr("less 2.00 GiB that processes hold now; nominal"));
   capacity.clear_reserved_bytes();
   capacity.clear_driver_reserved_bytes();
   capacity.set_capacity_bytes(85'000'000'000);
@@ -170,6 +174,35 @@ TEST(CapacityText, SaysWhoseFigureItIsAndWhatIsSubtracted) {
   capacity.set_source(v1::CAPACITY_SOURCE_NOMINAL);
   EXPECT_EQ(CapacityText(capacity),
             "74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known");
+}
+
+// On the first line, where it decides; else on a line of its own.
+TEST(HostMemory, IsNamedWhereItDecides) {
+  v1::PlanRunResponse response = SampleStages(2, 80, v1::VERDICT_DOES_NOT_FIT);
+  v1::HostMemory& host = *response.mutable_plan()->mutable_memory()->mutable_host();
+  host.set_needed_bytes(18'500'000'000'000);
+  host.set_server_bytes(2'000'000'000'000);
+  host.set_device_count(8);
+  host.set_node_type("dgx-a100");
+  host.set_citation("a datasheet");
+  host.set_decides_verdict(true);
+  const std::string need = "needs 18.50 TB of host memory a server, dgx-a100 has 2.00 TB";
+  const v1::Plan& plan = response.plan();
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200),
+              StartsWith(absl::StrCat("DOES NOT FIT: ", need, "; ")));
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200),
+              HasSubstr(absl::StrCat("  host    ", need, ", of 8 devices (a datasheet)\n")));
+  EXPECT_THAT(MemoryText({}, response, {}), StartsWith(absl::StrCat("DOES NOT FIT: ", need, "; ")));
+  host.set_decides_verdict(false);
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200), Not(StartsWith("DOES NOT FIT: needs")));
+  host.set_decides_verdict(true);
+  host.clear_server_bytes();
+  response.mutable_plan()->set_verdict(v1::VERDICT_TIGHT);
+  response.mutable_plan()->set_fit_chance(1);
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200),
+              StartsWith("TIGHT: needs 18.50 TB of host memory a server, what dgx-a100 has is not "
+                         "known: give --host-memory-bytes; "));
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200), Not(HasSubstr("likely to fit")));
 }
 
 // A stage of two layers: 2 x (1024 + 64) + 4096 = 6272, and 2 x 1024 x 2 x 3 = 12288 bytes.

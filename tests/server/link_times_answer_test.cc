@@ -168,6 +168,11 @@ TEST(NodeTypesService, ListsAllWithASourceForEachFigure) {
       EXPECT_GT(NumberAt(node[link], "/bytes_per_second"), 1e9) << node;
       EXPECT_NE(node[link].value("citation", ""), "") << node;
     }
+    for (const json& memory : node.value("processor_memories", json::array())) {
+      EXPECT_GT(NumberAt(memory, "/size_bytes"), 1e11) << node;
+      EXPECT_GT(NumberAt(memory, "/device_count"), 0) << node;
+      EXPECT_NE(memory.value("citation", ""), "") << node;
+    }
     for (const json& accelerator : node["accelerators"]) {
       EXPECT_TRUE(FindAccelerator(accelerator.get<std::string>()).ok()) << accelerator;
     }
@@ -196,12 +201,26 @@ TEST(NodeTypesService, FindsOneByAnyOfItsNames) {
   }
 }
 
+TEST(NodeTypesService, HaveMemoryByAccelerator) {
+  const TestServer server;
+  const json node = Ask(server, kList, {{"name", "dgx-a100"}})["node_types"][0];
+  ASSERT_EQ(node["processor_memories"].size(), 2u);
+  const json& smaller = node["processor_memories"][0];
+  EXPECT_EQ(NumberAt(smaller, "/size_bytes"), 1e12);
+  EXPECT_EQ(NumberAt(smaller, "/device_count"), 8);
+  EXPECT_EQ(smaller["accelerators"], json({"a100-sxm-40"}));
+  EXPECT_EQ(NumberAt(node["processor_memories"][1], "/size_bytes"), 2e12);
+  const json rack = Ask(server, kList, {{"name", "gb300-nvl72"}})["node_types"][0];
+  EXPECT_EQ(NumberAt(rack["processor_memories"][0], "/device_count"), 4);
+}
+
 TEST(NodeTypesService, LeavesOutWhatIsNotKnown) {
   const TestServer server;
   const json rack = Ask(server, kList, {{"name", "gb200-nvl72"}})["node_types"][0];
   EXPECT_FALSE(rack.contains("host"));
   const json board = Ask(server, kList, {{"name", "hgx-h100"}})["node_types"][0];
   EXPECT_FALSE(board.contains("network"));
+  EXPECT_FALSE(board.contains("processor_memories"));
 }
 
 TEST(LinkTimesService, AnswersAndCounts) {
