@@ -38,7 +38,7 @@ struct NoCommand {
   int exit_code = 0;
   bool json = false;         // true where the user asked for JSON
   std::string message = {};  // without a line end; an error where exit_code is not 0
-  std::string command = {};  // the command whose --help explains it, e.g. "sextant plan"
+  std::string command = {};  // whose --help explains it, e.g. "sextant plan"; "": none does
 };
 
 // gRPC's deadline is an instant: an unbounded number of seconds would overflow it.
@@ -163,7 +163,9 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
     return UsageError(*app, MessageOf(error, *app));
   }
   if (std::string wrong = CheckIdentityFiles(line.server); !wrong.empty()) {
-    return UsageError(*app, std::move(wrong));
+    NoCommand refused = UsageError(*app, std::move(wrong));
+    refused.command.clear();
+    return refused;
   }
   line.names_server = !app->get_option("--address")->empty();
   line.parser = app;
@@ -178,8 +180,10 @@ int Explain(const NoCommand& no_command, const Streams& streams) {
                                   .reason = "USAGE",
                                   .message = no_command.message});
   } else {
-    streams.err << "sextant: " << no_command.message << "\n  try: " << no_command.command
-                << " --help\n";
+    streams.err << Printable(absl::StrCat("sextant: ", no_command.message, "\n"));
+    if (!no_command.command.empty()) {
+      streams.err << "  try: " << no_command.command << " --help\n";
+    }
   }
   return no_command.exit_code;
 }

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -37,6 +38,22 @@ bool IsOnThisHost(absl::string_view address) {
 std::string ContentOf(const std::string& file) {
   if (file.empty()) return "";
   return ReadText(file, std::cin).value_or("");
+}
+
+// Why the file's content is no token; "" where it is one, "visible" characters of ASCII alone (RFC
+// 6750, section 2.1). gRPC would end the program over any other, and log it. Quotes none of it.
+std::string WhyNoToken(absl::string_view token) {
+  if (token.empty()) return "holds no token";
+  if (absl::c_linear_search(token, '\n')) return "holds more than one line";
+  if (absl::c_all_of(token, absl::ascii_isgraph)) return "";
+  return "holds a blank, or a byte outside of printable ASCII";
+}
+
+// "" also for what is no token.
+std::string TokenOf(const std::string& file) {
+  const std::string content = ContentOf(file);
+  const absl::string_view token = absl::StripAsciiWhitespace(content);
+  return WhyNoToken(token).empty() ? std::string(token) : "";
 }
 
 std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const IdentityFiles& files) {
@@ -77,15 +94,14 @@ std::string CheckIdentityFiles(const ServerAddress& server) {
   if (files.ca.empty() && !files.token.empty() && !IsOnThisHost(server.address)) {
     return "--token-file needs --tls-ca: the token would travel in plain text";
   }
-  return "";
+  if (files.token.empty()) return "";
+  const std::string wrong = WhyNoToken(absl::StripAsciiWhitespace(ContentOf(files.token)));
+  return wrong.empty() ? "" : absl::StrCat("--token-file: ", files.token, " ", wrong);
 }
 
 void PrepareContext(const ServerAddress& server, grpc::ClientContext* context) {
-  const std::string token = ContentOf(server.files.token);
-  if (!token.empty()) {
-    context->AddMetadata("authorization",
-                         absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
-  }
+  const std::string token = TokenOf(server.files.token);
+  if (!token.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
   const std::chrono::duration<double> timeout(server.timeout_seconds);
   context->set_deadline(std::chrono::system_clock::now() +
                         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout));

@@ -37,8 +37,8 @@ std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server);
 // Puts the caller's token into `context`, and the time when the call ends unanswered.
 void PrepareContext(const ServerAddress& server, grpc::ClientContext* context);
 
-// Checks `server`'s files: returns an error text if one can't be read, needs another, or would send
-// the token to another host in plain text, else "".
+// Checks `server`'s files: returns an error text if one can't be read, needs another, holds no
+// token where it should, or would send the token to another host in plain text, else "".
 std::string CheckIdentityFiles(const ServerAddress& server);
 
 // Checks that the server takes a request of this size. Errors: INVALID_ARGUMENT with reason

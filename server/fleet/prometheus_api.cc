@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -109,6 +110,22 @@ absl::Status StatusOfError(httplib::Error error, bool is_late, bool is_too_long)
       absl::StrCat("Prometheus can't be reached (", httplib::to_string(error), ")"));
 }
 
+absl::Status TokenError(absl::string_view file, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("--fleet_token_file=", file, ": ", why));
+}
+
+// The token that the file holds, "visible" characters of ASCII alone (RFC 6750, section 2.1).
+// Errors name the file and quote none of it: any other would write headers of its own.
+absl::StatusOr<std::string> ReadToken(const std::string& file) {
+  const absl::StatusOr<std::string> content = ReadSmallFile(file);
+  if (!content.ok()) return TokenError(file, content.status().message());
+  const absl::string_view token = absl::StripAsciiWhitespace(*content);
+  if (token.empty() || !std::all_of(token.begin(), token.end(), absl::ascii_isgraph)) {
+    return TokenError(file, "holds no token, which is one line of printable ASCII without blanks");
+  }
+  return std::string(token);
+}
+
 }  // namespace
 
 absl::string_view PrometheusSample::Label(absl::string_view name) const {
@@ -119,17 +136,17 @@ absl::string_view PrometheusSample::Label(absl::string_view name) const {
 absl::StatusOr<std::unique_ptr<const PrometheusApi>> PrometheusApi::Of(
     const PrometheusOptions& options) {
   const absl::string_view url = options.url;
+  if (absl::StrContains(url, '@')) {  // first: no other error may quote it
+    return absl::InvalidArgumentError(
+        "--fleet_prometheus_url holds a name or a password, which every process list shows: give "
+        "--fleet_token_file");
+  }
   const size_t start = absl::StartsWith(url, "https://")  ? 8
                        : absl::StartsWith(url, "http://") ? 7
                                                           : 0;
   if (start == 0) return NoUrl(url, "has no scheme");
   const size_t slash = std::min(url.find('/', start), url.size());
   const absl::string_view host = url.substr(start, slash - start);
-  if (absl::StrContains(host, '@')) {
-    return absl::InvalidArgumentError(
-        "--fleet_prometheus_url holds a name or a password, which every process list shows: give "
-        "--fleet_token_file");
-  }
   if (host.empty() || absl::StrContains(url, '?') || absl::StrContains(url, '#') ||
       url.find_first_of(" \t\r\n") != absl::string_view::npos) {
     return NoUrl(url, "is not the address of a server");
@@ -159,8 +176,8 @@ absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
   request.set_header("Accept", "application/json");
   if (!options_.tenant.empty()) request.set_header("X-Scope-OrgID", options_.tenant);
   if (!options_.token_file.empty()) {
-    SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(options_.token_file));
-    request.set_header("Authorization", absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)));
+    SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadToken(options_.token_file));
+    request.set_header("Authorization", absl::StrCat("Bearer ", token));
   }
   request.body =
       absl::StrCat("timeout=", limit.count(),

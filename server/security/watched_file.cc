@@ -3,12 +3,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 namespace sextant::server {
 namespace {
 
-constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -23,10 +22,12 @@ FileVersion::FileVersion(const std::string& path) {
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
+  std::string text(kMaxBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));  // throws nothing
   if (!in.is_open() || in.bad()) {
     return absl::InvalidArgumentError(absl::StrCat("can't be read: ", std::strerror(errno)));
   }
+  text.resize(static_cast<size_t>(in.gcount()));
   if (text.size() > kMaxBytes) return absl::InvalidArgumentError("is larger than 1 MiB");
   return text;
 }

@@ -1,7 +1,12 @@
 // Command lines that are handled without a server: usage errors and help.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/flags/operation_kinds.h"
 #include "client/io/call.h"
@@ -12,6 +17,8 @@ namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(Usage, IsRefusedWithWhatToWrite) {
   for (const nlohmann::json& c : CasesOf("usage")) {
@@ -23,6 +30,21 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       EXPECT_THAT(ran.err, HasSubstr(words.get<std::string>())) << args;
     }
     EXPECT_THAT(ran.err, HasSubstr("--help")) << args;
+  }
+}
+
+// gRPC would end the program over such a token, and log it.
+TEST(Usage, RefusesATokenThatIsNone) {
+  for (const char* token : {"", "\n", "secret\nsecret", "secret\r\nsecret\r\n", "secret secret",
+                            "secret\xc3\xa9", "secret\x7f", "secret\x01"}) {
+    const std::string file = FileWith("token", token);
+    const Ran ran = RunWith({"models", "--token-file", file});
+    EXPECT_EQ(ran.exit_code, 2) << token;
+    EXPECT_EQ(ran.out, "") << token;
+    EXPECT_THAT(ran.err, StartsWith(absl::StrCat("sextant: --token-file: ", file, " holds ")))
+        << token;
+    EXPECT_THAT(ran.err, Not(HasSubstr("secret"))) << token;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << token;
   }
 }
 

@@ -153,6 +153,8 @@ TEST(Access, NamesTheLineThatIsWrongAndNoToken) {
   }
   EXPECT_THAT(std::string(Access::Load({.token_file = "/no/such"}).status().message()),
               HasSubstr("No such file"));
+  EXPECT_THAT(std::string(Access::Load({.token_file = "/"}).status().message()),
+              HasSubstr("Is a directory"));
   EXPECT_THAT(
       std::string(Access::Load({.access_file = FileOf("rule", "PlanRun\n")}).status().message()),
       HasSubstr("line 1: write METHOD NAME..."));

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr std::chrono::milliseconds kLong(20'000);
@@ -110,9 +111,17 @@ TEST(PrometheusApi, SendsTokenAndTenant) {
   EXPECT_EQ(authorization, "Bearer second");
 }
 
-TEST(PrometheusApi, ATokenFileThatIsGoneIsAnError) {
+TEST(PrometheusApi, ATokenFileWithoutATokenIsAnErrorThatQuotesNone) {
   const FakePrometheus fake(Answering(kOneSample));
   EXPECT_FALSE(AskPrometheus({.url = fake.url(), .token_file = "/nowhere/token"}).ok());
+  const std::string file = TemporaryFile("no_token");
+  for (const char* text :
+       {"", " \n", "secret\nHost: secret\n", "secret secret", "secret\xc3\xa9"}) {
+    std::ofstream(file) << text;
+    const absl::Status refused = AskPrometheus({.url = fake.url(), .token_file = file}).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("--fleet_token_file=" + file)) << text;
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("secret"))) << text;
+  }
 }
 
 TEST(PrometheusApi, ErrorsHaveKindsAndWords) {
@@ -231,8 +240,11 @@ TEST(PrometheusApi, RefusesWhatIsNoUrl) {
                 HasSubstr("--fleet_prometheus_url="))
         << url;
   }
-  EXPECT_THAT(PrometheusApi::Of({.url = "https://me:secret@a"}).status().message(),
-              HasSubstr("give --fleet_token_file"));
+  for (const char* url : {"https://me:secret@a", "me:secret@a:9090", "ftp://me:secret@a?x"}) {
+    const absl::Status refused = PrometheusApi::Of({.url = url}).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("give --fleet_token_file"));
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("secret"))) << url;
+  }
 }
 
 }  // namespace
