@@ -82,6 +82,8 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   auto app = std::make_unique<CLI::App>(
       "What will a large-model training run cost? Ask before it starts.", "sextant");
   app->get_formatter()->column_width(40);
+  // A script's flags, then a caller's own: the last of a flag counts. Lists take all of theirs.
+  app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->set_version_flag("--version", absl::StrCat("sextant ", ClientVersion()),
                         "print the client's version");
   AddGlobalFlags(app.get(), line);

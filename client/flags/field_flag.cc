@@ -142,6 +142,7 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* mess
     const auto count = [set](int64_t times) { (void)set(times > 0 ? "true" : "false"); };
     return app->add_flag_function(flag.names, count, flag.help)
         ->group(flag.group)
+        ->take_last()
         ->check(CheckSwitch);
   }
   CLI::Option* option = AddText(flag.names, flag.help, set, app)

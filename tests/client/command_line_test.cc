@@ -58,6 +58,45 @@ TEST(Usage, AllowsSixteenShapes) {
   EXPECT_THAT(ran.err, HasSubstr("17 shapes; write at most 16"));
 }
 
+// The request that a command line makes, in JSON.
+nlohmann::json RequestOf(std::vector<std::string> args) {
+  args.emplace_back("--print-request");
+  const Ran ran = RunWith(args);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  return nlohmann::json::parse(ran.out);
+}
+
+TEST(Flags, TheLastOfOneCounts) {
+  const std::string config = FileWith("config.json", "{}");
+  const auto plan = RequestOf({"plan", "toy", "--devices=8", "--gbs=1", "--device-count=16",
+                               "--global-batch-size=2", "--derivation", "--derivation=false",
+                               "--ledger=false", "--ledger", "--search=none", "--search=bounded",
+                               "--restart-duration=1m", "--restart-duration=2m"});
+  EXPECT_EQ(plan["cluster"]["device_count"], "16");
+  EXPECT_EQ(plan["layout"]["global_batch_size"], "2");
+  EXPECT_FALSE(plan["options"].contains("include_derivation"));
+  EXPECT_EQ(plan["options"]["include_ledger"], true);
+  EXPECT_EQ(plan["options"]["search"], "LAYOUT_SEARCH_BOUNDED");
+  EXPECT_EQ(plan["interruptions"]["restart_duration"], "120s");
+  EXPECT_EQ(RequestOf({"plan", config, "--model=toy"})["model"],
+            nlohmann::json({{"preset", "toy"}}));
+  EXPECT_EQ(RequestOf({"plan", "toy", "--model", config})["model"],
+            nlohmann::json({{"hugging_face_config", "{}"}}));
+  EXPECT_EQ(RequestOf({"tokens", "5", "--vocabulary=7", "--vocabulary=9"})["vocabulary_size"], "9");
+  EXPECT_EQ(RequestOf({"op", "matmul", "1x2x3", "--dtype=fp32", "--dtype=bf16", "--device=a10",
+                       "--device=host"})["device"]["device"],
+            nlohmann::json::parse(R"({"host_devices": {"devices": ["host"]}})"));
+}
+
+TEST(Flags, OfAListCountAll) {
+  const auto plan =
+      RequestOf({"plan", "toy", "--freeze=a", "--device=x", "--freeze=b,c", "--device=y"});
+  EXPECT_EQ(plan["model"]["changes"]["frozen_components"], nlohmann::json({"a", "b", "c"}));
+  EXPECT_EQ(plan["cluster"]["device"]["host_devices"]["devices"], nlohmann::json({"x", "y"}));
+  EXPECT_EQ(RequestOf({"count", "toy", "--sequence=1", "--sequence=2"})["step"]["sequences"].size(),
+            2u);
+}
+
 TEST(Usage, TakesAGraphFromStandardInput) {
   const std::vector<std::string> args = {"graph", "-", "--address=unix:/nonexistent/sextant.sock"};
   EXPECT_EQ(RunWith(args, "{}").exit_code, 4);  // it got as far as the server that is not there
