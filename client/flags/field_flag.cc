@@ -199,13 +199,14 @@ CLI::Option* AddEnums(const char* names, const char* help,
 }
 
 std::string CheckFile(const std::string& name) {
-  return IsReadableFile(name) ? "" : absl::StrCat("cannot read \"", name, "\"");
+  const std::string why = WhyUnreadable(name);
+  return why.empty() ? "" : absl::StrCat("cannot read \"", name, "\": ", why);
 }
 
 std::string CheckFileOrInput(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
 
 bool IsConfigFile(const std::string& model) {
-  return model == "-" || absl::EndsWith(model, ".json") || IsReadableFile(model);
+  return model == "-" || absl::EndsWith(model, ".json") || WhyUnreadable(model).empty();
 }
 
 std::string CheckModel(const std::string& model) {

@@ -81,9 +81,8 @@ std::string CheckIdentityFiles(const ServerAddress& server) {
                                    {"--tls-certificate", files.certificate},
                                    {"--tls-key", files.key},
                                    {"--token-file", files.token}}) {
-    if (!file.empty() && !IsReadableFile(file)) {
-      return absl::StrCat(flag, ": ", file, " can't be read");
-    }
+    const std::string why = file.empty() ? "" : WhyUnreadable(file);
+    if (!why.empty()) return absl::StrCat(flag, ": cannot read ", file, ": ", why);
   }
   if (files.certificate.empty() != files.key.empty()) {
     return "--tls-certificate and --tls-key go together";

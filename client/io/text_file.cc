@@ -1,5 +1,6 @@
 #include "client/io/text_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,11 +22,15 @@ std::string SizeName(size_t bytes) {
                                         : absl::StrCat(bytes >> 10, " KiB");
 }
 
+absl::Status CannotRead(const std::string& name, const std::string& why) {
+  return absl::NotFoundError(absl::StrCat("cannot read ", name, ": ", why));
+}
+
 absl::StatusOr<std::string> ReadStream(std::istream& in, const std::string& name,
                                        size_t limit_bytes) {
   std::string text(limit_bytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return absl::NotFoundError(absl::StrCat("cannot read ", name));
+  if (in.bad()) return CannotRead(name, std::strerror(errno));
   text.resize(static_cast<size_t>(in.gcount()));
   if (text.size() > limit_bytes) {
     return absl::OutOfRangeError(absl::StrCat(name, " holds more than the limit of ",
@@ -50,17 +55,18 @@ int WriteNew(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-bool IsReadableFile(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  // A directory opens, and only its first read fails; an empty file ends at once.
-  return file && (file.peek() != std::ifstream::traits_type::eof() || !file.bad());
+std::string WhyUnreadable(const std::string& name) {
+  struct stat found = {};
+  if (stat(name.c_str(), &found) != 0) return std::strerror(errno);
+  if (S_ISDIR(found.st_mode)) return std::strerror(EISDIR);
+  return access(name.c_str(), R_OK) == 0 ? "" : std::strerror(errno);
 }
 
 absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
                                      size_t limit_bytes) {
   if (name == "-") return ReadStream(in, "standard input", limit_bytes);
   std::ifstream file(name, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", name));
+  if (!file) return CannotRead(name, std::strerror(errno));
   return ReadStream(file, name, limit_bytes);
 }
 

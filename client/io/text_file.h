@@ -19,12 +19,13 @@ inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
 // Bytes of the longest config.json that a request takes: 64 KiB.
 inline constexpr size_t kMaxConfigBytes = size_t{64} << 10;
 
-// True where `name` can be opened for reading and is not a directory.
-bool IsReadableFile(const std::string& name);
+// Why `name` can't be read, as the system says it; "" where it can. Reads nothing of it: a pipe
+// would lose that.
+std::string WhyUnreadable(const std::string& name);
 
 // All of file `name`, or of `in` where `name` is "-".
 //
-// Errors: kNotFound where it can't be read; kOutOfRange above `limit_bytes`.
+// Errors: kNotFound, saying why, where it can't be read; kOutOfRange above `limit_bytes`.
 absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
                                      size_t limit_bytes = kMaxRequestBytes);
 

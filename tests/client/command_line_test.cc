@@ -97,6 +97,18 @@ TEST(Flags, OfAListCountAll) {
             2u);
 }
 
+// As of a shell's <(...): what is looked at before it is read would be lost.
+TEST(Files, MayBePipes) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string text = R"({"training": {"token_count": "7"}})";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  const auto plan = RequestOf({"plan", absl::StrCat("--request=/dev/fd/", ends[0])});
+  close(ends[0]);
+  EXPECT_EQ(plan["training"]["token_count"], "7");
+}
+
 TEST(Usage, TakesAGraphFromStandardInput) {
   const std::vector<std::string> args = {"graph", "-", "--address=unix:/nonexistent/sextant.sock"};
   EXPECT_EQ(RunWith(args, "{}").exit_code, 4);  // it got as far as the server that is not there
