@@ -42,6 +42,18 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
   return "";
 }
 
+// Puts an error into the words of the command line that it is about.
+void Reword(const FailureWords& words, const TypedNames& typed, CallError* error) {
+  for (CallError::Violation& v : error->field_violations) {
+    if (words.field) v.subject = words.field(v.subject);
+    if (words.description) v.description = words.description(v.description);
+    v.subject = WithTypedNames(v.subject, typed);
+    v.description = WithTypedNames(v.description, typed);
+  }
+  error->message = WithTypedNames(error->message, typed);
+  error->hint = WithTypedNames(error->hint, typed);
+}
+
 }  // namespace
 
 CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
@@ -77,17 +89,13 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
                         : CallError{.code = status.error_code(), .message = status.error_message()};
   error.hint = HintFor(error, line.server);
   if (error.hint.empty() && words.hint) error.hint = words.hint(error);
-  for (CallError::Violation& v : error.field_violations) {
-    if (line.json()) break;
-    if (words.field) v.subject = words.field(v.subject);
-    if (words.description) v.description = words.description(v.description);
-  }
+  if (!line.json()) Reword(words, line.typed_names, &error);
   streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
   return signal_number == 0 ? int{ExitCodeOf(error)} : kExitSignal + signal_number;
 }
 
 int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams) {
-  const std::string message(written.message());
+  const std::string message = WithTypedNames(std::string(written.message()), line.typed_names);
   if (line.json()) {
     streams.err << CallErrorJson(
         {.code = grpc::StatusCode::INVALID_ARGUMENT, .reason = "USAGE", .message = message});

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/flags/usual_names.h"
 #include "client/io/call.h"
 #include "client/io/call_error.h"
 
@@ -48,6 +49,7 @@ struct CommandLine {
   bool local = false;                      // starts a server of its own
   bool asks_server = true;                 // false: the command can do without one
   bool quiet = false;                      // says nothing of a server that was started for it
+  TypedNames typed_names;                  // for errors
   RunCommand run;                          // the command that was read
   std::shared_ptr<const CLI::App> parser;  // which completion scripts describe
 

@@ -162,7 +162,7 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::CallForVersion& version) {
     return NoCommand{.message = version.what()};
   } catch (const CLI::Error& error) {
-    return UsageError(*app, MessageOf(error, *app));
+    return UsageError(*app, WithTypedNames(MessageOf(error, *app), TypedNamesOf(args, *app)));
   }
   if (std::string wrong = CheckIdentityFiles(line.server); !wrong.empty()) {
     NoCommand refused = UsageError(*app, std::move(wrong));
@@ -170,6 +170,7 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
     return refused;
   }
   line.names_server = !app->get_option("--address")->empty();
+  line.typed_names = TypedNamesOf(args, *app);
   line.parser = app;
   return line;
 }

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -56,15 +58,35 @@ const CLI::Option* OptionOf(const CLI::App& command, absl::string_view name) {
   return command.get_option_no_throw(std::string(name));
 }
 
-// The first of the program's commands that `args` name; null: none.
-const CLI::App* CommandOf(const std::vector<std::string>& args, const CLI::App& app) {
+// The command that `args` name, "op matmul"; the program where they name none.
+const CLI::App& CommandOf(const std::vector<std::string>& args, const CLI::App& app) {
+  const CLI::App* found = &app;
   for (const std::string& arg : args) {
-    for (const CLI::App* command : app.get_subcommands({})) {
-      if (command->get_name() == arg) return command;
+    for (const CLI::App* command : found->get_subcommands({})) {
+      if (command->get_name() == arg) {
+        found = command;
+        break;
+      }
     }
   }
-  return nullptr;
+  return *found;
 }
+
+// "--tp" of "--tp=8".
+absl::string_view NameIn(const std::string& arg) {
+  return absl::string_view(arg).substr(0, arg.find('='));
+}
+
+// Sextant's name for a launcher's; `name` itself where it is none, or the command has it.
+absl::string_view OwnName(absl::string_view name, const CLI::App& command) {
+  for (const UsualName& usual : kUsualNames) {
+    if (name != usual.name || OptionOf(command, usual.name) != nullptr) continue;
+    if (OptionOf(command, usual.own) != nullptr) return usual.own;
+  }
+  return name;
+}
+
+bool IsOfAFlag(unsigned char c) { return absl::ascii_isalnum(c) || c == '-'; }
 
 // The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
 // (optimal string alignment).
@@ -87,19 +109,48 @@ size_t Distance(absl::string_view a, absl::string_view b) {
 }  // namespace
 
 std::vector<std::string> WithOwnNames(std::vector<std::string> args, const CLI::App& app) {
-  const CLI::App* const command = CommandOf(args, app);
-  if (command == nullptr) return args;
+  const CLI::App& command = CommandOf(args, app);
   for (std::string& arg : args) {
-    const size_t end = std::min(arg.find('='), arg.size());
-    const absl::string_view name = absl::string_view(arg).substr(0, end);
-    for (const UsualName& usual : kUsualNames) {
-      if (name != usual.name || OptionOf(*command, usual.name) != nullptr) continue;
-      if (OptionOf(*command, usual.own) == nullptr) continue;
-      arg = absl::StrCat(usual.own, arg.substr(end));
-      break;
-    }
+    const absl::string_view name = NameIn(arg);
+    arg = absl::StrCat(OwnName(name, command), arg.substr(name.size()));
   }
   return args;
+}
+
+TypedNames TypedNamesOf(const std::vector<std::string>& args, const CLI::App& app) {
+  const CLI::App& command = CommandOf(args, app);
+  TypedNames typed;
+  const auto add = [&typed](const CLI::Option& option, absl::string_view name) {
+    for (const std::string& own : option.get_lnames()) {
+      typed[absl::StrCat("--", own)] = std::string(name);
+    }
+  };
+  for (const CLI::Option* option : command.get_options()) {
+    const bool only_value = option->get_positional() && option->count() > 0;
+    if (only_value) add(*option, option->get_name(true));
+  }
+  for (const std::string& arg : args) {
+    const absl::string_view name = NameIn(arg);
+    if (!absl::StartsWith(name, "--")) continue;
+    const CLI::Option* const option = OptionOf(command, OwnName(name, command));
+    if (option != nullptr) add(*option, name);
+  }
+  return typed;
+}
+
+std::string WithTypedNames(absl::string_view text, const TypedNames& typed) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t word = static_cast<size_t>(absl::c_find_if(text, IsOfAFlag) - text.begin());
+    absl::StrAppend(&out, text.substr(0, word));
+    text.remove_prefix(word);
+    const size_t length = static_cast<size_t>(absl::c_find_if_not(text, IsOfAFlag) - text.begin());
+    const auto found = typed.find(text.substr(0, length));
+    absl::StrAppend(
+        &out, found == typed.end() ? text.substr(0, length) : absl::string_view(found->second));
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 std::vector<std::string> NearestNames(absl::string_view given,

@@ -33,6 +33,16 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   }
 }
 
+TEST(Usage, NamesTheFlagThatWasTyped) {
+  for (const std::string flag : {"--device-count", "--devices", "--gpus", "--num-gpus"}) {
+    EXPECT_THAT(RunWith({"plan", flag + "=x"}).err, StartsWith("sextant: " + flag + ": \"x\" is"));
+  }
+  for (const std::string flag : {"--input-count", "--inputs"}) {
+    EXPECT_THAT(RunWith({"op", "elementwise", "4", "--dtype=fp32", flag + "=x"}).err,
+                StartsWith("sextant: " + flag + ": \"x\" is"));
+  }
+}
+
 // gRPC would end the program over such a token, and log it.
 TEST(Usage, RefusesATokenThatIsNone) {
   for (const char* token : {"", "\n", "secret\nsecret", "secret\r\nsecret\r\n", "secret secret",

@@ -245,6 +245,25 @@ TEST(PlanError, NamesTheFieldAtFault) {
             "  --devices: must be at least 1\n");
 }
 
+// A flag has several names; the user knows the one that was typed.
+TEST(PlanError, NamesTheFlagThatWasTyped) {
+  const grpc::Status status =
+      Refusal(grpc::StatusCode::INVALID_ARGUMENT, "FIELD_INVALID", "layout.global_batch_size",
+              "must be a multiple of layout.micro_batch_size");
+  const auto line = [&status](std::vector<std::string> args) {
+    return RefusedPlan(status, std::move(args)).err;
+  };
+  EXPECT_THAT(line({"--gbs=3", "--mbs=2"}), HasSubstr("\n  --gbs: must be a multiple of --mbs\n"));
+  EXPECT_THAT(line({"--global-batch-size=3", "--micro-batch-size=2"}),
+              HasSubstr("\n  --global-batch-size: must be a multiple of --micro-batch-size\n"));
+  EXPECT_THAT(line({"--train-batch-size=3"}),
+              HasSubstr("\n  --train-batch-size: must be a multiple of --mbs\n"));
+  EXPECT_THAT(RefusedPlan(WrongField("model.preset"), {"toy"}).err, HasSubstr("\n  MODEL: must"));
+  EXPECT_THAT(RefusedPlan(WrongField("model.preset"), {"--model=toy"}).err,
+              HasSubstr("\n  --model: must"));
+  EXPECT_THAT(RefusedPlan(WrongField("model.preset"), {}).err, HasSubstr("\n  --preset: must"));
+}
+
 TEST(PlanError, SaysThatTargetsWereDefaults) {
   const grpc::Status status = WrongField("model.changes.adapters.targets[1]");
   const std::string hint = "attention.query,attention.value is the default of --lora-targets";
