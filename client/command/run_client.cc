@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <variant>
 
@@ -222,6 +224,14 @@ void SetTextWidthFor(const Streams& streams) {
           : static_cast<size_t>(std::clamp(streams.out_columns, kMinColumns, kMaxColumns)));
 }
 
+// Writes what is left of the answer. Returns 0 or an errno.
+int Flush(std::ostream& out) {
+  out.clear();  // what an earlier flush could not write is tried again, which says why
+  errno = 0;
+  if (out.flush()) return 0;
+  return errno == 0 ? EIO : errno;
+}
+
 }  // namespace
 
 int RunClient(const std::vector<std::string>& args, const Streams& streams) {
@@ -232,12 +242,12 @@ int RunClient(const std::vector<std::string>& args, const Streams& streams) {
   if (line != nullptr && NeedsLocalServer(*line)) StartFor(streams, &local, line);
   const int exit_code =
       line != nullptr ? line->run(*line, streams) : Explain(std::get<NoCommand>(parsed), streams);
+  const int error = Flush(streams.out);
+  // A reader that has read enough, such as head, is no failure.
+  if (error == 0 || error == EPIPE) return exit_code;
   // An answer that was not written (a full disk) must not read as "fits".
-  if (!streams.out.flush()) {
-    streams.err << "sextant: cannot write the answer\n";
-    return kExitInternal;
-  }
-  return exit_code;
+  streams.err << "sextant: cannot write the answer: " << std::strerror(error) << "\n";
+  return kExitUsage;
 }
 
 }  // namespace sextant::client

@@ -19,7 +19,7 @@ namespace sextant::client {
 enum ExitCode : int {
   kExitFits = 0,        // or success of a command without a verdict
   kExitDoesNotFit = 1,  // a valid answer
-  kExitUsage = 2,       // the command line is wrong, or names a file that can't be written
+  kExitUsage = 2,       // the command line is wrong, or the answer or a file can't be written
   kExitBadRequest = 3,  // the request is wrong: correct it, do not retry
   kExitRetryLater = 4,  // busy, draining, unreachable or late
   kExitNotAllowed = 5,  // no identity, or one without the right
@@ -35,7 +35,7 @@ inline constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  it fits (plan, memory), or success\n"
     "  1  it does not fit: a valid answer\n"
-    "  2  usage: the command line is wrong, or its output file can't be written\n"
+    "  2  usage: the command line is wrong, or the answer or a file can't be written\n"
     "  3  bad request: a field or a name is wrong; do not retry\n"
     "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"

@@ -92,6 +92,7 @@ absl::StatusOr<std::string> NewFolder() {
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // the client ignores them
   const std::string listen = absl::StrCat("--listen=", address);
   const char* const args[] = {kProgram,
                               listen.c_str(),

@@ -368,8 +368,8 @@ TEST(WriteError, IsNoSuccess) {
   std::ostream broken(nullptr);
   std::ostringstream err;
   EXPECT_EQ(
-      RunClient({"plan", "--address", server.address()}, {.in = in, .out = broken, .err = err}), 6);
-  EXPECT_EQ(err.str(), "sextant: cannot write the answer\n");
+      RunClient({"plan", "--address", server.address()}, {.in = in, .out = broken, .err = err}), 2);
+  EXPECT_EQ(err.str(), "sextant: cannot write the answer: Input/output error\n");
 }
 
 }  // namespace

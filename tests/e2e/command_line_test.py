@@ -242,6 +242,32 @@ def check_interrupt():
     os.close(behind)
 
 
+def check_output(server):
+    """A reader that stops early is no failure; an answer that can't be written is one."""
+    program = os.path.join(BIN, "sextant")
+    environment = dict(os.environ, SEXTANT_ADDRESS=server.address)
+    for arguments in (["completion", "bash"], ["accelerators"], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        gone = subprocess.run([program, *arguments], env=environment, stdout=writer, check=False,
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+        os.close(writer)
+        assert gone.returncode == 0 and gone.stderr == "", (arguments, gone)
+        with open("/dev/full", "wb") as full:
+            lost = subprocess.run([program, *arguments], env=environment, stdout=full, check=False,
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
+        assert lost.returncode == 2 and lost.stderr == (
+            "sextant: cannot write the answer: No space left on device\n"), (arguments, lost)
+        closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", program, *arguments], text=True,
+                                env=environment, check=False, capture_output=True, timeout=60)
+        assert closed.returncode == 2 and "Bad file descriptor" in closed.stderr, closed
+    with tempfile.TemporaryFile() as file:
+        cut = subprocess.run(["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", program, "completion",
+                              "bash"], stdout=file, stderr=subprocess.PIPE, text=True, check=False,
+                             env=environment, timeout=60)
+    assert cut.returncode == 2 and "File too large" in cut.stderr, cut
+
+
 def check_without_server():
     for command in ("devices", "calibration", "probe"):
         nobody = run(None, command)
@@ -255,6 +281,7 @@ def main():
     check_interrupt()
     with Server("--log_calls=none") as server, tempfile.TemporaryDirectory() as folder:
         check_exit_codes(server)
+        check_output(server)
         check_text(server)
         check_json(server)
         check_operations(server)
