@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "client/command/command.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/field_path.h"
+#include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/report/allocation_text.h"
 #include "client/text/text.h"
@@ -81,20 +85,38 @@ constexpr FieldFlag kAllocateFlags[] = {
     {"--tokens-per-parameter", "tokens_per_parameter", "or train on this many for each, e.g. 200",
      kUse}};
 
-constexpr FieldFlag kOtherAllocateFlags[] = {
+constexpr FieldFlag kDeviceWords[] = {
     WordFor("--device", "cluster.device.host_devices"),
     WordFor("--calibration", "cluster.device.calibrations.calibrations", Below::kAppended),
     WordFor("--calibration", "cluster.device.calibrations"),
+};
+constexpr FieldFlag kClusterWords[] = {
+    WordFor("--fleet", "cluster.device.fleet"),
     WordFor("--accelerator", "cluster.device"),
     WordFor("--accelerator", "cluster", Below::kUnknown),
 };
 
+// The flags of `sextant plan` for fields that a budget's request has too and that none above sets.
+std::vector<FieldFlag> FurtherFlags() {
+  std::vector<FieldFlag> flags;
+  for (const FieldFlag& flag : PlanFlags()) {
+    const auto* const field = FindField(*v1::AllocateComputeRequest::descriptor(), flag.field);
+    const auto has_field = [&flag](const FieldFlag& own) {
+      return absl::string_view(own.field) == flag.field;
+    };
+    const bool is_further =
+        field != nullptr && !IsFile(FormOf(*field)) && absl::c_none_of(kAllocateFlags, has_field);
+    if (is_further) flags.push_back(flag);
+  }
+  return flags;
+}
+
 std::string AllocateFieldWords(const std::string& field) {
-  return FieldWordsOf({kAllocateFlags, kOtherAllocateFlags}, field);
+  return FieldWordsOf({kAllocateFlags, kDeviceWords, FurtherFlags(), kClusterWords}, field);
 }
 
 std::string AllocateDescription(const std::string& text) {
-  return DescriptionWordsOf({kAllocateFlags, kOtherAllocateFlags}, text);
+  return DescriptionWordsOf({kAllocateFlags, FurtherFlags(), kClusterWords}, text);
 }
 
 struct AllocateFlags {
@@ -109,7 +131,9 @@ struct AllocateFlags {
 std::set<std::string> WaysOf(const AllocateFlags& flags) {
   std::set<std::string> ways;
   for (const std::string& field : flags.given.paths()) {
-    if (absl::StartsWith(field, "cluster.device.")) ways.insert(field);
+    if (!absl::StartsWith(field, "cluster.device.")) continue;
+    constexpr char kFleet[] = "cluster.device.fleet";
+    ways.insert(absl::StartsWith(field, kFleet) ? kFleet : field);
   }
   if (!flags.calibration_files.empty()) ways.insert("cluster.device.calibrations");
   return ways;
@@ -119,7 +143,8 @@ std::set<std::string> WaysOf(const AllocateFlags& flags) {
 void CheckWays(const AllocateFlags& flags) {
   if (WaysOf(flags).size() > 1) {
     throw CLI::ValidationError(
-        "--accelerator, --device and --calibration each name the devices: give one of them");
+        "--accelerator, --device, --calibration and --fleet each name the devices: give one of "
+        "them");
   }
 }
 
@@ -174,12 +199,15 @@ void AddAllocate(CLI::App* app, CommandLine* line) {
     AddFieldFlag(flag, &flags->request, command, &flags->given);
   }
   command
-      ->add_option("--calibration", flags->calibration_files,
+      ->add_option("--calibrations,--calibration", flags->calibration_files,
                    "one of: sextant calibration --save; repeatable, up to 16")
       ->allow_extra_args(false)
       ->group(kBudget)
       ->type_name("FILE")
       ->check(CheckFile);
+  for (const FieldFlag& flag : FurtherFlags()) {
+    AddFieldFlag(flag, &flags->request, command, &flags->given);
+  }
   command->add_flag("--sources", flags->sources,
                     "say where rules and rates stand, and their limits");
   command->final_callback([flags, line] {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -151,6 +152,16 @@ grpc::Status AddRuns(const std::vector<Axis>& axes, const v1::PlanRunRequest& ru
   return grpc::Status::OK;
 }
 
+// Clears options that a plan by itself takes, where a request's file has them; the server refuses
+// them where flags do.
+void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions* options) {
+  const auto* const reflection = v1::PlanOptions::GetReflection();
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (IsCompared(flag) || absl::c_linear_search(given.paths(), flag.field)) continue;
+    reflection->ClearField(options, FindField(*v1::PlanRunRequest::descriptor(), flag.field));
+  }
+}
+
 grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
                         v1::BatchPlanRunsRequest* batch, Comparison* comparison) {
   grpc::Status status = CheckAxes(flags.axes);
@@ -158,11 +169,7 @@ grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
   v1::PlanRunRequest run;
   status = BuildPlanRequest(flags.plan, streams, &run);
   if (!status.ok()) return status;
-  v1::PlanOptions& options = *run.mutable_options();
-  options.clear_view();
-  options.clear_include_derivation();
-  options.clear_include_ledger();
-  options.clear_include_operations();
+  ClearOptionsOfOne(flags.plan.given, run.mutable_options());
   StartNow(streams.now(), &run);
   for (const Axis& axis : flags.axes) comparison->flags.push_back(axis.name);
   return AddRuns(flags.axes, run, streams, {}, batch, comparison);
@@ -201,9 +208,7 @@ void AddCompare(CLI::App* app, CommandLine* line) {
   AddTexts(
       "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
       [flags](const std::string& text) { return ReadAxis(text, &flags->axes); }, command);
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsCompared(flag)) AddPlanFlag(flag, &flags->plan, command);
-  }
+  AddPlanFlags(&flags->plan, command);
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunCompare(*flags, read, streams);
   });

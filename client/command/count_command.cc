@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
+#include "client/flags/field_path.h"
 #include "client/flags/number.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
@@ -66,6 +67,7 @@ constexpr FieldFlag kCountFlags[] = {
      "if --tp > KV heads: split heads, don't copy them", kLayoutGroup},
 };
 
+constexpr absl::string_view kPresetField = "model.preset";
 constexpr char kChunksField[] = "layout.layers_per_chunk";
 
 // Flags whose text is not read by the field's type alone.
@@ -73,10 +75,14 @@ constexpr FieldFlag kOtherCountFlags[] = {
     WordFor("--sequence", "step.sequences"),
     WordFor("--layers-per-chunk", kChunksField),
     WordFor("--architecture", "model.architecture", Below::kOwnNames),
+    WordFor("--transformer", "model.transformer", Below::kOwnNames),
     WordFor("MODEL", "model.hugging_face_config", Below::kOwnNames),
     WordFor("MODEL", "model.preset"),
     WordFor("MODEL", "model", Below::kUnknown),
 };
+
+constexpr FieldFlag kConfigWords[] = {
+    WordFor("--config", "model.hugging_face_config", Below::kOwnNames)};
 
 absl::Status NoSequences(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -124,20 +130,34 @@ void AddModel(CountCommand* count, CLI::App* command) {
   command->add_option("MODEL,--model,--preset", count->model, kModelHelp)
       ->type_name("")
       ->check(CheckModel);
-  command
-      ->add_option("--architecture", count->architecture_file,
-                   "instead of it: an Architecture in proto JSON")
-      ->type_name("FILE")
-      ->check(CheckFileOrInput);
+  const auto add_file = [command](const char* names, std::string& file, const char* help) {
+    command->add_option(names, file, help)->type_name("FILE")->check(CheckFileOrInput);
+  };
+  add_file("--architecture", count->architecture_file,
+           "instead of it: an Architecture in proto JSON");
+  add_file("--transformer", count->transformer_file, "or a TransformerSpec in proto JSON");
+  add_file("--hugging-face-config,--config", count->config_file,
+           "or a model's config.json, as MODEL may be");
+}
+
+// The number of ways in which flags give the model.
+int WaysOf(const CountCommand& count) {
+  int ways = count.request.model().has_parameter_count() ? 1 : 0;
+  for (const std::string& way :
+       {count.model, count.architecture_file, count.transformer_file, count.config_file}) {
+    if (!way.empty()) ++ways;
+  }
+  return ways;
 }
 
 // Checks combinations of flags that are each valid.
 void CheckTogether(const CountCommand& count) {
-  const bool named = !count.model.empty() || !count.architecture_file.empty();
-  if (!named && !count.request_file.empty()) return;  // the server checks the file
-  if (count.model.empty() == count.architecture_file.empty()) {
+  const int ways = WaysOf(count);
+  if (ways == 0 && !count.request_file.empty()) return;  // the server checks the file
+  if (ways != 1) {
     throw CLI::ValidationError(
-        "give the model in one way: a preset's name, a config.json or --architecture");
+        "give the model in one way: a preset's name, a config.json, --architecture or "
+        "--transformer");
   }
   const bool counts_flops =
       count.sections.conventions || count.sections.kaplan || count.request.has_step();
@@ -169,11 +189,19 @@ int RunCount(const CountCommand& count, const CommandLine& line, const Streams& 
   if (status.ok()) status = CheckAnswer(request, response);
   if (!status.ok()) {
     return Fail(status, line, streams,
-                {.field = CountFieldWords,
+                {.field =
+                     [&count](const std::string& field) {
+                       // "MODEL" may be the file too.
+                       return count.config_file.empty()
+                                  ? CountFieldWords(field)
+                                  : FieldWordsOf({kConfigWords, CountFlags(), kOtherCountFlags},
+                                                 field);
+                     },
                  .description = CountDescriptionWords,
-                 .hint = [&request](const CallError& error) {
-                   return DefaultTargetsHint(request.model().changes(), error);
-                 }});
+                 .hint =
+                     [&request](const CallError& error) {
+                       return DefaultTargetsHint(request.model().changes(), error);
+                     }});
   }
   streams.out << (line.json() ? ProtoJson(response)
                               : Printable(CountText(count.sections, response)));
@@ -185,7 +213,9 @@ int RunCount(const CountCommand& count, const CommandLine& line, const Streams& 
 std::vector<FieldFlag> CountFlags() {
   std::vector<FieldFlag> flags(std::begin(kCountFlags), std::end(kCountFlags));
   for (const FieldFlag& flag : PlanFlags()) {
-    if (absl::StartsWith(flag.field, "model.changes.")) flags.push_back(flag);
+    const auto* const field = FindField(*v1::CountModelRequest::descriptor(), flag.field);
+    const bool is_own = field == nullptr || IsFile(FormOf(*field)) || flag.field == kPresetField;
+    if (!is_own) flags.push_back(flag);
   }
   return flags;
 }
@@ -242,22 +272,26 @@ grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
     grpc::Status read = ReadMessage(command.request_file, in, request);
     if (!read.ok()) return read;
   }
-  if (!command.model.empty() || !command.architecture_file.empty()) request->clear_model();
+  if (WaysOf(command) > 0) request->clear_model();
   SetFields(command.given, command.request, request);
   request->set_include_components(true);
   v1::ModelSpec* model = request->mutable_model();
   if (command.request.model().changes().has_adapters()) {
     AddDefaultTargets(model->mutable_changes());
   }
-  if (command.model.empty() && command.architecture_file.empty()) return grpc::Status::OK;
   if (!command.architecture_file.empty()) {
     return ReadMessage(command.architecture_file, in, model->mutable_architecture());
   }
-  if (!IsConfigFile(command.model)) {
-    model->set_preset(command.model);
+  if (!command.transformer_file.empty()) {
+    return ReadMessage(command.transformer_file, in, model->mutable_transformer());
+  }
+  const std::string& config = command.config_file.empty() ? command.model : command.config_file;
+  if (config.empty()) return grpc::Status::OK;
+  if (command.config_file.empty() && !IsConfigFile(config)) {
+    model->set_preset(config);
     return grpc::Status::OK;
   }
-  return ReadConfig(command.model, command.model == "-" ? "standard input" : command.model, in,
+  return ReadConfig(config, config == "-" ? "standard input" : config, in,
                     model->mutable_hugging_face_config());
 }
 

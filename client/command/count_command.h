@@ -17,16 +17,18 @@ namespace sextant::client {
 
 // One `sextant count` command line.
 struct CountCommand {
-  std::string request_file = {};           // "-" for standard input, "" for none
-  std::string model = {};                  // a preset's name or a config.json; "" for none
-  std::string architecture_file = {};      // "-" for standard input, "" for none
+  std::string request_file = {};       // "-" for standard input, "" for none
+  std::string model = {};              // a preset's name or a config.json; "" for none
+  std::string architecture_file = {};  // "-" for standard input, "" for none; as those below
+  std::string transformer_file = {};
+  std::string config_file = {};
   v1::CountModelRequest request = {};      // what all other flags say
   google::protobuf::FieldMask given = {};  // the fields that they set
   CountSections sections = {};
 };
 
-// The flags that set one field of the request each, in the order of --help. Those that change the
-// model are `sextant plan`'s.
+// The flags that set one field of the request each, in the order of --help. Those of the model are
+// `sextant plan`'s.
 std::vector<FieldFlag> CountFlags();
 
 // Adds all flags to `command`; they fill `*count`.

@@ -32,7 +32,8 @@ constexpr char kMemoryHelp[] =
     "--require-activations refuses.\n"
     "Without --devices there are as many as the layout's sizes need. Numbers, files and --request\n"
     "are read as sextant plan reads them; flags of data types, --schedule and --optimizer take\n"
-    "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too.\n"
+    "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too. Waits 120 s,\n"
+    "since --search may be given, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  Does it fit, and what takes the memory?\n"
@@ -55,26 +56,6 @@ struct MemoryFlags {
   PlanRequestFlags plan;
   std::string svg_file;  // "" for none
 };
-
-constexpr absl::string_view kOptionsOfMemory[] = {
-    "options.fits_chance", "options.does_not_fit_chance", "options.require_activations",
-    "options.include_ledger"};
-
-// True for flags of fields that the time of a step alone depends on.
-bool IsOfStepTime(absl::string_view field) {
-  return field == "cluster.node_type" || absl::StartsWith(field, "cluster.network.") ||
-         absl::StartsWith(field, "layout.software.");
-}
-
-// True for flags of fields that memory depends on, and of the tokens, which are in the same
-// messages.
-bool IsOfMemory(const FieldFlag& flag) {
-  const absl::string_view field = flag.field;
-  if (IsOfStepTime(field)) return false;
-  return absl::StartsWith(field, "model.") || absl::StartsWith(field, "training.") ||
-         absl::StartsWith(field, "cluster.") || absl::StartsWith(field, "layout.") ||
-         absl::c_linear_search(kOptionsOfMemory, field);
-}
 
 // The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
 // to refuse.
@@ -131,7 +112,8 @@ std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
 // Checks that `response` holds what was asked for.
 grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response) {
   const v1::Memory& memory = response.plan().memory();
-  const bool whole = memory.peak_stage() >= 0 && memory.peak_stage() < memory.stages_size();
+  const bool whole = request.options().view() == v1::PLAN_VIEW_BASIC ||
+                     (memory.peak_stage() >= 0 && memory.peak_stage() < memory.stages_size());
   if ((request.has_layout() || IsByStage(response.plan())) && !whole) {
     return Incomplete("memory by stage: the server is older than this client, or newer");
   }
@@ -146,6 +128,12 @@ grpc::Status Ask(const MemoryFlags& flags, const v1::PlanRunRequest& request,
                          "--svg draws the stages of a layout, and there is none with "
                          "--parameters or --activation-bytes");
   }
+  const bool basic = request.options().view() == v1::PLAN_VIEW_BASIC;
+  if (basic && (!line.json() || !flags.svg_file.empty())) {
+    return RefusalStatus("USAGE",
+                         "--view=basic leaves out the stages, which are shown here: leave it out, "
+                         "or give --output=json alone");
+  }
   grpc::Status status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, response);
   return status.ok() ? CheckAnswer(request, *response) : status;
 }
@@ -157,7 +145,10 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
   std::vector<std::string> filled_in;
   if (status.ok()) {
     filled_in = FillIn(&request);
-    request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);  // stages are part of it
+    // Stages are part of it. A request's file may be another command's.
+    if (!absl::c_linear_search(flags.plan.given.paths(), "options.view")) {
+      request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+    }
     status = Ask(flags, request, line, &response);
   }
   if (!status.ok()) {
@@ -184,12 +175,10 @@ void AddMemory(CLI::App* app, CommandLine* line) {
   CLI::App* command =
       AddCommand("memory", "Count what each GPU holds, and say whether it fits", kMemoryHelp, app);
   AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfMemory(flag)) AddPlanFlag(flag, &flags->plan, command);
-  }
+  AddPlanFlags(&flags->plan, command);
   command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
       ->type_name("FILE");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunMemory(*flags, read, streams);
   });
 }

@@ -109,6 +109,7 @@ void AddDeviceName(OperationFlags* flags, CLI::App* command) {
       ->type_name("FILE")
       ->check(CheckFile)
       ->group(kDeviceGroup);
+  AddFleetFlags(FleetFlags(), request, {"--device", "--calibration"}, command);
   for (const FieldFlag& flag : RateRequirementFlags()) AddFieldFlag(flag, request, command);
 }
 

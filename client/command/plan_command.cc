@@ -300,7 +300,7 @@ void AddSearch(CLI::App* app, CommandLine* line) {
   flags->layouts = true;
   CLI::App* command = AddCommand("search", "List the fastest layouts that fit", kSearchHelp, app);
   AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  AddPlanFlags(&flags->plan, command);
   command
       ->add_option("--svg", flags->svg_file,
                    "draw the front of step time and memory into this file")
@@ -315,7 +315,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
   CLI::App* command =
       AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
   AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags->plan, command);
+  AddPlanFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
   command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
       ->type_name("FILE");

@@ -153,6 +153,24 @@ void AddModelFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comm
   AddText(flag.names, flag.help, give, command)->group(flag.group)->type_name("MODEL");
 }
 
+// Adds the flag of one field.
+void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command) {
+  if (flag.field == kPreset) return AddModelFlag(flag, flags, command);
+  const FieldDescriptor& field = FieldOf(flag);
+  if (!IsFile(FormOf(field))) {
+    AddFieldFlag(flag, &flags->request, command, &flags->given);
+    return;
+  }
+  const auto give = [&flag, flags](const std::string& name) {
+    flags->files.push_back({&flag, name});
+  };
+  CLI::Option* option = command->add_option_function<std::string>(flag.names, give, flag.help)
+                            ->group(flag.group)
+                            ->check(CheckFile)
+                            ->trigger_on_parse(field.is_repeated());  // each time that it is given
+  ShowValues(flag.names, ValueName(field), option);
+}
+
 }  // namespace
 
 bool LeavesLayoutOpen(const v1::PlanRunRequest& request) {
@@ -202,21 +220,8 @@ void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
       ->group(kRunLayoutGroup);
 }
 
-void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command) {
-  if (flag.field == kPreset) return AddModelFlag(flag, flags, command);
-  const FieldDescriptor& field = FieldOf(flag);
-  if (!IsFile(FormOf(field))) {
-    AddFieldFlag(flag, &flags->request, command, &flags->given);
-    return;
-  }
-  const auto give = [&flag, flags](const std::string& name) {
-    flags->files.push_back({&flag, name});
-  };
-  CLI::Option* option = command->add_option_function<std::string>(flag.names, give, flag.help)
-                            ->group(flag.group)
-                            ->check(CheckFile)
-                            ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  ShowValues(flag.names, ValueName(field), option);
+void AddPlanFlags(PlanRequestFlags* flags, CLI::App* command) {
+  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, flags, command);
 }
 
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,

@@ -43,10 +43,10 @@ void ShowAll(v1::PlanRunRequest* request);
 void StartNow(absl::Time now, v1::EconomicsSpec* economics);
 void StartNow(absl::Time now, v1::PlanRunRequest* request);
 
-// Adds to `command` --request and the launchers' files, and the flag of one field, which has to
-// outlive it as `*flags` does.
+// Adds to `command`, which `*flags` has to outlive, --request and the launchers' files, and the
+// flags of all fields: what a command does not take, its server refuses.
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);
-void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command);
+void AddPlanFlags(PlanRequestFlags* flags, CLI::App* command);
 
 // Fills `*request` from --request's file (or streams.in, where that is "-"), from a launcher's file
 // and then from the flags; each overrides those before. Sets only what was given: defaults and

@@ -35,6 +35,13 @@ struct RatesFlags {
   std::string svg_file;               // "" for none
 };
 
+constexpr FieldFlag kFleetFlags[] = {{"--fleet", "device.fleet.accelerator",
+                                      "a catalogue name: at rates that the fleet's hosts measured"},
+                                     {"--hostnames,--hosts", "device.fleet.hostnames",
+                                      "with --fleet: the hosts that count, a,b,c; repeatable"},
+                                     {"--gpu-uuids", "device.fleet.gpu_uuids",
+                                      "with --fleet: the GPUs that count, a,b,c; repeatable"}};
+
 constexpr FieldFlag kWords[] = {
     WordFor("DEVICE", "device.accelerator"),
     WordFor("DEVICE", "device.host_devices.devices", Below::kDropped),
@@ -43,7 +50,9 @@ constexpr FieldFlag kWords[] = {
     WordFor("--dtype", "data_types", Below::kDropped),
 };
 
-std::string RatesFieldWords(const std::string& field) { return FieldWordsOf({kWords}, field); }
+std::string RatesFieldWords(const std::string& field) {
+  return FieldWordsOf({kFleetFlags, kWords}, field);
+}
 
 // Adds the data type that `name` names, "bf16".
 absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request) {
@@ -77,10 +86,12 @@ absl::Status AddDevice(const std::string& name, v1::DeviceSelector* devices) {
 
 // Checks combinations of flags that are each valid, and adds the devices to the request.
 void Finish(RatesFlags* flags) {
-  if (flags->devices.empty() == flags->calibration_files.empty()) {
+  const int ways = (flags->devices.empty() ? 0 : 1) + (flags->calibration_files.empty() ? 0 : 1) +
+                   (flags->request.device().has_fleet() ? 1 : 0);
+  if (ways != 1) {
     throw CLI::ValidationError(
-        "name one product (sextant accelerators), devices of the server (sextant devices), or "
-        "files of calibrations by --calibration");
+        "name one product (sextant accelerators), devices of the server (sextant devices), files "
+        "of calibrations by --calibration, or a product of the fleet's by --fleet");
   }
   for (const std::string& device : flags->devices) {
     const absl::Status added = AddDevice(device, flags->request.mutable_device());
@@ -128,6 +139,7 @@ void AddRates(CLI::App* app, CommandLine* line) {
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->check(CheckFile);
+  AddFleetFlags(kFleetFlags, &flags->request, {"DEVICE", "--calibration"}, command);
   AddTexts(
       "--dtype", "of the operands; repeatable; default: all that was measured",
       [flags](const std::string& name) { return AddType(name, &flags->request); }, command)

@@ -68,12 +68,6 @@ struct SizeClusterFlags {
   v1::SizeClusterRequest request;
 };
 
-bool IsOfAClustersRun(const FieldFlag& flag) {
-  const absl::string_view field = flag.field;
-  return field != "options.view" && field != "cluster.device_count" &&
-         !absl::StartsWith(field, "options.include_");
-}
-
 // Reads "h100-sxm@dgx-h100:2.5,h200-sxm".
 absl::Status ReadProducts(const std::string& text, v1::SizeClusterRequest* request) {
   for (const absl::string_view each : absl::StrSplit(text, ',', absl::SkipEmpty())) {
@@ -167,13 +161,6 @@ struct SizeModelFlags {
   v1::SizeModelRequest request;
 };
 
-// Flags of a run whose model is asked for.
-bool IsOfAModelsRun(const FieldFlag& flag) {
-  const absl::string_view field = flag.field;
-  return field != "options.view" && field != "model.parameter_count" &&
-         !absl::StartsWith(field, "model.changes.") && !absl::StartsWith(field, "options.include_");
-}
-
 std::string ModelRequestWords(const std::string& field) {
   const std::string own = FieldWordsOf({kSizeModelFlags}, field);
   return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
@@ -209,9 +196,7 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
       "--products", "NAME[@SERVER][:USD],... for --accelerator; USD an hour",
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
       ->group(kSizeClusterGroup);
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfAClustersRun(flag)) AddPlanFlag(flag, &flags->plan, command);
-  }
+  AddPlanFlags(&flags->plan, command);
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunSizeCluster(*flags, read, streams);
   });
@@ -223,9 +208,7 @@ void AddSizeModel(CLI::App* app, CommandLine* line) {
                                  kSizeModelHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kSizeModelFlags) AddFieldFlag(flag, &flags->request, command);
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfAModelsRun(flag)) AddPlanFlag(flag, &flags->plan, command);
-  }
+  AddPlanFlags(&flags->plan, command);
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunSizeModel(*flags, read, streams);
   });

@@ -152,6 +152,13 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* mess
   return option;
 }
 
+void AddFleetFlags(absl::Span<const FieldFlag> flags, google::protobuf::Message* message,
+                   std::initializer_list<const char*> others, CLI::App* app) {
+  CLI::Option* const product = AddFieldFlag(flags.front(), message, app);
+  for (const char* other : others) product->excludes(app->get_option(other));
+  for (const FieldFlag& flag : flags.subspan(1)) AddFieldFlag(flag, message, app)->needs(product);
+}
+
 void ShowValues(const char* names, const std::string& values, CLI::Option* option) {
   option->type_name(values);
   const bool fits = absl::string_view(names).size() + values.size() + 3 <= kTextWidth;

@@ -50,6 +50,11 @@ constexpr FieldFlag WordFor(const char* word, const char* field, Below below = B
 CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* message, CLI::App* app,
                           google::protobuf::FieldMask* given = nullptr);
 
+// Adds the flags that name a fleet's product and, after it, which of its devices, as AddFieldFlag()
+// does. They exclude `others`, the names of the command's other ways to name devices.
+void AddFleetFlags(absl::Span<const FieldFlag> flags, google::protobuf::Message* message,
+                   std::initializer_list<const char*> others, CLI::App* app);
+
 // Shows the values that a flag of `names` takes. Where they don't fit on its line of --help, the
 // error for another value lists them.
 void ShowValues(const char* names, const std::string& values, CLI::Option* option);

@@ -161,8 +161,8 @@ void SetDevice(const std::string& name, v1::DeviceSelector* device) {
 
 std::string OperationFieldWords(const OperationKind& kind, const std::string& field) {
   if (const auto argument = ArgumentOf(kind, field)) return *argument;
-  return FieldWordsOf({kind.flags, NumberFormatFlags(), DeviceFlags(), RateRequirementFlags(),
-                       kOtherOperationFlags},
+  return FieldWordsOf({kind.flags, NumberFormatFlags(), DeviceFlags(), FleetFlags(),
+                       RateRequirementFlags(), kOtherOperationFlags},
                       field);
 }
 

@@ -272,6 +272,13 @@ constexpr FieldFlag kDeviceFlags[] = {
     {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice},
     {"--regime", "device.regime", "of predicted times: burst or sustained; default: burst",
      kDevice}};
+constexpr FieldFlag kFleetFlags[] = {
+    {"--fleet", "device.device.fleet.accelerator",
+     "a catalogue name: at rates that the fleet's hosts measured", kDevice},
+    {"--hostnames,--hosts", "device.device.fleet.hostnames",
+     "with --fleet: the hosts that count, a,b,c; repeatable", kDevice},
+    {"--gpu-uuids", "device.device.fleet.gpu_uuids",
+     "with --fleet: the GPUs that count, a,b,c; repeatable", kDevice}};
 constexpr FieldFlag kRateRequirementFlags[] = {
     {"--minimum-source,--minimum-rate-source", "device.rate_requirement.minimum_source",
      "the worst source allowed for its rates", kDevice},
@@ -285,6 +292,8 @@ absl::Span<const OperationKind> OperationKinds() { return kKinds; }
 absl::Span<const FieldFlag> NumberFormatFlags() { return kNumberFormatFlags; }
 
 absl::Span<const FieldFlag> DeviceFlags() { return kDeviceFlags; }
+
+absl::Span<const FieldFlag> FleetFlags() { return kFleetFlags; }
 
 absl::Span<const FieldFlag> RateRequirementFlags() { return kRateRequirementFlags; }
 

@@ -31,10 +31,11 @@ struct OperationKind {
 absl::Span<const OperationKind> OperationKinds();
 
 // Flags of all kinds that run on a device: number formats, then the device. The first number
-// format, the type of what is read, is required. The last flags of the device are what its rates
-// have to be, of every kind.
+// format, the type of what is read, is required. Those of a fleet's devices, and of what rates have
+// to be, are for every kind.
 absl::Span<const FieldFlag> NumberFormatFlags();
 absl::Span<const FieldFlag> DeviceFlags();
+absl::Span<const FieldFlag> FleetFlags();
 absl::Span<const FieldFlag> RateRequirementFlags();
 
 }  // namespace sextant::client

@@ -18,6 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/flags/field_path.h"
+#include "client/flags/plan_flags.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/source_folder.h"
 
@@ -136,34 +138,10 @@ void RemoveSet(const Message& message, const std::string& prefix, std::set<std::
 // Fields that no flag sets, each with its reason.
 std::set<std::string> WithoutFlag() {
   return {
-      // A budget of compute depends on neither memory, links nor power.
-      "AllocateComputeRequest.cluster.device_memory_bytes",
-      "AllocateComputeRequest.cluster.reserved_memory_bytes",
-      "AllocateComputeRequest.cluster.host_link_bytes_per_second",
-      "AllocateComputeRequest.cluster.host_memory_bytes",
-      "AllocateComputeRequest.cluster.host_memory_bytes_per_second",
-      "AllocateComputeRequest.cluster.network.bytes_per_second",
-      "AllocateComputeRequest.cluster.network.name",
-      "AllocateComputeRequest.cluster.node_type",
-      "AllocateComputeRequest.economics.device_power_watts",
-      "AllocateComputeRequest.economics.host_power_watts_per_device",
-      "AllocateComputeRequest.economics.power_usage_effectiveness",
-      // Plans alone run on a fleet.
-      "AllocateComputeRequest.cluster.device.fleet.accelerator",
-      "AllocateComputeRequest.cluster.device.fleet.gpu_uuids",
-      "AllocateComputeRequest.cluster.device.fleet.hostnames",
-      "AnalyzeOperationRequest.device.device.fleet.accelerator",
-      "AnalyzeOperationRequest.device.device.fleet.gpu_uuids",
-      "AnalyzeOperationRequest.device.device.fleet.hostnames",
-      "GetKernelRatesRequest.device.fleet.accelerator",
-      "GetKernelRatesRequest.device.fleet.gpu_uuids",
-      "GetKernelRatesRequest.device.fleet.hostnames",
+      // Links are the product's, which NODE names.
       "GetLinkTimesRequest.nodes.device.fleet.accelerator",
       "GetLinkTimesRequest.nodes.device.fleet.gpu_uuids",
       "GetLinkTimesRequest.nodes.device.fleet.hostnames",
-      // A bare number has no tensors to count; --architecture says more than a transformer.
-      "CountModelRequest.model.parameter_count",
-      "CountModelRequest.model.transformer",
       // Sent where NODE turns out to be an accelerator (hardware_commands_test.cc).
       "GetLinkTimesRequest.nodes.device.accelerator",
       // Devices of the server are measured one by one, without links.
@@ -195,6 +173,33 @@ TEST(RequestFields, AreAllSetByCommandLines) {
   std::set<std::string> left;
   for (const auto& [type, paths] : unset) left.insert(paths.begin(), paths.end());
   EXPECT_THAT(left, ::testing::ElementsAreArray(WithoutFlag()));
+}
+
+// A flag of `sextant plan` is a flag of every command whose request has its field: by itself, or in
+// a run.
+TEST(RequestFields, HaveTheFlagsOfAPlanInEveryCommand) {
+  for (const char* command :
+       {"plan", "search", "memory", "compare", "size-cluster", "size-model", "allocate", "count"}) {
+    const Descriptor& type = *RequestOf(command)->GetDescriptor();
+    const std::string help = RunWith({command, "--help"}).out;
+    int count = 0;
+    for (const FieldFlag& flag : PlanFlags()) {
+      const bool has_field = FindField(type, flag.field) != nullptr ||
+                             FindField(type, absl::StrCat("run.", flag.field)) != nullptr ||
+                             FindField(type, absl::StrCat("runs.", flag.field)) != nullptr;
+      if (!has_field) continue;
+      ++count;
+      for (const absl::string_view name : absl::StrSplit(flag.names, ',')) {
+        if (!absl::StartsWith(name, "--")) continue;
+        // The end of a flag's name, or of its names.
+        EXPECT_TRUE(absl::StrContains(help, absl::StrCat(name, " ")) ||
+                    absl::StrContains(help, absl::StrCat(name, ",")) ||
+                    absl::StrContains(help, absl::StrCat(name, "\n")))
+            << command << " has no " << name;
+      }
+    }
+    EXPECT_GT(count, 10) << command;
+  }
 }
 
 }  // namespace
