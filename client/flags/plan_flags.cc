@@ -81,7 +81,7 @@ constexpr FieldFlag kPlanFlags[] = {
      "a catalogue name: at rates that the fleet's hosts measured", kDevices},
     {"--hostnames,--hosts", "cluster.device.fleet.hostnames",
      "with --fleet: the hosts to run on, a,b,c; repeatable", kDevices},
-    {"--gpu-uuids,--gpus", "cluster.device.fleet.gpu_uuids",
+    {"--gpu-uuids", "cluster.device.fleet.gpu_uuids",
      "with --fleet: the GPUs to run on, a,b,c; repeatable", kDevices},
     {"--device-count,--devices", "cluster.device_count", "how many devices", kDevices},
     {"--peak-flops-per-second", "cluster.peak_flops_per_second",

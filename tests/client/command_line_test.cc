@@ -98,6 +98,14 @@ TEST(Flags, TheLastOfOneCounts) {
             nlohmann::json::parse(R"({"host_devices": {"devices": ["host"]}})"));
 }
 
+TEST(Flags, GpusAreANumberOfDevices) {
+  EXPECT_EQ(RequestOf({"plan", "toy", "--gpus=8"})["cluster"],
+            nlohmann::json({{"device_count", "8"}}));
+  EXPECT_EQ(RequestOf({"plan", "toy", "--gpu-uuids=GPU-1"})["cluster"]["device"]["fleet"],
+            nlohmann::json::parse(R"({"gpu_uuids": ["GPU-1"]})"));
+  EXPECT_EQ(RunWith({"plan", "toy", "--gpus=GPU-1"}).exit_code, 2);
+}
+
 TEST(Flags, OfAListCountAll) {
   const auto plan =
       RequestOf({"plan", "toy", "--freeze=a", "--device=x", "--freeze=b,c", "--device=y"});

@@ -133,7 +133,7 @@ def check_slow_gpu(planners, prometheus):
     # Named by UUID, without the slow one, GPUs of these hosts are as fast as others.
     def of_eight(*hosts):
         gpus = [gpu.uuid for host in hosts for gpu in gpus_of(host) if gpu.uuid != uuid]
-        return plan(planners[0], [], "--gpus=" + ",".join(gpus[-8:]), devices=8)
+        return plan(planners[0], [], "--gpu-uuids=" + ",".join(gpus[-8:]), devices=8)
     without = of_eight(SLOW_HOST, HOSTS[3])
     assert uuid not in json.dumps(warnings(without)), without
     assert abs(step_seconds(without) / step_seconds(of_eight(HOSTS[0])) - 1) < 0.05
