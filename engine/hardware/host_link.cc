@@ -17,12 +17,26 @@ constexpr char kPinned[] = "host_copy_bytes_per_second";
 constexpr char kUpdate[] = "host_update_bytes_per_second";
 constexpr char kPageable[] = "pageable_host_copy_bytes_per_second";
 
+// A processor's memory is its host's: copies there are those that it measured within its memory,
+// whose rate counts each byte twice, read and written.
+bool CopiesWithinMemory(const DeviceModel& model) {
+  return model.calibration().processor && model.kernels().host_copies.empty() &&
+         model.calibration().memory_copy().has_value();
+}
+
+absl::optional<BytesPerSecond> MeasuredRate(const DeviceModel& model, bool pageable) {
+  if (!CopiesWithinMemory(model)) {
+    return SlowerHostCopyRate(model.kernels().host_copies, pageable);
+  }
+  return BytesPerSecond(model.calibration().memory_copy()->per_second / 2);
+}
+
 absl::optional<BytesPerSecond> MeasuredLink(const HostLinkQuery& query, bool pageable,
                                             std::vector<Rate>& used) {
   const DeviceModel* slowest = nullptr;
   absl::optional<BytesPerSecond> out;
   for (const DeviceModel* const model : query.models) {
-    const auto rate = SlowerHostCopyRate(model->kernels().host_copies, pageable);
+    const auto rate = MeasuredRate(*model, pageable);
     if (!rate.has_value()) return absl::nullopt;
     if (slowest != nullptr && *rate >= *out) continue;
     slowest = model;
@@ -30,6 +44,11 @@ absl::optional<BytesPerSecond> MeasuredLink(const HostLinkQuery& query, bool pag
   }
   if (slowest == nullptr) return absl::nullopt;
   KernelSource source = SourceOfMeasured(slowest->kernels());
+  if (CopiesWithinMemory(*slowest)) {
+    source.citation =
+        absl::StrCat(CitationOf(slowest->calibration(), *slowest->calibration().memory_copy()),
+                     "; half its rate, which counts each byte read and written");
+  }
   if (query.models.size() > 1) {
     absl::StrAppend(&source.citation, "; the slowest of ", query.models.size(), " devices");
   }

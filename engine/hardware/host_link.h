@@ -28,9 +28,9 @@ struct HostLinkQuery {
 
 // The rate that copies of pinned memory reach. The first of
 //   the caller's line rate
-//   the slowest device's measured copies, in their slower direction
-//   the node type's link to the host, or the slowest one of the types that the product comes in
-//   the product's PCIe generation, 16 lanes
+//   the slowest device's measured copies, in their slower direction; a processor's within its
+//   memory the node type's link to the host, or the slowest one of the types that the product comes
+//   in the product's PCIe generation, 16 lanes
 // all but the measured ones times HostCopyShare::kExpected. Appends the figure to `used`; absent,
 // and nothing appended, where none is known.
 absl::optional<BytesPerSecond> PinnedHostLink(const HostLinkQuery& query, std::vector<Rate>& used);

@@ -193,6 +193,31 @@ TEST(OperationAnswer, OfAHostCopyStandsOnMeasuredCopiesFirst) {
               Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
 }
 
+// A processor's memory is its host's. 10 GB/s of its copy are read and written, 5 GB/s each.
+TEST(OperationAnswer, OfAHostCopyOnTheHostIsACopyWithinItsMemory) {
+  v1::Calibration host = SampleCalibration("CPU-1");
+  host.mutable_device()->set_kind(v1::DEVICE_KIND_CPU);
+  host.clear_host_copies();
+  host.clear_streams();
+  AddMainMemoryCopy(10'000'000, &host);
+  host.mutable_streams(0)->mutable_time()->set_median_seconds(2e-3);
+  host.mutable_streams(0)->set_bytes_per_second(10e9);
+  v1::AnalyzeOperationRequest request = CopyRequest();
+  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices("host");
+  for (const bool pageable : {false, true}) {
+    request.mutable_operation()->mutable_host_copy()->set_pageable(pageable);
+    const auto copy = CopyAnswered(request, {host});
+    ASSERT_THAT(copy, IsOk());
+    EXPECT_NEAR(copy->no_overlap_seconds(), 1e9 / 5e9, 1e-9);
+    EXPECT_EQ(copy->full_overlap_seconds(), copy->no_overlap_seconds());
+    ASSERT_EQ(copy->rates_size(), 1);
+    EXPECT_EQ(copy->rates(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
+    EXPECT_THAT(copy->sources(0), HasSubstr("half its rate"));
+  }
+  host.clear_streams();
+  EXPECT_FALSE(CopyAnswered(request, {host}).ok());
+}
+
 TEST(OperationAnswer, OfAHostCopyHasALinkOrAsksForItsRate) {
   v1::AnalyzeOperationRequest request = CopyRequest();
   for (const Accelerator& accelerator : Accelerators()) {
