@@ -21,8 +21,7 @@ def varint(value):
 
 
 def field(number, value):
-    """One field in protobuf's encoding: a key, and a varint, a double, or bytes after their length.
-    By hand, since generated code would tie the job to one release of protobuf."""
+    """One field as protobuf encodes it; generated code would tie the job to one release of it."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):
@@ -38,10 +37,11 @@ def plan_field(plan):
     return field(7, block)
 
 
-def torch_gpu_uuid():
-    import torch
-    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
-    return uuid if uuid.startswith("GPU-") else "GPU-" + uuid
+def torch_device():
+    from torch import cuda
+    if not cuda.is_available():  # as in a build for processors, which has no properties of a GPU
+        return "host"
+    return "GPU-" + str(cuda.get_device_properties(cuda.current_device()).uuid).replace("GPU-", "")
 
 
 class Progress:
@@ -59,7 +59,7 @@ class Progress:
                 field(2, field(1, now // 10**9) + field(2, now % 10**9)),
                 field(4, int(device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS", 1))),
                 plan_field(plan) if plan else field(6, float(model_flops_per_token)),
-                *(field(5, uuid.encode()) for uuid in gpu_uuids or [torch_gpu_uuid()])])
+                *(field(5, uuid.encode()) for uuid in gpu_uuids or [torch_device()])])
             self._thread.start()
         except Exception as error:  # whatever it is, training goes on
             self._say("no progress is reported: %r" % error)

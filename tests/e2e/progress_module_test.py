@@ -98,6 +98,7 @@ def fake_torch(uuid="01010101-0202-0303-0404-050505050505", world_size=4):
     """As much of torch as the module and the loop use."""
     torch = types.ModuleType("torch")
     torch.cuda = types.SimpleNamespace(
+        is_available=lambda: True,
         current_device=lambda: 3,
         get_device_properties=lambda index: types.SimpleNamespace(uuid=f"{uuid[:-1]}{index}"))
     torch.distributed = types.ModuleType("torch.distributed")
@@ -176,6 +177,20 @@ def check_defaults():
             sent = server.requests[-1]
             assert (sent.job_id, sent.device_count) == (job_id, device_count), sent
             assert list(sent.gpu_uuids) == ["GPU-" + uuid.replace("GPU-", "")[:-1] + "3"], sent
+    assert not WARNINGS.take()
+
+
+def check_builds_for_processors():
+    """They raise where they are asked for a GPU: the host's processor is reported."""
+    def refuse(*_):
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_available=lambda: False, current_device=refuse,
+                                       get_device_properties=refuse)
+    with environment(), modules(torch=torch), FakeServer().serving() as server:
+        progress_of(server, gpu_uuids=None).close()
+    assert list(server.requests[-1].gpu_uuids) == ["host"], server.requests
     assert not WARNINGS.take()
 
 
@@ -298,6 +313,7 @@ def main():
     check_varints()
     check_plans()
     check_defaults()
+    check_builds_for_processors()
     check_it_disturbs_nothing()
     check_negative_counts_are_not_sent()
     check_pytorch_example()
