@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -50,6 +51,17 @@ FrontPoint PointOf(const v1::LayoutOption& option, const v1::Plan& plan) {
           .recompute = RecomputeWords(option),
           .layout = LayoutName(option, plan.device_count()),
           .flags = LayoutFlags(option)};
+}
+
+void LeaveOutSlow(FrontChart* chart) {
+  if (chart->points.empty()) return;
+  const double fastest =
+      absl::c_min_element(chart->points, [](const FrontPoint& a, const FrontPoint& b) {
+        return a.seconds.expected() < b.seconds.expected();
+      })->seconds.expected();
+  chart->slow = std::erase_if(chart->points, [fastest](const FrontPoint& point) {
+    return point.seconds.expected() > kMaxSlowdown * fastest;
+  });
 }
 
 void NamePoints(FrontChart* chart) {
@@ -222,6 +234,7 @@ FrontChart FrontChartOf(const v1::Plan& plan) {
     if (!IsWithin(kBytes, option.peak_bytes().expected())) continue;
     chart.points.push_back(PointOf(option, plan));
   }
+  LeaveOutSlow(&chart);
   if (!chart.points.empty()) NamePoints(&chart);
   return chart;
 }
@@ -241,9 +254,17 @@ std::string NamedWords(const FrontChart& chart) {
   return absl::StrCat(chart.named, " of ", chart.points.size(), ", evenly spaced, have a letter");
 }
 
+std::string SlowWords(const FrontChart& chart) {
+  if (chart.slow == 0) return "";
+  return absl::StrFormat("%d layout%s over %g times the fastest's time %s left out", chart.slow,
+                         chart.slow == 1 ? " that takes" : "s that take", kMaxSlowdown,
+                         chart.slow == 1 ? "is" : "are");
+}
+
 std::string FrontSection(const v1::Plan& plan) {
   const FrontChart chart = FrontChartOf(plan);
-  if (chart.points.size() < 2) return "";
+  if (chart.points.size() + chart.slow < 2) return "";
+  const std::string slow = SlowWords(chart);
   const std::string named = NamedWords(chart);
   const std::string words = absl::StrCat(
       "The least memory for a step of each length: layouts that fit and of which no other is both "
@@ -251,7 +272,7 @@ std::string FrontSection(const v1::Plan& plan) {
       named.empty()
           ? ""
           : absl::StrCat("; ", named, ", ", chart.points.size() - chart.named, " are left out"),
-      ". Usable: ", Gib(chart.usable_gib * kGibBytes),
+      slow.empty() ? "" : absl::StrCat("; ", slow), ". Usable: ", Gib(chart.usable_gib * kGibBytes),
       FrontAxesOf(chart, FrontExtent::kPoints).shows_usable ? " (the dotted line)." : ".");
   return absl::StrCat("\nTime against memory\n", Wrap("  ", words, 2), FrontDrawing(chart).Text(),
                       FrontTable(chart));

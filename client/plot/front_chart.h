@@ -31,6 +31,7 @@ struct FrontChart {
   std::string title;               // "toy, 64 x h100-sxm"
   std::vector<FrontPoint> points;  // from the fastest on
   size_t named = 0;                // points with a letter
+  size_t slow = 0;                 // layouts left out: beyond kMaxSlowdown
   double usable_gib = 0;           // of a device
   double tie_ratio = 0;
 };
@@ -38,8 +39,13 @@ struct FrontChart {
 // The most points that have a letter.
 inline constexpr size_t kMaxNamed = 12;
 
-// The front of the plan's search. Letters of a long front are evenly spaced, the first and the last
-// point among those that have one. Times and sizes that no run has, such as 0, are left out.
+// How many times the fastest step's time a chart shows: what is slower would press the layouts that
+// anyone chooses into a corner.
+inline constexpr double kMaxSlowdown = 3;
+
+// The front of the plan's search as far as kMaxSlowdown. Letters of a long front are evenly spaced,
+// the first and the last point among those that have one. Times and sizes that no run has, such as
+// 0, are left out.
 FrontChart FrontChartOf(const v1::Plan& plan);
 
 struct FrontAxes {
@@ -59,6 +65,9 @@ FrontAxes FrontAxesOf(const FrontChart& chart, FrontExtent extent);
 
 // "12 of 28, evenly spaced, have a letter"; "" where all have.
 std::string NamedWords(const FrontChart& chart);
+
+// "7 layouts that take over 3 times the fastest's time are left out"; "" where none is.
+std::string SlowWords(const FrontChart& chart);
 
 // The chart in text with its title, every line ended. Starts with an empty line; "" where there are
 // fewer than two points.

@@ -122,6 +122,11 @@ class FrontPicture {
                .text = unit_ < 1 ? "time of a step (ms)" : "time of a step (s)",
                .size = 13,
                .anchor = SvgAnchor::kMiddle});
+    if (chart_.slow > 0) {
+      svg_.Text({.at = {kFrontArea.right, kFrontArea.bottom + 40},
+                 .text = SlowWords(chart_),
+                 .anchor = SvgAnchor::kEnd});
+    }
     svg_.Text({.at = {20, (kFrontArea.top + kFrontArea.bottom) / 2},
                .text = "memory of the fullest GPU (GiB)",
                .size = 13,

@@ -19,6 +19,7 @@ namespace sextant::client {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -122,6 +123,19 @@ TEST(FrontChart, LeavesOutWhatNoAxisCanShow) {
   EXPECT_TRUE(FrontChartOf(v1::Plan()).points.empty());
   EXPECT_EQ(FrontSection(plan), "");
   EXPECT_EQ(FrontSection(PlanWithFront({{10, 70}})), "");  // a line takes two
+}
+
+TEST(FrontChart, EndsAtThreeTimesTheFastest) {
+  const v1::Plan plan = PlanWithFront({{10, 70}, {20, 60}, {30, 50}, {30.1, 40}, {900, 10}});
+  const FrontChart chart = FrontChartOf(plan);
+  ASSERT_EQ(chart.points.size(), 3u);
+  EXPECT_EQ(chart.points.back().seconds.expected(), 30);
+  EXPECT_LT(FrontAxesOf(chart, FrontExtent::kIntervals).seconds.high, 40);
+  EXPECT_EQ(SlowWords(chart), "2 layouts that take over 3 times the fastest's time are left out");
+  EXPECT_THAT(FrontSection(plan), HasSubstr("; 2 layouts that take over 3 times"));
+  EXPECT_EQ(SlowWords(FrontChartOf(SampleFront())), "");
+  EXPECT_EQ(SlowWords(FrontChartOf(PlanWithFront({{10, 70}, {31, 60}}))),
+            "1 layout that takes over 3 times the fastest's time is left out");
 }
 
 TEST(FrontChart, TakesIntervalsWithoutEndsAsExact) {

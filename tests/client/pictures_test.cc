@@ -207,6 +207,11 @@ TEST(FrontSvg, SaysWhereUsableMemoryIsFarAbove) {
   EXPECT_THAT(svg, Not(HasSubstr("stroke=\"#c00000\"")));
 }
 
+TEST(FrontSvg, SaysHowManyAreTooSlowForIt) {
+  EXPECT_THAT(FrontSvgOf(PlanWithFront({{10, 70}, {31, 60}})),
+              HasSubstr(">1 layout that takes over 3 times the fastest&apos;s time is left out<"));
+}
+
 TEST(FrontSvg, IsLegibleForAnyFront) {
   std::vector<std::pair<double, double>> many;
   for (int i = 0; i < 100; ++i) many.emplace_back(10 + 0.1 * i, 700.0 / (10 + i));
