@@ -56,6 +56,11 @@ void Reword(const FailureWords& words, const TypedNames& typed, CallError* error
 
 }  // namespace
 
+size_t BriefWidth(const Streams& streams) {
+  constexpr size_t kUsualColumns = 80;  // where there is no terminal
+  return streams.out_columns == 0 ? kUsualColumns : TextWidth();
+}
+
 CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
   CLI::App* command = app->add_subcommand(name, description);
   command->fallthrough();  // global flags such as --address may come after the command

@@ -35,6 +35,9 @@ struct Streams {
   std::function<absl::Time()> now = absl::Now;  // for the ages of measurements
 };
 
+// Columns of an answer that ends within a screen.
+size_t BriefWidth(const Streams& streams);
+
 struct CommandLine;
 
 // Prints a command's answer to streams.out, or an error to streams.err, and returns the program's

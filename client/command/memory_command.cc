@@ -55,6 +55,7 @@ constexpr char kMemoryHelp[] =
 struct MemoryFlags {
   PlanRequestFlags plan;
   std::string svg_file;  // "" for none
+  bool verbose = false;  // all sections
 };
 
 // The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
@@ -163,8 +164,12 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
     const absl::Status written = WriteText(flags.svg_file, MemorySvg(response.plan()));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(MemoryText(request, response, filled_in)));
+  const bool whole = flags.verbose || request.options().include_ledger();
+  const auto text = [&] {
+    return whole ? MemoryText(request, response, filled_in)
+                 : BriefMemory(request, response.plan(), filled_in, BriefWidth(streams));
+  };
+  streams.out << (line.json() ? ProtoJson(response) : Printable(text()));
   return *ExitCodeOfVerdict(response.plan().verdict());
 }
 
@@ -176,6 +181,7 @@ void AddMemory(CLI::App* app, CommandLine* line) {
       AddCommand("memory", "Count what each GPU holds, and say whether it fits", kMemoryHelp, app);
   AddRequestFile(&flags->plan, command);
   AddPlanFlags(&flags->plan, command);
+  command->add_flag("-v,--verbose", flags->verbose, "all stages, changes and assumptions");
   command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
       ->type_name("FILE");
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {

@@ -143,11 +143,11 @@ constexpr char kPlanHelp[] =
     "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
 constexpr char kSearchHelp[] =
-    "The fastest layout that fits, the next nine, and the least memory for a step of each length,\n"
-    "which --svg draws. Flags are those of sextant plan: sizes that they give are kept, the rest\n"
-    "chosen among those that divide the devices, tensor parallel ranks within a server.\n"
-    "docs/search.md has the whole space. The exit code is that of the first layout's plan. Waits\n"
-    "120 s, unless --timeout says otherwise.\n"
+    "The fastest layout that fits and the next four; -v: the next nine, and the least memory for\n"
+    "a step of each length, which --svg draws. Flags are those of sextant plan: sizes that they\n"
+    "give are kept, the rest chosen among those that divide the devices, tensor parallel ranks\n"
+    "within a server. docs/search.md has the whole space. The exit code is that of the first\n"
+    "layout's plan. Waits 120 s, unless --timeout says otherwise.\n"
     "\n"
     "Examples:\n"
     "  Of all layouts, with a picture of step time against memory:\n"
@@ -239,15 +239,17 @@ absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest&
 // The text that the user asked for; the head of a plan if nothing else.
 std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
                    const v1::PlanRunResponse& response, const Streams& streams) {
-  if (flags.layouts) return LayoutsText(response.plan(), streams.now());
+  const size_t width = BriefWidth(streams);
+  if (flags.layouts) {
+    return flags.verbose ? LayoutsText(response.plan(), streams.now())
+                         : BriefSearch(response.plan(), width);
+  }
   const v1::PlanOptions& options = request.options();
   if (flags.verbose || options.include_derivation() || options.include_ledger() ||
       options.include_operations()) {
     return PlanText(response, streams.now());
   }
-  constexpr size_t kUsualColumns = 80;  // where there is no terminal
-  return BriefPlan(response.plan(), streams.now(),
-                   streams.out_columns == 0 ? kUsualColumns : TextWidth());
+  return BriefPlan(response.plan(), streams.now(), width);
 }
 
 // Refuses a plan of state alone, which has no layout to write.
@@ -301,6 +303,7 @@ void AddSearch(CLI::App* app, CommandLine* line) {
   CLI::App* command = AddCommand("search", "List the fastest layouts that fit", kSearchHelp, app);
   AddRequestFile(&flags->plan, command);
   AddPlanFlags(&flags->plan, command);
+  command->add_flag("-v,--verbose", flags->verbose, "the next nine, and time against memory");
   command
       ->add_option("--svg", flags->svg_file,
                    "draw the front of step time and memory into this file")

@@ -1,17 +1,21 @@
 #include "client/report/memory_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
 #include "client/plot/memory_chart.h"
+#include "client/report/memory_changes.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
+#include "client/report/screen.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/memory_words.h"
@@ -20,82 +24,20 @@
 namespace sextant::client {
 namespace {
 
-// A value as flags take it.
-std::string ValueText(const std::string& field, const v1::SettingValue& value) {
-  if (value.has_number()) return absl::StrCat(value.number());
-  if (value.has_enabled()) return value.enabled() ? "true" : "false";
-  const auto* const found = FindField(*v1::PlanRunRequest::descriptor(), field);
-  if (found == nullptr || found->enum_type() == nullptr) return value.enum_name();
-  const auto* const name = found->enum_type()->FindValueByName(value.enum_name());
-  return name == nullptr ? value.enum_name() : EnumName(*found->enum_type(), name->number());
-}
-
-// "--tp=8 (now 4)".
-std::string SettingText(const v1::ChangedSetting& setting) {
-  return absl::StrCat(PlanFieldWords(setting.field()), "=",
-                      ValueText(setting.field(), setting.to()), " (now ",
-                      ValueText(setting.field(), setting.from()), ")");
-}
-
-std::string ChangeText(const v1::FittingChange& change) {
-  std::vector<std::string> settings;
-  for (const v1::ChangedSetting& setting : change.settings()) {
-    settings.push_back(SettingText(setting));
-  }
-  return absl::StrJoin(settings, " and ");
-}
-
-// A sentence, where the server did not consider all changes.
-absl::string_view EndOfSearch(const v1::Memory& memory) {
-  return memory.changes_search_ended_early()
-             ? " Further ones were left out: the model has too many kinds of layers on a stage."
-             : "";
-}
-
-// False where it fits, or no change can make it fit a host of unknown memory.
-bool HasChangesToSay(const v1::Plan& plan) {
-  return plan.verdict() != v1::VERDICT_FITS && plan.memory().changes_considered() > 0;
-}
-
-// The changes that make the run of `plan`, which has a layout, fit.
-std::string ChangesSection(const v1::Plan& plan) {
-  const v1::Memory& memory = plan.memory();
-  if (!HasChangesToSay(plan)) return "";
-  const std::string considered = Grouped(memory.changes_considered());
-  if (memory.changes().empty()) {
-    return absl::StrCat("\nWhat to change\n",
-                        Wrap("  ",
-                             absl::StrCat("Of ", considered,
-                                          " changes and pairs of them that were considered, none "
-                                          "makes it fit.",
-                                          EndOfSearch(memory)),
-                             2));
-  }
-  Table table(2, {Align::kLeft, Align::kLeft});
-  table.AddRow({"the peak is", "with"});
-  for (const v1::FittingChange& change : memory.changes()) {
-    table.AddRow({IntervalText(change.peak_bytes()),
-                  absl::StrCat(ChangeText(change), "; costs ", change.cost_text())});
-  }
-  return absl::StrCat("\nWhat to change: each of these makes it fit, the cheapest first (",
-                      considered, " considered",
-                      memory.changes_search_ended_early() ? ", others left out" : "", ")\n",
-                      table.Text());
-}
-
 constexpr size_t kMemoryHang = 12;  // below the text after "  headroom  "
 
 // "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
 // doesn't say it.
-std::string ShardingLine(const v1::RunLayout& layout, const v1::Memory& memory) {
+std::string ShardingLine(const v1::StateSharding& sharding, const v1::Memory& memory,
+                         size_t width = TextWidth()) {
   if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
   const std::string framework = EnumName(memory.framework());
-  const bool given = layout.sharding().zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
+  const bool given = sharding.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
   return Wrap("  sharding  ",
               absl::StrCat("ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
                            given ? "; buffers of " : ", the default of ", framework,
                            given ? "" : ", as are buffers"),
-              kMemoryHang);
+              kMemoryHang, width);
 }
 
 // "state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
@@ -173,16 +115,20 @@ std::string EvenShareSection(const v1::Memory& memory) {
                       fit.Text());
 }
 
+// "52.15 GiB of 79.18 GiB usable, shared out evenly: headroom 27.03 GiB".
+std::string EvenShareWords(const v1::Memory& memory) {
+  const double headroom = memory.headroom_bytes().expected();
+  return absl::StrCat(Gib(memory.peak_bytes().expected()), " of ",
+                      Gib(memory.capacity().usable_bytes()),
+                      " usable, shared out evenly: ", headroom < 0 ? "short by " : "headroom ",
+                      Gib(std::abs(headroom)));
+}
+
 // Without a layout: the terms of an even share of the job's memory.
 std::string EvenShare(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
-  const double headroom = memory.headroom_bytes().expected();
   return absl::StrCat(
-      Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
-           absl::StrCat(Gib(memory.peak_bytes().expected()), " of ",
-                        Gib(memory.capacity().usable_bytes()), " usable, shared out evenly: ",
-                        headroom < 0 ? "short by " : "headroom ", Gib(std::abs(headroom))),
-           2),
+      Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), EvenShareWords(memory), 2),
       CapacityLine("  capacity  ", memory, kMemoryHang),
       Wrap("  run       ", RunWords(plan), kMemoryHang),
       Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang), EvenShareSection(memory));
@@ -217,11 +163,140 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
       HostLine("  host      ", memory, kMemoryHang),
       CapacityLine("  capacity  ", memory, kMemoryHang),
       Wrap("  run       ", RunWords(plan), kMemoryHang),
-      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang), ShardingLine(layout, memory),
-      "\nStages\n", StageWorkTable(memory),
+      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang),
+      ShardingLine(layout.sharding(), memory), "\nStages\n", StageWorkTable(memory),
       "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n", StageMemoryTable(memory),
       "\n", MemoryBars(MemoryChartOf(memory)), ChangesSection(plan),
       LedgerSections(memory, plan.sources()));
+}
+
+// A part of a device's memory.
+struct MemoryPart {
+  std::string name;
+  double gib = 0;
+};
+
+std::vector<MemoryPart> PartsOfFullestStage(const v1::Memory& memory) {
+  std::vector<MemoryPart> out;
+  for (const MemoryBar& bar : MemoryChartOf(memory).bars) {
+    for (size_t i = 0; bar.peak && i < kMemoryKinds.size(); ++i) {
+      out.push_back({kMemoryKinds[i].name, bar.sizes[i]});
+    }
+  }
+  return out;
+}
+
+// Of the whole job.
+std::vector<MemoryPart> PartsOfState(const v1::ModelState& state) {
+  std::vector<MemoryPart> out;
+  for (const v1::ModelState::Term& term : state.terms()) {
+    out.push_back({Words(term.name()), GibOf(term.size_bytes())});
+  }
+  out.push_back({"activations", GibOf(state.activation_bytes())});
+  return out;
+}
+
+// The largest in up to `rows` lines, the last of which sums up the rest.
+std::string LargestParts(std::vector<MemoryPart> parts, size_t rows) {
+  parts.erase(std::remove_if(parts.begin(), parts.end(),
+                             [](const MemoryPart& part) { return part.gib <= 0; }),
+              parts.end());
+  absl::c_stable_sort(parts,
+                      [](const MemoryPart& a, const MemoryPart& b) { return a.gib > b.gib; });
+  double total = 0;
+  for (const MemoryPart& part : parts) total += part.gib;
+  if (parts.size() > rows) {
+    MemoryPart rest = {.name = absl::StrCat(parts.size() - rows + 1, " smaller parts")};
+    for (size_t i = rows - 1; i < parts.size(); ++i) rest.gib += parts[i].gib;
+    parts.resize(rows - 1);
+    parts.push_back(rest);
+  }
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight});
+  for (const MemoryPart& part : parts) {
+    table.AddRow({part.name, absl::StrCat(Grouped(part.gib, 2), " GiB"),
+                  absl::StrFormat("%.0f %%", 100 * part.gib / total)});
+  }
+  return table.Text();
+}
+
+// "  stages    35.94 GiB on stage 3 to 51.79 GiB on stage 0"; "" where there is one.
+std::string StagesLine(const v1::Memory& memory, size_t width) {
+  if (memory.stages_size() < 2) return "";
+  const auto least =
+      absl::c_min_element(memory.stages(), [](const v1::StageMemory& a, const v1::StageMemory& b) {
+        return a.total_bytes() < b.total_bytes();
+      });
+  const v1::StageMemory& most = memory.stages(static_cast<int>(memory.peak_stage()));
+  return Wrap("  stages    ",
+              absl::StrCat(memory.stages_size(), ": ", Gib(least->total_bytes()), " on stage ",
+                           least - memory.stages().begin(), " to ", Gib(most.total_bytes()),
+                           " on stage ", memory.peak_stage()),
+              kMemoryHang, width);
+}
+
+// "  filled in --tokens=1, --devices=32".
+std::string FilledInLine(const std::vector<std::string>& filled_in, size_t width) {
+  if (filled_in.empty()) return "";
+  std::vector<std::string> subjects;
+  for (const std::string& sentence : filled_in) {
+    subjects.push_back(sentence.substr(0, sentence.find(':')));
+  }
+  return Wrap("  filled in ", absl::StrJoin(subjects, ", "), kMemoryHang, width);
+}
+
+// The first warning about memory.
+std::string WarningLine(const v1::Plan& plan, size_t width) {
+  std::vector<std::string> texts;
+  for (const v1::Note& note : plan.warnings()) {
+    if (note.subject() == v1::NOTE_SUBJECT_MEMORY) texts.push_back(NoteText(note, PlanFieldWords));
+  }
+  if (texts.empty()) return "";
+  if (texts.size() > 1) absl::StrAppend(&texts[0], " (and ", texts.size() - 1, " more: -v)");
+  return Wrap("  warning   ", texts[0], kMemoryHang, width);
+}
+
+// The lines above the parts.
+std::string BriefHead(const v1::PlanRunRequest& request, const v1::Plan& plan, size_t width) {
+  const v1::Memory& memory = plan.memory();
+  const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
+  const std::string run = Wrap("  run       ", RunWords(plan), kMemoryHang, width);
+  if (!IsByStage(plan)) {
+    return absl::StrCat(Wrap(verdict, EvenShareWords(memory), 2, width), run,
+                        Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang, width));
+  }
+  return absl::StrCat(
+      Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
+           width),
+      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang, width),
+      HostLine("  host      ", memory, kMemoryHang, width), run,
+      FirstLines(Wrap("  layout    ", LayoutWords(PlannedLayout(request, plan), memory),
+                      kMemoryHang, width),
+                 3),
+      ShardingLine(PlannedLayout(request, plan).sharding(), memory, width),
+      StagesLine(memory, width));
+}
+
+// The lines below them.
+std::string BriefEnd(const v1::Plan& plan, const std::vector<std::string>& filled_in,
+                     size_t width) {
+  constexpr size_t kMaxLines = 3;  // of each
+  const std::string change = NearestChange(plan);
+  const v1::ModelState& state = plan.memory().state();
+  const std::string devices =
+      absl::StrCat("at least ", Grouped(state.minimum_device_count()), " hold it; these hold ",
+                   Grouped(state.largest_parameter_count()), " parameters at most");
+  return absl::StrCat(
+      IsByStage(plan) || !plan.memory().has_state()
+          ? ""
+          : Wrap("  devices   ", devices, kMemoryHang, width),
+      change.empty() ? "" : FirstLines(Wrap("  change    ", change, kMemoryHang, width), kMaxLines),
+      FirstLines(WarningLine(plan, width), kMaxLines),
+      FirstLines(FilledInLine(filled_in, width), 2),
+      Wrap("  more      ",
+           IsByStage(plan) ? "-v: all stages, changes, assumptions; --ledger; --svg=FILE; "
+                             "--output=json"
+                           : "-v: data types, assumptions; --output=json",
+           kMemoryHang, width));
 }
 
 }  // namespace
@@ -260,29 +335,14 @@ std::string ModelWords(const v1::Plan& plan) {
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }
 
-std::string NearestChange(const v1::Plan& plan) {
-  const v1::Memory& memory = plan.memory();
-  if (!IsByStage(plan) || !HasChangesToSay(plan)) return "";
-  if (memory.changes().empty()) {
-    return absl::StrCat("none of ", Grouped(memory.changes_considered()),
-                        " that were considered makes it fit");
-  }
-  const v1::FittingChange& first = memory.changes(0);
-  const int others = memory.changes_size() - 1;
-  return absl::StrCat(ChangeText(first), " makes it fit: ", IntervalText(first.peak_bytes()),
-                      "; costs ", first.cost_text(),
-                      others > 0 ? absl::StrCat(" (or one of ", others, " more: -v)") : "");
-}
-
-std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
+std::string MemoryLine(const v1::Plan& plan, size_t hang, size_t width) {
   const v1::Memory& memory = plan.memory();
   if (IsByStage(plan)) {
     return absl::StrCat(Wrap("  memory  ",
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
                              hang, width),
-                        HostLine("  host    ", memory, hang, width),
-                        Wrap("  counts  ", CountedWords(memory), hang, width));
+                        HostLine("  host    ", memory, hang, width));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
@@ -290,13 +350,19 @@ std::string FitLines(const v1::Plan& plan, size_t hang, size_t width) {
       headroom < 0 && memory.has_state()
           ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
           : "");
-  return absl::StrCat(
-      Wrap("  memory  ",
-           absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
-                        Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
-           hang, width),
-      Wrap("  counts  ", absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
-           hang, width));
+  return Wrap("  memory  ",
+              absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
+                           Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
+              hang, width);
+}
+
+std::string CountsLine(const v1::Plan& plan, size_t hang, size_t width) {
+  const v1::Memory& memory = plan.memory();
+  return Wrap("  counts  ",
+              IsByStage(plan)
+                  ? CountedWords(memory)
+                  : absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
+              hang, width);
 }
 
 std::string MemorySection(const v1::Plan& plan) {
@@ -306,6 +372,22 @@ std::string MemorySection(const v1::Plan& plan) {
       "\nMemory of each GPU at its stage's peak, in GiB (>: the most; bars: sextant memory)\n",
       StageMemoryTable(plan.memory()), ChangesSection(plan),
       LedgerSections(plan.memory(), plan.sources()));
+}
+
+std::string BriefMemory(const v1::PlanRunRequest& request, const v1::Plan& plan,
+                        const std::vector<std::string>& filled_in, size_t width) {
+  const v1::Memory& memory = plan.memory();
+  const std::string head = BriefHead(request, plan, width);
+  const std::string end = BriefEnd(plan, filled_in, width);
+  if (!IsByStage(plan) && !memory.has_state()) return head + end;
+  const std::string title =
+      IsByStage(plan) ? "Memory of the fullest GPU" : "Memory of the whole job";
+  const size_t rows = LinesLeft(LinesIn(head) + LinesIn(end) + 1, 3, kMemoryKinds.size());
+  return absl::StrCat(
+      head, title, "\n",
+      LargestParts(IsByStage(plan) ? PartsOfFullestStage(memory) : PartsOfState(memory.state()),
+                   rows),
+      end);
 }
 
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,

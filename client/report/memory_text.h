@@ -2,6 +2,7 @@
 #ifndef SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,16 +16,18 @@ namespace sextant::client {
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
                        const std::vector<std::string>& filled_in);
 
+// What of it comes first, in at most kScreenLines lines of at most `width` columns: the verdict,
+// the run, the largest parts of a GPU's memory, the cheapest change, the first warning.
+std::string BriefMemory(const v1::PlanRunRequest& request, const v1::Plan& plan,
+                        const std::vector<std::string>& filled_in, size_t width);
+
 // True where memory is counted by pipeline stage, under a layout.
 bool IsByStage(const v1::Plan& plan);
 
-// "--zero=optimizer (now none) makes it fit: 73.91 GiB; costs no time (and 4 more ways)": the
-// cheapest change to a run with a layout that does not surely fit; "" where there is none to make.
-std::string NearestChange(const v1::Plan& plan);
-
-// The lines that the verdict depends on, of at most `width` columns: what is counted, and its peak
-// on the fullest stage or an even share of it.
-std::string FitLines(const v1::Plan& plan, size_t hang, size_t width);
+// The lines that the verdict depends on, of at most `width` columns: the peak on the fullest stage,
+// or an even share; and what is counted.
+std::string MemoryLine(const v1::Plan& plan, size_t hang, size_t width);
+std::string CountsLine(const v1::Plan& plan, size_t hang, size_t width);
 
 // The memory section of a plan: with a layout its stages and what to change, else an even share of
 // all devices. Starts with an empty line and its title.

@@ -10,8 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/memory_changes.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
+#include "client/report/screen.h"
 #include "client/report/search_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
@@ -189,6 +191,34 @@ std::string WarningWords(const v1::Plan& plan) {
                       others > 0 ? absl::StrCat(" (and ", others, " more)") : "");
 }
 
+// "" where there is no text.
+std::string LineOf(const char* label, const std::string& text, size_t width) {
+  return text.empty() ? "" : Wrap(label, text, kHang, width);
+}
+
+// The verdict, missed limits, what decides them, and the run.
+std::string HeadLine(const v1::Plan& plan, size_t width) {
+  const std::string misses = MissWords(plan);
+  return Wrap(
+      "",
+      absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ",
+                   HostVerdictText(plan.memory()), ModelWords(plan), ", ",
+                   Grouped(plan.token_count()), plan.token_count() == 1 ? " token, " : " tokens, ",
+                   Grouped(plan.device_count()), " x ", plan.device()),
+      kHang, width);
+}
+
+std::string LayoutLine(const v1::Plan& plan, size_t width) {
+  return LineOf("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : "", width);
+}
+
+// What the run costs, and the limits that it has to keep.
+std::string RunLines(const v1::Plan& plan, size_t width) {
+  const v1::TimeEstimate* const basis = BasisEstimate(plan);
+  return absl::StrCat(LineOf("  run     ", CostWords(plan), width),
+                      LineOf("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
+}
+
 }  // namespace
 
 std::string EstimateWords(v1::EstimateKind kind) {
@@ -216,24 +246,32 @@ std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares
 }
 
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
-  const std::string what =
-      absl::StrCat(HostVerdictText(plan.memory()), ModelWords(plan), ", ",
-                   Grouped(plan.token_count()), plan.token_count() == 1 ? " token, " : " tokens, ",
-                   Grouped(plan.device_count()), " x ", plan.device());
-  const auto line = [width](const char* label, const std::string& text) {
-    return text.empty() ? "" : Wrap(label, text, kHang, width);
-  };
-  const v1::TimeEstimate* const basis = BasisEstimate(plan);
-  const std::string misses = MissWords(plan);
-  const std::string verdict =
-      absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ", what);
-  return absl::StrCat(Wrap("", verdict, kHang, width),
-                      line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-                      FitLines(plan, kHang, width), line("  change  ", NearestChange(plan)),
-                      line("  time    ", HeadlineTime(plan)), line("  run     ", CostWords(plan)),
-                      line("  limits  ", basis == nullptr ? "" : LimitWords(*basis)),
-                      line("  rates   ", RatesWords(plan, now)),
-                      line("  warning ", WarningWords(plan)));
+  return absl::StrCat(HeadLine(plan, width), LayoutLine(plan, width),
+                      MemoryLine(plan, kHang, width), CountsLine(plan, kHang, width),
+                      LineOf("  change  ", NearestChange(plan), width),
+                      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
+                      LineOf("  rates   ", RatesWords(plan, now), width),
+                      LineOf("  warning ", WarningWords(plan), width));
+}
+
+std::string BriefSearch(const v1::Plan& plan, size_t width) {
+  constexpr size_t kMaxLines = 3;  // of each
+  constexpr size_t kMaxLayouts = 5;
+  const std::string head =
+      absl::StrCat(HeadLine(plan, width), FirstLines(LayoutLine(plan, width), kMaxLines),
+                   MemoryLine(plan, kHang, width),
+                   FirstLines(LineOf("  change  ", NearestChange(plan), width), kMaxLines),
+                   FirstLines(LineOf("  time    ", HeadlineTime(plan), width), kMaxLines),
+                   RunLines(plan, width));
+  const std::string warning = LineOf("  warning ", WarningWords(plan), width);
+  const std::string more =
+      Wrap("  more    ", "-v: more layouts, time against memory, rates; --svg=FILE; --output=json",
+           kHang, width);
+  const size_t used = LinesIn(head) + LinesIn(more) + (warning.empty() ? 0 : 1);
+  constexpr size_t kTableHead = 2;
+  const std::string best = BestLayouts(plan, LinesLeft(used + kTableHead, 1, kMaxLayouts), width);
+  return absl::StrCat(head, FirstLines(warning, LinesLeft(used - 1 + LinesIn(best), 1, kMaxLines)),
+                      best, more);
 }
 
 std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width) {

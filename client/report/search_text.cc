@@ -1,5 +1,7 @@
 #include "client/report/search_text.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/plot/svg.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"
@@ -140,6 +143,39 @@ std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t devi
   if (!progress.has_best()) return out;
   return absl::StrCat(out, "; ", TimeText(progress.best().step_seconds().expected()), ": ",
                       LayoutName(progress.best(), device_count));
+}
+
+std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
+  if (!plan.has_search()) return "";
+  const v1::LayoutSearchResult& search = plan.search();
+  std::vector<const Option*> options = {&search.chosen()};
+  for (const Option& option : search.alternatives()) options.push_back(&option);
+  options.resize(std::min(options.size(), count));
+  std::vector<std::array<std::string, 4>> rows = {{"step", "memory", "fits", "layout"}};
+  for (const Option* const o : options) {
+    const std::string recompute = RecomputeWords(*o);
+    rows.push_back({TimeToThreeDigits(o->step_seconds().expected()),
+                    Gib(o->peak_bytes().expected()), Percent(o->fit_chance()),
+                    absl::StrCat(LayoutName(*o, plan.device_count()),
+                                 recompute == "none" ? "" : ", recompute ",
+                                 recompute == "none" ? "" : recompute)});
+  }
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  size_t fixed = 2 + 1 + 4 * 2;  // the indent, the mark of a tie, and what is between columns
+  for (size_t i = 0; i < 3; ++i) {
+    fixed += absl::c_max_element(
+                 rows, [i](const auto& a, const auto& b) { return a[i].size() < b[i].size(); })
+                 ->at(i)
+                 .size();
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool tie = i > 0 && options[i - 1]->tie();
+    table.AddRow({tie ? "=" : "", rows[i][0], rows[i][1], rows[i][2],
+                  CutTo(width - std::min(fixed, width / 2), rows[i][3])});
+  }
+  return absl::StrCat("Layouts, the fastest first: ", Grouped(search.evaluated_count()),
+                      " timed; =: within ", Percent(search.tie_ratio()), " of the first\n",
+                      table.Text());
 }
 
 std::string SearchSection(const v1::Plan& plan) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,16 +62,42 @@ TEST(MemoryCommand, TakesTheFewestDevicesThatExpertsNeed) {
 
 TEST(MemoryCommand, SaysWhatItFilledIn) {
   Memory memory;
-  EXPECT_THAT(memory.Run({"gpt2", "--tp=2", "--pp=4"}).out, HasSubstr(R"(
+  EXPECT_THAT(memory.Run({"gpt2", "--tp=2", "--pp=4"}).out,
+              HasSubstr("\n  filled in --tokens=1, --devices=8\n"));
+  EXPECT_THAT(memory.Run({"gpt2", "--tp=2", "--pp=4", "-v"}).out, HasSubstr(R"(
 Filled in, not given
   --tokens=1: memory does not depend on it
   --devices=8: tensor 2 x pipeline 4 x context 1 x data 1 ranks
 )"));
   EXPECT_THAT(memory.Run({"gpt2", "--tp=2", "--tokens=1B", "--devices=8"}).out,
-              Not(HasSubstr("Filled in")));
-  EXPECT_THAT(memory.Run({"gpt2", "--ep=4"}).out,
+              Not(HasSubstr("illed in")));
+  EXPECT_THAT(memory.Run({"gpt2", "--ep=4", "-v"}).out,
               HasSubstr("  --devices=4: tensor 1 x pipeline 1 x context 1 x data 4 ranks, the "
                         "fewest that the experts need\n"));
+}
+
+TEST(MemoryCommand, EndsInAScreenUnlessAskedForAll) {
+  Memory memory;
+  const auto lines = [&memory](std::vector<std::string> args) {
+    args.insert(args.begin(), "gpt2");
+    const std::string out = memory.Run(args).out;
+    return std::count(out.begin(), out.end(), '\n');
+  };
+  EXPECT_LE(lines({}), 24);
+  EXPECT_GT(lines({"-v"}), 24);
+  EXPECT_GT(lines({"--ledger"}), 24);
+}
+
+// Its stages are left out.
+TEST(MemoryCommand, HasABasicViewForProgramsAlone) {
+  v1::PlanRunResponse basic = SampleStages(4);
+  basic.mutable_plan()->mutable_memory()->clear_stages();
+  PlanServer server(basic);
+  EXPECT_EQ(server.Run({"memory", "gpt2", "--view=basic", "--output=json"}).exit_code, 0);
+  EXPECT_EQ(server.request().options().view(), v1::PLAN_VIEW_BASIC);
+  const Ran refused = server.Run({"memory", "gpt2", "--view=basic"});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("--view=basic leaves out the stages"));
 }
 
 TEST(MemoryCommand, ExitsWithTheVerdict) {

@@ -18,6 +18,15 @@ COMMANDS = {
     "plan that does not fit": f"plan {LLAMA} --tp=4 --pp=2 --device-hour-price-usd=2.5"
                               " --budget-usd=1e6 --deadline=2027-03-01",
     "search": f"search {LLAMA}",
+    "search of experts": "search mixtral-8x7b --tokens=1T --sequence-length=4096 --devices=64"
+                         " --accelerator=h100-sxm --node-type=dgx-h100 --network=ib-ndr --gbs=256"
+                         " --framework=megatron-lm --search=bounded",
+    "search where nothing fits": "search llama-3.1-405b --tokens=1T --sequence-length=8192"
+                                 " --accelerator=h100-sxm --node-type=dgx-h100 --devices=8 --gbs=64"
+                                 " --framework=megatron-lm --budget-usd=1 --device-hour-price-usd=1",
+    "memory of experts": "memory mixtral-8x7b --pp=4 --ep=8 --etp=1 --zero=1 --gbs=256 --dropout"
+                         " --gradient-data-type=fp32 --sequence-length=4096 --recompute=full"
+                         " --accelerator=a100-sxm-40 --framework=megatron-lm",
     "memory": "memory llama-3.1-70b --tp=8 --pp=4 --devices=64 --zero=optimizer"
               " --sequence-length=8192 --accelerator=h100-sxm",
     "memory that does not fit": "memory llama-3.1-70b --tp=4 --devices=64 --zero=optimizer"
@@ -37,7 +46,9 @@ COMMANDS = {
 }
 # Of 24: those that answer with tables and pictures scroll.
 LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20,
-         "size-model": 24}
+         "size-model": 24, "search": 24, "memory": 24, "memory that does not fit": 24,
+         "memory shared evenly": 24, "search of experts": 24, "search where nothing fits": 24,
+         "memory of experts": 24}
 
 
 def screen(server, columns, command):

@@ -135,6 +135,12 @@ def command_lines(name):
     return [line + common for line in lines if not line.startswith("all: ")]
 
 
+def fits_a_screen(section):
+    """Whether a command's section shows at most 24 lines, of at most 80 columns."""
+    lines = [line for line in section.splitlines()[1:] if not line.startswith("[exit code ")]
+    return len(lines) <= 24 and all(len(line) <= 80 for line in lines)
+
+
 def is_as_written(name, text, write):
     """Compares `text` with NAME.txt and prints the difference; renews the file if `write`."""
     path = os.path.join(FOLDER, name + ".txt")
@@ -167,8 +173,13 @@ def main():
         runner = Runner(server, count)
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             texts = {name: pool.map(runner.run, lines[name]) for name in names}
+        texts = {name: list(text) for name, text in texts.items()}
         fine = [is_as_written(name, "\n".join(text), write) for name, text in texts.items()]
+        long = [text for text in texts.get("brief", []) if not fits_a_screen(text)]
         runner.close()
+    if long:
+        print("more than a screen:", *long, sep="\n")
+        return 1
     if not all(fine):
         print("texts differ: tests/golden/text_test.py --write renews them, for a review")
         return 1
