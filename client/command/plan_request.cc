@@ -134,7 +134,7 @@ void AddModelFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comm
   const FieldFlag& config = *absl::c_find_if(
       flags_of_plan, [](const FieldFlag& other) { return other.field == kConfig; });
   const auto give = [&flag, &config, flags](const std::string& model) -> absl::Status {
-    // Of several the last counts, whether those before it were names or files.
+    // The last of several counts, whether those before it were names or files.
     auto& paths = *flags->given.mutable_paths();
     paths.erase(std::remove(paths.begin(), paths.end(), flag.field), paths.end());
     flags->files.erase(

@@ -243,7 +243,7 @@ int RunClient(const std::vector<std::string>& args, const Streams& streams) {
   const int exit_code =
       line != nullptr ? line->run(*line, streams) : Explain(std::get<NoCommand>(parsed), streams);
   const int error = Flush(streams.out);
-  // A reader that has read enough, such as head, is no failure.
+  // A reader such as head has read enough: nothing failed.
   if (error == 0 || error == EPIPE) return exit_code;
   // An answer that was not written (a full disk) must not read as "fits".
   streams.err << "sextant: cannot write the answer: " << std::strerror(error) << "\n";

@@ -40,8 +40,8 @@ std::string ContentOf(const std::string& file) {
   return ReadText(file, std::cin).value_or("");
 }
 
-// Why the file's content is no token; "" where it is one, "visible" characters of ASCII alone (RFC
-// 6750, section 2.1). gRPC would end the program over any other, and log it. Quotes none of it.
+// Why `token` can't be one, quoting none of it; "" where it can. Tokens have printable characters
+// of ASCII alone (RFC 6750, section 2.1): gRPC would end the program over any other, and log it.
 std::string WhyNoToken(absl::string_view token) {
   if (token.empty()) return "holds no token";
   if (absl::c_linear_search(token, '\n')) return "holds more than one line";
@@ -49,7 +49,7 @@ std::string WhyNoToken(absl::string_view token) {
   return "holds a blank, or a byte outside of printable ASCII";
 }
 
-// "" also for what is no token.
+// The token in `file`; "" where its content can't be one.
 std::string TokenOf(const std::string& file) {
   const std::string content = ContentOf(file);
   const absl::string_view token = absl::StripAsciiWhitespace(content);

@@ -186,7 +186,7 @@ std::vector<MemoryPart> PartsOfFullestStage(const v1::Memory& memory) {
   return out;
 }
 
-// Of the whole job.
+// The parts of the whole job.
 std::vector<MemoryPart> PartsOfState(const v1::ModelState& state) {
   std::vector<MemoryPart> out;
   for (const v1::ModelState::Term& term : state.terms()) {

@@ -16,8 +16,8 @@ namespace sextant::client {
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
                        const std::vector<std::string>& filled_in);
 
-// What of it comes first, in at most kScreenLines lines of at most `width` columns: the verdict,
-// the run, the largest parts of a GPU's memory, the cheapest change, the first warning.
+// The same in at most kScreenLines lines of at most `width` columns: the verdict, the run, the
+// largest parts of a GPU's memory, the cheapest change, the first warning.
 std::string BriefMemory(const v1::PlanRunRequest& request, const v1::Plan& plan,
                         const std::vector<std::string>& filled_in, size_t width);
 

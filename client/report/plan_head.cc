@@ -212,7 +212,7 @@ std::string LayoutLine(const v1::Plan& plan, size_t width) {
   return LineOf("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : "", width);
 }
 
-// What the run costs, and the limits that it has to keep.
+// The cost of the run, and the limits that it has to keep.
 std::string RunLines(const v1::Plan& plan, size_t width) {
   const v1::TimeEstimate* const basis = BasisEstimate(plan);
   return absl::StrCat(LineOf("  run     ", CostWords(plan), width),

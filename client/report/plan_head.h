@@ -15,8 +15,8 @@ namespace sextant::client {
 // their age at `now`, and the warning that matters most: lines of at most `width` columns.
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width);
 
-// Of a search, what comes first in at most kScreenLines lines: the first lines of PlanHead(), the
-// best layouts, and how to see the rest.
+// A search in at most kScreenLines lines: the first lines of PlanHead(), the best layouts, and how
+// to see the rest.
 std::string BriefSearch(const v1::Plan& plan, size_t width);
 
 // The whole answer where nothing more is asked for: PlanHead(), and how to see the rest.

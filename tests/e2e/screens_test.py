@@ -22,8 +22,9 @@ COMMANDS = {
                          " --accelerator=h100-sxm --node-type=dgx-h100 --network=ib-ndr --gbs=256"
                          " --framework=megatron-lm --search=bounded",
     "search where nothing fits": "search llama-3.1-405b --tokens=1T --sequence-length=8192"
-                                 " --accelerator=h100-sxm --node-type=dgx-h100 --devices=8 --gbs=64"
-                                 " --framework=megatron-lm --budget-usd=1 --device-hour-price-usd=1",
+                                 " --accelerator=h100-sxm --node-type=dgx-h100 --devices=8"
+                                 " --gbs=64 --framework=megatron-lm --budget-usd=1"
+                                 " --device-hour-price-usd=1",
     "memory of experts": "memory mixtral-8x7b --pp=4 --ep=8 --etp=1 --zero=1 --gbs=256 --dropout"
                          " --gradient-data-type=fp32 --sequence-length=4096 --recompute=full"
                          " --accelerator=a100-sxm-40 --framework=megatron-lm",
