@@ -42,7 +42,7 @@ MISTAKES = [
     ("plan llama-3.1-70b", ["--tokens", "--devices"]),
     ("plan --tokens=15T --accelerator=h100-sxm --devices=8", ["model"]),
     ("plan llama-3.1-70b --parameters=70B --tokens=15T --accelerator=h100-sxm --devices=8",
-     ["exactly one of --preset, --transformer, --parameters, --config and"]),
+     ["exactly one of MODEL, --transformer, --parameters, --config and"]),
     (PLAN + "--device=host", ["--accelerator", "give one"]),
     (PLAN + "--tp=3", ["--tp"]),
     (PLAN + "--tp=8 --pp=3 --sequence-length=8192", ["--devices", "multiple"]),

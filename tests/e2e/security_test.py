@@ -76,6 +76,25 @@ def check_tokens(folder):
             assert json.loads(refused.stderr)["reason"] == "IDENTITY_MISSING", refused
 
 
+def check_no_token_is_shown(folder):
+    """Files that hold no token, for the client and for the server: nothing of them is shown."""
+    for text in ("0123456789abcdef\n0123456789abcdef\n", "0123456789abcdef\xe9\n",
+                 "0123456789abcdef extra"):
+        ended = subprocess.run([os.path.join(BIN, "sextant"), "--address=127.0.0.1:1",
+                                f"--token-file={write(folder, 'none', text)}", "models"],
+                               capture_output=True, text=True, check=False)
+        assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended
+        assert "0123" not in ended.stderr and "30 31 32 33" not in ended.stderr, ended
+    secret = write(folder, "secret", "0123456789abcdef\n")
+    for flag in (f"--token_file={secret}", "--token_file=/",
+                 "--fleet_prometheus_url=me:0123456789abcdef@metrics:9090"):
+        ended = subprocess.run([os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
+                                "--http_listen=none", flag], capture_output=True, text=True,
+                               check=False, timeout=60)
+        assert ended.returncode == 1 or ended.returncode == 2, ended
+        assert "0123" not in ended.stdout + ended.stderr, ended
+
+
 def check_usage(folder):
     """Flags that would leave the server open, or name what can't be read."""
     daemon = os.path.join(BIN, "sextantd")
@@ -106,6 +125,7 @@ def main():
         make_certificates(folder)
         check_certificates(folder)
         check_tokens(folder)
+        check_no_token_is_shown(folder)
         check_usage(folder)
     return 0
 
