@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/flags/field_flag.h"
 
 namespace sextant::client {
 namespace {
@@ -126,8 +127,13 @@ TypedNames TypedNamesOf(const std::vector<std::string>& args, const CLI::App& ap
     }
   };
   for (const CLI::Option* option : command.get_options()) {
-    const bool only_value = option->get_positional() && option->count() > 0;
-    if (only_value) add(*option, option->get_name(true));
+    if (!option->get_positional() || option->count() == 0) continue;
+    add(*option, option->get_name(true));
+    // MODEL may be a config.json.
+    const CLI::Option* const config = OptionOf(command, "--config");
+    const bool is_config =
+        config != nullptr && option->check_lname("model") && IsConfigFile(option->results().back());
+    if (is_config) add(*config, option->get_name(true));
   }
   for (const std::string& arg : args) {
     const absl::string_view name = NameIn(arg);
