@@ -36,7 +36,7 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
                               "not trained with it."),
          .fields = {"model.hugging_face_config"}});
   }
-  const absl::string_view device = run.cluster.device.accelerator;
+  const absl::string_view device = run.cluster.device.given_name;
   if (!device.empty() && resolved.accelerator != nullptr &&
       AcceleratorReportedAs(device) == nullptr) {
     add("cluster.device.accelerator", device, resolved.accelerator->name,

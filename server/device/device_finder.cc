@@ -37,6 +37,14 @@ NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& 
   return out;
 }
 
+// Takes the product that a request calls `name` by the catalogue's name for it, so that nothing
+// beyond this door meets an alias. FindSelected() reports an unknown name.
+void NameProduct(const std::string& name, DeviceSelection& out) {
+  const absl::StatusOr<const Accelerator*> found = FindAccelerator(name);
+  out.given_name = name;
+  out.accelerator = found.ok() ? (*found)->name : out.given_name;
+}
+
 // Adds a violation of the list `field` unless it has 1 to `most` entries. Returns true where it
 // has.
 bool RequireCount(absl::string_view field, int count, int most, absl::string_view what,
@@ -119,7 +127,7 @@ void CheckFleet(const v1::FleetDevices& wire, absl::string_view path, FieldViola
 void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const DeviceSources& sources,
                FieldViolations& violations, DeviceSelection& out) {
   const std::string field = FieldPath(path, "fleet");
-  out.accelerator = wire.accelerator();
+  NameProduct(wire.accelerator(), out);
   if (sources.fleet == nullptr) {
     violations.Add(field,
                    absl::StrCat("can't be answered, since this server reads no fleet's metrics: "
@@ -171,7 +179,7 @@ DeviceSelection DeviceFinder::Resolve(const v1::DeviceSelector& wire, absl::stri
   DeviceSelection out;
   switch (wire.selector_case()) {
     case v1::DeviceSelector::kAccelerator:
-      out.accelerator = wire.accelerator();
+      NameProduct(wire.accelerator(), out);
       if (out.accelerator.empty()) {
         violations.Add(FieldPath(path, "accelerator"),
                        "is empty: write a name, e.g. h100-sxm (docs/accelerators.md lists them)");

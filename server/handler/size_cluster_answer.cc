@@ -13,6 +13,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/text.h"
+#include "engine/hardware/catalogue.h"
 #include "engine/search/size_cluster.h"
 #include "proto/check/field_checker.h"
 #include "server/call/status.h"
@@ -23,6 +24,12 @@ namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(SizeObjective::kEnergy) + 1 == v1::SIZE_OBJECTIVE_LEAST_ENERGY);
+
+// The catalogue's name of what a request calls `name`; an unknown one as it is.
+std::string NameOfProduct(const std::string& name) {
+  const absl::StatusOr<const Accelerator*> found = FindAccelerator(name);
+  return found.ok() ? std::string((*found)->name) : name;
+}
 
 // Checks the list of products, and that the run leaves out what it asks for.
 absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
@@ -51,7 +58,7 @@ absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
     if (name.empty()) {
       violations.Add(field,
                      "is required: write a name, e.g. h100-sxm (docs/accelerators.md lists them)");
-    } else if (!names.insert(name).second) {
+    } else if (!names.insert(NameOfProduct(name)).second) {
       violations.Add(field, "is named twice: name each product once");
     }
   }

@@ -5,10 +5,13 @@
 #include <deque>
 #include <latch>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/hardware/catalogue.h"
 #include "server/convert/rates.h"
 #include "server/fleet/fleet_reader.h"
 #include "tests/server/planning_server.h"
@@ -47,6 +50,32 @@ TEST(DeviceSelector, IsAnAcceleratorsName) {
   EXPECT_THAT(out.faults, IsEmpty());
   EXPECT_EQ(out.selection.accelerator, "h100-sxm");
   EXPECT_EQ(out.selection.named_count(), 0u);
+}
+
+// Whatever a request calls a product, the catalogue's name is all that goes on from here.
+TEST(DeviceSelector, ResolvesEveryAliasOnce) {
+  std::vector<std::pair<std::string, std::string>> aliases = {
+      {"h100", "h100-sxm"},
+      {"h800", "h800-sxm"},
+      {"a800", "a800-sxm-80"},
+      {"b200", "b200-sxm"},
+      {"gpu:h200:8", "h200-sxm"},
+      {"gres/gpu:h100=8", "h100-sxm"},
+      {"NVIDIA H100 80GB HBM3", "h100-sxm"},
+      {"NVIDIA A100-SXM4-80GB", "a100-sxm-80"}};
+  for (const Accelerator& each : Accelerators()) {
+    const std::string name(each.name);
+    aliases.emplace_back(name, name);
+    aliases.emplace_back(absl::AsciiStrToUpper(name), name);
+    aliases.emplace_back(std::string(each.product_name), name);
+  }
+  for (const auto& [alias, name] : aliases) {
+    v1::DeviceSelector wire;
+    wire.set_accelerator(alias);
+    const Translated out = TranslatedFrom(wire);
+    EXPECT_EQ(out.selection.accelerator, name) << alias;
+    EXPECT_EQ(out.selection.given_name, alias);
+  }
 }
 
 // SampleCalibration() was measured an hour before.

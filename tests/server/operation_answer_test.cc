@@ -71,6 +71,18 @@ v1::RateRequirement& RequirementOf(v1::AnalyzeOperationRequest& request) {
   return *request.mutable_device()->mutable_rate_requirement();
 }
 
+TEST(OperationAnswer, PredictsAnAliasAsItsProduct) {
+  v1::AnalyzeOperationRequest request = ProductRequest();
+  request.mutable_device()->mutable_device()->set_accelerator("h100-sxm");
+  const auto by_name = TimeAnswered(request, {});
+  request.mutable_device()->mutable_device()->set_accelerator("h100");
+  const auto by_alias = TimeAnswered(request, {});
+  ASSERT_THAT(by_name, IsOk());
+  ASSERT_THAT(by_alias, IsOk());
+  ASSERT_TRUE(by_name->has_predicted_forward());
+  EXPECT_EQ(by_alias->SerializeAsString(), by_name->SerializeAsString());
+}
+
 TEST(OperationAnswer, StandsOnTheCalibrationInUse) {
   v1::Calibration full = CalibrationOfGpu();
   full.set_mode(v1::PROBE_MODE_FULL);

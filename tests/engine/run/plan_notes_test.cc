@@ -51,7 +51,7 @@ TEST(PlanNotes, SayWhatNamesWereTakenFor) {
   run.model.preset = "meta-llama/Llama-3.1-70B";
   EXPECT_THAT(KindsOf(PlanRun(run)->notes), Not(Contains(NoteKind::kNameTaken)));
   run.model.preset = "meta-llama/Llama-3.1-70B-Instruct";
-  run.cluster.device.accelerator = "gpu:h100:8";
+  run.cluster.device.given_name = "gpu:h100:8";
   EXPECT_THAT(TextsOf(PlanRun(run)->notes),
               IsSupersetOf({HasSubstr("Instruct\" is taken for llama-3.1-70b, whose shape it has"),
                             HasSubstr("\"gpu:h100:8\" is taken for h100-sxm (H100 SXM5 80GB)")}));
