@@ -13,6 +13,9 @@ constexpr char kDgxA100Cards[] = "NVIDIA/nccl issue 812: a maintainer's DGX A100
 constexpr char kPcieLane[] =
     "16 or 32 GT/s x 16 lanes x 128 / 130 / 8; "
     "stas00/ml-engineering network/README.md rounds it to 31 and 63 GB/s";
+constexpr char kMlperfMi300x[] =
+    "mlcommons/inference_results_v4.1, 8xMI300X_2xEPYC-9374F: 8 a server, PCIe Gen5 x16";
+constexpr char kTorchtitan[] = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md";
 constexpr char kMlperfH200[] = "mlcommons/inference_results_v4.1, H200-SXM-141GBx8: PCIe Gen5 x16";
 
 constexpr LinkDatum Read(double value, absl::string_view source) { return {value, source, true}; }
@@ -57,6 +60,10 @@ constexpr LinkDatum kGraceTrayHostMemory[] = {
          "memory)")};
 
 constexpr absl::string_view kA100[] = {"a100-sxm-40", "a100-sxm-80"};
+constexpr absl::string_view kA800[] = {"a800-sxm-80"};
+constexpr absl::string_view kH100At500W[] = {"h100-96-hbm2e-500w"};
+constexpr absl::string_view kMi300x[] = {"mi300x"};
+constexpr absl::string_view kRtx4090[] = {"rtx-4090"};
 constexpr absl::string_view kH100[] = {"h100-sxm"};
 constexpr absl::string_view kH800[] = {"h800-sxm"};
 constexpr absl::string_view kH200[] = {"h200-sxm"};
@@ -89,6 +96,11 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = "",
       .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie4),
       .notes = kNoNetwork},
+    {.name = "hgx-a800", .product_name = "NVIDIA HGX A800 8-GPU", .accelerators = kA800,
+      .link = "NVLink 3 through NVSwitch, 8 of 12 links",
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Recalled(200 * kGiga), .host_rate = Recalled(kPcie4),
+      .notes = kNoNetwork},
     {.name = "dgx-h100", .product_name = "NVIDIA DGX H100", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
@@ -101,6 +113,11 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = "",
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
       .notes = kNoNetwork},
+    {.name = "grand-teton-h100", .product_name = "Meta Grand Teton with H100 of 500 W",
+      .accelerators = kH100At500W, .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = kTorchtitan,
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
+      .network_rate = Read(400 * kGigabitRate, kTorchtitan)},
     {.name = "hgx-h800", .product_name = "NVIDIA HGX H800 8-GPU", .accelerators = kH800,
       .link = "NVLink 4 through NVSwitch, 8 of 18 links", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
@@ -153,6 +170,16 @@ constexpr NodeType kNodeTypes[] = {
       .host_memory = kGraceTrayHostMemory, .host_device_count = kTrayDevices,
       .network_rate = Recalled(800 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
+    {.name = "mi300x-platform", .product_name = "AMD Instinct MI300X Platform",
+      .accelerators = kMi300x, .link = "Infinity Fabric, one link to each other device",
+      .device_count = 8, .device_count_source = kMlperfMi300x,
+      .link_rate = Read(7 * 64 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfMi300x),
+      .notes = "the link is the sum of 7: two devices alone have 64 GB/s between them"},
+    {.name = "pcie-gen4-rtx-4090", .product_name = "server with RTX 4090 on PCIe 4",
+      .accelerators = kRtx4090, .link = "PCIe 4 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie4, kPcieLane), .host_rate = Read(kPcie4, kPcieLane),
+      .notes = kGeneric},
     {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,
       .collectives = "l40s", .link = "PCIe 4 x16",
       .device_count = 8, .device_count_source = kAnyCount,
