@@ -12,10 +12,12 @@ struct Chip {
   absl::string_view published;
 };
 
-// Chips by name: GA100, GH100, GB100 and GB102.
+// Chips by name: GA100, GH100, GB100 and GB102. An A800 and an H800 are an A100 and an H100 with
+// fewer links (and of the latter with less fp64).
 constexpr Chip kChips[] = {
-    {"a100-sxm-40", "a100-sxm-80"}, {"gh200-96", "h100-sxm"}, {"gh200-144", "h200-sxm"},
-    {"b300-sxm", "b200-sxm"},       {"gb200", "b200-sxm"},    {"gb300", "b200-sxm"},
+    {"a100-sxm-40", "a100-sxm-80"}, {"a800-sxm-80", "a100-sxm-80"}, {"h800-sxm", "h100-sxm"},
+    {"gh200-96", "h100-sxm"},       {"gh200-144", "h200-sxm"},      {"b300-sxm", "b200-sxm"},
+    {"gb200", "b200-sxm"},          {"gb300", "b200-sxm"},
 };
 
 }  // namespace
