@@ -263,8 +263,10 @@ std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsRes
   for (const v1::PlannedRun& run : response.runs()) {
     if (run.has_plan()) plans.push_back(&run.plan());
   }
+  const std::string servers = AssumedNodesWords(plans);
   return absl::StrCat(MissLine(comparison, response), RunsTable(comparison, response, marks),
-                      MarkWords(comparison, response, marks), MeaningLines(response),
+                      MarkWords(comparison, response, marks),
+                      servers.empty() ? "" : Wrap("servers ", servers, 2), MeaningLines(response),
                       RatesLines("rates ", plans, now), RefusalLines(comparison, response));
 }
 

@@ -175,12 +175,13 @@ int RankOf(const v1::Note& warning) {
   return static_cast<int>(absl::c_find(kRanked, warning.kind()) - std::begin(kRanked));
 }
 
-// The worst warning, but those that the line of limits tells.
+// The worst warning, but those that the lines of servers and limits tell.
 std::string WarningWords(const v1::Plan& plan) {
   std::vector<const v1::Note*> warnings;
   for (const v1::Note& each : plan.warnings()) {
     const bool told = each.kind() == v1::NOTE_KIND_DEADLINE_MISSED ||
-                      each.kind() == v1::NOTE_KIND_BUDGET_EXCEEDED;
+                      each.kind() == v1::NOTE_KIND_BUDGET_EXCEEDED ||
+                      each.kind() == v1::NOTE_KIND_NODES_ASSUMED;
     if (!told) warnings.push_back(&each);
   }
   if (warnings.empty()) return "";
@@ -245,21 +246,34 @@ std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares
   return out.Text();
 }
 
+std::string AssumedNodesWords(const std::vector<const v1::Plan*>& plans) {
+  std::vector<std::string> all;
+  for (const v1::Plan* const plan : plans) {
+    for (const v1::Note& note : plan->warnings()) {
+      if (note.kind() != v1::NOTE_KIND_NODES_ASSUMED) continue;
+      std::string names = absl::StrJoin(note.names(), ", ");
+      if (!absl::c_linear_search(all, names)) all.push_back(std::move(names));
+    }
+  }
+  return all.empty() ? "" : absl::StrCat("assumed ", absl::StrJoin(all, "; "));
+}
+
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
-  return absl::StrCat(HeadLine(plan, width), LayoutLine(plan, width),
-                      MemoryLine(plan, kHang, width), CountsLine(plan, kHang, width),
-                      LineOf("  change  ", NearestChange(plan), width),
-                      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
-                      LineOf("  rates   ", RatesWords(plan, now), width),
-                      LineOf("  warning ", WarningWords(plan), width));
+  return absl::StrCat(
+      HeadLine(plan, width), LineOf("  servers ", AssumedNodesWords({&plan}), width),
+      LayoutLine(plan, width), MemoryLine(plan, kHang, width), CountsLine(plan, kHang, width),
+      LineOf("  change  ", NearestChange(plan), width),
+      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
+      LineOf("  rates   ", RatesWords(plan, now), width),
+      LineOf("  warning ", WarningWords(plan), width));
 }
 
 std::string BriefSearch(const v1::Plan& plan, size_t width) {
   constexpr size_t kMaxLines = 3;  // of each
   constexpr size_t kMaxLayouts = 5;
   const std::string head =
-      absl::StrCat(HeadLine(plan, width), FirstLines(LayoutLine(plan, width), kMaxLines),
-                   MemoryLine(plan, kHang, width),
+      absl::StrCat(HeadLine(plan, width), LineOf("  servers ", AssumedNodesWords({&plan}), width),
+                   FirstLines(LayoutLine(plan, width), kMaxLines), MemoryLine(plan, kHang, width),
                    FirstLines(LineOf("  change  ", NearestChange(plan), width), kMaxLines),
                    FirstLines(LineOf("  time    ", HeadlineTime(plan), width), kMaxLines),
                    RunLines(plan, width));

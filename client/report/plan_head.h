@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "sextant/v1/interval.pb.h"
@@ -29,6 +30,9 @@ enum class KernelShares { kSaid, kLeftOut };
 // time where they are of several.
 std::string RatesWords(const v1::Plan& plan, absl::Time now,
                        KernelShares shares = KernelShares::kSaid);
+
+// "assumed dgx-h100, ib-ndr": the servers and networks that the plans assume, each once; "": none.
+std::string AssumedNodesWords(const std::vector<const v1::Plan*>& plans);
 
 // "predicted", "by the textbook", "at the measured rate": what follows a time.
 std::string EstimateWords(v1::EstimateKind kind);

@@ -126,6 +126,7 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
                    response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
                    " parameters, ", Grouped(response.token_count()), " tokens"),
       2);
+  out += Line("servers", AssumedNodesWords({&plan}));
   out += Line("shape", ShapeWords(response));
   if (plan.has_search()) out += Line("layout", LayoutFlags(plan.search().chosen()));
   if (response.has_plan()) {

@@ -39,6 +39,7 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kFleetStale:
     case NoteKind::kFleetDevicesUnhealthy:
     case NoteKind::kBaseTrained:
+    case NoteKind::kNodesAssumed:
       return true;
     default:
       return false;

@@ -100,8 +100,9 @@ enum class NoteKind {
   kFleetDevicesUnhealthy,
 
   kBaseTrained,
+  kNodesAssumed,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kBaseTrained) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kNodesAssumed) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 
@@ -122,6 +123,7 @@ struct Note {
   std::string text;  // full sentences; names `fields` as they are spelt there
   std::vector<NoteValue> values = {};
   std::vector<std::string> fields = {};  // paths of request fields that would settle it
+  std::vector<std::string> names = {};   // of the catalogue's rows that it is about
 };
 
 using Notes = std::vector<Note>;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/hardware/links/usual_nodes.h"
 #include "engine/hardware/rates.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/presets/presets.h"
@@ -286,14 +287,12 @@ void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, Resolved
   if (!out.device_name.empty()) ResolveRates(run, out, violations);
 }
 
-// The type of the run's nodes: the one that it names, or the first of its product.
+// The type of the run's nodes: the one that it names, or the usual one of its product.
 const NodeType* NodeOf(const RunSpec& run, const Accelerator* accelerator,
                        FieldViolations& violations) {
   const absl::string_view name = run.cluster.node_type;
   if (name.empty()) {
-    if (accelerator == nullptr) return nullptr;
-    const std::vector<const NodeType*> types = NodeTypesOf(accelerator->name);
-    return types.empty() ? nullptr : types.front();
+    return accelerator == nullptr ? nullptr : UsualNodeOf(accelerator->name);
   }
   const absl::StatusOr<const NodeType*> found = FindNodeType(name);
   if (!found.ok()) {

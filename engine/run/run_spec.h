@@ -53,8 +53,11 @@ struct ClusterSpec {
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
   absl::optional<int64_t> reserved_memory_bytes = {};
-  absl::string_view node_type = "";  // empty: the first of the product's
+  absl::string_view node_type = "";  // empty: the usual one of the product
   NetworkRequest network = {};
+  // Of the two above: AssumeNodes() filled it in.
+  bool node_is_assumed = false;
+  bool network_is_assumed = false;
   // Line rates: of one device's link to its host in one direction, and of one server's host memory.
   absl::optional<double> host_link_bytes_per_second = {};
   absl::optional<double> host_memory_bytes_per_second = {};

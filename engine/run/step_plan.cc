@@ -191,7 +191,31 @@ class StepPlanner {
     }
     step.software = input.software;
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
+    if (exchanges.node_count() > 1) AddAssumedNodes();
     if (run_.options.assumptions) AddStepNotes(exchanges);
+  }
+
+  void AddAssumedNodes() {
+    const ClusterSpec& cluster = run_.cluster;
+    if (!cluster.node_is_assumed && !cluster.network_is_assumed) return;
+    Note note = {.kind = NoteKind::kNodesAssumed, .text = ""};
+    std::vector<std::string> assumed;
+    if (cluster.node_is_assumed) {
+      assumed.push_back(
+          absl::StrCat(cluster.node_type, ", the usual server of ", resolved_.device_name));
+      note.names.emplace_back(cluster.node_type);
+      note.fields.emplace_back("cluster.node_type");
+    }
+    if (cluster.network_is_assumed) {
+      assumed.push_back(
+          absl::StrCat(cluster.network.name, ", the usual network of ", cluster.node_type));
+      note.names.emplace_back(cluster.network.name);
+      note.fields.emplace_back("cluster.network.name");
+    }
+    note.text = absl::StrCat(
+        "Assumed, since the request says nothing of it: ", absl::StrJoin(assumed, "; "), ". Give ",
+        absl::StrJoin(note.fields, " and "), " where they are others.");
+    out_.notes.push_back(std::move(note));
   }
 
   static void AddSlowest(const StepInput& input, const DeviceStages& slowest,

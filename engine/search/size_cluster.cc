@@ -68,18 +68,15 @@ class ClusterSizer {
     run_.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
     SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found)));
-    ClusterSpec& cluster = run_.cluster;
-    const bool asked = !cluster.network.name.empty() || cluster.network.bytes_per_second != 0;
     if (objective_ == SizeObjective::kEnergy && !one.device_power.has_value()) {
       return InvalidField("economics.device_power_watts",
                           "is required for the least energy: the power of the device is not known");
     }
     if (one.node != nullptr) out_.server_devices = one.node->device_count;
-    if (cluster.node_type.empty() && !asked && one.node != nullptr && one.node->network_rate) {
-      cluster.node_type = one.node->name;
-    }
     if (out_.basis == SizeBasis::kStateAlone) {
-      if (!asked) cluster.node_type = "";  // no exchange is timed
+      // No exchange is timed, so that no network is needed.
+      const NetworkRequest& network = run_.cluster.network;
+      if (network.name.empty() && network.bytes_per_second == 0) run_.cluster.node_type = "";
       return absl::OkStatus();
     }
     RunSpec several = run_;

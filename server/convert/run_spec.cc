@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/run/assumed_nodes.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
@@ -264,6 +265,7 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceResolver& res
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
   out.cluster = ClusterFrom(request.cluster(), resolver, out.rate_requirement.maximum_age_seconds,
                             violations);
+  AssumeNodes(out.cluster);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
   if (SearchesByDefault(request)) out.options.search = SearchExtent::kBounded;
   if (request.has_measured_step()) {

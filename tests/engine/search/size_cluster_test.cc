@@ -36,7 +36,6 @@ RunSpec Textbook() {
 
 RunSpec WithLayout() {
   RunSpec run = RunOnH100s("llama-3.1-8b", 0, 256, 8192);
-  run.cluster.node_type = "";
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   return run;
 }
@@ -156,6 +155,7 @@ TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
 TEST(SizeCluster, StaysWithinWhatIsLinked) {
   RunSpec run = WithLayout();
   // Its servers come with any network, and none is given.
+  run.cluster.node_type = "";
   run.cluster.device.accelerator = "l4";
   ClusterSize size = ClusterSizeOf(run);
   EXPECT_FALSE(size.network_known);
@@ -164,7 +164,7 @@ TEST(SizeCluster, StaysWithinWhatIsLinked) {
   EXPECT_TRUE(ClusterSizeOf(run).network_known);
   // No server of it is known, and so no link either.
   run.cluster.network = {};
-  run.cluster.device.accelerator = "rtx-4090";
+  run.cluster.device.accelerator = "rtx-3090";
   size = ClusterSizeOf(run);
   EXPECT_FALSE(size.network_known);
   EXPECT_EQ(size.device_count, 1);

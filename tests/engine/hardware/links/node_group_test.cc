@@ -7,11 +7,13 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/links/network.h"
 #include "engine/hardware/links/node_type.h"
+#include "engine/hardware/links/usual_nodes.h"
 #include "engine/hardware/reference/reference_collectives.h"
 #include "tests/support/status_matchers.h"
 
@@ -195,7 +197,7 @@ TEST(NodeTypes, AgreeWithTheirAccelerators) {
       const Accelerator* const accelerator = AcceleratorNamed(name);
       ASSERT_NE(accelerator, nullptr) << name;
       EXPECT_EQ(accelerator->name, name);
-      if (absl::StrContains(node.link, "NVLink")) {
+      if (absl::StrContains(node.link, "NVLink") || absl::StrContains(node.link, "Infinity")) {
         EXPECT_EQ(accelerator->link_bandwidth_bytes_per_second.value, node.link_rate.value) << name;
       } else {
         EXPECT_THAT(std::string(node.link),
@@ -217,7 +219,31 @@ TEST(NodeTypes, NameTablesOfCollectivesThatExist) {
 TEST(NodeTypesOf, AreThoseThatHoldIt) {
   ASSERT_EQ(NodeTypesOf("h100-sxm").size(), 2u);
   EXPECT_EQ(NodeTypesOf("h100-sxm")[0]->name, "dgx-h100");
-  EXPECT_THAT(NodeTypesOf("mi300x"), IsEmpty());
+  EXPECT_THAT(NodeTypesOf("mi250x"), IsEmpty());
+}
+
+TEST(UsualNodeOf, IsTheVendorsOwnServerWhereThereIsOne) {
+  const std::pair<const char*, const char*> kUsual[] = {
+      {"a100-sxm-40", "dgx-a100"}, {"h100-sxm", "dgx-h100"},          {"h800-sxm", "hgx-h800"},
+      {"gb200", "gb200-nvl72"},    {"mi300x", "mi300x-platform"},     {"a800-sxm-80", "hgx-a800"},
+      {"l40s", "pcie-gen4-l40s"},  {"rtx-4090", "pcie-gen4-rtx-4090"}};
+  for (const auto& [accelerator, node] : kUsual) {
+    ASSERT_NE(UsualNodeOf(accelerator), nullptr) << accelerator;
+    EXPECT_EQ(UsualNodeOf(accelerator)->name, node);
+  }
+  EXPECT_EQ(UsualNodeOf("mi250x"), nullptr);
+}
+
+// A type that is sold with a network usually has that one. Servers of PCIe cards have none.
+TEST(UsualNetworkOf, IsTheNodesOwn) {
+  for (const NodeType& node : NodeTypes()) {
+    const NamedNetwork* const network = UsualNetworkOf(node);
+    EXPECT_EQ(network == nullptr, absl::StartsWith(node.link, "PCIe")) << node.name;
+    if (network == nullptr || !node.network_rate) continue;
+    EXPECT_EQ(network->bytes_per_second, node.network_rate.value) << node.name;
+  }
+  EXPECT_EQ(UsualNetworkOf(Known("hgx-h100"))->name, "ib-ndr");
+  EXPECT_EQ(UsualNetworkOf(Known("hgx-a800"))->name, "ib-hdr");
 }
 
 TEST(SourceOf, SaysWhatIsFromMemory) {
