@@ -151,7 +151,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--tensor-across-nodes", "options.tensor_across_nodes",
      "let a search choose tensor groups of several servers", kOptions},
     {"--search-kernels", "options.search_kernels",
-     "let a search choose the kernels of attention and loss", kOptions},
+     "let a search choose the kernel of the loss", kOptions},
     {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
      kOptions},
     {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},
@@ -240,7 +240,8 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--fused-expert-activation", "layout.kernels.fused_expert_activation",
      "one kernel activates and scales experts", kKernels},
 
-    {"--framework", "layout.framework.kind", "fills in what the layout leaves open", kFramework},
+    {"--framework", "layout.framework.kind",
+     "fills in what the layout leaves open; default: megatron-lm", kFramework},
     {"--persistent-gradients", "layout.framework.persistent_gradients",
      "whether gradients are there all the time", kFramework},
     {"--fused-weight-gradient", "layout.framework.fused_weight_gradient",

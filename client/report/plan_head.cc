@@ -69,10 +69,13 @@ std::string HeadlineTime(const v1::Plan& plan) {
 }
 
 std::string LayoutWordsOf(const v1::LayoutSearchResult& search) {
-  const std::string flags = LayoutFlags(search.chosen());
-  return search.evaluated_count() == 0
-             ? absl::StrCat(flags, ": takes the least memory")
-             : absl::StrCat(flags, ": the fastest of ", Grouped(search.evaluated_count()));
+  const v1::LayoutOption& chosen = search.chosen();
+  const bool named = chosen.layout().framework().kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
+  return absl::StrCat(LayoutFlags(chosen), ": ",
+                      search.evaluated_count() == 0
+                          ? "takes the least memory"
+                          : absl::StrCat("the fastest of ", Grouped(search.evaluated_count())),
+                      named ? "" : " of megatron-lm, since no --framework is given");
 }
 
 // The estimate that limits are judged by; else the best that there is.

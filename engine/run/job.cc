@@ -85,9 +85,7 @@ class JobBuilder {
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
-    if (layout_.framework.named) {
-      CheckRefusals(traits_, context_.spec, job_, violations_);
-    }
+    if (layout_.framework.refuses()) CheckRefusals(traits_, context_.spec, job_, violations_);
     return std::move(job_);
   }
 
@@ -196,7 +194,7 @@ class JobBuilder {
     state.fp8_weight_copies = layout_.fp8_weight_copies;
     state.live_elements = traits_.live_elements.value;
     state.reduces_as_computed = traits_.reduces_as_computed.value;
-    if (layout_.framework.named) state.gradient_offload = traits_.gradient_offload.value;
+    state.gradient_offload = traits_.gradient_offload.value;
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
   }
 

@@ -127,7 +127,8 @@ void AppendLayoutNotes(const RunSpec& run, const ResolvedRun& resolved, const Me
                    .fields = {"layout.sequence_parallel"}});
   }
   out.push_back({.kind = NoteKind::kFrameworkBuffers,
-                 .text = absl::StrCat("Types of state, sharding, loss and buffers that the request "
+                 .text = absl::StrCat(layout.framework.named ? "" : "No framework is named. ",
+                                      "Types of state, sharding, loss and buffers that the request "
                                       "leaves open are those of ",
                                       layout.framework.traits().title,
                                       "; model state, activations, transients and buffers are "

@@ -113,7 +113,6 @@ struct GivenSizes {
   bool expert = false;
   bool expert_tensor = false;
   bool schedule = false;
-  bool attention = false;
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given

@@ -139,7 +139,6 @@ class Enumeration {
   // Only where the group is a part of the ranks. The groups of frameworks (HSDP) are of stage 3.
   bool Groups(ZeroStage stage, int64_t group) const {
     if (choice_.expert > 1 || data_ % group != 0 || data_ <= group) return false;
-    if (space_.any_groups) return stage != ZeroStage::kNone;
     return stage == ZeroStage::kParameters && choice_.tensor == 1 && choice_.context == 1 &&
            choice_.pipeline == 1;
   }

@@ -37,6 +37,7 @@ RunSpec BaseOf(const RunSpec& run) {
   out.options.include_ledger = false;
   out.options.include_operations = false;
   if (!out.layout.has_value()) out.layout = RunLayout{};
+  out.layout->framework.searched = true;
   return out;
 }
 
@@ -257,12 +258,12 @@ absl::Status NoLayout(const RunSpec& run, const PrunedCounts& pruned) {
                                      "micro-batches for the stages, divides ",
                                      *run.layout->global_batch_size));
   }
-  return InvalidField("layout",
-                      absl::StrCat("leaves no layout: the framework or the model's shape refuses "
-                                   "all ",
-                                   count(Pruned::kRefused),
-                                   " that divide the devices and "
-                                   "the global batch; give fewer of its fields"));
+  return InvalidField(
+      "layout",
+      absl::StrCat("leaves no layout: the framework (", run.layout->framework.traits().title,
+                   ") or the model's shape refuses all ", count(Pruned::kRefused),
+                   " that divide the devices and "
+                   "the global batch; give fewer of its fields"));
 }
 
 // Rates as slow or fast as they are taken to be, the nearest first.

@@ -68,10 +68,7 @@ bool HasLatentAttention(const ArchitectureSpec& spec) {
 }
 
 // The OffloadSet of the state that `framework` can move to host memory.
-unsigned OffloadsOf(const FrameworkSpec& framework) {
-  if (!framework.named) return kOffloadsOptimizer | kOffloadsAll;
-  return framework.traits().offloads.value;
-}
+unsigned OffloadsOf(const FrameworkSpec& framework) { return framework.traits().offloads.value; }
 
 // The stages of ZeRO that the framework tells apart in time or memory. `weights`: also that which
 // divides them, if there is one.
@@ -83,9 +80,7 @@ std::vector<ZeroStage> StagesOf(const FrameworkSpec& framework, bool weights) {
     out = {traits.zero_stage.value};
   } else if (traits.max_zero_stage.value >= ZeroStage::kOptimizer) {
     out.push_back(ZeroStage::kOptimizer);
-    if (!framework.named) out.push_back(ZeroStage::kGradients);
-    const bool more =
-        weights || !framework.named || traits.zero_stage.value >= ZeroStage::kParameters;
+    const bool more = weights || traits.zero_stage.value >= ZeroStage::kParameters;
     if (more && traits.max_zero_stage.value >= ZeroStage::kParameters) {
       out.push_back(ZeroStage::kParameters);
     }
@@ -117,7 +112,6 @@ class SpaceBuilder {
                         static_cast<double>(context_.weight_bytes_each);
     out_.usable_bytes = static_cast<double>(context_.usable.value());
     out_.interleaves = (traits_.schedules.value & kInterleavedStages) != 0;
-    out_.any_groups = !layout_.framework.named;
     out_.most_under_pipeline = traits_.max_zero_stage_under_pipeline.value;
   }
 
@@ -151,15 +145,11 @@ class SpaceBuilder {
     FillShardGroups();
   }
 
-  // All ranks, those of one server, or without a framework any power of two.
+  // All ranks, or those of one server.
   void FillShardGroups() {
     out_.shard_group = Only(layout_.sharding.shard_group_size, 0);
-    if (layout_.sharding.shard_group_size > 0) return;
-    const bool any = !layout_.framework.named;
-    for (int64_t size = any ? 2 : out_.node_devices; size < out_.device_count; size *= 2) {
-      out_.shard_group.push_back(static_cast<int32_t>(size));
-      if (!any) return;
-    }
+    if (layout_.sharding.shard_group_size > 0 || out_.node_devices >= out_.device_count) return;
+    out_.shard_group.push_back(static_cast<int32_t>(out_.node_devices));
   }
 
   void FillChoices() {
@@ -175,7 +165,7 @@ class SpaceBuilder {
     out_.sequence_parallel = layout_.sequence_parallel.has_value()
                                  ? std::vector<bool>{*layout_.sequence_parallel}
                                  : std::vector<bool>{true, false};
-    if (layout_.given.schedule || !layout_.framework.named) return;
+    if (layout_.given.schedule) return;
     const unsigned schedules = traits_.schedules.value;
     if ((schedules & kZeroBubbleSchedules) != 0) {
       out_.schedule.push_back(PipelineSchedule::kZeroBubbleH1);
@@ -190,21 +180,13 @@ class SpaceBuilder {
     out_.kernels = {{}};
     if (!run_.options.search_kernels) return;
     out_.kernels.clear();
-    const bool any = !layout_.framework.named;
-    std::vector<AttentionKernel> attention = {layout_.kernels.attention};
-    if (any && !layout_.given.attention) {
-      attention = {AttentionKernel::kFlash, AttentionKernel::kUnfused};
-    }
     std::vector<LossKind> losses = {layout_.loss.value_or(traits_.loss.value)};
-    if (any && !layout_.loss.has_value()) {
-      losses = {LossKind::kPlain, LossKind::kVocabularyParallel, LossKind::kFused,
-                LossKind::kVocabularyParallelCompiled};
-    } else if (!layout_.loss.has_value() && traits_.fused_loss.value &&
-               losses.front() != LossKind::kFused) {
+    if (!layout_.loss.has_value() && traits_.fused_loss.value &&
+        losses.front() != LossKind::kFused) {
       losses.push_back(LossKind::kFused);
     }
-    for (const AttentionKernel kernel : attention) {
-      for (const LossKind loss : losses) out_.kernels.push_back({true, kernel, loss});
+    for (const LossKind loss : losses) {
+      out_.kernels.push_back({true, layout_.kernels.attention, loss});
     }
   }
 
@@ -236,10 +218,9 @@ class SpaceBuilder {
         out_.recompute.push_back(choice);
       }
     };
-    const bool any = !layout_.framework.named;
-    const bool modules = any || traits_.recomputes_modules.value;
+    const bool modules = traits_.recomputes_modules.value;
     if (modules) with(&RecomputeChoice::norm_outputs);
-    if (any || (modules && out_.expert_count > 0)) with(&RecomputeChoice::activation_function);
+    if (modules && out_.expert_count > 0) with(&RecomputeChoice::activation_function);
     if (modules && HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
     if (std::any_of(out_.kernels.begin(), out_.kernels.end(),
                     [this](const auto& choice) { return IsUnfused(choice); })) {
@@ -294,6 +275,7 @@ void ApplyState(const LayoutChoice& choice, RunLayout& layout) {
 
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   RunLayout& layout = *run.layout;
+  layout.framework.searched = true;
   if (choice.kernels.is_chosen) {
     layout.kernels.attention = choice.kernels.attention;
     layout.loss = choice.kernels.loss;

@@ -96,7 +96,6 @@ struct LayoutSpace {
   double weight_bytes = 0;   // of all weights as computed
   double usable_bytes = 0;   // of one device
   bool interleaves = false;  // the framework has interleaved stages
-  bool any_groups = false;   // shards are divided among any group of ranks, in any stage of ZeRO
   ZeroStage most_under_pipeline = ZeroStage::kParameters;
   std::vector<int32_t> tensor = {};
   std::vector<int32_t> pipeline = {};  // divide the devices; more than the layers are left out

@@ -212,8 +212,7 @@ GivenSizes GivenSizesOf(const v1::RunLayout& m) {
           .layers_per_chunk = sizes.layers_per_chunk_size() > 0,
           .expert = sizes.has_expert_parallel_size(),
           .expert_tensor = sizes.has_expert_tensor_parallel_size(),
-          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED,
-          .attention = m.kernels().attention() != v1::KernelChoices::ATTENTION_UNSPECIFIED};
+          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED};
 }
 
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,

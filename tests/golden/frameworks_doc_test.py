@@ -21,8 +21,10 @@ source of each cell: [frameworks.csv](frameworks.csv). This page and both tables
 `tests/golden/frameworks_doc_test.py --write`.
 
 A request names its framework in `layout.framework.kind`. A request that names none gets the
-defaults of Megatron-LM, and no refusals. Without a layout the framework does not matter: model
-state has 16 bytes a parameter under mixed precision, divided evenly over all devices.
+defaults of Megatron-LM: a search looks for the layouts that Megatron-LM can express, as where it is
+named, and a layout that is given is not refused. The software stack is not known then, which makes
+intervals of time wider. Without a layout the framework does not matter: model state has 16 bytes a
+parameter under mixed precision, divided evenly over all devices.
 
 """
 

@@ -18,7 +18,10 @@ namespace sextant {
 
 struct FrameworkSpec {
   Framework kind = Framework::kMegatronLm;
-  bool named = false;  // by the request; a default refuses nothing
+  bool named = false;  // by the request
+  // A search looks for its layouts, and finds none that it refuses. Of a layout that is given, the
+  // default framework refuses nothing.
+  bool searched = false;
   absl::optional<bool> persistent_gradients = {};
   absl::optional<bool> fused_weight_gradient = {};
   absl::optional<int64_t> reduce_bucket_elements = {};
@@ -36,6 +39,7 @@ struct FrameworkSpec {
   bool captured_graphs = false;  // the host starts a micro-batch's kernels at once
 
   const FrameworkTraits& traits() const { return TraitsOf(kind); }
+  bool refuses() const { return named || searched; }
   bool has_transformer_engine() const {
     return transformer_engine.value_or(traits().transformer_engine.value);
   }

@@ -178,11 +178,10 @@ TEST(LayoutEvaluator, EvaluatesOffloadedLayoutsAsAPlanDoes) {
 }
 
 // 1,000 from all over the space, in its order, timed where they don't fit, too. Of a space that has
-// the kernels of attention and loss as dimensions.
+// the kernels of the loss as a dimension.
 TEST(LayoutEvaluator, EvaluatesCaseAAsAPlanDoes) {
   std::mt19937 random(6);
   RunSpec run = CaseA();
-  run.layout->given.attention = false;
   run.options.search_kernels = true;
   Comparison comparison(run, /*offloads=*/false);
   const std::vector<LayoutChoice> choices = comparison.Choices();
@@ -194,7 +193,7 @@ TEST(LayoutEvaluator, EvaluatesCaseAAsAPlanDoes) {
 }
 
 // The dimension of kernels: one space is the spaces of all kernels, each given, and finds their
-// best.
+// best. A framework that is not named restricts it likewise.
 TEST(LayoutSearch, SearchesKernelsAsTheSearchesOfEachDo) {
   RunSpec run = RunOn("gpt3-6.7b", 16, 32, 2048);
   for (const bool named : {false, true}) {
@@ -204,18 +203,10 @@ TEST(LayoutSearch, SearchesKernelsAsTheSearchesOfEachDo) {
     run.options.search_kernels = false;
     SearchOutcome each;
     using enum LossKind;
-    const std::vector<LossKind> losses =
-        named ? std::vector<LossKind>{kVocabularyParallel, kFused}
-              : std::vector<LossKind>{kPlain, kVocabularyParallel, kFused,
-                                      kVocabularyParallelCompiled};
-    for (const AttentionKernel attention : {AttentionKernel::kFlash, AttentionKernel::kUnfused}) {
-      if (named && attention == AttentionKernel::kUnfused) continue;
-      for (const LossKind loss : losses) {
-        RunSpec one = run;
-        one.layout->kernels.attention = attention;
-        one.layout->loss = loss;
-        Merge(OutcomeOf(one), each);
-      }
+    for (const LossKind loss : {kVocabularyParallel, kFused}) {
+      RunSpec one = run;
+      one.layout->loss = loss;
+      Merge(OutcomeOf(one), each);
     }
     EXPECT_EQ(all.considered, each.considered);
     EXPECT_EQ(all.evaluated, each.evaluated);
