@@ -213,11 +213,15 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   if (flags.layouts && request->options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
     request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   }
-  // Else the service searches where it can time layouts at all.
-  const bool servers = !request->cluster().node_type().empty() || request->cluster().has_network();
-  if (servers) SearchUnlessLaidOut(v1::LAYOUT_SEARCH_EXHAUSTIVE, request);
+  const bool is_open = LeavesLayoutOpen(*request);
+  if (is_open) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   StartNow(streams.now(), request);
   status = PlanWatched(line.server, streams, *request, response);
+  if (is_open && status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
+    // The user asked for no search: where no layout can be timed, the service plans state alone.
+    request->mutable_options()->clear_search();
+    status = PlanWatched(line.server, streams, *request, response);
+  }
   if (status.ok() && !ExitCodeOfPlan(response->plan()).has_value()) {
     return Incomplete("verdict that this client knows");
   }

@@ -186,10 +186,6 @@ void ShowAll(v1::PlanRunRequest* request) {
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
 }
 
-void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request) {
-  if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(extent);
-}
-
 void StartNow(absl::Time now, v1::PlanRunRequest* request) {
   if (request->has_economics()) StartNow(now, request->mutable_economics());
 }

@@ -62,10 +62,6 @@ void AddPlanFlags(PlanRequestFlags* flags, CLI::App* command);
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
                               v1::PlanRunRequest* request);
 
-// Looks for a layout, `extent` far, where `request` gives a global batch and nothing of how devices
-// share the run.
-void SearchUnlessLaidOut(v1::LayoutSearch extent, v1::PlanRunRequest* request);
-
 }  // namespace sextant::client
 
 #endif  // SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_

@@ -181,9 +181,6 @@ def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
     key = row.get("gpu_key", "")
     plain = not key or key.startswith("h100-sxm")
     request.cluster.device.accelerator = "h100-sxm" if plain else key
-    if key == "h100-96-hbm2e-500w":
-        # It has no published peak, without which the service plans no run. Memory depends on none.
-        request.cluster.peak_flops_per_second = 5e14
     # torchtitan's own split may differ by a layer.
     stages = parallel.pipeline_parallel_size
     parallel.layers_per_chunk.extend(uneven_stages(layers, stages))
