@@ -1,4 +1,4 @@
-// What a run that says nothing of its servers is taken to be on.
+// The servers and network that a run is taken to be on where it says nothing of them.
 #ifndef SEXTANT_ENGINE_RUN_ASSUMED_NODES_H_
 #define SEXTANT_ENGINE_RUN_ASSUMED_NODES_H_
 

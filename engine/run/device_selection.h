@@ -59,8 +59,8 @@ struct FleetRates {
 // At most one of accelerator, devices and calibrations; with `fleet` its product is the
 // accelerator.
 struct DeviceSelection {
-  absl::string_view accelerator = "";  // the catalogue's name, where it has the product
-  absl::string_view given_name = "";   // as the request spells it
+  absl::string_view accelerator = "";     // the catalogue's name, where it has the product
+  absl::string_view given_name = "";      // as the request spells it
   std::vector<NamedDevice> devices = {};  // host_devices.devices
   // The caller's calibrations, never null; an invalid one is empty.
   std::vector<std::shared_ptr<const DeviceModel>> calibrations = {};

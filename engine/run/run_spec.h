@@ -55,7 +55,7 @@ struct ClusterSpec {
   absl::optional<int64_t> reserved_memory_bytes = {};
   absl::string_view node_type = "";  // empty: the usual one of the product
   NetworkRequest network = {};
-  // Of the two above: AssumeNodes() filled it in.
+  // AssumeNodes() filled in the node type, and the network's name.
   bool node_is_assumed = false;
   bool network_is_assumed = false;
   // Line rates: of one device's link to its host in one direction, and of one server's host memory.

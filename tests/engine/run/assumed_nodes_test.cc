@@ -70,7 +70,7 @@ TEST(AssumeNodes, KeepsWhatIsGiven) {
   EXPECT_FALSE(whole.network_is_assumed);
 }
 
-// What joins two servers of PCIe cards is not known, nor what an MI250X is in.
+// Servers of PCIe cards come with any network, and no server of an MI250X is known.
 TEST(AssumeNodes, AssumesNothingWhereNothingIsUsual) {
   for (const char* name : {"l40s", "rtx-4090", "mi250x", "no-such-product"}) {
     const ClusterSpec out = Assumed(Of(name, 64));
@@ -96,7 +96,7 @@ TEST(AssumeNodes, IsSaidWhereServersExchange) {
   run.options.assumptions = false;  // a warning, which all views have
   AssumeNodes(run.cluster);
   EXPECT_THAT(AssumedNames(run), ElementsAre("dgx-h100", "ib-ndr"));
-  // Of a number that is asked for, one server may be enough.
+  // One server may be enough where the number is asked for.
   run.cluster.device_count = 8;
   run.layout->parallel.pipeline_parallel_size = 1;
   EXPECT_THAT(AssumedNames(run), IsEmpty());

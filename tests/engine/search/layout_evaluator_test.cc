@@ -1,5 +1,5 @@
-// Progress of a running search, its dimension of kernels, and layouts evaluated one after another,
-// with all that is kept between them, against PlanRun() of each by itself.
+// Progress of a running search, its dimension of kernels, its framework, and layouts evaluated one
+// after another, with all that is kept between them, against PlanRun() of each by itself.
 #include "engine/search/layout_evaluator.h"
 
 #include <gtest/gtest.h>
@@ -215,6 +215,38 @@ TEST(LayoutSearch, SearchesKernelsAsTheSearchesOfEachDo) {
     EXPECT_EQ(all.best.front().step.expected, each.best.front().step.expected);
     EXPECT_EQ(all.front.size(), each.front.size());
   }
+}
+
+// No framework is Megatron-LM: the same layouts are looked at, and the same is found.
+TEST(LayoutSearch, TakesTheDefaultFrameworkAsIfItWereNamed) {
+  for (const bool kernels : {false, true}) {
+    for (const char* const preset : {"llama-3.1-70b", "qwen3-30b-a3b"}) {
+      RunSpec run = RunOn(preset, 64, 128, 8192);
+      run.options.search = SearchExtent::kBounded;
+      run.options.search_kernels = kernels;
+      const SearchOutcome named = OutcomeOf(run);
+      run.layout->framework = {};
+      const SearchOutcome open = OutcomeOf(run);
+      EXPECT_EQ(open.considered, named.considered) << preset;
+      EXPECT_EQ(open.pruned, named.pruned) << preset;
+      ASSERT_FALSE(named.best.empty());
+      ASSERT_FALSE(open.best.empty());
+      EXPECT_EQ(open.best.front().step.expected, named.best.front().step.expected) << preset;
+      EXPECT_EQ(open.best.front().process.expected, named.best.front().process.expected) << preset;
+    }
+  }
+}
+
+// A schedule that the default framework lacks is refused by a search, and not where it is given.
+TEST(LayoutSearch, FindsNoLayoutThatTheDefaultFrameworkRefuses) {
+  RunSpec run = RunOn("llama-3.1-8b", 16, 64, 8192);
+  run.layout->framework = {};
+  run.layout->given.schedule = run.layout->given.pipeline = true;
+  run.layout->schedule = PipelineSchedule::kZeroBubbleH1;
+  run.layout->parallel.pipeline_parallel_size = 4;
+  EXPECT_TRUE(OutcomeOf(run).best.empty());
+  run.options.search = SearchExtent::kNone;
+  EXPECT_TRUE(PlanRun(run).ok());
 }
 
 // Progress reports count up to the layouts of the final outcome, less the last block, and have the

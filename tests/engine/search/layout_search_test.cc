@@ -117,38 +117,6 @@ TEST(LayoutSearch, FindsWhatBruteForceFinds) {
   }
 }
 
-// No framework is Megatron-LM: the same layouts are looked at, and the same is found.
-TEST(LayoutSearch, TakesTheDefaultFrameworkAsIfItWereNamed) {
-  for (const bool kernels : {false, true}) {
-    for (const char* const preset : {"llama-3.1-70b", "qwen3-30b-a3b"}) {
-      RunSpec run = RunOn(preset, 64, 128, 8192);
-      run.options.search = SearchExtent::kBounded;
-      run.options.search_kernels = kernels;
-      const SearchOutcome named = OutcomeOf(run);
-      run.layout->framework = {};
-      const SearchOutcome open = OutcomeOf(run);
-      EXPECT_EQ(open.considered, named.considered) << preset;
-      EXPECT_EQ(open.pruned, named.pruned) << preset;
-      ASSERT_FALSE(named.best.empty());
-      ASSERT_FALSE(open.best.empty());
-      EXPECT_EQ(open.best.front().step.expected, named.best.front().step.expected) << preset;
-      EXPECT_EQ(open.best.front().process.expected, named.best.front().process.expected) << preset;
-    }
-  }
-}
-
-// What the default framework can't run is refused by a search, and not where it is given.
-TEST(LayoutSearch, FindsNoLayoutThatTheDefaultFrameworkRefuses) {
-  RunSpec run = RunOn("llama-3.1-8b", 16, 64, 8192);
-  run.layout->framework = {};
-  run.layout->given.schedule = run.layout->given.pipeline = true;
-  run.layout->schedule = PipelineSchedule::kZeroBubbleH1;
-  run.layout->parallel.pipeline_parallel_size = 4;
-  EXPECT_TRUE(OutcomeOf(run).best.empty());
-  run.options.search = SearchExtent::kNone;
-  EXPECT_THAT(PlanRun(run), IsOk());
-}
-
 // 32 query heads, 8 of keys and values: DeepSpeed copies these, Megatron-LM does not.
 TEST(LayoutSearch, ExchangesHeadsThatDivide) {
   for (const Framework framework : {Framework::kDeepSpeed, Framework::kMegatronLm}) {
