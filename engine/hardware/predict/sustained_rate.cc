@@ -27,6 +27,10 @@ struct Stated {
   absl::string_view citation;
 };
 
+constexpr absl::string_view kAmpere =
+    "published training runs of an A100 reach the bursts' rates but for a few percent: 400 W "
+    "hardly "
+    "throttle its products";
 constexpr absl::string_view kHopper =
     "long searches over best bursts of an H100 in bf16, 0.80 over 0.87 of its peak "
     "(stas00/ml-engineering, published tables); training in fp8 slows down alike";
@@ -40,19 +44,11 @@ constexpr absl::string_view kUltra =
 // A high end is that of the lower rates among an entry's sources, or the expected loss twice; a low
 // end that of the higher rates, or half of the loss.
 constexpr Stated kSustained[] = {
-    {"a100-sxm-40",
-     {1.0, 1.05, 1.1},
-     {1.0, 1.05, 1.1},
-     {1.0, 1.05, 1.1},
-     "published training runs reach the bursts' rates but for a few percent: 400 W hardly throttle "
-     "its products"},
-    {"a100-sxm-80",
-     {1.0, 1.05, 1.1},
-     {1.0, 1.05, 1.1},
-     {1.0, 1.05, 1.1},
-     "published training runs reach the bursts' rates but for a few percent: 400 W hardly throttle "
-     "its products"},
+    {"a100-sxm-40", {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, kAmpere},
+    {"a100-sxm-80", {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, kAmpere},
+    {"a800-sxm-80", {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, {1.0, 1.05, 1.1}, kAmpere},
     {"h100-sxm", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
+    {"h800-sxm", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
     {"h200-sxm", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
     {"gh200-96", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
     {"gh200-144", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},

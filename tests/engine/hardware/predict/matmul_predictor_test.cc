@@ -67,6 +67,21 @@ TEST(MatmulPredictor, OfATypeLikeAMeasuredOneTakesThatOnesTimes) {
   EXPECT_GT(other.high, one.high);
 }
 
+// An A800 and an H800 are an A100 and an H100 but for their links: the same time, by their names.
+TEST(MatmulPredictor, OfTheSameChipTakesItsPublishedTimes) {
+  const std::pair<const char*, const char*> kSame[] = {{"a800-sxm-80", "a100-sxm-80"},
+                                                       {"h800-sxm", "h100-sxm"}};
+  for (const auto& [product, published] : kSame) {
+    const auto own = MatmulPredictor::OfAccelerator(Product(product), DataType::kBf16);
+    const auto other = MatmulPredictor::OfAccelerator(Product(published), DataType::kBf16);
+    ASSERT_TRUE(own.has_value() && other.has_value());
+    EXPECT_EQ(own->source().source, RateSource::kReference) << product;
+    EXPECT_EQ(own->source().device, published);
+    EXPECT_DOUBLE_EQ(own->Predict(kProjection).expected.value(),
+                     other->Predict(kProjection).expected.value());
+  }
+}
+
 TEST(MatmulPredictor, OfAnyOtherProductIsItsDatasheetTimesAPublishedShare) {
   const Accelerator& mi300x = Product("mi300x");
   const auto predictor = MatmulPredictor::OfAccelerator(mi300x, DataType::kBf16);

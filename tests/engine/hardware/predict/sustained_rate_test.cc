@@ -100,6 +100,7 @@ TEST(SustainedRate, HoldsWhatIsPublished) {
       {"h100-sxm", DataType::kFp8E4m3, 1.09, 1.10}, {"h200-sxm", DataType::kBf16, 1.09, 1.12},
       {"b200-sxm", DataType::kBf16, 1.33, 1.64},    {"gb200", DataType::kBf16, 1.2, 1.33},
       {"gb200", DataType::kFp8E4m3, 1.1, 1.21},     {"gb200", DataType::kNvfp4, 0.88, 0.94},
+      {"a800-sxm-80", DataType::kBf16, 1.00, 1.05}, {"h800-sxm", DataType::kBf16, 1.09, 1.12},
       {"gb300", DataType::kBf16, 1.0, 1.05},        {"gb300", DataType::kFp8, 0.82, 0.93}};
   for (const StatedCase& each : cases) {
     const Derating derating = DeratingOfUnmeasured(AcceleratorNamed(each.product), each.type);
