@@ -180,7 +180,8 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
                       chunks > 1 ? absl::StrCat(", ", Grouped(chunks), " chunks a stage") : "",
                       "; a step is ",
                       Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
-                      Times(sequences, "sequence", "sequences"));
+                      Times(sequences, "sequence", "sequences"),
+                      layout.has_global_batch_size() ? "" : ", since no --gbs is given");
 }
 
 }  // namespace sextant::client
