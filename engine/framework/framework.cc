@@ -14,6 +14,9 @@ constexpr char kMixedPrecision[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/training/mixed_precision.py @067f987d";
 constexpr char kHybridOptimizer[] =
     "NVIDIA/Megatron-LM, megatron/core/optimizer/cpu_offloading/hybrid_optimizer.py @0d41ecd8";
+constexpr char kPerfPrecision[] =
+    "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/perf_recipes/_common.py (_perf_precision) "
+    "@067f987d";
 constexpr char kGptProvider[] =
     "NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/models/gpt_provider.py @067f987d";
 constexpr char kDsEngine[] = "deepspeedai/DeepSpeed, deepspeed/runtime/engine.py @edaa7221";
@@ -96,6 +99,7 @@ constexpr FrameworkTraits MegatronLm() {
   out.title = "Megatron-LM";
   out.weights = {StateType::kAsComputed, kArguments};
   out.gradients = {StateType::kFp32UnderBf16, kArguments};
+  out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kNone, kArguments};
   out.loss = {LossKind::kVocabularyParallel,
               "NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py @d98e8a64"};
@@ -139,6 +143,8 @@ constexpr FrameworkTraits MegatronBridge() {
   out.name = "megatron_bridge";
   out.title = "Megatron-Bridge";
   out.gradients.source = kMixedPrecision;
+  out.narrow_gradients = {StateType::kAsComputed, kPerfPrecision};
+  out.gathers_fp8_weights = {true, kMixedPrecision};  // fp8_param_gather
   out.zero_stage = {ZeroStage::kOptimizer, kMixedPrecision};
   out.loss.source = kGptProvider;
   out.vocabulary_multiple = {0, kGptProvider};
@@ -154,6 +160,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.title = "DeepSpeed";
   out.weights = {StateType::kAsComputed, kDsEngine};
   out.gradients = {StateType::kAsComputed, kDsEngine};
+  out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kNone, kDsZeroConfig};
   out.loss = {LossKind::kVocabularyParallel, kMegatronDeepSpeed};
   out.fused_projections = {true,
@@ -191,6 +198,7 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.title = "PyTorch FSDP";
   out.weights = {StateType::kFp32, kFullyShard};
   out.gradients = {StateType::kAsComputed, kFullyShard};  // of wide weights: wide shards
+  out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.loss = {LossKind::kPlain, "pytorch/pytorch, torch/nn/functional.py, cross_entropy()"};
   out.fused_projections = {
@@ -224,6 +232,7 @@ constexpr FrameworkTraits Torchtitan() {
   out.title = "torchtitan";
   out.weights.source = kTitanConfig;
   out.gradients.source = kTitanConfig;
+  out.narrow_gradients = out.gradients;
   out.loss.source = kTitanLoss;
   out.fused_projections.source = kTitanModels;
   out.reduces_as_computed = {false, kTitanConfig};
@@ -238,6 +247,7 @@ constexpr FrameworkTraits LlmFoundry() {
   out.title = "llm-foundry";
   out.weights.source = kFoundryYaml;
   out.gradients.source = kFoundryYaml;
+  out.narrow_gradients = out.gradients;
   out.zero_stage.source = kFoundryYaml;
   out.loss = {LossKind::kFused, kFoundryLoss};
   out.fused_projections = {
@@ -255,6 +265,7 @@ constexpr FrameworkTraits HuggingFaceTrainer() {
   out.title = "Hugging Face Trainer";
   out.weights.source = kAccelerate;
   out.gradients.source = kAccelerate;
+  out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kNone, kAccelerate};
   out.loss.source = kCausalLoss;
   out.reduction = {GradientReduction::kLast, kAccelerate};
@@ -272,6 +283,7 @@ constexpr FrameworkTraits PytorchDdp() {
   out.title = "PyTorch DDP";
   out.weights.source = kDdp;
   out.gradients.source = kDdp;
+  out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kNone, kDdp};
   out.reduction = {GradientReduction::kEach, kDdp};
   out.reduces_as_computed = {false, kDdp};

@@ -89,6 +89,7 @@ struct FrameworkTraits {
   // Defaults of a run.
   Cited<StateType> weights = {};
   Cited<StateType> gradients = {};
+  Cited<StateType> narrow_gradients = {};  // of runs that compute in 8 bits or fewer
   Cited<ZeroStage> zero_stage = {};
   Cited<LossKind> loss = {};
   // The vocabulary is padded to a multiple of this and the tensor parallel size. 0: not padded.
@@ -109,6 +110,8 @@ struct FrameworkTraits {
   Cited<GradientReduction> reduction = {};
   // True where gradients travel in the type that is computed with, if the kept type is wider.
   Cited<bool> reduces_as_computed = {};
+  // True where a run in fp8 with a scale a tensor gathers its layers' matrices in fp8.
+  Cited<bool> gathers_fp8_weights = {};
   // Elements gathered or reduced at a time, in addition to their source. 0: in place.
   Cited<int64_t> reduce_bucket_elements = {};
   Cited<int64_t> gather_bucket_elements = {};

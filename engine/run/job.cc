@@ -146,10 +146,17 @@ class JobBuilder {
     batch.context_parallel_kind =
         layout_.context_parallel_kind.value_or(traits_.context_parallel_kind.value);
     batch.exchanges_output_again = layout_.framework.has_transformer_engine();
-    // Types below 16 bits are for matrix products only; everything else is computed in bf16.
     const DataType compute = context_.precision.compute_data_type;
-    const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
+    const bool narrow = IsOfMatricesAlone(compute);
     batch.compute_data_type = narrow ? DataType::kBf16 : compute;
+    // Transformer Engine's layers keep inputs as they multiply them, at 8 bits where the ledger
+    // knows no fewer; others keep them in 16 bits, and quantise them again.
+    // Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/module/linear.py @015d2257;
+    // pytorch/ao, torchao/float8/float8_linear.py @36027d82 (input_hp).
+    if (narrow && batch.matmul_input_data_type == DataType::kUnspecified &&
+        layout_.framework.has_transformer_engine()) {
+      batch.matmul_input_data_type = DataType::kFp8E4m3;
+    }
     batch.recomputation.policy = choice_.recompute;
     batch.keeps_stage_outputs = traits_.keeps_stage_buffers.value;
     batch.loss = layout_.loss.value_or(traits_.loss.value);
@@ -195,7 +202,15 @@ class JobBuilder {
     state.live_elements = traits_.live_elements.value;
     state.reduces_as_computed = traits_.reduces_as_computed.value;
     state.gradient_offload = traits_.gradient_offload.value;
+    state.gathers_fp8_weights = traits_.gathers_fp8_weights.value && IsScaledByTensor();
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
+  }
+
+  // Blocks are gathered in bf16, and MXFP8 staged in the buffer of gradients.
+  // Source: NVIDIA/Megatron-LM, megatron/core/distributed/param_and_grad_buffer.py @d98e8a64.
+  bool IsScaledByTensor() const {
+    const DataType type = context_.precision.compute_data_type;
+    return StorageBytes(type) == 1 && layout_.weight_scaling != WeightScaling::kBlock;
   }
 
   void FillPipeline() {

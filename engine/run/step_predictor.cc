@@ -19,7 +19,7 @@ constexpr NodeType kLoneDevice = {
 PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved) {
   const DataType compute = resolved.precision.compute_data_type;
   const DataType kept = run.layout->kernels.matmul_input_data_type;
-  const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
+  const bool narrow = IsOfMatricesAlone(compute);
   PricedTypes out = {.compute = narrow ? DataType::kBf16 : compute};
   if (narrow || (kept != DataType::kUnspecified && StorageBytes(kept) < 2)) {
     out.narrow = narrow ? compute : kept;

@@ -62,4 +62,6 @@ int64_t StorageBytes(DataType type) {
   }
 }
 
+bool IsOfMatricesAlone(DataType type) { return StorageBytes(type) < 2 && type != DataType::kTf32; }
+
 }  // namespace sextant

@@ -42,6 +42,10 @@ bool IsStorageType(DataType type);
 // Bytes per element of a storage type; 0 for others. For any type: storage.h.
 int64_t StorageBytes(DataType type);
 
+// True below 16 bits: norms and attention of a run that multiplies matrices in `type` are computed
+// in bf16.
+bool IsOfMatricesAlone(DataType type);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_TENSOR_DATA_TYPE_H_

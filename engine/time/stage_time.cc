@@ -152,20 +152,36 @@ class StateSums {
     return job_.state.reduces_as_computed ? std::min(kept, compute_bytes()) : kept;
   }
 
-  // Bytes of the parameters of `group` of `each` bytes, quantised ones as they are stored.
-  double BytesOf(ShardGroup group, double each) const {
-    const double all = static_cast<double>(weights_.of(group).total) * each;
-    const FrozenWeightFormat& format = job_.state.frozen;
-    if (format.data_type == DataType::kUnspecified) return all;
-    double quantised = 0;
+  // Parameters of the layers' matrices in `group`.
+  ShardCount LayerMatrices(ShardGroup group) const {
+    ShardCount out;
     for (const WeightComponent component :
          {WeightComponent::kAttentionQueryKeyValue, WeightComponent::kAttentionLatent,
           WeightComponent::kAttentionOutput, WeightComponent::kRoutedExperts,
           WeightComponent::kSharedExperts, WeightComponent::kDenseFeedForward}) {
       const ShardCount& count = weights_.of(group, component);
-      quantised += static_cast<double>(count.total - count.trainable);
+      out.total += count.total;
+      out.trainable += count.trainable;
     }
+    return out;
+  }
+
+  // Bytes of the parameters of `group` of `each` bytes, quantised ones as they are stored.
+  double BytesOf(ShardGroup group, double each) const {
+    const double all = static_cast<double>(weights_.of(group).total) * each;
+    const FrozenWeightFormat& format = job_.state.frozen;
+    if (format.data_type == DataType::kUnspecified) return all;
+    const ShardCount count = LayerMatrices(group);
+    const auto quantised = static_cast<double>(count.total - count.trainable);
     return all - quantised * (each - QuantizedBytesAnElement(format));
+  }
+
+  // Bytes of updated parameters of `group` that the ranks of a shard gather.
+  double GatheredBytes(ShardGroup group) const {
+    const double all = static_cast<double>(weights_.of(group).trainable) * weight_bytes();
+    if (!job_.state.gathers_fp8_weights) return all;
+    const auto narrow = static_cast<double>(LayerMatrices(group).trainable);
+    return all - narrow * (weight_bytes() - std::min(weight_bytes(), 1.0));
   }
 
   // Weights are gathered, and gradients reduced, layer by layer; the copies of a shard (HSDP) add
@@ -208,7 +224,7 @@ class StateSums {
       out_.data.Add(in_.exchanges.TimeOf(CollectiveOp::kAllReduce, shard, among.copies));
       if (!divides) continue;
       out_.data.Add(
-          in_.exchanges.TimeOf(CollectiveOp::kAllGather, parameters * weight_bytes(), among.shard));
+          in_.exchanges.TimeOf(CollectiveOp::kAllGather, GatheredBytes(group), among.shard));
     }
   }
 

@@ -80,6 +80,7 @@ class Table {
   void Defaults() const {
     Row("type of weights", traits_.weights);
     Row("type of gradients", traits_.gradients);
+    Row("type of gradients of a run in 8 bits or fewer", traits_.narrow_gradients);
     Row("ZeRO stage", traits_.zero_stage);
     Row("loss", traits_.loss);
     Row("vocabulary padded to a multiple of tensor ranks x", traits_.vocabulary_multiple);
@@ -96,6 +97,7 @@ class Table {
     Row("gradients added to their buffer as computed", traits_.fused_weight_gradient);
     Row("micro-batch after which shards are reduced", traits_.reduction);
     Row("reduced in the type computed with", traits_.reduces_as_computed);
+    Row("matrices gathered in fp8 under fp8 by tensor", traits_.gathers_fp8_weights);
     Row("elements of the reduce bucket", traits_.reduce_bucket_elements);
     Row("elements of the gather bucket", traits_.gather_bucket_elements);
     Row("elements that ZeRO stage 3 keeps whole", traits_.live_elements);

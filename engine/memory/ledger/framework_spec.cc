@@ -100,7 +100,8 @@ void CheckContextParallelism(const FrameworkTraits& traits, const ArchitectureSp
 
 PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits) {
   const bool computes = policy.compute_data_type != DataType::kUnspecified;
-  const DataType computed = StorageFor(computes ? policy.compute_data_type : DataType::kBf16);
+  const DataType compute = computes ? policy.compute_data_type : DataType::kBf16;
+  const DataType computed = StorageFor(compute);
   const auto type_of = [&](StateType rule) {
     const bool wide = rule == StateType::kFp32 ||
                       (rule == StateType::kFp32UnderBf16 && computed == DataType::kBf16);
@@ -114,7 +115,8 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
   const bool as_computed =
       policy.weight_data_type == DataType::kUnspecified || policy.weight_data_type == computed;
   if (policy.gradient_data_type == DataType::kUnspecified && as_computed) {
-    policy.gradient_data_type = type_of(traits.gradients.value);
+    policy.gradient_data_type =
+        type_of((IsOfMatricesAlone(compute) ? traits.narrow_gradients : traits.gradients).value);
   }
   return WithDefaults(policy);
 }

@@ -57,6 +57,8 @@ struct StateSpec {
   GradientOffload gradient_offload = GradientOffload::kAddedOnDevice;
   // True where a unit's gradients travel in the compute type, if theirs is wider.
   bool reduces_as_computed = false;
+  // True where matrices of layers are gathered in fp8, whatever their type between steps.
+  bool gathers_fp8_weights = false;
   // True where a unit's gradients are copied to a buffer that they are reduced from (FSDP).
   bool copies_reduced_units = false;
 };

@@ -49,7 +49,7 @@ class MicroBatchCheck {
 
   void CheckDataTypes() {
     const DataType compute = batch_.compute_data_type;
-    if (StorageBytes(compute) < 2 && compute != DataType::kTf32) {
+    if (IsOfMatricesAlone(compute)) {
       Add("compute_data_type",
           absl::StrCat(DataTypeName(compute),
                        " is not what norms and attention compute in: write BF16, FP16, TF32, FP32 "
