@@ -238,6 +238,7 @@ grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& stre
     if (!read.ok()) return read;
   }
   Complete(launched, request);
+  OpenVerdict(launched, flags.given, request);
   read = CompleteDevices(flags.data_parallel_size, request);
   if (!read.ok()) return read;
   streams.err << LauncherNotes(launched);

@@ -190,6 +190,8 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--batch-ramp", "layout.batch_ramp",
      "phases before --gbs, TOKENS:SEQUENCES each: 9B:512,2T:1024", kLayout},
     {"--schedule", "layout.schedule", "the order of micro-batches; default: 1f1b", kLayout},
+    {"--unmodelled-settings,--unmodelled", "layout.unmodelled_settings",
+     "may lower memory, no flag is for them; repeatable", kLayout},
 
     {"--zero-stage,--zero", "layout.sharding.zero_stage", "ZeRO stage: 0 to 3, or its name",
      kSharding},

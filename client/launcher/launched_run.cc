@@ -42,6 +42,7 @@ constexpr absl::string_view kDescriptions[] = {"layout.software.",
                                                "layout.framework.transformer_engine",
                                                "layout.framework.grouped_experts",
                                                "layout.framework.fused_projections",
+                                               "layout.unmodelled_settings",
                                                "training.token_count",
                                                "training.activation_bytes"};
 
@@ -169,6 +170,22 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   const auto sequences = Product(read.step_count, layout->global_batch_size());
   const auto tokens = sequences ? Product(*sequences, training->sequence_length()) : sequences;
   training->set_token_count(tokens.value_or(std::numeric_limits<int64_t>::max()));
+}
+
+void AddLowering(absl::Span<const LoweringName> names, LauncherRead* read) {
+  for (const std::string& setting : read->ignored) {
+    const auto row = absl::c_find_if(
+        names, [&](const LoweringName& each) { return absl::StartsWith(setting, each.name); });
+    if (row != names.end()) read->lowering.push_back({setting, row->field});
+  }
+}
+
+void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
+                 v1::PlanRunRequest* request) {
+  for (const LoweringSetting& setting : read.lowering) {
+    if (absl::c_linear_search(given.paths(), setting.field)) continue;
+    request->mutable_layout()->add_unmodelled_settings(setting.text);
+  }
 }
 
 int64_t SequenceCount(const v1::TrainingSpec& training) {

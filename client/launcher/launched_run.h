@@ -2,6 +2,8 @@
 #ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
 #define SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
 
+#include <google/protobuf/field_mask.pb.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "sextant/v1/architecture.pb.h"
 #include "sextant/v1/planning_service.pb.h"
@@ -32,11 +35,24 @@ struct LauncherFile {
   std::string instead = {};  // why it is not the fastest layout that a search found; "" where it is
 };
 
+// A setting that no field stands for and that may lower a run's memory.
+struct LoweringSetting {
+  std::string text = {};         // "activation_checkpoint.mode = selective"
+  absl::string_view field = "";  // the field that stands for its other values, if any
+};
+
+// The name of a launcher's setting, or its beginning, and LoweringSetting::field.
+struct LoweringName {
+  absl::string_view name = "";
+  absl::string_view field = "";
+};
+
 // A run as its launcher's file says it.
 struct LauncherRead {
-  v1::PlanRunRequest request = {};        // what the file says, and nothing else
-  std::vector<std::string> ignored = {};  // settings that no field stands for
-  std::vector<std::string> open = {};     // settings that the file leaves to another program
+  v1::PlanRunRequest request = {};             // what the file says, and nothing else
+  std::vector<std::string> ignored = {};       // settings that no field stands for
+  std::vector<std::string> open = {};          // settings that the file leaves to another program
+  std::vector<LoweringSetting> lowering = {};  // of those ignored
 
   // These become fields once the number of devices is known; 0 where the file does not say it.
   int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
@@ -50,6 +66,13 @@ void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
 // Fills in the fields that follow from the devices in `*request`, and how the launcher pads the
 // vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
+
+// Adds to `read->lowering` what it ignores and `names` has.
+void AddLowering(absl::Span<const LoweringName> names, LauncherRead* read);
+
+// Puts what may lower memory into `*request`, but settings whose field is `given`.
+void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
+                 v1::PlanRunRequest* request);
 
 // `a` x `b`, both above 0. Absent where it exceeds int64.
 std::optional<int64_t> Product(int64_t a, int64_t b);

@@ -1,11 +1,25 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "client/launcher/config_file.h"
 #include "client/launcher/launcher.h"
 
 namespace sextant::client {
 namespace {
+
+// Settings that may lower memory, where they are ignored.
+constexpr LoweringName kLowering[] = {
+    {"activation_checkpointing.", "training.recompute"},
+    {"optimizer.type", "training.optimizer.kind"},
+    {"bf16.bf16_master_weights_and_grads", "training.precision.master_weights"},
+    {"bf16.bf16_optimizer_states", "training.precision.optimizer_data_type"},
+    {"fp16.fp16_master_weights_and_grads", "training.precision.master_weights"},
+    {"zero_optimization.zero_quantized_"},
+    {"compression_training."},
+    {"quantize_training."},
+    {"compile."},
+};
 
 void ReadBatch(ConfigFile* file, LauncherRead* read) {
   v1::RunLayout* out = read->request.mutable_layout();
@@ -66,6 +80,18 @@ bool IsOffloaded(const std::string& path, ConfigFile* file) {
   return device == "cpu" || device == "nvme";
 }
 
+// Weights that ZeRO stage 3 keeps whole: no field has another number than DeepSpeed's default.
+void ReadLiveWeights(ConfigFile* file, LauncherRead* read) {
+  constexpr int64_t kUsual = 1'000'000'000;
+  for (const char* const path : {"zero_optimization.stage3_max_live_parameters",
+                                 "zero_optimization.stage3_max_reuse_distance"}) {
+    const auto elements = file->Count(path, 0);
+    if (!elements.has_value()) continue;
+    file->Ignore(path);
+    if (*elements < kUsual) read->lowering.push_back({absl::StrCat(path, " = ", *elements)});
+  }
+}
+
 void ReadZero(ConfigFile* file, v1::RunLayout* layout) {
   constexpr char kStage[] = "zero_optimization.stage";
   const int64_t stage = file->Count(kStage, 0).value_or(0);
@@ -118,12 +144,14 @@ absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text) {
   v1::TrainingSpec* training = out.request.mutable_training();
   ReadBatch(&*file, &out);
   ReadZero(&*file, out.request.mutable_layout());
+  ReadLiveWeights(&*file, &out);
   ReadParallel(&*file, &out.request);
   ReadPrecision(&*file, training->mutable_precision());
   ReadOptimizer(&*file, training->mutable_optimizer());
   out.request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_DEEPSPEED);
   if (!file->status().ok()) return file->status();
   out.ignored = file->ignored();
+  AddLowering(kLowering, &out);
   const std::vector<std::string> open = file->open();
   out.open.insert(out.open.end(), open.begin(), open.end());
   return out;

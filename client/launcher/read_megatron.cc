@@ -13,6 +13,24 @@ namespace {
 // Megatron-LM's defaults, where they are not the API's: dropout of 0.1, no sequence parallelism,
 // Adam with decoupled weight decay, fp32 gradients under bf16.
 
+// Arguments that may lower memory, where they are ignored.
+constexpr LoweringName kLowering[] = {
+    {"--recompute-", "training.recompute"},
+    {"--moe-layer-recompute", "training.recompute"},
+    {"--distribute-saved-activations"},
+    {"--cpu-offloading"},
+    {"--fine-grained-activation-offloading"},
+    {"--activation-func-fp8-input-store"},
+    {"--optimizer-offload-fraction", "layout.sharding.offload_optimizer"},
+    {"--exp-avg-dtype", "training.precision.optimizer_data_type"},
+    {"--main-params-dtype", "training.precision.master_weights"},
+    {"--main-grads-dtype", "training.precision.gradient_data_type"},
+    {"--fp4-param", "training.precision.weight_data_type"},
+    {"--cross-entropy-fusion-impl", "layout.kernels.loss"},
+    {"--use-torch-fsdp2", "layout.sharding.zero_stage"},
+    {"--empty-unused-memory-level", "layout.framework.fragmentation_ratio"},
+};
+
 v1::DataType ReadNarrow(MegatronArguments* arguments) {
   if (arguments->Has("--fp4-format")) return v1::DATA_TYPE_NVFP4;
   const std::string format = arguments->Text("--fp8-format");
@@ -133,7 +151,7 @@ void ReadSharding(MegatronArguments* arguments, LauncherRead* read) {
   out->set_zero_stage(ReadZeroStage(arguments));
   if (arguments->Has("--optimizer-cpu-offload")) {
     const double share = arguments->Number("--optimizer-offload-fraction").value_or(1);
-    out->set_offload_optimizer(share > 0);
+    out->set_offload_optimizer(share >= 1);  // of a part the verdict is open
     if (share > 0 && share < 1) arguments->Ignore("--optimizer-offload-fraction");
   }
   read->state_copies = arguments->Count("--num-distributed-optimizer-instances").value_or(0);
@@ -254,6 +272,7 @@ absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_mod
   ReadRecompute(&arguments, &out.request);
   if (!arguments.status().ok()) return arguments.status();
   out.ignored = arguments.ignored();
+  AddLowering(kLowering, &out);
   return out;
 }
 

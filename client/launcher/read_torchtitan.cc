@@ -22,6 +22,13 @@ constexpr char kFirstStageKey[] = "parallelism.pipeline_parallel_first_stage_les
 constexpr char kLastStageKey[] = "parallelism.pipeline_parallel_last_stage_less_layers";
 constexpr char kPerStage[] = "parallelism.pipeline_parallel_layers_per_stage";
 constexpr char kRecompute[] = "activation_checkpoint.mode";
+constexpr char kComputeType[] = "training.precision.compute_data_type";
+
+// Switches that may lower memory. Compiled code keeps less for the backward pass, gradients are
+// freed in it, and gathered weights are in 8 bits.
+constexpr const char* kLoweringSwitches[] = {"compile.enable", "optimizer.early_step_in_backward",
+                                             "quantize.linear.float8.enable_fsdp_float8_all_gather",
+                                             "float8.enable_fsdp_float8_all_gather"};
 
 // The model, if torchtitan's name and flavor are those of a preset.
 const TorchtitanModel* FindModel(ConfigFile* file) {
@@ -34,7 +41,7 @@ const TorchtitanModel* FindModel(ConfigFile* file) {
   return nullptr;
 }
 
-v1::DataType ReadConverters(ConfigFile* file) {
+v1::DataType ReadConverters(ConfigFile* file, LauncherRead* read) {
   constexpr char kConverters[] = "model.converters";
   v1::DataType out = v1::DATA_TYPE_UNSPECIFIED;
   for (const std::string& name : file->Texts(kConverters)) {
@@ -44,12 +51,14 @@ v1::DataType ReadConverters(ConfigFile* file) {
       out = v1::DATA_TYPE_MXFP8;
     } else {
       file->Ignore(kConverters);
+      read->lowering.push_back({absl::StrCat(kConverters, " = ", name), kComputeType});
     }
   }
   return out;
 }
 
-void ReadTorchtitanPrecision(ConfigFile* file, v1::PrecisionPolicy* out) {
+void ReadTorchtitanPrecision(ConfigFile* file, LauncherRead* read) {
+  v1::PrecisionPolicy* out = read->request.mutable_training()->mutable_precision();
   constexpr char kStored[] = "training.dtype";
   constexpr char kComputed[] = "training.mixed_precision_param";
   const std::string stored = file->Text(kStored).value_or("float32");
@@ -58,7 +67,7 @@ void ReadTorchtitanPrecision(ConfigFile* file, v1::PrecisionPolicy* out) {
   for (const auto& [path, type] : {std::pair(kStored, stored), std::pair(kComputed, computed)}) {
     if (type != "float32" && type != "bfloat16") file->Refuse(path, "write float32 or bfloat16");
   }
-  const v1::DataType narrow = ReadConverters(file);
+  const v1::DataType narrow = ReadConverters(file, read);
   const bool wide = computed == "float32" && stored == "float32";
   out->set_compute_data_type(wide ? v1::DATA_TYPE_FP32 : v1::DATA_TYPE_BF16);
   if (narrow != v1::DATA_TYPE_UNSPECIFIED) out->set_compute_data_type(narrow);
@@ -84,6 +93,15 @@ void ReadRecompute(ConfigFile* file, LauncherRead* read) {
   // torchtitan keeps every second matmul, or layer: no policy of the API does.
   if (!file->Has(kRecompute)) read->ignored.push_back(absl::StrCat(kRecompute, " (selective)"));
   file->Ignore(kRecompute);
+  read->lowering.push_back({absl::StrCat(kRecompute, " = ", mode), "training.recompute"});
+}
+
+void ReadLoweringSwitches(ConfigFile* file, LauncherRead* read) {
+  for (const char* const path : kLoweringSwitches) {
+    if (!file->Switch(path).value_or(false)) continue;
+    file->Ignore(path);
+    read->lowering.push_back({absl::StrCat(path, " = true")});
+  }
 }
 
 void ReadSharding(ConfigFile* file, LauncherRead* read) {
@@ -220,9 +238,10 @@ absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_m
   ReadTorchtitanPipeline(with_model ? model : nullptr, &*file, &out);
   ReadSharding(&*file, &out);
   ReadTorchtitanBatch(&*file, &out);
-  ReadTorchtitanPrecision(&*file, training->mutable_precision());
+  ReadTorchtitanPrecision(&*file, &out);
   ReadTorchtitanOptimizer(&*file, training->mutable_optimizer());
   ReadRecompute(&*file, &out);
+  ReadLoweringSwitches(&*file, &out);
   v1::FrameworkMemory* framework = out.request.mutable_layout()->mutable_framework();
   framework->set_kind(v1::FrameworkMemory::KIND_TORCHTITAN);
   framework->set_deterministic(file->Switch("debug.deterministic").value_or(false));

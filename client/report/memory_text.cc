@@ -144,8 +144,10 @@ std::string MemoryNotes(absl::string_view title,
   return NotesText(title, of_memory, PlanFieldWords);
 }
 
-// "; 37 % likely to fit" of a run that may fit or not, whatever its verdict.
+// "; 37 % likely to fit" of a run that may fit or not, whatever its verdict; of an upper bound why
+// it is one.
 std::string ChanceText(const v1::Plan& plan) {
+  if (plan.memory().unmodelled_settings_size() > 0) return UnmodelledText(plan.memory());
   const v1::Interval& headroom = plan.memory().headroom_bytes();
   const bool tight = plan.verdict() == v1::VERDICT_TIGHT && !plan.memory().host().decides_verdict();
   const bool open = tight || (headroom.low() < 0 && headroom.high() >= 0);

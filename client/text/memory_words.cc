@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -39,8 +40,16 @@ std::string PeakText(const v1::Memory& memory) {
       capacity.reserved_is_taken()
           ? absl::StrCat("; processes hold ", Gib(capacity.reserved_bytes()), " now")
           : "";
-  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
+  return absl::StrCat(memory.unmodelled_settings_size() > 0 ? "at most " : "",
+                      IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
                       where, taken);
+}
+
+std::string UnmodelledText(const v1::Memory& memory) {
+  const auto& settings = memory.unmodelled_settings();
+  if (settings.empty()) return "";
+  return absl::StrCat(" (", absl::StrJoin(settings, ", "), settings.size() == 1 ? " was" : " were",
+                      " not understood)");
 }
 
 std::string CapacityText(const v1::DeviceCapacity& capacity) {

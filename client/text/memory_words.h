@@ -23,8 +23,11 @@ std::string GibNumber(double bytes);
 std::string IntervalText(const v1::Interval& interval);
 
 // "61.20 GiB (58.90 to 64.03) of 79.00 GiB usable on stage 0, which holds the most": the stage with
-// the peak.
+// the peak. It starts with "at most" where settings were not modelled.
 std::string PeakText(const v1::Memory& memory);
+
+// " (x = 1 and y were not understood)": settings that may lower the memory; "" without any.
+std::string UnmodelledText(const v1::Memory& memory);
 
 // "17.80 GiB (14.97 to 20.10) to spare", or how much is missing.
 std::string HeadroomText(const v1::Interval& headroom);

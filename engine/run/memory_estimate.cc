@@ -257,6 +257,10 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   out.fit_chance = FitChance(out.peak().process, out.usable);
   out.host = HostFitOf(in, out.stages);
   out.verdict = std::max(VerdictOf(out.fit_chance, in.limits.thresholds), out.host.verdict);
+  out.unmodelled_settings = in.choice.layout.unmodelled_settings;
+  if (out.verdict == Verdict::kDoesNotFit && !out.unmodelled_settings.empty()) {
+    out.verdict = Verdict::kTight;
+  }
   if (out.verdict == Verdict::kFits) return out;
   SEXTANT_ASSIGN_OR_RETURN(FittingChanges found, FindFittingChanges(in));
   out.changes = std::move(found.changes);

@@ -78,6 +78,8 @@ struct MemoryEstimate {
   std::vector<FittingChange> changes;
   int64_t changes_considered = 0;
   bool search_ended_early = false;  // FittingChanges::ended_early
+  // RunLayout's: the memory is an upper bound where there are any, and kDoesNotFit no verdict.
+  std::vector<std::string> unmodelled_settings;
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };

@@ -23,6 +23,8 @@ constexpr double kMaxBudget = 1e15;
 constexpr double kMaxStepSeconds = 1e6;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;
+constexpr size_t kMaxUnmodelledSettings = 64;
+constexpr size_t kMaxUnmodelledBytes = 256;
 
 // Appends violations of the devices: named in no way or twice, of different products, more than
 // device_count. Names are resolved elsewhere.
@@ -92,6 +94,22 @@ void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
   }
 }
 
+void CheckUnmodelled(const std::vector<std::string>& settings, FieldViolations& violations) {
+  constexpr absl::string_view kField = "layout.unmodelled_settings";
+  if (settings.size() > kMaxUnmodelledSettings) {
+    violations.Add(std::string(kField),
+                   absl::StrCat("must be at most ", kMaxUnmodelledSettings, ", which ",
+                                settings.size(), " are not: leave out those that lower it least"));
+    return;
+  }
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (!settings[i].empty() && settings[i].size() <= kMaxUnmodelledBytes) continue;
+    violations.Add(absl::StrCat(kField, "[", i, "]"),
+                   absl::StrCat("must have 1 to ", kMaxUnmodelledBytes,
+                                " bytes: write the setting's name and value"));
+  }
+}
+
 // Appends violations: fields that a layout requires, fields that it excludes, and fields that need
 // a layout. Its sizes are checked by JobOf().
 void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
@@ -128,6 +146,7 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
                    absl::StrCat("must be at most ", kMaxTokens / length, ": a step has at most ",
                                 kMaxTokens, " tokens"));
   }
+  CheckUnmodelled(run.layout->unmodelled_settings, violations);
   if (run.training.activation_bytes.has_value()) {
     violations.Add("training.activation_bytes",
                    "are counted under a layout: leave them out, or leave out layout");

@@ -4,6 +4,7 @@
 #define SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -141,6 +142,7 @@ struct RunLayout {
   bool interleaving_given = false;  // the request says how many virtual stages there are
   GivenSizes given = {};            // read by engine/search alone
   std::vector<BatchPhase> batch_ramp = {};
+  std::vector<std::string> unmodelled_settings = {};  // they may lower memory
 };
 
 // A step of the run's model that was measured on its devices. What is absent is as in the run.

@@ -190,6 +190,9 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   out->set_changes_considered(estimate.changes_considered);
   out->set_changes_search_ended_early(estimate.search_ended_early);
   if (estimate.host.need > Bytes(0)) HostTo(estimate, out->mutable_host());
+  for (std::string& setting : estimate.unmodelled_settings) {
+    out->add_unmodelled_settings(std::move(setting));
+  }
   if (!full) return;
   int64_t number = 0;
   for (const StageEstimate& stage : estimate.stages) {

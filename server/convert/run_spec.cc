@@ -238,6 +238,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   for (const v1::BatchPhase& phase : m.batch_ramp()) {
     out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});
   }
+  out.unmodelled_settings = {m.unmodelled_settings().begin(), m.unmodelled_settings().end()};
   return out;
 }
 

@@ -211,7 +211,7 @@ constexpr char kEveryField[] = R"json({
   "context_parallel_size": 9, "context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL",
   "sequence_parallel": false, "micro_batch_size": 10,
   "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
-  "deferred_head_gradients": 67,
+  "deferred_head_gradients": 67, "unmodelled_settings": ["x", "y"],
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
     "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
     "offload_parameters": true},
@@ -312,6 +312,7 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
 }
 
 TEST_F(EveryField, OfTheSoftwareArrives) {
+  EXPECT_THAT(layout_.unmodelled_settings, ElementsAre("x", "y"));
   ASSERT_EQ(layout_.batch_ramp.size(), 1u);
   EXPECT_EQ(layout_.batch_ramp[0].token_count, 65);
   EXPECT_EQ(layout_.batch_ramp[0].global_batch_size, 66);
