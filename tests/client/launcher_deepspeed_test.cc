@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 LaunchedRun Launch(const std::string& changes = "") {
   LaunchedRun run = DenseLaunch(R"({"layout": {"framework": {"kind": "KIND_DEEPSPEED"}}})");
@@ -102,6 +103,16 @@ TEST(ReadDeepspeed, ListsWhatAccelerateFillsIn) {
   EXPECT_EQ(read.request.training().precision().compute_data_type(), v1::DATA_TYPE_UNSPECIFIED);
   EXPECT_EQ(read.request.layout().framework().reduce_bucket_elements(), 500'000'000);
   EXPECT_TRUE(read.request.layout().sharding().offload_optimizer());
+}
+
+TEST(ReadDeepspeed, SaysWhatMayLowerMemory) {
+  const LauncherRead read = Read(R"({
+    "activation_checkpointing": {"cpu_checkpointing": true}, "gradient_clipping": 1.0,
+    "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e8,
+                          "stage3_max_reuse_distance": 1e9}})");
+  EXPECT_THAT(LoweringOf(read),
+              UnorderedElementsAre("activation_checkpointing.cpu_checkpointing",
+                                   "zero_optimization.stage3_max_live_parameters = 100000000"));
 }
 
 TEST(ReadDeepspeed, ComputesTheBatchOnceDevicesAreKnown) {

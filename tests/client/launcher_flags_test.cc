@@ -14,6 +14,8 @@
 namespace sextant::client {
 namespace {
 
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -224,6 +226,22 @@ TEST(FromLauncher, FlagsOverrideWhatItSays) {
   EXPECT_EQ(request.layout().parallel().virtual_stage_count(), 2);
   EXPECT_EQ(DifferencesOf(DenseLaunch().model, request.model().architecture()), "");
   EXPECT_EQ(request.training().token_count(), 524'288'000);
+}
+
+TEST(FromLauncher, WhatItDoesNotUnderstandOpensTheVerdict) {
+  Server server;
+  const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
+  v1::Memory* memory = server.plans.response.mutable_plan()->mutable_memory();
+  memory->set_scope(v1::MEMORY_SCOPE_LAYOUT);
+  memory->add_stages();
+  memory->add_unmodelled_settings("activation_checkpoint.mode = selective");
+  Ran ran = server.Run({"plan", "--devices=8", "--from-torchtitan=-"}, toml);
+  EXPECT_THAT(server.plans.request.layout().unmodelled_settings(),
+              ElementsAre("activation_checkpoint.mode = selective"));
+  EXPECT_THAT(ran.out, HasSubstr("memory  at most "));
+  EXPECT_THAT(ran.out, ContainsRegex("\\(activation_checkpoint.mode = selective\\s+was not"));
+  ran = server.Run({"plan", "--devices=8", "--recompute=full", "--from-torchtitan=-"}, toml);
+  EXPECT_THAT(server.plans.request.layout().unmodelled_settings(), IsEmpty());
 }
 
 TEST(FromLauncher, AModelFlagReplacesItsModel) {

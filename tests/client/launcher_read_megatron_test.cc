@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 LauncherRead ReadArguments(const std::string& text, bool with_model = true) {
   const absl::StatusOr<LauncherRead> read = ReadMegatron(text, with_model);
@@ -115,6 +116,30 @@ TEST(ReadMegatron, ListsWhatNoFieldStandsFor) {
   EXPECT_THAT(ReadArguments("--fp8-format hybrid --fp8-recipe blockwise --bf16").ignored,
               ElementsAre("--fp8-recipe blockwise"));
   EXPECT_THAT(ReadArguments("pretrain_gpt.py --bf16").ignored, ElementsAre("pretrain_gpt.py"));
+}
+
+TEST(ReadMegatron, SaysWhatMayLowerMemory) {
+  const std::string block = "--recompute-granularity full --recompute-method block";
+  EXPECT_THAT(LoweringOf(ReadArguments(block + " --lr 1 --distribute-saved-activations")),
+              UnorderedElementsAre(block, "--distribute-saved-activations"));
+  EXPECT_THAT(LoweringOf(ReadArguments(block), true), IsEmpty());
+  EXPECT_THAT(
+      LoweringOf(ReadArguments("--recompute-granularity full --recompute-method uniform --lr 1")),
+      IsEmpty());
+}
+
+// A part of an offloaded optimizer stays: no share of it is known, so that none counts as gone.
+TEST(ReadMegatron, OffloadsAWholeOptimizerAlone) {
+  const auto offloads = [](const std::string& share) {
+    return ReadArguments("--optimizer-cpu-offload --optimizer-offload-fraction " + share)
+        .request.layout()
+        .sharding()
+        .offload_optimizer();
+  };
+  EXPECT_TRUE(offloads("1.0"));
+  EXPECT_FALSE(offloads("0.5"));
+  EXPECT_THAT(LoweringOf(ReadArguments("--optimizer-cpu-offload --optimizer-offload-fraction 0.5")),
+              ElementsAre("--optimizer-offload-fraction"));
 }
 
 TEST(ReadMegatron, SaysWhatToWriteInstead) {

@@ -130,6 +130,21 @@ TEST(ReadTorchtitan, ReadsAPublishedConfiguration) {
                           "compile.components", "job.dump_folder", "lr_scheduler.warmup_steps"));
 }
 
+TEST(ReadTorchtitan, SaysWhatMayLowerMemory) {
+  EXPECT_THAT(LoweringOf(ReadToml(kPublished)),
+              ElementsAre("activation_checkpoint.mode = selective"));
+  // It is torchtitan's default.
+  EXPECT_THAT(LoweringOf(ReadToml("")), ElementsAre("activation_checkpoint.mode = selective"));
+  const std::string none = "[activation_checkpoint]\nmode = \"none\"\n";
+  EXPECT_THAT(
+      LoweringOf(ReadToml(none + "selective_ac_option = \"op\"\n[training]\ndataset = \"c4\"\n")),
+      IsEmpty());
+  EXPECT_THAT(
+      LoweringOf(ReadToml(none + "[compile]\nenable = true\n[model]\nconverters = [\"int4\"]\n")),
+      ElementsAre("model.converters = int4", "compile.enable = true"));
+  EXPECT_THAT(LoweringOf(ReadToml(none + "[compile]\nenable = false\n")), IsEmpty());
+}
+
 // By hand: 32 + 1 + 1 layers on 4 stages are 9, 9, 8, 8; less one at each end.
 TEST(ReadTorchtitan, DealsOutLayersAsItDoes) {
   EXPECT_THAT(LayersPerChunk(32, 4, 1, 1), ElementsAre(8, 9, 8, 7));

@@ -88,6 +88,15 @@ v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequ
   return out;
 }
 
+std::vector<std::string> LoweringOf(const LauncherRead& read, bool recompute_given) {
+  google::protobuf::FieldMask given;
+  if (recompute_given) given.add_paths("training.recompute");
+  v1::PlanRunRequest request;
+  OpenVerdict(read, given, &request);
+  const auto& settings = request.layout().unmodelled_settings();
+  return {settings.begin(), settings.end()};
+}
+
 std::string DifferencesOf(const google::protobuf::Message& expected,
                           const google::protobuf::Message& actual) {
   google::protobuf::util::MessageDifferencer differ;

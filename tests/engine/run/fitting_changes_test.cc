@@ -244,6 +244,39 @@ TEST(FittingChanges, EachMakesItFit) {
   }
 }
 
+// What is not modelled may lower the memory: it is an upper bound, which a run that fits has too.
+TEST(UnmodelledSettings, LeaveTheVerdictOpen) {
+  RunSpec run = Tp8Pp4();
+  run.layout->micro_batch_size = 2;
+  run.cluster.device_memory_bytes = 60'000'000'000;
+  const MemoryEstimate known = EstimateOf(run);
+  ASSERT_EQ(known.verdict, Verdict::kDoesNotFit);
+  run.layout->unmodelled_settings = {"checkpointing = some"};
+  const MemoryEstimate open = EstimateOf(run);
+  EXPECT_EQ(open.verdict, Verdict::kTight);
+  EXPECT_EQ(open.peak().process.expected, known.peak().process.expected);
+  EXPECT_THAT(open.unmodelled_settings, ElementsAre("checkpointing = some"));
+  EXPECT_EQ(open.changes.size(), known.changes.size());
+  run.cluster.device_memory_bytes = 160'000'000'000;
+  EXPECT_EQ(EstimateOf(run).verdict, Verdict::kFits);
+}
+
+TEST(UnmodelledSettings, HaveBounds) {
+  RunSpec run = Tp8Pp4();
+  const auto fields_of = [&run] {
+    std::vector<std::string> out;
+    for (const auto& each : FieldViolationsOf(PlanRun(run).status())) out.push_back(each.field);
+    return out;
+  };
+  run.layout->unmodelled_settings = {std::string(256, 'x'), "", std::string(257, 'x')};
+  EXPECT_THAT(fields_of(),
+              ElementsAre("layout.unmodelled_settings[1]", "layout.unmodelled_settings[2]"));
+  run.layout->unmodelled_settings.assign(64, "x");
+  EXPECT_THAT(fields_of(), IsEmpty());
+  run.layout->unmodelled_settings.emplace_back("x");
+  EXPECT_THAT(fields_of(), ElementsAre("layout.unmodelled_settings"));
+}
+
 // A change's figures are those of a request with the change.
 TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   RunSpec run = Tp8Pp4();

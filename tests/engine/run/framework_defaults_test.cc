@@ -56,6 +56,37 @@ TEST(FrameworkDefaults, YieldToTheRequestAndToFp16) {
   EXPECT_EQ(TypeOf(*PlanRun(run), "gradient"), DataType::kBf16);
 }
 
+// Megatron-Bridge's recipes in fp8 reduce gradients in bf16, Megatron-LM adds them up in fp32.
+TEST(FrameworkDefaults, OfGradientsDependOnWhatIsComputedIn) {
+  for (const DataType type : {DataType::kFp8, DataType::kFp8E4m3}) {
+    RunSpec run = RunOn(Framework::kMegatronBridge);
+    EXPECT_EQ(TypeOf(Planned(run), "gradient"), DataType::kFp32);
+    run.training.precision.compute_data_type = type;
+    EXPECT_EQ(TypeOf(Planned(run), "gradient"), DataType::kBf16);
+    EXPECT_EQ(TypeOf(Planned(run), "weight"), DataType::kBf16);
+    run.layout->framework.kind = Framework::kMegatronLm;
+    EXPECT_EQ(TypeOf(Planned(run), "gradient"), DataType::kFp32);
+  }
+}
+
+// Bytes of a stage's activations under fp8 with `inputs`, kUnspecified: by default.
+int64_t ActivationsUnderFp8(RunSpec run, DataType inputs = DataType::kUnspecified) {
+  run.training.precision.compute_data_type = DataType::kFp8;
+  run.layout->kernels.matmul_input_data_type = inputs;
+  return EstimateOf(run).stages[0].memory.of(LedgerKind::kActivation).value();
+}
+
+// Transformer Engine keeps the inputs of matrices as it multiplies them; torchao does not.
+TEST(FrameworkDefaults, OfInputsAreTransformerEngines) {
+  RunSpec run = RunOn(Framework::kMegatronLm);
+  EXPECT_EQ(ActivationsUnderFp8(run), ActivationsUnderFp8(run, DataType::kFp8E4m3));
+  EXPECT_LT(ActivationsUnderFp8(run), ActivationsUnderFp8(run, DataType::kBf16));
+  run.layout->framework.transformer_engine = false;
+  EXPECT_EQ(ActivationsUnderFp8(run), ActivationsUnderFp8(run, DataType::kBf16));
+  const RunSpec titan = RunOn(Framework::kTorchtitan);
+  EXPECT_EQ(ActivationsUnderFp8(titan), ActivationsUnderFp8(titan, DataType::kBf16));
+}
+
 // Without a layout no framework has a part: 16 bytes a parameter.
 TEST(FrameworkDefaults, AreOfLayoutsAlone) {
   RunSpec run = Tp8Pp4();
