@@ -109,6 +109,9 @@ constexpr MegatronOption kOptions[] = {
     {"--recompute-method"},
     {"--recompute-num-layers"},
     {"--recompute-modules", kSome},
+    {"--activations-checkpoint-method"},
+    {"--activations-checkpoint-num-layers"},
+    {"--checkpoint-activations", kFlag},
     // Kernels.
     {"--attention-backend"},
     {"--use-flash-attn", kFlag},

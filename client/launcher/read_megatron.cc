@@ -111,20 +111,29 @@ void ReadModules(MegatronArguments* arguments, v1::PlanRunRequest* out) {
 void ReadRecompute(MegatronArguments* arguments, v1::PlanRunRequest* out) {
   constexpr char kGranularity[] = "--recompute-granularity";
   constexpr char kMethod[] = "--recompute-method";
+  // Names until 2022. Source: NVIDIA/Megatron-LM v2.5 and v3.0, megatron/arguments.py.
+  const std::string old_method =
+      arguments->Text("--activations-checkpoint-method",
+                      arguments->Has("--checkpoint-activations") ? "uniform" : "");
   const bool old_name = arguments->Has("--recompute-activations");
-  const std::string granularity = arguments->Text(kGranularity, old_name ? "selective" : "");
+  const std::string granularity = arguments->Text(kGranularity, !old_method.empty() ? "full"
+                                                                : old_name          ? "selective"
+                                                                                    : "");
   if (granularity.empty()) {
     return out->mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_NONE);
   }
   if (granularity == "selective") return ReadModules(arguments, out);
   if (granularity != "full") return arguments->Refuse(kGranularity, "write full or selective");
-  if (arguments->Text(kMethod) != "uniform") {
+  const std::string method = arguments->Text(kMethod, old_method.c_str());
+  if (method != "uniform") {
     // Some layers of each stage alone: no field says which.
     return arguments->Ignore(
-        absl::StrCat(kGranularity, " full ", kMethod, " ", arguments->Text(kMethod, "none")));
+        absl::StrCat(kGranularity, " full ", kMethod, " ", method.empty() ? "none" : method));
   }
   out->mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
-  const std::optional<int64_t> layers = arguments->Count("--recompute-num-layers");
+  const char* const kLayers =
+      old_method.empty() ? "--recompute-num-layers" : "--activations-checkpoint-num-layers";
+  const std::optional<int64_t> layers = arguments->Count(kLayers);
   if (layers.value_or(1) > 1) {
     out->mutable_layout()->mutable_kernels()->set_recomputed_layers_per_block(*layers);
   }

@@ -128,6 +128,22 @@ TEST(ReadMegatron, SaysWhatMayLowerMemory) {
       IsEmpty());
 }
 
+// As examples/academic_paper_scripts/sc21/CONFIG.sh and BLOOM's script have it.
+TEST(ReadMegatron, ReadsOldNamesOfRecomputation) {
+  const auto policy = [](const std::string& text) {
+    return ReadArguments(text).request.training().recompute();
+  };
+  EXPECT_EQ(policy("--activations-checkpoint-method uniform"), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(policy("--checkpoint-activations"), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(policy("--activations-checkpoint-method block"), v1::RECOMPUTE_POLICY_UNSPECIFIED);
+  EXPECT_EQ(
+      ReadArguments("--activations-checkpoint-method uniform --activations-checkpoint-num-layers 2")
+          .request.layout()
+          .kernels()
+          .recomputed_layers_per_block(),
+      2);
+}
+
 // A part of an offloaded optimizer stays: no share of it is known, so that none counts as gone.
 TEST(ReadMegatron, OffloadsAWholeOptimizerAlone) {
   const auto offloads = [](const std::string& share) {
