@@ -138,6 +138,14 @@ std::optional<int64_t> ConfigFile::Count(const std::string& path, int64_t least)
   return std::nullopt;
 }
 
+std::optional<double> ConfigFile::Number(const std::string& path) {
+  const Json* const found = Read(path);
+  if (found == nullptr) return std::nullopt;
+  if (found->is_number()) return found->get<double>();
+  Refuse(path, "write a number, e.g. 0.5");
+  return std::nullopt;
+}
+
 std::optional<bool> ConfigFile::Switch(const std::string& path) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;

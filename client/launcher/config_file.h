@@ -25,6 +25,7 @@ class ConfigFile {
   // has another type or a number below `least`, which status() then says. A whole number may be
   // written as 5e8.
   std::optional<int64_t> Count(const std::string& path, int64_t least = 1);
+  std::optional<double> Number(const std::string& path);
   std::optional<bool> Switch(const std::string& path);
   std::optional<std::string> Text(const std::string& path);
   std::vector<std::string> Texts(const std::string& path);

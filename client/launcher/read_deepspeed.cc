@@ -92,13 +92,26 @@ void ReadLiveWeights(ConfigFile* file, LauncherRead* read) {
   }
 }
 
-void ReadZero(ConfigFile* file, v1::RunLayout* layout) {
+// A part of an offloaded optimizer stays: no share is known, so that none counts as gone.
+bool OffloadsOptimizer(ConfigFile* file, LauncherRead* read) {
+  constexpr char kShare[] = "zero_optimization.offload_optimizer.ratio";
+  if (!IsOffloaded("zero_optimization.offload_optimizer.device", file)) return false;
+  const double share = file->Number(kShare).value_or(1);
+  if (share >= 1) return true;
+  file->Ignore(kShare);
+  read->lowering.push_back(
+      {absl::StrCat(kShare, " = ", share), "layout.sharding.offload_optimizer"});
+  return false;
+}
+
+void ReadZero(ConfigFile* file, LauncherRead* read) {
+  v1::RunLayout* layout = read->request.mutable_layout();
   constexpr char kStage[] = "zero_optimization.stage";
   const int64_t stage = file->Count(kStage, 0).value_or(0);
   if (stage > 3) return file->Refuse(kStage, "write 0, 1, 2 or 3");
   v1::StateSharding* out = layout->mutable_sharding();
   out->set_zero_stage(static_cast<v1::ZeroStage>(v1::ZERO_STAGE_NONE + stage));
-  out->set_offload_optimizer(IsOffloaded("zero_optimization.offload_optimizer.device", file));
+  out->set_offload_optimizer(OffloadsOptimizer(file, read));
   out->set_offload_parameters(IsOffloaded("zero_optimization.offload_param.device", file));
   const auto group = file->Count("zero_optimization.mics_shard_size", -1);  // -1: none
   if (group.value_or(-1) > 0) out->set_shard_group_size(*group);
@@ -143,7 +156,7 @@ absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text) {
   LauncherRead out;
   v1::TrainingSpec* training = out.request.mutable_training();
   ReadBatch(&*file, &out);
-  ReadZero(&*file, out.request.mutable_layout());
+  ReadZero(&*file, &out);
   ReadLiveWeights(&*file, &out);
   ReadParallel(&*file, &out.request);
   ReadPrecision(&*file, training->mutable_precision());

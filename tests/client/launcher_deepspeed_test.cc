@@ -115,6 +115,18 @@ TEST(ReadDeepspeed, SaysWhatMayLowerMemory) {
                                    "zero_optimization.stage3_max_live_parameters = 100000000"));
 }
 
+TEST(ReadDeepspeed, OffloadsAWholeOptimizerAlone) {
+  const auto read = [](const std::string& share) {
+    return Read(R"({"zero_optimization": {"offload_optimizer": {"device": "cpu", "ratio": )" +
+                share + "}}}");
+  };
+  EXPECT_TRUE(read("1.0").request.layout().sharding().offload_optimizer());
+  EXPECT_THAT(LoweringOf(read("1.0")), IsEmpty());
+  EXPECT_FALSE(read("0.9").request.layout().sharding().offload_optimizer());
+  EXPECT_THAT(LoweringOf(read("0.9")),
+              ElementsAre("zero_optimization.offload_optimizer.ratio = 0.9"));
+}
+
 TEST(ReadDeepspeed, ComputesTheBatchOnceDevicesAreKnown) {
   v1::PlanRunRequest devices;
   devices.mutable_cluster()->set_device_count(16);
