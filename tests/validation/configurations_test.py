@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""Published training configurations fit where they ran: docs/accuracy_configurations.md.
+
+Each row of configurations.yaml is asked of `sextant plan` as its own file has it. None may say
+DOES NOT FIT. With --write, writes the page's table and its CSV.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import NamedTuple
+
+import yaml
+from cells import GIB, ROOT, api
+from tables import Table, chosen, markdown, renew
+
+ROWS = os.path.join(ROOT, "tests", "validation", "configurations.yaml")
+LAUNCHERS = ("megatron", "torchtitan", "deepspeed")
+TOKENS = "--tokens=1000000000000"  # of rows that say none: a step's time does not depend on them
+COLUMNS = (
+    "run|verdict|memory: GiB|low|high|published GiB:|step: s|low s|high s|published s:|"
+    "difference %:|not understood|source|sextant plan|launcher's settings"
+).split("|")
+SHOWN = ["run", "verdict", "memory: GiB", "published GiB:", "step: s", "published s:",
+         "difference %:"]
+VERDICTS = {"VERDICT_FITS": "FITS", "VERDICT_TIGHT": "TIGHT",
+            "VERDICT_DOES_NOT_FIT": "DOES NOT FIT"}
+ENDS = ("expected", "low", "high")
+
+
+class Asked(NamedTuple):
+    row: dict
+    command: str
+    settings: str
+    plan: dict
+    request: dict
+
+
+def run(server, words, text):
+    said = subprocess.run(
+        [os.path.join(api.BIN, "sextant"), f"--address={server.address}", *words],
+        input=text, capture_output=True, text=True, check=False)
+    if not said.stdout:  # a plan that does not fit fails, with its answer
+        sys.exit(f"{shlex.join(words)}: {said.stderr}")
+    return json.loads(said.stdout)
+
+
+def ask(row, common, server):
+    """The plan of a row, and the request that it is of."""
+    launcher = next((each for each in LAUNCHERS if each in row), "")
+    settings = row.get(launcher, "")
+    command = " ".join(filter(None, [row["command"], common]))
+    words = ["--output=json", "plan", *shlex.split(command)]
+    if launcher == "megatron":
+        words.append(f"--from-megatron={settings}")
+    elif launcher:
+        words.append(f"--from-{launcher}=-")
+    if launcher in ("", "deepspeed"):
+        words.append(TOKENS)
+    text = settings if launcher in ("torchtitan", "deepspeed") else None
+    return Asked(row, command, settings, run(server, [*words, "--view=basic"], text)["plan"],
+                 run(server, [*words, "--print-request"], text))
+
+
+def published_seconds(asked):
+    """Of a step: as published, or by the tokens of a GPU in a second."""
+    if "tokens" not in asked.row:
+        return asked.row.get("seconds")
+    request = asked.request
+    step = (int(request["layout"]["global_batch_size"])
+            * int(request["training"]["sequence_length"]))
+    return step / int(request["cluster"]["device_count"]) / asked.row["tokens"]
+
+
+def figures(interval, scale, digits):
+    return [f"{interval[end] / scale:.{digits}f}" if interval else "" for end in ENDS]
+
+
+def scored(asked, where):
+    """Cells of a run, by COLUMNS."""
+    memory, step = asked.plan["memory"], asked.plan.get("step_time", {}).get("seconds")
+    measured = published_seconds(asked)
+    difference = f"{100 * (step['expected'] / measured - 1):+.0f}" if step and measured else ""
+    return [
+        asked.row["id"], VERDICTS[asked.plan["verdict"]], *figures(memory["peak_bytes"], GIB, 1),
+        str(asked.row.get("memory", "")), *figures(step, 1, 2),
+        f"{measured:.2f}" if measured else "", difference,
+        "; ".join(memory.get("unmodelled_settings", [])), f"{where}, {asked.row['file']}",
+        asked.command, " ".join(asked.settings.split()),
+    ]
+
+
+def main():
+    with open(ROWS, encoding="utf-8") as file:
+        sources = yaml.safe_load(file).values()
+    with api.Server("--log_calls=none") as server:
+        cells = [scored(ask(row, source.get("common", ""), server), source["where"])
+                 for source in sources for row in source["rows"]]
+    table = Table(COLUMNS, cells)
+    assert len(cells) >= 12, "some rows are gone"
+    wrong = [row[0] for row in cells if row[1] == "DOES NOT FIT"]
+    stale = renew("accuracy_configurations", markdown(chosen(table, SHOWN)), {"runs": table})
+    if wrong:
+        sys.exit(f"DOES NOT FIT where it ran: {', '.join(wrong)}")
+    sys.exit(stale)
+
+
+main()
