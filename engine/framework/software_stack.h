@@ -147,6 +147,18 @@ SoftwareConstants ConstantsOf(const SoftwareSpec& spec, const Framework* framewo
 // "generic" is the first.
 absl::Span<const SoftwareStack> SoftwareStacks();
 
+// The stack of a published run of a preset on a product.
+struct PublishedStack {
+  absl::string_view model = "";        // "deepseek-v3"
+  absl::string_view accelerator = "";  // "h800-sxm"
+  absl::string_view stack = "";
+  absl::string_view with = "";  // what its overlaps need of a layout: a field and its value
+  absl::string_view source = "";
+};
+
+// Null: none is known.
+const PublishedStack* PublishedStackOf(absl::string_view model, absl::string_view accelerator);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_FRAMEWORK_SOFTWARE_STACK_H_

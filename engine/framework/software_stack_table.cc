@@ -254,8 +254,27 @@ constexpr SoftwareStack kStacks[] = {Generic(),          MegatronLmStack(),
                                      PytorchDdpStack(),  DeepSpeedZero3(),
                                      DeepSeek()};
 
+constexpr PublishedStack kPublished[] = {
+    {.model = "deepseek-v3",
+     .accelerator = "h800-sxm",
+     .stack = "deepseek",
+     .with = "layout.schedule = PIPELINE_SCHEDULE_DUALPIPE",
+     .source = "arXiv 2412.19437 section 3.2"},
+    {.model = "bloom-176b",
+     .accelerator = "a100-sxm-80",
+     .stack = "megatron_deepspeed",
+     .source = "bigscience-workshop/bigscience, train/tr11-176B-ml/README.md @9e64edec"},
+};
+
 }  // namespace
 
 absl::Span<const SoftwareStack> SoftwareStacks() { return kStacks; }
+
+const PublishedStack* PublishedStackOf(absl::string_view model, absl::string_view accelerator) {
+  for (const PublishedStack& each : kPublished) {
+    if (each.model == model && each.accelerator == accelerator) return &each;
+  }
+  return nullptr;
+}
 
 }  // namespace sextant

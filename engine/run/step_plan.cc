@@ -241,6 +241,7 @@ class StepPlanner {
                       "; ranks fill servers in the order tensor, context, data, pipeline parallel; "
                       "data loading, checkpoints and evaluation are left out.")});
     AddWithheldNotes();
+    AddPublishedStack();
     const std::vector<std::string> open = predictor_->OpenFields(job_);
     if (open.empty()) return;
     Note note = {.kind = NoteKind::kStepOpen,
@@ -271,6 +272,23 @@ class StepPlanner {
                                                  stack.name, " hides them only ", words, "."),
                             .fields = {std::string(field)}});
     }
+  }
+
+  // The stack of a published run of this model on these devices, where the request names no
+  // software.
+  void AddPublishedStack() {
+    if (run_.layout->framework.named || !run_.layout->software.name.empty()) return;
+    const PublishedStack* const known =
+        PublishedStackOf(resolved_.model_name, resolved_.device_name);
+    if (known == nullptr) return;
+    Note note = {.kind = NoteKind::kStepAssumed,
+                 .text = absl::StrCat("The published run of ", known->model, " on ",
+                                      known->accelerator, " used other software (", known->source,
+                                      "): give layout.software.name = ", known->stack),
+                 .fields = {"layout.software.name"}};
+    if (!known->with.empty()) absl::StrAppend(&note.text, " with ", known->with);
+    absl::StrAppend(&note.text, " to predict that.");
+    out_.notes.push_back(std::move(note));
   }
 
   const RunSpec& run_;

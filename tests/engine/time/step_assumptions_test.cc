@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/note.h"
 #include "engine/framework/software_stack.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
@@ -245,6 +248,45 @@ TEST(StackOverlaps, AreNotMissedWhereNothingIsExchanged) {
   RunSpec run = Sharded();
   run.layout->software.name = "deepseek";
   EXPECT_THAT(FieldsOfWithheld(PlannedStep(run)), IsEmpty());
+}
+
+// BLOOM's run on A100s: Megatron-DeepSpeed's stack is named where the request names no software.
+TEST(StepAssumptions, NameThePublishedRunsSoftware) {
+  RunSpec run = RunOnH100s("bloom-176b", 40, 40, 2048);
+  run.cluster.device.accelerator = "a100-sxm-80";
+  run.cluster.node_type = "dgx-a100";
+  run.layout->parallel.tensor_parallel_size = 4;
+  run.layout->parallel.pipeline_parallel_size = 10;
+  run.options.assumptions = true;
+  const auto suggests = [&run] {
+    for (const Note& note : PlannedStep(run).notes) {
+      if (note.fields == std::vector<std::string>{"layout.software.name"}) {
+        return absl::StrContains(note.text, "layout.software.name = megatron_deepspeed");
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(suggests());
+  run.layout->software.name = "megatron_deepspeed";
+  EXPECT_FALSE(suggests());
+  run.layout->software.name = "";
+  run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
+  EXPECT_FALSE(suggests());
+  run.layout->framework = {};
+  run.model.preset = "gpt3-175b";  // 96 layers
+  run.layout->parallel.pipeline_parallel_size = 4;
+  run.cluster.device_count = 16;
+  EXPECT_FALSE(suggests());
+}
+
+// The stacks that are named exist.
+TEST(StepAssumptions, PublishedStacksAreInTheTable) {
+  const PublishedStack* const known = PublishedStackOf("deepseek-v3", "h800-sxm");
+  ASSERT_NE(known, nullptr);
+  FieldViolations violations;
+  CheckSoftware({.name = known->stack}, "software", violations);
+  EXPECT_TRUE(violations.empty());
+  EXPECT_EQ(PublishedStackOf("deepseek-v3", "h100-sxm"), nullptr);
 }
 
 }  // namespace
