@@ -26,7 +26,7 @@ LaunchedRun Changed(LaunchedRun run, const std::string& changes);
 // The request that a launcher's file makes of one on the devices of `original`.
 v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequest& original);
 
-// What it leaves of `read` in a request: settings that may lower memory. A flag gives
+// Settings of `read` that may lower memory, as OpenVerdict() leaves them in a request. A flag gives
 // training.recompute where `recompute_given`.
 std::vector<std::string> LoweringOf(const LauncherRead& read, bool recompute_given = false);
 

@@ -244,7 +244,8 @@ TEST(FittingChanges, EachMakesItFit) {
   }
 }
 
-// What is not modelled may lower the memory: it is an upper bound, which a run that fits has too.
+// Settings that are not modelled may lower the memory, which is an upper bound: a run that fits
+// still does.
 TEST(UnmodelledSettings, LeaveTheVerdictOpen) {
   RunSpec run = Tp8Pp4();
   run.layout->micro_batch_size = 2;
