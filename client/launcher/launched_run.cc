@@ -106,6 +106,17 @@ v1::ZeroStage ZeroOf(const v1::RunLayout& layout) {
   }
 }
 
+// DeepSpeed's pipelines in bf16 divide the optimizer's state at ZeRO stage 0, too.
+// Source: deepspeedai/DeepSpeed, _do_optimizer_sanity_check() of deepspeed/runtime/engine.py and
+// _setup_for_real_optimizer() of deepspeed/runtime/bf16_optimizer.py @edaa7221.
+bool DividesAtStageZero(const v1::PlanRunRequest& request) {
+  const v1::RunLayout& layout = request.layout();
+  return layout.framework().kind() == v1::FrameworkMemory::KIND_DEEPSPEED &&
+         layout.parallel().pipeline_parallel_size() > 1 &&
+         layout.sharding().zero_stage() == v1::ZERO_STAGE_NONE &&
+         request.training().precision().compute_data_type() == v1::DATA_TYPE_BF16;
+}
+
 int64_t OrOne(int64_t size) { return size > 0 ? size : 1; }
 
 }  // namespace
@@ -144,6 +155,10 @@ void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
 }
 
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
+  if (read.request.layout().sharding().zero_stage() == v1::ZERO_STAGE_NONE &&
+      DividesAtStageZero(*request)) {
+    request->mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_OPTIMIZER);
+  }
   const v1::ModelChanges& changes = read.request.model().changes();
   if (changes.has_vocabulary_multiple() && !request->model().changes().has_vocabulary_multiple()) {
     request->mutable_model()->mutable_changes()->set_vocabulary_multiple(

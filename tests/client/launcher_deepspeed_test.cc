@@ -115,6 +115,22 @@ TEST(ReadDeepspeed, SaysWhatMayLowerMemory) {
                                    "zero_optimization.stage3_max_live_parameters = 100000000"));
 }
 
+// Its pipelines in bf16 divide the optimizer's state at stage 0, as BLOOM's script says.
+TEST(ReadDeepspeed, DividesTheOptimizerOfPipelinesInBf16) {
+  const auto stage = [](const std::string& more, int64_t stages) {
+    v1::PlanRunRequest request;
+    const LauncherRead read = Read(R"({"zero_optimization": {"stage": 0})" + more + "}");
+    Merge(read, &request);
+    request.mutable_layout()->mutable_parallel()->set_pipeline_parallel_size(stages);
+    Complete(read, &request);
+    return request.layout().sharding().zero_stage();
+  };
+  const std::string bf16 = R"(, "bf16": {"enabled": true})";
+  EXPECT_EQ(stage(bf16, 12), v1::ZERO_STAGE_OPTIMIZER);
+  EXPECT_EQ(stage(bf16, 1), v1::ZERO_STAGE_NONE);
+  EXPECT_EQ(stage(R"(, "fp16": {"enabled": true})", 12), v1::ZERO_STAGE_NONE);
+}
+
 TEST(ReadDeepspeed, OffloadsAWholeOptimizerAlone) {
   const auto read = [](const std::string& share) {
     return Read(R"({"zero_optimization": {"offload_optimizer": {"device": "cpu", "ratio": )" +
