@@ -63,8 +63,8 @@ struct LauncherRead {
 // Puts what was read into `*request`. A model that was read replaces its model.
 void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
 
-// Fills in the fields that follow from the devices and the stages in `*request`, and how the launcher
-// pads the vocabulary of any model, unless it has them.
+// Fills in the fields that follow from the devices and the stages in `*request`, and how the
+// launcher pads the vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
 
 // Adds to `read->lowering` what it ignores and `names` has.
