@@ -9,7 +9,7 @@ namespace sextant::client {
 namespace {
 
 // Settings that may lower memory, where they are ignored.
-constexpr LoweringName kLowering[] = {
+constexpr LoweringName kDeepspeedLowering[] = {
     {"activation_checkpointing.", "training.recompute"},
     {"optimizer.type", "training.optimizer.kind"},
     {"bf16.bf16_master_weights_and_grads", "training.precision.master_weights"},
@@ -164,7 +164,7 @@ absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text) {
   out.request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_DEEPSPEED);
   if (!file->status().ok()) return file->status();
   out.ignored = file->ignored();
-  AddLowering(kLowering, &out);
+  AddLowering(kDeepspeedLowering, &out);
   const std::vector<std::string> open = file->open();
   out.open.insert(out.open.end(), open.begin(), open.end());
   return out;

@@ -14,7 +14,7 @@ namespace {
 // Adam with decoupled weight decay, fp32 gradients under bf16.
 
 // Arguments that may lower memory, where they are ignored.
-constexpr LoweringName kLowering[] = {
+constexpr LoweringName kMegatronLowering[] = {
     {"--recompute-", "training.recompute"},
     {"--moe-layer-recompute", "training.recompute"},
     {"--distribute-saved-activations"},
@@ -281,7 +281,7 @@ absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_mod
   ReadRecompute(&arguments, &out.request);
   if (!arguments.status().ok()) return arguments.status();
   out.ignored = arguments.ignored();
-  AddLowering(kLowering, &out);
+  AddLowering(kMegatronLowering, &out);
   return out;
 }
 
