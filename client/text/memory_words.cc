@@ -103,11 +103,16 @@ std::string HeadroomText(const v1::Interval& headroom) {
 
 std::string HostNeedText(const v1::Memory& memory) {
   const v1::HostMemory& host = memory.host();
+  const std::string share = host.share_bytes() < host.server_bytes()
+                                ? absl::StrCat(", the run's devices a part of ",
+                                               Scaled(static_cast<double>(host.share_bytes()), "B"))
+                                : "";
   const std::string server = host.node_type().empty() ? "a server" : host.node_type();
   return absl::StrCat(
       "needs ", Scaled(static_cast<double>(host.needed_bytes()), "B"), " of host memory a server, ",
       host.has_server_bytes()
-          ? absl::StrCat(server, " has ", Scaled(static_cast<double>(host.server_bytes()), "B"))
+          ? absl::StrCat(server, " has ", Scaled(static_cast<double>(host.server_bytes()), "B"),
+                         share)
           : absl::StrCat("what ", server, " has is not known: give --host-memory-bytes"));
 }
 

@@ -29,12 +29,17 @@ void FullestServer::Add(int64_t devices, Bytes each) {
   room_ = rest == 0 ? 0 : capacity_ - rest;
 }
 
-Verdict HostVerdictOf(Bytes need, absl::optional<Bytes> memory) {
+Bytes HostServer::ShareOf(int64_t devices) const {
+  if (whole || devices >= device_count) return *memory;
+  return Bytes(memory->value() / device_count * devices);
+}
+
+Verdict HostVerdictOf(Bytes need, const HostServer& server, int64_t devices) {
   if (need == Bytes(0)) return Verdict::kFits;
-  if (!memory.has_value()) return Verdict::kTight;
-  const double share = static_cast<double>(need.value()) / static_cast<double>(memory->value());
-  if (share <= kHostMemoryShare) return Verdict::kFits;
-  return share <= 1 ? Verdict::kTight : Verdict::kDoesNotFit;
+  if (!server.memory.has_value()) return Verdict::kTight;
+  const auto share = static_cast<double>(server.ShareOf(devices).value());
+  if (static_cast<double>(need.value()) <= kHostMemoryShare * share) return Verdict::kFits;
+  return need <= *server.memory ? Verdict::kTight : Verdict::kDoesNotFit;
 }
 
 }  // namespace sextant

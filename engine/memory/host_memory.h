@@ -29,8 +29,12 @@ inline constexpr int64_t kUnknownServerDevices = 8;
 struct HostServer {
   int64_t device_count = kUnknownServerDevices;  // that share its memory
   absl::optional<Bytes> memory = {};             // absent: not known
-  std::string name = {};                         // "dgx-a100"; empty: of no known kind
-  std::string citation = {};                     // of `memory`
+  bool whole = false;         // all of it is the run's, however few of the devices it has
+  std::string name = {};      // "dgx-a100"; empty: of no known kind
+  std::string citation = {};  // of `memory`
+
+  // The part of `memory`, which is known, that belongs to the devices of a run of `devices`.
+  Bytes ShareOf(int64_t devices) const;
 };
 
 // The server that holds the most, of servers that are filled one after another: ranks are in order,
@@ -60,9 +64,9 @@ struct HostFit {
   Verdict verdict = Verdict::kFits;
 };
 
-// kFits where nothing is needed, or at most kHostMemoryShare of `memory`; kTight up to all of it,
-// and where it is not known.
-Verdict HostVerdictOf(Bytes need, absl::optional<Bytes> memory);
+// For a run of `devices`: kFits where nothing is needed, or at most kHostMemoryShare of ShareOf();
+// kTight up to all of the server's memory, and where that is not known.
+Verdict HostVerdictOf(Bytes need, const HostServer& server, int64_t devices);
 
 }  // namespace sextant
 

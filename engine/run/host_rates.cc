@@ -25,6 +25,7 @@ HostServer ServerOf(const RunSpec& run, const ResolvedRun& resolved) {
   }
   if (run.cluster.host_memory_bytes.has_value()) {
     out.memory = Bytes(*run.cluster.host_memory_bytes);
+    out.whole = true;
     out.citation = "the request";
   }
   return out;

@@ -131,7 +131,7 @@ class ChangeSearch {
     const auto host = model->HostNeed(StageDevicesOf(choice), server.device_count, work_);
     if (!host.ok()) return false;
     out.host = *host;
-    return HostVerdictOf(*host, server.memory) == Verdict::kFits;
+    return HostVerdictOf(*host, server, choice.device_count) == Verdict::kFits;
   }
 
   // True where a stage that was too full under another choice does not fit, so that there is no
@@ -200,7 +200,7 @@ HostFit HostFitOf(const EstimateInput& in, const std::vector<StageEstimate>& sta
     fullest.Add(StageDevicesOf(in.choice), stage.memory.host);
   }
   out.need = fullest.need();
-  out.verdict = HostVerdictOf(out.need, out.server.memory);
+  out.verdict = HostVerdictOf(out.need, out.server, in.choice.device_count);
   return out;
 }
 

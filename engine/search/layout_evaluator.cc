@@ -296,7 +296,7 @@ Verdict LayoutEvaluator::HostVerdict() const {
     fullest.Add((next - known_.runs[i].first_stage) * (run_.cluster.device_count / stages),
                 known_.runs[i].content.held.state.host);
   }
-  return HostVerdictOf(fullest.need(), resolved_.server.memory);
+  return HostVerdictOf(fullest.need(), resolved_.server, run_.cluster.device_count);
 }
 
 size_t LayoutEvaluator::Division() const {

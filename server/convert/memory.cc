@@ -149,10 +149,13 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
   out->set_host_bytes(change.host.value());
 }
 
-void HostTo(const MemoryEstimate& estimate, v1::HostMemory* out) {
+void HostTo(const MemoryEstimate& estimate, int64_t devices, v1::HostMemory* out) {
   const HostFit& host = estimate.host;
   out->set_needed_bytes(host.need.value());
-  if (host.server.memory.has_value()) out->set_server_bytes(host.server.memory->value());
+  if (host.server.memory.has_value()) {
+    out->set_server_bytes(host.server.memory->value());
+    out->set_share_bytes(host.server.ShareOf(devices).value());
+  }
   out->set_device_count(host.server.device_count);
   out->set_node_type(host.server.name);
   out->set_citation(host.server.citation);
@@ -189,7 +192,6 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   }
   out->set_changes_considered(estimate.changes_considered);
   out->set_changes_search_ended_early(estimate.search_ended_early);
-  if (estimate.host.need > Bytes(0)) HostTo(estimate, out->mutable_host());
   for (std::string& setting : estimate.unmodelled_settings) {
     out->add_unmodelled_settings(std::move(setting));
   }
@@ -206,6 +208,8 @@ void MemoryTo(Plan& plan, bool full, SourceNumbers& sources, v1::Memory* out) {
   CapacityTo(plan.capacity, out->mutable_capacity());
   if (plan.memory_estimate.has_value()) {
     LayoutTo(*plan.memory_estimate, full, sources, out);
+    const MemoryEstimate& estimate = *plan.memory_estimate;
+    if (estimate.host.need > Bytes(0)) HostTo(estimate, plan.device_count, out->mutable_host());
   } else {
     EvenShareTo(plan, out);
   }

@@ -182,6 +182,7 @@ TEST(HostMemory, IsNamedWhereItDecides) {
   v1::HostMemory& host = *response.mutable_plan()->mutable_memory()->mutable_host();
   host.set_needed_bytes(18'500'000'000'000);
   host.set_server_bytes(2'000'000'000'000);
+  host.set_share_bytes(2'000'000'000'000);
   host.set_device_count(8);
   host.set_node_type("dgx-a100");
   host.set_citation("a datasheet");
@@ -193,6 +194,9 @@ TEST(HostMemory, IsNamedWhereItDecides) {
   EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200),
               HasSubstr(absl::StrCat("  host    ", need, ", of 8 devices (a datasheet)\n")));
   EXPECT_THAT(MemoryText({}, response, {}), StartsWith(absl::StrCat("DOES NOT FIT: ", need, "; ")));
+  host.set_share_bytes(250'000'000'000);
+  EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200),
+              HasSubstr(absl::StrCat(need, ", the run's devices a part of 250.00 GB; ")));
   host.set_decides_verdict(false);
   EXPECT_THAT(PlanHead(plan, absl::UnixEpoch(), 200), Not(StartsWith("DOES NOT FIT: needs")));
   host.set_decides_verdict(true);

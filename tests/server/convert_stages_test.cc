@@ -95,6 +95,7 @@ v1::Plan WireOf(MemoryEstimate estimate, bool full) {
                    .reserved = Bytes(43),
                    .taken = true};
   plan.memory_estimate = std::move(estimate);
+  plan.device_count = 2;
   v1::Plan out;
   PlanTo(std::move(plan), full, &out);
   return out;
@@ -123,7 +124,7 @@ TEST(MemoryTo, CarriesTheWhole) {
       changes_considered: 26 changes_search_ended_early: true
       host {
         needed_bytes: 90 server_bytes: 100 device_count: 4 node_type: "dgx-a100"
-        citation: "a datasheet" decides_verdict: true })"));
+        citation: "a datasheet" share_bytes: 50 decides_verdict: true })"));
 }
 
 // A host decides nothing where it holds the state, or the devices' memory is worse.

@@ -123,17 +123,31 @@ TEST(FullestServer, EndsAtTheLargestNumber) {
 }
 
 TEST(HostVerdict, LeavesAFifthToTheSystem) {
-  const Bytes memory(1000);
-  EXPECT_EQ(HostVerdictOf(Bytes(0), memory), Verdict::kFits);
-  EXPECT_EQ(HostVerdictOf(Bytes(800), memory), Verdict::kFits);
-  EXPECT_EQ(HostVerdictOf(Bytes(801), memory), Verdict::kTight);
-  EXPECT_EQ(HostVerdictOf(Bytes(1000), memory), Verdict::kTight);
-  EXPECT_EQ(HostVerdictOf(Bytes(1001), memory), Verdict::kDoesNotFit);
+  const HostServer server = {.device_count = 8, .memory = Bytes(1000)};
+  for (const int64_t devices : {8, 16}) {
+    EXPECT_EQ(HostVerdictOf(Bytes(0), server, devices), Verdict::kFits);
+    EXPECT_EQ(HostVerdictOf(Bytes(800), server, devices), Verdict::kFits);
+    EXPECT_EQ(HostVerdictOf(Bytes(801), server, devices), Verdict::kTight);
+    EXPECT_EQ(HostVerdictOf(Bytes(1000), server, devices), Verdict::kTight);
+    EXPECT_EQ(HostVerdictOf(Bytes(1001), server, devices), Verdict::kDoesNotFit);
+  }
+}
+
+// 2 of 8 devices have 250 of 1000 bytes, 200 of them for state; the rest may be others'.
+TEST(HostVerdict, LeavesOtherDevicesTheirPart) {
+  HostServer server = {.device_count = 8, .memory = Bytes(1000)};
+  EXPECT_EQ(server.ShareOf(2), Bytes(250));
+  EXPECT_EQ(HostVerdictOf(Bytes(200), server, 2), Verdict::kFits);
+  EXPECT_EQ(HostVerdictOf(Bytes(201), server, 2), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(1000), server, 2), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(1001), server, 2), Verdict::kDoesNotFit);
+  server.whole = true;
+  EXPECT_EQ(HostVerdictOf(Bytes(800), server, 2), Verdict::kFits);
 }
 
 TEST(HostVerdict, IsTightAtBestWhereTheMemoryIsNotKnown) {
-  EXPECT_EQ(HostVerdictOf(Bytes(1), absl::nullopt), Verdict::kTight);
-  EXPECT_EQ(HostVerdictOf(Bytes(0), absl::nullopt), Verdict::kFits);
+  EXPECT_EQ(HostVerdictOf(Bytes(1), {}, 8), Verdict::kTight);
+  EXPECT_EQ(HostVerdictOf(Bytes(0), {}, 8), Verdict::kFits);
 }
 
 }  // namespace
