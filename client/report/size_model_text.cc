@@ -69,6 +69,14 @@ std::string TimeWords(const v1::SizeModelResponse& response) {
   return out;
 }
 
+std::string FitWords(const v1::SizeModelResponse& response) {
+  if (response.met()) return "The largest model that fits";
+  // The nearest bare number of parameters is the fewest that a model has.
+  if (response.has_architecture()) return "No model of these proportions fits";
+  return absl::StrCat("No model of ", Grouped(response.parameter_count()),
+                      " parameters or more fits");
+}
+
 // The index of the answer among the models that were tried.
 int ChosenOf(const v1::SizeModelResponse& response) {
   for (int i = 0; i < response.tried_size(); ++i) {
@@ -120,8 +128,7 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
                           : "";
   std::string out = Wrap(
       "",
-      absl::StrCat(MissSentence(plan, response.met(), response.limit()),
-                   response.met() ? "The largest model that fits" : "No model was found that fits",
+      absl::StrCat(MissSentence(plan, response.met(), response.limit()), FitWords(response),
                    GoalWords(request.run(), request.max_duration()), devices, ": ",
                    response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
                    " parameters, ", Grouped(response.token_count()), " tokens"),

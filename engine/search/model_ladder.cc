@@ -4,6 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/model_weights.h"
+
 namespace sextant {
 namespace {
 
@@ -144,12 +147,29 @@ ModelLadder::ModelLadder(ArchitectureSpec model) : model_(std::move(model)) {
                                                : std::gcd(attention->head_count, kServerRanks);
     own_width_ = attention->head_count / step;
   }
+  AddRungs();
+}
+
+// Layers have about r^3 times the model's parameters at width and depth of ratio r. Those of width
+// w in steps have as many at the depth r^3 / (w / own_width_)^2, and the next width is nearer to
+// the model's proportions from r = w + 1/2 steps on.
+void ModelLadder::AddRungs() {
+  const auto own_width = static_cast<double>(own_width_);
+  int64_t below = std::min(kMinModelParameters, ParametersAt({own_width_, own_depth_})) - 1;
+  int64_t depth = 1;
   for (int64_t width = 1; width <= kMaxWidthRatio * own_width_; ++width) {
-    const int64_t first = Scaled(own_depth_, width, own_width_, 1);
-    const int64_t next = Scaled(own_depth_, width + 1, own_width_, 1);
-    for (int64_t depth = first; depth < std::max(next, first + 1); ++depth) {
-      rungs_.push_back({.width = width, .depth = depth});
-    }
+    const auto steps = static_cast<double>(width);
+    const double ratio = (steps + 0.5) / own_width;
+    const double most = static_cast<double>(own_depth_) * ratio * ratio * ratio /
+                        (steps * steps / (own_width * own_width));
+    const auto last = std::max<int64_t>(1, static_cast<int64_t>(most));
+    // The first depth that has more than the width before, which is close to that of the last one.
+    while (depth > 1 && ParametersAt({width, depth - 1}) > below) --depth;
+    while (depth <= last && ParametersAt({width, depth}) <= below) ++depth;
+    for (; depth <= last; ++depth) rungs_.push_back({.width = width, .depth = depth});
+    below = std::max(below, ParametersAt({width, last}));
+    if (ParametersAt({width, last}) == 0) return;
+    depth = last;
   }
 }
 
@@ -161,7 +181,15 @@ double ModelLadder::width_ratio(int64_t index) const {
 int64_t ModelLadder::depth(int64_t index) const { return rungs_[static_cast<size_t>(index)].depth; }
 
 ArchitectureSpec ModelLadder::At(int64_t index) const {
-  const Rung& rung = rungs_[static_cast<size_t>(index)];
+  return At(rungs_[static_cast<size_t>(index)]);
+}
+
+int64_t ModelLadder::ParametersAt(Rung rung) const {
+  const auto count = CountWeights(WeightsOf(At(rung)), "model");
+  return count.ok() ? count->all.total : 0;
+}
+
+ArchitectureSpec ModelLadder::At(Rung rung) const {
   ArchitectureSpec out = model_;
   Widths(rung.width, own_width_).Apply(out);
   for (StackSpec* const stack : {&out.encoder, &out.decoder}) {

@@ -13,13 +13,19 @@ namespace sextant {
 // about 260,000 times the parameters.
 inline constexpr int64_t kMaxWidthRatio = 64;
 
+// The fewest parameters of a model that is an answer: TinyStories-1M, the smallest of the language
+// models that Eldan and Li 2023 (arXiv 2305.07759) published.
+inline constexpr int64_t kMinModelParameters = 1'000'000;
+
 // Widths are steps of heads: a multiple of the key and value heads where several queries share
 // them, which stay as many, else eighths of the heads, or less where 8 does not divide them. A
 // width of ratio w to the model's scales the hidden size, feed-forwards, experts and latents by w,
 // rounded to a multiple of 128 that matrix units divide well; head sizes, vocabulary, positions and
-// the number of experts stay. The depth of ratio w is the model's times w, rounded, so that width
-// over depth stays; between that and the next width's there is a rung for each further layer. The
-// model itself is a rung. Derivation: docs/sizing.md, "The largest model".
+// the number of experts stay. Each width has a rung for each number of layers up to where the next
+// width is nearer to the model's proportions, and starts above the parameters of the width before,
+// so that neighbours differ by one layer at most: by 10 % at most from 11 layers on. The first rung
+// has kMinModelParameters or more, unless the model has fewer. The model itself is a rung.
+// Derivation: docs/sizing.md, "The largest model".
 class ModelLadder {
  public:
   explicit ModelLadder(ArchitectureSpec model);
@@ -35,6 +41,11 @@ class ModelLadder {
     int64_t width = 0;  // in steps of heads
     int64_t depth = 0;
   };
+
+  ArchitectureSpec At(Rung rung) const;
+  // 0 where there are more than any model may have.
+  int64_t ParametersAt(Rung rung) const;
+  void AddRungs();
 
   const ArchitectureSpec model_;
   int64_t own_width_ = 1;  // of model_, in steps

@@ -41,10 +41,11 @@ class ModelSizer {
   absl::StatusOr<LargestModel> Bare(FieldViolations found) {
     int64_t most = kMaxParameters;
     if (ratio_.has_value()) {
-      most = static_cast<int64_t>(
-          std::clamp(kMaxTokens / *ratio_, 1.0, static_cast<double>(kMaxParameters)));
+      most =
+          static_cast<int64_t>(std::min(kMaxTokens / *ratio_, static_cast<double>(kMaxParameters)));
     }
-    SEXTANT_ASSIGN_OR_RETURN(SizedModel best, TryCount(1, std::move(found), TryRun));
+    SEXTANT_ASSIGN_OR_RETURN(SizedModel best,
+                             TryCount(kMinModelParameters, std::move(found), TryRun));
     if (!Meets(best.sized)) return Missed(std::move(best));
     int64_t large = most + 1;
     SizeLimit limit = SizeLimit::kNone;
