@@ -33,7 +33,8 @@ constexpr char kSizeClusterHelp[] =
     "layout state alone is counted, and the time is the textbook's. docs/sizing.md says which\n"
     "numbers are tried. --objective asks for the numbers that take the least time, money or "
     "energy\n"
-    "instead. Other flags are those of sextant plan.\n"
+    "instead; money is the default where each product has a price. Other flags are those of "
+    "sextant plan.\n"
     "The exit code is 0 where some product has an answer; else 9 where one misses the deadline\n"
     "or the budget alone, and 1 where none fits. Waits 120 s, unless --timeout says otherwise.\n"
     "\n"
@@ -57,7 +58,7 @@ constexpr FieldFlag kSizeClusterFlags[] = {
      kSizeClusterGroup},
     {"--max-device-count,--max-devices", "max_device_count", "the most devices; default: 65,536",
      kSizeClusterGroup},
-    {"--objective", "objective", "what to have the least of; default: fewest-devices",
+    {"--objective", "objective", "the least of what; default: cost if priced, else devices",
      kSizeClusterGroup},
 };
 

@@ -23,9 +23,22 @@
 namespace sextant::client {
 namespace {
 
+// True where it fits, and misses neither its deadline nor its budget.
 bool IsAllowed(const v1::PlannedRun& run) {
-  return run.has_plan() && (run.plan().verdict() == v1::VERDICT_FITS ||
-                            run.plan().verdict() == v1::VERDICT_STATE_FITS);
+  const bool fits = run.has_plan() && (run.plan().verdict() == v1::VERDICT_FITS ||
+                                       run.plan().verdict() == v1::VERDICT_STATE_FITS);
+  const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
+  if (!fits || estimate == nullptr) return fits;
+  return estimate->deadline().verdict() != v1::LimitCheck::VERDICT_MISSED &&
+         estimate->budget().verdict() != v1::LimitCheck::VERDICT_MISSED;
+}
+
+// True where some run has a deadline or a budget.
+bool AreLimited(const v1::BatchPlanRunsResponse& response) {
+  return absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) {
+    const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
+    return estimate != nullptr && (estimate->has_deadline() || estimate->has_budget());
+  });
 }
 
 constexpr double kGib = 1 << 30;
@@ -238,13 +251,18 @@ std::string MissLine(const Comparison& comparison, const v1::BatchPlanRunsRespon
   return Wrap("", absl::StrCat(misses, ": ", NameOf(comparison, best), " comes nearest"), 2);
 }
 
+// The cheapest first where runs have prices.
 std::string MarkWords(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
                       const Marks& marks) {
-  if (marks.fastest < 0) return "none of these runs fits\n";
-  const char* cheap = IsPriced(response) ? "the cheapest" : "the fewest device-hours";
+  const std::string fits = AreLimited(response) ? "fits within its limits" : "fits";
+  if (marks.fastest < 0) return absl::StrCat("none of these runs ", fits, "\n");
+  const std::string fastest = NameOf(comparison, marks.fastest);
+  const std::string cheapest = NameOf(comparison, marks.cheapest);
   return Wrap("",
-              absl::StrCat("> the fastest that fits: ", NameOf(comparison, marks.fastest), "; * ",
-                           cheap, ": ", NameOf(comparison, marks.cheapest)),
+              IsPriced(response) ? absl::StrCat("* the cheapest that ", fits, ": ", cheapest,
+                                                "; > the fastest: ", fastest)
+                                 : absl::StrCat("> the fastest that ", fits, ": ", fastest,
+                                                "; * the fewest device-hours: ", cheapest),
               2);
 }
 

@@ -126,22 +126,74 @@ std::string ClusterLine(const v1::SizedCluster& cluster, FieldWords words) {
   return out;
 }
 
-// The best of several products; "" if there is one.
-std::string BestLine(const v1::SizeClusterRequest& request,
-                     const v1::SizeClusterResponse& response) {
+double SecondsOf(const v1::TimeEstimate& estimate) { return estimate.elapsed_seconds().expected(); }
+
+double CostOf(const v1::TimeEstimate& estimate) { return estimate.cost_usd(); }
+
+// The index of the product that meets everything with the least of a figure; -1: none does, or one
+// of them has no price.
+int LeastProductBy(double (*figure)(const v1::TimeEstimate&),
+                   const v1::SizeClusterResponse& response) {
+  int out = -1;
+  double least = 0;
+  for (int i = 0; i < response.clusters_size(); ++i) {
+    const v1::SizedCluster& cluster = response.clusters(i);
+    const v1::TimeEstimate* const estimate = BasisEstimate(cluster.plan());
+    if (!cluster.met()) continue;
+    if (estimate == nullptr || (figure == CostOf && !estimate->has_cost_usd())) return -1;
+    if (out >= 0 && figure(*estimate) >= least) continue;
+    out = i;
+    least = figure(*estimate);
+  }
+  return out;
+}
+
+// "h100-sxm, 1,024 devices (166.9 days, 10.25M USD)".
+std::string FiguresOf(const v1::SizedCluster& cluster, bool by_energy) {
+  std::string out =
+      absl::StrCat(cluster.accelerator(), ", ", Counted(cluster.device_count(), "device"));
+  const v1::TimeEstimate* const estimate = BasisEstimate(cluster.plan());
+  if (estimate == nullptr) return out;
+  absl::StrAppend(&out, " (", DaysText(SecondsOf(*estimate)), " days");
+  if (estimate->has_cost_usd()) absl::StrAppend(&out, ", ", ShortNumber(CostOf(*estimate)), " USD");
+  if (by_energy) absl::StrAppend(&out, ", ", Energy(estimate->energy_joules()));
+  return absl::StrCat(out, ")");
+}
+
+const char* BestWords(v1::SizeObjective objective) {
+  switch (objective) {
+    case v1::SIZE_OBJECTIVE_LEAST_TIME:
+      return "fastest";
+    case v1::SIZE_OBJECTIVE_LEAST_COST:
+      return "cheapest";
+    case v1::SIZE_OBJECTIVE_LEAST_ENERGY:
+      return "least energy";
+    default:
+      return "fewest devices";
+  }
+}
+
+// The best of several products, then the cheapest and the fastest; "" if there is one.
+std::string BestLine(const v1::SizeClusterResponse& response) {
   if (!response.has_best() || response.clusters_size() < 2) return "";
   if (response.best() < 0 || response.best() >= response.clusters_size()) return "";
-  const v1::SizedCluster& best = response.clusters(response.best());
-  const v1::TimeEstimate* const estimate = BasisEstimate(best.plan());
-  const bool by_energy = request.objective() == v1::SIZE_OBJECTIVE_LEAST_ENERGY;
-  return Wrap(
-      "  ",
-      absl::StrCat("Best: ", best.accelerator(), ", ", Counted(best.device_count(), "device"),
-                   by_energy && estimate != nullptr
-                       ? absl::StrCat(", ", Energy(estimate->energy_joules()))
-                       : "",
-                   "."),
-      2);
+  const std::pair<const char*, int> named[] = {{BestWords(response.objective()), response.best()},
+                                               {"cheapest", LeastProductBy(CostOf, response)},
+                                               {"fastest", LeastProductBy(SecondsOf, response)}};
+  std::vector<std::pair<int, std::vector<std::string>>> groups;  // a product, what it is
+  for (const auto& [words, index] : named) {
+    if (index < 0) continue;
+    auto group = absl::c_find_if(groups, [i = index](const auto& g) { return g.first == i; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {index, {}});
+    if (!absl::c_linear_search(group->second, words)) group->second.emplace_back(words);
+  }
+  const bool by_energy = response.objective() == v1::SIZE_OBJECTIVE_LEAST_ENERGY;
+  std::string out = absl::StrJoin(groups, "; ", [&](std::string* text, const auto& group) {
+    absl::StrAppend(text, absl::StrJoin(group.second, " and "), ": ",
+                    FiguresOf(response.clusters(group.first), by_energy));
+  });
+  out.front() = absl::ascii_toupper(static_cast<unsigned char>(out.front()));
+  return Wrap("  ", absl::StrCat(out, "."), 2);
 }
 
 const char* ObjectiveWords(v1::SizeObjective objective) {
@@ -252,13 +304,13 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
   const v1::SizedCluster* const nearest = NearestCluster(response);
   const std::string head = absl::StrCat(
       nearest == nullptr ? "" : MissSentence(nearest->plan(), nearest->met(), nearest->limit()),
-      ObjectiveWords(request.objective()), GoalWords(request.run(), request.max_duration()),
+      ObjectiveWords(response.objective()), GoalWords(request.run(), request.max_duration()),
       model.empty() ? "" : ": ", model, ", ",
       Counted(request.run().training().token_count(), "token"));
   const std::string servers = AssumedNodesWords(plans);
   return absl::StrCat(
       Wrap("", head, 2), servers.empty() ? "" : Wrap("  ", servers, 2), ClusterTable(response),
-      BestLine(request, response), lines,
+      BestLine(response), lines,
       basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
       basis == v1::SIZE_BASIS_STATE_ALONE ? Wrap("  days   ", absl::StrJoin(times, " or "), 9) : "",
       RatesLines("  rates  ", plans, now));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -112,9 +113,18 @@ void ClusterTo(const ClusterSize& size, const v1::PlanRunRequest& run, v1::Sized
   }
 }
 
-SizeObjective ObjectiveOf(const v1::SizeClusterRequest& request) {
-  return static_cast<SizeObjective>(
-      std::max<int>(request.objective(), v1::SIZE_OBJECTIVE_FEWEST_DEVICES) - 1);
+bool IsPriced(const v1::SizeClusterRequest& request) {
+  if (request.run().economics().has_device_hour_price_usd()) return true;
+  return request.products_size() > 0 &&
+         absl::c_all_of(request.products(), [](const v1::ClusterProduct& product) {
+           return product.has_device_hour_price_usd();
+         });
+}
+
+// The request's objective, or its default.
+v1::SizeObjective ObjectiveOf(const v1::SizeClusterRequest& request) {
+  if (request.objective() != v1::SIZE_OBJECTIVE_UNSPECIFIED) return request.objective();
+  return IsPriced(request) ? v1::SIZE_OBJECTIVE_LEAST_COST : v1::SIZE_OBJECTIVE_FEWEST_DEVICES;
 }
 
 // Returns the figure by which products are compared; absent where none of the numbers is enough.
@@ -125,7 +135,7 @@ absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterReques
   FieldViolations violations;
   const RunSpec spec = SizedRunFrom(
       run, request.has_max_duration() ? &request.max_duration() : nullptr, resolver, violations);
-  ClusterQuestion question = {.objective = ObjectiveOf(request)};
+  ClusterQuestion question = {.objective = static_cast<SizeObjective>(ObjectiveOf(request) - 1)};
   if (request.has_max_device_count()) question.max_devices = request.max_device_count();
   SEXTANT_ASSIGN_OR_RETURN(const ClusterSize size,
                            FindClusterSize(spec, question, std::move(violations), work));
@@ -139,6 +149,7 @@ absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request,
                                const DeviceResolver& resolver, CallWork& work, Metrics& metrics,
                                v1::SizeClusterResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckRequest(request));
+  out->set_objective(ObjectiveOf(request));
   const bool listed = request.products_size() > 0;
   double least = 0;
   for (int i = 0; i < std::max(1, request.products_size()); ++i) {
