@@ -134,9 +134,27 @@ TEST(CompareText, MarksTheFastestAndTheCheapestThatFit) {
             ">  4   yes      60.00    10     1.234k  200  45.1 %\n"
             "   8   tight    60.00     1     1.234k   10  45.1 %\n"
             "   3   refused      -     -          -    -       -\n"
-            "> the fastest that fits: tp=4; * the cheapest: tp=2\n"
+            "* the cheapest that fits: tp=2; > the fastest: tp=4\n"
             "days predicted\n"
             "refused tp=3: --tp must divide the heads\n");
+}
+
+TEST(CompareText, LeavesOutWhatMissesItsLimits) {
+  const Comparison comparison = {.flags = {"tp"}, .values = {{"1"}, {"2"}, {"4"}}};
+  v1::BatchPlanRunsResponse response;
+  for (const double days : {30, 20, 10}) {
+    *response.add_runs() = Planned(v1::VERDICT_FITS, days, 10 / days);
+    auto* const estimate = response.mutable_runs()->rbegin()->mutable_plan()->mutable_estimates(0);
+    estimate->mutable_deadline()->set_verdict(days > 25 ? v1::LimitCheck::VERDICT_MISSED
+                                                        : v1::LimitCheck::VERDICT_MET);
+    estimate->mutable_budget()->set_verdict(days < 15 ? v1::LimitCheck::VERDICT_MISSED
+                                                      : v1::LimitCheck::VERDICT_MET);
+  }
+  EXPECT_THAT(CompareText(comparison, response, absl::UnixEpoch()),
+              HasSubstr("* the cheapest that fits within its limits: tp=2; > the fastest: tp=2\n"));
+  response.mutable_runs()->DeleteSubrange(1, 1);
+  EXPECT_THAT(CompareText({.flags = {"tp"}, .values = {{"1"}, {"4"}}}, response, absl::UnixEpoch()),
+              HasSubstr("none of these runs fits within its limits\n"));
 }
 
 // A time says by what it is, and a rate where it is from.

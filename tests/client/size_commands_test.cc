@@ -12,6 +12,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/report/planned_run.h"
 #include "client/report/size_cluster_text.h"
+#include "client/report/size_model_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_answers.h"
 
@@ -56,18 +57,58 @@ Ran ClustersAnswer(std::vector<std::string> args, const v1::SizeClusterResponse&
   return RunWith(args);
 }
 
-TEST(SizeCluster, NamesItsObjectiveAndTheBest) {
+TEST(SizeCluster, NamesItsObjective) {
   v1::SizeClusterResponse answer = SampleClusters();
-  answer.set_best(0);
-  EXPECT_THAT(ClustersAnswer({"--objective=fewest-devices"}, answer).out,
-              HasSubstr("The fewest devices that fit"));
-  EXPECT_THAT(ClustersAnswer({"--objective=least-cost"}, answer).out,
+  answer.set_objective(v1::SIZE_OBJECTIVE_FEWEST_DEVICES);
+  EXPECT_THAT(ClustersAnswer({}, answer).out, HasSubstr("The fewest devices that fit"));
+  answer.set_objective(v1::SIZE_OBJECTIVE_LEAST_COST);
+  EXPECT_THAT(ClustersAnswer({}, answer).out,
               HasSubstr("The cheapest number of devices that fits"));
-  const Ran fastest = ClustersAnswer({"--objective=least-time"}, answer);
-  EXPECT_THAT(fastest.out, HasSubstr("The fastest number of devices that fits"));
-  EXPECT_THAT(fastest.out, HasSubstr("\n  Best: h100-sxm, 1,024 devices.\n"));
+  answer.set_objective(v1::SIZE_OBJECTIVE_LEAST_TIME);
+  EXPECT_THAT(ClustersAnswer({}, answer).out, HasSubstr("The fastest number of devices that fits"));
+}
+
+v1::SizedCluster Sized(const char* accelerator, double days, double usd) {
+  auto out = FromText<v1::SizedCluster>(R"pb(
+    met: true
+    basis: SIZE_BASIS_LAYOUTS
+    device_count: 8
+    network_known: true
+    plan {
+      whole_run { basis: ESTIMATE_KIND_PREDICTED }
+      estimates { kind: ESTIMATE_KIND_PREDICTED energy_joules: 3.6e12 }
+    }
+  )pb");
+  out.set_accelerator(accelerator);
+  v1::TimeEstimate& estimate = *out.mutable_plan()->mutable_estimates(0);
+  estimate.mutable_elapsed_seconds()->set_expected(days * 86400);
+  if (usd > 0) estimate.set_cost_usd(usd);
+  return out;
+}
+
+TEST(SizeCluster, NamesTheBestTheCheapestAndTheFastest) {
+  v1::SizeClusterResponse answer;
+  *answer.add_clusters() = Sized("h100-sxm", 30, 7.71e6);
+  *answer.add_clusters() = Sized("b200-sxm", 20, 10.92e6);
+  answer.set_best(0);
+  answer.set_objective(v1::SIZE_OBJECTIVE_LEAST_COST);
+  EXPECT_THAT(
+      ClustersAnswer({}, answer).out,
+      HasSubstr("\n  Cheapest: h100-sxm, 8 devices (30 days, 7.71M USD); fastest: b200-sxm, "
+                "8 devices (20 days,\n  10.92M USD).\n"));
+  answer.set_best(1);
+  answer.set_objective(v1::SIZE_OBJECTIVE_FEWEST_DEVICES);
+  EXPECT_THAT(
+      ClustersAnswer({}, answer).out,
+      HasSubstr("\n  Fewest devices and fastest: b200-sxm, 8 devices (20 days, 10.92M USD); "
+                "cheapest: h100-sxm"));
+  answer.set_objective(v1::SIZE_OBJECTIVE_LEAST_ENERGY);
+  EXPECT_THAT(ClustersAnswer({}, answer).out,
+              HasSubstr("Least energy and fastest: b200-sxm, 8 devices (20 days, 10.92M USD, 1 "));
+  answer.mutable_clusters(0)->mutable_plan()->mutable_estimates(0)->clear_cost_usd();
+  EXPECT_THAT(ClustersAnswer({}, answer).out, Not(HasSubstr("cheapest")));
   answer.set_best(7);  // no index
-  EXPECT_THAT(ClustersAnswer({}, answer).out, Not(HasSubstr("Best:")));
+  EXPECT_THAT(ClustersAnswer({}, answer).out, Not(HasSubstr("fastest")));
 }
 
 TEST(SizeCluster, SaysWhatToWrite) {
@@ -136,6 +177,20 @@ TEST(SizeModel, WaitsLongerUnlessToldHowLong) {
   EXPECT_LE(left, absl::Seconds(121));
   RunWith({"size-model", "--timeout=1000", "--address", server.address()});
   EXPECT_GT(left, absl::Seconds(500));
+}
+
+TEST(SizeModel, SaysThatNoneFits) {
+  v1::SizeModelResponse response;
+  response.set_basis(v1::SIZE_BASIS_STATE_ALONE);
+  response.set_parameter_count(1'000'000);
+  response.set_token_count(20);
+  response.set_limit(v1::SIZE_LIMIT_DEADLINE);
+  EXPECT_THAT(SizeModelText({}, response, absl::UnixEpoch()),
+              HasSubstr("No model of 1,000,000 parameters or more fits: the nearest has 1,000,000 "
+                        "parameters, 20 tokens\n  limit   deadline missed\n"));
+  response.mutable_architecture();
+  EXPECT_THAT(SizeModelText({}, response, absl::UnixEpoch()),
+              HasSubstr("No model of these proportions fits: the nearest has 1,000,000"));
 }
 
 TEST(ShortNumber, HasFourDigits) {

@@ -118,6 +118,8 @@ TEST(SizeClusterService, NamesTheBestProductByItsObjective) {
   // 3 / 989.4 = 0.00303 and 0.9 / 312 = 0.00288 dollars an hour and TFLOP/s.
   EXPECT_EQ(best(v1::SIZE_OBJECTIVE_LEAST_COST), 1);
   EXPECT_EQ(best(v1::SIZE_OBJECTIVE_LEAST_ENERGY), 0);
+  EXPECT_EQ(best(v1::SIZE_OBJECTIVE_FEWEST_DEVICES), 0);
+  EXPECT_EQ(best(v1::SIZE_OBJECTIVE_UNSPECIFIED), 1);
   request.mutable_run()->clear_economics();
   request.mutable_products(0)->clear_device_hour_price_usd();
   v1::SizeClusterResponse out;
@@ -125,6 +127,32 @@ TEST(SizeClusterService, NamesTheBestProductByItsObjective) {
   ASSERT_TRUE(AskSizing(request, &out).ok());
   EXPECT_THAT(out.clusters(0).status().message(), HasSubstr("run.economics.device_hour_price_usd"));
   EXPECT_EQ(out.best(), 1);
+}
+
+// Money where every product has a price, of its own or the run's; else the fewest devices.
+TEST(SizeClusterService, HasLeastCostAsItsObjectiveWhereAllIsPriced) {
+  v1::PlanRunRequest run = Textbook();
+  run.mutable_cluster()->Clear();
+  v1::SizeClusterRequest request = Asking(run);
+  request.mutable_run()->clear_economics();
+  for (const char* name : {"h100-sxm", "a100-sxm-80"}) {
+    request.add_products()->set_accelerator(name);
+  }
+  const auto objective = [&request] {
+    v1::SizeClusterResponse out;
+    EXPECT_TRUE(AskSizing(request, &out).ok());
+    return out.objective();
+  };
+  EXPECT_EQ(objective(), v1::SIZE_OBJECTIVE_FEWEST_DEVICES);
+  request.mutable_products(0)->set_device_hour_price_usd(3);
+  EXPECT_EQ(objective(), v1::SIZE_OBJECTIVE_FEWEST_DEVICES);
+  request.mutable_products(1)->set_device_hour_price_usd(0.9);
+  EXPECT_EQ(objective(), v1::SIZE_OBJECTIVE_LEAST_COST);
+  request.mutable_products(0)->clear_device_hour_price_usd();
+  request.mutable_run()->mutable_economics()->set_device_hour_price_usd(2);
+  EXPECT_EQ(objective(), v1::SIZE_OBJECTIVE_LEAST_COST);
+  request.set_objective(v1::SIZE_OBJECTIVE_LEAST_TIME);
+  EXPECT_EQ(objective(), v1::SIZE_OBJECTIVE_LEAST_TIME);
 }
 
 TEST(SizeClusterService, EndsAtTheCallsDeadline) {

@@ -195,13 +195,24 @@ std::unique_ptr<const SearchedPlan> PlanOn(RunSpec run, int64_t devices) {
   run.cluster.node_type = "dgx-h100";
   run.options.search = SearchExtent::kBounded;
   CallWork work;
-  auto found = SearchLayouts(run, {}, {}, work);
+  auto found = SearchAsPlanned(run, {}, work);
   EXPECT_TRUE(found.ok()) << found.status();
   if (!found.ok() || found->best.empty()) return nullptr;
   auto best = PlanBest(run, *std::move(found), work);
   EXPECT_TRUE(best.ok()) << best.status();
   if (!best.ok() || best->plan.verdict() != Verdict::kFits) return nullptr;
   return std::make_unique<const SearchedPlan>(*std::move(best));
+}
+
+// The state of 8.03e9 parameters, at 16 bytes each 128e9, is too large for an H100; its host holds
+// what the optimizer needs.
+TEST(SizeCluster, OffloadsWhereNothingElseFits) {
+  RunSpec run = WithLayout();
+  run.layout->framework = {.kind = Framework::kDeepSpeed, .named = true};
+  const ClusterSize size = ClusterSizeOf(run);
+  ASSERT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 1);
+  EXPECT_TRUE(size.sized().plan->run->layout->sharding.offload_optimizer);
 }
 
 // On few devices every number can be planned by itself. Device-hours are proportional to money and

@@ -91,8 +91,34 @@ TEST(SizeModel, SaysWhatIsMissed) {
   run.economics.budget_usd = 1e-9;
   const LargestModel size = ModelSizeOf(run);
   EXPECT_FALSE(size.met);
-  EXPECT_EQ(size.model.parameter_count, 1);
+  // TinyStories-1M's.
+  EXPECT_EQ(size.model.parameter_count, 1'000'000);
   EXPECT_EQ(size.limit, SizeLimit::kBudget);
+}
+
+// At 16 bytes a parameter 15,999,999 bytes hold 999,999, fewer than a model has.
+TEST(SizeModel, AnswersNoModelBelowAMillionParameters) {
+  RunSpec run = Bare(1);
+  run.cluster.device_memory_bytes = 15'999'999;
+  LargestModel size = ModelSizeOf(run);
+  EXPECT_FALSE(size.met);
+  EXPECT_EQ(size.limit, SizeLimit::kMemory);
+  run.cluster.device_memory_bytes = 16'000'000;
+  size = ModelSizeOf(run);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.model.parameter_count, 1'000'000);
+}
+
+// Four H100s of 80 GB hold no more than 320e9 / 16 = 20e9 parameters with their optimizer state;
+// their hosts hold that of more.
+TEST(SizeModel, OffloadsWhereNothingElseFits) {
+  RunSpec run = Family();
+  run.cluster.device_count = 4;
+  run.layout->framework = {.kind = Framework::kDeepSpeed, .named = true};
+  const LargestModel size = ModelSizeOf(run);
+  ASSERT_TRUE(size.met);
+  EXPECT_GT(size.model.parameter_count, 20'000'000'000);
+  EXPECT_TRUE(size.model.sized.plan->run->layout->sharding.offload_optimizer);
 }
 
 TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
@@ -102,9 +128,10 @@ TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
   EXPECT_EQ(size.limit, SizeLimit::kMemory);
   ASSERT_TRUE(size.shape.has_value());
   EXPECT_EQ(CountWeights(WeightsOf(*size.shape), "model")->all.total, size.model.parameter_count);
-  // 16 H100s hold more than 8B, and not 1.36e12 bytes of state: 85e9 parameters.
+  // 16 H100s hold more than 8B, and not 1.36e12 bytes of weights and gradients in 2 + 2 bytes:
+  // 340e9 parameters, whose optimizer state their hosts would hold.
   EXPECT_GT(size.model.parameter_count, 8'000'000'000);
-  EXPECT_LT(size.model.parameter_count, 85'000'000'000);
+  EXPECT_LT(size.model.parameter_count, 340'000'000'000);
   EXPECT_LE(size.tried.size(), 40u);
   // The answer's shape by itself is planned alike.
   RunSpec run = Family();
@@ -112,7 +139,7 @@ TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
   run.model.architecture = size.shape;
   run.options.search = SearchExtent::kBounded;
   CallWork work;
-  auto found = SearchLayouts(run, {}, {}, work);
+  auto found = SearchAsPlanned(run, {}, work);
   ASSERT_TRUE(found.ok()) << found.status();
   const auto best = PlanBest(run, *std::move(found), work);
   ASSERT_TRUE(best.ok()) << best.status();
@@ -217,10 +244,40 @@ TEST(ModelLadder, ScalesGroupedQueriesByWholeGroups) {
   EXPECT_EQ(ParametersOf(twice), 64 * kLayer + kRest);
   // With 16 layers more it would be 70B itself.
   EXPECT_EQ(ParametersOf(ShapeOfPreset("llama-3.1-70b")), 80 * kLayer + kRest);
-  // Eight heads more are a quarter of its width, and eight layers: a rung for each.
-  EXPECT_EQ(ladder.width_ratio(Find(ladder, 1, 32) + 7), 1);
-  EXPECT_EQ(ladder.width_ratio(Find(ladder, 1, 32) + 8), 1.25);
   EXPECT_EQ(ladder.At(Find(ladder, 1.25, 40)).hidden_size, 5120);
+}
+
+// Eight heads more are a quarter of the width. At 4.5 / 4 of the model's proportions a width of
+// 4,096 has 32 x 4.5^3 / (4 x 4^2) = 45.6 layers of 218,112,000 parameters, and 1,050,677,248
+// besides them: 10,865,717,248. At a width of 5,120 a layer has 338,176,000 and the rest
+// 1,313,346,560, so that 28 layers have fewer and 29 more.
+TEST(ModelLadder, GoesOnWithTheNextWidthWhereTheLastOneEnds) {
+  const ModelLadder ladder(ShapeOfPreset("llama-3.1-8b"));
+  const int64_t last = Find(ladder, 1, 45);
+  ASSERT_GE(last, 0);
+  EXPECT_EQ(ParametersOf(ladder.At(last)), 10'865'717'248);
+  EXPECT_EQ(ladder.width_ratio(last + 1), 1.25);
+  EXPECT_EQ(ladder.depth(last + 1), 29);
+  EXPECT_EQ(ParametersOf(ladder.At(last + 1)), 29 * int64_t{338'176'000} + 1'313'346'560);
+}
+
+// From a million parameters to 500 billion, in shapes that tensor cores and the eight ranks of a
+// server divide.
+TEST(ModelLadder, HasNoHoles) {
+  const ModelLadder ladder(ShapeOfPreset("llama-3.1-8b"));
+  int64_t below = 0;
+  for (int64_t i = 0; below < 500'000'000'000; ++i) {
+    ASSERT_LT(i, ladder.size());
+    const ArchitectureSpec spec = ladder.At(i);
+    const int64_t parameters = ParametersOf(spec);
+    if (below > 0) {
+      EXPECT_LE(static_cast<double>(parameters), 1.1 * static_cast<double>(below));
+    }
+    below = parameters;
+    EXPECT_EQ(spec.hidden_size % 1024, 0);
+    EXPECT_EQ(spec.layer_kinds.front().attention->head_count % 8, 0);
+    EXPECT_EQ(spec.layer_kinds.front().feed_forward->size % 128, 0);
+  }
 }
 
 // GPT-3 175B: 96 layers of width 12,288, 96 heads of 128, each with keys of its own.
@@ -268,8 +325,9 @@ TEST(ModelLadder, RepeatsAPeriod) {
   }
 }
 
-// Every preset is a rung of its own ladder, all rungs are sound, and none has fewer parameters than
-// the one below it.
+// Every preset is a rung of its own ladder, all rungs are sound and have more parameters than the
+// one below it, by one layer of ten at most where there are so many, and none is too small for a
+// model.
 TEST(ModelLadder, RisesForEveryPreset) {
   for (const ModelPreset& preset : ModelPresets()) {
     SCOPED_TRACE(std::string(preset.name));
@@ -282,7 +340,11 @@ TEST(ModelLadder, RisesForEveryPreset) {
       CheckArchitecture(spec, "model", violations);
       ASSERT_TRUE(violations.empty()) << i << violations.ToStatus();
       const int64_t parameters = ParametersOf(spec);
-      EXPECT_GE(parameters, below) << i;
+      EXPECT_GE(parameters, 1'000'000) << i;
+      EXPECT_GT(parameters, below) << i;
+      if (i > 0 && ladder.depth(i) > 10) {
+        EXPECT_LE(static_cast<double>(parameters), 1.1 * static_cast<double>(below)) << i;
+      }
       below = parameters;
       has_itself = has_itself ||
                    (ladder.width_ratio(i) == 1 && parameters == ParametersOf(preset.architecture));
