@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
 #include "engine/model/architecture/weight_tensor.h"
@@ -191,6 +192,10 @@ struct WeightName {
   std::string module;
   std::string name;
 };
+
+// The module of a WeightName that stands for every matrix inside layers. PEFT's LoraConfig has
+// the word, for the linear layers but the output's.
+inline constexpr absl::string_view kAllLinear = "all-linear";
 
 // Low-rank adapters: a rank x columns and a rows x rank matrix for each named matrix, in every
 // part of the model that has it.

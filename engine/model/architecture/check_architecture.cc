@@ -281,9 +281,12 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
     if (!HasTarget(tensors, targets[i])) {
       violations.Add(
           at, absl::StrCat(IsSoundName(name) ? name : "this",
-                           " is not a matrix of the model: write one of ", MatricesOf(tensors)));
+                           " is not a matrix of the model: write one of ", MatricesOf(tensors),
+                           ", or ", kAllLinear));
     } else if (!seen.insert(name).second) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
+    } else if (name == kAllLinear && targets.size() > 1) {
+      violations.Add(at, absl::StrCat(name, " names all matrices of layers: write it alone"));
     }
   }
 }

@@ -238,9 +238,12 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec) {
 // A table of relative positions is looked up per pair of tokens; no published adapter applies to
 // it.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target) {
-  return tensor.role == WeightRole::kWeight && tensor.columns > 1 &&
-         tensor.module != "relative_position_bias" && tensor.module == target.module &&
-         tensor.name == target.name;
+  if (tensor.role != WeightRole::kWeight || tensor.columns <= 1 ||
+      tensor.module == "relative_position_bias") {
+    return false;
+  }
+  if (target.module == kAllLinear) return tensor.layer_kind >= 0 && target.name.empty();
+  return tensor.module == target.module && tensor.name == target.name;
 }
 
 std::string WeightNameOf(const ArchitectureSpec& spec, const WeightTensor& tensor) {

@@ -16,8 +16,8 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec);
 // The same without the adapters, as if everything were trained.
 WeightTensors BaseWeightsOf(const ArchitectureSpec& spec);
 
-// True where adapters of `target` apply to `tensor`: a matrix of that name, except a table of
-// relative positions.
+// True where adapters of `target` apply to `tensor`: a matrix of that name, or any of a layer where
+// that is kAllLinear, except a table of relative positions.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target);
 
 // "decoder.dense.attention.query.weight": part, name of the kind of layer in `spec`, module, name

@@ -166,6 +166,11 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
              s.decoder.relative_position_bucket_count = 32;
              s.adapters = AdapterOf("relative_position_bias", "");
            }},
+          {"m.adapters.targets[1]",  // once more
+           [](S& s) {
+             s.adapters = AdapterSpec{.rank = 1,
+                                      .targets = {{"attention", "query"}, {"all-linear", ""}}};
+           }},
           {"m.adapters.targets[1]",
            [](S& s) {
              s.adapters = AdapterSpec{.rank = 1,

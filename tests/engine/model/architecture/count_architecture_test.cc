@@ -267,6 +267,12 @@ TEST(CountArchitecture, OfAdaptersAndFrozenPartsByHand) {
                         .rank = 2, .targets = {{"attention", "query"}, {"attention", "value"}}};
                   },
                   All(2 * (32 + 24))},
+                 // 8 x 8 twice, 4 x 8 twice and three of 32 x 8 in each of two layers.
+                 {"adapters of all matrices of layers",
+                  [](S& s) {
+                    s.adapters = AdapterSpec{.rank = 2, .targets = {{"all-linear", ""}}};
+                  },
+                  All(2 * (2 * 32 + 2 * 24 + 3 * 80))},
                  {"adapters alone",
                   [](S& s) {
                     s.adapters = AdapterSpec{.rank = 2, .targets = {{"attention", "query"}}};
@@ -289,7 +295,13 @@ TEST(CountArchitecture, OfAdaptersAndFrozenPartsByHand) {
                   [](S& s) {
                     s.adapters = AdapterSpec{.rank = 2, .targets = {{"experts", "up"}}};
                   },
-                  {2 * 4 * 22, 2 * 2 * 22, 2 * 4 * 22}}});
+                  {2 * 4 * 22, 2 * 2 * 22, 2 * 4 * 22}},
+                 // Attention, the router of 4 x 8, and three matrices of each expert.
+                 {"adapters of all matrices of layers",
+                  [](S& s) {
+                    s.adapters = AdapterSpec{.rank = 2, .targets = {{"all-linear", ""}}};
+                  },
+                  {2 * (112 + 24 + 4 * 66), 2 * (112 + 24 + 2 * 66), 2 * (112 + 24 + 4 * 66)}}});
 }
 
 // Attention 4 * 64, feed-forward 768, norms 8: encoder 256 + 768 + 16 and a final norm, decoder
