@@ -8,8 +8,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Lengths, tokens, recomputation and kernels are the training script's.
+// Adapters, how a frozen base is stored, lengths, tokens, recomputation and kernels are the
+// training script's.
 constexpr Expressible kDeepspeedFields[] = {
+    {"model.changes.adapters.rank"},
+    {"model.changes.adapters.targets"},
+    {"model.changes.base_frozen"},
     {"training.sequence_length"},
     {"training.recompute"},
     {"training.precision.compute_data_type", "fp32|fp16|bf16"},
@@ -35,6 +39,9 @@ constexpr Expressible kDeepspeedFields[] = {
     {"layout.sharding.prefetched_unit_count", "1"},
     {"layout.sharding.offload_optimizer"},
     {"layout.sharding.offload_parameters"},
+    {"layout.storage.frozen_data_type"},
+    {"layout.storage.frozen_block_size"},
+    {"layout.storage.double_quantization"},
     {"layout.kernels.attention"},
     {"layout.kernels.loss"},
     {"layout.kernels.loss_chunk_tokens"},
@@ -107,6 +114,16 @@ void WriteRecompute(const LaunchedRun& run, const LaunchSizes& sizes, OrderedJso
   }
 }
 
+// The adapters and the frozen base, by their flags.
+void LeaveOutAdapters(const v1::PlanRunRequest& request, LauncherFile* out) {
+  if (!request.model().changes().has_adapters()) return;
+  out->left_out.emplace_back("--lora-rank");
+  out->left_out.emplace_back("--lora-targets");
+  if (request.model().changes().base_frozen()) out->left_out.emplace_back("--freeze-base");
+  const bool stored = request.layout().storage().frozen_data_type() != 0;
+  if (stored) out->left_out.emplace_back("--frozen-data-type");
+}
+
 const char* TypeName(v1::DataType type) {
   return type == v1::DATA_TYPE_FP32 ? "fp32" : type == v1::DATA_TYPE_FP16 ? "fp16" : "bf16";
 }
@@ -164,6 +181,7 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
   WriteZero(run, sizes, &json, &refusals);
   WriteParallel(run, sizes, &json, &out, &refusals);
   WriteRecompute(run, sizes, &json, &out);
+  LeaveOutAdapters(run.request, &out);
   if (!refusals.status().ok()) return refusals.status();
   out.text = absl::StrCat(json.dump(2), "\n");
   return out;
