@@ -91,7 +91,6 @@ TEST(SizeModel, SaysWhatIsMissed) {
   run.economics.budget_usd = 1e-9;
   const LargestModel size = ModelSizeOf(run);
   EXPECT_FALSE(size.met);
-  // TinyStories-1M's.
   EXPECT_EQ(size.model.parameter_count, 1'000'000);
   EXPECT_EQ(size.limit, SizeLimit::kBudget);
 }
@@ -326,8 +325,7 @@ TEST(ModelLadder, RepeatsAPeriod) {
 }
 
 // Every preset is a rung of its own ladder, all rungs are sound and have more parameters than the
-// one below it, by one layer of ten at most where there are so many, and none is too small for a
-// model.
+// one below it, by 10 % at most from 11 layers on, and none is too small for a model.
 TEST(ModelLadder, RisesForEveryPreset) {
   for (const ModelPreset& preset : ModelPresets()) {
     SCOPED_TRACE(std::string(preset.name));
