@@ -22,6 +22,7 @@ AddsCommand AddPlan;
 AddsCommand AddSearch;
 AddsCommand AddAllocate;
 AddsCommand AddCompare;
+AddsCommand AddFinetune;
 AddsCommand AddSizeCluster;
 AddsCommand AddSizeModel;
 AddsCommand AddMemory;
@@ -44,10 +45,10 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,        AddSearch, AddCompare,  AddSizeCluster,  AddSizeModel, AddAllocate,
-    AddMemory,      AddCount,  AddModels,   AddAccelerators, AddDevices,   AddProbe,
-    AddCalibration, AddRates,  AddNodes,    AddLinks,        AddOperation, AddGraph,
-    AddTensor,      AddTokens, AddDataType, AddVersion,      AddCompletion};
+    AddPlan,     AddSearch,      AddCompare, AddFinetune, AddSizeCluster,  AddSizeModel,
+    AddAllocate, AddMemory,      AddCount,   AddModels,   AddAccelerators, AddDevices,
+    AddProbe,    AddCalibration, AddRates,   AddNodes,    AddLinks,        AddOperation,
+    AddGraph,    AddTensor,      AddTokens,  AddDataType, AddVersion,      AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/text/amounts.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"
 
@@ -13,35 +14,6 @@ namespace sextant::client {
 namespace {
 
 constexpr char kExtrapolated[] = "*";
-
-// A count in the suffixes that flags take.
-struct Suffixed {
-  double value;
-  const char* suffix;
-};
-
-Suffixed SuffixedOf(double count) {
-  Suffixed out = {count, ""};
-  for (const char* suffix : {"K", "M", "B", "T"}) {
-    if (out.value < 999.95) break;
-    out = {out.value / 1000, suffix};
-  }
-  return out;
-}
-
-// "2T", as people write it.
-std::string GivenCount(int64_t count) {
-  const Suffixed given = SuffixedOf(static_cast<double>(count));
-  return absl::StrFormat("%.4g%s", given.value, given.suffix);
-}
-
-// "70.55B", "1.400T": in four digits.
-std::string CountOf(int64_t count) {
-  const auto [value, suffix] = SuffixedOf(static_cast<double>(count));
-  if (value >= 9999.5) return absl::StrFormat("%.3e%s", value, suffix);
-  const int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0;
-  return absl::StrFormat("%.*f%s", decimals, value, suffix);
-}
 
 std::string FlopsText(double flops) { return absl::StrFormat("%.5g FLOP", flops); }
 
@@ -114,8 +86,8 @@ std::string OptimumTable(const v1::AllocateComputeResponse& response) {
   table.AddRow({"rule", "parameters ", "tokens", "tokens/N", "loss", "at N/2", "at 2N"});
   for (const v1::RuleAllocation& answer : response.allocations()) {
     const v1::SizedModel& model = answer.optimum();
-    table.AddRow({RuleCell(answer), Marked(CountOf(model.parameter_count()), model),
-                  CountOf(model.token_count()), RatioCell(model), LossCell(model),
+    table.AddRow({RuleCell(answer), Marked(ShortCount(model.parameter_count()), model),
+                  ShortCount(model.token_count()), RatioCell(model), LossCell(model),
                   OffCell(answer, 0.5), OffCell(answer, 2)});
   }
   return table.Text();
@@ -130,8 +102,8 @@ std::string ServingTable(int64_t served, const v1::AllocateComputeResponse& resp
     if (!answer.has_serving()) continue;
     const v1::ServingAllocation& serving = answer.serving();
     const v1::SizedModel& model = serving.model();
-    table.AddRow({RuleCell(answer), Marked(CountOf(model.parameter_count()), model),
-                  CountOf(model.token_count()), RatioCell(model),
+    table.AddRow({RuleCell(answer), Marked(ShortCount(model.parameter_count()), model),
+                  ShortCount(model.token_count()), RatioCell(model),
                   absl::StrFormat("%.4g", model.training_flops()), Percent(serving.saved_ratio())});
   }
   return table.Text();
@@ -146,8 +118,8 @@ std::string RatioTable(double ratio, const v1::AllocateComputeResponse& response
     const v1::RatioAllocation& at = answer.at_ratio();
     // Without a law of loss all rules would have the same row.
     if (!at.has_loss_increase() && response.allocations_size() > 1) continue;
-    table.AddRow({RuleCell(answer), Marked(CountOf(at.model().parameter_count()), at.model()),
-                  CountOf(at.model().token_count()), LossCell(at.model()),
+    table.AddRow({RuleCell(answer), Marked(ShortCount(at.model().parameter_count()), at.model()),
+                  ShortCount(at.model().token_count()), LossCell(at.model()),
                   at.has_loss_increase() ? IncreaseCell(at.loss_increase()) : kNoValue,
                   at.has_equal_loss_flops()
                       ? Percent(at.equal_loss_flops() / response.budget().flops())

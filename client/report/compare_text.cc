@@ -43,22 +43,6 @@ bool AreLimited(const v1::BatchPlanRunsResponse& response) {
 
 constexpr double kGib = 1 << 30;
 
-const char* ShortVerdict(const v1::PlannedRun& run) {
-  if (!run.has_plan()) return "refused";
-  switch (run.plan().verdict()) {
-    case v1::VERDICT_FITS:
-      return "yes";
-    case v1::VERDICT_TIGHT:
-      return "tight";
-    case v1::VERDICT_STATE_FITS:
-      return "state";
-    case v1::VERDICT_DOES_NOT_FIT:
-      return "no";
-    default:
-      return kNoValue;
-  }
-}
-
 // A column of figures: its cell of a run with a plan, "" for none.
 struct Column {
   const char* title;
@@ -196,12 +180,6 @@ std::string RunsTable(const Comparison& comparison, const v1::BatchPlanRunsRespo
     table.AddRow(std::move(cells));
   }
   return table.Text();
-}
-
-// The flag of "runs[3].model".
-std::string FieldOfRun(const std::string& field) {
-  const size_t end = field.find("].");
-  return PlanFieldWords(end == std::string::npos ? field : field.substr(end + 2));
 }
 
 // Each reason once, with the runs that have it.

@@ -42,6 +42,27 @@ std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& pl
   return out;
 }
 
+const char* ShortVerdict(const v1::PlannedRun& run) {
+  if (!run.has_plan()) return "refused";
+  switch (run.plan().verdict()) {
+    case v1::VERDICT_FITS:
+      return "yes";
+    case v1::VERDICT_TIGHT:
+      return "tight";
+    case v1::VERDICT_STATE_FITS:
+      return "state";
+    case v1::VERDICT_DOES_NOT_FIT:
+      return "no";
+    default:
+      return kNoValue;
+  }
+}
+
+std::string FieldOfRun(const std::string& field) {
+  const size_t end = field.find("].");
+  return PlanFieldWords(end == std::string::npos ? field : field.substr(end + 2));
+}
+
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words) {
   const CallError error = CallErrorOf(status);
   std::vector<std::string> parts;

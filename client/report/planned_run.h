@@ -22,6 +22,12 @@ std::string ShortNumber(double value);
 std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
                        absl::Time now);
 
+// "yes", "tight", "no", "state"; "refused" of a run without a plan.
+const char* ShortVerdict(const v1::PlannedRun& run);
+
+// The flag of "runs[3].model".
+std::string FieldOfRun(const std::string& field);
+
 // Why a part of an answer has no plan: its fields in the user's words, or else its message.
 std::string ReasonOf(const google::rpc::Status& status, FieldWords words);
 

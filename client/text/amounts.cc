@@ -32,6 +32,21 @@ DurationUnit UnitOfDuration(double seconds) {
   return {" s", 1};
 }
 
+// A count in the suffixes that flags take.
+struct Suffixed {
+  double value;
+  const char* suffix;
+};
+
+Suffixed SuffixedOf(double count) {
+  Suffixed out = {count, ""};
+  for (const char* suffix : {"K", "M", "B", "T"}) {
+    if (out.value < 999.95) break;
+    out = {out.value / 1000, suffix};
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string ShortFlops(double flops) {
@@ -117,6 +132,18 @@ int64_t MovedBytes(const v1::CostSum& sum) {
 
 std::string SizesText(absl::Span<const int64_t> sizes) {
   return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
+}
+
+std::string GivenCount(int64_t count) {
+  const Suffixed given = SuffixedOf(static_cast<double>(count));
+  return absl::StrFormat("%.4g%s", given.value, given.suffix);
+}
+
+std::string ShortCount(int64_t count) {
+  const auto [value, suffix] = SuffixedOf(static_cast<double>(count));
+  if (value >= 9999.5) return absl::StrFormat("%.3e%s", value, suffix);
+  const int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0;
+  return absl::StrFormat("%.*f%s", decimals, value, suffix);
 }
 
 }  // namespace sextant::client

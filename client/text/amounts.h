@@ -45,6 +45,10 @@ std::string DurationEndsText(const v1::Interval& seconds);
 // "63,527 tokens/s". Decimals matter only for a small rate, which must not read as zero.
 std::string TokensPerSecond(double rate);
 
+// "2T", as people write it; the second in four digits: "70.55B", "1.400T".
+std::string GivenCount(int64_t count);
+std::string ShortCount(int64_t count);
+
 // FLOP of matrix products and of everything else.
 double TotalFlops(const v1::CostSum& sum);
 

@@ -69,12 +69,12 @@ TEST(BashCompletion, IsBash) {
 
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
-  EXPECT_THAT(
-      BashOffers({"sextant", ""}),
-      IsSupersetOf({"plan",  "compare",      "size-cluster", "size-model", "allocate",    "memory",
-                    "count", "accelerators", "devices",      "probe",      "calibration", "rates",
-                    "nodes", "links",        "op",           "graph",      "tensor",      "tokens",
-                    "dtype", "version",      "completion",   "--address"}));
+  EXPECT_THAT(BashOffers({"sextant", ""}),
+              IsSupersetOf({"plan",     "compare",     "finetune", "size-cluster", "size-model",
+                            "allocate", "memory",      "count",    "accelerators", "devices",
+                            "probe",    "calibration", "rates",    "nodes",        "links",
+                            "op",       "graph",       "tensor",   "tokens",       "dtype",
+                            "version",  "completion",  "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {

@@ -64,6 +64,7 @@ const Message* RequestOf(const std::string& command) {
       {"search", &v1::PlanRunRequest::default_instance()},
       {"memory", &v1::PlanRunRequest::default_instance()},
       {"compare", &v1::BatchPlanRunsRequest::default_instance()},
+      {"finetune", &v1::BatchPlanRunsRequest::default_instance()},
       {"size-cluster", &v1::SizeClusterRequest::default_instance()},
       {"size-model", &v1::SizeModelRequest::default_instance()},
       {"allocate", &v1::AllocateComputeRequest::default_instance()},

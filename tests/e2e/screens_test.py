@@ -36,6 +36,8 @@ COMMANDS = {
     "compare": "compare llama-3.1-8b --tokens=1T --gbs=256 --sequence-length=8192 --devices=64"
                " --accelerator=h100-sxm --node-type=dgx-h100 --device-hour-price-usd=2.5"
                " --each=tp=1,2,4 --each=zero=1,3",
+    "finetune": "finetune llama-3.1-70b --tokens=100M --accelerator=h100-sxm --devices=8"
+                " --device-hour-price-usd=2.5",
     "size-cluster": "size-cluster llama-3.1-70b --tokens=15T --gbs=1024 --sequence-length=8192"
                     " --framework=megatron-lm --max-duration=180d"
                     " --products=h100-sxm:2.5,h200-sxm:3.2",
@@ -47,7 +49,7 @@ COMMANDS = {
 }
 # Of 24: those that answer with tables and pictures scroll.
 LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20,
-         "size-model": 24, "search": 24, "memory": 24, "memory that does not fit": 24,
+         "size-model": 24, "finetune": 24, "search": 24, "memory": 24, "memory that does not fit": 24,
          "memory shared evenly": 24, "search of experts": 24, "search where nothing fits": 24,
          "memory of experts": 24}
 

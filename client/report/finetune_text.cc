@@ -1,0 +1,173 @@
+#include "client/report/finetune_text.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/report/memory_text.h"
+#include "client/report/plan_head.h"
+#include "client/report/planned_run.h"
+#include "client/report/search_text.h"
+#include "client/text/amounts.h"
+#include "client/text/layout_words.h"
+#include "client/text/memory_words.h"
+#include "client/text/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr size_t kTuningHang = 9;  // below the text after "  qlora  "
+
+std::string TuningLine(const std::string& label, const std::string& text) {
+  return text.empty() ? "" : Wrap(absl::StrFormat("  %-7s", label), text, kTuningHang);
+}
+
+// "fine-tuning llama-3.1-8b, 100,000,000 tokens, 8 x h100-sxm: 64 sequences of 1,024 a step".
+std::string TuningHead(const v1::BatchPlanRunsRequest& batch,
+                       const v1::BatchPlanRunsResponse& response) {
+  const v1::PlanRunRequest& run = batch.runs(0);
+  std::string model = run.model().preset();
+  std::string device = run.cluster().device().accelerator();
+  for (const v1::PlannedRun& planned : response.runs()) {
+    if (!planned.has_plan()) continue;
+    model = planned.plan().model_name();
+    device = planned.plan().device();
+    break;
+  }
+  return Wrap("",
+              absl::StrCat("Fine-tuning ", model.empty() ? "the model" : model, " on ",
+                           Grouped(run.training().token_count()), " tokens, ",
+                           Grouped(run.cluster().device_count()), " x ", device, ": ",
+                           Grouped(run.layout().global_batch_size()), " sequences of ",
+                           Grouped(run.training().sequence_length()), " tokens a step"),
+              2);
+}
+
+// Parameters that are trained.
+int64_t TrainedCount(const v1::Plan& plan) {
+  const v1::ParameterCounts& counts = plan.parameters();
+  return counts.has_trainable() ? counts.trainable() : counts.total();
+}
+
+void AddMethod(const std::string& name, const v1::PlannedRun& run, bool priced, Table& table) {
+  std::vector<std::string> cells = {name};
+  const v1::Plan& plan = run.plan();
+  if (run.has_plan()) cells.push_back(ShortCount(TrainedCount(plan)));
+  cells.resize(2, kNoValue);
+  cells.emplace_back(ShortVerdict(run));
+  if (run.has_plan()) {
+    cells.push_back(GibNumber(plan.memory().peak_bytes().expected()));
+    cells.push_back(plan.has_step_time() ? TimeToThreeDigits(plan.step_time().seconds().expected())
+                                         : kNoValue);
+    if (const v1::TimeEstimate* const estimate = BasisEstimate(plan)) {
+      cells.push_back(DurationToThreeDigits(estimate->elapsed_seconds().expected()));
+      cells.push_back(ShortNumber(estimate->device_hours()));
+      if (estimate->has_cost_usd()) cells.push_back(Grouped(estimate->cost_usd(), 2));
+    }
+  }
+  cells.resize(priced ? 8 : 7, kNoValue);
+  table.AddRow(std::move(cells));
+}
+
+std::string MethodTable(const std::vector<TuningMethod>& methods,
+                        const v1::BatchPlanRunsResponse& response) {
+  using enum Align;
+  const bool priced = absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) {
+    const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
+    return estimate != nullptr && estimate->has_cost_usd();
+  });
+  std::vector<Align> aligned = {kLeft, kRight, kLeft, kRight, kRight, kRight, kRight};
+  std::vector<std::string> titles = {"method", "trains", "fits",     "GiB",
+                                     "step",   "time",   "dev-hours"};
+  if (priced) {
+    aligned.push_back(kRight);
+    titles.emplace_back("USD");
+  }
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
+  for (size_t i = 0; i < methods.size(); ++i) {
+    AddMethod(methods[i].name, response.runs(static_cast<int>(i)), priced, table);
+  }
+  return table.Text();
+}
+
+// The layouts that were searched for, and why others have no plan: methods with the same reason
+// together.
+std::string LayoutLines(const std::vector<TuningMethod>& methods,
+                        const v1::BatchPlanRunsResponse& response) {
+  std::string out;
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reasons, methods
+  for (size_t i = 0; i < methods.size(); ++i) {
+    const v1::PlannedRun& run = response.runs(static_cast<int>(i));
+    if (run.plan().has_search()) {
+      out += TuningLine(methods[i].name, LayoutFlags(run.plan().search().chosen()));
+    }
+    if (!run.has_status()) continue;
+    const std::string reason = ReasonOf(run.status(), FieldOfRun);
+    auto group = absl::c_find_if(refused, [&reason](const auto& g) { return g.first == reason; });
+    if (group == refused.end()) group = refused.insert(refused.end(), {reason, {}});
+    group->second.push_back(methods[i].name);
+  }
+  for (const auto& [reason, names] : refused) {
+    out += Wrap("  refused ", absl::StrCat(absl::StrJoin(names, ", "), ": ", reason), kTuningHang);
+  }
+  return out;
+}
+
+// "rank 16 on all-linear; the base of qlora in fp4, blocks of 64, scales quantised".
+std::string AdapterWords(const std::vector<TuningMethod>& methods,
+                         const v1::BatchPlanRunsRequest& batch) {
+  std::string adapters;
+  std::string base;
+  for (size_t i = 0; i < methods.size(); ++i) {
+    const v1::PlanRunRequest& run = batch.runs(static_cast<int>(i));
+    if (!run.model().changes().has_adapters()) continue;
+    const v1::ModelChanges::Adapters& given = run.model().changes().adapters();
+    adapters = absl::StrCat("rank ", given.rank(), " on ", absl::StrJoin(given.targets(), ", "),
+                            ", the rest frozen");
+    const v1::WeightStorage& storage = run.layout().storage();
+    if (storage.frozen_data_type() == v1::DATA_TYPE_UNSPECIFIED) continue;
+    base =
+        absl::StrCat("; ", methods[i].name, ": that in ", DataTypeName(storage.frozen_data_type()),
+                     storage.has_frozen_block_size()
+                         ? absl::StrCat(" by blocks of ", storage.frozen_block_size())
+                         : "",
+                     storage.double_quantization() ? ", their scales quantised too" : "");
+  }
+  return absl::StrCat(adapters, base);
+}
+
+// "full: --emit=torchtitan or deepspeed; lora: no launcher writes it".
+std::string FileWords(const std::vector<TuningMethod>& methods) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // files, methods
+  for (const TuningMethod& method : methods) {
+    const std::string files = method.launchers.empty()
+                                  ? "no launcher that --emit knows can express it"
+                                  : absl::StrCat("--emit=", absl::StrJoin(method.launchers, ", "));
+    auto group = absl::c_find_if(groups, [&files](const auto& g) { return g.first == files; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {files, {}});
+    group->second.push_back(method.name);
+  }
+  return absl::StrJoin(groups, "; ", [](std::string* out, const auto& group) {
+    absl::StrAppend(out, absl::StrJoin(group.second, " and "), ": ", group.first);
+  });
+}
+
+}  // namespace
+
+std::string FinetuneText(const std::vector<TuningMethod>& methods,
+                         const v1::BatchPlanRunsRequest& batch,
+                         const v1::BatchPlanRunsResponse& response, absl::Time now) {
+  std::vector<const v1::Plan*> plans;
+  for (const v1::PlannedRun& run : response.runs()) {
+    if (run.has_plan()) plans.push_back(&run.plan());
+  }
+  return absl::StrCat(TuningHead(batch, response), MethodTable(methods, response),
+                      LayoutLines(methods, response),
+                      TuningLine("adapt", AdapterWords(methods, batch)),
+                      TuningLine("files", FileWords(methods)), RatesLines("  rates  ", plans, now));
+}
+
+}  // namespace sextant::client
