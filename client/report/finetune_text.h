@@ -16,9 +16,9 @@ struct TuningMethod {
   std::vector<std::string> launchers;
 };
 
-// The run, a line a method with trained parameters, memory, verdict, time and money, the layout of each or why
-// it has none, the adapters, the files that can be written, and the sources of rates with their age
-// at `now`. `batch` and `response` have a run for each of `methods`.
+// The run, a line a method with trained parameters, memory, verdict, time and money, the layout of
+// each or why it has none, the adapters, the files that can be written, and the sources of rates
+// with their age at `now`. `batch` and `response` have a run for each of `methods`.
 std::string FinetuneText(const std::vector<TuningMethod>& methods,
                          const v1::BatchPlanRunsRequest& batch,
                          const v1::BatchPlanRunsResponse& response, absl::Time now);

@@ -13,8 +13,8 @@ namespace sextant {
 // about 260,000 times the parameters.
 inline constexpr int64_t kMaxWidthRatio = 64;
 
-// The fewest parameters of a model that is an answer. TinyStories-1M, the smallest language model of
-// Eldan and Li 2023 (arXiv 2305.07759), is named for as many.
+// The fewest parameters of a model that is an answer. TinyStories-1M, the smallest language model
+// of Eldan and Li 2023 (arXiv 2305.07759), is named for as many.
 inline constexpr int64_t kMinModelParameters = 1'000'000;
 
 // Widths are steps of heads: a multiple of the key and value heads where several queries share
