@@ -19,6 +19,7 @@
 #include "client/report/compare_text.h"
 #include "client/report/finetune_text.h"
 #include "client/report/memory_text.h"
+#include "client/report/planned_run.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -178,6 +179,16 @@ grpc::Status EmitMethod(const Emission& emission, const CommandLine& line, Tuned
   return status;
 }
 
+// Why the first method has no plan, where none has one; else OK.
+grpc::Status RefusalOfAll(const v1::BatchPlanRunsResponse& response) {
+  if (absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) { return run.has_plan(); })) {
+    return grpc::Status::OK;
+  }
+  const google::rpc::Status& status = response.runs(0).status();
+  return {static_cast<grpc::StatusCode>(status.code()), status.message(),
+          status.SerializeAsString()};
+}
+
 grpc::Status AskForMethods(const FinetuneFlags& flags, const CommandLine& line,
                            const Streams& streams, Tuned* out) {
   grpc::Status status = BuildMethods(flags, line, streams, &out->request);
@@ -188,6 +199,7 @@ grpc::Status AskForMethods(const FinetuneFlags& flags, const CommandLine& line,
   if (status.ok() && out->response.runs_size() != out->request.runs_size()) {
     status = Incomplete("plan for each method");
   }
+  if (status.ok()) status = RefusalOfAll(out->response);
   return status.ok() && flags.emission.wanted() ? EmitMethod(flags.emission, line, out) : status;
 }
 
@@ -204,15 +216,14 @@ int RunFinetune(const FinetuneFlags& flags, const CommandLine& line, const Strea
   Tuned tuned;
   const grpc::Status status = AskForMethods(flags, line, streams, &tuned);
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = PlanFieldWords, .description = PlanDescriptionWords});
+    return Fail(status, line, streams, {.field = FieldOfRun, .description = PlanDescriptionWords});
   }
   if (!flags.emission.file.empty()) {
     const absl::Status written = WriteText(flags.emission.file, tuned.emitted.text);
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
   streams.err << EmissionNotes(tuned.emitted);
-  const int exit_code = ExitCodeOfVerdict(BestVerdict(tuned.response)).value_or(kExitBadRequest);
+  const int exit_code = ExitCodeOfVerdict(BestVerdict(tuned.response)).value_or(kExitInternal);
   if (flags.emission.wanted() && flags.emission.file.empty()) {
     // Nothing else says that the layout is not one to launch.
     if (exit_code != kExitFits) streams.err << MethodsText(flags, tuned, streams.now());

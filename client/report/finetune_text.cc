@@ -24,22 +24,11 @@ std::string TuningLine(const std::string& label, const std::string& text) {
   return text.empty() ? "" : Wrap(absl::StrFormat("  %-7s", label), text, kTuningHang);
 }
 
-// "fine-tuning llama-3.1-8b, 100,000,000 tokens, 8 x h100-sxm: 64 sequences of 1,024 a step".
-std::string TuningHead(const v1::BatchPlanRunsRequest& batch,
-                       const v1::BatchPlanRunsResponse& response) {
-  const v1::PlanRunRequest& run = batch.runs(0);
-  std::string model = run.model().preset();
-  std::string device = run.cluster().device().accelerator();
-  for (const v1::PlannedRun& planned : response.runs()) {
-    if (!planned.has_plan()) continue;
-    model = planned.plan().model_name();
-    device = planned.plan().device();
-    break;
-  }
+// "Fine-tuning toy on 100,000,000 tokens, 8 x h100-sxm: 64 sequences of 1,024 tokens a step".
+std::string TuningHead(const v1::PlanRunRequest& run, const v1::Plan& plan) {
   return Wrap("",
-              absl::StrCat("Fine-tuning ", model.empty() ? "the model" : model, " on ",
-                           Grouped(run.training().token_count()), " tokens, ",
-                           Grouped(run.cluster().device_count()), " x ", device, ": ",
+              absl::StrCat("Fine-tuning ", plan.model_name(), " on ", Grouped(plan.token_count()),
+                           " tokens, ", Grouped(plan.device_count()), " x ", plan.device(), ": ",
                            Grouped(run.layout().global_batch_size()), " sequences of ",
                            Grouped(run.training().sequence_length()), " tokens a step"),
               2);
@@ -93,27 +82,10 @@ std::string MethodTable(const std::vector<TuningMethod>& methods,
   return table.Text();
 }
 
-// The layouts that were searched for, and why others have no plan: methods with the same reason
-// together.
-std::string LayoutLines(const std::vector<TuningMethod>& methods,
-                        const v1::BatchPlanRunsResponse& response) {
-  std::string out;
-  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reasons, methods
-  for (size_t i = 0; i < methods.size(); ++i) {
-    const v1::PlannedRun& run = response.runs(static_cast<int>(i));
-    if (run.plan().has_search()) {
-      out += TuningLine(methods[i].name, LayoutFlags(run.plan().search().chosen()));
-    }
-    if (!run.has_status()) continue;
-    const std::string reason = ReasonOf(run.status(), FieldOfRun);
-    auto group = absl::c_find_if(refused, [&reason](const auto& g) { return g.first == reason; });
-    if (group == refused.end()) group = refused.insert(refused.end(), {reason, {}});
-    group->second.push_back(methods[i].name);
-  }
-  for (const auto& [reason, names] : refused) {
-    out += Wrap("  refused ", absl::StrCat(absl::StrJoin(names, ", "), ": ", reason), kTuningHang);
-  }
-  return out;
+// The layout that was searched for, or why there is no plan.
+std::string LayoutOrReason(const v1::PlannedRun& run) {
+  if (run.has_status()) return ReasonOf(run.status(), FieldOfRun);
+  return run.plan().has_search() ? LayoutFlags(run.plan().search().chosen()) : "";
 }
 
 // "rank 16 on all-linear; the base of qlora in fp4, blocks of 64, scales quantised".
@@ -161,11 +133,14 @@ std::string FinetuneText(const std::vector<TuningMethod>& methods,
                          const v1::BatchPlanRunsRequest& batch,
                          const v1::BatchPlanRunsResponse& response, absl::Time now) {
   std::vector<const v1::Plan*> plans;
-  for (const v1::PlannedRun& run : response.runs()) {
+  std::string layouts;
+  for (size_t i = 0; i < methods.size(); ++i) {
+    const v1::PlannedRun& run = response.runs(static_cast<int>(i));
     if (run.has_plan()) plans.push_back(&run.plan());
+    layouts += TuningLine(methods[i].name, LayoutOrReason(run));
   }
-  return absl::StrCat(TuningHead(batch, response), MethodTable(methods, response),
-                      LayoutLines(methods, response),
+  return absl::StrCat(plans.empty() ? "" : TuningHead(batch.runs(0), *plans.front()),
+                      MethodTable(methods, response), layouts,
                       TuningLine("adapt", AdapterWords(methods, batch)),
                       TuningLine("files", FileWords(methods)), RatesLines("  rates  ", plans, now));
 }

@@ -18,7 +18,8 @@ struct TuningMethod {
 
 // The run, a line a method with trained parameters, memory, verdict, time and money, the layout of
 // each or why it has none, the adapters, the files that can be written, and the sources of rates
-// with their age at `now`. `batch` and `response` have a run for each of `methods`.
+// with their age at `now`. `batch` and `response` have a run for each of `methods`, of which
+// one has a plan.
 std::string FinetuneText(const std::vector<TuningMethod>& methods,
                          const v1::BatchPlanRunsRequest& batch,
                          const v1::BatchPlanRunsResponse& response, absl::Time now);

@@ -177,15 +177,22 @@ TEST(FinetuneText, StandsSideBySide) {
       "  files  full: --emit=deepspeed; lora: no launcher that --emit knows can express it\n");
 }
 
-TEST(FinetuneText, SaysOnceWhyNothingIsPlanned) {
-  v1::BatchPlanRunsRequest batch;
-  v1::BatchPlanRunsResponse response;
-  for (int i = 0; i < 2; ++i) {
-    batch.add_runs();
-    response.add_runs()->mutable_status()->set_message("the model is not known");
+TEST(Finetune, FailsWhereNoMethodIsPlanned) {
+  AskedPlans asked;
+  for (int i = 0; i < 3; ++i) {
+    google::rpc::Status& status = *asked.response.add_runs()->mutable_status();
+    status.set_code(static_cast<int>(grpc::StatusCode::NOT_FOUND));
+    status.set_message("model \"toy\" is not known");
   }
-  EXPECT_THAT(FinetuneText({{"full", {}}, {"lora", {}}}, batch, response, absl::UnixEpoch()),
-              HasSubstr("\n  refused full, lora: the model is not known\n"));
+  const FakeServer server(PlanningHandlers{.batch_plan_runs = asked.handler()});
+  const Ran ran = RunWith({"finetune", "toy", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, kExitBadRequest);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("model \"toy\" is not known"));
+  *asked.response.mutable_runs(1) = Tuned(v1::VERDICT_FITS, 0, 1);
+  const Ran partly = RunWith({"finetune", "toy", "--address", server.address()});
+  EXPECT_EQ(partly.exit_code, kExitFits);
+  EXPECT_THAT(partly.out, HasSubstr("\n  full   model \"toy\" is not known\n"));
 }
 
 }  // namespace
