@@ -101,9 +101,8 @@ class StateSums {
       : in_(in),
         job_(in.compute.model.job()),
         stage_(stage),
-        weights_(job_.state.frozen.data_type == DataType::kUnspecified
-                     ? in.compute.model.weights().GroupsOn(stage)
-                     : in.compute.model.weights().Stage(stage)) {}
+        weights_(NeedsComponents() ? in.compute.model.weights().Stage(stage)
+                                   : in.compute.model.weights().GroupsOn(stage)) {}
 
   StateSeconds Sum(ModelOperations& operations) {
     operations.ForEachOfStep(weights_, [this](const TraceOp&, const KernelTime& time, size_t) {
@@ -127,6 +126,11 @@ class StateSums {
         out_.expert_layers += kind.layers.count;
       }
     }
+  }
+
+  // Of LayerMatrices().
+  bool NeedsComponents() const {
+    return job_.state.frozen.data_type != DataType::kUnspecified || job_.state.gathers_fp8_weights;
   }
 
   // The groups that exchange the parameters of one kind.
