@@ -128,7 +128,7 @@ class StateSums {
     }
   }
 
-  // Of LayerMatrices().
+  // True where LayerMatrices() is asked.
   bool NeedsComponents() const {
     return job_.state.frozen.data_type != DataType::kUnspecified || job_.state.gathers_fp8_weights;
   }
