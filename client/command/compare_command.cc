@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -18,6 +17,7 @@
 #include "client/io/message_file.h"
 #include "client/report/compare_text.h"
 #include "client/report/memory_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -58,17 +58,11 @@ struct CompareFlags {
   std::vector<Axis> axes;
 };
 
-// Flags of what only one plan by itself answers.
-bool IsCompared(const FieldFlag& flag) {
-  const absl::string_view field = flag.field;
-  return field != "options.view" && !absl::StartsWith(field, "options.include_");
-}
-
 // The flag that has `name` among its names, without dashes; null where none has.
 const FieldFlag* FindFlag(absl::string_view name) {
   for (const FieldFlag& flag : PlanFlags()) {
     for (const absl::string_view each : absl::StrSplit(flag.names, ',')) {
-      if (IsCompared(flag) && absl::StripPrefix(each, "--") == name) return &flag;
+      if (SuitsManyRuns(flag) && absl::StripPrefix(each, "--") == name) return &flag;
     }
   }
   return nullptr;
@@ -148,16 +142,6 @@ grpc::Status AddRuns(const std::vector<Axis>& axes, const v1::PlanRunRequest& ru
     if (!status.ok()) return status;
   }
   return grpc::Status::OK;
-}
-
-// Clears options that a plan by itself takes, where a request's file has them; the server refuses
-// them where flags do.
-void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions* options) {
-  const auto* const reflection = v1::PlanOptions::GetReflection();
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsCompared(flag) || absl::c_linear_search(given.paths(), flag.field)) continue;
-    reflection->ClearField(options, FindField(*v1::PlanRunRequest::descriptor(), flag.field));
-  }
 }
 
 grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "client/command/command.h"
 #include "client/command/launcher_flags.h"
@@ -20,6 +19,7 @@
 #include "client/report/finetune_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/planned_run.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -51,6 +51,7 @@ constexpr char kFinetuneHelp[] =
 constexpr char kMethods[] = "full|lora|qlora";
 
 constexpr absl::string_view kTargetsField = "model.changes.adapters.targets";
+constexpr absl::string_view kFrozenField = "model.changes.base_frozen";
 
 // Source: PEFT's developer guide to quantization, whose LoraConfig has r=16.
 constexpr int64_t kLoraRank = 16;
@@ -68,13 +69,6 @@ struct FinetuneFlags {
   Emission emission;
   std::string method;  // "" for all
 };
-
-// Flags of what only one plan by itself answers, or of what the methods set.
-bool IsOfFinetune(const FieldFlag& flag) {
-  const absl::string_view field = flag.field;
-  return field != "options.view" && !absl::StartsWith(field, "options.include_") &&
-         field != "model.parameter_count" && field != "model.changes.base_frozen";
-}
 
 std::vector<std::string> MethodsOf(const FinetuneFlags& flags) {
   if (!flags.method.empty()) return {flags.method};
@@ -131,6 +125,9 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
     return RefusalStatus("USAGE", "--emit writes one method's file: give --method too");
   }
   PlanRequestFlags given = flags.plan;
+  if (absl::c_linear_search(given.given.paths(), kFrozenField)) {
+    return RefusalStatus("USAGE", "each method says what is frozen: leave out --freeze-base");
+  }
   // Else sextant plan's default is filled in.
   if (!absl::c_linear_search(given.given.paths(), kTargetsField)) {
     given.given.add_paths(std::string(kTargetsField));
@@ -140,11 +137,7 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
   grpc::Status status = BuildPlanRequest(given, streams, &run);
   if (!status.ok()) return status;
   FillInDefaults(&run);
-  v1::PlanOptions& options = *run.mutable_options();
-  options.clear_view();
-  options.clear_include_derivation();
-  options.clear_include_ledger();
-  options.clear_include_operations();
+  ClearOptionsOfOne(flags.plan.given, run.mutable_options());
   StartNow(streams.now(), &run);
   for (const std::string& method : MethodsOf(flags)) {
     v1::PlanRunRequest* const added = batch->add_runs();
@@ -155,7 +148,9 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
     if (framework.kind() == v1::FrameworkMemory::KIND_UNSPECIFIED) {
       framework.set_kind(v1::FrameworkMemory::KIND_DEEPSPEED);
     }
-    SearchUnlessLaidOut(v1::LAYOUT_SEARCH_BOUNDED, added);
+    if (LeavesLayoutOpen(*added)) {
+      added->mutable_options()->set_search(v1::LAYOUT_SEARCH_BOUNDED);
+    }
   }
   return status;
 }
@@ -223,7 +218,9 @@ int RunFinetune(const FinetuneFlags& flags, const CommandLine& line, const Strea
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
   streams.err << EmissionNotes(tuned.emitted);
-  const int exit_code = ExitCodeOfVerdict(BestVerdict(tuned.response)).value_or(kExitInternal);
+  const int best = BestRun(tuned.response);
+  const int exit_code =
+      best < 0 ? kExitInternal : *ExitCodeOfPlan(tuned.response.runs(best).plan());
   if (flags.emission.wanted() && flags.emission.file.empty()) {
     // Nothing else says that the layout is not one to launch.
     if (exit_code != kExitFits) streams.err << MethodsText(flags, tuned, streams.now());
@@ -243,9 +240,7 @@ void AddFinetune(CLI::App* app, CommandLine* line) {
                                  kFinetuneHelp, app);
   AddRequestFile(&flags->plan, command);
   AddChoices(command->add_option("--method", flags->method, "plan this one alone"), kMethods);
-  for (const FieldFlag& flag : PlanFlags()) {
-    if (IsOfFinetune(flag)) AddPlanFlag(flag, &flags->plan, command);
-  }
+  AddPlanFlags(&flags->plan, command);
   AddEmission(&flags->emission, command);
   OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
     return RunFinetune(*flags, read, streams);

@@ -18,6 +18,7 @@
 #include "client/io/text_file.h"
 #include "client/plot/pictures.h"
 #include "client/report/memory_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 

@@ -30,6 +30,7 @@
 #include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/search_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 #include "sextant/v1/planning_service.pb.h"

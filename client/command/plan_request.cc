@@ -220,6 +220,19 @@ void AddPlanFlags(PlanRequestFlags* flags, CLI::App* command) {
   for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, flags, command);
 }
 
+bool SuitsManyRuns(const FieldFlag& flag) {
+  const absl::string_view field = flag.field;
+  return field != "options.view" && !absl::StartsWith(field, "options.include_");
+}
+
+void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions* options) {
+  const auto* const reflection = v1::PlanOptions::GetReflection();
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (SuitsManyRuns(flag) || absl::c_linear_search(given.paths(), flag.field)) continue;
+    reflection->ClearField(options, FindField(*v1::PlanRunRequest::descriptor(), flag.field));
+  }
+}
+
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
                               v1::PlanRunRequest* request) {
   grpc::Status ways = CheckWays(flags);

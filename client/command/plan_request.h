@@ -48,6 +48,13 @@ void StartNow(absl::Time now, v1::PlanRunRequest* request);
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);
 void AddPlanFlags(PlanRequestFlags* flags, CLI::App* command);
 
+// False for a flag of what only one plan by itself answers.
+bool SuitsManyRuns(const FieldFlag& flag);
+
+// Clears options that only a plan by itself takes, where a request's file has them; the server
+// refuses them where flags do, which `given` names.
+void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions* options);
+
 // Fills `*request` from --request's file (or streams.in, where that is "-"), from a launcher's file
 // and then from the flags; each overrides those before. Sets only what was given: defaults and
 // ranges are the server's. Says on streams.err what it ignored of the launcher's file.

@@ -19,6 +19,7 @@
 #include "client/report/memory_text.h"
 #include "client/report/size_cluster_text.h"
 #include "client/report/size_model_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 

@@ -16,7 +16,6 @@
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
 #include "client/report/screen.h"
-#include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/memory_words.h"
 #include "client/text/text.h"
@@ -302,32 +301,6 @@ std::string BriefEnd(const v1::Plan& plan, const std::vector<std::string>& fille
 }
 
 }  // namespace
-
-std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
-  switch (verdict) {
-    case v1::VERDICT_FITS:
-      return kExitFits;
-    case v1::VERDICT_DOES_NOT_FIT:
-      return kExitDoesNotFit;
-    case v1::VERDICT_TIGHT:
-      return kExitTight;
-    case v1::VERDICT_STATE_FITS:
-      return kExitStateFits;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan) {
-  const std::optional<ExitCode> fits = ExitCodeOfVerdict(plan.verdict());
-  if (!fits.has_value() || *fits == kExitDoesNotFit || !MissesLimit(plan)) return fits;
-  return kExitLate;
-}
-
-ExitCode ExitCodeOfMiss(v1::SizeLimit limit) {
-  const bool late = limit == v1::SIZE_LIMIT_DEADLINE || limit == v1::SIZE_LIMIT_BUDGET;
-  return late ? kExitLate : kExitDoesNotFit;
-}
 
 std::string ModelWords(const v1::Plan& plan) {
   std::string size = absl::StrCat(Grouped(plan.parameters().total()), " parameters");

@@ -3,11 +3,9 @@
 #define SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "client/io/call_error.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
@@ -35,15 +33,6 @@ std::string MemorySection(const v1::Plan& plan);
 
 // "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
 std::string ModelWords(const v1::Plan& plan);
-
-// Absent where this client does not know the verdict.
-std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict);
-
-// That of the verdict, but kExitLate where a run that may fit misses its deadline or budget.
-std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan);
-
-// That of an answer without a size that meets everything, by what the nearest one misses.
-ExitCode ExitCodeOfMiss(v1::SizeLimit limit);
 
 }  // namespace sextant::client
 

@@ -211,4 +211,30 @@ std::string WholeRunSection(const v1::Plan& plan) {
   return absl::StrCat("\nWhole run\n", table.Text());
 }
 
+std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::VERDICT_FITS:
+      return kExitFits;
+    case v1::VERDICT_DOES_NOT_FIT:
+      return kExitDoesNotFit;
+    case v1::VERDICT_TIGHT:
+      return kExitTight;
+    case v1::VERDICT_STATE_FITS:
+      return kExitStateFits;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan) {
+  const std::optional<ExitCode> fits = ExitCodeOfVerdict(plan.verdict());
+  if (!fits.has_value() || *fits == kExitDoesNotFit || !MissesLimit(plan)) return fits;
+  return kExitLate;
+}
+
+ExitCode ExitCodeOfMiss(v1::SizeLimit limit) {
+  const bool late = limit == v1::SIZE_LIMIT_DEADLINE || limit == v1::SIZE_LIMIT_BUDGET;
+  return late ? kExitLate : kExitDoesNotFit;
+}
+
 }  // namespace sextant::client

@@ -1,11 +1,13 @@
-// Interruptions, checkpoints, limits and data of a run, as text.
+// Interruptions, checkpoints, limits and data of a run, as text, and the exit codes of answers.
 #ifndef SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_WHOLE_RUN_TEXT_H_
 
 #include <optional>
 #include <string>
 
+#include "client/io/call_error.h"
 #include "sextant/v1/plan.pb.h"
+#include "sextant/v1/sizing.pb.h"
 
 namespace sextant::client {
 
@@ -35,6 +37,15 @@ std::string LimitWords(const v1::TimeEstimate& estimate);
 
 // The section "Whole run": steps, interruptions, checkpoints, data, telemetry.
 std::string WholeRunSection(const v1::Plan& plan);
+
+// Absent where this client does not know the verdict.
+std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict);
+
+// That of the verdict, but kExitLate where a run that may fit misses its deadline or budget.
+std::optional<ExitCode> ExitCodeOfPlan(const v1::Plan& plan);
+
+// That of an answer without a size that meets everything, by what the nearest one misses.
+ExitCode ExitCodeOfMiss(v1::SizeLimit limit);
 
 }  // namespace sextant::client
 

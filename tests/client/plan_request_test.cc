@@ -26,7 +26,7 @@ Built Build(const std::vector<std::string>& args, const std::string& input = "")
   CLI::App app;
   PlanRequestFlags flags;
   AddRequestFile(&flags, &app);
-  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags, &app);
+  AddPlanFlags(&flags, &app);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // as CLI11 wants them
   } catch (const CLI::Error& error) {

@@ -81,7 +81,8 @@ MemoryEstimate SampleEstimate() {
                    .host = Bytes(27)},
                   {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
       .changes_considered = 26,
-      .search_ended_early = true};
+      .search_ended_early = true,
+      .unmodelled_settings = {}};
 }
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
