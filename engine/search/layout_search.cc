@@ -346,6 +346,15 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
   return ShardSearch(evaluator, shard, work, watch).Run(bounded);
 }
 
+absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,
+                                              CallWork& work) {
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome out, SearchLayouts(run, {}, std::move(found), work));
+  if (!HasToOffload(run, out)) return out;
+  SEXTANT_ASSIGN_OR_RETURN(SearchOutcome away, SearchLayouts(run, {.offloads = true}, {}, work));
+  Merge(std::move(away), out);
+  return out;
+}
+
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work) {
   if (!outcome.untimed.field.empty()) {
     return InvalidField(outcome.untimed.field,

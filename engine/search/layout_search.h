@@ -53,6 +53,13 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 // than the same without, so that usual searches need not look at them.
 bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome);
 
+// The search of `run` that a plan makes: SearchLayouts() of one shard, and where nothing fits also
+// the layouts that keep state in host memory.
+//
+// Errors: those of SearchLayouts().
+absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,
+                                              CallWork& work);
+
 // A rate on which the choice depends.
 struct ChoiceSensitivity {
   StepRate rate = StepRate::kArithmetic;

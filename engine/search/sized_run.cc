@@ -18,7 +18,7 @@ absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations
   absl::optional<SearchedPlan> out;
   if (BasisOfRun(run) == SizeBasis::kLayouts) {
     run.options.search = SearchExtent::kBounded;
-    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome outcome, SearchLayouts(run, {}, std::move(found), work));
+    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome outcome, SearchAsPlanned(run, std::move(found), work));
     layout_count = ProgressOf(outcome).searched;
     if (outcome.best.empty() && !outcome.smallest.has_value()) return out;
     SEXTANT_ASSIGN_OR_RETURN(out, PlanBest(run, std::move(outcome), work));

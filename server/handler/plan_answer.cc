@@ -59,13 +59,7 @@ absl::StatusOr<std::string> AnswerState(const RunSpec& run, const MissingField& 
 
 absl::StatusOr<SearchOutcome> Search(PlanQuestion& question, CallWork& work) {
   if (question.workers == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome out,
-                             SearchLayouts(question.run, {}, std::move(question.violations), work));
-    if (!HasToOffload(question.run, out)) return out;
-    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome away,
-                             SearchLayouts(question.run, {.offloads = true}, {}, work));
-    Merge(std::move(away), out);
-    return out;
+    return SearchAsPlanned(question.run, std::move(question.violations), work);
   }
   return SearchOnWorkers(question.run, std::move(question.violations), *question.workers,
                          question.end, question.watch);
