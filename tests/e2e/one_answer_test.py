@@ -137,7 +137,8 @@ class Line:
 
     def size(self, plan):
         """The answers of size-cluster and size-model, for a run of ten times the time."""
-        duration = f"--max-duration={10 * plan['estimates'][0]['duration_seconds']['expected']:.0f}s"
+        seconds = plan["estimates"][0]["duration_seconds"]["expected"]
+        duration = f"--max-duration={10 * seconds:.0f}s"
         base = [*self.flags, *self.product, f"--tokens={TOKENS}"]
         for command, words in (("size-cluster", [self.model, *base, duration]),
                                ("size-model", [self.model, *base, *self.devices, duration])):

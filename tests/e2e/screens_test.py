@@ -49,9 +49,9 @@ COMMANDS = {
 }
 # Of 24: those that answer with tables and pictures scroll.
 LINES = {"plan": 20, "plan that does not fit": 20, "compare": 20, "size-cluster": 20,
-         "size-model": 24, "finetune": 24, "search": 24, "memory": 24, "memory that does not fit": 24,
-         "memory shared evenly": 24, "search of experts": 24, "search where nothing fits": 24,
-         "memory of experts": 24}
+         "size-model": 24, "finetune": 24, "search": 24, "memory": 24,
+         "memory that does not fit": 24, "memory shared evenly": 24, "search of experts": 24,
+         "search where nothing fits": 24, "memory of experts": 24}
 
 
 def screen(server, columns, command):
