@@ -279,10 +279,9 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
     const std::string name = NameOf(targets[i]);
     const std::string at = absl::StrCat(path, ".targets[", i, "]");
     if (!HasTarget(tensors, targets[i])) {
-      violations.Add(
-          at, absl::StrCat(IsSoundName(name) ? name : "this",
-                           " is not a matrix of the model: write one of ", MatricesOf(tensors),
-                           ", or ", kAllLinear));
+      violations.Add(at, absl::StrCat(IsSoundName(name) ? name : "this",
+                                      " is not a matrix of the model: write one of ",
+                                      MatricesOf(tensors), ", or ", kAllLinear));
     } else if (!seen.insert(name).second) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
     } else if (name == kAllLinear && targets.size() > 1) {

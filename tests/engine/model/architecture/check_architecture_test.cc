@@ -168,8 +168,8 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
            }},
           {"m.adapters.targets[1]",  // once more
            [](S& s) {
-             s.adapters = AdapterSpec{.rank = 1,
-                                      .targets = {{"attention", "query"}, {"all-linear", ""}}};
+             s.adapters =
+                 AdapterSpec{.rank = 1, .targets = {{"attention", "query"}, {"all-linear", ""}}};
            }},
           {"m.adapters.targets[1]",
            [](S& s) {
