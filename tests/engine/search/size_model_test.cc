@@ -95,17 +95,19 @@ TEST(SizeModel, SaysWhatIsMissed) {
   EXPECT_EQ(size.limit, SizeLimit::kBudget);
 }
 
-// At 16 bytes a parameter 15,999,999 bytes hold 999,999, fewer than a model has.
+// 6 x 1e6 x 15e12 FLOP at half of 989.5e12 FLOP/s take 181,910.06 s; the second that follows is
+// that of 5.2 parameters more.
 TEST(SizeModel, AnswersNoModelBelowAMillionParameters) {
   RunSpec run = Bare(1);
-  run.cluster.device_memory_bytes = 15'999'999;
+  run.economics.seconds_to_deadline = 181'910;
   LargestModel size = ModelSizeOf(run);
   EXPECT_FALSE(size.met);
-  EXPECT_EQ(size.limit, SizeLimit::kMemory);
-  run.cluster.device_memory_bytes = 16'000'000;
+  EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+  EXPECT_EQ(size.model.parameter_count, 1'000'000);
+  run.economics.seconds_to_deadline = 181'911;
   size = ModelSizeOf(run);
   EXPECT_TRUE(size.met);
-  EXPECT_EQ(size.model.parameter_count, 1'000'000);
+  EXPECT_EQ(size.model.parameter_count, 1'000'005);
 }
 
 // Four H100s of 80 GB hold no more than 320e9 / 16 = 20e9 parameters with their optimizer state;
@@ -164,7 +166,12 @@ TEST(SizeModel, CountsStateAloneOfAFamilyWithoutALayout) {
   const LargestModel size = ModelSizeOf(run);
   ASSERT_TRUE(size.met);
   EXPECT_EQ(size.basis, SizeBasis::kStateAlone);
-  EXPECT_GT(size.model.parameter_count, ModelSizeOf(Family()).model.parameter_count);
+  // More than layouts hold, which keep activations too, where none offloads: the memory of these
+  // servers has no known rate.
+  RunSpec kept = Family();
+  kept.cluster.node_type = "hgx-h100";
+  kept.cluster.network.bytes_per_second = 50e9;
+  EXPECT_GT(size.model.parameter_count, ModelSizeOf(kept).model.parameter_count);
 }
 
 TEST(SizeModel, ReportsWhatIsWrong) {
