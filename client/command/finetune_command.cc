@@ -50,6 +50,7 @@ constexpr char kFinetuneHelp[] =
 
 constexpr char kMethods[] = "full|lora|qlora";
 
+constexpr absl::string_view kRankField = "model.changes.adapters.rank";
 constexpr absl::string_view kTargetsField = "model.changes.adapters.targets";
 constexpr absl::string_view kFrozenField = "model.changes.base_frozen";
 
@@ -128,8 +129,9 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
   if (absl::c_linear_search(given.given.paths(), kFrozenField)) {
     return RefusalStatus("USAGE", "each method says what is frozen: leave out --freeze-base");
   }
-  // Else sextant plan's default is filled in.
-  if (!absl::c_linear_search(given.given.paths(), kTargetsField)) {
+  // Else sextant plan's default targets are filled in.
+  if (absl::c_linear_search(given.given.paths(), kRankField) &&
+      !absl::c_linear_search(given.given.paths(), kTargetsField)) {
     given.given.add_paths(std::string(kTargetsField));
     given.request.mutable_model()->mutable_changes()->mutable_adapters()->add_targets(kLoraTargets);
   }

@@ -23,20 +23,25 @@ v1::PlannedRun Tuned(v1::Verdict verdict, int64_t trained, double gib) {
     plan {
       model_name: "toy"
       device: "h100-sxm"
+      device_count: 8
+      token_count: 1000000
       parameters { total: 8030261248 }
       memory { peak_bytes {} }
       step_time { seconds { expected: 0.5 } }
       whole_run { basis: ESTIMATE_KIND_PREDICTED }
       estimates {
         kind: ESTIMATE_KIND_PREDICTED
-        elapsed_seconds { expected: 1800 }
+        elapsed_seconds { expected: 7200 }
         device_hours: 4
         cost_usd: 10
       }
       search {
         chosen {
+          recompute: RECOMPUTE_POLICY_NONE
           layout {
-            parallel { tensor_parallel_size: 1 }
+            parallel { tensor_parallel_size: 1 pipeline_parallel_size: 1 virtual_stage_count: 1 }
+            context_parallel_size: 1
+            sharding { zero_stage: ZERO_STAGE_NONE }
             micro_batch_size: 2
           }
         }
@@ -168,11 +173,11 @@ TEST(FinetuneText, StandsSideBySide) {
       FinetuneText({{"full", {"deepspeed"}}, {"lora", {}}}, batch, response, absl::UnixEpoch()),
       "Fine-tuning toy on 1,000,000 tokens, 8 x h100-sxm: 64 sequences of 1,024 tokens a "
       "step\n"
-      "  method  trains  fits     GiB    step      time  dev-hours    USD\n"
-      "  full    8.030B  no    128.00  500 ms  30.0 min          4  10.00\n"
-      "  lora    41.94M  yes    20.00  500 ms  30.0 min          4  10.00\n"
-      "  full   --tp=1 --cp=0 --pp=0 --vpp=0 --zero=0 --mbs=2 --recompute=none\n"
-      "  lora   --tp=1 --cp=0 --pp=0 --vpp=0 --zero=0 --mbs=2 --recompute=none\n"
+      "  method  trains  fits     GiB    step        time  dev-hours    USD\n"
+      "  full    8.030B  no    128.00  500 ms  2.00 hours          4  10.00\n"
+      "  lora    41.94M  yes    20.00  500 ms  2.00 hours          4  10.00\n"
+      "  full   --tp=1 --cp=1 --pp=1 --vpp=1 --zero=0 --mbs=2 --recompute=none\n"
+      "  lora   --tp=1 --cp=1 --pp=1 --vpp=1 --zero=0 --mbs=2 --recompute=none\n"
       "  adapt  rank 16 on all-linear, the rest frozen\n"
       "  files  full: --emit=deepspeed; lora: no launcher that --emit knows can express it\n");
 }
