@@ -95,7 +95,7 @@ TEST(SizeCluster, NamesTheBestTheCheapestAndTheFastest) {
   EXPECT_THAT(
       ClustersAnswer({}, answer).out,
       HasSubstr("\n  Cheapest: h100-sxm, 8 devices (30 days, 7.71M USD); fastest: b200-sxm, "
-                "8 devices (20 days,\n  10.92M USD).\n"));
+                "8 devices (20 days,"));
   answer.set_best(1);
   answer.set_objective(v1::SIZE_OBJECTIVE_FEWEST_DEVICES);
   EXPECT_THAT(
@@ -103,8 +103,9 @@ TEST(SizeCluster, NamesTheBestTheCheapestAndTheFastest) {
       HasSubstr("\n  Fewest devices and fastest: b200-sxm, 8 devices (20 days, 10.92M USD); "
                 "cheapest: h100-sxm"));
   answer.set_objective(v1::SIZE_OBJECTIVE_LEAST_ENERGY);
-  EXPECT_THAT(ClustersAnswer({}, answer).out,
-              HasSubstr("Least energy and fastest: b200-sxm, 8 devices (20 days, 10.92M USD, 1 "));
+  EXPECT_THAT(
+      ClustersAnswer({}, answer).out,
+      HasSubstr("Least energy and fastest: b200-sxm, 8 devices (20 days, 10.92M USD, 1.00 GWh)"));
   answer.mutable_clusters(0)->mutable_plan()->mutable_estimates(0)->clear_cost_usd();
   EXPECT_THAT(ClustersAnswer({}, answer).out, Not(HasSubstr("cheapest")));
   answer.set_best(7);  // no index
