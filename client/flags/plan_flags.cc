@@ -39,7 +39,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--lora-rank", "model.changes.adapters.rank",
      "low-rank adapters of this rank on some matrices", kChanges},
     {"--lora-targets", "model.changes.adapters.targets",
-     "matrices, or all-linear; default: attention.query,attention.value", kChanges},
+     "matrices, or all-linear; default: attention.query and .value", kChanges},
     {"--base-frozen,--freeze-base", "model.changes.base_frozen", "train adapters alone", kChanges},
     {"--frozen-components,--freeze", "model.changes.frozen_components",
      "don't train this, e.g. token_embedding; repeatable", kChanges},
@@ -100,7 +100,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--host-memory-bytes-per-second", "cluster.host_memory_bytes_per_second",
      "line rate of a server's memory, e.g. 614e9: offloading", kDevices},
     {"--host-memory-bytes", "cluster.host_memory_bytes",
-     "memory of a server, e.g. 2TB, for its node type's: offloading", kDevices},
+     "memory of a server for offloading, e.g. 2TB", kDevices},
 
     {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source",
      "the worst source allowed for matrix multiplication", kRates},

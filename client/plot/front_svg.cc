@@ -118,11 +118,13 @@ class FrontPicture {
     svg_.Line({kFrontArea.left, kFrontArea.top}, {kFrontArea.left, kFrontArea.bottom}, kFrontFrame);
     svg_.Line({kFrontArea.left, kFrontArea.bottom}, {kFrontArea.right, kFrontArea.bottom},
               kFrontFrame);
-    svg_.Text({.at = {(kFrontArea.left + kFrontArea.right) / 2, kFrontArea.bottom + 40},
+    const bool shared = chart_.slow > 0;  // the line below the axis has a second text
+    svg_.Text({.at = {shared ? kFrontArea.left : (kFrontArea.left + kFrontArea.right) / 2,
+                      kFrontArea.bottom + 40},
                .text = unit_ < 1 ? "time of a step (ms)" : "time of a step (s)",
                .size = 13,
-               .anchor = SvgAnchor::kMiddle});
-    if (chart_.slow > 0) {
+               .anchor = shared ? SvgAnchor::kStart : SvgAnchor::kMiddle});
+    if (shared) {
       svg_.Text({.at = {kFrontArea.right, kFrontArea.bottom + 40},
                  .text = SlowWords(chart_),
                  .anchor = SvgAnchor::kEnd});

@@ -135,6 +135,14 @@ void SetDepth(int64_t depth, StackSpec& stack) {
   }
 }
 
+bool UsesAllKinds(const ArchitectureSpec& spec) {
+  std::vector<bool> used(spec.layer_kinds.size());
+  for (const StackSpec* const stack : {&spec.encoder, &spec.decoder}) {
+    for (const LayerRun& run : stack->layers) used[static_cast<size_t>(run.layer_kind)] = true;
+  }
+  return absl::c_find(used, false) == used.end();
+}
+
 }  // namespace
 
 ModelLadder::ModelLadder(ArchitectureSpec model) : model_(std::move(model)) {
@@ -156,15 +164,17 @@ ModelLadder::ModelLadder(ArchitectureSpec model) : model_(std::move(model)) {
 void ModelLadder::AddRungs() {
   const auto own_width = static_cast<double>(own_width_);
   int64_t below = std::min(kMinModelParameters, ParametersAt({own_width_, own_depth_})) - 1;
-  int64_t depth = 1;
+  int64_t least = 1;  // that has a layer of each kind
+  while (least < own_depth_ && !UsesAllKinds(At({own_width_, least}))) ++least;
+  int64_t depth = least;
   for (int64_t width = 1; width <= kMaxWidthRatio * own_width_; ++width) {
     const auto steps = static_cast<double>(width);
     const double ratio = (steps + 0.5) / own_width;
     const double most = static_cast<double>(own_depth_) * ratio * ratio * ratio /
                         (steps * steps / (own_width * own_width));
-    const auto last = std::max<int64_t>(1, static_cast<int64_t>(most));
+    const auto last = std::max(least, static_cast<int64_t>(most));
     // The first depth that has more than the width before, which is close to that of the last one.
-    while (depth > 1 && ParametersAt({width, depth - 1}) > below) --depth;
+    while (depth > least && ParametersAt({width, depth - 1}) > below) --depth;
     while (depth <= last && ParametersAt({width, depth}) <= below) ++depth;
     for (; depth <= last; ++depth) rungs_.push_back({.width = width, .depth = depth});
     below = std::max(below, ParametersAt({width, last}));

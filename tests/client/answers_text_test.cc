@@ -284,6 +284,7 @@ TEST(MemoryText, SaysWhereChangesWereLeftOut) {
   v1::PlanRunResponse response = SampleStages(1, 20, v1::VERDICT_DOES_NOT_FIT);
   v1::Memory& memory = *response.mutable_plan()->mutable_memory();
   memory.set_changes_search_ended_early(true);
+  memory.set_changes_considered(7);
   EXPECT_THAT(MemoryText({}, response, {}), HasSubstr("Further ones were"));
   // A setting of a newer server.
   *memory.add_changes() = FromText<v1::FittingChange>(R"pb(
@@ -294,7 +295,7 @@ TEST(MemoryText, SaysWhereChangesWereLeftOut) {
     }
     cost_text: "time"
   )pb");
-  EXPECT_THAT(MemoryText({}, response, {}), HasSubstr("0 considered, others left out)\n"));
+  EXPECT_THAT(MemoryText({}, response, {}), HasSubstr("7 considered, others left out)\n"));
   EXPECT_THAT(MemoryText({}, response, {}),
               HasSubstr("  a.newer_field=NEWER_Y (now NEWER_X); costs time\n"));
 }

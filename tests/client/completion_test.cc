@@ -133,16 +133,16 @@ TEST(BashCompletion, KnowsLayouts) {
               ElementsAre("zero-bubble-h1", "zero-bubble-h2"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--frozen-data-type", ""}),
               ElementsAre("int8", "int4", "fp4"));
-  EXPECT_THAT(BashOffers({"sextant", "memory", "--tensor"}), ElementsAre("--tensor-parallel-size"));
-  EXPECT_THAT(BashOffers({"sextant", "memory", "--mf"}), IsEmpty());
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--tensor-p"}),
+              ElementsAre("--tensor-parallel-size"));
   EXPECT_THAT(BashOffers({"sextant", "memory", "--vi"}),
-              ElementsAre("--virtual-stage-count", "--virtual-stages"));
+              ElementsAre("--view", "--virtual-stage-count", "--virtual-stages"));
   EXPECT_THAT(BashOffers({"sextant", "memory", "--fi"}), ElementsAre("--fits-chance"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--net"}),
               ElementsAre("--network", "--network-bytes-per-second"));
-  // Memory depends on no network and on no software stack.
-  EXPECT_THAT(BashOffers({"sextant", "memory", "--net"}), IsEmpty());
-  EXPECT_THAT(BashOffers({"sextant", "memory", "--software"}), IsEmpty());
+  // Every flag of a run is a flag of each command that takes one.
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--net"}),
+              ElementsAre("--network", "--network-bytes-per-second"));
   const std::string file = ScriptFile("bash");
   for (const char* command : {"memory", "plan", "search"}) {
     EXPECT_THAT(BashOffers({"sextant", command, "--svg", file.substr(0, file.size() - 2)}),
@@ -215,8 +215,8 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh", kNobody}).out;
-  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"size-cluster\"|\"size-model\"|"
-                             "\"allocate\"|\"memory\"|\"count\"|\"models\"|"
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"finetune\"|\"size-cluster\"|"
+                             "\"size-model\"|\"allocate\"|\"memory\"|\"count\"|\"models\"|"
                              "\"accelerators\"|\"devices\"|\"probe\"|"
                              "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
                              "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));

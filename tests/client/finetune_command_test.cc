@@ -140,7 +140,7 @@ TEST(Finetune, WritesTheFileOfOneMethod) {
   EXPECT_EQ(server.plan.request.layout().storage().frozen_data_type(), v1::DATA_TYPE_FP4);
   EXPECT_THAT(server.Run({"--emit=deepspeed"}).err, HasSubstr("give --method too"));
   const Ran refused = server.Run({"--method=lora", "--emit=megatron"});
-  EXPECT_EQ(refused.exit_code, kExitUsage);
+  EXPECT_EQ(refused.exit_code, kExitBadRequest);
   EXPECT_THAT(refused.err, HasSubstr("Megatron-LM cannot express this run. --lora-rank=16: it has "
                                      "no setting for that"));
 }

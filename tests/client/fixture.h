@@ -69,7 +69,7 @@ inline void ExpectSame(const google::protobuf::Message& found,
 
 // A file of the test's own that holds `text`.
 inline std::string FileWith(const std::string& name, const std::string& text) {
-  const std::string path = TemporaryFile(name);
+  std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
 }

@@ -98,7 +98,7 @@ TEST(Enums, LeaveByTheirNames) {
   Leaves(DataTypeTo, kDataType, "DataType");
   Leaves(FlopsConventionTo, kConvention, "FlopsConvention");
   Leaves(RateSourceTo, kRates, "RateSource");
-  Leaves(VerdictTo, estimate, "Verdict");
+  Leaves(VerdictTo, "engine/memory/fit.h", "Verdict");
   Leaves(ChangeCostTo, estimate, "ChangeCost");
   Leaves(LedgerKindTo, row, "LedgerKind");
   Leaves(ElementKindTo, row, "RowElements");
@@ -125,12 +125,14 @@ TEST(NoteTo, KeepsAllOfANote) {
   NoteTo({.kind = NoteKind::kDeviceCapacity,
           .text = "cluster.x is 5.",
           .values = {{"capacity_bytes", 5}, {"other_bytes", 0.5}},
-          .fields = {"cluster.x", "cluster.y"}},
+          .fields = {"cluster.x", "cluster.y"},
+          .names = {"a-server"}},
          &wire);
   EXPECT_THAT(wire, EqualsText(R"(
       kind: NOTE_KIND_DEVICE_CAPACITY subject: NOTE_SUBJECT_MEMORY text: "cluster.x is 5."
       fields: ["cluster.x", "cluster.y"]
-      values { name: "capacity_bytes" value: 5 } values { name: "other_bytes" value: 0.5 })"));
+      values { name: "capacity_bytes" value: 5 } values { name: "other_bytes" value: 0.5 }
+      names: "a-server")"));
   EXPECT_THAT(UnsetFields(wire), IsEmpty());
 }
 

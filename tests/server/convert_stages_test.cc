@@ -82,7 +82,7 @@ MemoryEstimate SampleEstimate() {
                   {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
       .changes_considered = 26,
       .search_ended_early = true,
-      .unmodelled_settings = {}};
+      .unmodelled_settings = {"a.setting"}};
 }
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
@@ -122,7 +122,7 @@ TEST(MemoryTo, CarriesTheWhole) {
       zero_stage: ZERO_STAGE_OPTIMIZER framework: KIND_DEEPSPEED
       peak_bytes { low: 800 expected: 828 high: 900 }
       headroom_bytes { low: -50 expected: 22 high: 50 }
-      changes_considered: 26 changes_search_ended_early: true
+      changes_considered: 26 changes_search_ended_early: true unmodelled_settings: "a.setting"
       host {
         needed_bytes: 90 server_bytes: 100 device_count: 4 node_type: "dgx-a100"
         citation: "a datasheet" share_bytes: 50 decides_verdict: true })"));

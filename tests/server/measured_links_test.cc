@@ -174,7 +174,7 @@ TEST(MeasuredLinks, ThatTheNodesCannotHaveAreRefused) {
 
 // --- The product of the devices ---------------------------------------------------------
 
-// A GB200 comes in one kind of server, an H100 in several, an MI300X in none that is known.
+// A GB200 comes in one kind of server, an H100 in several, an RTX 3090 in none that is known.
 TEST(MeasuredLinks, SayTheKindOfServer) {
   const auto on = [](const char* product_name) {
     v1::Calibration calibration = SlowH100(1);
@@ -188,8 +188,9 @@ TEST(MeasuredLinks, SayTheKindOfServer) {
   EXPECT_EQ(gb200->nodes().node_type(), "gb200-nvl72");
   EXPECT_EQ(gb200->nodes().device().accelerator(), "gb200");
   EXPECT_THAT(on("NVIDIA H100 80GB HBM3"), NamesFields(ElementsAre("nodes.node_type")));
-  EXPECT_THAT(on("MI300X"), NamesFields(ElementsAre("nodes.device.calibrations.calibrations[0]."
-                                                    "device.product_name")));
+  EXPECT_THAT(on("GeForce RTX 3090"),
+              NamesFields(ElementsAre("nodes.device.calibrations.calibrations[0]."
+                                      "device.product_name")));
   EXPECT_THAT(on("A Product Of Tomorrow"), NamesFields(ElementsAre("nodes.node_type")));
 }
 

@@ -118,8 +118,8 @@ TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
   v1::PlanRunRequest planned = Searching(v1::LAYOUT_SEARCH_NONE);
   planned.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
   for (const bool plans_wait : {true, false}) {
+    std::promise<void> released;  // outlives the server's threads
     PlanningServer server = WithSample();
-    std::promise<void> released;
     WorkerPool& held = plans_wait ? server.workers() : server.searches();
     held.Post("", [&released](const absl::Status&) { released.get_future().wait(); });
     v1::PlanRunResponse out;

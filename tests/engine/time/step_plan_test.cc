@@ -111,7 +111,7 @@ TEST(StepPlan, SaysWhatIsMissing) {
   run = Llama70b();
   run.cluster.node_type = "";
   why(run, "cluster.network");
-  run.cluster.device.accelerator = "mi300x";
+  run.cluster.device.accelerator = "rtx-3090";
   why(run, "cluster.node_type");
 }
 
