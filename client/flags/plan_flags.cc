@@ -39,7 +39,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--lora-rank", "model.changes.adapters.rank",
      "low-rank adapters of this rank on some matrices", kChanges},
     {"--lora-targets", "model.changes.adapters.targets",
-     "matrices, or all-linear; default: attention.query and .value", kChanges},
+     "matrices, or all-linear; default: query and value", kChanges},
     {"--base-frozen,--freeze-base", "model.changes.base_frozen", "train adapters alone", kChanges},
     {"--frozen-components,--freeze", "model.changes.frozen_components",
      "don't train this, e.g. token_embedding; repeatable", kChanges},
