@@ -9,7 +9,7 @@ namespace {
 
 // Reports what only a call of its own answers, and takes it out of `run`, so that nothing else
 // advises how to get it here.
-void CheckBatched(RunSpec& run, FieldViolations& violations) {
+void CheckBatched(bool may_exhaust, RunSpec& run, FieldViolations& violations) {
   PlanOptions& options = run.options;
   if (options.full) {
     violations.Add(
@@ -27,20 +27,19 @@ void CheckBatched(RunSpec& run, FieldViolations& violations) {
     included = false;
   }
   options.full = false;
-  if (options.search == SearchExtent::kExhaustive) {
-    violations.Add(
-        "options.search",
-        "must be LAYOUT_SEARCH_BOUNDED at most where several runs are planned: write that, or "
-        "ask PlanRun for this run");
+  if (options.search == SearchExtent::kExhaustive && !may_exhaust) {
+    violations.Add("options.search",
+                   "must be LAYOUT_SEARCH_BOUNDED at most where this many runs are planned: write "
+                   "that, or ask PlanRun for this run");
   }
 }
 
 }  // namespace
 
 RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
-                       FieldViolations& violations) {
+                       bool may_exhaust, FieldViolations& violations) {
   RunSpec run = RunSpecFrom(request, resolver, violations);
-  CheckBatched(run, violations);
+  CheckBatched(may_exhaust, run, violations);
   return run;
 }
 

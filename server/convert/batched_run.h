@@ -9,10 +9,10 @@
 
 namespace sextant::server {
 
-// RunSpecFrom(). Appends to `violations`, too, what only PlanRun answers: a FULL view, its parts
-// and an exhaustive search.
+// RunSpecFrom(). Appends to `violations`, too, what only PlanRun answers: a FULL view, its parts,
+// and an exhaustive search unless `may_exhaust`.
 RunSpec BatchedRunFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
-                       FieldViolations& violations);
+                       bool may_exhaust, FieldViolations& violations);
 
 }  // namespace sextant::server
 

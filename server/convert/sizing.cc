@@ -32,7 +32,7 @@ v1::SizeLimit SizeLimitTo(SizeLimit limit) {
 
 RunSpec SizedRunFrom(const v1::PlanRunRequest& run, const google::protobuf::Duration* max_duration,
                      const DeviceResolver& resolver, FieldViolations& violations) {
-  RunSpec out = BatchedRunFrom(run, resolver, violations);
+  RunSpec out = BatchedRunFrom(run, resolver, /*may_exhaust=*/false, violations);
   if (max_duration == nullptr) return out;
   if (run.economics().has_deadline()) {
     violations.Add("max_duration", "and economics.deadline say the same: give one of them");

@@ -27,11 +27,13 @@ absl::Status CheckCount(int count) {
                                            " in one call, the others in another"));
 }
 
-absl::StatusOr<std::string> AnswerRun(const v1::PlanRunRequest& request,
+absl::StatusOr<std::string> AnswerRun(const v1::BatchPlanRunsRequest& batch, int index,
                                       const DeviceResolver& resolver, CallWork& work,
                                       Metrics& metrics, v1::Plan* out) {
+  const v1::PlanRunRequest& request = batch.runs(index);
   FieldViolations violations;
-  const RunSpec run = BatchedRunFrom(request, resolver, violations);
+  const RunSpec run =
+      BatchedRunFrom(request, resolver, batch.runs_size() <= kMaxExhaustiveRuns, violations);
   return AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,
                     metrics, out);
 }
@@ -46,7 +48,7 @@ absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceRe
     SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsARun));
     v1::PlannedRun& planned = *out->add_runs();
     absl::StatusOr<std::string> rates =
-        AnswerRun(request.runs(i), resolver, work, metrics, planned.mutable_plan());
+        AnswerRun(request, i, resolver, work, metrics, planned.mutable_plan());
     if (rates.ok()) {
       planned.set_rates_fingerprint(*std::move(rates));
       continue;

@@ -12,6 +12,8 @@ namespace sextant::server {
 
 // The most runs of a batch.
 inline constexpr int kMaxBatchedRuns = 256;
+// The most runs of a batch that may search exhaustively: each takes up to seconds of a core.
+inline constexpr int kMaxExhaustiveRuns = 16;
 
 // Plans each run of `request`, in order, or says why it has no plan. A run's end costs no others
 // theirs; that of `work` ends the call.

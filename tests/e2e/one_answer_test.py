@@ -51,12 +51,14 @@ LINES = [
      "deepspeed"),
     ("qwen2.5-7b", "--sequence-length=4096 --gbs=64 --framework=deepspeed", "a100-sxm-80 8",
      "deepspeed"),
-    ("llama-3.1-8b", "--sequence-length=4096 --gbs=64 --framework=fsdp", "h100-sxm 16", ""),
+    ("llama-3.1-8b", "--sequence-length=4096 --gbs=64 --framework=pytorch-fsdp", "h100-sxm 16", ""),
     # What is open is part of the layout alone.
-    ("llama-3.1-70b", "--sequence-length=8192 --gbs=256 --tp=8", "h100-sxm 128", "megatron"),
+    ("llama-3.1-70b", "--sequence-length=8192 --gbs=256 --tp=8 --search=exhaustive", "h100-sxm 128",
+     "megatron"),
     ("llama-3.1-70b", "--sequence-length=8192 --gbs=256 --recompute=full", "h100-sxm 64",
      "megatron"),
-    ("mixtral-8x7b", "--sequence-length=4096 --gbs=128 --ep=8", "h100-sxm 32", "megatron"),
+    ("mixtral-8x7b", "--sequence-length=4096 --gbs=128 --ep=8 --search=exhaustive", "h100-sxm 32",
+     "megatron"),
     # Runs that offload, that don't fit, and with adapters.
     ("llama-3.1-70b", "--sequence-length=4096 --gbs=64", "a100-sxm-80 8", "megatron"),
     ("llama-3.1-405b", "--sequence-length=4096 --gbs=64", "a100-sxm-80 8", ""),
@@ -138,10 +140,13 @@ class Line:
     def size(self, plan):
         """The answers of size-cluster and size-model, for a run of ten times the time."""
         seconds = plan["estimates"][0]["duration_seconds"]["expected"]
-        duration = f"--max-duration={10 * seconds:.0f}s"
-        base = [*self.flags, *self.product, f"--tokens={TOKENS}"]
-        for command, words in (("size-cluster", [self.model, *base, duration]),
-                               ("size-model", [self.model, *base, *self.devices, duration])):
+        duration = f"--max-duration={min(10 * seconds, 1e9):.0f}s"
+        flags = [flag for flag in self.flags if flag != "--search=exhaustive"]
+        base = [*flags, *self.product, f"--tokens={TOKENS}"]
+        sizes = [("size-cluster", [self.model, *base, duration])]
+        if not any("lora" in flag for flag in flags):  # there is no larger model of one's adapters
+            sizes.append(("size-model", [self.model, *base, *self.devices, duration]))
+        for command, words in sizes:
             answer = self.answer(command, *words)
             if answer is None:
                 continue
@@ -163,7 +168,8 @@ class Line:
             return
         source = (f"--from-megatron={written}" if self.launcher == "megatron"
                   else f"--from-{self.launcher}=-")
-        placed = [flag for flag in self.flags if flag.startswith(("--node-type", "--network"))]
+        placed = [flag for flag in self.flags if flag.startswith(
+            ("--node-type", "--network", "--framework=megatron-bridge"))]
         again = []
         if self.launcher == "deepspeed":  # its file has no model and no tokens
             again = [self.model, f"--tokens={TOKENS}", "--recompute=" + words_of(

@@ -226,13 +226,27 @@ TEST(BatchPlanRuns, RefusesWhatOneCallAnswers) {
   run.mutable_options()->set_include_derivation(true);
   run.mutable_options()->set_include_ledger(true);
   run.mutable_options()->set_include_operations(true);
-  run.mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   const std::string refusal = RefusalOf(run);
   for (const char* field : {"view", "include_derivation", "include_ledger", "include_operations"}) {
     EXPECT_THAT(refusal, HasSubstr(std::string("runs[1].options.") + field + ": "));
   }
-  EXPECT_THAT(refusal, HasSubstr("runs[1].options.search: must be LAYOUT_SEARCH_BOUNDED at most"));
   EXPECT_THAT(refusal, testing::Not(HasSubstr("set options.view")));
+}
+
+TEST(BatchPlanRuns, SearchesExhaustivelyInUpTo16Runs) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest run = Searching(16);
+  run.mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
+  for (const int others : {15, 16}) {
+    std::vector<v1::PlanRunRequest> runs(static_cast<size_t>(others), Llama8b(8));
+    runs.push_back(run);
+    v1::BatchPlanRunsResponse out;
+    ASSERT_TRUE(Ask(server, Batch(runs), &out).ok());
+    EXPECT_EQ(out.runs(others).has_plan(), others == 15);
+    if (others == 15) continue;
+    EXPECT_THAT(absl::StrJoin(FaultsOf(out.runs(others).status()), "\n"),
+                HasSubstr("runs[16].options.search: must be LAYOUT_SEARCH_BOUNDED at most"));
+  }
 }
 
 TEST(BatchPlanRuns, TakesOneTo256Runs) {
