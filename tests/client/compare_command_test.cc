@@ -67,13 +67,13 @@ TEST(CompareCommand, AsksForTheCrossProductInOrder) {
   }
 }
 
-// Where the batch alone is given, the service searches if it can time layouts.
-TEST(CompareCommand, LeavesTheSearchToTheService) {
+// A few runs are searched as `plan` searches one: in full where the service may.
+TEST(CompareCommand, SearchesAFewRunsInFull) {
   Asked asked;
   for (int i = 0; i < 2; ++i) *asked.response.add_runs() = Planned(v1::VERDICT_FITS, 1, 1);
   Compare(asked, {"llama-3.1-8b", "--gbs=64", "--each=devices=8,16"});
   ASSERT_EQ(asked.request.runs_size(), 2);
-  EXPECT_EQ(asked.request.runs(1).options().search(), v1::LAYOUT_SEARCH_UNSPECIFIED);
+  EXPECT_EQ(asked.request.runs(1).options().search(), v1::LAYOUT_SEARCH_EXHAUSTIVE);
   EXPECT_EQ(asked.request.runs(1).cluster().device_count(), 16);
 }
 
