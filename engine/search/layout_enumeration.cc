@@ -2,19 +2,26 @@
 // change costs an evaluator most, the inner ones the division of state, which costs least. A size
 // that does not divide what is left is dropped in its own loop, and a dimension without meaning for
 // a layout has one value there. Space is constant; time is linear in the values that the loops try.
+//
+// Within a group the choices of micro-batch, of what is computed again with sequence parallelism,
+// and of the division of state don't depend on each other, and each reason to prune is one of the
+// first or of the last: a group is counted by products, without visiting its layouts.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
 #include "engine/search/layout_space.h"
+#include "engine/search/state_bound.h"
 
 namespace sextant {
 namespace {
 
-// The loops of LayoutSpace::ForEach(), a group of dimensions each. A function returns false once
-// the visitor has ended them.
-class Enumeration {
+// The loops over the groups. A function returns false once the visitor has ended them.
+class GroupLoops {
  public:
-  Enumeration(const LayoutSpace& space, LayoutSpace::Visitor visit)
+  GroupLoops(const LayoutSpace& space, LayoutSpace::GroupVisitor visit)
       : space_(space), visit_(visit) {}
 
   void Run() {
@@ -63,7 +70,7 @@ class Enumeration {
         if (!DividesLayers(virtual_stages, schedule)) continue;
         choice_.schedule = schedule;
         choice_.virtual_stages = virtual_stages;
-        if (!MicroBatches()) return false;
+        if (!visit_({.sizes = choice_, .data = data_})) return false;
       }
     }
     return true;
@@ -75,28 +82,72 @@ class Enumeration {
            space_.layer_count % (virtual_stages * choice_.pipeline) == 0;
   }
 
-  bool MicroBatches() {
+  const LayoutSpace& space_;
+  LayoutSpace::GroupVisitor visit_;
+  KernelChoice kernels_;
+  LayoutChoice choice_;
+  int64_t data_ = 1;
+};
+
+// The loops within a group. Layouts that `bound`, which may be null, excludes are pruned.
+class LayoutLoops {
+ public:
+  LayoutLoops(const LayoutSpace& space, const LayoutGroup& group, const StateBound* bound,
+              LayoutSpace::Visitor visit)
+      : space_(space), bound_(bound), visit_(visit), choice_(group.sizes), data_(group.data) {}
+
+  bool Run() {
+    for (const int32_t micro_batch : space_.micro_batch) {
+      choice_.micro_batch = micro_batch;
+      batch_reason_ = ReasonOfBatch();
+      if (!Passes([this] { return State(); })) return false;
+    }
+    return true;
+  }
+
+  // As many layouts as Run() visits.
+  LayoutCounts Count() {
+    LayoutCounts out;
+    int64_t passes = 0;
+    Passes([&passes] { return ++passes > 0; });
+    PrunedCounts batches = {};
+    int64_t legal = 0;
+    for (const int32_t micro_batch : space_.micro_batch) {
+      choice_.micro_batch = micro_batch;
+      const absl::optional<Pruned> reason = ReasonOfBatch();
+      ++(reason.has_value() ? batches[static_cast<size_t>(*reason)] : legal);
+    }
+    LayoutCounts states = {.least_bytes = std::numeric_limits<double>::infinity()};
+    counts_ = &states;
+    State();
+    for (size_t i = 0; i < kPrunedCount; ++i) {
+      out.pruned[i] = passes * (batches[i] * states.all() + legal * states.pruned[i]);
+    }
+    out.left = passes * legal * states.left;
+    out.least_bytes = states.least_bytes;
+    return out;
+  }
+
+ private:
+  // Calls `each` with every choice of what is computed again, and of sequence parallelism.
+  bool Passes(absl::FunctionRef<bool()> each) {
     const int64_t chunks = int64_t{choice_.pipeline} * choice_.virtual_stages;
     const int64_t layers = (space_.layer_count + chunks - 1) / chunks;
-    for (const int32_t micro_batch : space_.micro_batch) {
-      for (const RecomputeChoice& recompute : space_.recompute) {
-        if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
-        if (recompute.attention_core && IsFused()) continue;
-        for (const bool sequence_parallel : space_.sequence_parallel) {
-          if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front())
-            continue;
-          choice_.micro_batch = micro_batch;
-          choice_.recompute = recompute;
-          choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
-          if (!State()) return false;
-        }
+    for (const RecomputeChoice& recompute : space_.recompute) {
+      if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
+      if (recompute.attention_core && IsFused()) continue;
+      for (const bool sequence_parallel : space_.sequence_parallel) {
+        if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front()) continue;
+        choice_.recompute = recompute;
+        choice_.sequence_parallel = sequence_parallel && choice_.tensor > 1;
+        if (!each()) return false;
       }
     }
     return true;
   }
 
   bool IsFused() const {
-    return kernels_.is_chosen && kernels_.attention == AttentionKernel::kFlash;
+    return choice_.kernels.is_chosen && choice_.kernels.attention == AttentionKernel::kFlash;
   }
 
   bool State() {
@@ -144,34 +195,63 @@ class Enumeration {
   }
 
   bool Visit() {
-    Pruned reason = Pruned::kBatch;
-    return visit_(choice_, FindReason(reason) ? &reason : nullptr);
+    if (counts_ != nullptr) {
+      const absl::optional<Pruned> reason = ReasonOfState();
+      ++(reason.has_value() ? counts_->pruned[static_cast<size_t>(*reason)] : counts_->left);
+      counts_->least_bytes = std::min(counts_->least_bytes, bound_->BytesOf(choice_, data_));
+      return true;
+    }
+    const absl::optional<Pruned> reason =
+        batch_reason_.has_value() ? batch_reason_ : ReasonOfState();
+    return visit_(choice_, reason.has_value() ? &*reason : nullptr);
   }
 
-  bool FindReason(Pruned& out) const {
+  absl::optional<Pruned> ReasonOfBatch() const {
     const int64_t unit = data_ * choice_.micro_batch;
-    out = Pruned::kBatch;
-    if (space_.batch % unit != 0) return true;
-    out = Pruned::kRounds;
+    if (space_.batch % unit != 0) return Pruned::kBatch;
     const int64_t count = space_.batch / unit;
     const bool dual = choice_.schedule == PipelineSchedule::kDualPipe;
-    if (dual && (count % 2 != 0 || count < 2 * choice_.pipeline)) return true;
-    if (choice_.virtual_stages > 1 && count % choice_.pipeline != 0) return true;
-    out = Pruned::kWeights;
+    if (dual && (count % 2 != 0 || count < 2 * choice_.pipeline)) return Pruned::kRounds;
+    if (choice_.virtual_stages > 1 && count % choice_.pipeline != 0) return Pruned::kRounds;
+    return absl::nullopt;
+  }
+
+  absl::optional<Pruned> ReasonOfState() const {
     const double parts = static_cast<double>(choice_.tensor) * choice_.pipeline * choice_.expert;
-    return choice_.zero_stage != ZeroStage::kParameters &&
-           space_.weight_bytes / parts > space_.usable_bytes;
+    if (choice_.zero_stage != ZeroStage::kParameters &&
+        space_.weight_bytes / parts > space_.usable_bytes) {
+      return Pruned::kWeights;
+    }
+    if (bound_ != nullptr && bound_->Excludes(choice_, data_)) return Pruned::kMemory;
+    return absl::nullopt;
   }
 
   const LayoutSpace& space_;
+  const StateBound* const bound_;
   LayoutSpace::Visitor visit_;
-  KernelChoice kernels_;
   LayoutChoice choice_;
-  int64_t data_ = 1;
+  const int64_t data_;
+  absl::optional<Pruned> batch_reason_;
+  LayoutCounts* counts_ = nullptr;  // of states, where these are counted
 };
 
 }  // namespace
 
-void LayoutSpace::ForEach(Visitor visit) const { Enumeration(*this, visit).Run(); }
+void LayoutSpace::ForEach(Visitor visit) const {
+  ForEachGroup(
+      [&](const LayoutGroup& group) { return ForEachIn(group, /*bound=*/nullptr, visit); });
+}
+
+void LayoutSpace::ForEachGroup(GroupVisitor visit) const { GroupLoops(*this, visit).Run(); }
+
+bool LayoutSpace::ForEachIn(const LayoutGroup& group, const StateBound* bound,
+                            Visitor visit) const {
+  return LayoutLoops(*this, group, bound, visit).Run();
+}
+
+LayoutCounts LayoutSpace::CountOf(const LayoutGroup& group, const StateBound& bound) const {
+  return LayoutLoops(*this, group, &bound, [](const LayoutChoice&, const Pruned*) { return true; })
+      .Count();
+}
 
 }  // namespace sextant

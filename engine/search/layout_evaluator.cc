@@ -51,6 +51,7 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
                  node, run_.layout->given.tensor ? run_.layout->parallel.tensor_parallel_size : 1),
              .usable = resolved_.capacity.usable(),
              .offloads = offloads});
+  bound_ = StateBound(run_, resolved_);
   untimed_ = MissingForStep(run_, resolved_);
   if (!untimed_.field.empty()) return absl::OkStatus();
   // The layouts that are evaluated give both.

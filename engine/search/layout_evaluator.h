@@ -19,6 +19,7 @@
 #include "engine/run/run_spec.h"
 #include "engine/run/step_predictor.h"
 #include "engine/search/layout_space.h"
+#include "engine/search/state_bound.h"
 #include "engine/time/operation_pricer.h"
 
 namespace sextant {
@@ -47,6 +48,7 @@ class LayoutEvaluator {
   absl::Status Prepare(FieldViolations found, bool offloads = false);
 
   const LayoutSpace& space() const { return space_; }
+  const StateBound& bound() const { return bound_; }
   // Why no step can be predicted; empty: steps can be.
   const MissingField& untimed() const { return untimed_; }
   // Why no step that offloads can be predicted.
@@ -157,6 +159,7 @@ class LayoutEvaluator {
   ResolvedRun resolved_;  // points into run_
   CallWork& work_;
   LayoutSpace space_;
+  StateBound bound_;
   MissingField untimed_;
   const RecomputePolicy given_recompute_;
   const Recomputation given_parts_;

@@ -1,18 +1,11 @@
-// Searches all layouts of a space, or the first kBoundedEvaluations by GuessOf(). Counting prunes a
-// layout whose batch or weights can't work; the others are evaluated as PlanRun() would. Shards
-// take blocks of kShardBlock consecutive layouts in turn, which keeps an evaluator's caches useful.
-// IsBetter() is a total order, so the merged result does not depend on the number of shards.
-//
-// Time is linear in the layouts considered, at most kMaxConsidered, plus the evaluations. Layouts
-// are not stored: a bounded search keeps at most 2 kBoundedEvaluations guesses, and drops the worse
-// half by std::nth_element() when it is full, in constant amortised time.
+// Searches a space and plans the best layout. How the space is searched: exhaustive_search.cc and
+// bounded_search.cc.
 #include "engine/search/layout_search.h"
 
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,12 +14,11 @@
 #include "engine/framework/software_stack.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/search/bounded_search.h"
 
 namespace sextant {
 namespace {
 
-// Layouts that one shard takes in a row: they share much, and far ones differ in what they take.
-constexpr size_t kShardBlock = 1024;
 constexpr int64_t kMaxGlobalBatch = 1'000'000'000'000;  // as a layout's
 
 // The run without anything that only its answer needs.
@@ -62,142 +54,6 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
                             kMaxGlobalBatch);
   }
 }
-
-// One shard's way through the space. Keeps no list of the layouts, of which there may be millions.
-class ShardSearch {
- public:
-  ShardSearch(LayoutEvaluator& evaluator, SearchShard shard, CallWork& work,
-              const SearchWatch& watch)
-      : evaluator_(evaluator),
-        space_(evaluator.space()),
-        shard_(shard),
-        work_(work),
-        watch_(watch) {
-    out_.layer_count = space_.layer_count;
-    out_.untimed_offload = evaluator.untimed_offload();
-  }
-
-  absl::StatusOr<SearchOutcome> Run(bool bounded) {
-    if (watch_ && !bounded && shard_.index == 0) CountSearched();
-    space_.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
-      if (!Count(choice, pruned)) return out_.considered <= kMaxConsidered && status_.ok();
-      const size_t index = kept_++;
-      if (bounded) {
-        KeepIfAmongFirst({GuessOf(choice, space_), index, choice});
-      } else if (IsMine(index)) {
-        status_ = Evaluate(choice);
-      }
-      return status_.ok();
-    });
-    if (out_.considered > kMaxConsidered) out_.considered = kMaxConsidered;
-    if (bounded) EvaluateFirst();
-    if (kept_ == 0 && heaviest_.has_value() && status_.ok()) {
-      status_ = Evaluate(*heaviest_);
-      out_.pruned[static_cast<size_t>(Pruned::kMemory)] = 0;  // it was counted for its weights
-    }
-    SEXTANT_RETURN_IF_ERROR(status_);
-    if (shard_.index > 0) {  // the first shard counts for all
-      out_.considered = 0;
-      for (const Pruned reason : {Pruned::kBatch, Pruned::kRounds, Pruned::kWeights}) {
-        out_.pruned[static_cast<size_t>(reason)] = 0;
-      }
-    }
-    return std::move(out_);
-  }
-
- private:
-  struct Guessed {
-    double guess = 0;
-    size_t index = 0;
-    LayoutChoice choice = {};
-
-    bool operator<(const Guessed& o) const {
-      return guess != o.guess ? guess < o.guess : index < o.index;
-    }
-  };
-  static constexpr size_t kMax = kBoundedEvaluations;
-
-  bool IsMine(size_t index) const {
-    return static_cast<int64_t>(index / kShardBlock) % shard_.count == shard_.index;
-  }
-
-  // Returns true where the layout is left by counting.
-  bool Count(const LayoutChoice& choice, const Pruned* pruned) {
-    status_ = work_.Spend(1);
-    if (++out_.considered > kMaxConsidered) out_.exhaustive = false;
-    if (!status_.ok() || out_.considered > kMaxConsidered) return false;
-    if (pruned == nullptr || (shard_.times_all && *pruned == Pruned::kWeights)) return true;
-    ++out_.pruned[static_cast<size_t>(*pruned)];
-    if (*pruned == Pruned::kWeights) KeepHeaviest(choice);
-    return false;
-  }
-
-  // Counts what is left to search, for those who watch.
-  void CountSearched() {
-    int64_t considered = 0;
-    space_.ForEach([&](const LayoutChoice&, const Pruned* pruned) {
-      status_ = work_.Spend(1);
-      out_.to_search += pruned == nullptr;
-      return ++considered < kMaxConsidered && status_.ok();
-    });
-  }
-
-  // Where weights alone exceed every device: the choice that divides them most.
-  void KeepHeaviest(const LayoutChoice& choice) {
-    const auto parts = [](const LayoutChoice& of) {
-      return std::make_tuple(int64_t{of.tensor} * of.pipeline * of.expert, of.recompute,
-                             of.zero_stage, of.sequence_parallel);
-    };
-    if (!heaviest_.has_value() || parts(*heaviest_) < parts(choice)) heaviest_ = choice;
-  }
-
-  void KeepIfAmongFirst(const Guessed& guessed) {
-    first_.push_back(guessed);
-    if (first_.size() == 2 * kMax) DropLast();
-  }
-  void DropLast() {
-    std::nth_element(first_.begin(), first_.begin() + kMax, first_.end());
-    first_.resize(kMax);
-  }
-
-  // Evaluates this shard's part of the layouts that the guess puts first, in the order of the
-  // space.
-  void EvaluateFirst() {
-    if (first_.size() > kMax) DropLast();
-    if (kept_ > kMax) out_.exhaustive = false;
-    if (watch_ && shard_.index == 0) out_.to_search = static_cast<int64_t>(first_.size());
-    std::sort(first_.begin(), first_.end(),
-              [](const Guessed& a, const Guessed& b) { return a.index < b.index; });
-    for (size_t i = 0; i < first_.size() && status_.ok(); ++i) {
-      if (IsMine(i)) status_ = Evaluate(first_[i].choice);
-    }
-  }
-
-  absl::Status Evaluate(const LayoutChoice& choice) {
-    if (watch_ && ++searched_ % kShardBlock == 0) watch_(ProgressOf(out_));
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                             evaluator_.Evaluate(choice, space_.layer_count, shard_.times_all));
-    if (!option.has_value()) {
-      ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
-      return absl::OkStatus();
-    }
-    Add(
-        *option, [this](LayoutOption& listed) { evaluator_.Complete(listed); }, out_);
-    return absl::OkStatus();
-  }
-
-  LayoutEvaluator& evaluator_;
-  const LayoutSpace& space_;
-  const SearchShard shard_;
-  CallWork& work_;
-  absl::Status status_;
-  const SearchWatch& watch_;
-  size_t searched_ = 0;         // of a search that is watched
-  size_t kept_ = 0;             // layouts that counting left
-  std::vector<Guessed> first_;  // of a bounded search
-  absl::optional<LayoutChoice> heaviest_;
-  SearchOutcome out_;
-};
 
 struct GivenSize {
   absl::string_view field;
@@ -342,8 +198,16 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
     out.untimed = evaluator.untimed();
     return out;
   }
-  const bool bounded = run.options.search == SearchExtent::kBounded;
-  return ShardSearch(evaluator, shard, work, watch).Run(bounded);
+  OutcomeBuilder builder(evaluator, watch, shard.times_all);
+  if (run.options.search != SearchExtent::kBounded) {
+    SEXTANT_RETURN_IF_ERROR(SearchExhaustively(evaluator, shard, work, builder));
+  } else if (shard.index == 0) {
+    SEXTANT_RETURN_IF_ERROR(SearchBounded(evaluator, work, builder));
+  } else {
+    return std::move(builder.out());
+  }
+  if (!builder.has_best()) SEXTANT_RETURN_IF_ERROR(builder.EvaluateSmallest(work));
+  return std::move(builder.out());
 }
 
 absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,

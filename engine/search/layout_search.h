@@ -3,7 +3,6 @@
 #define SEXTANT_ENGINE_SEARCH_LAYOUT_SEARCH_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,34 +12,18 @@
 #include "engine/base/units.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
+#include "engine/search/exhaustive_search.h"
+#include "engine/search/outcome_builder.h"
 #include "engine/search/search_outcome.h"
 #include "engine/time/step_time.h"
 
 namespace sextant {
 
-// A part of a search.
-struct SearchShard {
-  int64_t index = 0;
-  int64_t count = 1;
-  // Also computes the time of layouts that do not fit, and memory and time of those whose weights
-  // alone are too large: the same outcome, without what pruning saves. For benchmarks.
-  bool times_all = false;
-  bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
-};
-
-// Called with the search's progress, about once per 1,000 layouts.
-using SearchWatch = std::function<void(const SearchProgress& progress)>;
-
 // Options within this ratio of the best are ties: the median error of one layout's time
 // predicted from another's of the same run (docs/accuracy_step_time.md, one measured step).
 inline constexpr double kTieRatio = 0.03;
-// The most layouts of a bounded search that are evaluated, about 0.1 s of one core.
-inline constexpr int64_t kBoundedEvaluations = 20'000;
-// The most layouts that any search considers.
-inline constexpr int64_t kMaxConsidered = 4'000'000;
-
 // One shard of the search of `run`, which has options.search. Pure; merged outcomes of n shards are
-// equal for every n. `watch` may be null; it costs the first shard another count of the space.
+// equal for every n. `watch` may be null. A bounded search is the first shard's alone.
 //
 // Errors: those of PlanRun() and `work`; kInvalidArgument for a run without a shape, a sequence
 // length or a global batch.

@@ -303,21 +303,4 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   for (int64_t i = 1; i <= rest; ++i) ++sizes.layers_per_chunk[static_cast<size_t>(i % chunks)];
 }
 
-double GuessOf(const LayoutChoice& choice, const LayoutSpace& space) {
-  const double ranks = static_cast<double>(choice.tensor) * choice.pipeline * choice.context;
-  const double data = static_cast<double>(space.device_count) / ranks;
-  const double count = static_cast<double>(space.batch) / (data * choice.micro_batch);
-  const double bubble = (choice.pipeline - 1) / (count * choice.virtual_stages);
-  double losses = 0.01 * choice.recompute.norm_outputs +
-                  0.01 * choice.recompute.activation_function +
-                  0.04 * choice.recompute.attention_core +
-                  0.04 * choice.recompute.latent_projections + 0.32 * choice.recompute.full;
-  losses += 0.04 * std::log2(choice.tensor) + 0.03 * std::log2(choice.context);
-  losses += 0.03 * std::log2(choice.expert) + 0.01 * std::log2(choice.virtual_stages);
-  if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;
-  if (choice.kernels.attention == AttentionKernel::kUnfused) losses += 0.1;
-  if (choice.zero_stage == ZeroStage::kParameters && choice.pipeline > 1) losses += 0.2 * count;
-  return (1 + bubble) * (1 + losses);
-}
-
 }  // namespace sextant

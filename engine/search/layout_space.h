@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,22 @@ inline constexpr size_t kPrunedCount = 5;
 
 using PrunedCounts = std::array<int64_t, kPrunedCount>;
 
+// The layouts of a space that have these sizes, kernels and schedule.
+struct LayoutGroup {
+  LayoutChoice sizes = {};  // the choices that the group leaves open have any value
+  int64_t data = 1;         // data parallel ranks
+};
+
+struct LayoutCounts {
+  PrunedCounts pruned = {};
+  int64_t left = 0;
+  double least_bytes = 0;  // the least that a StateBound says of any
+
+  int64_t all() const { return std::accumulate(pruned.begin(), pruned.end(), left); }
+};
+
+class StateBound;
+
 // The values of each dimension. Sizes are ascending.
 struct LayoutSpace {
   int64_t device_count = 1;
@@ -119,6 +136,14 @@ struct LayoutSpace {
   // without tensor parallel ranks.
   using Visitor = absl::FunctionRef<bool(const LayoutChoice&, const Pruned* pruned)>;
   void ForEach(Visitor visit) const;
+
+  // The same in two steps: the groups, and the layouts of a group. Where `bound` is given, it
+  // prunes, too. ForEachIn() returns false where `visit` ended it.
+  using GroupVisitor = absl::FunctionRef<bool(const LayoutGroup&)>;
+  void ForEachGroup(GroupVisitor visit) const;
+  bool ForEachIn(const LayoutGroup& group, const StateBound* bound, Visitor visit) const;
+  // The layouts of `group` that ForEachIn() visits, counted at the cost of a few.
+  LayoutCounts CountOf(const LayoutGroup& group, const StateBound& bound) const;
 };
 
 // Device and model properties that bound the space.
@@ -146,10 +171,6 @@ void ApplyState(const LayoutChoice& choice, RunLayout& layout);
 // Writes `choice` to the layout of `run`. Layers that don't divide into stages are dealt out one by
 // one from the second stage on: the first holds the most activations, the last the head.
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run);
-
-// An order in which good layouts tend to come early: a step's time over that without any loss, by
-// rules of thumb. Nothing but the order of a bounded search depends on it.
-double GuessOf(const LayoutChoice& choice, const LayoutSpace& space);
 
 }  // namespace sextant
 

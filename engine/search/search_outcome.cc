@@ -63,6 +63,7 @@ void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, S
 void Merge(SearchOutcome from, SearchOutcome& to) {
   to.considered += from.considered;
   for (size_t i = 0; i < kPrunedCount; ++i) to.pruned[i] += from.pruned[i];
+  to.by_state += from.by_state;
   to.evaluated += from.evaluated;
   to.layer_count = from.layer_count;
   to.exhaustive = to.exhaustive && from.exhaustive;
@@ -83,10 +84,10 @@ SearchProgress ProgressOf(const SearchOutcome& so_far) {
   const auto count = [&so_far](Pruned reason) {
     return so_far.pruned[static_cast<size_t>(reason)];
   };
-  SearchProgress out = {
-      .searched = so_far.evaluated + count(Pruned::kRefused) + count(Pruned::kMemory),
-      .to_search = so_far.to_search,
-      .layer_count = so_far.layer_count};
+  SearchProgress out = {.searched = so_far.evaluated + count(Pruned::kRefused) +
+                                    count(Pruned::kMemory) - so_far.by_state,
+                        .to_search = so_far.to_search,
+                        .layer_count = so_far.layer_count};
   if (!so_far.best.empty()) out.best = so_far.best.front();
   return out;
 }

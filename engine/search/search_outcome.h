@@ -24,6 +24,7 @@ inline constexpr size_t kAlternatives = 10;
 struct SearchOutcome {
   int64_t considered = 0;  // layouts whose sizes divide the devices
   PrunedCounts pruned = {};
+  int64_t by_state = 0;                  // of `pruned` for memory: a StateBound excluded them
   int64_t evaluated = 0;                 // memory and time were both computed
   int64_t to_search = 0;                 // as SearchProgress; 0 where nobody watches
   int64_t layer_count = 0;               // of the model

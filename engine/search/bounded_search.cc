@@ -1,0 +1,207 @@
+// Successive halving: rounds over fewer and fewer groups, of which each gets more evaluations. A
+// group that did badly is not looked at again. Source of the method: Jamieson and Talwalkar 2016
+// (arXiv 1502.07943), section 3. Within a group layouts come in the order of a guess. One that
+// needs at least as much memory as one that did not fit is passed over: more in a micro-batch, less
+// that is computed again or divided.
+//
+// Each round visits its groups in the order of the space, in which an evaluator shares most.
+#include "engine/search/bounded_search.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/search/layout_guess.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+// A round takes the first `groups` and gives each up to `fits` evaluations of layouts that fit, and
+// `all` in total.
+struct Round {
+  size_t groups = 0;
+  int64_t fits = 0;
+  int64_t all = 0;
+};
+constexpr Round kRounds[] = {
+    {3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}, {12, 4096, 4096}};
+constexpr size_t kMostGroups = kRounds[0].groups;
+
+bool IsSubset(const RecomputeChoice& a, const RecomputeChoice& b) {
+  return a.attention_core <= b.attention_core && a.norm_outputs <= b.norm_outputs &&
+         a.activation_function <= b.activation_function &&
+         a.latent_projections <= b.latent_projections;
+}
+
+// Recomputes at most what `b` does, so that it keeps at least as much.
+bool KeepsMore(const RecomputeChoice& a, const RecomputeChoice& b) {
+  if (a.full) return b.full && a.layers_per_block == b.layers_per_block;
+  return b.full || IsSubset(a, b);
+}
+
+// Of layouts of one group: `a` takes at least the memory of `b`.
+bool TakesMore(const LayoutChoice& a, const LayoutChoice& b) {
+  return a.micro_batch >= b.micro_batch && KeepsMore(a.recompute, b.recompute) &&
+         a.sequence_parallel <= b.sequence_parallel && a.zero_stage <= b.zero_stage &&
+         a.stays_gathered >= b.stays_gathered && a.shard_group == b.shard_group &&
+         a.offload <= b.offload;
+}
+
+// First the layout that is likely to take the least memory without recomputing whole layers.
+auto ThriftOf(const LayoutChoice& of) {
+  return std::make_tuple(-of.micro_batch, !of.recompute.full,
+                         of.recompute.norm_outputs + of.recompute.activation_function +
+                             of.recompute.latent_projections + of.recompute.attention_core,
+                         of.sequence_parallel, of.zero_stage, of.offload, !of.stays_gathered,
+                         -of.shard_group);
+}
+
+struct Group {
+  double guess = 0;
+  double best = kNone;  // the time of a step
+  size_t index = 0;
+  size_t next = 0;  // of its layouts, in their order
+  LayoutGroup group = {};
+  std::vector<LayoutChoice> full = {};  // that did not fit; none takes more than another
+
+  auto Rank() const { return std::make_tuple(best, guess, index); }
+};
+
+class BoundedSearch {
+ public:
+  BoundedSearch(LayoutEvaluator& evaluator, CallWork& work, OutcomeBuilder& builder)
+      : evaluator_(evaluator),
+        space_(evaluator.space()),
+        work_(work),
+        builder_(builder),
+        out_(builder.out()) {}
+
+  absl::Status Run() {
+    SEXTANT_RETURN_IF_ERROR(FindGroups());
+    if (left_ <= kBoundedEvaluations) return EvaluateAll();
+    out_.exhaustive = false;
+    out_.to_search = kBoundedEvaluations;
+    for (const Round& round : kRounds) SEXTANT_RETURN_IF_ERROR(Run(round));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status FindGroups() {
+    size_t index = 0;
+    absl::Status status;
+    space_.ForEachGroup([&](const LayoutGroup& group) {
+      const LayoutCounts counts = space_.CountOf(group, evaluator_.bound());
+      builder_.Count(counts);
+      left_ += counts.left;
+      if (counts.left > 0) Keep({.guess = GuessOf(group, space_), .index = index, .group = group});
+      ++index;
+      status = work_.Spend(kStepsAGroup);
+      return status.ok();
+    });
+    if (groups_.size() > kMostGroups) DropLast();
+    return status;
+  }
+
+  void Keep(Group group) {
+    groups_.push_back(std::move(group));
+    if (groups_.size() == 4 * kMostGroups) DropLast();
+  }
+  void DropLast() {
+    std::nth_element(groups_.begin(), groups_.begin() + kMostGroups, groups_.end(), IsBefore);
+    groups_.resize(kMostGroups);
+  }
+
+  static bool IsBefore(const Group& a, const Group& b) { return a.Rank() < b.Rank(); }
+
+  absl::Status EvaluateAll() {
+    out_.to_search = left_;
+    absl::Status status;
+    space_.ForEachGroup([&](const LayoutGroup& group) {
+      return space_.ForEachIn(group, &evaluator_.bound(),
+                              [&](const LayoutChoice& choice, const Pruned* pruned) {
+                                if (pruned == nullptr) status = builder_.Evaluate(choice).status();
+                                return status.ok();
+                              });
+    });
+    return status;
+  }
+
+  absl::Status Run(const Round& round) {
+    std::sort(groups_.begin(), groups_.end(), IsBefore);
+    if (groups_.size() > round.groups) groups_.resize(round.groups);
+    std::sort(groups_.begin(), groups_.end(),
+              [](const Group& a, const Group& b) { return a.index < b.index; });
+    for (Group& group : groups_) SEXTANT_RETURN_IF_ERROR(Run(round, group));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const Round& round, Group& group) {
+    FindLayouts(group.group);
+    int64_t fits = 0;
+    int64_t all = 0;
+    for (; group.next < layouts_.size() && fits < round.fits && all < round.all; ++group.next) {
+      const LayoutChoice& choice = layouts_[group.next].second;
+      if (std::any_of(group.full.begin(), group.full.end(),
+                      [&](const LayoutChoice& other) { return TakesMore(choice, other); })) {
+        continue;
+      }
+      if (evaluated_++ == kBoundedEvaluations) return absl::OkStatus();
+      SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
+                               builder_.Evaluate(choice));
+      ++all;
+      if (!option.has_value()) continue;
+      if (option->verdict == Verdict::kFits) {
+        ++fits;
+        group.best = std::min(group.best, option->step.expected.value());
+      } else {
+        group.full.push_back(choice);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The layouts of a group, the likely best first.
+  void FindLayouts(const LayoutGroup& group) {
+    layouts_.clear();
+    space_.ForEachIn(group, &evaluator_.bound(),
+                     [&](const LayoutChoice& choice, const Pruned* pruned) {
+                       if (pruned == nullptr) {
+                         layouts_.emplace_back(GuessWithin(choice, group, space_), choice);
+                       }
+                       return true;
+                     });
+    const auto thrifty = std::max_element(
+        layouts_.begin(), layouts_.end(),
+        [](const auto& a, const auto& b) { return ThriftOf(a.second) < ThriftOf(b.second); });
+    if (thrifty == layouts_.end()) return;
+    thrifty->first = 0;
+    std::stable_sort(layouts_.begin(), layouts_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+
+  static constexpr int64_t kStepsAGroup = 20;
+
+  LayoutEvaluator& evaluator_;
+  const LayoutSpace& space_;
+  CallWork& work_;
+  OutcomeBuilder& builder_;
+  SearchOutcome& out_;
+  int64_t left_ = 0;
+  int64_t evaluated_ = 0;
+  std::vector<Group> groups_;
+  std::vector<std::pair<double, LayoutChoice>> layouts_;  // of one group
+};
+
+}  // namespace
+
+absl::Status SearchBounded(LayoutEvaluator& evaluator, CallWork& work, OutcomeBuilder& builder) {
+  return BoundedSearch(evaluator, work, builder).Run();
+}
+
+}  // namespace sextant
