@@ -4,16 +4,23 @@
 // needs at least as much memory as one that did not fit is passed over: more in a micro-batch, less
 // that is computed again or divided.
 //
+// The guess may leave out good groups of a very large space, and a first layout may be a bad sample
+// of its group. So the last rounds add the neighbours of the best groups: those that differ in one
+// pair of sizes, in their schedule or in their kernels.
+//
 // Each round visits its groups in the order of the space, in which an evaluator shares most.
 #include "engine/search/bounded_search.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
 #include "engine/search/layout_guess.h"
 
@@ -29,9 +36,12 @@ struct Round {
   int64_t fits = 0;
   int64_t all = 0;
 };
-constexpr Round kRounds[] = {
-    {3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}, {12, 4096, 4096}};
+constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
 constexpr size_t kMostGroups = kRounds[0].groups;
+// Then neighbours of the first kCentres groups are added, twice, and the best are searched whole.
+constexpr size_t kCentres = 4;
+constexpr Round kOfNeighbours = {256, 8, 12};
+constexpr Round kWhole = {12, 4096, 4096};
 
 bool IsSubset(const RecomputeChoice& a, const RecomputeChoice& b) {
   return a.attention_core <= b.attention_core && a.norm_outputs <= b.norm_outputs &&
@@ -62,6 +72,19 @@ auto ThriftOf(const LayoutChoice& of) {
                          -of.shard_group);
 }
 
+// The groups differ in one of: tensor and context, pipeline and virtual stages, the expert sizes,
+// the schedule, the kernels.
+bool IsNear(const LayoutChoice& a, const LayoutChoice& b) {
+  const bool differ[] = {
+      a.tensor != b.tensor || a.context != b.context,
+      a.pipeline != b.pipeline || a.virtual_stages != b.virtual_stages,
+      a.expert != b.expert || a.expert_tensor != b.expert_tensor,
+      a.schedule != b.schedule,
+      a.kernels != b.kernels,
+  };
+  return std::count(std::begin(differ), std::end(differ), true) == 1;
+}
+
 struct Group {
   double guess = 0;
   double best = kNone;  // the time of a step
@@ -88,7 +111,11 @@ class BoundedSearch {
     out_.exhaustive = false;
     out_.to_search = kBoundedEvaluations;
     for (const Round& round : kRounds) SEXTANT_RETURN_IF_ERROR(Run(round));
-    return absl::OkStatus();
+    for (int i = 0; i < 2; ++i) {
+      SEXTANT_RETURN_IF_ERROR(AddNeighbours());
+      SEXTANT_RETURN_IF_ERROR(Run(kOfNeighbours));
+    }
+    return Run(kWhole);
   }
 
  private:
@@ -132,13 +159,45 @@ class BoundedSearch {
     return status;
   }
 
+  // The first `count` groups by their rank, in the order of the space.
+  std::vector<size_t> FirstOf(size_t count) const {
+    std::vector<size_t> out(groups_.size());
+    std::iota(out.begin(), out.end(), size_t{0});
+    std::sort(out.begin(), out.end(),
+              [this](size_t a, size_t b) { return IsBefore(groups_[a], groups_[b]); });
+    out.resize(std::min(out.size(), count));
+    std::sort(out.begin(), out.end(),
+              [this](size_t a, size_t b) { return groups_[a].index < groups_[b].index; });
+    return out;
+  }
+
   absl::Status Run(const Round& round) {
-    std::sort(groups_.begin(), groups_.end(), IsBefore);
-    if (groups_.size() > round.groups) groups_.resize(round.groups);
-    std::sort(groups_.begin(), groups_.end(),
-              [](const Group& a, const Group& b) { return a.index < b.index; });
-    for (Group& group : groups_) SEXTANT_RETURN_IF_ERROR(Run(round, group));
+    for (const size_t i : FirstOf(round.groups)) {
+      SEXTANT_RETURN_IF_ERROR(Run(round, groups_[i]));
+    }
     return absl::OkStatus();
+  }
+
+  // A group that is new ranks after those that have a time: it gets one evaluation here.
+  absl::Status AddNeighbours() {
+    std::vector<LayoutChoice> centres;
+    for (const size_t i : FirstOf(kCentres)) centres.push_back(groups_[i].group.sizes);
+    absl::flat_hash_set<size_t> known;
+    for (const Group& group : groups_) known.insert(group.index);
+    size_t index = 0;
+    absl::Status status;
+    space_.ForEachGroup([&](const LayoutGroup& group) {
+      const size_t here = index++;
+      const bool is_near =
+          std::any_of(centres.begin(), centres.end(),
+                      [&](const LayoutChoice& centre) { return IsNear(centre, group.sizes); });
+      if (!is_near || known.contains(here)) return true;
+      if (space_.CountOf(group, evaluator_.bound()).left == 0) return true;
+      groups_.push_back({.guess = GuessOf(group, space_), .index = here, .group = group});
+      status = Run({.groups = 1, .fits = 1, .all = 3}, groups_.back());
+      return status.ok();
+    });
+    return status;
   }
 
   absl::Status Run(const Round& round, Group& group) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/search/bounded_search.h"
 #include "engine/search/layout_guess.h"
 
 namespace sextant {
@@ -26,6 +27,7 @@ struct Group {
   double guess = 0;
   size_t index = 0;
   int64_t left = 0;
+  KernelChoice kernels = {};
 };
 
 class ExhaustiveSearch {
@@ -40,6 +42,9 @@ class ExhaustiveSearch {
 
   absl::Status Run() {
     SEXTANT_RETURN_IF_ERROR(FindGroups());
+    if (left_ > kMostEvaluations && space_.kernels.size() > 1) {
+      SEXTANT_RETURN_IF_ERROR(KeepKernels());
+    }
     ChooseGroups();
     const StateBound* const bound = shard_.times_all ? nullptr : &evaluator_.bound();
     size_t group_index = 0;
@@ -74,16 +79,35 @@ class ExhaustiveSearch {
       }
       if (shard_.index == 0) builder_.Count(counts);
       left_ += counts.left;
-      groups_.push_back({GuessOf(group, space_), groups_.size(), counts.left});
+      groups_.push_back({GuessOf(group, space_), groups_.size(), counts.left, group.sizes.kernels});
       status = work_.Spend(kStepsAGroup);
       return status.ok();
     });
     return status;
   }
 
+  // Leaves out layouts of other kernels than those of the best that a bounded search finds.
+  absl::Status KeepKernels() {
+    const SearchWatch nobody;
+    OutcomeBuilder sample(evaluator_, nobody, /*times_all=*/false);
+    SEXTANT_RETURN_IF_ERROR(SearchBounded(evaluator_, work_, sample));
+    if (!sample.has_best()) return absl::OkStatus();
+    const KernelChoice kernels = sample.out().best.front().choice.kernels;
+    left_ = 0;
+    for (Group& group : groups_) {
+      if (group.kernels != kernels) group.left = 0;
+      left_ += group.left;
+    }
+    builder_.out().exhaustive = false;
+    return absl::OkStatus();
+  }
+
   // Of equal guesses the first ones.
   void ChooseGroups() {
-    is_chosen_.assign(groups_.size(), left_ <= kMostEvaluations);
+    is_chosen_.resize(groups_.size());
+    for (const Group& group : groups_) {
+      is_chosen_[group.index] = group.left > 0 && left_ <= kMostEvaluations;
+    }
     if (shard_.index == 0) builder_.out().to_search = std::min(left_, kMostEvaluations);
     if (left_ <= kMostEvaluations) return;
     builder_.out().exhaustive = false;
@@ -94,7 +118,7 @@ class ExhaustiveSearch {
     for (const Group& group : groups_) {
       if (chosen + group.left > kMostEvaluations) break;
       chosen += group.left;
-      is_chosen_[group.index] = true;
+      is_chosen_[group.index] = group.left > 0;
     }
   }
 

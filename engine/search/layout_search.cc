@@ -225,6 +225,7 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
                         absl::StrCat("is needed to compare layouts: ", outcome.untimed.why,
                                      "; options.search NONE plans the layout as it is"));
   }
+  PutPublishedFirst(outcome);
   const LayoutOption* const chosen = !outcome.best.empty()          ? &outcome.best.front()
                                      : outcome.smallest.has_value() ? &*outcome.smallest
                                                                     : nullptr;

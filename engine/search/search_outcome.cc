@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/search/published_sizes.h"
+
 namespace sextant {
 namespace {
 
@@ -53,7 +55,10 @@ void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, S
   const bool smallest = IsSmallest(option, to.smallest);
   const bool best = may_fit && BelongsToBest(option, to.best);
   const bool front = may_fit && BelongsToFront(option, to.front);
-  if (smallest || best || front) complete(option);
+  const bool published = may_fit && IsPublished(option.choice) &&
+                         (!to.published.has_value() || IsBetter(option, *to.published));
+  if (smallest || best || front || published) complete(option);
+  if (published) to.published = option;
   if (smallest) to.smallest = option;
   if (best) AddToBest(option, to.best);
   if (front) AddToFront(option, to.front);
@@ -75,9 +80,27 @@ void Merge(SearchOutcome from, SearchOutcome& to) {
   for (const LayoutOption& option : from.front) {
     if (BelongsToFront(option, to.front)) AddToFront(option, to.front);
   }
+  if (from.published.has_value() &&
+      (!to.published.has_value() || IsBetter(*from.published, *to.published))) {
+    to.published = from.published;
+  }
   if (from.smallest.has_value() && IsSmallest(*from.smallest, to.smallest)) {
     to.smallest = std::move(from.smallest);
   }
+}
+
+void PutPublishedFirst(SearchOutcome& outcome) {
+  std::vector<LayoutOption>& best = outcome.best;
+  if (best.empty() || !outcome.published.has_value() || IsPublished(best.front().choice)) return;
+  const LayoutOption& published = *outcome.published;
+  if (published.verdict != best.front().verdict ||
+      published.step.expected.value() >
+          (1 + kPublishedFirst) * best.front().step.expected.value()) {
+    return;
+  }
+  std::erase_if(best, [&](const LayoutOption& other) { return other.choice == published.choice; });
+  best.insert(best.begin(), published);
+  if (best.size() > kAlternatives) best.pop_back();
 }
 
 SearchProgress ProgressOf(const SearchOutcome& so_far) {

@@ -33,6 +33,8 @@ struct SearchOutcome {
   bool exhaustive = true;                // nothing that was considered was left out
   std::vector<LayoutOption> best = {};   // the first kAlternatives by IsBetter()
   std::vector<LayoutOption> front = {};  // no other is faster and smaller; from the fastest on
+  // The first by IsBetter() of those that may fit and have sizes of published runs.
+  absl::optional<LayoutOption> published = {};
   // The layout that takes the least memory, where none of `best` fits.
   absl::optional<LayoutOption> smallest = {};
 };
@@ -43,6 +45,13 @@ void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, S
 
 // Adds `from`, of another shard of the same search.
 void Merge(SearchOutcome from, SearchOutcome& to);
+
+// Within this ratio of the fastest, a layout whose sizes published runs have comes first: a part of
+// the median error of a prediction (kTieRatio), so that it says nothing of which is faster.
+inline constexpr double kPublishedFirst = 0.01;
+
+// Puts `published` first, where its verdict is the best one's and its step within kPublishedFirst.
+void PutPublishedFirst(SearchOutcome& outcome);
 
 // How far a search, or a part of one, has come.
 struct SearchProgress {

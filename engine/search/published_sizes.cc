@@ -1,0 +1,46 @@
+#include "engine/search/published_sizes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sextant {
+namespace {
+
+struct PublishedMost {
+  absl::string_view field;
+  int32_t LayoutChoice::*size;
+  int64_t most;
+  absl::string_view source;
+};
+
+// docs/search.md, "Beyond published runs".
+constexpr PublishedMost kMost[] = {
+    {"parallel.tensor_parallel_size", &LayoutChoice::tensor, 16,
+     "nanotron, benchmark summary of the Ultra-Scale Playbook: 80B on 512 H100s"},
+    {"parallel.pipeline_parallel_size", &LayoutChoice::pipeline, 64,
+     "Narayanan et al. 2021 (arXiv 2104.04473) table 1: 1T on 3,072 A100s"},
+    {"parallel.virtual_stage_count", &LayoutChoice::virtual_stages, 24,
+     "NVIDIA Megatron-Bridge, performance summary, 25.11: Qwen3 30B-A3B on 16 H100s"},
+    {"context_parallel_size", &LayoutChoice::context, 32,
+     "NVIDIA NeMo, long sequence performance: Llama 2 7B on 1,024 H100s"},
+    {"parallel.expert_parallel_size", &LayoutChoice::expert, 128,
+     "NVIDIA DGX Cloud benchmarking, v25.05.05: Llama 4 Maverick on 512 H100s"},
+};
+
+}  // namespace
+
+std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
+  std::vector<UnpublishedSize> out;
+  for (const PublishedMost& each : kMost) {
+    const int64_t size = choice.*each.size;
+    if (size > each.most) out.push_back({each.field, size, each.most, each.source});
+  }
+  return out;
+}
+
+bool IsPublished(const LayoutChoice& choice) {
+  return std::all_of(std::begin(kMost), std::end(kMost),
+                     [&](const PublishedMost& each) { return choice.*each.size <= each.most; });
+}
+
+}  // namespace sextant
