@@ -37,14 +37,19 @@ absl::string_view ReasonWords(v1::PrunedLayouts::Reason reason) {
 
 std::string CountWords(const v1::LayoutSearchResult& search) {
   std::vector<std::string> parts;
+  int64_t left = search.considered_count() - search.evaluated_count();
   for (const v1::PrunedLayouts& each : search.pruned()) {
+    left -= each.count();
     parts.push_back(absl::StrCat(Grouped(each.count()), " ", ReasonWords(each.reason())));
   }
   std::string out = absl::StrCat(Grouped(search.considered_count()), " layouts considered, ",
                                  Grouped(search.evaluated_count()), " timed");
   if (!parts.empty()) absl::StrAppend(&out, "; without ", absl::StrJoin(parts, ", "));
   if (!search.exhaustive()) {
-    absl::StrAppend(&out, "; others were not looked at: --search=exhaustive does");
+    absl::StrAppend(
+        &out, "; ", Grouped(left),
+        " that are likely to be slower were not looked at: give parts of the layout, or "
+        "--search=exhaustive");
   }
   return absl::StrCat(out, ".");
 }
@@ -135,6 +140,17 @@ std::string BoundWords(const v1::LayoutSearchResult& search) {
                       TimeToThreeDigits(search.lower_bound_seconds()), ", the time at peak.");
 }
 
+// The sizes of the choice that no published run has; "" where there are none.
+std::string UnpublishedWords(const Option& option) {
+  std::vector<std::string> parts;
+  for (const v1::UnpublishedSize& each : option.unpublished_sizes()) {
+    parts.push_back(absl::StrCat(each.field(), " ", each.size(), " (at most ",
+                                 each.published_most(), ": ", each.source(), ")"));
+  }
+  if (parts.empty()) return "";
+  return absl::StrCat("The first is beyond published runs in ", absl::StrJoin(parts, ", "), ".");
+}
+
 }  // namespace
 
 std::string SearchProgressWords(const v1::SearchProgress& progress, int64_t device_count) {
@@ -195,9 +211,11 @@ std::string SearchSection(const v1::Plan& plan) {
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest: predictions do not separate closer layouts "
                    "(docs/search.md). The plan is of the first.");
+  const std::string unpublished = UnpublishedWords(search.chosen());
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
                       OptionTable(search), Wrap("  ", absl::StrCat(ties, kept, away), 2),
+                      unpublished.empty() ? "" : Wrap("  ", unpublished, 2),
                       search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }
 

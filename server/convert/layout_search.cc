@@ -1,5 +1,8 @@
 #include "server/convert/layout_search.h"
 
+#include <string>
+
+#include "engine/search/published_sizes.h"
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
 
@@ -33,6 +36,13 @@ class Options {
     IntervalTo(option.step, out->mutable_step_seconds());
     IntervalTo(option.process, out->mutable_peak_bytes());
     out->set_fit_chance(option.fit_chance);
+    for (const UnpublishedSize& each : UnpublishedSizesOf(option.choice)) {
+      v1::UnpublishedSize* const size = out->add_unpublished_sizes();
+      size->set_field(std::string(each.field));
+      size->set_size(each.size);
+      size->set_published_most(each.most);
+      size->set_source(std::string(each.source));
+    }
     if (fastest_ == nullptr) return;
     const double fastest = fastest_->step.expected.value();
     out->set_tie(option.step.expected.value() <= (1 + kTieRatio) * fastest);
