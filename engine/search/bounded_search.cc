@@ -9,8 +9,6 @@
 // pair of sizes, in their schedule or in their kernels.
 //
 // Each round visits its groups in the order of the space, in which an evaluator shares most.
-#include "engine/search/bounded_search.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -22,12 +20,13 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
+#include "engine/search/bounded_search.h"
 #include "engine/search/layout_guess.h"
 
 namespace sextant {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
 
 // A round takes the first `groups` and gives each up to `fits` evaluations of layouts that fit, and
 // `all` in total.
@@ -85,9 +84,9 @@ bool IsNear(const LayoutChoice& a, const LayoutChoice& b) {
   return std::count(std::begin(differ), std::end(differ), true) == 1;
 }
 
-struct Group {
+struct RoundGroup {
   double guess = 0;
-  double best = kNone;  // the time of a step
+  double best = kNoTime;  // the time of a step
   size_t index = 0;
   size_t next = 0;  // of its layouts, in their order
   LayoutGroup group = {};
@@ -135,7 +134,7 @@ class BoundedSearch {
     return status;
   }
 
-  void Keep(Group group) {
+  void Keep(RoundGroup group) {
     groups_.push_back(std::move(group));
     if (groups_.size() == 4 * kMostGroups) DropLast();
   }
@@ -144,7 +143,7 @@ class BoundedSearch {
     groups_.resize(kMostGroups);
   }
 
-  static bool IsBefore(const Group& a, const Group& b) { return a.Rank() < b.Rank(); }
+  static bool IsBefore(const RoundGroup& a, const RoundGroup& b) { return a.Rank() < b.Rank(); }
 
   absl::Status EvaluateAll() {
     out_.to_search = left_;
@@ -183,7 +182,7 @@ class BoundedSearch {
     std::vector<LayoutChoice> centres;
     for (const size_t i : FirstOf(kCentres)) centres.push_back(groups_[i].group.sizes);
     absl::flat_hash_set<size_t> known;
-    for (const Group& group : groups_) known.insert(group.index);
+    for (const RoundGroup& group : groups_) known.insert(group.index);
     size_t index = 0;
     absl::Status status;
     space_.ForEachGroup([&](const LayoutGroup& group) {
@@ -200,7 +199,7 @@ class BoundedSearch {
     return status;
   }
 
-  absl::Status Run(const Round& round, Group& group) {
+  absl::Status Run(const Round& round, RoundGroup& group) {
     FindLayouts(group.group);
     int64_t fits = 0;
     int64_t all = 0;
@@ -244,8 +243,6 @@ class BoundedSearch {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
-  static constexpr int64_t kStepsAGroup = 20;
-
   LayoutEvaluator& evaluator_;
   const LayoutSpace& space_;
   CallWork& work_;
@@ -253,7 +250,7 @@ class BoundedSearch {
   SearchOutcome& out_;
   int64_t left_ = 0;
   int64_t evaluated_ = 0;
-  std::vector<Group> groups_;
+  std::vector<RoundGroup> groups_;
   std::vector<std::pair<double, LayoutChoice>> layouts_;  // of one group
 };
 

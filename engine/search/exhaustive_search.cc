@@ -21,9 +21,8 @@ namespace {
 
 // Layouts that one shard takes in a row: they share much, and far ones differ in what they take.
 constexpr size_t kShardBlock = 1024;
-constexpr int64_t kStepsAGroup = 20;
 
-struct Group {
+struct CountedGroup {
   double guess = 0;
   size_t index = 0;
   int64_t left = 0;
@@ -42,7 +41,7 @@ class ExhaustiveSearch {
 
   absl::Status Run() {
     SEXTANT_RETURN_IF_ERROR(FindGroups());
-    if (left_ > kMostEvaluations && space_.kernels.size() > 1) {
+    if (left_ > shard_.most_evaluations && space_.kernels.size() > 1) {
       SEXTANT_RETURN_IF_ERROR(KeepKernels());
     }
     ChooseGroups();
@@ -94,7 +93,7 @@ class ExhaustiveSearch {
     if (!sample.has_best()) return absl::OkStatus();
     const KernelChoice kernels = sample.out().best.front().choice.kernels;
     left_ = 0;
-    for (Group& group : groups_) {
+    for (CountedGroup& group : groups_) {
       if (group.kernels != kernels) group.left = 0;
       left_ += group.left;
     }
@@ -105,18 +104,18 @@ class ExhaustiveSearch {
   // Of equal guesses the first ones.
   void ChooseGroups() {
     is_chosen_.resize(groups_.size());
-    for (const Group& group : groups_) {
-      is_chosen_[group.index] = group.left > 0 && left_ <= kMostEvaluations;
+    for (const CountedGroup& group : groups_) {
+      is_chosen_[group.index] = group.left > 0 && left_ <= shard_.most_evaluations;
     }
-    if (shard_.index == 0) builder_.out().to_search = std::min(left_, kMostEvaluations);
-    if (left_ <= kMostEvaluations) return;
+    if (shard_.index == 0) builder_.out().to_search = std::min(left_, shard_.most_evaluations);
+    if (left_ <= shard_.most_evaluations) return;
     builder_.out().exhaustive = false;
-    std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
+    std::sort(groups_.begin(), groups_.end(), [](const CountedGroup& a, const CountedGroup& b) {
       return std::tie(a.guess, a.index) < std::tie(b.guess, b.index);
     });
     int64_t chosen = 0;
-    for (const Group& group : groups_) {
-      if (chosen + group.left > kMostEvaluations) break;
+    for (const CountedGroup& group : groups_) {
+      if (chosen + group.left > shard_.most_evaluations) break;
       chosen += group.left;
       is_chosen_[group.index] = group.left > 0;
     }
@@ -128,7 +127,7 @@ class ExhaustiveSearch {
   CallWork& work_;
   OutcomeBuilder& builder_;
   int64_t left_ = 0;
-  std::vector<Group> groups_;
+  std::vector<CountedGroup> groups_;
   std::vector<bool> is_chosen_;  // by a group's index
 };
 

@@ -21,11 +21,13 @@ struct SearchShard {
   // Also computes the time of layouts that do not fit, and memory and time of those whose state
   // alone is too large: the same outcome, without what pruning saves. For benchmarks.
   bool times_all = false;
+  int64_t most_evaluations = kMostEvaluations;
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
 };
 
-// Evaluates the part of `shard` of the layouts that counting leaves: all, or kMostEvaluations of
-// the groups that GuessOf() puts first. The first shard counts for all.
+// Evaluates the part of `shard` of the layouts that counting leaves: all, or most_evaluations of
+// the groups that GuessOf() puts first, with the kernels of the best that a bounded search finds.
+// The first shard counts for all.
 //
 // Errors: those of LayoutEvaluator::Evaluate() and of `work`.
 absl::Status SearchExhaustively(LayoutEvaluator& evaluator, const SearchShard& shard,

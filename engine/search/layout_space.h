@@ -93,6 +93,8 @@ struct LayoutGroup {
   int64_t data = 1;         // data parallel ranks
 };
 
+inline constexpr int64_t kStepsAGroup = 20;  // of CallWork, to count one
+
 struct LayoutCounts {
   PrunedCounts pruned = {};
   int64_t left = 0;

@@ -14,7 +14,6 @@ namespace {
 // Where nothing fits: the groups whose state is smallest, and layouts of each.
 constexpr size_t kSmallGroups = 256;
 constexpr size_t kSmallLayouts = 4;
-constexpr int64_t kStepsAGroup = 20;
 
 struct SmallGroup {
   double bytes = 0;
@@ -27,7 +26,7 @@ struct SmallGroup {
 };
 
 // Larger for layouts that are likely to take less memory than others of their group.
-auto ThriftOf(const LayoutChoice& of) {
+auto SmallnessOf(const LayoutChoice& of) {
   return std::make_tuple(-of.micro_batch, of.zero_stage, of.offload, of.recompute,
                          of.sequence_parallel, !of.stays_gathered, -of.shard_group);
 }
@@ -36,7 +35,7 @@ auto ThriftOf(const LayoutChoice& of) {
 std::vector<LayoutChoice> SmallLayoutsOf(const LayoutSpace& space, const LayoutGroup& group) {
   std::vector<LayoutChoice> out;
   const auto is_smaller = [](const LayoutChoice& a, const LayoutChoice& b) {
-    return ThriftOf(a) > ThriftOf(b);
+    return SmallnessOf(a) > SmallnessOf(b);
   };
   space.ForEachIn(group, /*bound=*/nullptr, [&](const LayoutChoice& choice, const Pruned* pruned) {
     if (pruned != nullptr && *pruned != Pruned::kWeights) return true;

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "tests/engine/search/searched.h"
@@ -23,7 +25,7 @@ struct Question {
   int64_t length = 4096;
   Framework framework = Framework::kMegatronLm;  // kCustom: any
   bool named = true;
-  bool adapters = false;  // LoRA
+  bool adapters = false;  // adapters
   int64_t micro_batch = 0;
   int64_t context = 0;
   int64_t expert_tensor = 0;  // 1 or as tensor parallel ranks
@@ -78,7 +80,8 @@ RunSpec RunOf(const Question& question, SearchExtent extent) {
   if (question.named) run.layout->framework = {.kind = question.framework, .named = true};
   if (question.adapters) {
     run.model.changes.base_frozen = true;
-    run.model.changes.adapters = AdapterSpec{.rank = 16, .targets = {{"attention", "query"}, {"attention", "value"}}};
+    run.model.changes.adapters =
+        AdapterSpec{.rank = 16, .targets = {{"attention", "query"}, {"attention", "value"}}};
   }
   if (question.micro_batch > 0) run.layout->micro_batch_size = question.micro_batch;
   if (question.context > 0) run.layout->context_parallel_size = question.context;
@@ -111,18 +114,27 @@ std::string Text(const LayoutOption& o) {
 }
 
 TEST(BoundedSearch, FindsWhatTheExhaustiveSearchFinds) {
+  const char* only = getenv("ONLY");
+  int number = -1;
   for (const Question& question : kQuestions) {
+    ++number;
+    if (only && !strstr(only, (std::string(",") + std::to_string(number) + ",").c_str())) continue;
+    std::printf("#%d ", number);
+    std::fflush(stdout);
     const Timed bounded(RunOf(question, SearchExtent::kBounded));
-    const Timed all(RunOf(question, SearchExtent::kExhaustive));
+    const Timed all(RunOf(
+        question, getenv("ONLY_BOUNDED") ? SearchExtent::kBounded : SearchExtent::kExhaustive));
     const auto count = [](const SearchOutcome& o, Pruned why) {
       return static_cast<long>(o.pruned[static_cast<size_t>(why)]);
     };
-    std::printf("%s %ld: considered %ld state %ld; bounded %.2fs timed %ld mem %ld exh %d; all %.2fs timed %ld mem %ld exh %d\n", question.model,
-                long(question.devices), long(all.out.considered), long(all.out.by_state),
-                bounded.seconds, long(bounded.out.evaluated),
-                count(bounded.out, Pruned::kMemory) - long(bounded.out.by_state),
-                bounded.out.exhaustive, all.seconds, long(all.out.evaluated),
-                count(all.out, Pruned::kMemory) - long(all.out.by_state), all.out.exhaustive);
+    std::printf(
+        "%s %ld: considered %ld state %ld; bounded %.2fs timed %ld mem %ld exh %d; all %.2fs timed "
+        "%ld mem %ld exh %d\n",
+        question.model, long(question.devices), long(all.out.considered), long(all.out.by_state),
+        bounded.seconds, long(bounded.out.evaluated),
+        count(bounded.out, Pruned::kMemory) - long(bounded.out.by_state), bounded.out.exhaustive,
+        all.seconds, long(all.out.evaluated),
+        count(all.out, Pruned::kMemory) - long(all.out.by_state), all.out.exhaustive);
     if (bounded.out.best.empty() || all.out.best.empty()) {
       std::printf("   none %d %d\n", int(bounded.out.best.size()), int(all.out.best.size()));
       continue;
