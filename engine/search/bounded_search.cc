@@ -9,6 +9,8 @@
 // pair of sizes, in their schedule or in their kernels.
 //
 // Each round visits its groups in the order of the space, in which an evaluator shares most.
+#include "engine/search/bounded_search.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -20,8 +22,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
-#include "engine/search/bounded_search.h"
-#include "engine/search/layout_guess.h"
 
 namespace sextant {
 namespace {
@@ -36,7 +36,7 @@ struct Round {
   int64_t all = 0;
 };
 constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
-constexpr size_t kMostGroups = kRounds[0].groups;
+constexpr size_t kMaxGroups = kRounds[0].groups;
 // Then neighbours of the first kCentres groups are added, twice, and the best are searched whole.
 constexpr size_t kCentres = 4;
 constexpr Round kOfNeighbours = {256, 8, 12};
@@ -54,7 +54,7 @@ bool KeepsMore(const RecomputeChoice& a, const RecomputeChoice& b) {
   return b.full || IsSubset(a, b);
 }
 
-// Of layouts of one group: `a` takes at least the memory of `b`.
+// `a` takes at least the memory of `b`, of the same group.
 bool TakesMore(const LayoutChoice& a, const LayoutChoice& b) {
   return a.micro_batch >= b.micro_batch && KeepsMore(a.recompute, b.recompute) &&
          a.sequence_parallel <= b.sequence_parallel && a.zero_stage <= b.zero_stage &&
@@ -130,17 +130,17 @@ class BoundedSearch {
       status = work_.Spend(kStepsAGroup);
       return status.ok();
     });
-    if (groups_.size() > kMostGroups) DropLast();
+    if (groups_.size() > kMaxGroups) DropLast();
     return status;
   }
 
   void Keep(RoundGroup group) {
     groups_.push_back(std::move(group));
-    if (groups_.size() == 4 * kMostGroups) DropLast();
+    if (groups_.size() == 4 * kMaxGroups) DropLast();
   }
   void DropLast() {
-    std::nth_element(groups_.begin(), groups_.begin() + kMostGroups, groups_.end(), IsBefore);
-    groups_.resize(kMostGroups);
+    std::nth_element(groups_.begin(), groups_.begin() + kMaxGroups, groups_.end(), IsBefore);
+    groups_.resize(kMaxGroups);
   }
 
   static bool IsBefore(const RoundGroup& a, const RoundGroup& b) { return a.Rank() < b.Rank(); }

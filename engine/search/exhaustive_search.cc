@@ -14,7 +14,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/search/bounded_search.h"
-#include "engine/search/layout_guess.h"
 
 namespace sextant {
 namespace {
@@ -41,7 +40,7 @@ class ExhaustiveSearch {
 
   absl::Status Run() {
     SEXTANT_RETURN_IF_ERROR(FindGroups());
-    if (left_ > shard_.most_evaluations && space_.kernels.size() > 1) {
+    if (left_ > shard_.max_evaluations && space_.kernels.size() > 1) {
       SEXTANT_RETURN_IF_ERROR(KeepKernels());
     }
     ChooseGroups();
@@ -101,21 +100,21 @@ class ExhaustiveSearch {
     return absl::OkStatus();
   }
 
-  // Of equal guesses the first ones.
+  // The first ones of equal guesses.
   void ChooseGroups() {
     is_chosen_.resize(groups_.size());
     for (const CountedGroup& group : groups_) {
-      is_chosen_[group.index] = group.left > 0 && left_ <= shard_.most_evaluations;
+      is_chosen_[group.index] = group.left > 0 && left_ <= shard_.max_evaluations;
     }
-    if (shard_.index == 0) builder_.out().to_search = std::min(left_, shard_.most_evaluations);
-    if (left_ <= shard_.most_evaluations) return;
+    if (shard_.index == 0) builder_.out().to_search = std::min(left_, shard_.max_evaluations);
+    if (left_ <= shard_.max_evaluations) return;
     builder_.out().exhaustive = false;
     std::sort(groups_.begin(), groups_.end(), [](const CountedGroup& a, const CountedGroup& b) {
       return std::tie(a.guess, a.index) < std::tie(b.guess, b.index);
     });
     int64_t chosen = 0;
     for (const CountedGroup& group : groups_) {
-      if (chosen + group.left > shard_.most_evaluations) break;
+      if (chosen + group.left > shard_.max_evaluations) break;
       chosen += group.left;
       is_chosen_[group.index] = group.left > 0;
     }

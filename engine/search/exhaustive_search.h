@@ -12,7 +12,7 @@
 namespace sextant {
 
 // The most layouts of any search that are evaluated, about 4 s of one core.
-inline constexpr int64_t kMostEvaluations = 4'000'000;
+inline constexpr int64_t kMaxEvaluations = 4'000'000;
 
 // A part of a search.
 struct SearchShard {
@@ -21,11 +21,11 @@ struct SearchShard {
   // Also computes the time of layouts that do not fit, and memory and time of those whose state
   // alone is too large: the same outcome, without what pruning saves. For benchmarks.
   bool times_all = false;
-  int64_t most_evaluations = kMostEvaluations;
+  int64_t max_evaluations = kMaxEvaluations;
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
 };
 
-// Evaluates the part of `shard` of the layouts that counting leaves: all, or most_evaluations of
+// Evaluates the part of `shard` of the layouts that counting leaves: all, or max_evaluations of
 // the groups that GuessOf() puts first, with the kernels of the best that a bounded search finds.
 // The first shard counts for all.
 //

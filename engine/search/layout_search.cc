@@ -203,10 +203,11 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
     SEXTANT_RETURN_IF_ERROR(SearchExhaustively(evaluator, shard, work, builder));
   } else if (shard.index == 0) {
     SEXTANT_RETURN_IF_ERROR(SearchBounded(evaluator, work, builder));
-  } else {
-    return std::move(builder.out());
   }
-  if (!builder.has_best()) SEXTANT_RETURN_IF_ERROR(builder.EvaluateSmallest(work));
+  // Where nothing fits, the first shard has found nothing, either.
+  if (shard.index == 0 && !builder.has_best()) {
+    SEXTANT_RETURN_IF_ERROR(builder.EvaluateSmallest(work));
+  }
   return std::move(builder.out());
 }
 

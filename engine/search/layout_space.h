@@ -174,6 +174,14 @@ void ApplyState(const LayoutChoice& choice, RunLayout& layout);
 // one from the second stage on: the first holds the most activations, the last the head.
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run);
 
+// Rules of thumb, which decide the order of a search and nothing else. The time of a step over that
+// without any loss, by what its group has: the bubble, and exchanges.
+double GuessOf(const LayoutGroup& group, const LayoutSpace& space);
+
+// The same of a layout of `group` over that of the group: what a micro-batch, its recomputation and
+// the division of state change.
+double GuessWithin(const LayoutChoice& choice, const LayoutGroup& group, const LayoutSpace& space);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_SEARCH_LAYOUT_SPACE_H_

@@ -65,13 +65,14 @@ absl::StatusOr<absl::optional<LayoutOption>> OutcomeBuilder::Evaluate(const Layo
     ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
     return option;
   }
-  Add(
-      *option, [this](LayoutOption& listed) { evaluator_.Complete(listed); }, out_);
+  const auto complete = [this](LayoutOption& listed) { evaluator_.Complete(listed); };
+  Add(*option, complete, out_);
   return option;
 }
 
 absl::Status OutcomeBuilder::EvaluateSmallest(CallWork& work) {
   const LayoutSpace& space = evaluator_.space();
+  const auto complete = [this](LayoutOption& listed) { evaluator_.Complete(listed); };
   std::vector<SmallGroup> groups;
   absl::Status status;
   size_t index = 0;
@@ -89,13 +90,13 @@ absl::Status OutcomeBuilder::EvaluateSmallest(CallWork& work) {
     std::nth_element(groups.begin(), groups.begin() + kSmallGroups, groups.end());
     groups.resize(kSmallGroups);
   }
-  const PrunedCounts before = out_.pruned;
   for (const SmallGroup& group : groups) {
     for (const LayoutChoice& choice : SmallLayoutsOf(space, group.group)) {
-      SEXTANT_RETURN_IF_ERROR(Evaluate(choice).status());
+      SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
+                               evaluator_.Evaluate(choice, space.layer_count));
+      if (option.has_value()) AddSmallest(*option, complete, out_);
     }
   }
-  out_.pruned = before;
   return absl::OkStatus();
 }
 

@@ -30,8 +30,8 @@ class OutcomeBuilder {
   // Errors: those of LayoutEvaluator::Evaluate().
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice);
 
-  // Evaluates layouts that take little memory, also of those that were pruned for it, which are not
-  // counted again. For a space where nothing fits.
+  // Looks for the smallest layout among those that were pruned for their memory, too. Changes
+  // nothing else. For a space where nothing fits.
   //
   // Errors: those of LayoutEvaluator::Evaluate() and of `work`.
   absl::Status EvaluateSmallest(CallWork& work);

@@ -14,7 +14,7 @@ struct PublishedMost {
 };
 
 // docs/search.md, "Beyond published runs".
-constexpr PublishedMost kMost[] = {
+constexpr PublishedMost kPublished[] = {
     {"parallel.tensor_parallel_size", &LayoutChoice::tensor, 16,
      "nanotron, benchmark summary of the Ultra-Scale Playbook: 80B on 512 H100s"},
     {"parallel.pipeline_parallel_size", &LayoutChoice::pipeline, 64,
@@ -31,7 +31,7 @@ constexpr PublishedMost kMost[] = {
 
 std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
   std::vector<UnpublishedSize> out;
-  for (const PublishedMost& each : kMost) {
+  for (const PublishedMost& each : kPublished) {
     const int64_t size = choice.*each.size;
     if (size > each.most) out.push_back({each.field, size, each.most, each.source});
   }
@@ -39,7 +39,7 @@ std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
 }
 
 bool IsPublished(const LayoutChoice& choice) {
-  return std::all_of(std::begin(kMost), std::end(kMost),
+  return std::all_of(std::begin(kPublished), std::end(kPublished),
                      [&](const PublishedMost& each) { return choice.*each.size <= each.most; });
 }
 

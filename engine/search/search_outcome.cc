@@ -65,6 +65,13 @@ void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, S
   ++(may_fit ? to.evaluated : to.pruned[static_cast<size_t>(Pruned::kMemory)]);
 }
 
+void AddSmallest(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete,
+                 SearchOutcome& to) {
+  if (!IsSmallest(option, to.smallest)) return;
+  complete(option);
+  to.smallest = option;
+}
+
 void Merge(SearchOutcome from, SearchOutcome& to) {
   to.considered += from.considered;
   for (size_t i = 0; i < kPrunedCount; ++i) to.pruned[i] += from.pruned[i];

@@ -43,6 +43,10 @@ struct SearchOutcome {
 // `complete` sets its step's interval first.
 void Add(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete, SearchOutcome& to);
 
+// Keeps it as the smallest, if it is, and changes nothing else.
+void AddSmallest(LayoutOption option, absl::FunctionRef<void(LayoutOption&)> complete,
+                 SearchOutcome& to);
+
 // Adds `from`, of another shard of the same search.
 void Merge(SearchOutcome from, SearchOutcome& to);
 

@@ -18,7 +18,7 @@ class StateBound {
   // `run` has a layout.
   StateBound(const RunSpec& run, const ResolvedRun& resolved);
 
-  // Of the fullest stage. `data`: the data parallel ranks of `choice`.
+  // The state of the fullest stage. `data`: the data parallel ranks of `choice`.
   double BytesOf(const LayoutChoice& choice, int64_t data) const;
 
   bool Excludes(const LayoutChoice& choice, int64_t data) const {
@@ -26,7 +26,7 @@ class StateBound {
   }
 
  private:
-  // Of the whole model, in one copy.
+  // Bytes of the whole model, in one copy.
   struct Part {
     double weights = 0;
     double gradients = 0;

@@ -4,32 +4,27 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
+#include <iostream>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tests/engine/search/searched.h"
 
 namespace sextant {
 namespace {
 
-// A question. 0 leaves a size open; where a whole space would take too long, both searches get the
-// same part of it.
 struct Question {
   const char* model = "";
   int64_t devices = 8;
   int64_t sequences = 64;
   int64_t length = 4096;
-  Framework framework = Framework::kMegatronLm;  // kCustom: any
-  bool named = true;
+  Framework framework = Framework::kMegatronLm;
+  bool named = true;      // false: of no framework
   bool adapters = false;  // adapters
-  int64_t micro_batch = 0;
-  int64_t context = 0;
-  int64_t expert_tensor = 0;  // 1 or as tensor parallel ranks
-  bool norms_alone = false;
+  bool fp8 = false;
+  bool kernels = false;  // of attention and loss are open, too
 };
 
 constexpr Question kQuestions[] = {
@@ -51,6 +46,7 @@ constexpr Question kQuestions[] = {
     {"llama-2-13b", 64, 256, 4096, Framework::kDeepSpeed},
     {"llama-3.1-8b", 32, 128, 4096, Framework::kMegatronLm, false},
     {"llama-3.1-70b", 128, 256, 8192, Framework::kMegatronBridge},
+    {.model = "gpt3-6.7b", .devices = 32, .length = 2048, .named = false, .kernels = true},
     // Long sequences.
     {"llama-3.1-8b", 128, 64, 131072},
     {"llama-3.1-70b", 1024, 128, 131072},
@@ -69,6 +65,11 @@ constexpr Question kQuestions[] = {
     {"deepseek-v2-lite", 32, 256, 4096},
     {"deepseek-v2", 512, 2048, 4096},
     {"deepseek-v3", 2048, 15360, 4096, Framework::kMegatronBridge},
+    {.model = "deepseek-v3",
+     .devices = 2048,
+     .sequences = 15360,
+     .framework = Framework::kMegatronBridge,
+     .fp8 = true},
     {"kimi-k2", 2048, 8192, 4096, Framework::kMegatronBridge},
     {"kimi-k2", 98304, 98304, 4096, Framework::kMegatronBridge},
 };
@@ -83,69 +84,59 @@ RunSpec RunOf(const Question& question, SearchExtent extent) {
     run.model.changes.adapters =
         AdapterSpec{.rank = 16, .targets = {{"attention", "query"}, {"attention", "value"}}};
   }
-  if (question.micro_batch > 0) run.layout->micro_batch_size = question.micro_batch;
-  if (question.context > 0) run.layout->context_parallel_size = question.context;
+  if (question.fp8) run.training.precision.compute_data_type = DataType::kFp8E4m3;
+  run.options.search_kernels = question.kernels;
   return run;
 }
 
-class Timed {
- public:
-  explicit Timed(const RunSpec& run) {
-    const auto start = std::chrono::steady_clock::now();
-    out = OutcomeOf(run);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+TEST(BoundedSearch, FindsWhatTheExhaustiveSearchFinds) {
+  for (const Question& question : kQuestions) {
+    const SearchOutcome bounded = OutcomeOf(RunOf(question, SearchExtent::kBounded));
+    const SearchOutcome all = OutcomeOf(RunOf(question, SearchExtent::kExhaustive));
+    SCOPED_TRACE(absl::StrCat(question.model, " on ", question.devices));
+    ASSERT_FALSE(bounded.best.empty());
+    ASSERT_TRUE(all.exhaustive);
+    EXPECT_EQ(bounded.considered, all.considered);
+    EXPECT_EQ(bounded.exhaustive, ProgressOf(all).searched <= kBoundedEvaluations);
+    EXPECT_LE(ProgressOf(bounded).searched, kBoundedEvaluations);
+    EXPECT_EQ(bounded.best.front().verdict, all.best.front().verdict);
+    const double ratio =
+        bounded.best.front().step.expected.value() / all.best.front().step.expected.value();
+    EXPECT_LE(ratio, 1.03);
+    std::cout << absl::StreamFormat("%-18s %6d %8d considered %7d of %7d looked at %+.2f %%\n",
+                                    question.model, question.devices, all.considered,
+                                    ProgressOf(bounded).searched, ProgressOf(all).searched,
+                                    (ratio - 1) * 100);
   }
-  SearchOutcome out;
-  double seconds = 0;
-};
-
-std::string Text(const LayoutOption& o) {
-  const LayoutChoice& c = o.choice;
-  char line[300];
-  std::snprintf(line, sizeof line,
-                "%.4gs v%d t%d p%d v%d c%d e%d et%d mb%d z%d sp%d g%d st%d r%d%d:%d%d%d%d sch%d",
-                o.step.expected.value(), int(o.verdict), c.tensor, c.pipeline, c.virtual_stages,
-                c.context, c.expert, c.expert_tensor, c.micro_batch, int(c.zero_stage),
-                c.sequence_parallel, c.shard_group, c.stays_gathered, c.recompute.full,
-                c.recompute.layers_per_block, c.recompute.norm_outputs,
-                c.recompute.activation_function, c.recompute.latent_projections,
-                c.recompute.attention_core, int(c.schedule));
-  return line;
 }
 
-TEST(BoundedSearch, FindsWhatTheExhaustiveSearchFinds) {
-  const char* only = getenv("ONLY");
-  int number = -1;
-  for (const Question& question : kQuestions) {
-    ++number;
-    if (only && !strstr(only, (std::string(",") + std::to_string(number) + ",").c_str())) continue;
-    std::printf("#%d ", number);
-    std::fflush(stdout);
-    const Timed bounded(RunOf(question, SearchExtent::kBounded));
-    const Timed all(RunOf(
-        question, getenv("ONLY_BOUNDED") ? SearchExtent::kBounded : SearchExtent::kExhaustive));
-    const auto count = [](const SearchOutcome& o, Pruned why) {
-      return static_cast<long>(o.pruned[static_cast<size_t>(why)]);
-    };
-    std::printf(
-        "%s %ld: considered %ld state %ld; bounded %.2fs timed %ld mem %ld exh %d; all %.2fs timed "
-        "%ld mem %ld exh %d\n",
-        question.model, long(question.devices), long(all.out.considered), long(all.out.by_state),
-        bounded.seconds, long(bounded.out.evaluated),
-        count(bounded.out, Pruned::kMemory) - long(bounded.out.by_state), bounded.out.exhaustive,
-        all.seconds, long(all.out.evaluated),
-        count(all.out, Pruned::kMemory) - long(all.out.by_state), all.out.exhaustive);
-    if (bounded.out.best.empty() || all.out.best.empty()) {
-      std::printf("   none %d %d\n", int(bounded.out.best.size()), int(all.out.best.size()));
-      continue;
-    }
-    const LayoutOption& b = bounded.out.best.front();
-    const LayoutOption& a = all.out.best.front();
-    std::printf("   %+.2f%%\n   B %s\n   A %s\n",
-                (b.step.expected.value() / a.step.expected.value() - 1) * 100, Text(b).c_str(),
-                Text(a).c_str());
-    std::fflush(stdout);
+// The likely fastest first: the best is found with a twentieth of the evaluations, of one choice of
+// kernels.
+TEST(LargeSpace, LeavesOutTheLikelySlowestOfALargeSpace) {
+  RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
+  run.layout->framework = {};
+  run.layout->sharding.shard_group_size = 64;
+  run.layout->context_parallel_size = 1;
+  run.options.search_kernels = true;
+  const SearchOutcome all = OutcomeOf(run);
+  ASSERT_TRUE(all.exhaustive);
+  const int64_t most = ProgressOf(all).searched / 20;
+  ASSERT_GT(most, 1000);
+  SearchOutcome part;
+  for (int64_t i = 0; i < 3; ++i) {
+    CallWork work;
+    auto shard = SearchLayouts(run, {.index = i, .count = 3, .max_evaluations = most}, {}, work);
+    ASSERT_TRUE(shard.ok()) << shard.status();
+    Merge(*std::move(shard), part);
   }
+  EXPECT_FALSE(part.exhaustive);
+  EXPECT_EQ(part.considered, all.considered);
+  EXPECT_LE(ProgressOf(part).searched, most);
+  EXPECT_GT(ProgressOf(part).searched, most / 2);
+  for (const LayoutOption& option : part.best) {
+    EXPECT_EQ(option.choice.kernels, all.best.front().choice.kernels);
+  }
+  EXPECT_LE(part.best.front().step.expected.value(), 1.01 * all.best.front().step.expected.value());
 }
 
 }  // namespace

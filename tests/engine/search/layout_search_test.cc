@@ -229,35 +229,6 @@ TEST(LayoutSearch, EveryDivisionFindsTheSame) {
   }
 }
 
-// The likely fastest first: the best is found with a twentieth of the evaluations, of one choice of
-// kernels.
-TEST(LayoutSearch, LeavesOutTheLikelySlowestOfALargeSpace) {
-  RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
-  run.layout->framework = {};
-  run.layout->sharding.shard_group_size = 64;
-  run.layout->context_parallel_size = 1;
-  run.options.search_kernels = true;
-  const SearchOutcome all = OutcomeOf(run);
-  ASSERT_TRUE(all.exhaustive);
-  const int64_t most = ProgressOf(all).searched / 20;
-  ASSERT_GT(most, 1000);
-  SearchOutcome part;
-  for (int64_t i = 0; i < 3; ++i) {
-    CallWork work;
-    auto shard = SearchLayouts(run, {.index = i, .count = 3, .most_evaluations = most}, {}, work);
-    ASSERT_TRUE(shard.ok()) << shard.status();
-    Merge(*std::move(shard), part);
-  }
-  EXPECT_FALSE(part.exhaustive);
-  EXPECT_EQ(part.considered, all.considered);
-  EXPECT_LE(ProgressOf(part).searched, most);
-  EXPECT_GT(ProgressOf(part).searched, most / 2);
-  for (const LayoutOption& option : part.best) {
-    EXPECT_EQ(option.choice.kernels, all.best.front().choice.kernels);
-  }
-  EXPECT_LE(part.best.front().step.expected.value(), 1.01 * all.best.front().step.expected.value());
-}
-
 TEST(LayoutSearch, PruningChangesNothing) {
   const RunSpec run = RunOn("llama-3.1-8b", 16, 32, 8192);
   CallWork work;

@@ -24,7 +24,8 @@ TEST(PublishedSizes, NamesSizesBeyondPublishedRuns) {
   EXPECT_FALSE(IsPublished({.pipeline = 65}));
 }
 
-LayoutOption VirtualOption(int32_t virtual_stages, double seconds, Verdict verdict = Verdict::kFits) {
+LayoutOption VirtualOption(int32_t virtual_stages, double seconds,
+                           Verdict verdict = Verdict::kFits) {
   LayoutOption out;
   out.choice.pipeline = 2;
   out.choice.virtual_stages = virtual_stages;
@@ -42,7 +43,8 @@ SearchOutcome AddedOf(const std::vector<LayoutOption>& options) {
 }
 
 TEST(SearchOutcome, PublishedSizesAreFirstWithinOnePercent) {
-  SearchOutcome near = AddedOf({VirtualOption(47, 1.0), VirtualOption(4, 1.009), VirtualOption(2, 1.2)});
+  SearchOutcome near =
+      AddedOf({VirtualOption(47, 1.0), VirtualOption(4, 1.009), VirtualOption(2, 1.2)});
   PutPublishedFirst(near);
   EXPECT_EQ(near.best.front().choice.virtual_stages, 4);
   ASSERT_EQ(near.best.size(), 3u);

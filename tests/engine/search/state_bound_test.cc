@@ -47,6 +47,7 @@ std::vector<RunSpec> BoundedRuns() {
   RunSpec factored = RunOnH100s("llama-3.1-8b", 16, 64);
   factored.training.optimizer.kind = OptimizerKind::kAdafactor;
   out.push_back(factored);
+  for (RunSpec& run : out) run.options.search = SearchExtent::kExhaustive;
   return out;
 }
 
@@ -105,7 +106,7 @@ TEST(StateBound, CountsAllState) {
   EXPECT_FALSE(bound.Excludes({.tensor = 4}, 4));
 }
 
-// Of Qwen3 30B-A3B's parameters 48 layers of 128 experts of 3 x 2048 x 768 are experts'.
+// Qwen3 30B-A3B has 48 layers of 128 experts of 3 x 2048 x 768 parameters.
 TEST(StateBound, DividesExpertsAmongTheirRanks) {
   const RunSpec run = RunFor("qwen3-30b-a3b", Framework::kMegatronLm, 32);
   CallWork work;
