@@ -237,11 +237,6 @@ class LayoutLoops {
 
 }  // namespace
 
-void LayoutSpace::ForEach(Visitor visit) const {
-  ForEachGroup(
-      [&](const LayoutGroup& group) { return ForEachIn(group, /*bound=*/nullptr, visit); });
-}
-
 void LayoutSpace::ForEachGroup(GroupVisitor visit) const { GroupLoops(*this, visit).Run(); }
 
 bool LayoutSpace::ForEachIn(const LayoutGroup& group, const StateBound* bound,

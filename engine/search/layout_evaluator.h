@@ -34,8 +34,8 @@ struct LayoutOption {
 };
 
 // Evaluates layouts one after another, each as PlanRun() would, to the last digit. Fastest in the
-// order of LayoutSpace::ForEach(). Complete() and SecondsWhere() refer to the layout of the last
-// Evaluate(), so calls must match the regexp: Prepare (Evaluate Complete? SecondsWhere*)*
+// order of LayoutSpace::ForEachGroup(). Complete() and SecondsWhere() refer to the layout of the
+// last Evaluate(), so calls must match the regexp: Prepare (Evaluate Complete? SecondsWhere*)*
 class LayoutEvaluator {
  public:
   // `run` has a layout. `work` outlives this.

@@ -132,17 +132,16 @@ struct LayoutSpace {
   std::vector<Offload> offload = {};
   std::vector<KernelChoice> kernels = {};
 
-  // Calls `visit` with every layout whose sizes divide the devices, in one order, and whether
-  // counting alone prunes it. Ends where `visit` returns false. A dimension that means nothing for
-  // a layout has one value there: one expert's ranks without experts, no sequence parallelism
-  // without tensor parallel ranks.
-  using Visitor = absl::FunctionRef<bool(const LayoutChoice&, const Pruned* pruned)>;
-  void ForEach(Visitor visit) const;
-
-  // The same in two steps: the groups, and the layouts of a group. Where `bound` is given, it
-  // prunes, too. ForEachIn() returns false where `visit` ended it.
+  // Calls `visit` with every group of layouts whose sizes divide the devices, in one order. Ends
+  // where `visit` returns false.
   using GroupVisitor = absl::FunctionRef<bool(const LayoutGroup&)>;
   void ForEachGroup(GroupVisitor visit) const;
+
+  // The same with the layouts of a group, and whether counting alone prunes them, or `bound`, which
+  // may be null. Returns false where `visit` ended it. A dimension that means nothing for a layout
+  // has one value there: one expert's ranks without experts, no sequence parallelism without tensor
+  // parallel ranks.
+  using Visitor = absl::FunctionRef<bool(const LayoutChoice&, const Pruned* pruned)>;
   bool ForEachIn(const LayoutGroup& group, const StateBound* bound, Visitor visit) const;
   // The layouts of `group` that ForEachIn() visits, counted at the cost of a few.
   LayoutCounts CountOf(const LayoutGroup& group, const StateBound& bound) const;

@@ -1,4 +1,5 @@
-// Time of a search for a layout; items are layouts of which memory was computed.
+// Time of a search for a layout; items are legal layouts: those whose micro-batches divide the
+// batch.
 #include <benchmark/benchmark.h>
 
 #include <thread>
@@ -54,9 +55,7 @@ SearchOutcome Found(const RunSpec& run, int threads, bool times_all) {
   return std::move(parts[0]);
 }
 
-// Legal layouts: those whose micro-batches divide the batch.
 void Search(benchmark::State& state, const RunSpec& run, int threads = 1, bool times_all = false) {
-  int64_t layouts = 0;
   int64_t considered = 0;
   int64_t legal = 0;
   for (auto _ : state) {
@@ -64,9 +63,8 @@ void Search(benchmark::State& state, const RunSpec& run, int threads = 1, bool t
     const auto pruned = [&found](Pruned why) { return found.pruned[static_cast<size_t>(why)]; };
     considered += found.considered;
     legal += found.considered - pruned(Pruned::kBatch) - pruned(Pruned::kRounds);
-    layouts += ProgressOf(found).searched;
   }
-  state.SetItemsProcessed(layouts);
+  state.SetItemsProcessed(legal);
   using Counter = benchmark::Counter;
   const auto each = [](int64_t count) {
     return Counter(static_cast<double>(count), Counter::kAvgIterations);

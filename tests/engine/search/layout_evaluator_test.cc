@@ -93,7 +93,7 @@ class Comparison {
   // Every layout that counting leaves.
   std::vector<LayoutChoice> Choices() const {
     std::vector<LayoutChoice> out;
-    evaluator_.space().ForEach([&out](const LayoutChoice& choice, const Pruned* pruned) {
+    ForEachLayout(evaluator_.space(), [&out](const LayoutChoice& choice, const Pruned* pruned) {
       if (pruned == nullptr) out.push_back(choice);
       return true;
     });

@@ -33,7 +33,7 @@ class Brute {
   explicit Brute(const RunSpec& run) : run_(run) { run_.options.search = SearchExtent::kNone; }
 
   BruteForce Add(const LayoutSpace& space) {
-    space.ForEach([&](const LayoutChoice& choice, const Pruned*) {
+    ForEachLayout(space, [&](const LayoutChoice& choice, const Pruned*) {
       ++out_.considered;
       RunSpec run = run_;
       ApplyTo(choice, space.layer_count, run);

@@ -20,6 +20,12 @@ inline RunSpec RunOn(absl::string_view preset, int64_t devices, int64_t sequence
   return run;
 }
 
+// Calls `visit` with all layouts of `space` in its order, and whether counting alone prunes them.
+inline void ForEachLayout(const LayoutSpace& space, LayoutSpace::Visitor visit) {
+  space.ForEachGroup(
+      [&](const LayoutGroup& group) { return space.ForEachIn(group, nullptr, visit); });
+}
+
 inline void AddShards(const RunSpec& run, int64_t shards, bool offloads, SearchOutcome& out) {
   CallWork work;
   for (int64_t i = 0; i < shards; ++i) {

@@ -59,7 +59,7 @@ void ExpectBoundBelow(const RunSpec& run, bool offloads, int64_t step) {
   const LayoutSpace& space = evaluator.space();
   int64_t index = 0;
   int64_t compared = 0;
-  space.ForEach([&](const LayoutChoice& choice, const Pruned* pruned) {
+  ForEachLayout(space, [&](const LayoutChoice& choice, const Pruned* pruned) {
     if (pruned != nullptr || index++ % step != 0) return true;
     const auto option = evaluator.Evaluate(choice, space.layer_count);
     if (!option.ok() || !option->has_value()) return option.ok();
