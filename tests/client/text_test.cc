@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/report/search_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
@@ -161,6 +163,33 @@ TEST(SearchSection, SaysWhatIsOffloaded) {
   EXPECT_THAT(LayoutName(other, 24), HasSubstr("zero 3 by 8 off+w"));
   EXPECT_THAT(LayoutFlags(other),
               HasSubstr("--offload-optimizer=true --offload-parameters=true --mbs"));
+}
+
+// In one line.
+std::string SearchWords(const v1::Plan& plan) {
+  return absl::StrJoin(
+      absl::StrSplit(SearchSection(plan), absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+// 22,345 less 345 and 12,000.
+TEST(SearchSection, SaysWhatWasLeftOut) {
+  v1::Plan plan = Sample();
+  plan.mutable_search()->set_considered_count(22345);
+  EXPECT_THAT(SearchWords(plan), Not(HasSubstr("were not looked at")));
+  plan.mutable_search()->set_exhaustive(false);
+  EXPECT_THAT(SearchWords(plan), HasSubstr("10,000 that are likely"));
+}
+
+TEST(SearchSection, MarksSizesBeyondPublishedRuns) {
+  v1::Plan plan = Sample();
+  EXPECT_THAT(SearchWords(plan), Not(HasSubstr("published")));
+  v1::UnpublishedSize& size = *plan.mutable_search()->mutable_chosen()->add_unpublished_sizes();
+  size.set_field("context_parallel_size");
+  size.set_size(64);
+  size.set_published_most(32);
+  size.set_source("a paper");
+  EXPECT_THAT(SearchWords(plan),
+              HasSubstr("published runs in context_parallel_size 64 (at most 32: a paper)."));
 }
 
 // Layouts that differ in one field make different tables.

@@ -210,6 +210,19 @@ TEST(LayoutSearchTo, CarriesTheSearch) {
   EXPECT_EQ(basic.alternatives_size() + basic.front_size() + basic.sensitivities_size(), 0);
 }
 
+TEST(LayoutSearchTo, MarksSizesBeyondPublishedRuns) {
+  SearchedPlan searched;
+  searched.outcome.best = {OptionOf({.virtual_stages = 24}, 2), OptionOf({.context = 64}, 3)};
+  v1::LayoutSearchResult wire;
+  LayoutSearchTo(searched, {}, /*full=*/true, &wire);
+  EXPECT_EQ(wire.chosen().unpublished_sizes_size(), 0);
+  ASSERT_EQ(wire.alternatives(0).unpublished_sizes_size(), 1);
+  v1::UnpublishedSize& size = *wire.mutable_alternatives(0)->mutable_unpublished_sizes(0);
+  EXPECT_THAT(size.source(), ::testing::HasSubstr("NeMo"));
+  size.clear_source();
+  EXPECT_THAT(size, EqualsText("field: \"context_parallel_size\" size: 64 published_most: 32"));
+}
+
 TEST(LayoutSearchTo, ReasonsKeepTheirNames) {
   ExpectSameNames(
       {v1::PrunedLayouts::Reason_descriptor(), "engine/search/layout_space.h", "Pruned"},
