@@ -35,9 +35,10 @@ struct Round {
   int64_t fits = 0;
   int64_t all = 0;
 };
-constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
+constexpr Round kRounds[] = {{3072, 2, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
 constexpr size_t kMaxGroups = kRounds[0].groups;
-// Then neighbours of the first kCentres groups are added, twice, and the best are searched whole.
+// Then neighbours of the first kCentres groups are added as long as that finds a faster layout, and
+// the best are searched whole.
 constexpr size_t kCentres = 4;
 constexpr Round kOfNeighbours = {256, 8, 12};
 constexpr Round kWhole = {12, 4096, 4096};
@@ -74,14 +75,23 @@ auto ThriftOf(const LayoutChoice& of) {
 // The groups differ in one of: tensor and context, pipeline and virtual stages, the expert sizes,
 // the schedule, the kernels.
 bool IsNear(const LayoutChoice& a, const LayoutChoice& b) {
+  const auto each = [](const LayoutChoice& of) {
+    return of.expert_tensor == 0 ? of.tensor : of.expert_tensor;
+  };
   const bool differ[] = {
       a.tensor != b.tensor || a.context != b.context,
       a.pipeline != b.pipeline || a.virtual_stages != b.virtual_stages,
-      a.expert != b.expert || a.expert_tensor != b.expert_tensor,
+      a.expert != b.expert || (each(a) != each(b) && a.expert_tensor != b.expert_tensor),
       a.schedule != b.schedule,
       a.kernels != b.kernels,
   };
   return std::count(std::begin(differ), std::end(differ), true) == 1;
+}
+
+// A layout that may fit comes after all that do.
+double TimeOf(const LayoutOption& option) {
+  if (option.verdict == Verdict::kDoesNotFit) return kNoTime;
+  return option.step.expected.value() * (option.verdict == Verdict::kFits ? 1 : 1e6);
 }
 
 struct RoundGroup {
@@ -109,12 +119,12 @@ class BoundedSearch {
     if (left_ <= kBoundedEvaluations) return EvaluateAll();
     out_.exhaustive = false;
     out_.to_search = kBoundedEvaluations;
-    for (const Round& round : kRounds) SEXTANT_RETURN_IF_ERROR(Run(round));
-    for (int i = 0; i < 2; ++i) {
-      SEXTANT_RETURN_IF_ERROR(AddNeighbours());
-      SEXTANT_RETURN_IF_ERROR(Run(kOfNeighbours));
+    SEXTANT_RETURN_IF_ERROR(RunRounds());
+    if (!builder_.has_best()) {
+      SEXTANT_RETURN_IF_ERROR(FindSmallGroups());
+      SEXTANT_RETURN_IF_ERROR(RunRounds());
     }
-    return Run(kWhole);
+    return absl::OkStatus();
   }
 
  private:
@@ -132,6 +142,37 @@ class BoundedSearch {
     });
     if (groups_.size() > kMaxGroups) DropLast();
     return status;
+  }
+
+  // The groups whose state is smallest, of those that FindGroups() did not keep.
+  absl::Status FindSmallGroups() {
+    absl::flat_hash_set<size_t> known;
+    for (const RoundGroup& group : groups_) known.insert(group.index);
+    groups_.clear();
+    size_t index = 0;
+    absl::Status status;
+    space_.ForEachGroup([&](const LayoutGroup& group) {
+      const size_t here = index++;
+      const LayoutCounts counts = space_.CountOf(group, evaluator_.bound());
+      if (counts.left > 0 && !known.contains(here)) {
+        Keep({.guess = counts.least_bytes, .index = here, .group = group});
+      }
+      status = work_.Spend(kStepsAGroup);
+      return status.ok();
+    });
+    if (groups_.size() > kMaxGroups) DropLast();
+    return status;
+  }
+
+  absl::Status RunRounds() {
+    for (const Round& round : kRounds) SEXTANT_RETURN_IF_ERROR(Run(round));
+    double before = kNoTime;
+    for (double best = BestTime(); best < before; best = BestTime()) {
+      before = best;
+      SEXTANT_RETURN_IF_ERROR(AddNeighbours());
+      SEXTANT_RETURN_IF_ERROR(Run(kOfNeighbours));
+    }
+    return Run(kWhole);
   }
 
   void Keep(RoundGroup group) {
@@ -156,6 +197,12 @@ class BoundedSearch {
                               });
     });
     return status;
+  }
+
+  double BestTime() const {
+    double out = kNoTime;
+    for (const RoundGroup& group : groups_) out = std::min(out, group.best);
+    return out;
   }
 
   // The first `count` groups by their rank, in the order of the space.
@@ -209,17 +256,15 @@ class BoundedSearch {
                       [&](const LayoutChoice& other) { return TakesMore(choice, other); })) {
         continue;
       }
-      if (evaluated_++ == kBoundedEvaluations) return absl::OkStatus();
+      if (evaluated_ == kBoundedEvaluations) return absl::OkStatus();
+      ++evaluated_;
       SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
                                builder_.Evaluate(choice));
       ++all;
       if (!option.has_value()) continue;
-      if (option->verdict == Verdict::kFits) {
-        ++fits;
-        group.best = std::min(group.best, option->step.expected.value());
-      } else {
-        group.full.push_back(choice);
-      }
+      if (option->verdict == Verdict::kFits) ++fits;
+      if (option->verdict != Verdict::kFits) group.full.push_back(choice);
+      group.best = std::min(group.best, TimeOf(*option));
     }
     return absl::OkStatus();
   }
