@@ -1,6 +1,6 @@
 // Successive halving: rounds over fewer and fewer groups, of which each gets more evaluations. A
 // group that did badly is not looked at again. Source of the method: Jamieson and Talwalkar 2016
-// (arXiv 1502.07943), section 3. Within a group layouts come in the order of a guess. One that
+// (arXiv 1502.07943). Within a group layouts come in the order of a guess. One that
 // needs at least as much memory as one that did not fit is passed over: more in a micro-batch, less
 // that is computed again or divided.
 //
@@ -35,7 +35,7 @@ struct Round {
   int64_t fits = 0;
   int64_t all = 0;
 };
-constexpr Round kRounds[] = {{3072, 2, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
+constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
 constexpr size_t kMaxGroups = kRounds[0].groups;
 // Then neighbours of the first kCentres groups are added as long as that finds a faster layout, and
 // the best are searched whole.
