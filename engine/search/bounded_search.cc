@@ -1,8 +1,8 @@
 // Successive halving: rounds over fewer and fewer groups, of which each gets more evaluations. A
 // group that did badly is not looked at again. Source of the method: Jamieson and Talwalkar 2016
-// (arXiv 1502.07943). Within a group layouts come in the order of a guess. One that
-// needs at least as much memory as one that did not fit is passed over: more in a micro-batch, less
-// that is computed again or divided.
+// (arXiv 1502.07943). Within a group each next layout is the nearest to its fastest.
+// One that needs at least as much memory as one that did not fit is passed over: more in a
+// micro-batch, less that is computed again or divided.
 //
 // The guess may leave out good groups of a very large space, and a first layout may be a bad sample
 // of its group. So the last rounds add the neighbours of the best groups: those that differ in one
@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -35,13 +36,13 @@ struct Round {
   int64_t fits = 0;
   int64_t all = 0;
 };
-constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
-constexpr size_t kMaxGroups = kRounds[0].groups;
+Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
+constexpr size_t kMaxGroups = 3072;
 // Then neighbours of the first kCentres groups are added as long as that finds a faster layout, and
 // the best are searched whole.
-constexpr size_t kCentres = 4;
-constexpr Round kOfNeighbours = {256, 8, 12};
-constexpr Round kWhole = {12, 4096, 4096};
+size_t kCentres = 4;
+Round kOfNeighbours = {256, 8, 12};
+size_t kWholeGroups = 12;
 
 bool IsSubset(const RecomputeChoice& a, const RecomputeChoice& b) {
   return a.attention_core <= b.attention_core && a.norm_outputs <= b.norm_outputs &&
@@ -57,19 +58,45 @@ bool KeepsMore(const RecomputeChoice& a, const RecomputeChoice& b) {
 
 // `a` takes at least the memory of `b`, of the same group.
 bool TakesMore(const LayoutChoice& a, const LayoutChoice& b) {
+  static const bool mut = getenv("MUT_MORE") != nullptr;
+  if (mut) return true;
   return a.micro_batch >= b.micro_batch && KeepsMore(a.recompute, b.recompute) &&
          a.sequence_parallel <= b.sequence_parallel && a.zero_stage <= b.zero_stage &&
          a.stays_gathered >= b.stays_gathered && a.shard_group == b.shard_group &&
          a.offload <= b.offload;
 }
 
-// First the layout that is likely to take the least memory without recomputing whole layers.
+// Larger for layouts that are likely to take less memory.
 auto ThriftOf(const LayoutChoice& of) {
-  return std::make_tuple(-of.micro_batch, !of.recompute.full,
-                         of.recompute.norm_outputs + of.recompute.activation_function +
-                             of.recompute.latent_projections + of.recompute.attention_core,
-                         of.sequence_parallel, of.zero_stage, of.offload, !of.stays_gathered,
-                         -of.shard_group);
+  return std::make_tuple(-of.micro_batch, of.recompute.full, of.recompute, of.zero_stage,
+                         of.offload, of.sequence_parallel, !of.stays_gathered, -of.shard_group);
+}
+
+// Smaller for the better samples of a group: layouts that are likely to fit, and neither the
+// slowest nor the fastest. Micro-batches of at least 2,048 tokens, all parts computed again but not
+// whole layers, and state that is divided, but not gathered for each micro-batch, or within
+// servers.
+auto SampleOrderOf(const LayoutChoice& of, int64_t tokens) {
+  const int parts = of.recompute.attention_core + of.recompute.norm_outputs +
+                    of.recompute.activation_function + of.recompute.latent_projections;
+  const int state = of.zero_stage == ZeroStage::kParameters ? -1 : static_cast<int>(of.zero_stage);
+  return std::make_tuple(of.recompute.full, tokens < 2048,
+                         of.micro_batch * (tokens < 2048 ? -1 : 1), -parts, -state, of.offload,
+                         !of.sequence_parallel, of.stays_gathered, of.shard_group);
+}
+
+int DoublingsBetween(int32_t a, int32_t b) {
+  int out = 0;
+  for (int32_t low = std::min(a, b); low < std::max(a, b); low *= 2) ++out;
+  return out;
+}
+
+// The number of choices in which layouts of one group differ.
+int DistanceOf(const LayoutChoice& a, const LayoutChoice& b) {
+  const bool same_state = a.zero_stage == b.zero_stage && a.shard_group == b.shard_group &&
+                          a.stays_gathered == b.stays_gathered && a.offload == b.offload;
+  return DoublingsBetween(a.micro_batch, b.micro_batch) + (a.recompute == b.recompute ? 0 : 1) +
+         (a.sequence_parallel == b.sequence_parallel ? 0 : 1) + (same_state ? 0 : 1);
 }
 
 // The groups differ in one of: tensor and context, pipeline and virtual stages, the expert sizes,
@@ -98,23 +125,40 @@ struct RoundGroup {
   double guess = 0;
   double best = kNoTime;  // the time of a step
   size_t index = 0;
-  size_t next = 0;  // of its layouts, in their order
   LayoutGroup group = {};
-  std::vector<LayoutChoice> full = {};  // that did not fit; none takes more than another
+  LayoutChoice fastest = {};            // if there is a time
+  std::vector<LayoutChoice> seen = {};  // that were evaluated; sorted
+  std::vector<LayoutChoice> full = {};  // those of them that did not fit
 
   auto Rank() const { return std::make_tuple(best, guess, index); }
 };
+
+using Guessed = std::pair<double, LayoutChoice>;
 
 class BoundedSearch {
  public:
   BoundedSearch(LayoutEvaluator& evaluator, CallWork& work, OutcomeBuilder& builder)
       : evaluator_(evaluator),
         space_(evaluator.space()),
+        coarse_(space_),
         work_(work),
         builder_(builder),
-        out_(builder.out()) {}
+        out_(builder.out()) {
+    if (coarse_.shard_group.size() < 3) return;
+    std::erase_if(coarse_.shard_group,
+                  [this](int32_t group) { return group != 0 && group != space_.node_devices; });
+  }
 
   absl::Status Run() {
+    if (const char* e = getenv("ROUNDS")) {
+      long v[17] = {0};
+      int n = 0;
+      for (const char* p = e; n < 17; ++n) { char* q; v[n] = strtol(p, &q, 10); if (q == p) break; p = *q ? q + 1 : q; }
+      for (int i = 0; i < 4; ++i) kRounds[i] = {size_t(v[3*i]), v[3*i+1], v[3*i+2]};
+      kCentres = size_t(v[12]);
+      kOfNeighbours = {size_t(v[13]), v[14], v[15]};
+      kWholeGroups = size_t(v[16]);
+    }
     SEXTANT_RETURN_IF_ERROR(FindGroups());
     if (left_ <= kBoundedEvaluations) return EvaluateAll();
     out_.exhaustive = false;
@@ -172,7 +216,10 @@ class BoundedSearch {
       SEXTANT_RETURN_IF_ERROR(AddNeighbours());
       SEXTANT_RETURN_IF_ERROR(Run(kOfNeighbours));
     }
-    return Run(kWhole);
+    for (const size_t i : FirstOf(kWholeGroups)) {
+      SEXTANT_RETURN_IF_ERROR(RunWhole(groups_[i]));
+    }
+    return absl::OkStatus();
   }
 
   void Keep(RoundGroup group) {
@@ -237,6 +284,7 @@ class BoundedSearch {
       const bool is_near =
           std::any_of(centres.begin(), centres.end(),
                       [&](const LayoutChoice& centre) { return IsNear(centre, group.sizes); });
+      if (getenv("MUT_NEAR")) return true;
       if (!is_near || known.contains(here)) return true;
       if (space_.CountOf(group, evaluator_.bound()).left == 0) return true;
       groups_.push_back({.guess = GuessOf(group, space_), .index = here, .group = group});
@@ -247,56 +295,96 @@ class BoundedSearch {
   }
 
   absl::Status Run(const Round& round, RoundGroup& group) {
-    FindLayouts(group.group);
+    FindLayouts(coarse_, group);
     int64_t fits = 0;
-    int64_t all = 0;
-    for (; group.next < layouts_.size() && fits < round.fits && all < round.all; ++group.next) {
-      const LayoutChoice& choice = layouts_[group.next].second;
-      if (std::any_of(group.full.begin(), group.full.end(),
-                      [&](const LayoutChoice& other) { return TakesMore(choice, other); })) {
-        continue;
-      }
-      if (evaluated_ == kBoundedEvaluations) return absl::OkStatus();
-      ++evaluated_;
-      SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                               builder_.Evaluate(choice));
-      ++all;
-      if (!option.has_value()) continue;
-      if (option->verdict == Verdict::kFits) ++fits;
-      if (option->verdict != Verdict::kFits) group.full.push_back(choice);
-      group.best = std::min(group.best, TimeOf(*option));
+    for (int64_t all = 0; fits < round.fits && all < round.all; ++all) {
+      const LayoutChoice* const next = NextOf(group);
+      if (next == nullptr) return absl::OkStatus();
+      SEXTANT_ASSIGN_OR_RETURN(const bool fit, Evaluate(*next, group));
+      fits += fit;
     }
     return absl::OkStatus();
   }
 
-  // The layouts of a group, the likely best first.
-  void FindLayouts(const LayoutGroup& group) {
-    layouts_.clear();
-    space_.ForEachIn(group, &evaluator_.bound(),
-                     [&](const LayoutChoice& choice, const Pruned* pruned) {
-                       if (pruned == nullptr) {
-                         layouts_.emplace_back(GuessWithin(choice, group, space_), choice);
-                       }
-                       return true;
-                     });
-    const auto thrifty = std::max_element(
-        layouts_.begin(), layouts_.end(),
-        [](const auto& a, const auto& b) { return ThriftOf(a.second) < ThriftOf(b.second); });
-    if (thrifty == layouts_.end()) return;
-    thrifty->first = 0;
+  // All that are left of a group, the likely best first.
+  absl::Status RunWhole(RoundGroup& group) {
+    FindLayouts(space_, group);
     std::stable_sort(layouts_.begin(), layouts_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [guess, choice] : layouts_) {
+      if (IsFull(choice, group)) continue;
+      SEXTANT_RETURN_IF_ERROR(Evaluate(choice, group).status());
+    }
+    return absl::OkStatus();
+  }
+
+  // True where it fits.
+  absl::StatusOr<bool> Evaluate(const LayoutChoice& choice, RoundGroup& group) {
+    if (evaluated_ == kBoundedEvaluations) return false;
+    ++evaluated_;
+    group.seen.insert(std::upper_bound(group.seen.begin(), group.seen.end(), choice), choice);
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option, builder_.Evaluate(choice));
+    if (!option.has_value()) return false;
+    if (const double time = TimeOf(*option); time < group.best) {
+      group.best = time;
+      group.fastest = choice;
+    }
+    if (option->verdict != Verdict::kFits) group.full.push_back(choice);
+    return option->verdict == Verdict::kFits;
+  }
+
+  static bool IsFull(const LayoutChoice& choice, const RoundGroup& group) {
+    return std::any_of(group.full.begin(), group.full.end(),
+                       [&](const LayoutChoice& other) { return TakesMore(choice, other); });
+  }
+
+  // The next of `layouts_`: a sample, then the one that is likely to take the least memory until
+  // one fits, then the nearest to the fastest. Null: none is left.
+  const LayoutChoice* NextOf(const RoundGroup& group) const {
+    const Guessed* out = nullptr;
+    const auto is_before = [&](const Guessed& a, const Guessed& b) {
+      if (group.best < kNoTime) {
+        return std::make_tuple(DistanceOf(a.second, group.fastest), a.first) <
+               std::make_tuple(DistanceOf(b.second, group.fastest), b.first);
+      }
+      if (!group.seen.empty()) return ThriftOf(a.second) > ThriftOf(b.second);
+      return SampleOrderOf(a.second, TokensOf(a.second)) <
+             SampleOrderOf(b.second, TokensOf(b.second));
+    };
+    for (const Guessed& each : layouts_) {
+      if (out != nullptr && !is_before(each, *out)) continue;
+      if (std::binary_search(group.seen.begin(), group.seen.end(), each.second)) continue;
+      if (!IsFull(each.second, group)) out = &each;
+    }
+    return out == nullptr ? nullptr : &out->second;
+  }
+
+  int64_t TokensOf(const LayoutChoice& choice) const {
+    return choice.micro_batch * space_.sequence_length / choice.context;
+  }
+
+  // The layouts of a group that were not evaluated, with their guesses.
+  void FindLayouts(const LayoutSpace& space, const RoundGroup& of) {
+    layouts_.clear();
+    space.ForEachIn(
+        of.group, &evaluator_.bound(), [&](const LayoutChoice& choice, const Pruned* pruned) {
+          if (pruned == nullptr && !std::binary_search(of.seen.begin(), of.seen.end(), choice)) {
+            layouts_.emplace_back(GuessWithin(choice, of.group, space_), choice);
+          }
+          return true;
+        });
   }
 
   LayoutEvaluator& evaluator_;
   const LayoutSpace& space_;
+  LayoutSpace coarse_;  // with few of the shard groups
   CallWork& work_;
   OutcomeBuilder& builder_;
   SearchOutcome& out_;
   int64_t left_ = 0;
   int64_t evaluated_ = 0;
   std::vector<RoundGroup> groups_;
-  std::vector<std::pair<double, LayoutChoice>> layouts_;  // of one group
+  std::vector<Guessed> layouts_;  // of one group
 };
 
 }  // namespace

@@ -105,6 +105,7 @@ class SpaceBuilder {
   void FillLimits() {
     out_.device_count = run_.cluster.device_count;
     out_.batch = *layout_.global_batch_size;
+    out_.sequence_length = *run_.training.sequence_length;
     out_.layer_count = LayersOf(context_.spec.encoder) + LayersOf(context_.spec.decoder);
     out_.node_devices = std::min(context_.node_devices, out_.device_count);
     out_.expert_count = ExpertsOf(context_.spec);
@@ -328,6 +329,10 @@ double GuessWithin(const LayoutChoice& choice, const LayoutGroup& group, const L
                   0.04 * choice.recompute.latent_projections + 0.32 * choice.recompute.full;
   if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;
   if (choice.zero_stage == ZeroStage::kParameters && choice.pipeline > 1) losses += 0.2 * count;
+  if (choice.zero_stage == ZeroStage::kParameters) {  // gathered by these ranks
+    const double all = static_cast<double>(group.data) * choice.context;
+    losses += 0.02 * std::log2(choice.shard_group > 0 ? choice.shard_group : all);
+  }
   return (1 + BubbleOf(count, group)) * (1 + losses);
 }
 

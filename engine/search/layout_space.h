@@ -109,6 +109,7 @@ class StateBound;
 struct LayoutSpace {
   int64_t device_count = 1;
   int64_t batch = 1;  // sequences of a step
+  int64_t sequence_length = 1;
   int64_t layer_count = 1;
   int64_t node_devices = 1;  // of one server
   int64_t expert_count = 0;
