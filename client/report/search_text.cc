@@ -54,6 +54,12 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
   return absl::StrCat(out, ".");
 }
 
+// The step's time; a layout that does not fit has none.
+std::string StepCell(const v1::LayoutOption& option) {
+  const double seconds = option.step_seconds().expected();
+  return seconds > 0 ? TimeToThreeDigits(seconds) : kNoValue;
+}
+
 // A column of the table of layouts. It is left out where every cell is `usual`.
 struct OptionColumn {
   const char* title;
@@ -65,8 +71,7 @@ struct OptionColumn {
 using Option = v1::LayoutOption;
 constexpr OptionColumn kOptionColumns[] = {
     {"", Align::kLeft, nullptr, [](const Option& o) -> std::string { return o.tie() ? "=" : ""; }},
-    {"step", Align::kRight, nullptr,
-     [](const Option& o) { return TimeToThreeDigits(o.step_seconds().expected()); }},
+    {"step", Align::kRight, nullptr, StepCell},
     {"memory", Align::kRight, nullptr,
      [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
     {"fits", Align::kRight, nullptr, [](const Option& o) { return Percent(o.fit_chance()); }},
@@ -170,8 +175,7 @@ std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
   std::vector<std::array<std::string, 4>> rows = {{"step", "memory", "fits", "layout"}};
   for (const Option* const o : options) {
     const std::string recompute = RecomputeWords(*o);
-    rows.push_back({TimeToThreeDigits(o->step_seconds().expected()),
-                    Gib(o->peak_bytes().expected()), Percent(o->fit_chance()),
+    rows.push_back({StepCell(*o), Gib(o->peak_bytes().expected()), Percent(o->fit_chance()),
                     absl::StrCat(LayoutName(*o, plan.device_count()),
                                  recompute == "none" ? "" : ", recompute ",
                                  recompute == "none" ? "" : recompute)});
