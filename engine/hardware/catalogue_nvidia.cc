@@ -197,12 +197,13 @@ constexpr DatasheetRow kNvidiaRows[] = {
       .product_name = "H100 SXM 96GB HBM2e 500 W (Meta Grand Teton)", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "SXM5",
       .memory_gb = Table(96), .memory_type = "HBM2e", .bandwidth_gb = Table(2400),
-      .bf16 = Table(989),
+      .fp32 = Recall(66.9), .tf32 = Recall(494.7), .fp16 = Recall(989.4), .bf16 = Table(989),
+      .fp8 = Recall(1978.9), .int8 = Recall(1978.9),
       .link_type = "NVLink4", .link_gb = Table(450), .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .tdp = Table(500),
       .table_source = kTorchtitan,
-      .notes = "the peak is the SXM's, by which the source divides; it says that the true one lies "
-       "between SXM and NVL"},
+      .notes = "the peaks are the SXM's, as the source divides by that of bf16; it says that the true "
+       "one lies between SXM and NVL"},
     {.name = "h100-pcie", .product_name = "H100 PCIe 80GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "PCIe",
       .memory_gb = Table(80), .memory_type = "HBM2e", .bandwidth_gb = Table(2000),
