@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -23,6 +22,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
+#include "engine/search/choice_order.h"
 
 namespace sextant {
 namespace {
@@ -36,84 +36,13 @@ struct Round {
   int64_t fits = 0;
   int64_t all = 0;
 };
-Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
+constexpr Round kRounds[] = {{3072, 1, 3}, {768, 2, 5}, {192, 8, 16}, {48, 64, 96}};
 constexpr size_t kMaxGroups = 3072;
 // Then neighbours of the first kCentres groups are added as long as that finds a faster layout, and
 // the best are searched whole.
-size_t kCentres = 4;
-Round kOfNeighbours = {256, 8, 12};
-size_t kWholeGroups = 12;
-
-bool IsSubset(const RecomputeChoice& a, const RecomputeChoice& b) {
-  return a.attention_core <= b.attention_core && a.norm_outputs <= b.norm_outputs &&
-         a.activation_function <= b.activation_function &&
-         a.latent_projections <= b.latent_projections;
-}
-
-// Recomputes at most what `b` does, so that it keeps at least as much.
-bool KeepsMore(const RecomputeChoice& a, const RecomputeChoice& b) {
-  if (a.full) return b.full && a.layers_per_block == b.layers_per_block;
-  return b.full || IsSubset(a, b);
-}
-
-// `a` takes at least the memory of `b`, of the same group.
-bool TakesMore(const LayoutChoice& a, const LayoutChoice& b) {
-  static const bool mut = getenv("MUT_MORE") != nullptr;
-  if (mut) return true;
-  return a.micro_batch >= b.micro_batch && KeepsMore(a.recompute, b.recompute) &&
-         a.sequence_parallel <= b.sequence_parallel && a.zero_stage <= b.zero_stage &&
-         a.stays_gathered >= b.stays_gathered && a.shard_group == b.shard_group &&
-         a.offload <= b.offload;
-}
-
-// Larger for layouts that are likely to take less memory.
-auto ThriftOf(const LayoutChoice& of) {
-  return std::make_tuple(-of.micro_batch, of.recompute.full, of.recompute, of.zero_stage,
-                         of.offload, of.sequence_parallel, !of.stays_gathered, -of.shard_group);
-}
-
-// Smaller for the better samples of a group: layouts that are likely to fit, and neither the
-// slowest nor the fastest. Micro-batches of at least 2,048 tokens, all parts computed again but not
-// whole layers, and state that is divided, but not gathered for each micro-batch, or within
-// servers.
-auto SampleOrderOf(const LayoutChoice& of, int64_t tokens) {
-  const int parts = of.recompute.attention_core + of.recompute.norm_outputs +
-                    of.recompute.activation_function + of.recompute.latent_projections;
-  const int state = of.zero_stage == ZeroStage::kParameters ? -1 : static_cast<int>(of.zero_stage);
-  return std::make_tuple(of.recompute.full, tokens < 2048,
-                         of.micro_batch * (tokens < 2048 ? -1 : 1), -parts, -state, of.offload,
-                         !of.sequence_parallel, of.stays_gathered, of.shard_group);
-}
-
-int DoublingsBetween(int32_t a, int32_t b) {
-  int out = 0;
-  for (int32_t low = std::min(a, b); low < std::max(a, b); low *= 2) ++out;
-  return out;
-}
-
-// The number of choices in which layouts of one group differ.
-int DistanceOf(const LayoutChoice& a, const LayoutChoice& b) {
-  const bool same_state = a.zero_stage == b.zero_stage && a.shard_group == b.shard_group &&
-                          a.stays_gathered == b.stays_gathered && a.offload == b.offload;
-  return DoublingsBetween(a.micro_batch, b.micro_batch) + (a.recompute == b.recompute ? 0 : 1) +
-         (a.sequence_parallel == b.sequence_parallel ? 0 : 1) + (same_state ? 0 : 1);
-}
-
-// The groups differ in one of: tensor and context, pipeline and virtual stages, the expert sizes,
-// the schedule, the kernels.
-bool IsNear(const LayoutChoice& a, const LayoutChoice& b) {
-  const auto each = [](const LayoutChoice& of) {
-    return of.expert_tensor == 0 ? of.tensor : of.expert_tensor;
-  };
-  const bool differ[] = {
-      a.tensor != b.tensor || a.context != b.context,
-      a.pipeline != b.pipeline || a.virtual_stages != b.virtual_stages,
-      a.expert != b.expert || (each(a) != each(b) && a.expert_tensor != b.expert_tensor),
-      a.schedule != b.schedule,
-      a.kernels != b.kernels,
-  };
-  return std::count(std::begin(differ), std::end(differ), true) == 1;
-}
+constexpr size_t kCentres = 4;
+constexpr Round kOfNeighbours = {256, 8, 12};
+constexpr size_t kWholeGroups = 12;
 
 // A layout that may fit comes after all that do.
 double TimeOf(const LayoutOption& option) {
@@ -150,15 +79,6 @@ class BoundedSearch {
   }
 
   absl::Status Run() {
-    if (const char* e = getenv("ROUNDS")) {
-      long v[17] = {0};
-      int n = 0;
-      for (const char* p = e; n < 17; ++n) { char* q; v[n] = strtol(p, &q, 10); if (q == p) break; p = *q ? q + 1 : q; }
-      for (int i = 0; i < 4; ++i) kRounds[i] = {size_t(v[3*i]), v[3*i+1], v[3*i+2]};
-      kCentres = size_t(v[12]);
-      kOfNeighbours = {size_t(v[13]), v[14], v[15]};
-      kWholeGroups = size_t(v[16]);
-    }
     SEXTANT_RETURN_IF_ERROR(FindGroups());
     if (left_ <= kBoundedEvaluations) return EvaluateAll();
     out_.exhaustive = false;
@@ -284,7 +204,6 @@ class BoundedSearch {
       const bool is_near =
           std::any_of(centres.begin(), centres.end(),
                       [&](const LayoutChoice& centre) { return IsNear(centre, group.sizes); });
-      if (getenv("MUT_NEAR")) return true;
       if (!is_near || known.contains(here)) return true;
       if (space_.CountOf(group, evaluator_.bound()).left == 0) return true;
       groups_.push_back({.guess = GuessOf(group, space_), .index = here, .group = group});
@@ -347,9 +266,8 @@ class BoundedSearch {
         return std::make_tuple(DistanceOf(a.second, group.fastest), a.first) <
                std::make_tuple(DistanceOf(b.second, group.fastest), b.first);
       }
-      if (!group.seen.empty()) return ThriftOf(a.second) > ThriftOf(b.second);
-      return SampleOrderOf(a.second, TokensOf(a.second)) <
-             SampleOrderOf(b.second, TokensOf(b.second));
+      if (!group.seen.empty()) return IsThriftier(a.second, b.second);
+      return IsBetterSample(a.second, b.second, space_.sequence_length);
     };
     for (const Guessed& each : layouts_) {
       if (out != nullptr && !is_before(each, *out)) continue;
@@ -357,10 +275,6 @@ class BoundedSearch {
       if (!IsFull(each.second, group)) out = &each;
     }
     return out == nullptr ? nullptr : &out->second;
-  }
-
-  int64_t TokensOf(const LayoutChoice& choice) const {
-    return choice.micro_batch * space_.sequence_length / choice.context;
   }
 
   // The layouts of a group that were not evaluated, with their guesses.

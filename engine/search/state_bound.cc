@@ -1,7 +1,6 @@
 #include "engine/search/state_bound.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
@@ -77,7 +76,6 @@ StateBound::StateBound(const RunSpec& run, const ResolvedRun& resolved) {
   offloads_optimizer_ = run.layout->sharding.offload_optimizer;
   offloads_weights_ = run.layout->sharding.offload_parameters;
   most_ = MostCounted(run, resolved);
-  if (const char* m = getenv("MUT_BOUND")) most_ *= atof(m);
 }
 
 double StateBound::BytesOf(const LayoutChoice& choice, int64_t data) const {

@@ -34,17 +34,17 @@ std::vector<RunSpec> BoundedRuns() {
   adapted.model.changes.adapters =
       AdapterSpec{.rank = 16, .targets = {{"attention", "query"}, {"attention", "value"}}};
   out.push_back(adapted);
-  adapted.layout->framework = {};
+  adapted.layout->framework = {.kind = Framework::kHuggingFaceTrainer, .named = true};
   adapted.layout->frozen = {.data_type = DataType::kFp4};
   out.push_back(adapted);
-  RunSpec dual = RunOnH100s("qwen3-30b-a3b", 32, 64);
+  RunSpec dual = RunFor("qwen3-30b-a3b", Framework::kTorchtitan, 32);
   dual.layout->schedule = PipelineSchedule::kDualPipe;
   dual.layout->given.schedule = true;
   out.push_back(dual);
-  RunSpec eight_bits = RunOnH100s("llama-3.1-8b", 16, 64);
+  RunSpec eight_bits = RunFor("llama-3.1-8b", Framework::kPytorchFsdp, 16);
   eight_bits.training.optimizer.kind = OptimizerKind::kAdam8bit;
   out.push_back(eight_bits);
-  RunSpec factored = RunOnH100s("llama-3.1-8b", 16, 64);
+  RunSpec factored = RunFor("llama-3.1-8b", Framework::kPytorchFsdp, 16);
   factored.training.optimizer.kind = OptimizerKind::kAdafactor;
   out.push_back(factored);
   for (RunSpec& run : out) run.options.search = SearchExtent::kExhaustive;
