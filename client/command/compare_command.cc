@@ -157,8 +157,8 @@ grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
   return AddRuns(flags.axes, run, streams, {}, batch, comparison);
 }
 
-// Has the batch searched as sextant plan searches one run: exhaustively, where a layout is open and
-// the server takes that of so many runs. Returns the runs that are.
+// Has the batch searched as sextant plan searches one run: exhaustively, if a layout is open and
+// there are at most as many runs as the server searches so. Returns those runs.
 std::vector<int> SearchOpenLayouts(v1::BatchPlanRunsRequest* batch) {
   constexpr int kMaxExhaustiveRuns = 16;
   std::vector<int> out;

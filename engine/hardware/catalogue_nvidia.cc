@@ -202,8 +202,8 @@ constexpr DatasheetRow kNvidiaRows[] = {
       .link_type = "NVLink4", .link_gb = Table(450), .link_both_gb = Table(900), .pcie = Table(5),
       .cache_mb = Table(50), .units = Table(132), .tdp = Table(500),
       .table_source = kTorchtitan,
-      .notes = "the peaks are the SXM's, as the source divides by that of bf16; it says that the true "
-       "one lies between SXM and NVL"},
+      .notes = "the peaks are the SXM's, as the source divides by that of bf16; it says that the "
+       "true one lies between SXM and NVL"},
     {.name = "h100-pcie", .product_name = "H100 PCIe 80GB", .vendor = "NVIDIA",
       .architecture = "Hopper", .form_factor = "PCIe",
       .memory_gb = Table(80), .memory_type = "HBM2e", .bandwidth_gb = Table(2000),
