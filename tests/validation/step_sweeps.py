@@ -69,6 +69,10 @@ class Sweep:
     # among the three least.
     best_ties: bool
     best_of_three: bool
+    # Of the row that is predicted to be the fastest: measured over predicted, over the same of all
+    # rows on average, less 1; and whether its interval holds what was measured.
+    optimism: float
+    covers_first: bool
     # Spearman that a model would reach which knew the mean time of each request, on average, where
     # rows scatter about it as the source's repeats do.
     reachable: float = 0
@@ -138,16 +142,23 @@ def cost_of_first(measured: list[float], predicted: list[float]) -> float:
     return sum(first) / len(first)
 
 
+def optimism_of(first: Case, cases: list[Case]) -> float:
+    return math.exp(sum(map(log_error, cases)) / len(cases) - log_error(first)) - 1
+
+
 def sweep_of(name: str, cases: list[Case]) -> Sweep:
     measured = [case.row.measured / case.ideal for case in cases]
     predicted = [case.predicted.expected / case.ideal for case in cases]
     least = min(measured)
     of_best = predicted[measured.index(least)]
+    first = cases[predicted.index(min(predicted))]
     return Sweep(name, cases[0].row.source, cases[0].row.framework, len(cases),
                  spread=max(measured) / least - 1, spearman=spearman(measured, predicted),
                  cost=cost_of_first(measured, predicted) / least - 1,
                  best_ties=of_best <= min(predicted) * (1 + SEARCH_TIE),
-                 best_of_three=sum(other < of_best for other in predicted) < 3)
+                 best_of_three=sum(other < of_best for other in predicted) < 3,
+                 optimism=optimism_of(first, cases),
+                 covers_first=first.predicted.covers(first.row.measured))
 
 
 def sweeps_of(cases: list[Case]) -> list[Sweep]:

@@ -141,7 +141,9 @@ def sweep_line(source: str, sweeps: list[Sweep]) -> list[str]:
             f"{median_low(ranks):.2f}", f"{min(ranks):.2f}",
             f"{median_low([sweep.reachable for sweep in sweeps]):.2f}", share(median_low(costs)),
             share(max(costs)), whole(sum(sweep.best_ties for sweep in sweeps) / len(sweeps)),
-            whole(sum(sweep.best_of_three for sweep in sweeps) / len(sweeps))]
+            whole(sum(sweep.best_of_three for sweep in sweeps) / len(sweeps)),
+            f"{100 * median_low([sweep.optimism for sweep in sweeps]):+.1f}",
+            whole(sum(sweep.covers_first for sweep in sweeps) / len(sweeps))]
 
 
 def sweep_table(sweeps: list[Sweep]) -> Table:
@@ -149,7 +151,8 @@ def sweep_table(sweeps: list[Sweep]) -> Table:
     by_source |= {"all": sweeps} if sweeps else {}
     return Table(["source, framework", "sweeps:", "rows:", "Spearman, median:", "lowest:",
                   "of a perfect model:", "cost of the first, median %:", "most %:",
-                  "fastest is a tie %:", "of the first three %:"],
+                  "fastest is a tie %:", "of the first three %:",
+                  "the first is longer than predicted, median %:", "inside its interval %:"],
                  [sweep_line(source, group) for source, group in sorted(by_source.items())])
 
 
