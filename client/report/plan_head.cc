@@ -71,11 +71,16 @@ std::string HeadlineTime(const v1::Plan& plan) {
 std::string LayoutWordsOf(const v1::LayoutSearchResult& search) {
   const v1::LayoutOption& chosen = search.chosen();
   const bool named = chosen.layout().framework().kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
+  const v1::PipelineSchedule schedule = chosen.layout().schedule();
+  const bool own_schedule = schedule != v1::PIPELINE_SCHEDULE_UNSPECIFIED &&
+                            schedule != v1::PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD;
   return absl::StrCat(LayoutFlags(chosen), ": ",
                       search.evaluated_count() == 0
                           ? "takes the least memory"
                           : absl::StrCat("the fastest of ", Grouped(search.evaluated_count())),
-                      named ? "" : " of megatron-lm, since no --framework is given");
+                      named ? "" : " of megatron-lm",
+                      !named && own_schedule ? " but for its schedule" : "",
+                      named ? "" : ", since no --framework is given");
 }
 
 // The estimate that limits are judged by; else the best that there is.

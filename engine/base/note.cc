@@ -40,6 +40,7 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kFleetDevicesUnhealthy:
     case NoteKind::kBaseTrained:
     case NoteKind::kNodesAssumed:
+    case NoteKind::kSoftwarePublished:
       return true;
     default:
       return false;

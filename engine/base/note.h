@@ -101,8 +101,9 @@ enum class NoteKind {
 
   kBaseTrained,
   kNodesAssumed,
+  kSoftwarePublished,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kNodesAssumed) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kSoftwarePublished) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

@@ -85,7 +85,10 @@ class JobBuilder {
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
-    if (layout_.framework.refuses()) CheckRefusals(traits_, context_.spec, job_, violations_);
+    if (layout_.framework.refuses()) {
+      const bool any_schedule = !layout_.framework.named && layout_.given.schedule;
+      CheckRefusals(traits_, context_.spec, job_, any_schedule, violations_);
+    }
     return std::move(job_);
   }
 

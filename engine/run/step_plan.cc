@@ -192,6 +192,7 @@ class StepPlanner {
     step.software = input.software;
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
     if (exchanges.node_count() > 1) AddAssumedNodes();
+    AddPublishedStack();
     if (run_.options.assumptions) AddStepNotes(exchanges);
   }
 
@@ -241,7 +242,6 @@ class StepPlanner {
                       "; ranks fill servers in the order tensor, context, data, pipeline parallel; "
                       "data loading, checkpoints and evaluation are left out.")});
     AddWithheldNotes();
-    AddPublishedStack();
     const std::vector<std::string> open = predictor_->OpenFields(job_);
     if (open.empty()) return;
     Note note = {.kind = NoteKind::kStepOpen,
@@ -281,7 +281,7 @@ class StepPlanner {
     const PublishedStack* const known =
         PublishedStackOf(resolved_.model_name, resolved_.device_name);
     if (known == nullptr) return;
-    Note note = {.kind = NoteKind::kStepAssumed,
+    Note note = {.kind = NoteKind::kSoftwarePublished,
                  .text = absl::StrCat("The published run of ", known->model, " on ",
                                       known->accelerator, " used other software (", known->source,
                                       "): give layout.software.name = ", known->stack),

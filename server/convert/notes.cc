@@ -13,7 +13,7 @@ void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out) {
 }
 
 void NoteTo(Note note, v1::Note* out) {
-  static_assert(kNoteKindCount == v1::NOTE_KIND_NODES_ASSUMED);
+  static_assert(kNoteKindCount == v1::NOTE_KIND_SOFTWARE_PUBLISHED);
   static_assert(static_cast<int>(NoteSubject::kEconomics) + 1 == v1::NOTE_SUBJECT_ECONOMICS);
   out->set_kind(static_cast<v1::NoteKind>(static_cast<int>(note.kind) + 1));
   out->set_subject(static_cast<v1::NoteSubject>(static_cast<int>(SubjectOf(note.kind)) + 1));

@@ -182,7 +182,7 @@ ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {
 }
 
 void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
-                   const MemoryJob& job, FieldViolations& violations) {
+                   const MemoryJob& job, bool any_schedule, FieldViolations& violations) {
   const bool pipeline = job.layout.pipeline_parallel_size > 1;
   const ZeroStage stage = job.state.sharding.zero_stage;
   const auto refuse = [&](absl::string_view field, absl::string_view why,
@@ -209,7 +209,7 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
     return;
   }
   if (!pipeline) return;
-  if ((traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
+  if (!any_schedule && (traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
     refuse("layout.schedule",
            "whose pipelines run in other orders: write "
            "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",

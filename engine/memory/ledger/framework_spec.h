@@ -19,8 +19,8 @@ namespace sextant {
 struct FrameworkSpec {
   Framework kind = Framework::kMegatronLm;
   bool named = false;  // by the request
-  // A search looks for its layouts, and finds none that it refuses. Of a layout that is given, the
-  // default framework refuses nothing.
+  // A search looks for its layouts, and finds none that it refuses. Of a layout or a schedule that
+  // is given, the default framework refuses nothing.
   bool searched = false;
   absl::optional<bool> persistent_gradients = {};
   absl::optional<bool> fused_weight_gradient = {};
@@ -68,9 +68,9 @@ struct ReserveUse {
 ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use);
 
 // Appends to `violations` what the framework of `job`, of a model of `spec`, refuses. Its fields
-// are a request's, under "layout".
+// are a request's, under "layout". `any_schedule`: schedules that it lacks are not refused.
 void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
-                   const MemoryJob& job, FieldViolations& violations);
+                   const MemoryJob& job, bool any_schedule, FieldViolations& violations);
 
 // Appends the errors of `framework`, whose path is `path`, to `violations`.
 void CheckFramework(const FrameworkSpec& framework, absl::string_view path,

@@ -275,7 +275,6 @@ TEST(StepAssumptions, NameThePublishedRunsSoftware) {
   run.cluster.node_type = "dgx-a100";
   run.layout->parallel.tensor_parallel_size = 4;
   run.layout->parallel.pipeline_parallel_size = 10;
-  run.options.assumptions = true;
   const auto suggests = [&run] {
     for (const Note& note : PlannedStep(run).notes) {
       if (note.fields == std::vector<std::string>{"layout.software.name"}) {
