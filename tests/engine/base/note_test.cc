@@ -27,7 +27,7 @@ TEST(SubjectOf, IsThatOfTheKindsGroup) {
   EXPECT_EQ(SubjectOf(NoteKind::kFewMicroBatches), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kNameTaken), NoteSubject::kArithmetic);
   EXPECT_EQ(SubjectOf(NoteKind::kBaseTrained), NoteSubject::kArithmetic);
-  EXPECT_EQ(SubjectOf(NoteKind::kNodesAssumed), NoteSubject::kTime);
+  EXPECT_EQ(SubjectOf(NoteKind::kNodesAssumed, NoteKind::kSoftwarePublished), NoteSubject::kTime);
 }
 
 // Those that note.proto calls a warning.

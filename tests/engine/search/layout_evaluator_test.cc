@@ -237,16 +237,22 @@ TEST(LayoutSearch, TakesTheDefaultFrameworkAsIfItWereNamed) {
   }
 }
 
-// A schedule that the default framework lacks is refused by a search, and not where it is given.
-TEST(LayoutSearch, FindsNoLayoutThatTheDefaultFrameworkRefuses) {
-  RunSpec run = RunOn("llama-3.1-8b", 16, 64, 8192);
+// Megatron-LM, the default, has no DualPipe: it refuses that only where it is named. All else is
+// its own: it divides at most the optimizer's state under a pipeline.
+TEST(LayoutSearch, KeepsTheScheduleThatIsGiven) {
+  RunSpec run = RunOn("qwen3-30b-a3b", 32, 512, 4096);
   run.layout->framework = {};
   run.layout->given.schedule = run.layout->given.pipeline = true;
-  run.layout->schedule = PipelineSchedule::kZeroBubbleH1;
+  run.layout->schedule = PipelineSchedule::kDualPipe;
   run.layout->parallel.pipeline_parallel_size = 4;
+  const SearchOutcome found = OutcomeOf(run);
+  ASSERT_FALSE(found.best.empty());
+  for (const LayoutOption& option : found.best) {
+    EXPECT_EQ(option.choice.schedule, PipelineSchedule::kDualPipe);
+    EXPECT_LE(option.choice.zero_stage, ZeroStage::kOptimizer);
+  }
+  run.layout->framework.named = true;
   EXPECT_TRUE(OutcomeOf(run).best.empty());
-  run.options.search = SearchExtent::kNone;
-  EXPECT_TRUE(PlanRun(run).ok());
 }
 
 // Progress reports count up to the layouts of the final outcome, less the last block, and have the

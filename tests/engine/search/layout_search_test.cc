@@ -117,22 +117,6 @@ TEST(LayoutSearch, FindsWhatBruteForceFinds) {
   }
 }
 
-// Megatron-LM, the default, has no DualPipe: it refuses that only where it is named.
-TEST(LayoutSearch, KeepsTheScheduleThatIsGiven) {
-  RunSpec run = RunOn("qwen3-30b-a3b", 32, 512, 4096);
-  run.layout->framework = {};
-  run.layout->schedule = PipelineSchedule::kDualPipe;
-  run.layout->given.schedule = true;
-  const SearchOutcome found = OutcomeOf(run);
-  ASSERT_FALSE(found.best.empty());
-  for (const LayoutOption& option : found.best) {
-    EXPECT_EQ(option.choice.schedule, PipelineSchedule::kDualPipe);
-    EXPECT_LE(option.choice.zero_stage, ZeroStage::kOptimizer);  // as Megatron-LM under a pipeline
-  }
-  run.layout->framework.named = true;
-  for (const LayoutOption& option : OutcomeOf(run).best) EXPECT_EQ(option.choice.pipeline, 1);
-}
-
 // 32 query heads, 8 of keys and values: DeepSpeed copies these, Megatron-LM does not.
 TEST(LayoutSearch, ExchangesHeadsThatDivide) {
   for (const Framework framework : {Framework::kDeepSpeed, Framework::kMegatronLm}) {
