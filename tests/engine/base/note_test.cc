@@ -27,7 +27,7 @@ TEST(SubjectOf, IsThatOfTheKindsGroup) {
   EXPECT_EQ(SubjectOf(NoteKind::kFewMicroBatches), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kNameTaken), NoteSubject::kArithmetic);
   EXPECT_EQ(SubjectOf(NoteKind::kBaseTrained), NoteSubject::kArithmetic);
-  EXPECT_EQ(SubjectOf(NoteKind::kNodesAssumed, NoteKind::kSoftwarePublished), NoteSubject::kTime);
+  EXPECT_EQ(SubjectOf(NoteKind::kNodesAssumed), NoteSubject::kTime);
 }
 
 // Those that note.proto calls a warning.
@@ -36,17 +36,17 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
   for (int kind = 0; kind < kNoteKindCount; ++kind) {
     if (IsWarning(static_cast<NoteKind>(kind))) warnings.push_back(static_cast<NoteKind>(kind));
   }
-  EXPECT_THAT(warnings, ElementsAre(NoteKind::kActivationsNotCounted, NoteKind::kPeakUnknown,
-                                    NoteKind::kMeasuredAbovePeak, NoteKind::kDevicesNotMeasured,
-                                    NoteKind::kRateUnstable, NoteKind::kCalibrationPartial,
-                                    NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown,
-                                    NoteKind::kOperationsNotTimed, NoteKind::kHostBound,
-                                    NoteKind::kStepNotPredicted, NoteKind::kDeadlineMissed,
-                                    NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice,
-                                    NoteKind::kTensorAcrossServers, NoteKind::kFewMicroBatches,
-                                    NoteKind::kTextModelAlone, NoteKind::kFleetUnread,
-                                    NoteKind::kFleetStale, NoteKind::kFleetDevicesUnhealthy,
-                                    NoteKind::kBaseTrained, NoteKind::kNodesAssumed));
+  EXPECT_THAT(
+      warnings,
+      ElementsAre(
+          NoteKind::kActivationsNotCounted, NoteKind::kPeakUnknown, NoteKind::kMeasuredAbovePeak,
+          NoteKind::kDevicesNotMeasured, NoteKind::kRateUnstable, NoteKind::kCalibrationPartial,
+          NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown, NoteKind::kOperationsNotTimed,
+          NoteKind::kHostBound, NoteKind::kStepNotPredicted, NoteKind::kDeadlineMissed,
+          NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice, NoteKind::kTensorAcrossServers,
+          NoteKind::kFewMicroBatches, NoteKind::kTextModelAlone, NoteKind::kFleetUnread,
+          NoteKind::kFleetStale, NoteKind::kFleetDevicesUnhealthy, NoteKind::kBaseTrained,
+          NoteKind::kNodesAssumed, NoteKind::kSoftwarePublished));
 }
 
 }  // namespace
