@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/command/command.h"
+#include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_path.h"
@@ -157,36 +158,6 @@ grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
   return AddRuns(flags.axes, run, streams, {}, batch, comparison);
 }
 
-// Has the batch searched as sextant plan searches one run: exhaustively, if a layout is open and
-// there are at most as many runs as the server searches so. Returns those runs.
-std::vector<int> SearchOpenLayouts(v1::BatchPlanRunsRequest* batch) {
-  constexpr int kMaxExhaustiveRuns = 16;
-  std::vector<int> out;
-  for (int i = 0; i < batch->runs_size() && batch->runs_size() <= kMaxExhaustiveRuns; ++i) {
-    if (!LeavesLayoutOpen(batch->runs(i))) continue;
-    batch->mutable_runs(i)->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-    out.push_back(i);
-  }
-  return out;
-}
-
-// Where no layout of an open run can be timed, the service plans its state alone: as sextant plan
-// does, asks for that in place of the search.
-grpc::Status AskForRuns(const ServerAddress& server, v1::BatchPlanRunsRequest* batch,
-                        v1::BatchPlanRunsResponse* response) {
-  const std::vector<int> open = SearchOpenLayouts(batch);
-  grpc::Status status = Call(server, &v1::PlanningService::Stub::BatchPlanRuns, *batch, response);
-  bool is_refused = false;
-  for (const int i : open) {
-    const bool refused = status.ok() && i < response->runs_size() &&
-                         response->runs(i).status().code() == grpc::StatusCode::INVALID_ARGUMENT;
-    if (refused) batch->mutable_runs(i)->mutable_options()->clear_search();
-    is_refused = is_refused || refused;
-  }
-  return is_refused ? Call(server, &v1::PlanningService::Stub::BatchPlanRuns, *batch, response)
-                    : status;
-}
-
 // The exit code of the best run; of a bad request where none could be planned.
 int ExitCodeFor(const v1::BatchPlanRunsResponse& response) {
   const int best = BestRun(response);
@@ -198,7 +169,7 @@ int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams
   Comparison comparison;
   v1::BatchPlanRunsResponse response;
   grpc::Status status = BuildBatch(flags, streams, &request, &comparison);
-  if (status.ok()) status = AskForRuns(line.server, &request, &response);
+  if (status.ok()) status = AskForPlans(line.server, &request, &response);
   if (status.ok() && response.runs_size() != request.runs_size()) {
     status = Incomplete("plan for each run");
   }

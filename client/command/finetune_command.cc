@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "client/command/command.h"
 #include "client/command/launcher_flags.h"
+#include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
@@ -151,7 +152,7 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
       framework.set_kind(v1::FrameworkMemory::KIND_DEEPSPEED);
     }
     if (LeavesLayoutOpen(*added)) {
-      added->mutable_options()->set_search(v1::LAYOUT_SEARCH_BOUNDED);
+      added->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
     }
   }
   return status;

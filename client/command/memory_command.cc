@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/command/command.h"
+#include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/plan_flags.h"
@@ -19,6 +20,7 @@
 #include "client/plot/pictures.h"
 #include "client/report/memory_text.h"
 #include "client/report/whole_run_text.h"
+#include "client/text/layout_words.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -102,8 +104,9 @@ std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
     request->mutable_layout();
     sentences.emplace_back("an empty layout: no tensor, pipeline or context parallelism");
   }
-  if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   if (request->has_layout() && request->cluster().device_count() == 0) {
+    // A layout decides how many devices there are, so that it is not open.
+    if (LeavesLayoutOpen(*request)) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
     std::string sentence;
     request->mutable_cluster()->set_device_count(DevicesOf(request->layout(), &sentence));
     sentences.push_back(std::move(sentence));
@@ -123,21 +126,23 @@ grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunRes
   return judged ? grpc::Status::OK : Incomplete("verdict that this client knows");
 }
 
-grpc::Status Ask(const MemoryFlags& flags, const v1::PlanRunRequest& request,
-                 const CommandLine& line, v1::PlanRunResponse* response) {
-  if (!request.has_layout() && !flags.svg_file.empty()) {
+grpc::Status Ask(const MemoryFlags& flags, const CommandLine& line, const Streams& streams,
+                 v1::PlanRunRequest* request, v1::PlanRunResponse* response) {
+  if (!request->has_layout() && !flags.svg_file.empty()) {
     return RefusalStatus("USAGE",
                          "--svg draws the stages of a layout, and there is none with "
                          "--parameters or --activation-bytes");
   }
-  const bool basic = request.options().view() == v1::PLAN_VIEW_BASIC;
+  const bool basic = request->options().view() == v1::PLAN_VIEW_BASIC;
   if (basic && (!line.json() || !flags.svg_file.empty())) {
     return RefusalStatus("USAGE",
                          "--view=basic leaves out the stages, which are shown here: leave it out, "
                          "or give --output=json alone");
   }
-  grpc::Status status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, response);
-  return status.ok() ? CheckAnswer(request, *response) : status;
+  // Where no layout can be timed, the memory of the run as it is given is still known.
+  const grpc::Status status =
+      AskForPlan(line.server, streams, v1::LAYOUT_SEARCH_NONE, request, response);
+  return status.ok() ? CheckAnswer(*request, *response) : status;
 }
 
 int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& streams) {
@@ -151,7 +156,7 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
     if (!absl::c_linear_search(flags.plan.given.paths(), "options.view")) {
       request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
     }
-    status = Ask(flags, request, line, &response);
+    status = Ask(flags, line, streams, &request, &response);
   }
   if (!status.ok()) {
     return Fail(status, line, streams,
@@ -160,6 +165,10 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
                  .hint = [&request](const CallError& error) {
                    return DefaultTargetsHint(request.model().changes(), error);
                  }});
+  }
+  if (response.plan().has_search()) {
+    filled_in.push_back(absl::StrCat(LayoutFlags(response.plan().search().chosen()),
+                                     ": the layout that sextant plan chooses"));
   }
   if (!flags.svg_file.empty()) {
     const absl::Status written = WriteText(flags.svg_file, MemorySvg(response.plan()));

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/command/command.h"
+#include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
 #include "client/flags/plan_flags.h"
@@ -37,50 +38,6 @@
 
 namespace sextant::client {
 namespace {
-
-void Show(const v1::SearchProgress& progress, int64_t device_count, ProgressBar* bar) {
-  if (progress.layout_count() <= 0) return;
-  bar->Show(
-      static_cast<double>(progress.searched_count()) / static_cast<double>(progress.layout_count()),
-      SearchProgressWords(progress, device_count));
-}
-
-std::string WhereItStopped(const v1::SearchProgress& progress, int64_t device_count) {
-  if (progress.layout_count() <= 0) return "the server stops the search";
-  return absl::StrCat("the server stops the search, after ",
-                      SearchProgressWords(progress, device_count));
-}
-
-// Calls PlanRun. Where streams.err is a terminal, it shows the progress of a search that takes
-// long, and erases it at the end.
-//
-// Errors: Call()'s, and Interrupted() with how far the search came.
-grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
-                         const v1::PlanRunRequest& request, v1::PlanRunResponse* response) {
-  if (streams.err_columns == 0 || server.prints_requests) {
-    return Call(server, &v1::PlanningService::Stub::PlanRun, request, response);
-  }
-  grpc::Status checked = CheckSize(request);
-  if (!checked.ok()) return checked;
-  grpc::ClientContext context;
-  PrepareContext(server, &context);
-  v1::PlanningService::Stub stub(NewChannel(server));
-  const InterruptWatch watch;
-  const auto reader = stub.WatchPlanRun(&context, request);
-  const std::stop_callback cancel(watch.stop_token(), [&context] { context.TryCancel(); });
-  const int64_t devices = request.cluster().device_count();
-  ProgressBar bar(streams.err, streams.err_columns);
-  v1::SearchProgress progress;
-  for (v1::WatchPlanRunResponse event; reader->Read(&event);) {
-    if (event.has_answer()) response->Swap(event.mutable_answer());
-    if (!event.has_progress()) continue;
-    progress.Swap(event.mutable_progress());
-    Show(progress, devices, &bar);
-  }
-  const grpc::Status status = reader->Finish();
-  if (status.ok() || watch.signal_number() == 0) return status;
-  return Interrupted(watch.signal_number(), WhereItStopped(progress, devices));
-}
 
 constexpr char kPlanHelp[] =
     "Numbers: counts take K M B T (powers of 1000) or an exponent: 70B = 70e9. Sizes take B, KB\n"
@@ -214,15 +171,9 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
   if (flags.layouts && request->options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED) {
     request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   }
-  const bool is_open = LeavesLayoutOpen(*request);
-  if (is_open) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
   StartNow(streams.now(), request);
-  status = PlanWatched(line.server, streams, *request, response);
-  if (is_open && status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
-    // The user asked for no search: where no layout can be timed, the service plans state alone.
-    request->mutable_options()->clear_search();
-    status = PlanWatched(line.server, streams, *request, response);
-  }
+  // Where no layout can be timed, the service plans state alone.
+  status = AskForPlan(line.server, streams, v1::LAYOUT_SEARCH_UNSPECIFIED, request, response);
   if (status.ok() && !ExitCodeOfPlan(response->plan()).has_value()) {
     return Incomplete("verdict that this client knows");
   }

@@ -173,14 +173,6 @@ void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comma
 
 }  // namespace
 
-bool LeavesLayoutOpen(const v1::PlanRunRequest& request) {
-  const v1::RunLayout& layout = request.layout();
-  const bool laid_out = layout.has_parallel() || layout.has_sharding() ||
-                        layout.has_context_parallel_size() || layout.has_micro_batch_size();
-  return !laid_out && layout.has_global_batch_size() && !request.has_measured_step() &&
-         request.options().search() == v1::LAYOUT_SEARCH_UNSPECIFIED;
-}
-
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);

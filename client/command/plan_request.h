@@ -32,10 +32,6 @@ struct PlanRequestFlags {
   int64_t data_parallel_size = 0;  // 0: not given
 };
 
-// True where `request` gives a global batch and nothing of how devices share the run, or of a
-// search.
-bool LeavesLayoutOpen(const v1::PlanRunRequest& request);
-
 // Asks for a full view, unless the request says how much to return.
 void ShowAll(v1::PlanRunRequest* request);
 

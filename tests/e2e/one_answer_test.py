@@ -2,7 +2,7 @@
 """One run has one answer: 30 command lines go through plan, search, compare, memory, size-cluster,
 size-model and a launcher's file and back.
 
-- plan, search and compare give one layout, peak of memory, verdict and step time.
+- plan, search, compare and memory give one layout, peak of memory, verdict and step time.
 - The layout that an answer chose, asked again in its request, gets that answer: by plan all of it,
   by memory what does not depend on time. So do the layouts of size-cluster and size-model.
 - A launcher's file of the run, read back, gets its layout, peak and verdict.
@@ -108,7 +108,7 @@ class Line:
         if planned is None:
             return
         plan = planned["plan"]
-        for command, words in (("search", [f"--tokens={TOKENS}"]),
+        for command, words in (("search", [f"--tokens={TOKENS}"]), ("memory", []),
                                ("compare", [f"--each=tokens={TOKENS}"])):
             answer = self.answer(command, *run, *words)
             if answer is not None:
