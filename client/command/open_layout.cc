@@ -50,7 +50,7 @@ grpc::Status PlanWatched(const ServerAddress& server, const Streams& streams,
     progress.Swap(event.mutable_progress());
     Show(progress, devices, &bar);
   }
-  const grpc::Status status = reader->Finish();
+  grpc::Status status = reader->Finish();
   if (status.ok() || watch.signal_number() == 0) return status;
   return Interrupted(watch.signal_number(), WhereItStopped(progress, devices));
 }
@@ -83,7 +83,7 @@ grpc::Status AskForPlan(const ServerAddress& server, const Streams& streams,
                         v1::PlanRunResponse* response) {
   const bool is_open = LeavesLayoutOpen(*request);
   if (is_open) request->mutable_options()->set_search(v1::LAYOUT_SEARCH_EXHAUSTIVE);
-  const grpc::Status status = PlanWatched(server, streams, *request, response);
+  grpc::Status status = PlanWatched(server, streams, *request, response);
   if (!is_open || status.error_code() != grpc::StatusCode::INVALID_ARGUMENT) return status;
   request->mutable_options()->set_search(otherwise);
   return PlanWatched(server, streams, *request, response);

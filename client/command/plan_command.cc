@@ -184,8 +184,8 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
 absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
                         const v1::Plan& plan, const LauncherFile& emitted) {
   if (!flags.svg_file.empty()) {
-    const absl::Status drawn = flags.layouts ? DrawFront(request, plan, flags.svg_file)
-                                             : DrawStep(request, plan, flags.svg_file);
+    absl::Status drawn = flags.layouts ? DrawFront(request, plan, flags.svg_file)
+                                       : DrawStep(request, plan, flags.svg_file);
     if (!drawn.ok()) return drawn;
   }
   if (flags.emission.file.empty()) return absl::OkStatus();
