@@ -60,6 +60,13 @@ std::string StepCell(const v1::LayoutOption& option) {
   return seconds > 0 ? TimeToThreeDigits(seconds) : kNoValue;
 }
 
+// "=*": a tie that is beyond published runs.
+std::string MarksOf(const v1::LayoutOption& option) {
+  return absl::StrCat(option.tie() ? "=" : "", option.unpublished_sizes().empty() ? "" : "*");
+}
+
+constexpr char kUnpublishedLegend[] = "*: unpublished sizes";
+
 // A column of the table of layouts. It is left out where every cell is `usual`.
 struct OptionColumn {
   const char* title;
@@ -70,7 +77,7 @@ struct OptionColumn {
 
 using Option = v1::LayoutOption;
 constexpr OptionColumn kOptionColumns[] = {
-    {"", Align::kLeft, nullptr, [](const Option& o) -> std::string { return o.tie() ? "=" : ""; }},
+    {"", Align::kLeft, nullptr, MarksOf},
     {"step", Align::kRight, nullptr, StepCell},
     {"memory", Align::kRight, nullptr,
      [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
@@ -181,7 +188,10 @@ std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
                                  recompute == "none" ? "" : recompute)});
   }
   Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
-  size_t fixed = 2 + 1 + 4 * 2;  // the indent, the mark of a tie, and what is between columns
+  const bool marked =
+      absl::c_any_of(options, [](const Option* o) { return !o->unpublished_sizes().empty(); });
+  // The indent, the marks, and what is between columns.
+  size_t fixed = 2 + (marked ? 2 : 1) + 4 * 2;
   for (size_t i = 0; i < 3; ++i) {
     fixed += absl::c_max_element(
                  rows, [i](const auto& a, const auto& b) { return a[i].size() < b[i].size(); })
@@ -189,12 +199,12 @@ std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
                  .size();
   }
   for (size_t i = 0; i < rows.size(); ++i) {
-    const bool tie = i > 0 && options[i - 1]->tie();
-    table.AddRow({tie ? "=" : "", rows[i][0], rows[i][1], rows[i][2],
+    table.AddRow({i > 0 ? MarksOf(*options[i - 1]) : "", rows[i][0], rows[i][1], rows[i][2],
                   CutTo(width - std::min(fixed, width / 2), rows[i][3])});
   }
   return absl::StrCat("Layouts, the fastest first: ", Grouped(search.evaluated_count()),
-                      " timed; =: within ", Percent(search.tie_ratio()), " of the first\n",
+                      " timed; =: within ", Percent(search.tie_ratio()),
+                      marked ? absl::StrCat("; ", kUnpublishedLegend) : " of the first", "\n",
                       table.Text());
 }
 
@@ -215,10 +225,12 @@ std::string SearchSection(const v1::Plan& plan) {
       absl::StrCat("=: within ", Percent(search.tie_ratio()),
                    " of the fastest: predictions do not separate closer layouts "
                    "(docs/search.md). The plan is of the first.");
+  const bool marked = has([](const Option& o) { return !o.unpublished_sizes().empty(); });
+  const std::string beyond = marked ? absl::StrCat(" ", kUnpublishedLegend, ".") : "";
   const std::string unpublished = UnpublishedWords(search.chosen());
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
-                      OptionTable(search), Wrap("  ", absl::StrCat(ties, kept, away), 2),
+                      OptionTable(search), Wrap("  ", absl::StrCat(ties, beyond, kept, away), 2),
                       unpublished.empty() ? "" : Wrap("  ", unpublished, 2),
                       search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }

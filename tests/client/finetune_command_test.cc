@@ -73,7 +73,7 @@ TEST(Finetune, AsksForThreeMethods) {
     EXPECT_EQ(run.training().sequence_length(), 1024);
     EXPECT_EQ(run.layout().global_batch_size(), 32);  // 8 a device
     EXPECT_EQ(run.layout().framework().kind(), v1::FrameworkMemory::KIND_DEEPSPEED);
-    EXPECT_EQ(run.options().search(), v1::LAYOUT_SEARCH_BOUNDED);
+    EXPECT_EQ(run.options().search(), v1::LAYOUT_SEARCH_EXHAUSTIVE);
   }
   EXPECT_FALSE(runs[0].model().changes().has_adapters());
   EXPECT_FALSE(runs[0].model().changes().base_frozen());

@@ -190,6 +190,8 @@ TEST(SearchSection, MarksSizesBeyondPublishedRuns) {
   size.set_source("a paper");
   EXPECT_THAT(SearchWords(plan),
               HasSubstr("published runs in context_parallel_size 64 (at most 32: a paper)."));
+  EXPECT_THAT(SearchWords(plan), HasSubstr("*: unpublished sizes."));
+  EXPECT_THAT(BestLayouts(plan, 2, 80), AllOf(HasSubstr("*: unpublished sizes"), HasSubstr("* ")));
 }
 
 // Layouts that differ in one field make different tables.
