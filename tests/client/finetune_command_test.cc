@@ -77,7 +77,7 @@ TEST(Finetune, AsksForThreeMethods) {
   }
   EXPECT_FALSE(runs[0].model().changes().has_adapters());
   EXPECT_FALSE(runs[0].model().changes().base_frozen());
-  for (const size_t i : {1, 2}) {
+  for (const size_t i : {size_t{1}, size_t{2}}) {
     EXPECT_TRUE(runs[i].model().changes().base_frozen());
     EXPECT_EQ(runs[i].model().changes().adapters().rank(), 16);
     EXPECT_THAT(runs[i].model().changes().adapters().targets(), ElementsAre("all-linear"));
