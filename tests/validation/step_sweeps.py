@@ -3,7 +3,8 @@ could, and what a measured step of one layout says of others."""
 
 import math
 from dataclasses import dataclass
-from statistics import median_low
+from random import Random
+from statistics import NormalDist, median_low
 
 from step_score import spearman
 from step_study import Case, groups_by
@@ -15,7 +16,7 @@ SEARCH_TIE = 0.03  # LayoutSearchResult.tie_ratio
 USUAL_NOISE = 0.02  # of sources that repeat nothing
 DRAWS = 200
 SEED = 1
-WORD = 2**64
+NORMAL = NormalDist()
 # What the service does with a measured step: docs/step_time.md, "A measured step".
 MEASURED_END = 0.07  # of the interval of a near layout
 NEAR_DOUBLINGS = 2
@@ -24,32 +25,6 @@ BANDS = ((-1, NEAR_DOUBLINGS), (NEAR_DOUBLINGS, 4), (4, 8), (8, 16))
 SIZES = ("tensor", "stages", "chunks", "context", "experts", "data", "micro_batch")
 # The predictions that the tables are of.
 WAYS = {"family left out": lambda case: case.left_out, "unknown stack": lambda case: case.generic}
-
-
-def mersenne_64(seed: int):
-    """Numbers of the 64-bit Mersenne Twister (Nishimura 2000), as C++'s std::mt19937_64."""
-    size, middle = 312, 156
-    state = [seed]
-    for index in range(1, size):
-        last = state[-1]
-        state.append((6364136223846793005 * (last ^ last >> 62) + index) % WORD)
-    while True:
-        for index in range(size):
-            x = state[index] & 0xFFFFFFFF80000000 | state[(index + 1) % size] & 0x7FFFFFFF
-            mixed = x >> 1 ^ (0xB5026F5AA96619E9 if x & 1 else 0)
-            state[index] = state[(index + middle) % size] ^ mixed
-        for x in state:
-            x ^= x >> 29 & 0x5555555555555555
-            x ^= x << 17 & 0x71D67FFFEDA60000
-            x ^= x << 37 & 0xFFF7EEE000000000
-            yield x ^ x >> 43
-
-
-def normal(random) -> float:
-    """A standard normal number, the same on all machines. Source: Box and Muller 1958."""
-    a = (float(next(random)) + 0.5) / WORD
-    b = float(next(random)) / WORD
-    return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
 
 
 @dataclass
@@ -128,10 +103,10 @@ def reachable(cases: list[Case], noise: float) -> float:
     for request, rows in groups_by(cases, lambda case: case.request).items():
         means[request] = math.exp(sum(math.log(case.row.measured) for case in rows) / len(rows))
     known = [means[case.request] / case.ideal for case in cases]
-    random = mersenne_64(SEED)
+    random = Random(SEED)
     total = 0.0
     for _ in range(DRAWS):
-        total += spearman([mean * math.exp(noise * normal(random)) for mean in known], known)
+        total += spearman([mean * math.exp(noise * NORMAL.inv_cdf(random.random())) for mean in known], known)
     return total / DRAWS
 
 
