@@ -195,6 +195,11 @@ void CheckModelToSize(const ModelSpec& model, FieldViolations& violations) {
   }
 }
 
+// Without a model, parameters alone are sized: they have no layers to lay out.
+bool LacksShape(const RunSpec& run) {
+  return IsBare(run.model) && (run.layout.has_value() || run.training.sequence_length.has_value());
+}
+
 }  // namespace
 
 absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
@@ -203,6 +208,12 @@ absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
   CheckTokens(run, tokens_per_parameter, found);
   CheckModelToSize(run.model, found);
   CheckSizedLayout(run, found);
+  if (LacksShape(run)) {
+    found.Add("model",
+              "is required with layout or training.sequence_length: give one whose proportions to "
+              "keep, e.g. a preset");
+  }
+  if (found.Mentions("model") || found.Mentions("model.changes")) return found.ToStatus();
   // Such a ratio is reported; another stands in for it, so that the rest is checked.
   const bool sound = !found.Mentions("tokens_per_parameter");
   ModelSizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);

@@ -199,7 +199,7 @@ TEST(SizeModel, ReportsWhatIsWrong) {
   run = Bare(8);
   run.layout.emplace();
   run.layout->global_batch_size = 8;
-  EXPECT_THAT(SizingErrorOf(run), HasSubstr("layout: needs the model's shape"));
+  EXPECT_THAT(SizingErrorOf(run), HasSubstr("model: is required with layout"));
 }
 
 TEST(SizeModel, EndsWithItsCall) {
