@@ -213,7 +213,7 @@ absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
               "is required with layout or training.sequence_length: give one whose proportions to "
               "keep, e.g. a preset");
   }
-  if (found.Mentions("model") || found.Mentions("model.changes")) return found.ToStatus();
+  if (found.Mentions("model")) return found.ToStatus();
   // Such a ratio is reported; another stands in for it, so that the rest is checked.
   const bool sound = !found.Mentions("tokens_per_parameter");
   ModelSizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);
