@@ -9,7 +9,7 @@ these.
 """
 
 from kernel_rows import attention_pick, kinds_of, others, times_of
-from kernel_scores import (Lacks, Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
+from kernel_scores import (Lacks, Work, best_roofline, datasheet_roofline, ratio_under,
                            score_cells)
 
 MIN_POINTS = 8  # AttentionModel::kMinPoints
@@ -181,4 +181,4 @@ def attention_ceilings(table, fits):
                 moved = point.work["elements"] * device["element_bytes"]
                 ratios.setdefault(dtype, []).append(
                     ratio_under(device["ceilings"], point.work["flops"], moved, point.seconds))
-    return {dtype: ratios_of(values) for dtype, values in ratios.items()}
+    return ratios

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from error_summary import summary_of
 from kernel_rows import integer, real
 from kernel_scores import ERROR_COLUMNS, TIME_COLUMNS, error_cells, interval_cells, pair
-from tables import Table
+from tables import Table, grouped
 
 LARGE_BYTES = 1 << 20
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
@@ -95,20 +95,16 @@ def compared(fits, tables):
 def noise_of(tables):
     """By GPU and operation: how far repeats are from the median of their table, and the slowest
     version's median from the fastest's."""
-    repeats, medians = {}, {}
-    for table in tables:
-        key = table.gpu, OPERATIONS.index(table.op)
-        for call, samples in table.samples.items():
-            if call[1] < LARGE_BYTES:
-                continue
-            middle = median(samples)
-            medians.setdefault(key, {}).setdefault(call, []).append(middle)
-            if len(samples) > 1:
-                repeats.setdefault(key, []).extend(sample / middle - 1 for sample in samples)
-    for key, calls in sorted(medians.items()):
-        versions = [max(seconds) / min(seconds) - 1 for seconds in calls.values()
+    for (gpu, op), alike in grouped(tables, lambda table: (table.gpu, table.op)).items():
+        repeats, medians = [], {}
+        for call, samples in (each for table in alike for each in table.samples.items()):
+            if call[1] >= LARGE_BYTES:
+                medians.setdefault(call, []).append(median(samples))
+                if len(samples) > 1:
+                    repeats += [sample / median(samples) - 1 for sample in samples]
+        versions = [max(seconds) / min(seconds) - 1 for seconds in medians.values()
                     if len(seconds) > 1]
-        yield key[0], OPERATIONS[key[1]], repeats.get(key, []), versions
+        yield gpu, op, repeats, versions
 
 
 def collective_table(found, tables):

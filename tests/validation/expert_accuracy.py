@@ -2,7 +2,7 @@
 layers compared with the sum of their parts."""
 
 from kernel_rows import expert_pick, others, times_of
-from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, ratios_of, score_cells
+from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, score_cells
 
 MIN_POINTS = 16  # GroupedMatmulModel::kMinPoints
 MANY_ROWS = 400  # of a table, so that its middle alone makes a calibration
@@ -124,4 +124,4 @@ def layers_over_parts(table, fits):
             parts = first + second + moved * point.work["rows"] / memory
             for name in (rows_text(point.work["rows_per_expert"]), gpu, "all"):
                 ratios.setdefault(f"{dtype}, {name}", []).append(point.seconds / parts)
-    return {name: ratios_of(values) for name, values in sorted(ratios.items())}
+    return dict(sorted(ratios.items()))

@@ -78,20 +78,6 @@ def score_cells(names, points, rooflines, predicted):
     return [*names, str(points), *interval_cells(times), *cells(rooflines[0]), *cells(rooflines[1])]
 
 
-class Ratios(NamedTuple):
-    """Quantiles of measured over predicted time, linear between ranks."""
-
-    count: int
-    p10: float
-    median: float
-    p90: float
-
-
-def ratios_of(values):
-    ordered = sorted(values)
-    return Ratios(len(ordered), *(between(ordered, share) for share in (0.1, 0.5, 0.9)))
-
-
 class Lacks:
     """Measured over expected time of shapes that a model's points lack, by what these lack."""
 
@@ -112,7 +98,7 @@ class Lacks:
     def rows(self, kernel):
         """Rows of RATIOS."""
         return [["a calibration", kernel, "", lack,
-                 *ratio_cells(ratios_of([seconds / time[0] for time, seconds in found])),
+                 *ratio_cells([seconds / time[0] for time, seconds in found]),
                  interval_cells(found)[-1]]
                 for lack, found in sorted(self.times.items()) if found]
 
@@ -124,7 +110,9 @@ RATIOS = ["expected by", "kernel", "type", "of", "shapes:", "measured over expec
 
 
 def ratio_cells(ratios):
-    return [str(ratios.count), *(f"{ratio:.2f}" for ratio in ratios[1:])]
+    """Of measured over predicted times: their number, and quantiles linear between ranks."""
+    ordered = sorted(ratios)
+    return [str(len(ordered)), *(f"{between(ordered, share):.2f}" for share in (0.1, 0.5, 0.9))]
 
 
 def ratio_under(ceilings, flops, moved_bytes, seconds):

@@ -7,8 +7,7 @@ type of a GPU by the points of every other.
 
 from kernel_rows import (Matmul, Point, asked, in_even_half, in_matmul_domain, matmul_table,
                          others)
-from kernel_scores import (Work, best_roofline, datasheet_roofline, ratio_under, ratios_of,
-                           score_cells)
+from kernel_scores import Work, best_roofline, datasheet_roofline, ratio_under, score_cells
 
 DOMAIN = "m to 8192, n and k 1024 to 16384"
 DOMAINS = {
@@ -139,4 +138,4 @@ def matmul_ceilings(rows, fits):
             ratios[source, dtype] += [ratio_under(ceilings, *work)
                                       for point, work in zip(points, works)
                                       if ceilings and in_matmul_domain(point.shape)]
-    return {key: ratios_of(values) for key, values in ratios.items() if values}
+    return {key: values for key, values in ratios.items() if values}

@@ -13,7 +13,7 @@ import sys
 
 from cells import ROOT, read_csv
 from fits import Fits
-from tables import Table, markdown, stale
+from tables import Table, grouped, markdown, stale
 
 ROWS = os.path.join(ROOT, "tests", "golden", "training_operators.csv")
 COLUMNS = ["GPU", "kernel", "pass", "rows:", "median / p90 %:", "bias %:", "in interval %:"]
@@ -27,8 +27,7 @@ def operator_table(rows):
     """Errors by GPU, kernel and pass."""
     scores = {}
     with Fits() as fits:
-        for gpu in sorted({row["gpu"] for row in rows}):
-            of_gpu = [row for row in rows if row["gpu"] == gpu]
+        for gpu, of_gpu in grouped(rows, lambda row: row["gpu"]).items():
             times = fits.ask("operator_times", gpu=gpu, operators=[
                 [row["kernel"], row["pass"], [int(row[size] or 0) for size in "abcdef"]]
                 for row in of_gpu])

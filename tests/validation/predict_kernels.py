@@ -9,8 +9,6 @@ causal, seconds; both framework, and attention kernel. Writes CSV. `seen` is 1 w
 has that very shape; `source` is whose measurements the time stands on, in which form.
 """
 
-import csv
-import io
 import math
 import sys
 
@@ -19,6 +17,7 @@ from google.protobuf import json_format
 
 from cells import api, read_csv
 from kernel_rows import integer, real
+from tables import Table, csv_text
 
 COLUMNS = ("kind", "dtype", "framework", "kernel", "pass", "shape", "seconds", "predicted_seconds",
            "low_seconds", "high_seconds", "basis", "source", "seen")
@@ -103,19 +102,17 @@ def main():
         print("usage: predict_kernels.py CALIBRATION.json TABLE.csv", file=sys.stderr)
         return 2
     calibration, path = calibration_in(sys.argv[1]), sys.argv[2]
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(COLUMNS)
+    rows = []
     with api.own_server() as server:
         predictor = Predictor(server, calibration)
         for index, row in enumerate(read_csv(path), 1):
             try:
-                out.writerow(predictor.predict(row))
+                rows.append(predictor.predict(row))
             except ValueError as error:
                 sys.exit(f"{path}, row {index}: {error}")
             except grpc.RpcError as error:
                 sys.exit(f"{path}, row {index}: {error.details()}")
-    print(text.getvalue(), end="")
+    print(csv_text(Table(COLUMNS, rows)), end="")
     return 0
 
 
