@@ -1,9 +1,12 @@
 """Tables of published runs, the cells of their rows, and the API for requests made of them."""
 
 import csv
+import json
 import math
 import os
 import re
+import shlex
+import subprocess
 import sys
 
 import yaml
@@ -35,6 +38,16 @@ def load(name: str):
     """A file of rules or cases in this folder."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         return yaml.safe_load(file)
+
+
+def sextant_plan(server, words: list[str], text: str | None = None) -> dict:
+    """What `sextant plan` says with these words, and `text` as its input."""
+    said = subprocess.run(
+        [os.path.join(api.BIN, "sextant"), f"--address={server.address}", "--output=json", "plan",
+         *words], input=text, capture_output=True, text=True, check=False)
+    if not said.stdout:  # a plan that does not fit fails, with its answer
+        sys.exit(f"{shlex.join(words)}: {said.stderr}")
+    return json.loads(said.stdout)
 
 
 def read_csv(path: str) -> list[Row]:

@@ -5,18 +5,13 @@ Each row of configurations.yaml is asked of `sextant plan` as its own file has i
 DOES NOT FIT. With --write, writes the page's table and its CSV.
 """
 
-import json
-import os
 import shlex
-import subprocess
 import sys
 from typing import NamedTuple
 
-import yaml
-from cells import GIB, ROOT, api
+from cells import GIB, api, load, sextant_plan
 from tables import Table, chosen, markdown, renew
 
-ROWS = os.path.join(ROOT, "tests", "validation", "configurations.yaml")
 LAUNCHERS = ("megatron", "torchtitan", "deepspeed")
 TOKENS = "--tokens=1000000000000"  # of rows that say none: a step's time does not depend on them
 COLUMNS = (
@@ -38,21 +33,12 @@ class Asked(NamedTuple):
     request: dict
 
 
-def run(server, words, text):
-    said = subprocess.run(
-        [os.path.join(api.BIN, "sextant"), f"--address={server.address}", *words],
-        input=text, capture_output=True, text=True, check=False)
-    if not said.stdout:  # a plan that does not fit fails, with its answer
-        sys.exit(f"{shlex.join(words)}: {said.stderr}")
-    return json.loads(said.stdout)
-
-
 def ask(row, common, server):
     """The plan of a row, and the request that it is of."""
     launcher = next((each for each in LAUNCHERS if each in row), "")
     settings = row.get(launcher, "")
     command = " ".join(filter(None, [row["command"], common]))
-    words = ["--output=json", "plan", *shlex.split(command)]
+    words = shlex.split(command)
     if launcher == "megatron":
         words.append(f"--from-megatron={settings}")
     elif launcher:
@@ -60,8 +46,9 @@ def ask(row, common, server):
     if launcher in ("", "deepspeed"):
         words.append(TOKENS)
     text = settings if launcher in ("torchtitan", "deepspeed") else None
-    return Asked(row, command, settings, run(server, [*words, "--view=basic"], text)["plan"],
-                 run(server, [*words, "--print-request"], text))
+    plan = sextant_plan(server, [*words, "--view=basic"], text)["plan"]
+    return Asked(row, command, settings, plan,
+                 sextant_plan(server, [*words, "--print-request"], text))
 
 
 def published_seconds(asked):
@@ -93,8 +80,7 @@ def scored(asked, where):
 
 
 def main():
-    with open(ROWS, encoding="utf-8") as file:
-        sources = yaml.safe_load(file).values()
+    sources = load("configurations.yaml").values()
     with api.Server("--log_calls=none") as server:
         cells = [scored(ask(row, source.get("common", ""), server), source["where"])
                  for source in sources for row in source["rows"]]

@@ -10,10 +10,9 @@ import json
 import os
 import shlex
 import statistics
-import subprocess
 import sys
 
-from cells import ROOT, api, shared
+from cells import ROOT, api, sextant_plan, shared
 from tables import Table, markdown, renew
 
 RUNS = os.path.join(ROOT, "tests", "golden", "published_runs.json")
@@ -29,13 +28,8 @@ INTERRUPTIONS = ("--failures-per-device-hour=1.97e-5", "--restart-duration=10m",
 
 
 def ask(run, server):
-    said = subprocess.run(
-        [os.path.join(api.BIN, "sextant"), f"--address={server.address}", "--output=json", "plan",
-         *shlex.split(run["command"]), *INTERRUPTIONS, "--view=basic"],
-        capture_output=True, text=True, check=False)
-    if not said.stdout:  # a plan that does not fit fails, with its answer
-        sys.exit(f"{run['id']}: {said.stderr}")
-    return json.loads(said.stdout)["plan"]
+    words = [*shlex.split(run["command"]), *INTERRUPTIONS, "--view=basic"]
+    return sextant_plan(server, words)["plan"]
 
 
 def scored(run, plan):
