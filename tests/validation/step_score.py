@@ -1,6 +1,9 @@
 """How near predictions of steps are, in a few numbers."""
 
 import math
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from statistics import correlation
 from typing import Callable, NamedTuple
 
 from error_summary import ErrorSummary, summary_of
@@ -33,13 +36,8 @@ def family_score_of(cases: list[Case], error: StepError) -> ErrorSummary:
 def weighted_quantile(values: list[tuple[float, float]], share: float) -> float:
     """The smallest of (value, weight) with `share` of the weight at or below it; 0 of none."""
     ordered = sorted(values)
-    total = sum(weight for _, weight in ordered)
-    below = 0.0
-    for value, weight in ordered:
-        below += weight
-        if below >= share * total - 1e-12:
-            return value
-    return ordered[-1][0] if ordered else 0
+    below = list(accumulate(weight for _, weight in ordered))
+    return ordered[bisect_left(below, share * below[-1] - 1e-12)][0] if ordered else 0
 
 
 class Band(NamedTuple):
@@ -62,17 +60,13 @@ def band_of(cases: list[Case], error: StepError) -> Band:
 
 def ranks_of(values: list[float]) -> list[float]:
     """From 0; equal values share the mean of theirs."""
-    places: dict[float, list[int]] = {}
-    for rank, value in enumerate(sorted(values)):
-        places.setdefault(value, []).append(rank)
-    return [(places[value][0] + places[value][-1]) / 2 for value in values]
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2
+            for value in values]
 
 
 def spearman(a: list[float], b: list[float]) -> float:
-    """Spearman's rank correlation, ties sharing their ranks' mean; 0 of fewer than two."""
-    if len(a) < 2:
+    """Spearman's rank correlation, ties sharing their ranks' mean; 0 where all of one are equal."""
+    if len(set(a)) < 2 or len(set(b)) < 2:
         return 0
-    mean = (len(a) - 1) / 2
-    pairs = [(x - mean, y - mean) for x, y in zip(ranks_of(a), ranks_of(b))]
-    of_a, of_b = sum(x * x for x, _ in pairs), sum(y * y for _, y in pairs)
-    return sum(x * y for x, y in pairs) / math.sqrt(of_a * of_b) if of_a and of_b else 0
+    return correlation(ranks_of(a), ranks_of(b))

@@ -3,8 +3,10 @@ could, and what a measured step of one layout says of others."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
 from random import Random
-from statistics import NormalDist, median_low
+from statistics import NormalDist, fmean, geometric_mean, median_low, pvariance
 
 from step_score import spearman
 from step_study import Case, groups_by
@@ -65,8 +67,8 @@ def log_error(case: Case) -> float:
 
 
 def squares(numbers: list[float]) -> float:
-    mean = sum(numbers) / len(numbers)
-    return sum((number - mean) ** 2 for number in numbers)
+    """Of the differences from the mean, added up."""
+    return len(numbers) * pvariance(numbers)
 
 
 def set_error_spread(cases: list[Case], out: Sweep) -> None:
@@ -89,36 +91,32 @@ def noise_of(cases: list[Case]) -> dict[str, float]:
     the same to the last digit are one time, printed again."""
     out = {}
     for source, rows in groups_by(cases, lambda case: case.row.source).items():
-        total, freedom = 0.0, 0
-        for same in groups_by(rows, lambda case: case.request).values():
-            times = sorted({case.row.measured for case in same})
-            total += squares(list(map(math.log, times)))
-            freedom += len(times) - 1
-        out[source] = math.sqrt(total / freedom) if freedom else USUAL_NOISE
+        logs = [[math.log(seconds) for seconds in {case.row.measured for case in same}]
+                for same in groups_by(rows, lambda case: case.request).values()]
+        freedom = sum(map(len, logs)) - len(logs)
+        out[source] = math.sqrt(sum(map(squares, logs)) / freedom) if freedom else USUAL_NOISE
     return out
 
 
 def reachable(cases: list[Case], noise: float) -> float:
-    means = {}
-    for request, rows in groups_by(cases, lambda case: case.request).items():
-        means[request] = math.exp(sum(math.log(case.row.measured) for case in rows) / len(rows))
+    means = {request: geometric_mean([case.row.measured for case in rows])
+             for request, rows in groups_by(cases, lambda case: case.request).items()}
     known = [means[case.request] / case.ideal for case in cases]
     random = Random(SEED)
-    total = 0.0
-    for _ in range(DRAWS):
-        total += spearman([mean * math.exp(noise * NORMAL.inv_cdf(random.random())) for mean in known], known)
-    return total / DRAWS
+
+    def drawn(mean):
+        return mean * math.exp(noise * NORMAL.inv_cdf(random.random()))
+    return sum(spearman(list(map(drawn, known)), known) for _ in range(DRAWS)) / DRAWS
 
 
 def cost_of_first(measured: list[float], predicted: list[float]) -> float:
     """The mean of `measured` where `predicted` is least."""
     least = min(predicted) * (1 + TIE)
-    first = [one for one, other in zip(measured, predicted) if other <= least]
-    return sum(first) / len(first)
+    return fmean(one for one, other in zip(measured, predicted) if other <= least)
 
 
 def optimism_of(first: Case, cases: list[Case]) -> float:
-    return math.exp(sum(map(log_error, cases)) / len(cases) - log_error(first)) - 1
+    return math.exp(fmean(map(log_error, cases)) - log_error(first)) - 1
 
 
 def sweep_of(name: str, cases: list[Case]) -> Sweep:
@@ -153,9 +151,7 @@ def sweeps_of(cases: list[Case]) -> list[Sweep]:
 def distance(one: Case, other: Case) -> float:
     """The doublings between two rows' layouts."""
     a, b = one.row, other.row
-    out = 0.0
-    for size in SIZES:
-        out += abs(math.log2(getattr(a.layout, size) / getattr(b.layout, size)))
+    out = sum(abs(math.log2(getattr(a.layout, size) / getattr(b.layout, size))) for size in SIZES)
     same = a.requests[0].training.recompute == b.requests[0].training.recompute
     return out + (0 if same else 2)
 
@@ -186,12 +182,11 @@ def set_near_steps(cases: list[Case]) -> None:
     way = WAYS["unknown stack"]
     for group in kinds([case for case in cases if case.generic]).values():
         for case in group:
-            others = [other for other in group if other is not case]
-            if not others:
-                continue
-            near = min(others, key=lambda other, case=case: distance(case, other))
-            share = share_by_distance(distance(case, near))
-            case.near_step = case.generic.expected * math.exp(share * log_ratio(near, way))
+            near = min((other for other in group if other is not case),
+                       key=partial(distance, case), default=None)
+            if near:
+                share = share_by_distance(distance(case, near))
+                case.near_step = case.generic.expected * math.exp(share * log_ratio(near, way))
 
 
 def corrected(case: Case, measured: Case, way, sharing) -> float:
@@ -201,36 +196,29 @@ def corrected(case: Case, measured: Case, way, sharing) -> float:
 
 
 def covered(case: Case, measured: Case, way) -> bool:
-    one = way(case)
-    near = distance(case, measured) <= NEAR_DOUBLINGS
-    low = -MEASURED_END if near else math.log(one.low / one.expected)
-    high = MEASURED_END if near else math.log(one.high / one.expected)
+    one, low, high = way(case), -MEASURED_END, MEASURED_END
+    if distance(case, measured) > NEAR_DOUBLINGS:
+        low, high = math.log(one.low / one.expected), math.log(one.high / one.expected)
     return low <= corrected(case, measured, way, share_by_distance) <= high
 
 
 def pairs_at(band, cases: list[Case], way) -> list[list[tuple[Case, Case]]]:
     """Pairs of cases with nothing open whose distance is in the band, by kind."""
     closed = [case for case in cases if not case.row.opened and way(case)]
-    out = []
-    for group in kinds(closed).values():
-        pairs = [(case, other) for case in group for other in group
-                 if case is not other and band[0] < distance(case, other) <= band[1]]
-        if pairs:
-            out.append(pairs)
-    return out
+    pairs = ([pair for pair in permutations(group, 2) if band[0] < distance(*pair) <= band[1]]
+             for group in kinds(closed).values())
+    return list(filter(None, pairs))
 
 
 def median_error(pairs, way, sharing) -> float:
     """One vote a kind: of the medians of sizes."""
-    return median_low([median_low([abs(corrected(case, measured, way, sharing))
-                                   for case, measured in of_kind]) for of_kind in pairs] or [0.0])
+    return median_low([median_low([abs(corrected(*pair, way, sharing)) for pair in of_kind])
+                       for of_kind in pairs] or [0.0])
 
 
 def coverage(pairs, way) -> float:
     """One vote a kind."""
-    shares = [sum(covered(case, measured, way) for case, measured in of_kind) / len(of_kind)
-              for of_kind in pairs]
-    return sum(shares) / len(shares) if shares else 0
+    return fmean([fmean(covered(*pair, way) for pair in of_kind) for of_kind in pairs] or [0])
 
 
 def cost_of(cases: list[Case], way, sharing) -> float:
