@@ -21,11 +21,16 @@ SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared")
 Row = dict[str, str]
 
 GIB = 2**30
-UNITS = {"GB": 10**9, "GiB": GIB}
 
 
 class Undescribed(Exception):
     """The reason why a row can't become a request."""
+
+
+def require(holds, reason: str) -> None:
+    """Raises Undescribed where this doesn't hold."""
+    if not holds:
+        raise Undescribed(reason)
 
 
 def shared(path: str) -> str | None:
@@ -75,8 +80,7 @@ def whole(row: Row, column: str, otherwise: int | None = None) -> int | None:
 
 def required(row: Row, column: str, what: str) -> int:
     value = whole(row, column)
-    if value is None:
-        raise Undescribed(f"{what} not published")
+    require(value is not None, f"{what} not published")
     return value
 
 
@@ -86,7 +90,7 @@ def published_bytes(text: str, megabyte: float = 1e6) -> int | None:
     amount = number(match[1]) if match else None
     if not amount:
         return None
-    return math.floor(amount * {**UNITS, "MB": megabyte}[match[2]] + 0.5)
+    return math.floor(amount * {"GB": 1e9, "GiB": GIB, "MB": megabyte}[match[2]] + 0.5)
 
 
 def filled(template, value_of):

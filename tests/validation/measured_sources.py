@@ -2,7 +2,7 @@
 
 import re
 
-from cells import Row, Undescribed, api, filled, load, required, whole
+from cells import Row, Undescribed, api, filled, load, require, required, whole
 from measured_case import SELF_CONTRADICTING
 from megatron import Machine, megatron_request
 from megatron_arguments import Arguments
@@ -70,8 +70,7 @@ def bloom_request(row: Row):
     parallel, sharding = request.layout.parallel, request.layout.sharding
     stages, ends = parallel.pipeline_parallel_size, REBALANCED in row.get("source_table", "")
     chunks = stages_with_ends(shape["layer_count"], stages, ends, ends)
-    if not chunks:
-        raise Undescribed("layers of each stage not published")
+    require(chunks, "layers of each stage not published")
     parallel.layers_per_chunk.extend(chunks if ends else [])
     wide = "fp32 grad accumulation" in row.get("precision", "")
     compute = api.DATA_TYPE_BF16 if wide else api.DATA_TYPE_FP16
@@ -79,16 +78,14 @@ def bloom_request(row: Row):
     unsharded = whole(row, "zero_stage") == 0
     sharding.zero_stage = api.ZERO_STAGE_NONE if unsharded else api.ZERO_STAGE_OPTIMIZER
     micro, replicas = request.layout.micro_batch_size, required(row, "dp", "layout")
-    if micro < 1 or replicas < 1:
-        raise Undescribed("no batch")
+    require(micro >= 1 and replicas >= 1, "no batch")
     set_sizes(request, replicas, request.layout.global_batch_size // (micro * replicas))
     return request
 
 
 def open_bloom(row: Row) -> Choices:
     """A trial of which the number of heads isn't published, and maybe not that of layers either."""
-    if row.get("heads"):
-        raise Undescribed("no open field")
+    require(not row.get("heads"), "no open field")
     words = f"heads: {OPEN_HEADS[0]} to {OPEN_HEADS[1]}"
     closed = dict(row)
     if not row.get("layers"):
@@ -101,8 +98,7 @@ def korthikanti_request(row: Row):
     request = request_of("korthikanti", row)
     request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(False, **gpt_shape(row))))
     recompute = row.get("recompute", "")
-    if recompute not in ("selective", "none"):
-        raise Undescribed(f"recompute {recompute}")
+    require(recompute in ("selective", "none"), f"recompute {recompute}")
     if recompute == "selective":
         request.training.recompute = api.RECOMPUTE_POLICY_SELECTIVE
     request.layout.sequence_parallel = row.get("sequence_parallel") == "True"
@@ -121,15 +117,12 @@ def set_litgpt_state(request, several: bool) -> None:
 def litgpt_request(row: Row):
     table, task = row.get("source_table", ""), row.get("task")
     preset = KNOWN["litgpt_presets"].get(row.get("model"))
-    if task == "pretrain":
-        raise Undescribed("sequence length not published")
+    require(task != "pretrain", "sequence length not published")
     if preset == "gemma-2b" and table and not table.startswith("gemma-2b/"):
         # "gemma2-2b/lora.yaml" next to the model gemma-2b: one of the two is wrong.
         raise Undescribed(SELF_CONTRADICTING)
-    if task != "sft":
-        raise Undescribed("rank and targets of adapters not published with the row")
-    if preset is None:
-        raise Undescribed("shape of the layers not published")
+    require(task == "sft", "rank and targets of adapters not published with the row")
+    require(preset is not None, "shape of the layers not published")
     request = request_of("litgpt", row)
     request.model.preset = preset
     gpus = required(row, "gpus", "GPU count")
@@ -140,8 +133,7 @@ def litgpt_request(row: Row):
 
 def open_litgpt(row: Row) -> Choices:
     """Finetuning of adapters, whose rank and places the row doesn't say."""
-    if row.get("task") not in ("lora", "qlora"):
-        raise Undescribed("not of adapters")
+    require(row.get("task") in ("lora", "qlora"), "not of adapters")
     request = litgpt_request({**row, "task": "sft"})
     if row.get("task") == "qlora":  # bitsandbytes' default of a block
         storage = api.WeightStorage(frozen_data_type="DATA_TYPE_FP4", frozen_block_size=64)
@@ -166,14 +158,12 @@ def local_batch(row: Row) -> int:
     """Sequences of a step on a rank: "torch.compile+AsyncTP+1F1B; local batch size 8"."""
     found = re.search(r"local batch size (\d+)$", row.get("notes", ""))
     out = whole(row, "micro_batch", int(found[1]) if found else None)
-    if out is None:
-        raise Undescribed("micro-batch not published")
+    require(out is not None, "micro-batch not published")
     return out
 
 
 def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
-    if row.get("model") not in KNOWN["torchtitan_presets"]:
-        raise Undescribed("shape of the layers not published")
+    require(row.get("model") in KNOWN["torchtitan_presets"], "shape of the layers not published")
     request = request_of("torchtitan", row)
     layout, parallel = request.layout, request.layout.parallel
     request.model.preset, layers = KNOWN["torchtitan_presets"][row["model"]]
@@ -198,8 +188,7 @@ def full_torchtitan_request(row: Row):
 
     The API can't describe which operators its selective recomputation keeps.
     """
-    if row.get("recompute") != "full":
-        raise Undescribed("recomputation by operator can't be described")
+    require(row.get("recompute") == "full", "recomputation by operator can't be described")
     return torchtitan_request(row)
 
 
@@ -209,8 +198,7 @@ def open_torchtitan(row: Row) -> Choices:
         policies = (api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE)
         words = "recomputation, by operator: between none and full"
         return words, [torchtitan_request(row, policy) for policy in policies]
-    if row.get("micro_batch"):
-        raise Undescribed("nothing open")
+    require(not row.get("micro_batch"), "nothing open")
     sizes = [torchtitan_request({**row, "micro_batch": size}) for size in "12"]
     return "micro-batch: 1 or 2", sizes
 
@@ -218,8 +206,7 @@ def open_torchtitan(row: Row) -> Choices:
 def set_shape(request, row: Row, gradient: int, **shape) -> None:
     """Sets what nanotron's and InternEvo's runs have in common."""
     layout, parallel = request.layout, request.layout.parallel
-    if not 0 <= layout.sharding.zero_stage <= 3:
-        raise Undescribed("unknown ZeRO stage")
+    require(0 <= layout.sharding.zero_stage <= 3, "unknown ZeRO stage")
     layout.sharding.zero_stage += 1
     request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(True, **shape)))
     stages = uneven_stages(shape["layer_count"], parallel.pipeline_parallel_size)
@@ -232,8 +219,7 @@ def set_shape(request, row: Row, gradient: int, **shape) -> None:
 def open_nanotron(row: Row) -> Choices:
     """Neither recomputation nor the kind of memory is published."""
     shape = KNOWN["nanotron_shapes"].get(row.get("model"))
-    if shape is None:
-        raise Undescribed("shape of the layers not published")
+    require(shape is not None, "shape of the layers not published")
     request = request_of("nanotron", row)
     tied = shape["hidden_size"] < 4096
     set_shape(request, row, api.DATA_TYPE_FP32, **shape, tied_embeddings=tied)

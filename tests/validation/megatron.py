@@ -8,7 +8,7 @@ import math
 import re
 from typing import NamedTuple
 
-from cells import Undescribed, api, number
+from cells import Undescribed, api, number, require
 from megatron_arguments import KNOWN, Arguments, python_list
 from run_request import TOKENS, mixed_precision, set_sizes, stages_with_ends
 
@@ -46,8 +46,7 @@ def vocabulary(arguments: Arguments, bert: bool, assumptions: list[str]) -> int:
         return arguments.count("vocab-size", 0) + (tokenizer == "NullTokenizer")
     if "256k" in arguments.text("tokenizer-model", ""):
         tokenizer += " 256k"
-    if tokenizer not in known:
-        raise Undescribed("vocabulary not published")
+    require(tokenizer in known, "vocabulary not published")
     if not tokenizer and not arguments.has("vocab-file"):
         assumptions.append("vocabulary of GPT-2")
     return known["BERT" if bert and not tokenizer else tokenizer]
@@ -109,8 +108,7 @@ def layer_runs(arguments: Arguments) -> list[dict]:
     if arguments.has("num-experts"):
         with_experts = [layer % int(every) == 0 for layer in range(layers)] if every else None
         experts = with_experts or python_list(frequency)
-    if len(experts) != layers:
-        raise Undescribed(f"moe-layer-freq has {len(experts)} layers, not {layers}")
+    require(len(experts) == layers, f"moe-layer-freq has {len(experts)} layers, not {layers}")
     kinds = itertools.groupby("experts" if has else "dense" for has in experts)
     return [{"layer_kind": kind, "count": len(list(group))} for kind, group in kinds]
 
@@ -162,8 +160,7 @@ def written_chunks(layout: str) -> list[int]:
     plain = re.sub(r"[\s,]", "", layout)
     while REPEATED.search(plain) and len(plain) <= MAX_LAYOUT:
         plain = REPEATED.sub(lambda found: (found[2] or found[1]) * int(found[3]), plain, count=1)
-    if re.search(r"[^EtmL|]", plain):
-        raise Undescribed(f"unreadable pipeline layout {layout}")
+    require(re.fullmatch(r"[EtmL|]*", plain), f"unreadable pipeline layout {layout}")
     return [chunk.count("t") for chunk in plain.split("|")]
 
 
@@ -174,15 +171,13 @@ def chunks_with_ends(arguments: Arguments, count: int) -> list[int]:
     if not first and not last:
         return []
     out = stages_with_ends(arguments.count("num-layers", 0), count, first, last)
-    if not out:
-        raise Undescribed("layers, embedding and loss don't divide into chunks")
+    require(out, "layers, embedding and loss don't divide into chunks")
     return out
 
 
 def chunks(arguments: Arguments, stages: int) -> dict:
     """Virtual stages, and the layers of each chunk where they are not all alike."""
-    if stages < 1:
-        raise Undescribed("no pipeline stage")
+    require(stages >= 1, "no pipeline stage")
     layers = arguments.count("num-layers", 0)
     layout = arguments.text("pipeline-model-parallel-layout", "")
     if layout:
@@ -194,8 +189,7 @@ def chunks(arguments: Arguments, stages: int) -> dict:
     per_chunk = arguments.count("num-layers-per-virtual-pipeline-stage", 0)
     if per_chunk > 0:
         virtual, rest = divmod(layers, stages * per_chunk)
-        if rest != 0:
-            raise Undescribed("layers don't divide into virtual stages")
+        require(rest == 0, "layers don't divide into virtual stages")
     with_ends = chunks_with_ends(arguments, stages * virtual)
     return {"virtual_stage_count": virtual, "layers_per_chunk": with_ends}
 
@@ -257,19 +251,16 @@ def set_sharding(arguments: Arguments, ranks: int, out) -> None:
     out.zero_stage = api.ZERO_STAGE_OPTIMIZER if distributed else api.ZERO_STAGE_NONE
     if arguments.flag("use-megatron-fsdp"):
         strategy = arguments.text("data-parallel-sharding-strategy", "no_shard")
-        if strategy != "optim_grads_params":
-            raise Undescribed(f"sharding strategy {strategy}")
+        require(strategy == "optim_grads_params", f"sharding strategy {strategy}")
         out.zero_stage = api.ZERO_STAGE_PARAMETERS
     instances = arguments.count("num-distributed-optimizer-instances", 1)
     if instances > 1:
-        if ranks % instances != 0:
-            raise Undescribed("shard groups of unequal size")
+        require(ranks % instances == 0, "shard groups of unequal size")
         out.shard_group_size = ranks // instances
 
 
 def micro_batches(arguments: Arguments, replicas: int) -> int:
-    if arguments.has("step-batch-size-schedule"):
-        raise Undescribed("global batch changes during the run")
+    require(not arguments.has("step-batch-size-schedule"), "global batch changes during the run")
     micro = arguments.count("micro-batch-size", 1) * replicas
     batch = arguments.count("global-batch-size", micro)
     if micro < 1 or batch % micro != 0:

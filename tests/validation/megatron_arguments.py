@@ -3,7 +3,7 @@
 import json
 import re
 
-from cells import Undescribed, filled, load, number
+from cells import Undescribed, filled, load, number, require
 
 MAX_LENGTH = 100_000  # of a list, in characters
 REPEATED = re.compile(r"\[([\d,]*)\]\*(\d{1,4})(?!\d)")
@@ -29,8 +29,7 @@ class Arguments:
             values = json.loads(text)
         except ValueError:
             values = None
-        if not isinstance(values, dict):
-            raise Undescribed("all_args is no JSON object")
+        require(isinstance(values, dict), "all_args is no JSON object")
         return cls(values)
 
     def has(self, name: str) -> bool:
@@ -86,6 +85,5 @@ def python_list(text: str) -> list[int]:
         plain = REPEATED.sub(lambda found: f"[{(found[1] + ',') * int(found[2])}]", plain)
         plain = re.sub(r"\((\[[\d,]*\])\)", r"\1", plain)
         plain = re.sub(r"\[([\d,]*)\]\+\[([\d,]*)\]", r"[\1,\2]", plain)
-    if not re.fullmatch(r"\[[\d,]*\]", plain):
-        raise Undescribed(f"no list of whole numbers: {text}")
+    require(re.fullmatch(r"\[[\d,]*\]", plain), f"no list of whole numbers: {text}")
     return [int(entry) for entry in plain[1:-1].split(",") if entry]

@@ -8,7 +8,7 @@ import math
 import re
 
 import measured_sources as sources
-from cells import GIB, Row, Undescribed, number, published_bytes, whole
+from cells import GIB, Row, Undescribed, number, published_bytes, require, whole
 from measured_case import Definition, LeftOut, MeasuredCase, OpenCase
 from megatron import (
     Machine,
@@ -56,8 +56,7 @@ def gpu_count(row: Row, arguments: Arguments, assumptions: list[str]) -> int:
         out = replica
     elif shares_state(arguments):
         assumptions.append("8 GPUs")
-    if out < 1 or out % replica != 0:
-        raise Undescribed("GPU count is no multiple of the parallel sizes")
+    require(out >= 1 and out % replica == 0, "GPU count is no multiple of the parallel sizes")
     return out
 
 
@@ -82,8 +81,7 @@ def case_of(row: Row) -> MeasuredCase:
     arguments = Arguments.parsed(row.get("all_args", ""))
     test, hardware = row.get("test", ""), row.get("hardware", "")
     bert = test.startswith("bert")
-    if hardware not in ACCELERATORS:
-        raise Undescribed(f"unknown hardware {hardware}")
+    require(hardware in ACCELERATORS, f"unknown hardware {hardware}")
     assumptions: list[str] = []
     machine = Machine(ACCELERATORS[hardware], gpu_count(row, arguments, assumptions))
     request = megatron_request(arguments, machine, bert, assumptions)
@@ -91,8 +89,7 @@ def case_of(row: Row) -> MeasuredCase:
     if arguments.has("num-experts") and arguments.count("expert-model-parallel-size", 1) > 1:
         assumptions.append("even shares of experts")
     peak = bytes_of(row, "max_mem_allocated_bytes")
-    if peak is None:
-        raise Undescribed("no measured memory")
+    require(peak is not None, "no measured memory")
     return MeasuredCase(
         source=MEGATRON,
         id=row_id(row),
@@ -139,8 +136,7 @@ def figures(row: Row, source: dict) -> list[tuple[Definition, int]]:
         if definitions == [Definition.CALCULATED]:
             size = math.floor((number(row.get("peak_mem_gib", "")) or 0) * GIB + 0.5)
         out = [(definition, size) for definition in definitions if size]
-    if not out and not ran_out(row):
-        raise Undescribed("no measured memory")
+    require(out or ran_out(row), "no measured memory")
     return [] if ran_out(row) else out
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from cells import Row, Undescribed, api, number, whole
+from cells import Row, api, number, require, whole
 
 TOKENS = 10**9  # any: memory doesn't depend on it
 DECIDED_KERNELS = (
@@ -25,8 +25,7 @@ def layers_of(row: Row) -> int:
         hidden, stages = whole(row, "hidden", 0), whole(row, "pp", 0)
         known = billions is not None and hidden > 0 and stages > 0
         out = known and stages * math.floor(billions * 1e9 / (12 * hidden * hidden) / stages + 0.5)
-    if out < 1:
-        raise Undescribed("number of layers not published")
+    require(out >= 1, "number of layers not published")
     return out
 
 

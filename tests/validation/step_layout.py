@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from cells import Row, Undescribed, api, required, whole
+from cells import Row, Undescribed, api, require, required, whole
 from run_request import stages_with_ends
 from step_sources import RECIPES, Format, Model
 
@@ -130,8 +130,7 @@ def with_batch(parts: Parts, layout: Layout, opened: list[str]) -> Layout:
         opened.append("micro-batch")
     count = batch // (size * layout.data)
     used = count * size * layout.data
-    if used < 1 or used < 0.99 * batch:
-        raise Undescribed("the batch is no multiple of the micro-batches")
+    require(used >= max(1, 0.99 * batch), "the batch is no multiple of the micro-batches")
     return layout._replace(micro_batch=size, micro_batches=count)
 
 
@@ -141,8 +140,7 @@ def layout_of(parts: Parts, opened: list[str]) -> Layout:
     row, recipe = parts.row, parts.recipe
     devices = required(row, "gpus", "number of GPUs")
     replicas = devices == whole(row, "dp", 1 if devices == 1 else 0)
-    if not replicas and (not row.get("tp") or not row.get("pp")):
-        raise Undescribed("layout not published")
+    require(replicas or (row.get("tp") and row.get("pp")), "layout not published")
     tensor, stages, context = (whole(row, column, 1) for column in ("tp", "pp", "cp"))
     data = devices // max(1, tensor * stages * context)
     if data * tensor * stages * context != devices or data < 1:

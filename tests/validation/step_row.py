@@ -3,7 +3,7 @@
 import copy
 from dataclasses import dataclass, field
 
-from cells import Row, Undescribed, api, number, required, whole
+from cells import Row, Undescribed, api, number, require, required, whole
 from run_request import OPEN_HEADS, request_on
 from step_layout import Layout, Parts, layout_of, set_layout
 from step_sources import format_of, hardware_of, model_of, network_of, recipe_of, software_of
@@ -119,15 +119,13 @@ def measured_seconds(row: Row) -> float:
             return seconds
     flops, (teraflops, gpus) = flops_of(row), (number(row.get(column, "")) or 0
                                                for column in ("tflops_per_gpu", "gpus"))
-    if min(flops, teraflops, gpus) <= 0:
-        raise Undescribed("no step time")
+    require(min(flops, teraflops, gpus) > 0, "no step time")
     return flops / (1e12 * teraflops * gpus)
 
 
 def check_task(row: Row, tuning: bool) -> None:
     tuned = row.get("task", "") != "pretrain"
-    if tuned != tuning:
-        raise Undescribed("fine-tuning" if tuned else "pre-training")
+    require(tuned == tuning, "fine-tuning" if tuned else "pre-training")
     if tuned and whole(row, "micro_batch") is None:
         raise Undescribed("printed again with its micro-batch")
 

@@ -8,7 +8,7 @@ import json
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from cells import Row, Undescribed, load, required, whole
+from cells import Row, Undescribed, load, require, required, whole
 from run_request import layers_of, transformer
 
 
@@ -135,8 +135,7 @@ def experts_model(row: Row, name: str) -> Model:
     if name in KNOWN["presets"]:
         known = KNOWN["presets"][name]
         return Model({"preset": known["preset"]}, name, known["layers"], experts=True)
-    if "deepseek" not in name and not name.startswith("grok1"):
-        raise Undescribed("shape of the layers not published")
+    require("deepseek" in name or name.startswith("grok1"), "shape of the layers not published")
     text = json.dumps(config_of(row, name), sort_keys=True, separators=(",", ":"))
     return Model({"hugging_face_config": text}, name, whole(row, "layers", 0), experts=True)
 
@@ -165,8 +164,7 @@ def dense_model(row: Row, name: str) -> Model:
             "vocabulary_size": required(row, "vocab", "vocabulary"),
             "layer_count": layers_of(row)}
     heads = whole(row, "heads")
-    if heads is None and spec["hidden_size"] != 14400:
-        raise Undescribed("heads not published")
+    require(heads is not None or spec["hidden_size"] == 14400, "heads not published")
     spec["attention_head_count"] = LIKELY_HEADS if heads is None else heads
     for field, column in (("key_value_head_count", "kv_heads"), ("head_size", "head_dim")):
         value = whole(row, column)
