@@ -121,7 +121,6 @@ def collective_table(found, tables):
     for gpu, op, *noise in noise_of(tables):
         for name, errors in zip(NOISE, noise):
             if errors:
-                blank = [""] * (len(COLUMNS) - 3)
                 rows.append([name, gpu, op, "all", str(len(errors)), *pair(summary_of(errors)),
-                             *blank])
+                             *[""] * (len(COLUMNS) - 3)])
     return Table(["comparison", "GPU", "operation", "NCCL", *COLUMNS], rows)

@@ -20,8 +20,6 @@ COLUMNS = (
 ).split("|")
 SHOWN = ["run", "verdict", "memory: GiB", "published GiB:", "step: s", "published s:",
          "difference %:"]
-VERDICTS = {"VERDICT_FITS": "FITS", "VERDICT_TIGHT": "TIGHT",
-            "VERDICT_DOES_NOT_FIT": "DOES NOT FIT"}
 ENDS = ("expected", "low", "high")
 
 
@@ -68,10 +66,11 @@ def figures(interval, scale, digits):
 def scored(asked, where):
     """Cells of a run, by COLUMNS."""
     memory, step = asked.plan["memory"], asked.plan.get("step_time", {}).get("seconds")
+    verdict = asked.plan["verdict"].removeprefix("VERDICT_").replace("_", " ")
     measured = published_seconds(asked)
     difference = f"{100 * (step['expected'] / measured - 1):+.0f}" if step and measured else ""
     return [
-        asked.row["id"], VERDICTS[asked.plan["verdict"]], *figures(memory["peak_bytes"], GIB, 1),
+        asked.row["id"], verdict, *figures(memory["peak_bytes"], GIB, 1),
         str(asked.row.get("memory", "")), *figures(step, 1, 2),
         f"{measured:.2f}" if measured else "", difference,
         "; ".join(memory.get("unmodelled_settings", [])), f"{where}, {asked.row['file']}",

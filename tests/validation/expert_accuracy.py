@@ -1,6 +1,9 @@
 """Predictions of layers of experts against published times, the cost of gaps in a calibration, and
 layers compared with the sum of their parts."""
 
+from bisect import bisect_right
+from itertools import groupby
+
 from kernel_rows import expert_pick, others, times_of
 from kernel_scores import Lacks, Work, best_roofline, datasheet_roofline, score_cells
 
@@ -35,8 +38,7 @@ def pick_and_rest(points):
 
 def either_half(points):
     """A shape that was measured twice goes to one half as its first row."""
-    first = [point for before, point in zip([None, *points], points)
-             if before is None or before.shape != point.shape]
+    first = [next(alike) for _, alike in groupby(points, lambda point: point.shape)]
     return [(first[::2], first[1::2]), (first[1::2], first[::2])]
 
 
@@ -81,12 +83,10 @@ def expert_lacks(table, fits):
 
 
 def rows_text(rows):
-    least = 0
-    for limit in ROW_LIMITS:
-        if rows < limit:
-            return f"{least} to {limit} rows"
-        least = limit
-    return f"{least} rows and more"
+    place = bisect_right(ROW_LIMITS, rows)
+    if place == len(ROW_LIMITS):
+        return f"{ROW_LIMITS[-1]} rows and more"
+    return f"{(0, *ROW_LIMITS)[place]} to {ROW_LIMITS[place]} rows"
 
 
 def layers_over_parts(table, fits):

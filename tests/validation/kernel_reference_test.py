@@ -3,6 +3,7 @@
 that it has are what scripts make of the shared tables. Exits with 77 (skipped) where these are
 absent."""
 
+import filecmp
 import os
 import subprocess
 import sys
@@ -27,13 +28,6 @@ PERCENTILES = ("measured over expected: p10", "median", "p90")
 ROUNDING = 0.012
 
 
-def read(path):
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
 def check_files(tables):
     for script, (table, count) in SCRIPTS.items():
         program = os.path.join(FOLDER, script)
@@ -43,9 +37,8 @@ def check_files(tables):
             subprocess.run(["clang-format", "-i", f"--style=file:{ROOT}/.clang-format",
                             *(os.path.join(made, name) for name in names)], check=True)
             assert len(names) >= count, (script, names)
-            for name in names:
-                assert read(os.path.join(FOLDER, name)) == read(os.path.join(made, name)), (
-                    f"{name}: run {script} and clang-format again")
+            _, *wrong = filecmp.cmpfiles(FOLDER, made, names, shallow=False)
+            assert wrong == [[], []], f"{wrong}: run {script} and clang-format again"
         assert subprocess.run([program], capture_output=True, check=False).returncode != 0
 
 

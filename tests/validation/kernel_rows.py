@@ -3,6 +3,7 @@
 import os
 import sys
 import zlib
+from functools import partial
 from typing import NamedTuple
 
 from cells import ROOT
@@ -12,6 +13,7 @@ sys.path.insert(0, os.path.join(ROOT, "engine", "hardware", "reference"))
 # pylint: disable-next=wrong-import-position
 from make_attention_reference import pick_attention, pick_grouped
 from tables import grouped
+
 
 class Matmul(NamedTuple):
     m: int
@@ -55,18 +57,15 @@ class Point(NamedTuple):
     work: dict = {}  # as validation_fits counts it
 
 
-def integer(row, column):
+def parsed(kind, what, row, column):
     try:
-        return int(row[column])
+        return kind(row[column])
     except (KeyError, ValueError):
-        raise ValueError(f"{column}: absent, or no integer") from None
+        raise ValueError(f"{column}: absent, or no {what}") from None
 
 
-def real(row, column):
-    try:
-        return float(row[column])
-    except (KeyError, ValueError):
-        raise ValueError(f"{column}: absent, or no number") from None
+integer = partial(parsed, int, "integer")
+real = partial(parsed, float, "number")
 
 
 def shape_of(row, kind):
@@ -135,13 +134,9 @@ def picked(pick, points):
     return [row["point"] for row in pick(rows)]
 
 
-def attention_pick(points):
-    """The points of one kind that make a calibration: never more than half of the rows."""
-    return picked(pick_attention, points)
-
-
-def expert_pick(points):
-    return picked(pick_grouped, points)
+# The points of one kind that make a calibration: never more than half of the rows.
+attention_pick = partial(picked, pick_attention)
+expert_pick = partial(picked, pick_grouped)
 
 
 def others(points, chosen):

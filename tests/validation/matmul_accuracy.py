@@ -21,7 +21,8 @@ DOMAINS = {
 # Three counts of rows, and six pairs of n and k.
 FEW_ROWS = (16, 256, 1024)
 FEW_SIZES = ((1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (4096, 16384), (16384, 4096))
-AMONG_FEW = "18 points, m 16 to 1024, n and k 1024 to 16384"
+AMONG_FEW = ("18 points, m 16 to 1024, n and k 1024 to 16384",
+             lambda s: 16 <= s.m <= 1024 and in_matmul_domain(s))
 LARGE_BYTES = 5e7  # from here on products are of memory rather than of a cache
 
 
@@ -76,14 +77,6 @@ def peak_ratios(fits, keys):
             if by[0] == of[0] and by != of and peaks[of[:2]] and peaks[by[:2]]}
 
 
-def among_few(shape):
-    return 16 <= shape.m <= 1024 and in_matmul_domain(shape)
-
-
-def is_one_of_few(shape):
-    return shape.m in FEW_ROWS and (shape.n, shape.k) in FEW_SIZES
-
-
 def matmul_scores(rows, fits):
     """Scores, and why tables were left out."""
     table = matmul_table(rows)
@@ -103,10 +96,11 @@ def matmul_scores(rows, fits):
         fitted.append(model)
     scores = [of.own(*domain) for of in fitted for domain in DOMAINS.items()]
     for key, points in table.items():
-        few = [point for point in points if is_one_of_few(point.shape)]
+        few = [point for point in points
+               if point.shape.m in FEW_ROWS and point.shape[1:] in FEW_SIZES]
         model = few and Fitted(fits, key, points, chosen=few)
         if model and not model.error:
-            scores.append(model.own(AMONG_FEW, among_few))
+            scores.append(model.own(*AMONG_FEW))
     for of in fitted:
         for by in fitted:
             if of.key in by.in_other_types:

@@ -69,11 +69,9 @@ def check_contradictions() -> None:
 
     Of g and h, with equal figures, only g shards its weights; k and l both do.
     """
-    measured = {"a": 100, "b": 111, "c": 100, "d": 110, "e": 300, "f": 400}
-    predicted = {"a": 50, "b": 50, "c": 60, "d": 60, "e": 50, "f": 50}
-    measured |= {"g": 70, "h": 70, "k": 80, "l": 80}
-    predicted |= {"g": 1, "h": 2, "k": 3, "l": 4}
-    answers = [answer_with(name, measured[name], predicted[name]) for name in measured]
+    sizes = {"a": (100, 50), "b": (111, 50), "c": (100, 60), "d": (110, 60), "e": (300, 50),
+             "f": (400, 50), "g": (70, 1), "h": (70, 2), "k": (80, 3), "l": (80, 4)}
+    answers = [answer_with(name, *pair) for name, pair in sizes.items()]
     answers[4].hardware = "a100"
     answers[5].request.training.sequence_length = 9
     for sharded in (6, 8, 9):
@@ -161,13 +159,9 @@ def check_refusals(server: api.Client) -> None:
 
 
 def main() -> int:
-    check_summaries()
-    check_cells()
-    check_predictions()
-    check_contradictions()
-    check_neighbours()
-    check_causes()
-    check_coverage()
+    for check in (check_summaries, check_cells, check_predictions, check_contradictions,
+                  check_neighbours, check_causes, check_coverage):
+        check()
     with api.own_server() as server:
         check_small_tables(server)
         check_refusals(server)

@@ -137,8 +137,8 @@ def coverage_cells(figures: list[Figure], framework: str) -> list[str]:
     below = sum(figure.measured < figure.interval.low for figure in figures)
     above = sum(figure.measured > figure.interval.high for figure in figures)
     count = len(figures)
-    out = [str(count)]
-    out += [whole_percent(part / count) for part in (count - below - above, below, above)]
+    parts = (count - below - above, below, above)
+    out = [str(count), *(whole_percent(part / count) for part in parts)]
     if count < ENOUGH_FIGURES:
         return [*out, "", "unproven"]
     series = grouped(figures, lambda figure: figure.run.source + figure.run.series)
@@ -160,9 +160,8 @@ def coverage_table(figures: list[Figure]) -> Table:
         for (definition, framework, request), group in sorted(groups.items())
         if definition != Definition.CALCULATED
     ]
-    columns = ["figures", "inside %", "below low %", "above high %", "series"]
-    columns.append("inside, of series left out %")
-    return Table(["definition", "framework", "request", *columns], rows)
+    columns = ["definition", "framework", "request", "figures", "inside %", "below low %"]
+    return Table([*columns, "above high %", "series", "inside, of series left out %"], rows)
 
 
 def worst_table(figures: list[Figure]) -> Table:
@@ -211,18 +210,15 @@ def verdict_of(plan) -> str:
 
 
 def verdict_table(runs: list[MeasuredCase]) -> Table:
-    counts: dict[tuple, Counter] = {}
-    for run in runs:
-        # Nothing ran for calculated figures.
-        if not run.ran_out and run.measured[0][0] == Definition.CALCULATED:
-            continue
-        for request, prediction in run.predictions.items():
-            key = (run.source, request, run.ran_out)
-            counts.setdefault(key, Counter())[verdict_of(prediction.plan)] += 1
-    rows = []
-    for (source, request, ran_out), count in sorted(counts.items()):
-        job = "ran out of memory" if ran_out else "ran"
-        rows.append([source, request, job, *(str(count[v]) for v in VERDICTS)])
+    # Nothing ran for calculated figures.
+    asked = [run for run in runs if run.ran_out or run.measured[0][0] != Definition.CALCULATED]
+    counts = Counter(
+        (run.source, request, "ran out of memory" if run.ran_out else "ran", verdict_of(found.plan))
+        for run in asked
+        for request, found in run.predictions.items()
+    )
+    lines = sorted({key[:-1] for key in counts})
+    rows = [[*line, *(str(counts[*line, verdict]) for verdict in VERDICTS)] for line in lines]
     return Table(["source", "request", "the job", *VERDICTS], rows)
 
 
@@ -329,9 +325,8 @@ def unmoved_by_sharding(answers: Answers) -> list[MeasuredCase | OpenCase]:
     """Runs with equal figures of which only some shard their weights."""
     runs = [*answers.answered, *answers.open]
     measured = [run for run in runs if run.figure is not None]
-    groups = grouped(measured, setting_without_gpus)
     out = []
-    for group in groups.values():
+    for group in grouped(measured, setting_without_gpus).values():
         stages = {run.requests[0].layout.sharding.zero_stage for run in group}
         if len(stages) > 1 and api.ZERO_STAGE_PARAMETERS in stages:
             out += group
@@ -346,10 +341,11 @@ def contradiction_table(answers: Answers) -> Table:
         "the same figure with and without shards": unmoved_by_sharding(answers),
         SELF_CONTRADICTING: [r for r in answers.left_out if r.reason == SELF_CONTRADICTING],
     }
-    rows = []
-    for kind, found in kinds.items():
-        names = sorted({(run.source, run.id) for run in found})
-        rows += [[source, kind, name] for source, name in names]
+    rows = [
+        [source, kind, name]
+        for kind, found in kinds.items()
+        for source, name in sorted({(run.source, run.id) for run in found})
+    ]
     return Table(["source", "contradiction", "row"], rows)
 
 

@@ -35,10 +35,8 @@ def field(message: dict, path: str):
     """None where absent."""
     out = message
     for step in path.split("."):
-        if isinstance(out, list):
-            out = out[int(step)] if int(step) < len(out) else None
-        elif out is not None:
-            out = out.get(step)
+        fields = enumerate(out) if isinstance(out, list) else (out or {}).items()
+        out = {str(name): value for name, value in fields}.get(step)
     return out
 
 

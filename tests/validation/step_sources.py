@@ -25,13 +25,10 @@ RECIPE_COLUMNS = {"framework": "framework", "model": "model", "hardware": "gpu_k
 LIKELY_HEADS = 80
 
 
-def constant_of(entry: dict) -> dict:
-    neutral = 1 / entry["efficiency"] if "efficiency" in entry else entry["neutral"]
-    return {"experts": False, **entry, "neutral": neutral}
-
-
 # The constants of software stacks and devices that are estimated again for each fold.
-CONSTANTS = [constant_of(entry) for entry in load("step_constants.yaml")]
+CONSTANTS = [{"experts": False, **entry,
+              "neutral": 1 / entry["efficiency"] if "efficiency" in entry else entry["neutral"]}
+             for entry in load("step_constants.yaml")]
 
 
 class Format(NamedTuple):

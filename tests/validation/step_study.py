@@ -35,9 +35,7 @@ class Prediction:
 
     def span_error(self, measured: float) -> float:
         """0 within the span, else of its nearer end."""
-        if measured < self.span_low:
-            return self.span_low / measured - 1
-        return self.span_high / measured - 1 if measured > self.span_high else 0
+        return min(max(measured, self.span_low), self.span_high) / measured - 1
 
     def covers(self, measured: float) -> bool:
         return self.low <= measured <= self.high
@@ -139,12 +137,6 @@ def predictions(rows: list[StepRow], fits) -> list:
     return [answer["error"] if "error" in answer else Prediction(**answer) for answer in answers]
 
 
-def check_same(row: StepRow, plan, predicted: Prediction) -> None:
-    """Of a single request, validation_fits answers what the server does."""
-    if len(row.requests) == 1 and not row.scales:
-        assert plan.step_time.seconds.expected == predicted.expected, row.id
-
-
 def planned(server, requests: list) -> list:
     """A PlannedRun for each request, in order."""
     out = []
@@ -171,7 +163,9 @@ def cases_of(table: list[Row], fits, server, tuning: bool = False):
         if isinstance(predicted, str):
             left_out.append((row.source, row.id, f"refused: {predicted}"))
             continue
-        check_same(row, plan, predicted)
+        # Of a single request, validation_fits answers what the server does.
+        if len(row.requests) == 1 and not row.scales:
+            assert plan.step_time.seconds.expected == predicted.expected, row.id
         seconds = {estimate.kind: estimate.duration_seconds.expected for estimate in plan.estimates}
         cases.append(Case(row, predicted, seconds.get(api.ESTIMATE_KIND_TEXTBOOK, 0),
                           seconds.get(api.ESTIMATE_KIND_LOWER_BOUND, 0)))

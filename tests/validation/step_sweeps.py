@@ -115,10 +115,6 @@ def cost_of_first(measured: list[float], predicted: list[float]) -> float:
     return fmean(one for one, other in zip(measured, predicted) if other <= least)
 
 
-def optimism_of(first: Case, cases: list[Case]) -> float:
-    return math.exp(fmean(map(log_error, cases)) - log_error(first)) - 1
-
-
 def sweep_of(name: str, cases: list[Case]) -> Sweep:
     measured = [case.row.measured / case.ideal for case in cases]
     predicted = [case.predicted.expected / case.ideal for case in cases]
@@ -130,7 +126,7 @@ def sweep_of(name: str, cases: list[Case]) -> Sweep:
                  cost=cost_of_first(measured, predicted) / least - 1,
                  best_ties=of_best <= min(predicted) * (1 + SEARCH_TIE),
                  best_of_three=sum(other < of_best for other in predicted) < 3,
-                 optimism=optimism_of(first, cases),
+                 optimism=math.exp(fmean(map(log_error, cases)) - log_error(first)) - 1,
                  covers_first=first.predicted.covers(first.row.measured))
 
 
@@ -225,15 +221,13 @@ def cost_of(cases: list[Case], way, sharing) -> float:
     """The mean, over each of `cases` being the measured one, of what the first choice costs. Times
     are over those of the rows' FLOPs at the peak."""
     measured = [case.row.measured / case.ideal for case in cases]
-    total = 0.0
-    for known in cases:
-        predicted = []
-        for case in cases:
-            share = 1 if case is known else sharing(distance(case, known))
-            predicted.append(way(case).expected / case.ideal
-                             * math.exp(share * log_ratio(known, way)))
-        total += cost_of_first(measured, predicted) / min(measured) - 1
-    return total / len(cases)
+
+    def predicted(case, known):
+        share = 1 if case is known else sharing(distance(case, known))
+        return way(case).expected / case.ideal * math.exp(share * log_ratio(known, way))
+    costs = (cost_of_first(measured, [predicted(case, known) for case in cases])
+             for known in cases)
+    return fmean(costs) / min(measured) - 1
 
 
 def choices(cases: list[Case], way) -> list[list[Case]]:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from operator import attrgetter
 from statistics import median_low
 
 from cells import load
@@ -192,25 +193,21 @@ def measured_interval(case: Case) -> Prediction | None:
 
 def band_table(results: Results) -> Table:
     """How often the answers' intervals hold."""
-    rows = []
-
-    def add(name, cases, error, *coverages, positions):
-        band = band_of(cases, error)
-        rows.append([name, str(band.rows), str(band.families), f"{band.low:+.3f}",
-                     f"{band.high:+.3f}", *coverages, *positions])
     lines = lines_of(results.cases)
+    every = lines["dense, all"]
     lines["dense, left open in the request"] = [case for case in results.cases
                                                 if dense(case) and case.row.left_open]
-    for name, cases in lines.items():
-        add(name, cases, left_out, coverage_of(cases, lambda case: case.predicted),
-            coverage_of(cases, lambda case: case.left_out),
-            positions=positions_of(cases, lambda case: case.left_out))
-    for name, error, interval in (
-            ("unknown stack, dense", unknown_stack, lambda case: case.generic),
-            ("unknown stack, dense, one measured step", near_step, measured_interval)):
-        cases = lines["dense, all"]
-        add(name, cases, error, coverage_of(cases, interval), "",
-            positions=positions_of(cases, interval))
+    asked = [(name, cases, left_out, [attrgetter("predicted"), attrgetter("left_out")])
+             for name, cases in lines.items()]
+    asked += [("unknown stack, dense", every, unknown_stack, [attrgetter("generic")]),
+              ("unknown stack, dense, one measured step", every, near_step, [measured_interval])]
+    rows = []
+    for name, cases, error, intervals in asked:
+        band = band_of(cases, error)
+        covered = [coverage_of(cases, interval) for interval in intervals]
+        rows.append([name, str(band.rows), str(band.families), f"{band.low:+.3f}",
+                     f"{band.high:+.3f}", *covered, *[""] * (2 - len(covered)),
+                     *positions_of(cases, intervals[-1])])
     return Table(["class", "rows:", "families:", "10th:", "90th:", "covered in sight %:",
                   "family left out %:", "10th, end at -1:", "90th, end at 1:"], rows)
 

@@ -5,6 +5,7 @@ import io
 import os
 import re
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from cells import ROOT, api, load, shared
@@ -58,15 +59,13 @@ def with_block(text: str, mark: str, block: str) -> str:
 
 def stale(path: str, text: str, write: bool) -> bool:
     """Whether a file is other than `text`; with `write`, makes it so."""
+    file = Path(path)
     if write:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
         return False
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text:
-                return False
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return False
     print(f"{path} is out of date: run this with --write")
     return True
 
@@ -82,8 +81,7 @@ def renew(page: str, block: str, tables: dict[str, Table]) -> int:
     path = os.path.join(ROOT, "docs", f"{page}.md")
     mark = f"<!-- totals: tests/validation/{os.path.basename(sys.argv[0])} --write -->"
     wanted = csv_files(path.removesuffix(".md"), tables)
-    with open(path, encoding="utf-8") as file:
-        wanted[path] = with_block(file.read(), mark, block)
+    wanted[path] = with_block(Path(path).read_text(encoding="utf-8"), mark, block)
     return int(any([stale(*each, "--write" in sys.argv) for each in wanted.items()]))
 
 
