@@ -1,4 +1,4 @@
-// What the log says of calls.
+// Lines of the log: of calls and of events.
 #include "server/base/log.h"
 
 #include <gmock/gmock.h>
