@@ -1,5 +1,6 @@
 #include "engine/run/interruptions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/string_view.h"
@@ -15,10 +16,11 @@ constexpr double kMaxDeviceRate = 1e15;
 constexpr double kMaxIntervalSeconds = 365 * kSecondsPerDay;
 constexpr double kMaxStallRatio = 100;
 
-// The failed part of ElapsedPerSecond(): without the sum's first terms, which cancel out.
+// The failed part of ElapsedPerSecond(): without the sum's first terms, which cancel out. What
+// rounding leaves of them may be below 0 where failures are rare.
 double Failed(double between, double interval, double stall, double restart) {
   const double once = std::exp(restart / between) * std::expm1((interval + stall) / between);
-  return between * once / interval - 1 - stall / interval;
+  return std::max(0.0, between * once / interval - 1 - stall / interval);
 }
 
 }  // namespace

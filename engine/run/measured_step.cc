@@ -11,11 +11,16 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/memory/model_state.h"
+#include "engine/run/run_flops.h"
+#include "engine/run/whole_run.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kMeasuredStepPath[] = "measured_step";
+constexpr char kSecondsPath[] = "measured_step.seconds";
 constexpr double kOtherWork = 2;  // doublings
 constexpr double kFarthest = 16;  // likewise
 
@@ -68,6 +73,94 @@ void Scale(double ratio, std::vector<LongOperation>& operations) {
   }
 }
 
+// The least time of a step, on devices that waste none.
+struct LeastStep {
+  Seconds seconds = {};
+  std::string why = {};
+};
+
+// What the FLOPs of `token_count` tokens, recomputation among them, take at the devices' peak.
+// Counted exactly, whatever convention the run's times use.
+absl::StatusOr<LeastStep> LeastOfFlops(const RunSpec& run, const ResolvedRun& resolved,
+                                       int64_t token_count) {
+  if (!resolved.peak.has_value()) return LeastStep();
+  RunSpec exact = run;
+  exact.options = {};
+  SEXTANT_ASSIGN_OR_RETURN(const RunFlops counted,
+                           RunFlopsOf(exact, {.model = resolved.shape.checked.get(),
+                                              .parameters = resolved.parameters}));
+  if (!counted.hardware.has_value()) return LeastStep();
+  const double flops =
+      counted.hardware->hardware_per_token.value() * static_cast<double>(token_count);
+  const auto devices = static_cast<double>(run.cluster.device_count);
+  LeastStep out = {.seconds = Seconds(flops / devices / resolved.peak->value())};
+  out.why = absl::StrFormat("its %.4g FLOPs on %d devices of %.4g FLOP/s", flops,
+                            run.cluster.device_count, resolved.peak->value());
+  return out;
+}
+
+// What weights and optimizer state, each read and written once by the optimizer, take at the peak
+// of the devices' memories. Caches may hold some of it from one step to the next.
+absl::StatusOr<LeastStep> LeastOfBytes(const RunSpec& run, const ResolvedRun& resolved) {
+  const StateSharding& sharding = resolved.memory->job().state.sharding;
+  const Accelerator* const device = resolved.accelerator;
+  if (device == nullptr || !device->memory_bandwidth_bytes_per_second || !device->cache_bytes ||
+      sharding.offload_optimizer || sharding.offload_parameters) {
+    return LeastStep();
+  }
+  static const WeightTensors& none = *new WeightTensors;
+  const WeightTensors& tensors =
+      resolved.shape.checked != nullptr ? resolved.shape.checked->tensors() : none;
+  SEXTANT_ASSIGN_OR_RETURN(
+      const ModelState state,
+      ModelStateOf(resolved.parameters.all, tensors, resolved.precision, run.training.optimizer));
+  const auto devices = static_cast<double>(run.cluster.device_count);
+  const double held =
+      static_cast<double>(CheckpointOf(state, resolved.parameters.all).size.value()) / devices;
+  const double moved = 2 * std::max(0.0, held - device->cache_bytes.value);
+  const double rate = device->memory_bandwidth_bytes_per_second.value;
+  LeastStep out = {.seconds = Seconds(moved / rate)};
+  out.why = absl::StrFormat(
+      "the %.4g bytes of weights and optimizer state that each device reads "
+      "and writes at %.4g bytes a second",
+      moved, rate);
+  return out;
+}
+
+absl::StatusOr<LeastStep> LeastStepOf(const RunSpec& run, const ResolvedRun& resolved,
+                                      int64_t token_count) {
+  SEXTANT_ASSIGN_OR_RETURN(LeastStep flops, LeastOfFlops(run, resolved, token_count));
+  SEXTANT_ASSIGN_OR_RETURN(LeastStep bytes, LeastOfBytes(run, resolved));
+  return flops.seconds < bytes.seconds ? bytes : flops;
+}
+
+// Refuses a step that its devices can't have taken.
+absl::Status CheckPossible(double seconds, const LeastStep& least) {
+  if (seconds >= least.seconds.value()) return absl::OkStatus();
+  return InvalidField(
+      kSecondsPath,
+      absl::StrFormat("is %.4g, %.4g times as fast as the devices can be: %s take %.4g s; give the "
+                      "seconds of a whole optimizer step, or correct measured_step.layout or "
+                      "device_count",
+                      seconds, least.seconds.value() / seconds, least.why, least.seconds.value()));
+}
+
+// Refuses a measured step that makes the run's impossible, though its own is not: it is far shorter
+// than predicted for its layout. `alone` is the run's step without it.
+absl::Status CheckCalibrated(const StepCalibration& found, Seconds alone, const LeastStep& least) {
+  if (alone < least.seconds || alone * found.factor >= least.seconds) return absl::OkStatus();
+  const double shared = std::log(found.factor) / std::log(found.ratio);
+  const double enough =
+      found.predicted.value() * std::pow(least.seconds.value() / alone.value(), 1 / shared);
+  return InvalidField(
+      kSecondsPath,
+      absl::StrFormat("is %.3g of the %.4g s that are predicted for measured_step.layout, which "
+                      "makes the run's step %.4g s: %s take %.4g s; give at least %.4g, or correct "
+                      "measured_step.layout and its software",
+                      found.ratio, found.predicted.value(), alone.value() * found.factor, least.why,
+                      least.seconds.value(), enough));
+}
+
 Note NoteOf(const StepCalibration& found) {
   return {
       .kind = NoteKind::kStepCalibrated,
@@ -110,6 +203,9 @@ absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& wo
     return InvalidField(kMeasuredStepPath,
                         "has a layout whose step is not predicted: leave it out");
   }
+  SEXTANT_ASSIGN_OR_RETURN(const LeastStep least,
+                           LeastStepOf(measured, *resolved, step->step->token_count));
+  SEXTANT_RETURN_IF_ERROR(CheckPossible(run.measured_step->seconds, least));
   MeasuredRatio out;
   out.job_ = resolved->memory->job();
   out.predicted_ = step->step->estimate.seconds.expected;
@@ -146,6 +242,9 @@ absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork
   if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(const MeasuredRatio ratio, MeasuredRatio::Of(run, work));
   const StepCalibration found = ratio.For(resolved.memory->job());
+  SEXTANT_ASSIGN_OR_RETURN(const LeastStep least,
+                           LeastStepOf(run, resolved, answer.step->token_count));
+  SEXTANT_RETURN_IF_ERROR(CheckCalibrated(found, answer.step->estimate.seconds.expected, least));
   Apply(found, answer.step->estimate);
   Scale(found.factor, answer.step->longest_operations);
   answer.step->calibration = found;

@@ -32,8 +32,8 @@ class MeasuredRatio {
  public:
   // Plans the layout of `run`'s measured step.
   //
-  // Errors: kInvalidArgument, of the measured step's fields under "measured_step"; those of
-  // PlanStep().
+  // Errors: kInvalidArgument, of the measured step's fields under "measured_step", its seconds
+  // among them where the devices can't be so fast; those of PlanStep().
   static absl::StatusOr<MeasuredRatio> Of(const RunSpec& run, CallWork& work);
 
   // How it compares with the layout of `job`. It says nothing of layouts that keep state elsewhere,
@@ -50,7 +50,8 @@ class MeasuredRatio {
 void Apply(const StepCalibration& found, StepEstimate& step);
 
 // Writes to `answer` how the measured step of `run` compares, and applies it. Nothing without a
-// measured step or a predicted one. Errors: MeasuredRatio::Of()'s.
+// measured step or a predicted one. Errors: MeasuredRatio::Of()'s; kInvalidArgument
+// "measured_step.seconds" where the run's step would be shorter than the devices can be.
 absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                        StepAnswer& answer);
 

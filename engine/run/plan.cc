@@ -1,8 +1,10 @@
 #include "engine/run/plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
@@ -141,6 +143,22 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   AddTimes(run, resolved, plan);
 }
 
+// A prediction at more than a given peak shows that the peak is none.
+absl::Status CheckPeak(const RunSpec& run, const Plan& plan) {
+  const TimeEstimate* const predicted = plan.estimate(EstimateKind::kPredicted);
+  if (!run.cluster.peak_flops_per_second.has_value() || predicted == nullptr) {
+    return absl::OkStatus();
+  }
+  const double hfu = std::max(*predicted->mfu, predicted->hfu.value_or(0));
+  if (hfu <= 1) return absl::OkStatus();
+  const double peak = *run.cluster.peak_flops_per_second;
+  return InvalidField("cluster.peak_flops_per_second",
+                      absl::StrFormat("is %.4g, an HFU of %.4g: the run's kernels are known to "
+                                      "compute at %.4g FLOP/s; give the dense peak, which is at "
+                                      "least that, or leave it out",
+                                      peak, hfu, hfu * peak));
+}
+
 }  // namespace
 
 absl::string_view EstimateKindName(EstimateKind kind) {
@@ -213,6 +231,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.step = std::move(step.step);
   SEXTANT_ASSIGN_OR_RETURN(plan.whole_run, PlanWholeRun(run, plan, work, resolved));
   PlanTime(run, resolved, plan);
+  SEXTANT_RETURN_IF_ERROR(CheckPeak(run, plan));
   plan.notes = NotesOf(run, resolved);
   AppendCostNotes(run, resolved, plan, plan.notes);
   plan.notes.insert(plan.notes.end(), step.notes.begin(), step.notes.end());

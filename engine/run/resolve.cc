@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
@@ -46,9 +47,17 @@ void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violatio
   }
 }
 
-void ResolveMatmul(ResolvedRun& out) {
+void ResolveMatmul(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   if (!out.measured.has_value() || out.measured->matmul == nullptr) return;
   const MeasuredGang& gang = *out.measured;
+  const absl::optional<double>& peak = run.cluster.peak_flops_per_second;
+  if (peak.has_value() && *peak < gang.matmul->rate.value()) {
+    violations.Add(
+        "cluster.peak_flops_per_second",
+        absl::StrFormat("is %.4g, and the devices were measured at %.4g FLOP/s: give the "
+                        "dense peak, which is at least that, or leave it out",
+                        *peak, gang.matmul->rate.value()));
+  }
   std::string citation = CitationOf(*gang.slowest, *gang.matmul);
   if (gang.measured_count > 1 && gang.source != RateSource::kMeasuredModel) {
     absl::StrAppend(&citation, "; the slowest of ", gang.measured_count, " devices");
@@ -252,7 +261,7 @@ void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
 void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   out.rates.reserve(4);
   ResolvePeak(run, out, violations);
-  ResolveMatmul(out);
+  ResolveMatmul(run, out, violations);
   ResolveCapacity(run, out, violations);
   ResolvePower(run, out);
 }

@@ -21,6 +21,9 @@ constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
 constexpr double kMaxBudget = 1e15;
 constexpr double kMaxStepSeconds = 1e6;
+// A step is at least three kernels (forward, backward, optimizer) of a clock each, and no device of
+// the catalogue has a clock of 3 GHz.
+constexpr double kMinStepSeconds = 1e-9;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;
 constexpr size_t kMaxUnmodelledSettings = 64;
@@ -270,7 +273,7 @@ void CheckMeasuredStep(const RunSpec& run, FieldViolations& violations) {
   if (!run.measured_step.has_value()) return;
   constexpr char kPath[] = "measured_step";
   const MeasuredStep& step = *run.measured_step;
-  violations.RequireRange(kPath, "seconds", step.seconds, {0, kMaxStepSeconds, true});
+  violations.RequireRange(kPath, "seconds", step.seconds, {kMinStepSeconds, kMaxStepSeconds});
   CheckWhole(violations, kPath, "device_count", step.device_count, 1, kMaxDevices);
   CheckWhole(violations, kPath, "sequence_length", step.sequence_length, 1, kMaxTokens);
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {

@@ -25,12 +25,13 @@ void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
 
 // Writes the expected time, its interval and its rate, fields that both messages have.
 template <typename Message>
-void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> peak,
-            Message* out) {
-  const double rate = flops.value() / time.expected.value();
+void TimeTo(const KernelTime& time, const PredictedWork& work, Message* out) {
+  const double seconds = time.expected.value();
   DurationTo(time, out->mutable_duration_seconds());
-  out->set_flops_per_second(rate);
-  if (peak.has_value()) out->set_datasheet_mfu(rate / peak->value());
+  out->set_flops_per_second(work.flops.value() / seconds);
+  if (work.peak.has_value()) {
+    out->set_datasheet_mfu(work.matrix_flops.value() / seconds / work.peak->value());
+  }
   out->set_basis(KernelBasisTo(time.basis));
 }
 
@@ -74,7 +75,7 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
                         const PredictedWork& work, SourceNumbers& sources,
                         v1::KernelPrediction* out) {
   const KernelSource& source = prediction.source;
-  TimeTo(time, work.flops, work.peak, out);
+  TimeTo(time, work, out);
   out->set_regime(static_cast<v1::KernelRegime>(static_cast<int>(prediction.regime) + 1));
   out->set_source(RateSourceTo(source.source));
   out->set_source_number(sources.Of(source.citation));
@@ -98,7 +99,7 @@ void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelC
   for (const CurvePoint& point : curve.points) {
     v1::KernelCurvePoint* wire = out->add_points();
     wire->set_size(point.size);
-    TimeTo(point.time, point.flops, curve.peak, wire);
+    TimeTo(point.time, {point.flops, point.flops, curve.peak}, wire);
   }
 }
 

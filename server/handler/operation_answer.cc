@@ -101,16 +101,20 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const Operation
 
 void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnalysis& analysis,
                       PredictedWork work, SourceNumbers& sources, v1::OperationTime* out) {
-  work.flops = analysis.forward.sum.flops();
+  const auto set_flops = [&work](const auto& sum) {
+    work.flops = sum.flops();
+    work.matrix_flops = sum.matrix_flops;
+  };
+  set_flops(analysis.forward.sum);
   KernelPredictionTo(prediction, prediction.forward, work, sources,
                      out->mutable_predicted_forward());
   if (prediction.unfused.has_value()) {
-    work.flops = analysis.unfused->sum.flops();
+    set_flops(analysis.unfused->sum);
     KernelPredictionTo(prediction, *prediction.unfused, work, sources,
                        out->mutable_predicted_unfused());
   }
   if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
-    work.flops = analysis.backward->cost.sum.flops();
+    set_flops(analysis.backward->cost.sum);
     OperationPrediction backward = prediction;
     if (backward.backward_source.has_value()) backward.source = *backward.backward_source;
     KernelPredictionTo(backward, backward.backward, work, sources,

@@ -133,7 +133,7 @@ class MicroBatchCheck {
   void CheckExperts() {
     if (HasExperts(spec_)) {
       violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
-                               {.low = 0, .high = kMaxLoadFactor, .above_low = true});
+                               {.low = 1, .high = kMaxLoadFactor});
       return;
     }
     constexpr absl::string_view kNoExperts = "is of a mixture of experts: leave it out";

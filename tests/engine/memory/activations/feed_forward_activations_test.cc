@@ -119,8 +119,6 @@ TEST(FeedForwardActivations, OfUnevenLoads) {
   EXPECT_EQ(RowBytes(c, "router", "probabilities"), 12 * 8 * 4);
   c.batch.sequence_count = 2;
   EXPECT_EQ(RowBytes(c, "experts", "input"), 64 * 64 * 2);
-  c.batch.expert_load_factor = 0.5;
-  EXPECT_EQ(RowBytes(c, "experts", "gate"), 24 * 48 * 2);
 }
 
 // An encoder's experts see the encoder's tokens.

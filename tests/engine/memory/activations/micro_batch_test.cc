@@ -145,7 +145,7 @@ TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
   c.batch.attention_output_copied = false;
   c.spec = SmallMixture();
   EXPECT_THAT(Check(c), IsOk());
-  for (const double factor : {0.0, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double factor : {0.0, 0.99, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
     c.batch.expert_load_factor = factor;
     EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.expert_load_factor"))) << factor;
   }
