@@ -21,8 +21,8 @@ constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
 constexpr double kMaxBudget = 1e15;
 constexpr double kMaxStepSeconds = 1e6;
-// A step is at least three kernels (forward, backward, optimizer) of a clock each, and no device of
-// the catalogue has a clock of 3 GHz.
+// A nanosecond is a few clocks of any device: too few for a forward and a backward pass and an
+// update. The limit keeps ratios to it finite where no peak is known.
 constexpr double kMinStepSeconds = 1e-9;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;

@@ -4,12 +4,16 @@
     tests/golden/requests_test.py            compare
     tests/golden/requests_test.py --write    keep today's answers; review the difference
 
+And no figure of an answer is impossible (tests/support/possible_figures.h says which are).
+
 Where answers are meant to change, tests/golden/compare_answers.py says by how much.
 """
 
 import collections
 import json
+import os
 import platform
+import subprocess
 import sys
 
 import golden_requests as golden
@@ -25,6 +29,19 @@ def name_of(line):
     return f"{line['of']} with {json.dumps(line['set'])[:200]}"
 
 
+def impossible_figures(named):
+    """A line for each impossible figure of the (name, answer) given."""
+    answers = b"".join(
+        f"{answer.DESCRIPTOR.full_name} {answer.ByteSize()}\n".encode() + answer.SerializeToString()
+        for _, answer in named
+    )
+    tool = os.path.join(api.BIN, "impossible_figures")
+    found = subprocess.run([tool], input=answers, stdout=subprocess.PIPE, check=True).stdout
+    for line in found.decode().splitlines():
+        number, _, what = line.partition(" ")
+        yield f"{named[int(number)][0]}: {what}"
+
+
 def main():
     if platform.machine() != "x86_64":
         print("skipped: the answers kept are of x86-64, whose arithmetic rounds in its own way")
@@ -32,12 +49,17 @@ def main():
     write = sys.argv[1:] == ["--write"]
     changed = collections.Counter()
     count = 0
+    named = []
     with golden.server() as server, api.Client(server.address) as client:
         for file in golden.files():
             lines = golden.load(file)
-            answered = list(
-                golden.kept(lines, client.answers(golden.requests_of(lines)))
-            )
+            answers = client.answers(golden.requests_of(lines))
+            named += [
+                (f"{file}: {name_of(line)}", answer)
+                for line, answer in zip(lines, answers)
+                if not isinstance(answer, golden.grpc.RpcError)
+            ]
+            answered = list(golden.kept(lines, answers))
             count += len(lines)
             for old, new in zip(lines, answered):
                 before, after = old.get("answer", {}), new["answer"]
@@ -52,7 +74,10 @@ def main():
     print(f"{count} requests, {changed.total()} parts of their answers changed")
     for name, times in changed.most_common(SHOWN):
         print(f"    {times:5} {name}")
-    return 0 if write or not changed else 1
+    impossible = list(impossible_figures(named))
+    print(f"{len(named)} answers, {len(impossible)} impossible figures")
+    print(*impossible[:SHOWN], sep="\n")
+    return 1 if impossible or (changed and not write) else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// Good requests with one number of theirs set to a hostile value: each is answered with finite
-// numbers, or refused as the caller's mistake. Every numeric field of the API is tried. And bytes
-// that none of our clients sends: the server refuses them and keeps serving.
+// Good requests with one number of theirs set to a hostile value: each is answered with
+// possible figures, or refused as the caller's mistake. Every numeric field of the API is tried.
+// And bytes that none of our clients sends: the server refuses them and keeps serving.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -22,12 +22,12 @@
 #include "server/convert/run_spec.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
-#include "tests/server/finite_numbers.h"
 #include "tests/server/json_call.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/test_server.h"
 #include "tests/server/wire_values.h"
+#include "tests/support/possible_figures.h"
 
 namespace sextant::server {
 namespace {
@@ -37,6 +37,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Planning = v1::PlanningService::Stub;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // The way from a request to one of its numbers.
 using Path = std::vector<const FieldDescriptor*>;
@@ -46,7 +47,7 @@ std::vector<double> HostileValues(const FieldDescriptor& field) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return {0, -1, 1e-320, 1e-300, 1e300, kInfinity, std::nan("")};
+      return {0, -1, 5e-324, 1e-300, 1e-9, 1e-3, 1, 1e3, 1e6, 1e12, 1e300, kInfinity, std::nan("")};
     case FieldDescriptor::CPPTYPE_INT64:
       return {0, -1, 1, 16'384, 0x1p62};
     case FieldDescriptor::CPPTYPE_INT32:
@@ -131,7 +132,7 @@ Tries TryEach(const Request& good, const Call& call) {
   Response answer;
   const grpc::Status asked = call(good, &answer);
   EXPECT_TRUE(asked.ok()) << asked.error_message();
-  EXPECT_EQ(NotFinite(answer), "");
+  EXPECT_THAT(ImpossibleFigures(answer), IsEmpty());
   std::vector<Path> paths;
   Path way;
   AddPaths(*Request::descriptor(), way, paths);
@@ -145,7 +146,7 @@ Tries TryEach(const Request& good, const Call& call) {
       (status.ok() ? out.answered : out.refused)++;
       EXPECT_TRUE(status.ok() || IsTheCallers(status.error_code()))
           << NameOf(path, value) << ": " << status.error_code() << " " << status.error_message();
-      EXPECT_EQ(NotFinite(answer), "") << NameOf(path, value);
+      EXPECT_THAT(ImpossibleFigures(answer), IsEmpty()) << NameOf(path, value);
     }
   }
   return out;
@@ -174,6 +175,18 @@ v1::PlanRunRequest RunOfEight() {
 }
 
 TEST(HostileValues, OfPlanRun) { TryAll(&Planning::PlanRun, RunOfEight()); }
+
+// What a request says was measured, and rates that it gives.
+TEST(HostileValues, OfAMeasuredStep) {
+  v1::PlanRunRequest run = RunOfEight();
+  run.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  run.mutable_options()->set_include_derivation(true);
+  run.mutable_measured_step()->set_seconds(10);
+  *run.mutable_measured_step()->mutable_layout() = run.layout();
+  run.mutable_interruptions()->set_failures_per_device_hour(2e-5);
+  run.mutable_interruptions()->set_checkpoint_write_bytes_per_second(1e11);
+  TryAll(&Planning::PlanRun, run);
+}
 
 TEST(HostileValues, OfHeadsThatAreExchanged) {
   v1::PlanRunRequest run = RunOfEight();
@@ -299,8 +312,8 @@ TEST(Garbage, LongTextsDoNotComeBack) {
   EXPECT_LT(status.error_message().size(), 1024u);
 }
 
-// Plans broken copies of `good` that still parse: each is answered or refused, and no number of an
-// answer is NaN or infinite.
+// Plans broken copies of `good` that still parse: each is answered or refused, and no figure of an
+// answer is impossible.
 void PlanBrokenCopies(v1::PlanRunRequest good, int flip_count) {
   const google::protobuf::LogSilencer quiet;
   std::mt19937 random(7);
@@ -324,7 +337,7 @@ void PlanBrokenCopies(v1::PlanRunRequest good, int flip_count) {
     if (!plan.ok()) continue;
     v1::Plan wire;
     PlanTo(*std::move(plan), run.options.full, &wire);
-    EXPECT_EQ(NotFinite(wire), "") << request.ShortDebugString();
+    EXPECT_THAT(ImpossibleFigures(wire), IsEmpty()) << request.ShortDebugString();
   }
   EXPECT_GT(answered, 100);
   EXPECT_GT(refused, 100);
