@@ -1,15 +1,16 @@
 #include "engine/run/interruptions.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kInterruptionsPath[] = "interruptions";
-constexpr double kMaxFailures = 3600;  // a device and hour: one a second
+constexpr double kMaxFailures = 3600;   // a device and hour: one a second
+constexpr double kMinFailures = 1e-12;  // one in 100 million years; times between are finite
 constexpr double kMaxRestartSeconds = 30 * kSecondsPerDay;
 constexpr double kMaxStoreRate = 1e18;
 constexpr double kMaxDeviceRate = 1e15;
@@ -20,7 +21,8 @@ constexpr double kMaxStallRatio = 100;
 // rounding leaves of them may be below 0 where failures are rare.
 double Failed(double between, double interval, double stall, double restart) {
   const double once = std::exp(restart / between) * std::expm1((interval + stall) / between);
-  return std::max(0.0, between * once / interval - 1 - stall / interval);
+  const double failed = between * once / interval - 1 - stall / interval;
+  return failed < 0 ? 0 : failed;
 }
 
 }  // namespace
@@ -48,6 +50,12 @@ void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violation
   for (const Bounded& each : all) {
     if (each.value.has_value())
       violations.RequireRange(kInterruptionsPath, each.name, *each.value, each.range);
+  }
+  const double failures = spec.failures_per_device_hour.value_or(0);
+  if (failures > 0 && failures < kMinFailures) {
+    violations.Add(
+        "interruptions.failures_per_device_hour",
+        absl::StrFormat("is %.4g: write 0 for none, or at least %g", failures, kMinFailures));
   }
   const bool known = spec.checkpoint_write_bytes_per_second.has_value() ||
                      spec.device_write_bytes_per_second.has_value();

@@ -223,10 +223,11 @@ TEST(KernelPredictionTo, CarriesEveryField) {
   SourceNumbers::List list;
   SourceNumbers sources(&list);
   v1::KernelPrediction wire;
-  KernelPredictionTo(prediction, SampleTime(), {.flops = Flops(40), .peak = FlopsPerSecond(80)},
-                     sources, &wire);
+  const PredictedWork work = {
+      .flops = Flops(40), .matrix_flops = Flops(32), .peak = FlopsPerSecond(80)};
+  KernelPredictionTo(prediction, SampleTime(), work, sources, &wire);
   EXPECT_THAT(wire, EqualsText(R"(
-      duration_seconds { low: 1 expected: 2 high: 4 } flops_per_second: 20 datasheet_mfu: 0.25
+      duration_seconds { low: 1 expected: 2 high: 4 } flops_per_second: 20 datasheet_mfu: 0.2
       basis: KERNEL_BASIS_OTHER_PASS source: RATE_SOURCE_MEASURED_SUPPLIED source_number: 1
       device: "h100-sxm" form: PREDICTION_FORM_TERMS
       error { shape_count: 10 p10_ratio: 0.5 median_ratio: 0.6 p90_ratio: 0.7

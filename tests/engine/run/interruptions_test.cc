@@ -171,10 +171,10 @@ TEST(Interruptions, WithoutFailuresOnlyStallsAndCheckpointsAdd) {
 
 TEST(Interruptions, FailuresThatVanishCostNothing) {
   double before = 1;
-  for (const double hours : {1.0, 1e2, 1e4, 1e6, 1e9}) {
+  for (const double hours : {1.0, 1e2, 1e4, 1e6, 1e9, 1e29}) {
     const double failures = ElapsedPerSecond(Failing(hours, 1000, 10, 100)).failures;
     EXPECT_LT(failures, before);
-    EXPECT_GE(failures, -1e-12);
+    EXPECT_GE(failures, 0);
     before = failures;
   }
   EXPECT_LT(before, 1e-9);

@@ -236,12 +236,24 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
                        "else."));
 }
 
+// A datasheet's peak is that of a nominal clock, 989.4e12.
 TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  run.cluster.peak_flops_per_second = 500e12;
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
+    for (MeasuredMatmul& matmul : c.matmuls) matmul.rate = FlopsPerSecond(1038.87e12);
+  });
   const Plan plan = Planned(run);
-  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 1.4);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 1.05);
   EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("one of the two figures is wrong")));
+}
+
+// 700e12 measured.
+TEST(MeasuredPlanRefuses, APeakBelowWhatWasMeasured) {
+  RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  run.cluster.peak_flops_per_second = 700e12;
+  EXPECT_EQ(*At(Planned(run), EstimateKind::kMeasuredBound).mfu, 1);
+  run.cluster.peak_flops_per_second = 699e12;
+  EXPECT_THAT(PlanRun(run), HasViolation("cluster.peak_flops_per_second", HasSubstr("7e+14")));
 }
 
 TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {

@@ -339,6 +339,10 @@ TEST(WholeRun, RefusesFiguresOutOfRange) {
     }
   }
   RunSpec run = Bare70b();
+  run.interruptions.failures_per_device_hour = 1e-13;
+  EXPECT_THAT(PlanRun(run).status(),
+              HasViolation("interruptions.failures_per_device_hour", HasSubstr("write 0")));
+  run.interruptions = {};
   run.economics.budget_usd = 1e6;
   EXPECT_THAT(PlanRun(run).status(), HasViolation("economics.budget_usd", HasSubstr("price")));
   run.economics.device_hour_price_usd = 2;

@@ -201,6 +201,52 @@ TEST(StepPlan, OtherRecomputationIsTwoDoublings) {
   EXPECT_EQ(PlannedStep(run).step->calibration->distance, 2);
 }
 
+// The least that a step of `plan`'s run takes on 64 H100s, of 989.4e12 FLOP/s each.
+double LeastSecondsOf(const Plan& plan) {
+  return plan.flops.hardware->hardware_per_token.value() * 128 * 8192 / (64 * 989.4e12);
+}
+
+TEST(StepPlan, AMeasuredStepTakesWhatItsFlopsTakeAtThePeak) {
+  RunSpec run = Llama70b();
+  const double least = LeastSecondsOf(PlannedStep(run));
+  run.measured_step = MeasuredStep{.seconds = 1.0001 * least, .layout = *run.layout};
+  const Plan plan = PlannedStep(run);
+  EXPECT_LE(*plan.estimates.front().hfu, 1);
+  EXPECT_GT(*plan.estimates.front().hfu, 0.999);
+  run.measured_step->seconds = 0.9999 * least;
+  EXPECT_THAT(PlanRun(run), HasViolation("measured_step.seconds", HasSubstr("9.894e+14 FLOP/s")));
+  run.measured_step->seconds = 5e-324;
+  EXPECT_THAT(PlanRun(run), HasViolation("measured_step.seconds", HasSubstr("1e-09")));
+}
+
+// 8.03e9 parameters of 14 bytes (bf16, and three numbers in fp32) on 8 H100s: 14.05 GB each, less
+// 50 MiB of cache, read and written at 3.35e12 B/s: 8.36 ms. Its FLOPs take 5.8 ms.
+TEST(StepPlan, AMeasuredStepOfFewTokensTakesWhatItsBytesTake) {
+  RunSpec run = RunOnH100s("llama-3-8b", 8, 8, 128);
+  run.measured_step = MeasuredStep{.seconds = 0.0084, .layout = *run.layout};
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.measured_step->seconds = 0.0083;
+  EXPECT_THAT(PlanRun(run), HasViolation("measured_step.seconds", HasSubstr("bytes a second")));
+}
+
+// A step that is possible, but far shorter than predicted for its slow software.
+TEST(StepPlan, AMeasuredStepMakesNoOtherImpossible) {
+  RunSpec run = Llama70b();
+  const double least = LeastSecondsOf(PlannedStep(run));
+  run.measured_step = MeasuredStep{.seconds = 2 * least, .layout = *run.layout};
+  run.measured_step->layout.software.of(StackConstant::kHostSecondsPerLayer) = 1;
+  EXPECT_THAT(PlanRun(run), HasViolation("measured_step.seconds", HasSubstr("give at least")));
+}
+
+TEST(StepPlan, APeakIsNotBelowThePrediction) {
+  RunSpec run = Llama70b();
+  const double hfu = *PlannedStep(run).estimates.front().hfu;
+  run.cluster.peak_flops_per_second = 1.001 * hfu * 989.4e12;
+  EXPECT_NEAR(*PlannedStep(run).estimates.front().hfu, 1 / 1.001, 1e-9);
+  run.cluster.peak_flops_per_second = 0.999 * hfu * 989.4e12;
+  EXPECT_THAT(PlanRun(run), HasViolation("cluster.peak_flops_per_second", HasSubstr("HFU")));
+}
+
 TEST(StepPlan, AMeasuredStepsErrorsAreItsFields) {
   RunSpec run = Llama70b();
   run.measured_step = MeasuredStep{.seconds = -1, .layout = *run.layout};
