@@ -79,7 +79,7 @@ struct LeastStep {
   std::string why = {};
 };
 
-// What the FLOPs of `token_count` tokens, recomputation among them, take at the devices' peak.
+// The time of the FLOPs of `token_count` tokens, recomputation included, at the devices' peak.
 // Counted exactly, whatever convention the run's times use.
 absl::StatusOr<LeastStep> LeastOfFlops(const RunSpec& run, const ResolvedRun& resolved,
                                        int64_t token_count) {
@@ -99,8 +99,8 @@ absl::StatusOr<LeastStep> LeastOfFlops(const RunSpec& run, const ResolvedRun& re
   return out;
 }
 
-// What weights and optimizer state, each read and written once by the optimizer, take at the peak
-// of the devices' memories. Caches may hold some of it from one step to the next.
+// The time in which the optimizer reads and writes weights and its state once, at the peak of the
+// devices' memories. Caches may hold some of it from one step to the next.
 absl::StatusOr<LeastStep> LeastOfBytes(const RunSpec& run, const ResolvedRun& resolved) {
   const StateSharding& sharding = resolved.memory->job().state.sharding;
   const Accelerator* const device = resolved.accelerator;

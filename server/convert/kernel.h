@@ -20,7 +20,7 @@ KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
 // Work and peak that the rates next to a predicted time are computed from.
 struct PredictedWork {
   Flops flops;
-  Flops matrix_flops;                        // of matrix products, whose peak it is
+  Flops matrix_flops = {};                   // of matrix products, whose peak it is
   absl::optional<FlopsPerSecond> peak = {};  // the datasheet's dense one
 };
 

@@ -17,10 +17,8 @@
 #include <vector>
 
 #include "engine/run/plan.h"
-#include "server/call/element_count.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
-#include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "tests/server/json_call.h"
 #include "tests/server/planning_server.h"
@@ -36,7 +34,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Planning = v1::PlanningService::Stub;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // The way from a request to one of its numbers.
@@ -176,7 +173,7 @@ v1::PlanRunRequest RunOfEight() {
 
 TEST(HostileValues, OfPlanRun) { TryAll(&Planning::PlanRun, RunOfEight()); }
 
-// What a request says was measured, and rates that it gives.
+// The same of a run with a measured step.
 TEST(HostileValues, OfAMeasuredStep) {
   v1::PlanRunRequest run = RunOfEight();
   run.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
@@ -357,55 +354,6 @@ TEST(Garbage, BrokenCalibrationsAreAnsweredOrRefused) {
   good.mutable_cluster()->set_device_count(1);
   *SuppliedTo(good).Add() = SampleCalibration();
   PlanBrokenCopies(good, 2);
-}
-
-constexpr int64_t kNoLimit = int64_t{1} << 40;
-
-grpc::ByteBuffer BufferOf(const std::string& text) {
-  const grpc::Slice slice(text);
-  return grpc::ByteBuffer(&slice, 1);
-}
-
-int64_t CountOf(const google::protobuf::Message& message) {
-  return CountElements(BufferOf(message.SerializeAsString()), *message.GetDescriptor(), kNoLimit);
-}
-
-TEST(ElementCount, CountsMessagesAndListsAtEveryDepth) {
-  v1::AnalyzeGraphRequest request;
-  EXPECT_EQ(CountOf(request), 0);
-  v1::Graph* const graph = request.mutable_graph();  // 1
-  EXPECT_EQ(CountOf(request), 1);
-  for (int i = 0; i < 3; ++i) {
-    auto* const operation = graph->add_operations();       // 3
-    operation->mutable_operation()->mutable_layer_norm();  // 2 each
-    operation->add_inputs("x");                            // 2 each
-    operation->add_inputs("w");
-  }
-  EXPECT_EQ(CountOf(request), 1 + 3 * 5);
-  graph->add_tensors()->add_shape(7);  // 1, and a number of one byte
-  EXPECT_EQ(CountOf(request), 1 + 3 * 5 + 2);
-}
-
-TEST(ElementCount, CountsUnknownFieldsAndStopsAtFaults) {
-  const auto& type = *v1::AnalyzeGraphRequest::descriptor();
-  std::string unknown;
-  for (int i = 0; i < 10; ++i) unknown += std::string("\xf8\x7f\x01", 3);  // field 2047: 1
-  EXPECT_EQ(CountElements(BufferOf(unknown), type, kNoLimit), 10);
-  EXPECT_EQ(CountElements(BufferOf("\x0a\xff\xff\xff"), type, kNoLimit), 0);
-  EXPECT_LE(CountElements(BufferOf(std::string(100'000, '\x0a')), type, kNoLimit), 200'000);
-}
-
-// Half a million messages of two bytes once took 0.5 s and 400 MiB to decode.
-TEST(ElementCount, RefusesMessagesOfTwoBytesByTheirNumber) {
-  const TestServer server;
-  v1::AnalyzeGraphRequest request;
-  for (int i = 0; i < 500'000; ++i) request.mutable_graph()->add_operations();
-  ASSERT_LT(request.ByteSizeLong(), 1u << 20);
-  grpc::ClientContext context;
-  v1::AnalyzeGraphResponse response;
-  const grpc::Status refused = server.accounting().AnalyzeGraph(&context, request, &response);
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(refused.error_message(), HasSubstr("more than 65536 messages"));
 }
 
 }  // namespace

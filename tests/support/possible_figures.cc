@@ -22,7 +22,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr double kWhole = 1.0005;  // 1, but for rounding
-// Of a datasheet's peak, which is that of a nominal clock: kMaxOfPeak of proto/check/kernels.cc.
+// The share of a datasheet's peak, which has a nominal clock: kMaxOfPeak of proto/check/kernels.cc.
 constexpr double kMaxMeasured = 1.10;
 
 bool IsMfu(absl::string_view name) {
