@@ -25,30 +25,22 @@ std::string PathOf(const std::string& folder, absl::string_view uuid) {
   return absl::StrCat(folder, "/sextant-probe-", name, ".lock");
 }
 
-// Opens the file, which the first user creates. Nobody writes to it: reading suffices to lock it,
-// and all users may read. Links are not followed, and a pipe does not block.
+// The file that `path` names, made where there is none. Reading suffices to lock it. Links are not
+// followed, and a pipe does not block.
 int Open(const std::string& path) {
-  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  constexpr mode_t kMode = 0666;
-  // Not in one call: with O_CREAT the system may refuse to open another user's file in a folder
-  // that all may write (fs.protected_regular).
-  int file_descriptor = open(path.c_str(), kFlags);
-  if (file_descriptor < 0 && errno == ENOENT) {
-    file_descriptor = open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
-    if (file_descriptor >= 0) {
-      // The umask of the first user must not keep others from reading it. On a file system without
-      // modes the lock works anyway.
-      (void)fchmod(file_descriptor, kMode);
-    } else if (errno == EEXIST) {
-      file_descriptor = open(path.c_str(), kFlags);
-    }
-  }
-  return file_descriptor;
+  constexpr mode_t kMode = 0600;
+  return open(path.c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, kMode);
 }
 
-bool IsRegular(int file_descriptor) {
+// Returns why the file can't be a lock of this user alone; empty: it can.
+std::string Fault(int file_descriptor) {
   struct stat found = {};
-  return fstat(file_descriptor, &found) == 0 && S_ISREG(found.st_mode);
+  if (fstat(file_descriptor, &found) != 0) return strerror(errno);
+  if (!S_ISREG(found.st_mode)) return "not a regular file";
+  if (found.st_uid != geteuid()) return "another user's file";
+  // On a file system without modes the lock works anyway.
+  (void)fchmod(file_descriptor, S_IRUSR | S_IWUSR);
+  return "";
 }
 
 }  // namespace
@@ -56,12 +48,12 @@ bool IsRegular(int file_descriptor) {
 std::string LockFolder() {
   const char* const chosen = std::getenv("SEXTANT_LOCK_FOLDER");
   if (chosen != nullptr && chosen[0] == '/') return chosen;
-  // Checks the mode, which is the same for all users; access() detects read-only file systems.
+  // access() detects read-only file systems.
   constexpr char kRunLock[] = "/run/lock";
-  struct stat found = {};
-  const bool for_all = stat(kRunLock, &found) == 0 && S_ISDIR(found.st_mode) &&
-                       (found.st_mode & S_IWOTH) != 0 && access(kRunLock, W_OK) == 0;
-  return for_all ? kRunLock : "/tmp";
+  std::string folder =
+      absl::StrCat(access(kRunLock, W_OK) == 0 ? kRunLock : "/tmp", "/sextant-probe-", geteuid());
+  (void)mkdir(folder.c_str(), S_IRWXU);  // Take() says where it can't be used
+  return folder;
 }
 
 absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& folder, absl::string_view uuid) {
@@ -72,9 +64,9 @@ absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& folder, absl::str
   };
   const int file_descriptor = Open(path);
   if (file_descriptor < 0) return unlocked(strerror(errno));
-  if (!IsRegular(file_descriptor)) {
+  if (const std::string fault = Fault(file_descriptor); !fault.empty()) {
     close(file_descriptor);
-    return unlocked("not a regular file");
+    return unlocked(fault);
   }
   if (flock(file_descriptor, LOCK_EX | LOCK_NB) == 0) return DeviceLock(file_descriptor, "");
   const int error = errno;

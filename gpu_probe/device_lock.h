@@ -9,9 +9,13 @@
 
 namespace sextant::probe {
 
-// The folder of lock files: /run/lock where all users of the host may write there, /tmp otherwise,
-// so that probes of root and of a user share locks. $SEXTANT_LOCK_FOLDER instead where it is an
-// absolute path.
+// The folder of this user's lock files, in /run/lock where that can be written, else in /tmp; made
+// where it is missing. $SEXTANT_LOCK_FOLDER instead where it is an absolute path.
+//
+// It is a user's own: who can open a file can hold its lock, and a lock that all may open lets any
+// local user keep the host from being measured. Between users the guard decides, which sees who
+// uses a GPU. The environment has no part in the choice: a service and a shell of one user share
+// locks.
 std::string LockFolder();
 
 // Holds the lock of one device while it lives; the end of a process, a killed one too, frees it.

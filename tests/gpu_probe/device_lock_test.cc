@@ -73,35 +73,50 @@ TEST_F(DeviceLockTest, AUuidDoesNotLeaveTheFolder) {
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(inner, "/sextant-probe-______x.lock")));
 }
 
-TEST_F(DeviceLockTest, EveryUserMayOpenTheFileWhateverTheUmask) {
-  const mode_t before = umask(077);
-  const auto held = DeviceLock::Take(folder_, "CPU-1");
+// Who can open the file can hold its lock, and keep the device from being measured.
+TEST_F(DeviceLockTest, NoOtherUserMayOpenTheFile) {
+  const auto mode = [this] {
+    struct stat found = {};
+    EXPECT_EQ(stat(FileOf("CPU-1").c_str(), &found), 0);
+    return found.st_mode & 0777;
+  };
+  const mode_t before = umask(0);
+  EXPECT_EQ(DeviceLock::Take(folder_, "CPU-1").value().note(), "");
+  EXPECT_EQ(mode(), 0600u);
+  ASSERT_EQ(chmod(FileOf("CPU-1").c_str(), 0666), 0);  // as former versions left it
+  EXPECT_EQ(DeviceLock::Take(folder_, "CPU-1").value().note(), "");
   umask(before);
-  ASSERT_THAT(held, IsOk());
-  struct stat found = {};
-  ASSERT_EQ(stat(FileOf("CPU-1").c_str(), &found), 0);
-  EXPECT_EQ(found.st_mode & 0777, 0666u);
+  EXPECT_EQ(mode(), 0600u);
 }
 
-// Another user's file can be opened for reading only, which is all that is asked for.
+TEST_F(DeviceLockTest, AnotherUsersFileIsNoLock) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root makes files of others";
+  constexpr uid_t kNobody = 65534;
+  std::ofstream(FileOf("CPU-1")).close();
+  ASSERT_EQ(chown(FileOf("CPU-1").c_str(), kNobody, kNobody), 0);
+  EXPECT_THAT(DeviceLock::Take(folder_, "CPU-1").value().note(), HasSubstr("another user's file"));
+}
+
 TEST_F(DeviceLockTest, AFileThatCannotBeWrittenLocks) {
   std::ofstream(FileOf("CPU-1")).close();
   ASSERT_EQ(chmod(FileOf("CPU-1").c_str(), 0444), 0);
   EXPECT_EQ(DeviceLock::Take(folder_, "CPU-1").value().note(), "");
 }
 
-TEST_F(DeviceLockTest, TheFolderIsTheSameToAllUsersOfTheHost) {
+TEST_F(DeviceLockTest, TheFolderIsTheUsersOwnWhateverTheEnvironment) {
   const char* const before = std::getenv("SEXTANT_LOCK_FOLDER");
   const std::string kept = before == nullptr ? "" : before;
-  setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // one user's own
+  setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // a service of this user has none
   unsetenv("SEXTANT_LOCK_FOLDER");
+  const std::string own = absl::StrCat("/sextant-probe-", geteuid());
+  EXPECT_THAT(LockFolder(), AnyOf("/run/lock" + own, "/tmp" + own));
   struct stat found = {};
-  const bool for_all = stat("/run/lock", &found) == 0 && (found.st_mode & S_IWOTH) != 0;
-  EXPECT_THAT(LockFolder(), AnyOf(for_all ? "/run/lock" : "/tmp", "/tmp"));
+  ASSERT_EQ(stat(LockFolder().c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0700u);
   setenv("SEXTANT_LOCK_FOLDER", folder_.c_str(), 1);
   EXPECT_EQ(LockFolder(), folder_);
   setenv("SEXTANT_LOCK_FOLDER", "not/absolute", 1);
-  EXPECT_THAT(LockFolder(), AnyOf("/run/lock", "/tmp"));
+  EXPECT_THAT(LockFolder(), AnyOf("/run/lock" + own, "/tmp" + own));
   if (before == nullptr) {
     unsetenv("SEXTANT_LOCK_FOLDER");
   } else {
