@@ -16,12 +16,18 @@ namespace {
 // keeps awake first starts each GPU, which takes some seconds.
 constexpr double kListSeconds = 15;
 
+// More than a host has: 16 GPUs (HGX-2), each as 7 instances (NVIDIA's "MIG User Guide"), and its
+// processors. A device takes less than 4 KiB.
+constexpr size_t kMaxListedDevices = 256;
+constexpr size_t kMaxListBytes = kMaxListedDevices * 4096;
+
 ProbeRun ListRun(const std::string& program, const std::string& backend) {
   return {.program = program,
           .arguments = {"--list", "--format=json", absl::StrCat("--backend=", backend),
                         absl::StrCat("--parent_pid=", getpid())},
           .deadline_seconds = kListSeconds,
           .silence_seconds = kListSeconds,
+          .output_bytes = kMaxListBytes,
           .late_advice = "try again"};
 }
 
@@ -33,6 +39,10 @@ absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
   const auto take = [&](const v1::ProbeEvent& event) {
     if (!event.has_device()) return absl::OkStatus();
     if (event.device().uuid().empty()) return absl::InvalidArgumentError("a device has no UUID");
+    if (devices.size() == kMaxListedDevices) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there are more than ", kMaxListedDevices, " devices"));
+    }
     devices.push_back(event.device());
     devices.back().clear_accelerator();
     return absl::OkStatus();

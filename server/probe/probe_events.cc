@@ -79,7 +79,8 @@ absl::optional<std::string> LineBuffer::Next() {
   return std::string(line);
 }
 
-ProbeOutput::ProbeOutput(ProbeEventCallback on_event) : on_event_(std::move(on_event)) {}
+ProbeOutput::ProbeOutput(ProbeEventCallback on_event, size_t max_bytes)
+    : on_event_(std::move(on_event)), max_bytes_(max_bytes) {}
 
 absl::Status ProbeOutput::Add(absl::string_view bytes) {
   byte_count_ += bytes.size();
@@ -88,7 +89,7 @@ absl::Status ProbeOutput::Add(absl::string_view bytes) {
   if (lines_.rest().size() > kMaxLineBytes) {
     return Garbage(absl::StrCat("a line of more than ", kMaxLineBytes, " bytes"));
   }
-  if (byte_count_ > kMaxBytes) return Garbage(absl::StrCat("more than ", kMaxBytes, " bytes"));
+  if (byte_count_ > max_bytes_) return Garbage(absl::StrCat("more than ", max_bytes_, " bytes"));
   return absl::OkStatus();
 }
 

@@ -58,7 +58,7 @@ class ProbeOutput {
   static constexpr size_t kMaxLineBytes = size_t{4} << 20;
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
-  explicit ProbeOutput(ProbeEventCallback on_event);
+  explicit ProbeOutput(ProbeEventCallback on_event, size_t max_bytes = kMaxBytes);
 
   // Adds `bytes`, which need not end where a line does. Fields that this version does not know are
   // skipped: a newer probe may write them.
@@ -78,6 +78,7 @@ class ProbeOutput {
   absl::Status AddLine(const std::string& line);
 
   const ProbeEventCallback on_event_;
+  const size_t max_bytes_;
   LineBuffer lines_;
   size_t byte_count_ = 0;
   size_t line_count_ = 0;

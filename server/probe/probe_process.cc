@@ -35,7 +35,7 @@ double SecondsSince(Clock::time_point start) {
 class Session {
  public:
   Session(const ProbeRun& run, ChildProcess child, ProbeEventCallback on_event)
-      : run_(run), child_(std::move(child)), output_(std::move(on_event)) {}
+      : run_(run), child_(std::move(child)), output_(std::move(on_event), run.output_bytes) {}
 
   absl::Status Run(const Cancellation& cancellation) {
     while (true) {

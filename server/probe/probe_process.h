@@ -35,9 +35,10 @@ class Cancellation {
 struct ProbeRun {
   std::string program = "";  // its path
   std::vector<std::string> arguments = {};
-  double deadline_seconds = 0;   // when it is killed, results or not; > 0
-  double silence_seconds = 0;    // how long it may go without a whole line; > 0
-  std::string late_advice = "";  // what to do about a deadline, e.g. "try again"
+  double deadline_seconds = 0;                   // when it is killed, results or not; > 0
+  double silence_seconds = 0;                    // how long it may go without a whole line; > 0
+  size_t output_bytes = ProbeOutput::kMaxBytes;  // a longer output is garbage
+  std::string late_advice = "";                  // what to do about a deadline, e.g. "try again"
 };
 
 // Runs the program of `run`, calls `on_event` on this thread for each event that it writes, and

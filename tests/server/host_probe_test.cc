@@ -287,6 +287,19 @@ TEST(HostProbe, TakesNoDeviceWithoutAName) {
               Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
 }
 
+TEST(HostProbe, TakesNoListWithoutEnd) {
+  const TemporaryFolder folder;
+  const Cancellation never;
+  const auto message_after = [&](const std::string& line) {
+    const auto devices =
+        ListDevices(WriteScript(folder, "probe", absl::StrCat("yes '", line, "'\n")), never);
+    EXPECT_THAT(devices, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
+    return std::string(devices.status().message());
+  };
+  EXPECT_THAT(message_after(R"({"device":{"uuid":"GPU-1"}})"), HasSubstr("more than 256 devices"));
+  EXPECT_THAT(message_after(R"({"progress":{}})"), HasSubstr("more than 1048576 bytes"));
+}
+
 TEST(HostProbe, StopsWhatRunsAndAllThatComes) {
   const TemporaryFolder folder;
   ScriptedProbeHost host("sleep 1000");
