@@ -91,8 +91,9 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
       get_kernel_rates_, context, request, response,
       [this, context](const v1::GetKernelRatesRequest& in, auto then) {
+        if (in.device().has_host_devices()) return PostOnceListed(context, std::move(then));
         AfterFleet(fleet_, {&in.device()},
-                   [this, context, then] { PostOnceListed(context, std::move(then)); });
+                   [this, context, then] { PostCall(context, workers_, std::move(then)); });
       },
       [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();

@@ -349,5 +349,20 @@ TEST(ListDevicesCall, SaysWhyThereIsNoList) {
   }
 }
 
+TEST(GetKernelRatesCall, OfAProductNeedsNoListOfDevices) {
+  const TestServer server;
+  const auto rates = [&server](const v1::GetKernelRatesRequest& request) {
+    grpc::ClientContext context;
+    v1::GetKernelRatesResponse response;
+    return server.hardware().GetKernelRates(&context, request, &response);
+  };
+  v1::GetKernelRatesRequest request;
+  request.mutable_device()->set_accelerator("h100-sxm");
+  const grpc::Status of_product = rates(request);
+  EXPECT_TRUE(of_product.ok()) << of_product.error_message();
+  request.mutable_device()->mutable_host_devices()->add_devices("GPU-1");
+  EXPECT_EQ(rates(request).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
 }  // namespace
 }  // namespace sextant::server
