@@ -1,5 +1,7 @@
 #include "engine/base/text.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,6 +33,23 @@ std::string Clip(absl::string_view text, size_t most) {
   size_t end = most - kMark.size();
   while (end > 0 && IsContinuation(text[end])) --end;
   return absl::StrCat(text.substr(0, end), kMark);
+}
+
+std::string Escaped(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // UTF-8's two bytes for U+0080 to U+009F.
+    const bool is_pair = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;
+    const absl::string_view character = text.substr(i, is_pair ? 2 : 1);
+    if (is_pair || absl::ascii_iscntrl(byte)) {
+      absl::StrAppend(&out, absl::CHexEscape(character));
+    } else {
+      absl::StrAppend(&out, character);
+    }
+    if (is_pair) ++i;
+  }
+  return out;
 }
 
 }  // namespace sextant

@@ -21,6 +21,10 @@ std::string UtcText(int64_t unix_seconds);
 // in "...". `most` is at least 3.
 std::string Clip(absl::string_view text, size_t most);
 
+// `text` with control characters escaped as in C ("\\n", "\\x1b"), those of Unicode's second block
+// (U+0080 to U+009F) byte by byte: it is shown on terminals, and a line of it stays one.
+std::string Escaped(absl::string_view text);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_BASE_TEXT_H_

@@ -38,9 +38,9 @@ using Json = nlohmann::ordered_json;
 // Five facts, and the rest of a line, are within the PIPE_BUF bytes of WriteLogLine().
 constexpr size_t kMaxFactBytes = 640;
 
-// U+FFFD in place of what is not UTF-8.
+// ASCII, with U+FFFD in place of what is not UTF-8.
 std::string JsonText(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 // At most kMaxFactBytes as JSON, where a byte may take six.

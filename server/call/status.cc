@@ -30,6 +30,9 @@ constexpr size_t kMaxMetadataBytes = 64;
 constexpr size_t kMaxViolationsBytes = 2900;  // leaves room for the other details below 4 KiB
 constexpr size_t kMaxMessageBytes = 960;      // leaves room for "(and N more)" below 1 KiB
 
+// Names of a request are in it, and callers print it.
+std::string Shown(absl::string_view text, size_t most) { return Clip(Escaped(text), most); }
+
 google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violations) {
   google::rpc::BadRequest out;
   for (const FieldViolation& v : violations) {
@@ -38,8 +41,8 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
       break;
     }
     auto* named = out.add_field_violations();
-    named->set_field(Clip(v.field, kMaxFieldBytes));
-    named->set_description(Clip(v.description, kMaxDescriptionBytes));
+    named->set_field(Shown(v.field, kMaxFieldBytes));
+    named->set_description(Shown(v.description, kMaxDescriptionBytes));
   }
   return out;
 }
@@ -54,9 +57,9 @@ google::rpc::PreconditionFailure ToPreconditionFailure(
       break;
     }
     auto* named = out.add_violations();
-    named->set_type(Clip(v.type, kMaxFieldBytes));
-    named->set_subject(Clip(v.subject, kMaxSubjectBytes));
-    named->set_description(Clip(v.description, kMaxDescriptionBytes));
+    named->set_type(Shown(v.type, kMaxFieldBytes));
+    named->set_subject(Shown(v.subject, kMaxSubjectBytes));
+    named->set_description(Shown(v.description, kMaxDescriptionBytes));
   }
   return out;
 }
@@ -67,7 +70,7 @@ google::rpc::ErrorInfo ToErrorInfo(const absl::Status& status, absl::string_view
   info.set_reason(ReasonOf(status));
   for (const auto& [key, value] : MetadataOf(status)) {
     if (info.metadata().size() == kMaxMetadataCount) break;
-    (*info.mutable_metadata())[Clip(key, kMaxMetadataBytes)] = Clip(value, kMaxMetadataBytes);
+    (*info.mutable_metadata())[Shown(key, kMaxMetadataBytes)] = Shown(value, kMaxMetadataBytes);
   }
   if (!trace_id.empty()) (*info.mutable_metadata())["trace_id"] = std::string(trace_id);
   return info;
@@ -99,7 +102,7 @@ google::rpc::Status ToRpcStatus(const absl::Status& status, absl::string_view tr
   google::rpc::Status wire;
   // absl and gRPC number their codes alike.
   wire.set_code(static_cast<int>(status.code()));
-  wire.set_message(Clip(status.message(), kMaxMessageBytes));
+  wire.set_message(Shown(status.message(), kMaxMessageBytes));
   wire.add_details()->PackFrom(ToErrorInfo(status, trace_id));
 
   if (const auto violations = FieldViolationsOf(status); !violations.empty()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/text.h"
 #include "engine/base/version.h"
 #include "server/listen/http_connections.h"
 #include "server/listen/listener.h"
@@ -93,7 +94,8 @@ class HttplibServer final : public HttpServer, private httplib::Server {
     const bool unknown = absl::IsUnauthenticated(admitted);
     response.status = unknown ? 401 : 403;
     if (unknown) response.set_header("WWW-Authenticate", "Bearer");
-    response.set_content(absl::StrCat(admitted.message(), "\n"), "text/plain; charset=utf-8");
+    response.set_content(absl::StrCat(Escaped(admitted.message()), "\n"),
+                         "text/plain; charset=utf-8");
     return false;
   }
 

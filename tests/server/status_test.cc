@@ -53,6 +53,23 @@ TEST(ToGrpcStatus, NamesTheFieldsAtFault) {
   EXPECT_EQ(bad.field_violations(1).description(), "is required");
 }
 
+// Callers print messages on terminals, and write them to logs by the line.
+TEST(ToGrpcStatus, EscapesControlCharacters) {
+  const std::string name =
+      "a\x1b[31m\n\x7f\xc2\x9b"
+      "b\xc3\xa9";
+  const std::string shown =
+      "a\\x1b[31m\\n\\x7f\\xc2\\x9b"
+      "b\xc3\xa9";
+  const absl::Status unknown = WithMetadata(absl::NotFoundError(name), "name", "\x1b");
+  EXPECT_EQ(ToGrpcStatus(unknown, "").error_message(), shown);
+  const auto info = DetailOf<google::rpc::ErrorInfo>(ToGrpcStatus(unknown, ""));
+  EXPECT_EQ(info.metadata().at("name"), "\\x1b");
+  const auto bad =
+      DetailOf<google::rpc::BadRequest>(ToGrpcStatus(InvalidField("axis", "is \x1b"), ""));
+  EXPECT_EQ(bad.field_violations(0).description(), "is \\x1b");
+}
+
 absl::Status FortyViolations(size_t length) {
   FieldViolations violations;
   for (int i = 0; i < 40; ++i) {
