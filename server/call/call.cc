@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
 #include "server/base/log.h"
 #include "server/call/status.h"
@@ -77,10 +78,10 @@ grpc::Status Call::End(const absl::Status& status) {
 }
 
 absl::Status Undecodable(const std::string& type_name) {
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "the request's bytes are not a ", type_name,
-                        ": send that message, encoded as protobuf, with texts in UTF-8")),
-                    "FIELD_INVALID");
+  return InvalidField("request",
+                      absl::StrCat("its bytes are not a ", type_name,
+                                   ": send that message, encoded as protobuf, with texts in "
+                                   "UTF-8"));
 }
 
 absl::Status AnswerTooLarge(size_t bytes) {
