@@ -12,6 +12,7 @@
 #include "engine/base/reason.h"
 #include "server/base/log.h"
 #include "server/call/status.h"
+#include "server/security/tls_files.h"
 
 namespace sextant::server {
 namespace {
@@ -28,11 +29,12 @@ Caller CallerOf(const grpc::CallbackServerContext& context, absl::string_view pe
   out.is_by_unix_socket = absl::StartsWith(peer, "unix:");
   out.is_on_this_host = out.is_by_unix_socket || absl::StartsWith(peer, "ipv4:127.") ||
                         absl::StartsWith(peer, "ipv6:%5B::1%5D");
-  const auto identity = context.auth_context();
-  for (const char* property : {GRPC_X509_CN_PROPERTY_NAME, GRPC_PEER_URI_PROPERTY_NAME}) {
+  const auto first = [identity = context.auth_context()](const char* property) {
     const auto names = identity->FindPropertyValues(property);
-    if (!names.empty()) out.certificate_name.assign(names[0].data(), names[0].size());
-  }
+    return names.empty() ? std::string() : std::string(names[0].data(), names[0].size());
+  };
+  out.certificate_name =
+      NameOfHolder(first(GRPC_PEER_URI_PROPERTY_NAME), first(GRPC_X509_CN_PROPERTY_NAME));
   const auto& metadata = context.client_metadata();
   if (const auto sent = metadata.find("authorization"); sent != metadata.end()) {
     out.authorization = absl::string_view(sent->second.data(), sent->second.size());

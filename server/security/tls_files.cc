@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/base/log.h"
@@ -57,6 +59,19 @@ std::string CommonNameOf(X509* certificate) {
   return place < 0 ? "" : TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, place)));
 }
 
+// RFC 3986 section 3.1.
+bool BeginsAsUri(absl::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::ascii_isalpha(static_cast<unsigned char>(text[0]))) {
+    return false;
+  }
+  const absl::string_view scheme = text.substr(0, colon);
+  return std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.';
+  });
+}
+
 // A wrong certificate of a caller ends the handshake; a missing one does not.
 int RefuseWrong(int is_good, X509_STORE_CTX*) { return is_good; }
 
@@ -79,9 +94,13 @@ void MemoryFile::Replace(const MemoryFile& other) {
   dup3(other.descriptor_, descriptor_, O_CLOEXEC);
 }
 
+std::string NameOfHolder(std::string uri, std::string common_name) {
+  if (!uri.empty()) return uri;
+  return BeginsAsUri(common_name) ? "" : std::move(common_name);
+}
+
 std::string NameOfCertificate(X509* certificate) {
-  std::string uri = UriOf(certificate);
-  return uri.empty() ? CommonNameOf(certificate) : uri;
+  return NameOfHolder(UriOf(certificate), CommonNameOf(certificate));
 }
 
 absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(const TlsFiles& files) {

@@ -41,8 +41,10 @@ class MemoryFile {
   int descriptor_;
 };
 
-// The name in a certificate: its first URI, as SPIFFE has it, else its common name; empty where it
-// has neither.
+// The name of a certificate's holder: its first URI, as SPIFFE has it, else its common name. An
+// authority checks the two differently, so that a common name which begins as a URI does
+// ("spiffe:") is none. Empty: it has no name.
+std::string NameOfHolder(std::string uri, std::string common_name);
 std::string NameOfCertificate(X509* certificate);
 
 // The content of the files, read again as they change: both ports have it from here, and neither

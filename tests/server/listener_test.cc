@@ -271,6 +271,15 @@ TEST_F(Tls, RefusesAKnownCallerThatIsNotOnTheList) {
   EXPECT_EQ(RefusalReasonOf(refused), "IDENTITY_REFUSED");
 }
 
+// An authority that checks common names less than URIs may have signed it.
+TEST_F(Tls, TakesNoCommonNameForAUri) {
+  options_.access_file = Write("access", absl::StrCat("* ", kScheduler, "\n"));
+  const TestServer server(options_);
+  EXPECT_EQ(
+      PlanWith(server, authority_.pem(), authority_.Sign({.common_name = kScheduler})).error_code(),
+      grpc::StatusCode::UNAUTHENTICATED);
+}
+
 TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
   options_.tls_client_ca = "";
   options_.token_file =
@@ -307,6 +316,16 @@ TEST_F(Tls, ShowsWhenItsCertificateExpires) {
   const auto renewed = TlsContext::Load(
       {.certificate = options_.tls_certificate, .key = options_.tls_key, .client_ca = ""});
   EXPECT_NEAR(expiry(**renewed).value - first, 86400 - 3600, 60);
+}
+
+TEST(NameOfHolder, IsAUriOrACommonNameThatIsNone) {
+  EXPECT_EQ(NameOfHolder(kScheduler, "node1"), kScheduler);
+  for (const char* name : {"node1", "10.0.0.1", ":80", "1a:b", "a b:c", "*.fleet", ""}) {
+    EXPECT_EQ(NameOfHolder("", name), name);
+  }
+  for (const char* name : {kScheduler, "urn:x", "SPIFFE:x", "a+b-c.1:x"}) {
+    EXPECT_EQ(NameOfHolder("", name), "") << name;
+  }
 }
 
 TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
