@@ -31,6 +31,8 @@ void DefineSecurityFlags(CLI::App& app, ServerOptions& options) {
   file("--tls_key", options.tls_key, "its private key, PEM");
   file("--tls_client_ca", options.tls_client_ca,
        "callers show a certificate that one of these signed, PEM");
+  file("--tls_client_crl", options.tls_client_crl,
+       "certificates that are revoked: a list of each authority above a caller, PEM");
   file("--token_file", options.token_file,
        "callers send a bearer token; lines NAME TOKEN [EXPIRES]");
   file("--access_file", options.access_file,
@@ -193,6 +195,8 @@ absl::Status CheckSecurity(const ServerOptions& options) {
   SEXTANT_RETURN_IF_ERROR(needs("--tls_key", options.tls_key, "--tls_certificate", has_tls));
   SEXTANT_RETURN_IF_ERROR(
       needs("--tls_client_ca", options.tls_client_ca, "--tls_certificate and --tls_key", has_tls));
+  SEXTANT_RETURN_IF_ERROR(needs("--tls_client_crl", options.tls_client_crl, "--tls_client_ca",
+                                !options.tls_client_ca.empty()));
   SEXTANT_RETURN_IF_ERROR(needs("--access_file", options.access_file,
                                 "--tls_client_ca or --token_file: names of callers",
                                 !options.tls_client_ca.empty() || !options.token_file.empty()));

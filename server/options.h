@@ -32,9 +32,10 @@ struct ServerOptions {
   bool insecure_allow_remote = false;
   std::string tls_certificate;  // PEM files; empty: plain text
   std::string tls_key;
-  std::string tls_client_ca;  // empty: callers show no certificate
-  std::string token_file;     // empty: callers send no token
-  std::string access_file;    // empty: every caller may call everything that is not privileged
+  std::string tls_client_ca;   // empty: callers show no certificate
+  std::string tls_client_crl;  // empty: no certificate is revoked
+  std::string token_file;      // empty: callers send no token
+  std::string access_file;     // empty: every caller may call everything that is not privileged
   bool allow_remote_probe = false;
   bool allow_remote_reports = false;
   size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000

@@ -102,7 +102,8 @@ void Configure(grpc::ServerBuilder& builder) {
 TlsFiles TlsFilesOf(const ServerOptions& options) {
   return {.certificate = options.tls_certificate,
           .key = options.tls_key,
-          .client_ca = options.tls_client_ca};
+          .client_ca = options.tls_client_ca,
+          .client_crl = options.tls_client_crl};
 }
 
 bool IsUnixSocket(int descriptor) {

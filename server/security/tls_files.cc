@@ -5,12 +5,14 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -72,6 +74,54 @@ bool BeginsAsUri(absl::string_view text) {
   });
 }
 
+using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
+
+Bio BioOf(absl::string_view text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
+}
+
+// Has `store` refuse what the lists of `text` revoke, and authorities without a list: a chain
+// is looked up whole. Returns what is wrong; empty: nothing.
+std::string AddRevocations(absl::string_view text, X509_STORE* store) {
+  const Bio in = BioOf(text);
+  int count = 0;
+  while (true) {
+    const std::unique_ptr<X509_CRL, void (*)(X509_CRL*)> list(
+        PEM_read_bio_X509_CRL(in.get(), nullptr, nullptr, nullptr), X509_CRL_free);
+    if (list == nullptr) break;
+    const ASN1_TIME* const next = X509_CRL_get0_nextUpdate(list.get());
+    if (next != nullptr && X509_cmp_current_time(next) < 0) return "a list has expired";
+    if (X509_STORE_add_crl(store, list.get()) != 1) return LastError();
+    ++count;
+  }
+  const bool is_at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (count == 0 || !is_at_end) return LastError();
+  ERR_clear_error();
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+  return "";
+}
+
+// gRPC reads no list from memory: it checks a chain by its own copy of the authorities, and then
+// asks here.
+class RevocationCheck final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  explicit RevocationCheck(const TlsContext& context) : context_(context) {}
+
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)>, grpc::Status* sync_status) override {
+    const grpc::string_ref own = request->peer_cert();
+    const grpc::string_ref chain = request->peer_cert_full_chain();  // may lack it
+    if (!context_.LetsIn({own.data(), own.size()}, {chain.data(), chain.size()})) {
+      *sync_status = {grpc::StatusCode::UNAUTHENTICATED, "the certificate is revoked"};
+    }
+    return true;  // done
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  const TlsContext& context_;
+};
+
 // A wrong certificate of a caller ends the handshake; a missing one does not.
 int RefuseWrong(int is_good, X509_STORE_CTX*) { return is_good; }
 
@@ -120,12 +170,33 @@ std::shared_ptr<grpc::ServerCredentials> TlsContext::GrpcCredentials() const {
   if (!files_.client_ca.empty()) {
     options.watch_root_certs();
     options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    if (!files_.client_crl.empty()) {
+      options.set_certificate_verifier(
+          grpc::experimental::ExternalCertificateVerifier::Create<RevocationCheck>(*this));
+    }
   }
   return grpc::experimental::TlsServerCredentials(options);
 }
 
 std::vector<FileVersion> TlsContext::Versions() const {
-  return {FileVersion(files_.certificate), FileVersion(files_.key), FileVersion(files_.client_ca)};
+  return {FileVersion(files_.certificate), FileVersion(files_.key), FileVersion(files_.client_ca),
+          FileVersion(files_.client_crl)};
+}
+
+absl::Status TlsContext::CheckCallers(const MemoryFile& client_ca, absl::string_view crl_text,
+                                      SSL_CTX* context) const {
+  if (SSL_CTX_load_verify_file(context, client_ca.path().c_str()) != 1) {
+    return Wrong("--tls_client_ca", files_.client_ca, LastError());
+  }
+  if (!files_.client_crl.empty()) {
+    const std::string wrong = AddRevocations(crl_text, SSL_CTX_get_cert_store(context));
+    if (!wrong.empty()) return Wrong("--tls_client_crl", files_.client_crl, wrong);
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, RefuseWrong);
+  // A resumed session would skip the check against a CA that was replaced meanwhile.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  return absl::OkStatus();
 }
 
 absl::Status TlsContext::Read() {
@@ -139,6 +210,8 @@ absl::Status TlsContext::Read() {
                            content("--tls_certificate", files_.certificate));
   SEXTANT_ASSIGN_OR_RETURN(const std::string key_text, content("--tls_key", files_.key));
   SEXTANT_ASSIGN_OR_RETURN(const std::string ca_text, content("--tls_client_ca", files_.client_ca));
+  SEXTANT_ASSIGN_OR_RETURN(const std::string crl_text,
+                           content("--tls_client_crl", files_.client_crl));
   const MemoryFile identity(absl::StrCat(certificate_text, "\n", key_text));
   const MemoryFile client_ca(ca_text);
 
@@ -160,13 +233,7 @@ absl::Status TlsContext::Read() {
     return Wrong("--tls_certificate", files_.certificate, "the certificate is not valid yet");
   }
   if (!files_.client_ca.empty()) {
-    if (SSL_CTX_load_verify_file(context.get(), client_ca.path().c_str()) != 1) {
-      return Wrong("--tls_client_ca", files_.client_ca, LastError());
-    }
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, RefuseWrong);
-    // A resumed session would skip the check against a CA that was replaced meanwhile.
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+    SEXTANT_RETURN_IF_ERROR(CheckCallers(client_ca, crl_text, context.get()));
   }
   context_ = context;
   identity_.Replace(identity);
@@ -196,12 +263,34 @@ std::unique_ptr<SSL, void (*)(SSL*)> TlsContext::NewConnection() {
   return {SSL_new(context_.get()), SSL_free};
 }
 
+TlsContext::Context TlsContext::Newest() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return context_;
+}
+
+bool TlsContext::LetsIn(absl::string_view certificate, absl::string_view chain) const {
+  using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
+  const Context context = Newest();
+  const auto next = [](const Bio& in) {
+    return Certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr), X509_free);
+  };
+  const Certificate own = next(BioOf(certificate));
+  const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> others(
+      sk_X509_new_null(), [](STACK_OF(X509) * all) { sk_X509_pop_free(all, X509_free); });
+  const Bio in = BioOf(chain);
+  while (Certificate other = next(in)) sk_X509_push(others.get(), other.release());
+  const std::unique_ptr<X509_STORE_CTX, void (*)(X509_STORE_CTX*)> check(X509_STORE_CTX_new(),
+                                                                         X509_STORE_CTX_free);
+  const bool lets_in = X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context.get()),
+                                           own.get(), others.get()) == 1 &&
+                       X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1 &&
+                       X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();  // of this thread, which is gRPC's
+  return lets_in;
+}
+
 std::vector<prometheus::MetricFamily> TlsContext::Collect() const {
-  Context context;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    context = context_;
-  }
+  const Context context = Newest();
   const X509* const certificate = SSL_CTX_get0_certificate(context.get());
   std::tm expires = {};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &expires) != 1) return {};

@@ -22,7 +22,8 @@ namespace sextant::server {
 struct TlsFiles {
   std::string certificate;  // and the chain to its root
   std::string key;
-  std::string client_ca;  // empty: callers show no certificate
+  std::string client_ca = {};   // empty: callers show no certificate
+  std::string client_crl = {};  // lists of revoked ones; empty: none is
 };
 
 // A file in memory, under a path that stays as its content is replaced as a whole.
@@ -56,7 +57,8 @@ class TlsContext final : public prometheus::Collectable {
   // certificate's, or the certificate is not valid now.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(const TlsFiles& files);
 
-  // Credentials of a gRPC port, where callers show a certificate if there is a client_ca.
+  // Credentials of a gRPC port, where callers show a certificate if there is a client_ca. They use
+  // this context.
   std::shared_ptr<grpc::ServerCredentials> GrpcCredentials() const;
 
   // Looks whether the files have changed, at most once a second.
@@ -66,6 +68,10 @@ class TlsContext final : public prometheus::Collectable {
   // asked for where there is a client_ca, and may be missing.
   std::unique_ptr<SSL, void (*)(SSL*)> NewConnection();
 
+  // Returns true where the newest files let in the holder of `certificate`, which sent the
+  // authorities of `chain` with it. Both are PEM.
+  bool LetsIn(absl::string_view certificate, absl::string_view chain) const;
+
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
@@ -74,7 +80,11 @@ class TlsContext final : public prometheus::Collectable {
   explicit TlsContext(const TlsFiles& files) : files_(files) {}
   // Reads and checks the files, and takes them as the newest.
   absl::Status Read();
+  // Has `context` check the certificates that callers show.
+  absl::Status CheckCallers(const MemoryFile& client_ca, absl::string_view crl_text,
+                            SSL_CTX* context) const;
   std::vector<FileVersion> Versions() const;
+  Context Newest() const;
 
   const TlsFiles files_;
   // The files that gRPC reads: certificate and key in one, and the CA.

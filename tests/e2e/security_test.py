@@ -3,6 +3,8 @@
 
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,92 @@ def check_certificates(folder):
         assert sextant(server, "models").returncode == 4  # in plain text
 
 
+# What `openssl ca` needs to sign a list of revoked certificates.
+AUTHORITY = """[ca]
+default_ca = fleet
+[fleet]
+database = index
+certificate = ca.pem
+private_key = ca.key
+default_md = sha256
+default_crl_days = 1
+"""
+
+
+def revoke(folder, *names):
+    """Puts a list `crl.pem` in place that has the certificates of `names`."""
+    write(folder, "authority", AUTHORITY)
+    write(folder, "index", "")
+    def authority(*arguments):
+        subprocess.run(["openssl", "ca", "-config", "authority", *arguments], check=True,
+                       cwd=folder, capture_output=True)
+    for name in names:
+        authority("-revoke", f"{name}.pem")
+    authority("-gencrl", "-out", "crl.new")
+    os.rename(os.path.join(folder, "crl.new"), os.path.join(folder, "crl.pem"))
+
+
+def http_answer(server, folder, name):
+    """The start of what the HTTP port answers to that caller; empty where the handshake fails."""
+    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+    context.check_hostname = False
+    context.load_cert_chain(f"{folder}/{name}.pem", f"{folder}/{name}.key")
+    host, port = server.http.split(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=60) as plain, \
+                context.wrap_socket(plain) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n")
+            return connection.recv(15).decode()
+    except (ssl.SSLError, ConnectionError):
+        return ""
+
+
+def check_revocation(folder):
+    """A revoked certificate fails in the handshake of both ports, once the list has it."""
+    revoke(folder)
+    flags = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key",
+             f"--tls_client_ca={folder}/ca.pem", f"--tls_client_crl={folder}/crl.pem"]
+    with Server(*flags) as server:
+        def call(name):
+            return sextant(server, f"--tls-ca={folder}/ca.pem",
+                           f"--tls-certificate={folder}/{name}.pem",
+                           f"--tls-key={folder}/{name}.key", "models", "llama-2-7b").returncode
+
+        assert call("scheduler") == 0 and call("stranger") == 0
+        assert http_answer(server, folder, "stranger") == "HTTP/1.1 200 OK"
+        revoke(folder, "stranger")
+        for _ in range(600):  # it is looked at once a second
+            if call("stranger") != 0:
+                break
+        assert call("stranger") == 4 and call("scheduler") == 0
+        assert http_answer(server, folder, "stranger") == ""
+        assert http_answer(server, folder, "scheduler") == "HTTP/1.1 200 OK"
+
+
+def check_few_descriptors():
+    """With 64 descriptors, and more connections than that, HTTP still answers."""
+    with Server(starter=("prlimit", "--nofile=64:64")) as server:
+        (warned,) = [line for line in server.events if line["event"] == "few_descriptors"]
+        assert warned["level"] == "warning" and warned["grpc_connections"] == "16", warned
+        host, port = server.address.split(":")
+        held = [socket.create_connection((host, int(port)), timeout=60) for _ in range(80)]
+        host, port = server.http.split(":")
+        answer = b""
+        while not answer.startswith(b"HTTP/1.1 503"):  # once they are counted
+            with socket.create_connection((host, int(port)), timeout=60) as http:
+                http.sendall(b"GET /readyz HTTP/1.1\r\nConnection: close\r\n\r\n")
+                answer = http.recv(12)
+                assert answer, "no answer"
+        for each in held:
+            each.close()
+        known = sextant(server, "models", "llama-2-7b")
+        for _ in range(600):
+            if known.returncode == 0:
+                break
+            known = sextant(server, "models", "llama-2-7b")
+        assert known.returncode == 0, known
+
+
 def check_tokens(folder):
     tokens = write(folder, "tokens", "slurm 0123456789abcdef\n")
     with Server(f"--token_file={tokens}") as server:
@@ -104,6 +192,7 @@ def check_usage(folder):
             (["--listen=0.0.0.0:0", *certificate], "--tls_client_ca or --token_file"),
             (["--tls_key=x"], "needs --tls_certificate"),
             (["--tls_client_ca=x"], "needs --tls_certificate"),
+            (["--tls_client_crl=x"], "needs --tls_client_ca"),
             (["--access_file=x"], "needs --tls_client_ca or --token_file"),
             (["--listen=0.0.0.0:0", "--token_file=x", "--insecure_allow_remote"],
              "needs --tls_certificate"),
@@ -124,6 +213,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make_certificates(folder)
         check_certificates(folder)
+        check_revocation(folder)
         check_tokens(folder)
         check_no_token_is_shown(folder)
         check_usage(folder)

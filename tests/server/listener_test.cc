@@ -295,6 +295,8 @@ TEST_F(Tls, TakesATokenInPlaceOfACertificate) {
 TEST_F(Tls, ShowsANewCertificateWithoutARestart) {
   const TestServer server(options_);
   const TestAuthority next("next");
+  options_.tls_client_crl = Write("crl", "nothing");
+  EXPECT_THAT(reason(), HasSubstr("--tls_client_crl="));
   Write("certificate", "half-written");
   EXPECT_TRUE(PlanWith(server, authority_.pem(), Scheduler()).ok());
   WriteServersFiles(next.Sign({.common_name = "sextantd"}));
