@@ -5,7 +5,6 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -46,18 +45,17 @@ constexpr std::chrono::milliseconds kUpkeep(1000);
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
 
-// Descriptors kept from gRPC's connections: those of the HTTP port, and of files, pipes and
-// libraries. A process with all of them in use still serves.
-constexpr size_t kReservedDescriptors = kMaxHttpConnections + 64;
-constexpr size_t kMaxServerConnections = 10'000;
-
-size_t ConnectionLimit(size_t asked) {
-  if (asked > 0) return asked;
-  rlimit limit = {};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const size_t descriptors = limit.rlim_cur;
-  return std::min(kMaxServerConnections,
-                  std::max(descriptors, 2 * kReservedDescriptors) - kReservedDescriptors);
+// --max_connections, where it is given, and the rest of what the limit of descriptors leaves.
+ConnectionLimits LimitsOf(const ServerOptions& options) {
+  ConnectionLimits out = ConnectionLimitsOfProcess();
+  if (options.max_connections > 0) out.grpc = options.max_connections;
+  if (out.are_short) {
+    LogEvent(LogLevel::kWarning, "few_descriptors",
+             {{"grpc_connections", absl::StrCat(out.grpc)},
+              {"http_connections", absl::StrCat(out.http)},
+              {"advice", "raise the limit of descriptors (ulimit -n, LimitNOFILE)"}});
+  }
+  return out;
 }
 
 // Runs once, before the first server is built.
@@ -162,6 +160,7 @@ std::chrono::duration<double> DurationOf(double seconds) {
 Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                std::unique_ptr<TlsContext> tls)
     : options_(options),
+      limits_(LimitsOf(options)),
       access_(std::move(access)),
       tls_(std::move(tls)),
       registry_(std::make_shared<prometheus::Registry>()),
@@ -249,10 +248,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 absl::Status Server::StartGrpc() {
-  SEXTANT_ASSIGN_OR_RETURN(
-      listener_, Listener::Open({.addresses = options_.listen,
-                                 .flag = "--listen",
-                                 .max_connections = ConnectionLimit(options_.max_connections)}));
+  SEXTANT_ASSIGN_OR_RETURN(listener_, Listener::Open({.addresses = options_.listen,
+                                                      .flag = "--listen",
+                                                      .max_connections = limits_.grpc}));
   grpc::ServerBuilder builder;
   Configure(builder);
   std::vector<std::string> services;
@@ -301,6 +299,7 @@ absl::Status Server::StartHttp() {
   if (tls_ != nullptr) collectables.push_back(tls_.get());
   SEXTANT_ASSIGN_OR_RETURN(
       http_, HttpServer::Start({.address = options_.http_listen,
+                                .max_connections = limits_.http,
                                 .ready = [this] { return ready_ && listener_->HasRoom(); },
                                 .registry = registry_,
                                 .collectables = std::move(collectables),

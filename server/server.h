@@ -74,6 +74,7 @@ class Server {
   absl::Status StartChannelz();
 
   const ServerOptions options_;
+  const ConnectionLimits limits_;
   const std::unique_ptr<const Access> access_;
   const std::unique_ptr<TlsContext> tls_;  // null: plain text
   const std::shared_ptr<prometheus::Registry> registry_;

@@ -65,9 +65,10 @@ class HttplibServer final : public HttpServer, private httplib::Server {
   }
 
   absl::Status Listen() {
-    SEXTANT_ASSIGN_OR_RETURN(listener_, Listener::Open({.addresses = {options_.address},
-                                                        .flag = "--http_listen",
-                                                        .max_connections = kMaxHttpConnections}));
+    SEXTANT_ASSIGN_OR_RETURN(listener_,
+                             Listener::Open({.addresses = {options_.address},
+                                             .flag = "--http_listen",
+                                             .max_connections = options_.max_connections}));
     listener_->Serve([this](int connection) { connections_.Take(connection); });
     return absl::OkStatus();
   }

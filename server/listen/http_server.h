@@ -17,11 +17,9 @@
 
 namespace sextant::server {
 
-// Descriptors that the HTTP port takes at most.
-inline constexpr size_t kMaxHttpConnections = 64;
-
 struct HttpOptions {
-  std::string address;  // "127.0.0.1:9464"; port 0: any free one
+  std::string address;         // "127.0.0.1:9464"; port 0: any free one
+  size_t max_connections = 0;  // open ones at a time; a further one is closed at once
   // Returns true while the server takes calls; called on HTTP threads.
   std::function<bool()> ready;
   // /metrics shows the registry's metrics, then those of `collectables`, which outlive the HTTP
@@ -36,6 +34,8 @@ struct HttpOptions {
 // GET /healthz   200 while the process answers; open to all, as is
 // GET /readyz    200 while it takes calls, else 503
 // GET /          an index page
+//
+// Every other method gets 405.
 class HttpServer {
  public:
   // Listens and serves on threads of its own until destroyed.

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -30,6 +31,10 @@ constexpr int kStarvedMilliseconds = 100;
 constexpr std::chrono::milliseconds kCountAge(20);
 // How long an unacknowledged peer may keep its connection; gRPC's own default.
 constexpr unsigned kUserTimeoutMilliseconds = 20'000;
+
+constexpr size_t kMaxGrpcConnections = 10'000;
+constexpr size_t kMaxHttpConnections = 64;
+constexpr size_t kOtherDescriptors = 64;
 
 bool IsListened(const sockaddr_un& name) {
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,6 +78,20 @@ bool IsShortage(int error) {
 }
 
 }  // namespace
+
+ConnectionLimits ConnectionLimitsOf(size_t descriptors) {
+  const size_t http = std::min(kMaxHttpConnections, descriptors / 4);
+  const size_t others = std::min(kOtherDescriptors, descriptors / 2);
+  return {.grpc = std::min(kMaxGrpcConnections, descriptors - http - others),
+          .http = http,
+          .are_short = http < kMaxHttpConnections || others < kOtherDescriptors};
+}
+
+ConnectionLimits ConnectionLimitsOfProcess() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return ConnectionLimitsOf(limit.rlim_cur);
+}
 
 absl::Status Listener::Refused(absl::string_view address, absl::string_view reason) const {
   return absl::UnavailableError(

@@ -18,6 +18,22 @@
 
 namespace sextant::server {
 
+// How many connections each port takes of the descriptors that a process may open.
+struct ConnectionLimits {
+  size_t grpc = 0;
+  size_t http = 0;
+  bool are_short = false;  // fewer are kept in reserve than are meant to be
+
+  friend bool operator==(const ConnectionLimits&, const ConnectionLimits&) = default;
+};
+
+// A process with all of its connections in use still has descriptors for files, pipes and
+// libraries: 64, or half of all where there are few. HTTP takes 64, or a quarter.
+ConnectionLimits ConnectionLimitsOf(size_t descriptors);
+
+// Those of this process.
+ConnectionLimits ConnectionLimitsOfProcess();
+
 struct ListenerOptions {
   std::vector<std::string> addresses;  // "host:port", port 0: any free one; or "unix:PATH"
   std::string flag;                    // names the addresses in errors: "--listen"

@@ -217,6 +217,7 @@ def main():
         check_tokens(folder)
         check_no_token_is_shown(folder)
         check_usage(folder)
+    check_few_descriptors()
     return 0
 
 

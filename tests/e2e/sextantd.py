@@ -36,9 +36,11 @@ class Server:
             [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
              f"--http_listen={self.http}", *self.flags], stderr=subprocess.PIPE, text=True,
             env={**os.environ, "SEXTANT_LOCK_FOLDER": self.runtime_folder.name})
+        self.events = []  # up to the one that says where it listens
         started = {}
         while started.get("event") != "serving":  # it may log calls before that
             started = self.log_line()
+            self.events.append(started)
         self.address = started["grpc"][0]
         self.http = started["http"]
         return self

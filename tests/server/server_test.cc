@@ -189,6 +189,7 @@ TEST(Http, ServesAnIndexHealthAndReadiness) {
 TEST(Http, ReadinessFollowsTheServer) {
   bool ready = false;
   auto http = HttpServer::Start({.address = "127.0.0.1:0",
+                                 .max_connections = 8,
                                  .ready = [&] { return ready; },
                                  .registry = std::make_shared<prometheus::Registry>()});
   ASSERT_TRUE(http.ok()) << http.status();
