@@ -18,6 +18,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/listen/http_head.h"
+
 namespace sextant::server {
 namespace {
 
@@ -26,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kIdle(30);    // until a request's first byte
 constexpr std::chrono::seconds kRequest(5);  // from there to its last
 constexpr std::chrono::seconds kAnswer(5);   // to send the answer
+constexpr std::chrono::seconds kLinger(1);   // for what the client still sends to a refusal
 // No page takes a body, and headers of 8 KiB are what most servers allow.
 constexpr size_t kMaxRequestBytes = 16'384;
 constexpr size_t kMaxWaiting = 32;
@@ -66,15 +71,38 @@ class HttpConnection final : public httplib::Stream {
   }
   ~HttpConnection() override { close(descriptor_); }
 
-  // Waits for a request's first byte; false where none comes.
+  // Waits for the whole head of a request, which read() then hands out; false where the connection
+  // ends: none comes, or one that has been refused.
   bool AwaitRequest() {
     if (ended_) return false;
     Begin(kIdle);
-    request_bytes_ = 0;
+    left_ = 0;
     answering_ = false;
-    if (begin_ == end_ && !Receive()) return false;
+    if (received_.empty() && !Receive()) return false;
     Begin(kRequest);
-    return true;
+    HttpHead head = ReadHttpHead(received_);
+    while (head.kind == HttpHead::Kind::kPartial && received_.size() < kMaxRequestBytes) {
+      if (!Receive()) return false;
+      head = ReadHttpHead(received_);
+    }
+    if (head.kind == HttpHead::Kind::kWhole) {
+      left_ = head.bytes;
+      ended_ = head.has_body;
+      return true;
+    }
+    if (head.kind != HttpHead::Kind::kGarbage) Refuse(head.status);
+    return false;
+  }
+
+  // Where the client may be sending still, closing at once could take the answer from it.
+  void Linger() {
+    if (!answering_) return;
+    shutdown(descriptor_, SHUT_WR);
+    Begin(kLinger);
+    for (size_t taken = 0; taken < kMaxRequestBytes; taken += received_.size()) {
+      received_.clear();
+      if (!Receive()) return;
+    }
   }
 
   // Ends the connection, which one thread may be waiting for.
@@ -91,15 +119,13 @@ class HttpConnection final : public httplib::Stream {
   // When the request, or the wait for one, began.
   int64_t since() const { return since_; }
 
+  // Bytes of the head alone.
   ssize_t read(char* out, size_t size) override {
-    const size_t taken = begin_ < end_ || Receive() ? std::min(size, end_ - begin_) : 0;
-    request_bytes_ += taken;
-    if (taken == 0 || request_bytes_ > kMaxRequestBytes) {
-      ended_ = true;  // httplib answers 400 and would go on with the rest
-      return -1;
-    }
-    std::copy_n(buffer_ + begin_, taken, out);
-    begin_ += taken;
+    const size_t taken = std::min(size, left_);
+    if (taken == 0) return -1;
+    std::copy_n(received_.begin(), taken, out);
+    received_.erase(0, taken);
+    left_ -= taken;
     return static_cast<ssize_t>(taken);
   }
 
@@ -112,7 +138,7 @@ class HttpConnection final : public httplib::Stream {
     });
   }
 
-  bool is_readable() const override { return begin_ < end_; }
+  bool is_readable() const override { return left_ > 0; }
   bool is_writable() const override { return true; }
   void get_remote_ip_and_port(std::string& ip, int& port) const override {
     AddressOf(getpeername, descriptor_, ip, port);
@@ -129,15 +155,30 @@ class HttpConnection final : public httplib::Stream {
     deadline_ = now + patience;
   }
 
+  // Appends what comes to received_.
   bool Receive() {
-    const ssize_t received = Transfer(POLLIN, [this] {
-      return ssl_ == nullptr ? recv(descriptor_, buffer_, sizeof(buffer_), 0)
-                             : SSL_read(ssl_.get(), buffer_, SizeForSsl(sizeof(buffer_)));
+    char buffer[4096];
+    const ssize_t received = Transfer(POLLIN, [&] {
+      return ssl_ == nullptr ? recv(descriptor_, buffer, sizeof(buffer), 0)
+                             : SSL_read(ssl_.get(), buffer, SizeForSsl(sizeof(buffer)));
     });
     if (received <= 0) return false;
-    begin_ = 0;
-    end_ = static_cast<size_t>(received);
+    received_.append(buffer, static_cast<size_t>(received));
     return true;
+  }
+
+  void Refuse(int status) {
+    // A partial head that is not refused for what it says is too long.
+    const absl::string_view line = status == 400   ? "400 Bad Request"
+                                   : status == 405 ? "405 Method Not Allowed\r\nAllow: GET, HEAD"
+                                                   : "431 Request Header Fields Too Large";
+    const std::string answer =
+        absl::StrCat("HTTP/1.1 ", line, "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    for (size_t sent = 0; sent < answer.size();) {
+      const ssize_t moved = write(answer.data() + sent, answer.size() - sent);
+      if (moved <= 0) return;
+      sent += static_cast<size_t>(moved);
+    }
   }
 
   static int SizeForSsl(size_t size) {
@@ -181,12 +222,10 @@ class HttpConnection final : public httplib::Stream {
   std::atomic<bool> blocked_{false};
   std::atomic<int64_t> since_{0};
   Clock::time_point deadline_;
-  char buffer_[4096];
-  size_t begin_ = 0;  // of what buffer_ holds
-  size_t end_ = 0;
-  size_t request_bytes_ = 0;
+  std::string received_;  // of this request, and what has come of the next
+  size_t left_ = 0;       // of this request's head, to be read
   bool answering_ = false;
-  bool ended_ = false;
+  bool ended_ = false;  // after this request
 };
 
 HttpConnections::HttpConnections(size_t threads, TlsContext* tls, Answer answer)
@@ -250,6 +289,7 @@ void HttpConnections::Work() {
     lock.unlock();
     while (connection->AwaitRequest() && answer_(*connection, connection->ssl())) {
     }
+    connection->Linger();
     lock.lock();
     served_.erase(std::find(served_.begin(), served_.end(), connection));
   }

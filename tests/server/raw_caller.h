@@ -1,0 +1,62 @@
+// A client that sends whatever bytes it likes.
+#ifndef SEXTANT_TESTS_SERVER_RAW_CALLER_H_
+#define SEXTANT_TESTS_SERVER_RAW_CALLER_H_
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "server/base/address.h"
+
+namespace sextant::server {
+
+// One end of a connection to `address`, closed with it.
+class RawCaller {
+ public:
+  explicit RawCaller(const std::string& address) : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in name = {};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(static_cast<uint16_t>(SplitHostPort(address)->port));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(descriptor_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  }
+  RawCaller(RawCaller&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ~RawCaller() { Close(); }
+
+  void Close() {
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = -1;
+  }
+  bool Send(const std::string& text) const {
+    return send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  // All bytes until the other end closes; gives up, with a failure, after half a minute.
+  std::string ReadToEnd() const {
+    std::string out;
+    while (true) {
+      pollfd polled = {.fd = descriptor_, .events = POLLIN, .revents = 0};
+      if (poll(&polled, 1, 30'000) != 1) {
+        ADD_FAILURE() << "not closed, after: " << out;
+        return out;
+      }
+      char bytes[512];
+      const ssize_t count = recv(descriptor_, bytes, sizeof(bytes), 0);
+      if (count <= 0) return out;
+      out.append(bytes, static_cast<size_t>(count));
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_TESTS_SERVER_RAW_CALLER_H_
