@@ -20,6 +20,7 @@ RUN /tmp/deploy/install-deps.sh runtime \
  && rm -rf /tmp/deploy /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /out/usr/bin/sextantd /out/usr/bin/sextant /out/usr/bin/sextant-probe /usr/bin/
 COPY --from=build /out/usr/lib/sextant/ /usr/lib/sextant/
+COPY deploy/entrypoint.sh /usr/lib/sextant/
 
 # A number, so that Kubernetes' runAsNonRoot can tell without reading /etc/passwd. No file
 # here belongs to it: the server writes none, and runs on a read-only root as well.
@@ -30,8 +31,5 @@ EXPOSE 50051 9464
 
 STOPSIGNAL SIGTERM
 
-# Loopback inside a container reaches no one, so this listens to all. That is plain text and
-# open to all who reach the ports: publish them on the host's loopback, or add certificates and
-# those who may call (docs/security.md).
-ENTRYPOINT ["/usr/bin/sextantd", "--listen=0.0.0.0:50051", "--http_listen=0.0.0.0:9464", \
-            "--insecure_allow_remote"]
+# Says what to give where no one could call.
+ENTRYPOINT ["/usr/lib/sextant/entrypoint.sh"]

@@ -3,7 +3,7 @@
 #
 #   docker build -t sextant .
 #   docker build -f deploy/gpu.Dockerfile -t sextant-gpu .
-#   docker run --rm --gpus all -p 127.0.0.1:50051:50051 sextant-gpu
+#   docker run --rm --gpus all -p 127.0.0.1:50051:50051 sextant-gpu --insecure_allow_remote
 #
 # With `--target=mounted` the image has no libraries: see docs/running.md, "Containers".
 ARG SEXTANT_IMAGE=sextant
@@ -38,8 +38,7 @@ COPY --from=build /out/usr/bin/sextant-probe /usr/bin/
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 # For what those libraries load themselves.
 ENV LD_LIBRARY_PATH=/usr/lib/sextant/cuda
-ENTRYPOINT ["/usr/bin/sextantd", "--listen=0.0.0.0:50051", "--http_listen=0.0.0.0:9464", \
-            "--insecure_allow_remote", "--probe_library_folder=/usr/lib/sextant/cuda"]
+ENTRYPOINT ["/usr/lib/sextant/entrypoint.sh", "--probe_library_folder=/usr/lib/sextant/cuda"]
 
 FROM mounted
 COPY --from=libraries /libraries /usr/lib/sextant/cuda

@@ -1,13 +1,19 @@
 #!/usr/bin/python3
 """The container recipes name what is there: stages, files that the builder is given, words of
-install-deps.sh, CMake's options and targets, flags of sextantd."""
+install-deps.sh, CMake's options and targets, flags of sextantd. Their entry point opens no port by
+itself."""
 
 import glob
+import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 RECIPES = ("Dockerfile", "deploy/gpu.Dockerfile")
+ENTRY_POINT = "deploy/entrypoint.sh"
+ALL = ["--listen=0.0.0.0:50051", "--http_listen=0.0.0.0:9464"]
 PROGRAMS = {"sextantd", "sextant", "sextant-probe"}
 
 
@@ -97,6 +103,44 @@ def check_gpu_recipe():
     assert folder in read("docs/running.md"), f"docs/running.md does not say {folder}"
 
 
+def started_by(folder, *flags):
+    """What the entry point starts sextantd with, and its own line, as JSON."""
+    program, script = os.path.join(folder, "sextantd"), os.path.join(folder, "entrypoint.sh")
+    for path, text in ((program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"),
+                       (script, read(ENTRY_POINT).replace("/usr/bin/sextantd", program))):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+    ran = subprocess.run([script, *flags], text=True, capture_output=True, check=True)
+    lines = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert len(lines) <= 1, lines
+    return ran.stdout.split("\n")[:-1] if ran.stdout != "\n" else [], (lines + [None])[0]
+
+
+def check_entry_point(folder):
+    """It listens beyond the container where flags say who may call, or that anyone may."""
+    for recipe in RECIPES:
+        entry = re.search(r'^ENTRYPOINT \["([^"]+)"(.*)\]$', read(recipe), re.MULTILINE)
+        assert entry.group(1) == "/usr/lib/sextant/entrypoint.sh", (recipe, entry.group())
+        assert "listen" not in entry.group(2) and "insecure" not in entry.group(2), entry.group()
+    for flag in set(re.findall(r"--(\w+)", read(ENTRY_POINT))) - {"help", "version"}:
+        assert f'"--{flag}"' in read("server/options.cc"), f"sextantd has no flag --{flag}"
+    for flags in (["--insecure_allow_remote"], ["--tls_certificate=a b", "--tls_key=k"],
+                  ["--tls_certificate", "a", "--tls_key", "k"]):
+        assert started_by(folder, *flags) == (ALL + flags, None), flags
+    own = ["--insecure_allow_remote", "--listen=0.0.0.0:1"]
+    assert started_by(folder, *own) == (ALL[1:] + own, None)
+    own = ["--insecure_allow_remote", "--http_listen=none"]
+    assert started_by(folder, *own) == (ALL[:1] + own, None)
+    for flags in ([], ["--log_calls=none"], ["--tls_key=k"]):
+        started, line = started_by(folder, *flags)
+        assert started == flags, (started, flags)
+        assert line["level"] == "warning" and line["event"] == "listens_on_loopback", line
+        assert "--tls_certificate" in line["reason"] and "--insecure" in line["reason"], line
+    for flags in (["--listen=0.0.0.0:1"], ["--version"]):
+        assert started_by(folder, *flags) == (flags, None), flags
+
+
 def main():
     wrong = ('FROM nowhere\nCOPY --from=none /a /b\nCOPY missing .\nRUN deploy/install-deps.sh no\n'
              'RUN cmake -DSEXTANT_NO=ON --target nothing --x\nENTRYPOINT ["a", "--no_flag=1"]\n')
@@ -108,6 +152,8 @@ def main():
     if faults:
         return 1
     check_gpu_recipe()
+    with tempfile.TemporaryDirectory() as folder:
+        check_entry_point(folder)
     return 0
 
 
