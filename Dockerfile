@@ -12,7 +12,8 @@ RUN deploy/install-deps.sh programs
 COPY . .
 RUN cmake --preset release -DSEXTANT_BUILD_TESTS=OFF \
  && cmake --build --preset release --target sextantd sextant sextant-probe --parallel "$(nproc)" \
- && DESTDIR=/out cmake --install build/release --prefix /usr --strip
+ && DESTDIR=/out cmake --install build/release --prefix /usr --strip \
+ && deploy/sbom.sh linked build/release > /out/linked
 
 FROM ${RUNTIME_IMAGE}
 COPY deploy/install-deps.sh /tmp/deploy/
@@ -21,6 +22,12 @@ RUN /tmp/deploy/install-deps.sh runtime \
 COPY --from=build /out/usr/bin/sextantd /out/usr/bin/sextant /out/usr/bin/sextant-probe /usr/bin/
 COPY --from=build /out/usr/lib/sextant/ /usr/lib/sextant/
 COPY deploy/entrypoint.sh /usr/lib/sextant/
+# What the programs are made of, and all that is installed here.
+COPY --from=build /src/deploy/sbom.sh /out/linked /tmp/sbom/
+RUN mkdir -p /usr/share/doc/sextant \
+ && /tmp/sbom/sbom.sh image "$(sextantd --version | cut -d ' ' -f 2)" /tmp/sbom/linked \
+    > /usr/share/doc/sextant/sbom.spdx.json \
+ && rm -rf /tmp/sbom
 
 # A number, so that Kubernetes' runAsNonRoot can tell without reading /etc/passwd. No file
 # here belongs to it: the server writes none, and runs on a read-only root as well.
