@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""deploy/sextantd.service, and with the drop-in for hosts with devices: systemd reads them, a service
-can do little to its host, and sextantd serves under their filters of system calls."""
+"""deploy/sextantd.service, alone and with the drop-in for hosts with devices: systemd reads them,
+the service can do little to its host, and sextantd serves under their filters of system calls."""
 
 import ctypes
 import json
@@ -49,7 +49,7 @@ def calls_of(name):
 
 
 def allowed_calls(unit):
-    """A list that begins with names allows them; "~" takes away (systemd.exec, SystemCallFilter=)."""
+    """A list that begins with names allows them; "~" takes away (man systemd.exec)."""
     allowed = set()
     for line in setting(unit, "SystemCallFilter"):
         calls = set().union(*(calls_of(name) for name in line.lstrip("~").split()))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""deploy/sbom.sh writes SPDX 2.3 of what it is told, and finds what the built programs are made of."""
+"""deploy/sbom.sh writes SPDX 2.3 of what it is told, and finds what built programs are made of."""
 
 import json
 import os
@@ -14,8 +14,8 @@ INSTALLED = ("image libstdc++6 12.2.0-14+deb12u1 amd64\n"
              "image zlib1g 1:1.2.13.dfsg-1 amd64\n")
 LINKED = "libcli11-dev 2.1.2+ds-1 all\nzlib1g 1:1.2.13.dfsg-1 amd64\n"
 # Of archives, of a header alone, and loaded; and of no program.
-OF_PROGRAMS = {"libgrpc++-dev", "libprotobuf-dev", "libabsl-dev", "libcli11-dev", "libstdc++-12-dev",
-               "libssl3", "libprometheus-cpp-core1.0", "libc6"}
+OF_PROGRAMS = {"libgrpc++-dev", "libprotobuf-dev", "libabsl-dev", "libcli11-dev", "libssl3",
+               "libstdc++-12-dev", "libprometheus-cpp-core1.0", "libc6"}
 OF_TESTS = {"libgtest-dev", "libbenchmark-dev"}
 
 
