@@ -40,11 +40,11 @@ class InFlightPoint {
   absl::string_view when = "";
 
   int64_t Held(int64_t of_chunk) const {
-    if (chunk_count_ == 0) return held_[static_cast<size_t>(of_chunk)];
+    if (chunk_count_ == 0) return CountOf(held_, of_chunk);
     return forwards_.Of(of_chunk) - backwards_.Of(chunk_count_ - 1 - of_chunk);
   }
   int64_t AwaitingWeightGradient(int64_t of_chunk) const {
-    return chunk_count_ == 0 ? awaiting_[static_cast<size_t>(of_chunk)] : 0;
+    return chunk_count_ == 0 ? CountOf(awaiting_, of_chunk) : 0;
   }
 
   // Sets the counts from a stage's passes so far, where it interleaves `chunk_count` chunks.
@@ -61,7 +61,12 @@ class InFlightPoint {
   }
 
  private:
-  int64_t chunk_count_ = 0;  // 0: set by SetCounts()
+  // A point at which nothing is in flight has no counts, of however many chunks.
+  static int64_t CountOf(const std::array<int64_t, 2>& counts, int64_t of_chunk) {
+    return of_chunk < 2 ? counts[static_cast<size_t>(of_chunk)] : 0;
+  }
+
+  int64_t chunk_count_ = 0;  // 0: set by SetCounts(), or nothing is in flight
   ChunkPasses forwards_;
   ChunkPasses backwards_;
   std::array<int64_t, 2> held_ = {};

@@ -41,6 +41,14 @@ Total MostOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t
   return most;
 }
 
+// As in the optimizer step, of a stage of any number of chunks.
+TEST(InFlight, PointWithoutCountsHoldsNothing) {
+  for (int64_t chunk = 0; chunk < 64; ++chunk) {
+    EXPECT_EQ(InFlightPoint().Held(chunk), 0) << chunk;
+    EXPECT_EQ(InFlightPoint().AwaitingWeightGradient(chunk), 0) << chunk;
+  }
+}
+
 TEST(InFlight, OfOneForwardOneBackwardIsStagesLeft) {
   const ParallelLayout layout = {.pipeline_parallel_size = 8};
   for (int64_t stage = 0; stage < 8; ++stage) {
