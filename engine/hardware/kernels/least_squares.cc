@@ -34,29 +34,32 @@ void LeastSquares::Add(absl::Span<const LinearTerm> terms, double target, double
 }
 
 std::vector<double> LeastSquares::Solve() const {
-  std::vector<double> rows = rows_;
-  std::vector<double> x = targets_;
+  std::vector<double> all_rows = rows_;
+  std::vector<double> solution = targets_;
+  // Without a check of each index, which takes about as long as what is done with it.
+  double* const rows = all_rows.data();
+  double* const x = solution.data();
   const auto [band, reach, border] = unknowns_;
   const size_t tail = reach + 1;  // where a row's columns of the border begin
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double* const row = &rows[i * width_];
+  for (size_t i = 0; i < solution.size(); ++i) {
+    const double* const row = rows + i * width_;
     const double pivot = rows[Place(i, i)];
     const size_t last = i < band ? std::min(reach, band - 1 - i) : 0;
     for (size_t d = 1; d <= last; ++d) {
       const double factor = row[d] / pivot;
-      double* const other = &rows[(i + d) * width_];
+      double* const other = rows + (i + d) * width_;
       Subtract(factor, row + d, last + 1 - d, other);
       Subtract(factor, row + tail, border, other + tail);
       x[i + d] -= factor * x[i];
     }
     for (size_t c = i < band ? 0 : i - band + 1; c < border; ++c) {
       const double factor = row[tail + c] / pivot;
-      Subtract(factor, row + tail + c, border - c, &rows[(band + c) * width_ + tail + c]);
+      Subtract(factor, row + tail + c, border - c, rows + (band + c) * width_ + tail + c);
       x[band + c] -= factor * x[i];
     }
   }
-  for (size_t i = x.size(); i-- > 0;) {
-    const double* const row = &rows[i * width_];
+  for (size_t i = solution.size(); i-- > 0;) {
+    const double* const row = rows + i * width_;
     const size_t last = i < band ? std::min(reach, band - 1 - i) : 0;
     for (size_t d = 1; d <= last; ++d) x[i] -= row[d] * x[i + d];
     for (size_t c = i < band ? 0 : i - band + 1; c < border; ++c) {
@@ -64,7 +67,7 @@ std::vector<double> LeastSquares::Solve() const {
     }
     x[i] /= rows[Place(i, i)];
   }
-  return x;
+  return solution;
 }
 
 }  // namespace sextant

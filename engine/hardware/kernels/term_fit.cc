@@ -23,10 +23,12 @@ NormalEquations NormalEquationsOf(absl::Span<const TermArray> rows,
                                   const std::vector<double>& weights) {
   NormalEquations out;
   for (size_t r = 0; r < rows.size(); ++r) {
+    const TermArray& row = rows[r];
+    const double weight = weights[r];
     for (int i = 0; i < kMaxTerms; ++i) {
-      const double weighted = weights[r] * rows[r][i];
+      const double weighted = weight * row[i];
       out.right[i] += weighted;
-      for (int j = 0; j < kMaxTerms; ++j) out.gram[i][j] += weighted * rows[r][j];
+      for (int j = 0; j < kMaxTerms; ++j) out.gram[i][j] += weighted * row[j];
     }
   }
   for (int i = 0; i < kMaxTerms; ++i) {
