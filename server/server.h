@@ -39,6 +39,9 @@
 
 namespace sextant::server {
 
+// Tasks of a pool that have begun and wait for their turn, each with what it has computed so far.
+inline constexpr size_t kMaxPausedCalls = 16;
+
 class Server {
  public:
   // Listens on every address of `options` and serves at once.
@@ -92,7 +95,7 @@ class Server {
   UnreadAnswers unread_;
   MemoryReturn memory_return_;
   // Single plans wait for no search, and a search gives way to them.
-  WorkerPool workers_{WorkerPoolOptions{}};
+  WorkerPool workers_{WorkerPoolOptions{.max_paused = kMaxPausedCalls}};
   WorkerPool searches_;
   const std::unique_ptr<FleetReader> fleet_;  // null: no fleet's metrics are read
   AccountingService accounting_;

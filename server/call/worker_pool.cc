@@ -1,12 +1,16 @@
 #include "server/call/worker_pool.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/base/reason.h"
 #include "server/call/call_end.h"
 #include "server/call/status.h"
@@ -29,6 +33,30 @@ std::string HostOf(const grpc::CallbackServerContext& context) {
   return peer.substr(0, peer.rfind(':'));
 }
 
+std::string TurnOfHost(const std::string& host) {
+  absl::string_view address = host;
+  if (!absl::ConsumePrefix(&address, "ipv6:")) return host;
+  if (!absl::ConsumePrefix(&address, "%5B")) absl::ConsumePrefix(&address, "[");
+  if (!absl::ConsumeSuffix(&address, "%5D")) absl::ConsumeSuffix(&address, "]");
+  in6_addr bits;
+  if (inet_pton(AF_INET6, std::string(address).c_str(), &bits) != 1) return host;
+  if (IN6_IS_ADDR_V4MAPPED(&bits)) return host;
+  return absl::StrCat("ipv6:", absl::BytesToHexString(absl::string_view(
+                                   reinterpret_cast<const char*>(bits.s6_addr), 8)));
+}
+
+std::string TurnOf(const grpc::CallbackServerContext& context) {
+  const auto auth = context.auth_context();
+  if (auth != nullptr && auth->IsPeerAuthenticated()) {
+    std::string out = "name";
+    for (const grpc::string_ref& name : auth->GetPeerIdentity()) {
+      absl::StrAppend(&out, ":", absl::string_view(name.data(), name.size()));
+    }
+    return out;
+  }
+  return TurnOfHost(HostOf(context));
+}
+
 absl::Status ServerBusy(absl::string_view why) {
   return WithRetryDelay(WithReason(absl::ResourceExhaustedError(absl::StrCat(
                                        why, ": try again in a second, or ask another replica")),
@@ -36,8 +64,15 @@ absl::Status ServerBusy(absl::string_view why) {
                         kRetrySeconds);
 }
 
-WorkerPool::WorkerPool(WorkerPoolOptions options) : max_waiting_(options.max_waiting) {
-  for (int i = 0; i < ThreadCount(options.threads); ++i) {
+thread_local WorkerPool::Running* WorkerPool::running_ = nullptr;
+
+WorkerPool::WorkerPool(WorkerPoolOptions options)
+    : running_at_most_(ThreadCount(options.threads)),
+      max_waiting_(options.max_waiting),
+      turn_(options.turn),
+      room_(running_at_most_) {
+  const size_t count = static_cast<size_t>(running_at_most_) + options.max_paused;
+  for (size_t i = 0; i < count; ++i) {
     threads_.emplace_back([this, niceness = options.niceness] {
       // Sets this thread's niceness alone, on Linux. A failure changes the order of answers only.
       if (niceness != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
@@ -55,57 +90,147 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-WorkerPool::Task WorkerPool::Add(const std::string& caller, Task task) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+WorkerPool::Line& WorkerPool::LineOf(const std::string& caller) {
   const auto line = std::find_if(lines_.begin(), lines_.end(),
                                  [&caller](const Line& each) { return each.caller == caller; });
-  const size_t own = line == lines_.end() ? 0 : line->tasks.size();
+  if (line != lines_.end()) return *line;
+  lines_.emplace_back();
+  lines_.back().caller = caller;
+  return lines_.back();
+}
+
+WorkerPool::Task WorkerPool::Add(const std::string& caller, Task task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   Task refused;
   if (waiting_ >= max_waiting_) {
+    const auto own = std::find_if(lines_.begin(), lines_.end(),
+                                  [&caller](const Line& each) { return each.caller == caller; });
     const auto longest = std::max_element(
         lines_.begin(), lines_.end(),
         [](const Line& a, const Line& b) { return a.tasks.size() < b.tasks.size(); });
-    if (longest == lines_.end() || longest->tasks.size() <= own + 1) return task;
+    const size_t of_own = own == lines_.end() ? 0 : own->tasks.size();
+    if (longest == lines_.end() || longest->tasks.size() <= of_own + 1) return task;
     refused = std::move(longest->tasks.back());  // its line keeps one and more
     longest->tasks.pop_back();
     --waiting_;
   }
   ++waiting_;
-  if (line == lines_.end()) {
-    lines_.push_back({.caller = caller, .tasks = {}});
-    lines_.back().tasks.push_back(std::move(task));
-  } else {
-    line->tasks.push_back(std::move(task));
-  }
+  LineOf(caller).tasks.push_back(std::move(task));
+  Serve();
   return refused;
 }
 
 void WorkerPool::Post(const std::string& caller, Task task) {
   const Task refused = Add(caller, std::move(task));
-  changed_.notify_one();
   if (refused != nullptr) refused(ServerBusy("too many calls of this kind wait already"));
+}
+
+bool WorkerPool::CanServe(const Line& line) const {
+  return !line.paused.empty() || (!line.tasks.empty() && idle_ > 0);
+}
+
+void WorkerPool::Serve(Line& line) {
+  --room_;
+  const bool can_begin = !line.tasks.empty() && idle_ > 0;
+  const bool begins = can_begin && (line.begins_next || line.paused.empty());
+  line.begins_next = !begins;
+  if (!begins) {
+    Paused& next = *line.paused.front();
+    line.paused.pop_front();
+    next.resumed = true;
+    next.changed.notify_one();
+    return;
+  }
+  begun_.push_back(
+      {.pool = this, .caller = line.caller, .task = std::move(line.tasks.front()), .end = {}});
+  line.tasks.pop_front();
+  --waiting_;
+  --idle_;
+  changed_.notify_one();
+}
+
+void WorkerPool::Serve() {
+  while (room_ > 0) {
+    const auto next = std::find_if(lines_.begin(), lines_.end(),
+                                   [this](const Line& line) { return CanServe(line); });
+    if (next == lines_.end()) return;
+    Line line = std::move(*next);
+    lines_.erase(next);
+    Serve(line);
+    if (!line.tasks.empty() || !line.paused.empty()) lines_.push_back(std::move(line));
+  }
 }
 
 void WorkerPool::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ended_ || !lines_.empty(); });
-    if (lines_.empty()) return;
-    Line line = std::move(lines_.front());
-    lines_.pop_front();
-    const Task task = std::move(line.tasks.front());
-    line.tasks.pop_front();
-    --waiting_;
-    if (!line.tasks.empty()) lines_.push_back(std::move(line));
+    ++idle_;
+    Serve();
+    changed_.wait(lock, [this] { return !begun_.empty() || (ended_ && lines_.empty()); });
+    if (begun_.empty()) {
+      --idle_;
+      return;
+    }
+    Running running = std::move(begun_.front());
+    begun_.pop_front();
+    running.end = Clock::now() + turn_;
     lock.unlock();
-    task(absl::OkStatus());
+    running_ = &running;
+    running.task(absl::OkStatus());
+    running.task = nullptr;  // what it holds goes outside of the lock
+    running_ = nullptr;
     lock.lock();
+    ++room_;
+    if (ended_) changed_.notify_all();
   }
+}
+
+void WorkerPool::WaitForTurn(Running& running, std::unique_lock<std::mutex>& lock) {
+  Paused paused;
+  LineOf(running.caller).paused.push_back(&paused);
+  Serve();
+  paused.changed.wait(lock, [&paused] { return paused.resumed; });
+  running.end = Clock::now() + turn_;
+}
+
+void WorkerPool::EndTurn() {
+  Running* const running = running_;
+  if (running == nullptr || Clock::now() < running->end) return;
+  WorkerPool& pool = *running->pool;
+  std::unique_lock<std::mutex> lock(pool.mutex_);
+  const bool others_wait = std::any_of(pool.lines_.begin(), pool.lines_.end(),
+                                       [&pool](const Line& line) { return pool.CanServe(line); });
+  if (!others_wait) {
+    running->end = Clock::now() + pool.turn_;
+    return;
+  }
+  ++pool.room_;
+  pool.WaitForTurn(*running, lock);
+}
+
+void WorkerPool::OutOfTurn(absl::FunctionRef<void()> wait) {
+  Running* const running = running_;
+  if (running == nullptr) return wait();
+  WorkerPool& pool = *running->pool;
+  std::unique_lock<std::mutex> lock(pool.mutex_);
+  ++pool.room_;
+  pool.Serve();
+  lock.unlock();
+  wait();
+  lock.lock();
+  pool.WaitForTurn(*running, lock);
+}
+
+std::string WorkerPool::CallerOfTask() { return running_ == nullptr ? "" : running_->caller; }
+
+absl::Status EndAfterTurn(const grpc::CallbackServerContext& context) {
+  WorkerPool::EndTurn();
+  return EndOf(context);
 }
 
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
-  workers.Post(HostOf(*context), [context, then = std::move(then)](const absl::Status& ready) {
+  workers.Post(TurnOf(*context), [context, then = std::move(then)](const absl::Status& ready) {
     then(ready.ok() ? EndOf(*context) : ready);
   });
 }

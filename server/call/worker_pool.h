@@ -4,6 +4,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +15,25 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace sextant::server {
 
 struct WorkerPoolOptions {
-  int threads = 0;          // 0: one a processor
+  int threads = 0;          // tasks that run at a time; 0: one a processor
   size_t max_waiting = 64;  // tasks; beyond them some are refused
-  int niceness = 0;         // of the threads, as nice(1) has it: 10 gives way to all others
+  size_t max_paused = 0;    // tasks that have begun, and wait for their next turn
+  // After it a task gives way at its next EndTurn().
+  std::chrono::nanoseconds turn = std::chrono::milliseconds(20);
+  int niceness = 0;  // of the threads, as nice(1) has it: 10 gives way to all others
 };
 
 // Runs tasks on threads of its own. Thread-safe. gRPC answers all services, health included, on a
 // few threads of its own: a handler that is busy for long would keep all others waiting. Callers
-// take turns, so that one with many calls does not keep the others waiting either.
+// take turns, so that one with many calls, or with long ones, does not keep the others waiting
+// either: a long task calls EndTurn() as it goes.
 class WorkerPool {
  public:
   explicit WorkerPool(WorkerPoolOptions options);
@@ -36,7 +42,8 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  int64_t thread_count() const { return static_cast<int64_t>(threads_.size()); }
+  // Tasks that run at a time.
+  int64_t thread_count() const { return running_at_most_; }
 
   using Task = std::function<void(const absl::Status&)>;
 
@@ -45,34 +52,84 @@ class WorkerPool {
   // of the caller with the most is refused.
   void Post(const std::string& caller, Task task);
 
+  // Of the task that this thread runs; nothing on other threads. No lock may be held that another
+  // task takes.
+
+  // Lets the tasks that wait go first, if the turn has taken its time.
+  static void EndTurn();
+  // Calls `wait`, which waits for other tasks, while another task may run in place of this one.
+  static void OutOfTurn(absl::FunctionRef<void()> wait);
+  // "" on other threads.
+  static std::string CallerOfTask();
+
  private:
-  // The waiting tasks of one caller, in order of arrival.
+  using Clock = std::chrono::steady_clock;
+
+  // A task that has begun, and waits to go on.
+  struct Paused {
+    bool resumed = false;
+    std::condition_variable changed;
+  };
+  // What waits of one caller, each in order of arrival.
   struct Line {
     std::string caller;
     std::deque<Task> tasks;
+    std::deque<Paused*> paused;
+    bool begins_next = true;  // tasks that begin and those that go on alternate
+  };
+  // A task that a thread runs.
+  struct Running {
+    WorkerPool* pool = nullptr;
+    std::string caller;
+    Task task;
+    Clock::time_point end;  // of its turn
   };
 
   void Work();
   // Adds `task`; returns the one to refuse, if any.
   Task Add(const std::string& caller, Task task);
+  Line& LineOf(const std::string& caller);
+  bool CanServe(const Line& line) const;
+  // Lets tasks run while there is room for them. Under the lock, as all below.
+  void Serve();
+  void Serve(Line& line);
+  // Waits in the line of `running` for its next turn. Its room is free.
+  void WaitForTurn(Running& running, std::unique_lock<std::mutex>& lock);
 
+  static thread_local Running* running_;  // by this thread
+
+  const int64_t running_at_most_;
   const size_t max_waiting_;
+  const Clock::duration turn_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Line> lines_;  // none is empty; the first is the next to be served
-  size_t waiting_ = 0;      // tasks in all lines
-  bool ended_ = false;      // no more tasks come
+  std::deque<Line> lines_;     // none is empty; the first is the next to be served
+  std::deque<Running> begun_;  // tasks that the next idle threads take
+  size_t waiting_ = 0;         // tasks in all lines
+  int64_t room_ = 0;           // tasks that may run in addition
+  size_t idle_ = 0;            // threads without a task
+  bool ended_ = false;         // no more tasks come
   std::vector<std::thread> threads_;
 };
 
-// The address of the host that calls, without its port: callers take turns by it.
+// The address of the host that calls, without its port.
 std::string HostOf(const grpc::CallbackServerContext& context);
+
+// Whose turn a call is: the names in its certificate, else its host.
+std::string TurnOf(const grpc::CallbackServerContext& context);
+
+// Whose turn a call from `host` is: an IPv6 address counts by its first 64 bits, since one host may
+// have all addresses that differ in the others.
+std::string TurnOfHost(const std::string& host);
 
 // kResourceExhausted SERVER_BUSY with the advice to try again in a second; `why` is the sentence's
 // start.
 absl::Status ServerBusy(absl::string_view why);
 
-// Calls `then` once, as WorkerPool::Post() does for the host that calls. Where the call has ended
+// EndOf() of the call, which this thread works for, after WorkerPool::EndTurn().
+absl::Status EndAfterTurn(const grpc::CallbackServerContext& context);
+
+// Calls `then` once, as WorkerPool::Post() does for the one that calls. Where the call has ended
 // when its turn comes, `then` gets EndOf() and computes nothing.
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then);

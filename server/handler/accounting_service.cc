@@ -149,7 +149,7 @@ absl::Status AnswerGraph(const grpc::CallbackServerContext& context,
                                                  kMaxOperationsWithSteps, " operations"));
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  const auto end = [&context] { return EndOf(context); };
+  const auto end = [&context] { return EndAfterTurn(context); };
   CallWork work(end);
   const absl::StatusOr<GraphAnalysis> analysis = AnalyzeGraph(graph, work);
   if (!analysis.ok()) {
@@ -262,7 +262,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
         }
       },
       [this, context](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
-        const auto end = [context] { return EndOf(*context); };
+        const auto end = [context] { return EndAfterTurn(*context); };
         CallWork work(end);
         return AnswerOperation(in, options_, work, out);
       });

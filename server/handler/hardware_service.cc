@@ -97,7 +97,7 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
       },
       [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
-        const auto end = [context] { return EndOf(*context); };
+        const auto end = [context] { return EndAfterTurn(*context); };
         CallWork work(end);
         return AnswerKernelRates(in, FinderOf(*host), work, out);
       });

@@ -107,7 +107,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   FieldViolations violations;
   const RunSpec run = RunSpecFrom(request, FinderOf(*host), violations);
-  const auto end = [&context] { return EndOf(context); };
+  const auto end = [&context] { return EndAfterTurn(context); };
   CallWork work(end);
   SEXTANT_ASSIGN_OR_RETURN(*response->mutable_rates_fingerprint(),
                            AnswerPlan({.request = request,
@@ -196,7 +196,7 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
       },
       [this, context, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
-        const auto end = [context] { return EndOf(*context); };
+        const auto end = [context] { return EndAfterTurn(*context); };
         CallWork work(end);
         return answer(in, FinderOf(*host), work, metrics_, out);
       });

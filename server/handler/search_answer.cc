@@ -66,8 +66,12 @@ class SharedSearch {
 
   // Waits for the shards that others have taken.
   absl::StatusOr<SearchOutcome> Finish() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return working_ == 0; });
+    if (IsAtWork()) {
+      WorkerPool::OutOfTurn([this] {
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return working_ == 0; });
+      });
+    }
     if (!status_.ok()) return status_;
     return std::move(outcome_);
   }
@@ -77,6 +81,11 @@ class SharedSearch {
     SearchShard out = of_;
     out.index = index;
     return out;
+  }
+
+  bool IsAtWork() {
+    const std::lock_guard lock(mutex_);
+    return working_ > 0;
   }
 
   int64_t Take() {
@@ -107,7 +116,7 @@ absl::StatusOr<SearchOutcome> SearchShards(const RunSpec& run, const FieldViolat
                                            ProgressSum& progress) {
   const auto search = std::make_shared<SharedSearch>(run, found, of, end, progress);
   for (int64_t i = 1; i < of.count; ++i) {
-    workers.Post("", [search](const absl::Status& status) {
+    workers.Post(WorkerPool::CallerOfTask(), [search](const absl::Status& status) {
       if (status.ok()) search->Work();
     });
   }

@@ -99,6 +99,70 @@ TEST(WorkerPool, RunsAsManyAtOnceAsItHasThreads) {
   second.released.set_value();
 }
 
+// Tasks that end their turn after each step take their steps in turn.
+TEST(WorkerPool, PausesTasksInTurn) {
+  Held held;
+  std::string order;  // written by one thread at a time
+  {
+    WorkerPool pool({.threads = 1, .max_paused = 3, .turn = {}});
+    pool.Post("held", held.Task());
+    held.started.get_future().wait();
+    for (const char name : {'a', 'b', 'c'}) {
+      pool.Post(std::string(1, name), [&order, name](const absl::Status&) {
+        for (int step = 0; step < 3; ++step) {
+          order += name;
+          WorkerPool::EndTurn();
+        }
+      });
+    }
+    held.released.set_value();
+  }
+  EXPECT_EQ(order, "abcabcabc");
+}
+
+// A task that another one waits for runs, whoever posted it.
+TEST(WorkerPool, RunsOthersBesideATaskThatWaits) {
+  std::promise<void> done;
+  WorkerPool pool({.threads = 1, .max_paused = 1});
+  std::promise<std::string> caller;
+  pool.Post("a", [&](const absl::Status&) {
+    pool.Post(WorkerPool::CallerOfTask(), [&](const absl::Status&) { done.set_value(); });
+    WorkerPool::OutOfTurn([&] { done.get_future().wait(); });
+    caller.set_value(WorkerPool::CallerOfTask());
+  });
+  EXPECT_EQ(caller.get_future().get(), "a");
+  EXPECT_EQ(WorkerPool::CallerOfTask(), "");
+}
+
+// Where all threads have a task, the task goes on: the others begin later.
+TEST(WorkerPool, BeginsNoMoreThanItHasThreads) {
+  std::string order;
+  Held held;
+  {
+    WorkerPool pool({.threads = 1, .turn = {}});
+    pool.Post("held", held.Task());
+    held.started.get_future().wait();
+    for (const char name : {'a', 'b'}) {
+      pool.Post(std::string(1, name), [&order, name](const absl::Status&) {
+        for (int step = 0; step < 2; ++step) {
+          order += name;
+          WorkerPool::EndTurn();
+        }
+      });
+    }
+    held.released.set_value();
+  }
+  EXPECT_EQ(order, "aabb");
+}
+
+TEST(TurnOfHost, IsThatOfAnIpv6Network) {
+  EXPECT_EQ(TurnOfHost("ipv4:192.0.2.7"), "ipv4:192.0.2.7");
+  EXPECT_EQ(TurnOfHost("unix"), "unix");
+  EXPECT_EQ(TurnOfHost("ipv6:%5B2001:db8::1%5D"), TurnOfHost("ipv6:[2001:db8::2:3]"));
+  EXPECT_NE(TurnOfHost("ipv6:%5B2001:db8::1%5D"), TurnOfHost("ipv6:%5B2001:db8:0:1::1%5D"));
+  EXPECT_NE(TurnOfHost("ipv6:[::ffff:192.0.2.7]"), TurnOfHost("ipv6:[::ffff:192.0.2.8]"));
+}
+
 // Searches that share a pool find what each finds alone, and their watches see their own progress.
 TEST(SearchOnWorkers, FindsTheSameWhateverElseIsSearched) {
   const std::vector<RunSpec> runs = {RunOn("gpt3-6.7b", 16, 32, 2048),
