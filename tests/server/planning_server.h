@@ -112,7 +112,7 @@ class PlanningServer {
   Metrics metrics_;
   SuppliedCalibrations supplied_;
   WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
-  WorkerPool searches_{WorkerPoolOptions{.threads = 1}};
+  WorkerPool searches_{WorkerPoolOptions{.threads = 1, .max_paused = 4}};
   PlanningService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;
