@@ -52,8 +52,8 @@ class WorkerPool {
   // of the caller with the most is refused.
   void Post(const std::string& caller, Task task);
 
-  // Of the task that this thread runs; nothing on other threads. No lock may be held that another
-  // task takes.
+  // The rest concerns the task that this thread runs, and does nothing on other threads. No lock
+  // may be held that another task takes.
 
   // Lets the tasks that wait go first, if the turn has taken its time.
   static void EndTurn();
@@ -70,7 +70,7 @@ class WorkerPool {
     bool resumed = false;
     std::condition_variable changed;
   };
-  // What waits of one caller, each in order of arrival.
+  // One caller's tasks that wait, each in order of arrival.
   struct Line {
     std::string caller;
     std::deque<Task> tasks;

@@ -133,7 +133,7 @@ TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
   }
 }
 
-// Of the one thread that searches, plans get turns while a batch is under way.
+// Plans get turns of the one thread that searches while a batch is under way.
 TEST(PlanningServiceSearch, APlanDoesNotWaitForABatch) {
   const PlanningServer server = WithSample();
   v1::BatchPlanRunsRequest batch;
