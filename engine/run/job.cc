@@ -1,6 +1,7 @@
 #include "engine/run/job.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -332,6 +333,26 @@ StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size) {
   if (stays) out.zero_stage = ZeroStage::kParameters;
   out.reshard_after_forward = stays ? layout.reshard_after_forward.value_or(false)
                                     : ReshardsAfterForward(layout, out.zero_stage);
+  return out;
+}
+
+int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape) {
+  const EmbeddingSpec& embedding = shape.embedding;
+  const int64_t tensor = layout.parallel.tensor_parallel_size;
+  if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
+    return 0;
+  }
+  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
+  const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
+  return padded == embedding.vocabulary_size ? 0 : padded;
+}
+
+std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
+                                                    const ArchitectureSpec& shape) {
+  const int64_t padded = PaddedVocabularyOf(layout, shape);
+  if (padded == 0) return nullptr;
+  auto out = std::make_shared<ArchitectureSpec>(shape);
+  out->embedding.padded_vocabulary_size = padded;
   return out;
 }
 

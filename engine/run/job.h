@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_RUN_JOB_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -37,6 +38,13 @@ JobChoice ChoiceOf(const RunSpec& run);
 
 // The division of a job's state that `layout` chooses.
 StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size);
+
+// The size of the vocabulary that the framework pads where the request says nothing of padding; 0
+// where it pads nothing.
+int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape);
+// `shape` with that vocabulary; null where it is 0.
+std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
+                                                    const ArchitectureSpec& shape);
 
 // The job of `choice`. Appends to `violations` the fields that no job can have; MemoryModel::Of()
 // checks the job itself. Where device_count is 0 or not divisible, the job has as many data

@@ -353,26 +353,6 @@ RateSource ResolvedRun::matmul_source() const {
   return peak.has_value() ? rates.front().source : RateSource::kDatasheet;
 }
 
-int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape) {
-  const EmbeddingSpec& embedding = shape.embedding;
-  const int64_t tensor = layout.parallel.tensor_parallel_size;
-  if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
-    return 0;
-  }
-  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
-  const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
-  return padded == embedding.vocabulary_size ? 0 : padded;
-}
-
-std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
-                                                    const ArchitectureSpec& shape) {
-  const int64_t padded = PaddedVocabularyOf(layout, shape);
-  if (padded == 0) return nullptr;
-  auto out = std::make_shared<ArchitectureSpec>(shape);
-  out->embedding.padded_vocabulary_size = padded;
-  return out;
-}
-
 absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
                                           const std::shared_ptr<const ArchitectureSpec>& padded,
                                           MemoryJob job) {

@@ -65,13 +65,6 @@ struct ResolvedRun {
   RateSource matmul_source() const;
 };
 
-// The size of the vocabulary that the framework pads where the request says nothing of padding; 0
-// where it pads nothing.
-int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape);
-// `shape` with that vocabulary; null where it is 0.
-std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
-                                                    const ArchitectureSpec& shape);
-
 // The memory of a job of `shape`, whose weights were counted; with the vocabulary of `padded`,
 // which outlives the result, where that is not null. Errors: those of MemoryModel::Of().
 absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
