@@ -140,8 +140,8 @@ absl::Status CheckPossible(double seconds, const LeastStep& least) {
   return InvalidField(
       kSecondsPath,
       absl::StrFormat("is %.4g, %.4g times as fast as the devices can be: %s take %.4g s; give the "
-                      "seconds of a whole optimizer step, or correct measured_step.layout or "
-                      "device_count",
+                      "seconds of a whole optimizer step, or correct measured_step.layout, "
+                      "device_count or cluster.peak_flops_per_second",
                       seconds, least.seconds.value() / seconds, least.why, least.seconds.value()));
 }
 
