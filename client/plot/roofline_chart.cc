@@ -77,7 +77,7 @@ void AddRates(const v1::OperationTime& time, RooflineChart* chart) {
   }
   chart->sources = sources.Lines();
   if (chart->roofs.empty()) return;
-  if (general.value_or(chart->roofs[0]).flops_per_second == chart->roofs[0].flops_per_second) {
+  if (!general.has_value() || general->flops_per_second == chart->roofs[0].flops_per_second) {
     chart->roofs[0].name = "all arithmetic";
   } else {
     chart->roofs.push_back(*general);
