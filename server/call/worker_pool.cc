@@ -71,8 +71,8 @@ WorkerPool::WorkerPool(WorkerPoolOptions options)
       max_waiting_(options.max_waiting),
       turn_(options.turn),
       room_(running_at_most_) {
-  const size_t count = static_cast<size_t>(running_at_most_) + options.max_paused;
-  for (size_t i = 0; i < count; ++i) {
+  idle_ = static_cast<size_t>(running_at_most_) + options.max_paused;
+  for (size_t i = 0, count = idle_; i < count; ++i) {
     threads_.emplace_back([this, niceness = options.niceness] {
       // Sets this thread's niceness alone, on Linux. A failure changes the order of answers only.
       if (niceness != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
@@ -164,8 +164,6 @@ void WorkerPool::Serve() {
 void WorkerPool::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    ++idle_;
-    Serve();
     changed_.wait(lock, [this] { return !begun_.empty() || (ended_ && lines_.empty()); });
     if (begun_.empty()) {
       --idle_;
@@ -181,6 +179,8 @@ void WorkerPool::Work() {
     running_ = nullptr;
     lock.lock();
     ++room_;
+    ++idle_;
+    Serve();
     if (ended_) changed_.notify_all();
   }
 }

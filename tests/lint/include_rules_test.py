@@ -31,7 +31,7 @@ ALLOWED = {
                "proto/stable_points.h", "server/", "sextant/v1/", "google/rpc/",
                "google/protobuf/", "grpc/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
                "httplib.h", "openssl/", "netdb.h", "netinet/", "unistd.h", "limits.h", "dlfcn.h",
-               "poll.h", "fcntl.h", "malloc.h", "spawn.h", "sys/"],
+               "poll.h", "fcntl.h", "malloc.h", "spawn.h", "sys/", "arpa/inet.h"],
     "client": ["absl/", "client/", "proto/stable_points.h", "proto/text/", "sextant/v1/",
                "google/rpc/", "google/protobuf/", "grpc/", "grpcpp/", "CLI/", "nlohmann/",
                "toml++/", "unistd.h", "sys/", "arpa/inet.h", "fcntl.h", "netinet/in.h", "poll.h",
