@@ -76,6 +76,12 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "limit of descriptors leaves, at most 10,000)")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("COUNT");
+  app.add_option(
+         "--max_memory_mib", options.max_memory_mib,
+         "Resident memory beyond which the gRPC connection with the most streams is closed, "
+         "and /readyz says 503 (default: 1536)")
+      ->check(CLI::Range(64, 1'000'000).description(""))
+      ->type_name("MIB");
   const std::map<std::string, CallLogLevel> levels = {{"none", CallLogLevel::kNone},
                                                       {"errors", CallLogLevel::kErrors},
                                                       {"all", CallLogLevel::kAll}};

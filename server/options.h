@@ -3,6 +3,7 @@
 #define SEXTANT_SERVER_OPTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct ServerOptions {
   bool allow_remote_probe = false;
   bool allow_remote_reports = false;
   size_t max_connections = 0;  // of gRPC; 0: what the descriptor limit leaves, at most 10,000
+  int64_t max_memory_mib = 1536;
   CallLogLevel log_calls = CallLogLevel::kAll;
   LogLevel log_level = LogLevel::kInfo;
   int search_niceness = 10;  // of the threads that search, as nice(1) has it

@@ -6,6 +6,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +20,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/base/address.h"
 #include "server/base/log.h"
+#include "server/listen/transport_tap.h"
 #include "server/store/default_paths.h"
 
 namespace sextant::server {
@@ -41,6 +44,9 @@ int SearchThreads() {
 }
 
 constexpr std::chrono::milliseconds kUpkeep(1000);
+// In this time callers that mean harm fill 30 MB: gRPC takes in 50,000 streams a second.
+constexpr std::chrono::milliseconds kMemoryLook(50);
+constexpr int kLooksPerReturn = 20;
 
 // For answers that are on their way.
 constexpr std::chrono::milliseconds kFlush(20);
@@ -56,6 +62,13 @@ ConnectionLimits LimitsOf(const ServerOptions& options) {
               {"advice", "raise the limit of descriptors (ulimit -n, LimitNOFILE)"}});
   }
   return out;
+}
+
+// One host leaves room for others, but for servers with few connections.
+constexpr size_t kFewConnections = 64;
+
+StreamLimitOptions StreamLimitsOf(const ConnectionLimits& limits) {
+  return {.most_connections_of_host = std::max(kFewConnections, limits.grpc / 2)};
 }
 
 // Runs once, before the first server is built.
@@ -175,6 +188,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
               .hostname = options.hostname,
               .off = options.role == ServerRole::kPlanner},
              store_, probe_metrics_),
+      memory_(options.max_memory_mib << 20),
+      streams_(std::make_shared<StreamLimits>(StreamLimitsOf(limits_))),
       searches_({.threads = SearchThreads(),
                  .max_paused = kMaxPausedCalls,
                  .niceness = options.search_niceness}),
@@ -278,35 +293,47 @@ absl::Status Server::StartGrpc() {
   for (const std::string& service : services) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
-  upkeep_ = std::make_unique<Periodic>(kUpkeep, [this] {
-    unread_.EndOld(std::chrono::steady_clock::now());
-    memory_return_.Look();
+  upkeep_ = std::make_unique<Periodic>(
+      kUpkeep, [this] { unread_.EndOld(std::chrono::steady_clock::now()); });
+  memory_look_ = std::make_unique<Periodic>(kMemoryLook, [this, looks = 0]() mutable {
+    if (++looks % kLooksPerReturn == 0) memory_.ReturnFreed();
+    has_memory_ = !memory_.IsOver();
+    if (!has_memory_) streams_->CloseLargest(Excess::kMemory, StreamClock::now());
   });
-  listener_->Serve([this](int connection) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
-    taken.fd = connection;
-    const bool is_plain = tls_acceptor_ == nullptr || IsUnixSocket(connection);
-    if (!is_plain) tls_->Refresh();
-    (is_plain ? plain_acceptor_ : tls_acceptor_)->HandleNewConnection(&taken);
-  });
+  listener_->Serve([this](int connection) { Take(connection); });
   ready_ = true;
   return absl::OkStatus();
+}
+
+void Server::Take(int connection) {
+  auto streams = streams_->Connect(TurnOfHost(PeerHost(connection)), StreamClock::now());
+  if (streams == nullptr) {
+    close(connection);
+    return;
+  }
+  const bool is_plain = tls_acceptor_ == nullptr || IsUnixSocket(connection);
+  TapConnection(connection, /*is_encrypted=*/!is_plain, std::move(streams));
+  if (!is_plain) tls_->Refresh();
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+  taken.fd = connection;
+  (is_plain ? plain_acceptor_ : tls_acceptor_)->HandleNewConnection(&taken);
 }
 
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
   std::vector<const prometheus::Collectable*> collectables = {
-      &calibration_metrics_, &activity_metrics_, &jobs_, &log_metrics_};
+      &calibration_metrics_, &activity_metrics_, &jobs_, &log_metrics_, streams_.get()};
   if (fleet_ != nullptr) collectables.push_back(fleet_.get());
   if (tls_ != nullptr) collectables.push_back(tls_.get());
   SEXTANT_ASSIGN_OR_RETURN(
-      http_, HttpServer::Start({.address = options_.http_listen,
-                                .max_connections = limits_.http,
-                                .ready = [this] { return ready_ && listener_->HasRoom(); },
-                                .registry = registry_,
-                                .collectables = std::move(collectables),
-                                .tls = tls_.get(),
-                                .access = access_.get()}));
+      http_,
+      HttpServer::Start({.address = options_.http_listen,
+                         .max_connections = limits_.http,
+                         .ready = [this] { return ready_ && has_memory_ && listener_->HasRoom(); },
+                         .registry = registry_,
+                         .collectables = std::move(collectables),
+                         .tls = tls_.get(),
+                         .access = access_.get()}));
   return absl::OkStatus();
 }
 

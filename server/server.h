@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/memory_return.h"
+#include "server/base/memory_watch.h"
 #include "server/base/periodic.h"
 #include "server/call/calls_under_way.h"
 #include "server/call/unread_answers.h"
@@ -27,6 +27,7 @@
 #include "server/listen/channelz_server.h"
 #include "server/listen/http_server.h"
 #include "server/listen/listener.h"
+#include "server/listen/stream_limits.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/probe_metrics.h"
 #include "server/options.h"
@@ -75,6 +76,8 @@ class Server {
   absl::Status StartGrpc();
   absl::Status StartHttp();
   absl::Status StartChannelz();
+  // Gives the connection to gRPC, or closes it.
+  void Take(int connection);
 
   const ServerOptions options_;
   const ConnectionLimits limits_;
@@ -93,7 +96,9 @@ class Server {
   HostProbe probe_;
   CallsUnderWay under_way_;
   UnreadAnswers unread_;
-  MemoryReturn memory_return_;
+  MemoryWatch memory_;
+  std::atomic<bool> has_memory_{true};
+  const std::shared_ptr<StreamLimits> streams_;
   // Single plans wait for no search, and a search gives way to them.
   WorkerPool workers_{WorkerPoolOptions{.max_paused = kMaxPausedCalls}};
   WorkerPool searches_;
@@ -110,6 +115,7 @@ class Server {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ChannelzServer> channelz_;  // null: none was asked for
   std::unique_ptr<Periodic> upkeep_;
+  std::unique_ptr<Periodic> memory_look_;
 };
 
 }  // namespace sextant::server

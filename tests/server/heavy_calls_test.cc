@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <limits>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/base/memory_return.h"
+#include "server/base/memory_watch.h"
 #include "server/call/unread_answers.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/planning_service.h"
@@ -324,19 +325,19 @@ int64_t ResidentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-TEST(MemoryReturn, GivesBackWhatWasFreedBelowWhatIsInUse) {
+TEST(MemoryWatch, GivesBackWhatWasFreedBelowWhatIsInUse) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "another allocator";
 #endif
-  MemoryReturn memory;
-  memory.Look();
+  MemoryWatch memory(std::numeric_limits<int64_t>::max());
+  memory.ReturnFreed();
   constexpr int kPieces = 128 << 10;
   constexpr size_t kPieceBytes = 1024;
   std::vector<std::string> pieces;
   for (int i = 0; i < kPieces; ++i) pieces.emplace_back(kPieceBytes, 'x');
   const std::string above(kPieceBytes, 'x');
   pieces.clear();
-  memory.Look();
+  memory.ReturnFreed();
   const int64_t held = ResidentBytes();
   for (int i = 0; i < kPieces; ++i) pieces.emplace_back(kPieceBytes, 'x');
   EXPECT_GE(ResidentBytes() - held, int64_t{kPieces} * int64_t{kPieceBytes} / 2);

@@ -1,4 +1,4 @@
-#include "server/base/memory_return.h"
+#include "server/base/memory_watch.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -26,12 +26,18 @@ int64_t SpareBytes() {
 
 }  // namespace
 
-void MemoryReturn::Look() {
+void MemoryWatch::ReturnFreed() {
   const int64_t spare = SpareBytes();
   kept_bytes_ = std::min(kept_bytes_, spare);
   if (spare - kept_bytes_ < kWorthwhileBytes) return;
   malloc_trim(0);
   kept_bytes_ = SpareBytes();
+}
+
+bool MemoryWatch::IsOver() {
+  if (ResidentBytes() <= most_bytes_) return false;
+  ReturnFreed();
+  return ResidentBytes() > most_bytes_;
 }
 
 }  // namespace sextant::server
