@@ -298,7 +298,7 @@ absl::Status Server::StartGrpc() {
   memory_look_ = std::make_unique<Periodic>(kMemoryLook, [this, looks = 0]() mutable {
     if (++looks % kLooksPerReturn == 0) memory_.ReturnFreed();
     has_memory_ = !memory_.IsOver();
-    if (!has_memory_) streams_->CloseLargest(Excess::kMemory, StreamClock::now());
+    if (!has_memory_) streams_->CloseLargest(Excess::kMemory);
   });
   listener_->Serve([this](int connection) { Take(connection); });
   ready_ = true;
@@ -306,7 +306,7 @@ absl::Status Server::StartGrpc() {
 }
 
 void Server::Take(int connection) {
-  auto streams = streams_->Connect(TurnOfHost(PeerHost(connection)), StreamClock::now());
+  auto streams = streams_->Connect(TurnOfHost(PeerHost(connection)));
   if (streams == nullptr) {
     close(connection);
     return;

@@ -93,17 +93,18 @@ struct ConnectionStreams::Host {
 };
 
 ConnectionStreams::ConnectionStreams(std::shared_ptr<StreamLimits> limits,
-                                     std::shared_ptr<Host> host, StreamClock::time_point now)
-    : limits_(std::move(limits)), host_(std::move(host)), start_(now) {}
+                                     std::shared_ptr<Host> host)
+    : limits_(std::move(limits)), host_(std::move(host)), start_(limits_->options_.now()) {}
 
 ConnectionStreams::~ConnectionStreams() {
-  GiveUpAll(StreamClock::now());
+  GiveUpAll(limits_->options_.now());
   const std::lock_guard<std::mutex> lock(limits_->mutex_);
   limits_->connections_.erase(this);
   --host_->connections;
 }
 
-bool ConnectionStreams::Received(absl::string_view bytes, StreamClock::time_point now) {
+bool ConnectionStreams::Received(absl::string_view bytes) {
+  const StreamClock::time_point now = limits_->options_.now();
   Excess excess = Excess::kNone;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -112,9 +113,9 @@ bool ConnectionStreams::Received(absl::string_view bytes, StreamClock::time_poin
       if (excess == Excess::kNone) excess = Take(frame, now);
     });
   }
-  if (excess != Excess::kNone) Close(excess, now);
+  if (excess != Excess::kNone) Close(excess);
   if (limits_->open_count() > limits_->options_.most_of_all) {
-    limits_->CloseLargest(Excess::kAllStreams, now);
+    limits_->CloseLargest(Excess::kAllStreams);
   }
   return excess == Excess::kNone;
 }
@@ -202,19 +203,19 @@ void ConnectionStreams::GiveUpAll(StreamClock::time_point now) {
   open_count_ = 0;
 }
 
-void ConnectionStreams::Close(Excess excess, StreamClock::time_point now) {
+void ConnectionStreams::Close(Excess excess) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return;
     closed_ = true;
-    GiveUpAll(now);
+    GiveUpAll(limits_->options_.now());
   }
-  limits_->Closed(excess, host_->name, now);
+  limits_->Closed(excess, host_->name);
   close_();
 }
 
-std::shared_ptr<ConnectionStreams> StreamLimits::Connect(const std::string& host,
-                                                         StreamClock::time_point now) {
+std::shared_ptr<ConnectionStreams> StreamLimits::Connect(const std::string& host) {
+  const StreamClock::time_point now = options_.now();
   std::shared_ptr<ConnectionStreams> out;
   Excess excess = Excess::kNone;
   {
@@ -227,12 +228,12 @@ std::shared_ptr<ConnectionStreams> StreamLimits::Connect(const std::string& host
     } else if (of_host->IsFull(options_.most_of_host, now)) {
       excess = Excess::kHostStreams;
     } else {
-      out = std::make_shared<ConnectionStreams>(shared_from_this(), of_host, now);
+      out = std::make_shared<ConnectionStreams>(shared_from_this(), of_host);
       ++of_host->connections;
       connections_.insert(out.get());
     }
   }
-  if (out == nullptr) Closed(excess, host, now);
+  if (out == nullptr) Closed(excess, host);
   return out;
 }
 
@@ -245,7 +246,7 @@ void StreamLimits::ForgetIdleHosts(StreamClock::time_point now) {
   hosts_to_look_at_ = std::max<size_t>(1024, 2 * hosts_.size());
 }
 
-bool StreamLimits::CloseLargest(Excess excess, StreamClock::time_point now) {
+bool StreamLimits::CloseLargest(Excess excess) {
   std::shared_ptr<ConnectionStreams> largest;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -255,11 +256,12 @@ bool StreamLimits::CloseLargest(Excess excess, StreamClock::time_point now) {
     if (found == connections_.end() || (*found)->open_count() == 0) return false;
     largest = (*found)->weak_from_this().lock();
   }
-  if (largest != nullptr) largest->Close(excess, now);
+  if (largest != nullptr) largest->Close(excess);
   return largest != nullptr;
 }
 
-void StreamLimits::Closed(Excess excess, const std::string& host, StreamClock::time_point now) {
+void StreamLimits::Closed(Excess excess, const std::string& host) {
+  const StreamClock::time_point now = options_.now();
   ++closed_[static_cast<size_t>(excess)];
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -51,8 +52,7 @@ class ConnectionStreams : public std::enable_shared_from_this<ConnectionStreams>
  public:
   struct Host;
 
-  ConnectionStreams(std::shared_ptr<StreamLimits> limits, std::shared_ptr<Host> host,
-                    StreamClock::time_point now);
+  ConnectionStreams(std::shared_ptr<StreamLimits> limits, std::shared_ptr<Host> host);
   // The streams that are still open count as given up.
   ~ConnectionStreams();
   ConnectionStreams(const ConnectionStreams&) = delete;
@@ -60,7 +60,7 @@ class ConnectionStreams : public std::enable_shared_from_this<ConnectionStreams>
 
   // Counts `bytes`, the next ones of the caller. False from an excess on, which has closed the
   // connection.
-  bool Received(absl::string_view bytes, StreamClock::time_point now);
+  bool Received(absl::string_view bytes);
   // Counts `bytes`, the next ones of the server.
   void Sent(absl::string_view bytes);
 
@@ -70,7 +70,7 @@ class ConnectionStreams : public std::enable_shared_from_this<ConnectionStreams>
   void OnClose(std::function<void()> close) { close_ = std::move(close); }
 
   // Closes the connection, and gives up its streams. Later calls do nothing.
-  void Close(Excess excess, StreamClock::time_point now);
+  void Close(Excess excess);
 
  private:
   struct Stream {
@@ -109,6 +109,7 @@ struct StreamLimitOptions {
   size_t most_of_host = 4096;
   size_t most_of_all = 16'384;
   size_t most_connections_of_host = 5000;
+  std::function<StreamClock::time_point()> now = StreamClock::now;
 };
 
 // All connections of a server. gRPC 1.51 holds 12 to 19 KB for each stream, and its own limit of
@@ -116,13 +117,13 @@ struct StreamLimitOptions {
 class StreamLimits final : public prometheus::Collectable,
                            public std::enable_shared_from_this<StreamLimits> {
  public:
-  explicit StreamLimits(StreamLimitOptions options) : options_(options) {}
+  explicit StreamLimits(StreamLimitOptions options) : options_(std::move(options)) {}
 
   // A connection from `host` that has been accepted; null where it is to be closed at once.
-  std::shared_ptr<ConnectionStreams> Connect(const std::string& host, StreamClock::time_point now);
+  std::shared_ptr<ConnectionStreams> Connect(const std::string& host);
 
   // Closes the connection with the most open streams; false where none has any.
-  bool CloseLargest(Excess excess, StreamClock::time_point now);
+  bool CloseLargest(Excess excess);
 
   size_t open_count() const { return open_count_; }
 
@@ -133,7 +134,7 @@ class StreamLimits final : public prometheus::Collectable,
   friend class ConnectionStreams;
 
   // Counts the close, and logs at most one a second.
-  void Closed(Excess excess, const std::string& host, StreamClock::time_point now);
+  void Closed(Excess excess, const std::string& host);
   void ForgetIdleHosts(StreamClock::time_point now);
 
   const StreamLimitOptions options_;

@@ -170,7 +170,6 @@ void TapConnection(int descriptor, bool is_encrypted, Streams streams) {
 }  // namespace sextant::server
 
 using sextant::server::ConnectionStreams;
-using sextant::server::StreamClock;
 
 extern "C" {
 
@@ -181,7 +180,7 @@ __attribute__((used)) ssize_t __wrap_recvmsg(int descriptor, msghdr* message, in
   bool goes_on = true;
   sextant::server::ForBytes(*message, static_cast<size_t>(size), [&](absl::string_view bytes) {
     if (streams == nullptr) return sextant::server::ReadHello(descriptor, bytes);
-    goes_on = goes_on && streams->Received(bytes, StreamClock::now());
+    goes_on = goes_on && streams->Received(bytes);
   });
   return goes_on ? size : 0;
 }
@@ -206,7 +205,7 @@ __attribute__((used)) int __wrap_SSL_read(SSL* ssl, void* buffer, int size) {
   if (read <= 0 || !sextant::server::IsOfGrpcServer(ssl)) return read;
   ConnectionStreams* const streams = sextant::server::StreamsOf(ssl);
   const absl::string_view bytes(static_cast<const char*>(buffer), static_cast<size_t>(read));
-  if (streams != nullptr && streams->Received(bytes, StreamClock::now())) return read;
+  if (streams != nullptr && streams->Received(bytes)) return read;
   ERR_raise(ERR_LIB_USER, ERR_R_OPERATION_FAIL);  // SSL_get_error() says SSL_ERROR_SSL
   return -1;
 }
