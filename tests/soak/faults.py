@@ -15,8 +15,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from sextantd import Server  # noqa: E402 isort: skip (it says where http2 is)
 from http2 import ACK, PING, Connection  # noqa: E402
-from sextantd import Server  # noqa: E402
 
 MIB = 1 << 20
 

@@ -3,19 +3,36 @@
 import socket
 import struct
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = 0, 1, 2, 3, 4
+PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 6, 7, 8, 9
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 INITIAL_WINDOW_SIZE = 4
 SERVER_WINDOW = 65_535
 
 
-def literal(name, value):
-    """A header field without indexing. Source: RFC 7541, section 6.2.2."""
+def frame_bytes(kind, flags, stream, payload=b""):
+    """A frame as it is sent. Source: RFC 9113, section 4.1."""
+    return struct.pack(">HBBBI", len(payload) >> 8, len(payload) & 255, kind, flags,
+                       stream) + payload
+
+
+def literal(name, value, start=b"\0"):
+    """A header field without indexing. Source: RFC 7541, section 6.2.2.
+
+    With b"\\x40" as its `start` it gets an index (section 6.2.1).
+    """
     def text(content):
         data = content.encode()
         assert len(data) < 127
         return bytes([len(data)]) + data
-    return b"\0" + text(name) + text(value)
+    return start + text(name) + text(value)
+
+
+def request_fields(path, authority, scheme="http"):
+    """The header fields of a gRPC call, but for its metadata."""
+    return [(":method", "POST"), (":scheme", scheme), (":path", path), (":authority", authority),
+            ("te", "trailers"), ("content-type", "application/grpc")]
 
 
 class Connection:
@@ -31,13 +48,12 @@ class Connection:
         self.stream_sent = {}
         self.ended = None
         self.read = b""
-        self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        self.socket.sendall(PREFACE)
         self.send(SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window))
 
     def send(self, kind, flags, stream, payload=b""):
         """Sends one frame."""
-        self.socket.sendall(struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) +
-                            struct.pack(">I", stream) + payload)
+        self.socket.sendall(frame_bytes(kind, flags, stream, payload))
 
     def frame(self):
         """The next frame: (kind, flags, stream, payload); None where the server closed."""
@@ -79,9 +95,7 @@ class Connection:
     def start(self, method, message, before_wait=lambda: None):
         """Begins a call of `method` with the bytes of its message; returns the stream's number."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
-        fields = [(":method", "POST"), (":scheme", "http"), (":path", "/sextant.v1." + method),
-                  (":authority", self.authority), ("te", "trailers"),
-                  ("content-type", "application/grpc")]
+        fields = request_fields("/sextant.v1." + method, self.authority)
         self.send(HEADERS, END_HEADERS, stream, b"".join(literal(*field) for field in fields))
         body = b"\0" + struct.pack(">I", len(message)) + message
         self.stream_sent.setdefault(stream, 0)
