@@ -19,8 +19,8 @@ import time
 from typing import Callable
 
 from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS,
-                   INITIAL_WINDOW_SIZE, PING, PREFACE, PRIORITY, RST_STREAM, SETTINGS,
-                   WINDOW_UPDATE, frame_bytes, literal, request_fields)
+                   INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, PING, PREFACE, PRIORITY,
+                   RST_STREAM, SETTINGS, WINDOW_UPDATE, frame_bytes, literal, request_fields)
 
 PLAN = "/sextant.v1.PlanningService/PlanRun"
 LIST = "/sextant.v1.AccountingService/ListModels"
@@ -30,6 +30,7 @@ INDICES = bytes(range(0x80 + 67, 0x80 + 61, -1))
 EMPTY_MESSAGE = b"\0\0\0\0\0"  # of gRPC, not compressed
 CANCEL = struct.pack(">I", 8)
 FRAMES_OF_A_CHUNK = 512
+PACED_FRAMES = 16
 FRAME_BYTES = 16_384  # the most that a peer has to take: RFC 9113, section 4.2
 LARGEST_WINDOW = 2 ** 31 - 1
 
@@ -106,6 +107,7 @@ class Wire:
         self.reads = kind.reads
         self.acknowledges = kind.acknowledges
         self.open_at_most = kind.open_at_most
+        self.over = set()  # streams that the server has ended
         self.read = b""
         self.replies = b""  # what has to go before the next chunk
         self.greeted = False
@@ -125,21 +127,31 @@ class Wire:
         while len(self.read) - at >= 9:
             size = int.from_bytes(self.read[at:at + 3], "big")
             kind, flags = self.read[at + 3], self.read[at + 4]
+            stream = int.from_bytes(self.read[at + 5:at + 9], "big")
             if len(self.read) - at < 9 + size:
                 break
             payload = self.read[at + 9:at + 9 + size]
             at += 9 + size
-            if kind == RST_STREAM:
-                self.end.resets += 1
-            elif kind == HEADERS:
-                self.end.answers += 1
-            elif kind == GOAWAY:
+            if kind == RST_STREAM or (kind == HEADERS and flags & END_STREAM):
+                self.over.add(stream)
+            self.end.resets += kind == RST_STREAM
+            self.end.answers += kind == HEADERS
+            if kind == SETTINGS:
+                self.obey(payload)
+            if kind == GOAWAY:
                 code = int.from_bytes(payload[4:8], "big")
                 self.end.goaway = f"{code} {payload[8:].decode(errors='replace')}".strip()
             elif kind in (SETTINGS, PING) and not flags & ACK and self.acknowledges:
                 self.replies += frame_bytes(kind, ACK, 0, payload if kind == PING else b"")
             self.greeted |= kind == SETTINGS and not flags & ACK
         self.read = self.read[at:]
+
+    def obey(self, settings):
+        """Opens no more calls at a time than the server takes, if it counts them at all."""
+        for i in range(0, len(settings), 6):
+            name, value = struct.unpack(">HI", settings[i:i + 6])
+            if name == MAX_CONCURRENT_STREAMS:
+                self.open_at_most = min(self.open_at_most, value)
 
     def drain(self):
         """Reads all that is there; False once the server has closed."""
@@ -200,8 +212,9 @@ class Wire:
         """True where a client that keeps the rules sends no more for now."""
         if self.acknowledges and not self.greeted:
             return True
-        ended = max(self.end.answers, self.end.resets)
-        return 0 < self.open_at_most <= self.end.frames - ended
+        if not self.open_at_most:
+            return False
+        return self.end.frames - len(self.over) + PACED_FRAMES > self.open_at_most
 
     def flood(self, chunks, seconds, linger):
         """Sends `chunks`, pairs of bytes and their number of frames, and waits for the end."""
@@ -278,6 +291,15 @@ def rapid_reset(count, target):
         yield frame_bytes(RST_STREAM, 0, stream, CANCEL)
 
 
+def cancelled_calls(count, target):
+    """Whole calls that are reset at once: what the server has begun is in vain."""
+    fields = block(LIST, target)
+    for stream in streams(count):
+        yield (frame_bytes(HEADERS, END_HEADERS, stream, fields) +
+               frame_bytes(DATA, END_STREAM, stream, EMPTY_MESSAGE))
+        yield frame_bytes(RST_STREAM, 0, stream, CANCEL)
+
+
 def large_block(target):
     """A header block of 160 KB."""
     filler = b"".join(literal(f"x-filler-{i}", "y" * 126) for i in range(1140))
@@ -333,6 +355,7 @@ KINDS = {
     "no_ack": Kind(headers, 200_000, acknowledges=False),
     "no_ack_indexed": Kind(indexed_headers, 200_000, acknowledges=False),
     "rapid_reset": Kind(rapid_reset, 65_000),
+    "cancelled_calls": Kind(cancelled_calls, 65_000),
     "large_headers": Kind(large_headers, 200),
     "endless_headers": Kind(endless_headers, 2_000),
     "unknown_method": Kind(unknown_method, 50_000, open_at_most=100),
@@ -358,7 +381,7 @@ def chunks_of(kind, target, count):
     begin = PREFACE + frame_bytes(SETTINGS, 0, 0,
                                   struct.pack(">HI", INITIAL_WINDOW_SIZE, kind.window))
     return [(begin, 1), *grouped(kind.frames(count, target),
-                                 kind.open_at_most or FRAMES_OF_A_CHUNK)]
+                                 PACED_FRAMES if kind.open_at_most else FRAMES_OF_A_CHUNK)]
 
 
 def grouped(frames, size):
