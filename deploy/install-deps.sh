@@ -7,7 +7,7 @@
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
-#             Prometheus
+#             Prometheus, HAProxy
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -24,11 +24,12 @@ readonly PROGRAMS=(
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libdnnl2
 )
+# haproxy stands before planners as deploy/haproxy.cfg has it.
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
-  prometheus python3-yaml systemd
+  prometheus python3-yaml systemd haproxy
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.

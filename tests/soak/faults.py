@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from sextantd import Server  # noqa: E402 isort: skip (it says where http2 is)
 from http2 import ACK, PING, Connection  # noqa: E402
+from under_flood import status  # noqa: E402
 
 MIB = 1 << 20
 
@@ -42,15 +43,6 @@ def megabyte_of_tensors():
     """A graph of as many tensors as are decoded, with names of 8 bytes and one without end."""
     tensors = b"".join(field(1, field(1, b"%08d" % i)) for i in range(32_000))
     return field(1, tensors + field(3, b"x" * (MIB - len(tensors) - 64)))
-
-
-def status(server, name):
-    """A line of /proc/PID/status, in bytes."""
-    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith(name + ":"):
-                return int(line.split()[1]) * 1024
-    raise KeyError(name)
 
 
 def mib(size):
@@ -84,7 +76,7 @@ def burst_of_requests():
     with Server("--log_calls=none") as server:
         for _ in range(100):
             check_answers(server)
-        before = status(server, "VmRSS")
+        before = status(server.process, "VmRSS")
         reset_peak(server)
 
         def call():
@@ -99,13 +91,13 @@ def burst_of_requests():
             caller.start()
         for caller in callers:
             caller.join()
-        peak = status(server, "VmHWM")
-        at_once = status(server, "VmRSS")
+        peak = status(server.process, "VmHWM")
+        at_once = status(server.process, "VmRSS")
         time.sleep(30)
         print(f"4 callers, 80 requests of {' and '.join(str(len(m)) for m in messages)} bytes: "
               f"resident {mib(before)} before, "
               f"{mib(peak)} at most, {mib(at_once)} after, "
-              f"{mib(status(server, 'VmRSS'))} 30 s later")
+              f"{mib(status(server.process, 'VmRSS'))} 30 s later")
         check_answers(server)
 
 
@@ -113,7 +105,7 @@ def burst_of_headers():
     """20 MB of header lines over HTTP, on connections that the server ends."""
     with Server("--log_calls=none") as server:
         check_answers(server)
-        before = status(server, "VmRSS")
+        before = status(server.process, "VmRSS")
         reset_peak(server)
         host, port = server.http.rsplit(":", 1)
         lines = b"X-Filler: " + b"y" * 100 + b"\r\n"
@@ -127,10 +119,10 @@ def burst_of_headers():
                         sent += 10 * len(lines)
                 except OSError:
                     pass
-        peak = status(server, "VmHWM")
+        peak = status(server.process, "VmHWM")
         time.sleep(30)
         print(f"{sent / 1e6:.0f} MB of header lines: resident {mib(before)} before, {mib(peak)} at "
-              f"most, {mib(status(server, 'VmRSS'))} 30 s later")
+              f"most, {mib(status(server.process, 'VmRSS'))} 30 s later")
         check_answers(server)
 
 
@@ -138,7 +130,7 @@ def client_that_never_reads():
     """Clients that take nothing of 800 answers of a megabyte, on 8 connections."""
     with Server("--log_calls=none") as server:
         check_answers(server)
-        before = status(server, "VmRSS")
+        before = status(server.process, "VmRSS")
         reset_peak(server)
         message = large_graph()
         reader = Connection(server.address)
@@ -152,10 +144,10 @@ def client_that_never_reads():
                 started += 1
                 time.sleep(0.05)  # else most are refused: they come faster than they are answered
         print(f"{started} answers of {size} bytes that nobody reads: resident {mib(before)} "
-              f"before, {mib(status(server, 'VmHWM'))} at most")
+              f"before, {mib(status(server.process, 'VmHWM'))} at most")
         check_answers(server)
         time.sleep(40)
-        print(f"  {mib(status(server, 'VmRSS'))} 40 s later, their connections open")
+        print(f"  {mib(status(server.process, 'VmRSS'))} 40 s later, their connections open")
         check_answers(server)
 
 
@@ -181,7 +173,7 @@ def idle_connections():
         check_answers(server)
         host, port = server.address.rsplit(":", 1)
         for _ in range(3):
-            before = status(server, "VmRSS")
+            before = status(server.process, "VmRSS")
             clients = [Connection(server.address) for _ in range(most)]
             taken = 0
             for client in clients:
@@ -190,7 +182,7 @@ def idle_connections():
                     taken += client.take()
                 except OSError:
                     pass
-            held = status(server, "VmRSS")
+            held = status(server.process, "VmRSS")
             print(f"{len(clients)} connections, {taken} taken: resident {mib(before)} before, "
                   f"{mib(held)} then; /readyz {get(server, '/readyz')}, /healthz "
                   f"{get(server, '/healthz')}")
@@ -200,7 +192,7 @@ def idle_connections():
                 time.sleep(0.01)
             check_answers(server)
             time.sleep(30)
-            print(f"  answers again; resident {mib(status(server, 'VmRSS'))} 30 s later")
+            print(f"  answers again; resident {mib(status(server.process, 'VmRSS'))} 30 s later")
             socket.create_connection((host, int(port)), timeout=10).close()
 
 

@@ -64,11 +64,15 @@ def message_class(descriptor):
 
 
 class Client:
-    """Calls the server at `address` with messages; use it as a context."""
+    """Calls the server at `address` with messages, by TLS if `credentials` are for it; use it as a
+    context."""
 
-    def __init__(self, address):
-        self.channel = grpc.insecure_channel(
-            address, options=[("grpc.max_receive_message_length", -1)]
+    def __init__(self, address, credentials=None):
+        options = [("grpc.max_receive_message_length", -1)]
+        self.channel = (
+            grpc.secure_channel(address, credentials, options)
+            if credentials
+            else grpc.insecure_channel(address, options)
         )
         self.calls = {}
 

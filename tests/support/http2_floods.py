@@ -9,6 +9,7 @@ The frames are made before they are sent. `KINDS` has what there is.
 import argparse
 import dataclasses
 import itertools
+import json
 import select
 import socket
 import ssl
@@ -426,11 +427,12 @@ def main():
     parser.add_argument("--connections", type=int)
     parser.add_argument("--seconds", type=float, default=120.0, help="the most for all frames")
     parser.add_argument("--linger", type=float, help="seconds after the last frame")
+    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     target = Target(args.target, args.tls, args.certificate, args.source)
     for name in KINDS if args.kind == "all" else [args.kind]:
         end = flood(name, target, args.count, args.connections, args.seconds, args.linger)
-        print(f"{name}: {end}", flush=True)
+        print(json.dumps(dataclasses.asdict(end)) if args.json else f"{name}: {end}", flush=True)
     return 0
 
 
