@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 from sextantd import GOOD_REQUEST, SKIPPED, Server
@@ -111,6 +112,7 @@ def check_names(folder):
            f"--tls_client_ca={folder}/ca.pem"]
     with Server("--role=planner", *tls, f"--token_file={tokens}") as planner, \
             FrontDoor(folder, planner, FRONT_TOKENS=by_certificate, PLANNER_CA=f"{folder}/ca.pem",
+                      PLANNER_NAME="localhost",
                       PLANNER_CERTIFICATE=with_key(folder, "server")) as door:
         with Client(door.address, credentials(folder)) as client:
             client.call("PlanningService/PlanRun", plan_request())
@@ -120,21 +122,31 @@ def check_names(folder):
             assert refused.code() == grpc.StatusCode.UNAUTHENTICATED, refused
 
 
-def check_deadlines(folder):
-    """A planner gets a call's deadline, and hears of its end."""
+def long_batch():
+    """Its runs differ, and a layout is searched for each: many seconds in all."""
+    out = api.BatchPlanRunsRequest(runs=[plan_request() for _ in range(256)])
+    for i, run in enumerate(out.runs):
+        run.training.sequence_length = 8192
+        run.layout.global_batch_size = 1024
+        run.cluster.device_count = 512 + 8 * i
+    return out
+
+
+def check_ends(folder):
+    """A planner hears that a call is over, by its deadline or its caller."""
     with Server("--role=planner") as planner, FrontDoor(folder, planner) as door, \
             Client(door.address, credentials(folder)) as client:
         client.call("PlanningService/PlanRun", plan_request())
         assert planner.log_line()["code"] == "OK"
-        long = api.BatchPlanRunsRequest(runs=[plan_request() for _ in range(256)])
-        for i, run in enumerate(long.runs):  # each is searched for: many seconds in all
-            run.training.sequence_length = 8192
-            run.layout.global_batch_size = 1024
-            run.cluster.device_count = 512 + 8 * i
-        refused = refusal(lambda: client.call("PlanningService/BatchPlanRuns", long, 0.5))
-        assert refused.code() == grpc.StatusCode.DEADLINE_EXCEEDED, refused
-        line = planner.log_line()
-        assert line["code"] in ("DEADLINE_EXCEEDED", "CANCELLED"), line
+        batch = client.stub("PlanningService/BatchPlanRuns")
+        for timeout in (0.5, None):
+            call = batch.future(long_batch(), timeout=timeout)
+            if timeout is None:
+                time.sleep(0.5)
+                call.cancel()
+            line = planner.log_line()
+            assert line["code"] in ("DEADLINE_EXCEEDED", "CANCELLED"), (timeout, line)
+            assert line["duration_seconds"] < 5, (timeout, line)
 
 
 def check_half_calls(folder):
@@ -165,6 +177,7 @@ def check_failover(folder):
         second.process.kill()
         refused = refusal(lambda: client.call("PlanningService/PlanRun", plan_request(), 60))
         assert refused.code() == grpc.StatusCode.UNAVAILABLE, refused
+        assert refused.details() == "no planner is ready or has room", refused
 
 
 def check_floods(folder, planners, door, client):
@@ -202,7 +215,7 @@ def main():
         make_certificates(folder)
         check_configuration(folder)
         check_names(folder)
-        check_deadlines(folder)
+        check_ends(folder)
         check_half_calls(folder)
         check_failover(folder)
         with Server(*PLANNER) as first, Server(*PLANNER) as second, \
