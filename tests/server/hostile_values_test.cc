@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/run/plan.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
@@ -123,9 +124,10 @@ struct Tries {
   int refused = 0;
 };
 
-// Tries every value of every number of `good` with `call(request, &answer)`.
+// Tries every value of every number of `good` with `call(request, &answer)`; of those alone that
+// are in a field of the name `within`, where it is given.
 template <typename Response, typename Request, typename Call>
-Tries TryEach(const Request& good, const Call& call) {
+Tries TryEach(const Request& good, const Call& call, absl::string_view within = "") {
   Response answer;
   const grpc::Status asked = call(good, &answer);
   EXPECT_TRUE(asked.ok()) << asked.error_message();
@@ -135,6 +137,10 @@ Tries TryEach(const Request& good, const Call& call) {
   AddPaths(*Request::descriptor(), way, paths);
   Tries out;
   for (const Path& path : paths) {
+    const bool is_within =
+        std::any_of(path.begin(), path.end(),
+                    [within](const FieldDescriptor* f) { return f->name() == within; });
+    if (!within.empty() && !is_within) continue;
     for (const double value : HostileValues(*path.back())) {
       Request request = good;
       SetAt(request, path, value);
@@ -152,11 +158,12 @@ Tries TryEach(const Request& good, const Call& call) {
 template <typename Request, typename Response>
 void TryAll(grpc::Status (v1::PlanningService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                               Response*),
-            const Request& good) {
+            const Request& good, absl::string_view within = "") {
   const PlanningServer server = WithSample();
-  const Tries tries = TryEach<Response>(good, [&](const Request& request, Response* answer) {
+  const auto call = [&](const Request& request, Response* answer) {
     return server.Call(method, request, answer);
-  });
+  };
+  const Tries tries = TryEach<Response>(good, call, within);
   EXPECT_GT(tries.answered, 10);
   EXPECT_GT(tries.refused, 100);
 }
@@ -210,6 +217,29 @@ TEST(HostileValues, OfSizeModel) {
   v1::SizeModelRequest request;
   *request.mutable_run() = RunOfEight();
   TryAll(&Planning::SizeModel, request);
+}
+
+TEST(HostileValues, OfASuppliedCalibration) {
+  v1::PlanRunRequest run = RunOfEight();
+  run.mutable_cluster()->clear_node_type();
+  run.mutable_cluster()->clear_device();
+  *SuppliedTo(run).Add() = SampleCalibration();
+  run.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  run.mutable_options()->set_include_derivation(true);
+  TryAll(&Planning::PlanRun, run, "calibrations");
+}
+
+TEST(HostileValues, OfGetKernelRates) {
+  const TestServer server;
+  v1::GetKernelRatesRequest request;
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() = SampleCalibration();
+  const Tries tries = TryEach<v1::GetKernelRatesResponse>(
+      request, [&](const v1::GetKernelRatesRequest& changed, v1::GetKernelRatesResponse* answer) {
+        grpc::ClientContext context;
+        return server.hardware().GetKernelRates(&context, changed, answer);
+      });
+  EXPECT_GT(tries.answered, 10);
+  EXPECT_GT(tries.refused, 100);
 }
 
 TEST(HostileValues, OfAllocateCompute) {

@@ -8,12 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "server/listen/http_head.h"
 #include "server/listen/listener.h"
+#include "tests/server/fake_probe.h"
 #include "tests/server/raw_caller.h"
 #include "tests/server/test_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -101,6 +105,43 @@ TEST(HttpPort, TakesNoBodyForARequest) {
       Request("GET /readyz", absl::StrCat("Content-Length: ", hidden.size(), "\r\n")) + hidden);
   EXPECT_THAT(answer, HasSubstr("ready\n"));
   EXPECT_THAT(answer, Not(HasSubstr("ok\n")));
+}
+
+// The name of the second has a control character of two bytes.
+TEST(HttpPort, SaysWhyACallerIsNotLetIn) {
+  ServerOptions options = TestServer::Options();
+  options.token_file = TemporaryFile("http_tokens");
+  options.access_file = TemporaryFile("http_access");
+  WriteFile(options.token_file, "known 0123456789abcdef\nm\xc3\xa9t\xc2\x9bre fedcba9876543210\n");
+  WriteFile(options.access_file, "metrics known\n");
+  const TestServer server(options);
+  const auto answer_with = [&server](const std::string& header) {
+    return AnswerTo(server, Request("GET /metrics", header + "Connection: close\r\n"));
+  };
+  EXPECT_THAT(answer_with("Authorization: Bearer 0123456789abcdef\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  const auto refuses = [](const std::string& status, const std::string& body) {
+    return AllOf(StartsWith("HTTP/1.1 " + status), EndsWith("\r\n\r\n" + body + "\n"),
+                 HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+  };
+  const auto asks_for_a_token = HasSubstr("\r\nWWW-Authenticate: Bearer\r\n");
+  EXPECT_THAT(
+      answer_with(""),
+      AllOf(refuses("401 ", "send the metadata authorization: Bearer <token>"), asks_for_a_token));
+  EXPECT_THAT(
+      answer_with("Authorization: Bearer 0123456789abcdeX\r\n"),
+      AllOf(refuses("401 ", "the bearer token is not one of this server's"), asks_for_a_token));
+  EXPECT_THAT(answer_with("Authorization: Bearer fedcba9876543210\r\n"),
+              AllOf(refuses("403 ",
+                            "the server's access file does not let m\xc3\xa9t\\xc2\\x9bre "
+                            "call metrics"),
+                    Not(HasSubstr("WWW-Authenticate"))));
+}
+
+TEST(HttpPort, SaysThatAHeadIsTooLong) {
+  const TestServer server;
+  EXPECT_THAT(AnswerTo(server, Request("GET /healthz", "X: " + std::string(16'384, 'x') + "\r\n")),
+              StartsWith("HTTP/1.1 431 "));
 }
 
 TEST(HttpPort, AnswersRequestsThatComeTogether) {

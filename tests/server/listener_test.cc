@@ -233,6 +233,17 @@ TEST_F(Tls, RefusesAKnownCallerThatIsNotOnTheList) {
   EXPECT_EQ(RefusalReasonOf(refused), "IDENTITY_REFUSED");
 }
 
+TEST_F(Tls, LogsTheNameOfACallerInAscii) {
+  options_.log_calls = CallLogLevel::kAll;
+  const TestServer server(options_);
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(
+      PlanWith(server, authority_.pem(), authority_.Sign({.common_name = "caf\xc3\xa9\x1b[31m\n"}))
+          .ok());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("\"caller\":\"caf\\u00e9\\u001b[31m\\n\""));
+}
+
 // An authority that checks common names less than URIs may have signed it.
 TEST_F(Tls, TakesNoCommonNameForAUri) {
   options_.access_file = Write("access", absl::StrCat("* ", kScheduler, "\n"));

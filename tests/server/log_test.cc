@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -68,6 +69,23 @@ TEST(CallLogLine, CannotBeBrokenByItsContent) {
   const std::string line = CallLogLine(record);
   EXPECT_THAT(line.substr(0, line.size() - 1), Not(HasSubstr("\n")));
   EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+}
+
+// They are shown on terminals, and hold names of files and callers.
+TEST(LogLines, AreAsciiWhateverTheyHold) {
+  const std::string bytes =
+      "\x1b[31m\n\x7f\xc2\x9b"
+      "caf\xc3\xa9 \xff";
+  CallRecord record = Record();
+  record.method = record.code = record.reason = bytes;
+  record.peer = record.caller = bytes;
+  for (const std::string& line :
+       {CallLogLine(record), EventLogLine(LogLevel::kWarning, bytes, {{bytes, bytes}})}) {
+    const auto is_shown = [](char c) { return c >= ' ' && c <= '~'; };
+    EXPECT_TRUE(std::all_of(line.begin(), line.end() - 1, is_shown)) << line;
+    EXPECT_EQ(line.back(), '\n');
+    EXPECT_THAT(line, HasSubstr("\\u001b[31m\\n\\u007f\\u009bcaf\\u00e9 \\ufffd"));
+  }
 }
 
 TEST(IsLogged, AsItsLevelAsks) {

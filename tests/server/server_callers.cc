@@ -175,9 +175,9 @@ Caller GetterOf(const Door& door, const char* page, bool keeps) {
 
 std::vector<Caller> CallersOf(const Door& door) {
   std::vector<Caller> out;
-  for (bool (Line::*const method)() : {&Line::Plans, &Line::SendsMuch, &Line::PlansMany,
-                                       &Line::Watches, &Line::Probes, &Line::Lists, &Line::Reports,
-                                       &Line::Plans, &Line::Watches}) {
+  for (bool (Line::*const method)() :
+       {&Line::Plans, &Line::SendsMuch, &Line::PlansMany, &Line::Watches, &Line::Probes,
+        &Line::Lists, &Line::Reports, &Line::Plans, &Line::Watches}) {
     out.push_back([line = std::make_shared<Line>(door), method] { return ((*line).*method)(); });
   }
   out.push_back(GetterOf(door, "/metrics", /*keeps=*/true));

@@ -1,5 +1,5 @@
-// Many callers of both ports, in another process, while the server starts, changes, drains and ends.
-// The answers say little here: the thread sanitizer looks on (preset tsan).
+// Many callers of both ports, in another process, while the server starts, changes, drains and
+// ends. The answers say little here: the thread sanitizer looks on (preset tsan).
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -60,10 +60,10 @@ ServerOptions OptionsIn(const TemporaryFolder& folder) {
   options.log_calls = CallLogLevel::kNone;
   options.drain_announce_seconds = 0.1;
   options.drain_grace_seconds = 0.3;
-  options.probe_program = WriteScript(
-      folder, "probe",
-      ListsAnd(absl::StrCat(WriteProgress("matmul", 0.1), WriteProgress("matmul", 0.5),
-                            WriteCalibration(FakeCalibration()))));
+  options.probe_program =
+      WriteScript(folder, "probe",
+                  ListsAnd(absl::StrCat(WriteProgress("matmul", 0.1), WriteProgress("matmul", 0.5),
+                                        WriteCalibration(FakeCalibration()))));
   options.calibration_directory = folder.File("calibrations");
   options.max_connections = 64;
   return options;
