@@ -4,7 +4,7 @@
 #   tests/run.sh [preset] [ctest's own flags...]
 #   tests/run.sh release -R plan
 #
-# Presets: release (the default), dev, asan-ubsan. Ends with ctest's summary and exit code.
+# Presets: release (the default), dev, asan-ubsan, tsan. Ends with ctest's summary and exit code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
