@@ -50,6 +50,7 @@ v1::PlanRunRequest Search() {
   v1::PlanRunRequest out;
   out.mutable_model()->set_preset("llama-3.1-8b");
   out.mutable_training()->set_token_count(1'000'000'000'000);
+  out.mutable_training()->set_sequence_length(8192);
   out.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
   out.mutable_cluster()->set_device_count(64);
   return out;
@@ -58,6 +59,8 @@ v1::PlanRunRequest Search() {
 v1::PlanRunRequest Plan() {
   v1::PlanRunRequest out = Search();
   out.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(8);
+  out.mutable_layout()->set_global_batch_size(64);
+  out.mutable_layout()->set_micro_batch_size(1);
   out.mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   return out;
 }
@@ -128,7 +131,7 @@ class Line {
     report.mutable_start_time()->set_seconds(1'769'860'800);
     report.set_token_count(++calls_ * 1000);
     report.set_device_count(8);
-    report.add_gpu_uuids("GPU-1");
+    report.add_gpu_uuids("CPU-0123456789abcdef");  // the probe's
     report.set_model_flops_per_token(4e11);
     grpc::ClientContext context;
     v1::ReportProgressResponse response;

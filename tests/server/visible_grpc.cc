@@ -51,17 +51,6 @@ grpc_call_error __wrap_grpc_call_start_batch(grpc_call* call, const grpc_op* ops
   return error;
 }
 
-void __real__ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb(void*, bool);
-
-// The last of a call's callbacks has ended: which one is told by two counts, after the pointer to
-// its virtual functions, that other callbacks have counted down.
-void __wrap__ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb(void* call, bool inlines) {
-  auto* const counts = reinterpret_cast<int*>(static_cast<void**>(call) + 1);
-  __tsan_acquire(counts);
-  __tsan_acquire(counts + 1);
-  __real__ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb(call, inlines);
-}
-
 void __real__ZN4absl7debian35Mutex4LockEv(Mutex*);
 void __real__ZN4absl7debian35Mutex6UnlockEv(Mutex*);
 bool __real__ZN4absl7debian35Mutex7TryLockEv(Mutex*);
