@@ -85,10 +85,9 @@ absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const absl::optional<StepPl
                                  CallWork& work) {
   const RunLayout& layout = *run.layout;
   const int64_t length = *run.training.sequence_length;
-  const double ratio =
-      step.has_value() && step->calibration.has_value() && step->calibration->applied
-          ? step->calibration->ratio
-          : 1;
+  // What a measured step says of the last phase it says of all: they have one layout.
+  const double factor =
+      step.has_value() && step->calibration.has_value() ? step->calibration->factor : 1;
   RunSteps out;
   int64_t left = run.training.token_count;
   const auto add = [&](int64_t tokens, int64_t batch, Seconds each) {
@@ -99,7 +98,7 @@ absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const absl::optional<StepPl
   for (size_t i = 0; i < layout.batch_ramp.size(); ++i) {
     const BatchPhase& phase = layout.batch_ramp[i];
     SEXTANT_ASSIGN_OR_RETURN(const Seconds each, StepOfPhase(run, i, work));
-    add(phase.token_count, phase.global_batch_size, each * ratio);
+    add(phase.token_count, phase.global_batch_size, each * factor);
   }
   const Seconds last = step.has_value() ? step->estimate.seconds.expected : Seconds(0);
   add(left, *layout.global_batch_size, last);
