@@ -42,6 +42,20 @@ SearchOutcome AddedOf(const std::vector<LayoutOption>& options) {
   return out;
 }
 
+// Of equal steps that of less memory, whatever the order in which they were found; then that of the
+// smaller sizes.
+TEST(SearchOutcome, TiesGoToLessMemoryThenToSmallerSizes) {
+  LayoutOption large = VirtualOption(1, 1);
+  LayoutOption small = VirtualOption(2, 1);
+  large.process.expected = Bytes(2);
+  small.process.expected = Bytes(1);
+  EXPECT_EQ(AddedOf({large, small}).best.front().choice.virtual_stages, 2);
+  EXPECT_EQ(AddedOf({small, large}).best.front().choice.virtual_stages, 2);
+  large.process.expected = Bytes(1);
+  EXPECT_EQ(AddedOf({large, small}).best.front().choice.virtual_stages, 1);
+  EXPECT_EQ(AddedOf({small, large}).best.front().choice.virtual_stages, 1);
+}
+
 TEST(SearchOutcome, PublishedSizesAreFirstWithinOnePercent) {
   SearchOutcome near =
       AddedOf({VirtualOption(47, 1.0), VirtualOption(4, 1.009), VirtualOption(2, 1.2)});

@@ -40,6 +40,17 @@ RunSpec WithLayout() {
   return run;
 }
 
+// Steps of that many sequences on data parallel ranks alone.
+RunSpec DataParallel(int64_t sequences) {
+  RunSpec run = WithLayout();
+  run.model.preset = "pythia-1b";
+  run.training.sequence_length = 2048;
+  run.layout->global_batch_size = sequences;
+  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->context_parallel_size = 1;
+  return run;
+}
+
 ClusterSize ClusterSizeOf(const RunSpec& run, int64_t most = kMax,
                           SizeObjective objective = SizeObjective::kDevices) {
   CallWork work;
@@ -135,12 +146,7 @@ TEST(SizeCluster, AsManyAsItsDefinitionSays) {
 // 24 sequences divide among 1, 2, 4, 8 and 24 data parallel ranks, and no other ranks are allowed:
 // of the servers 3, which lie between two powers of two.
 TEST(SizeCluster, FindsWhatLiesBetweenPowersOfTwo) {
-  RunSpec run = WithLayout();
-  run.model.preset = "pythia-1b";
-  run.training.sequence_length = 2048;
-  run.layout->global_batch_size = 24;
-  run.layout->given.tensor = run.layout->given.pipeline = true;
-  run.layout->context_parallel_size = 1;
+  RunSpec run = DataParallel(24);
   ClusterSize size = ClusterSizeOf(run, 8);
   ASSERT_EQ(size.tried.count(8), 1u);
   // Faster than eight devices, slower than twice as many.
@@ -175,18 +181,37 @@ TEST(SizeCluster, StaysWithinWhatIsLinked) {
 // 1,000 = 2^3 x 5^3 sequences on data parallel ranks alone divide among 1, 5, 25 and 125 servers of
 // eight; 25 take 1 / 25 = 0.04 of the time of one, or more.
 TEST(SizeCluster, TriesNumbersThatDivideTheBatch) {
-  RunSpec run = WithLayout();
-  run.model.preset = "pythia-1b";
-  run.training.sequence_length = 2048;
-  run.layout->global_batch_size = 1000;
-  run.layout->given.tensor = run.layout->given.pipeline = true;
-  run.layout->context_parallel_size = 1;
+  RunSpec run = DataParallel(1000);
   const double one = ClusterSizeOf(run, 8).tried.at(8).elapsed->value();
   run.economics.seconds_to_deadline = 0.03 * one;
   const ClusterSize size = ClusterSizeOf(run);
   EXPECT_TRUE(size.met);
   EXPECT_EQ(size.device_count, 1000);
   EXPECT_EQ(size.limit, SizeLimit::kDeadline);
+}
+
+// 320 sequences divide among the ranks of 4, 5 and 8 servers of eight, not of 6 and 7, so that
+// halving from 8 down to 4 finds none of them. Five take about 4 / 5 of the time of four.
+TEST(SizeCluster, LooksBelowWhatHalvingFinds) {
+  RunSpec run = DataParallel(320);
+  const ClusterSize four = ClusterSizeOf(run, 32, SizeObjective::kTime);
+  ASSERT_EQ(four.device_count, 32);
+  run.economics.seconds_to_deadline = 0.9 * four.sized().elapsed->value();
+  const ClusterSize size = ClusterSizeOf(run);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 40);
+  EXPECT_EQ(size.tried.at(48).misses, SizeLimit::kLayout);
+  EXPECT_EQ(size.tried.at(64).misses, SizeLimit::kNone);
+}
+
+// The same batch divides among 40 servers and no more: those next to the fastest are tried.
+TEST(SizeCluster, TriesTheNumbersNextToTheBest) {
+  const ClusterSize size = ClusterSizeOf(DataParallel(320), 1000, SizeObjective::kTime);
+  ASSERT_EQ(size.device_count, 320);
+  for (const int64_t servers : {37, 38, 39, 41, 42, 43}) {
+    EXPECT_EQ(size.tried.count(8 * servers), 1u) << servers;
+  }
+  EXPECT_EQ(size.tried.count(8 * 44), 0u);
 }
 
 // A run on a number of devices, planned by itself; nullptr where it does not fit.
@@ -213,6 +238,26 @@ TEST(SizeCluster, OffloadsWhereNothingElseFits) {
   ASSERT_TRUE(size.met);
   EXPECT_EQ(size.device_count, 1);
   EXPECT_TRUE(size.sized().plan->run->layout->sharding.offload_optimizer);
+}
+
+// 80 layers on 32, 40 and 48 devices: the fewest that are in time cost the most but for 40, so that
+// a budget below leaves 48.
+TEST(SizeCluster, LooksAboveWhatCostsTooMuch) {
+  RunSpec run = WithLayout();
+  run.model.preset = "llama-3.1-70b";
+  run.economics.device_hour_price_usd = 2;
+  const auto few = PlanOn(run, 32);
+  const auto more = PlanOn(run, 48);
+  ASSERT_TRUE(few != nullptr && more != nullptr);
+  const double cost = BasisOf(more->plan)->cost->value();
+  ASSERT_GT(BasisOf(few->plan)->cost->value(), 1.05 * cost);
+  run.economics.seconds_to_deadline = 1.01 * BasisOf(few->plan)->elapsed.value();
+  run.economics.budget_usd = 1.01 * cost;
+  const ClusterSize size = ClusterSizeOf(run);
+  EXPECT_TRUE(size.met);
+  EXPECT_EQ(size.device_count, 48);
+  EXPECT_EQ(size.tried.at(32).misses, SizeLimit::kBudget);
+  EXPECT_EQ(size.tried.at(40).misses, SizeLimit::kBudget);
 }
 
 // On few devices every number can be planned by itself. Device-hours are proportional to money and

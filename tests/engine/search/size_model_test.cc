@@ -253,6 +253,32 @@ TEST(ModelLadder, ScalesGroupedQueriesByWholeGroups) {
   EXPECT_EQ(ladder.At(Find(ladder, 1.25, 40)).hidden_size, 5120);
 }
 
+// At a width of 7,168 a model of 56 = 7 x 8 layers divides among more stages than one of 55, and is
+// the faster: halving ends below the smaller one, and the next are tried as well.
+TEST(SizeModel, LooksAboveARungThatMisses) {
+  const ModelLadder ladder(ShapeOfPreset("llama-3.1-8b"));
+  RunSpec run = Family();
+  run.cluster.device_count = 64;
+  const auto seconds = [&](int64_t depth) {
+    RunSpec of = run;
+    of.model = {};
+    of.model.architecture = ladder.At(Find(ladder, 1.75, depth));
+    of.options.search = SearchExtent::kBounded;
+    CallWork work;
+    auto found = SearchAsPlanned(of, {}, work);
+    EXPECT_TRUE(found.ok()) << found.status();
+    const auto best = PlanBest(of, *std::move(found), work);
+    EXPECT_TRUE(best.ok()) << best.status();
+    return best.ok() ? best->plan.estimate(EstimateKind::kPredicted)->elapsed.value() : 0;
+  };
+  const double whole = seconds(56);
+  ASSERT_GT(seconds(55), whole);
+  run.economics.seconds_to_deadline = 1.000001 * whole;
+  const LargestModel size = ModelSizeOf(run);
+  EXPECT_EQ(size.model.hidden_size, 7168);
+  EXPECT_EQ(size.model.layer_count, 56);
+}
+
 // Eight heads more are a quarter of the width. At 4.5 / 4 of the model's proportions a width of
 // 4,096 has 32 x 4.5^3 / (4 x 4^2) = 45.6 layers of 218,112,000 parameters, and 1,050,677,248
 // besides them: 10,865,717,248. At a width of 5,120 a layer has 338,176,000 and the rest

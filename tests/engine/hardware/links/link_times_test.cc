@@ -123,6 +123,21 @@ TEST(LinkTimes, OfAllReduceAreNoLongerThanOfItsHalves) {
   }
 }
 
+// NCCL's own estimate: 6.6 us, and 0.6 of NVLink or 1 of PCIe for each of n - 1 steps of a ring, of
+// which all_reduce goes round twice.
+TEST(LinkRateSeconds, OfNoBytesAreTheStepsOfTheirRing) {
+  const NodeType& nvlink = **FindNodeType("hgx-h100");
+  const NodeType& pcie = **FindNodeType("pcie-gen4-l40s");
+  const auto micros = [](const NodeType& node, CollectiveOp op, int64_t ranks) {
+    return LinkRateSeconds(node, {op, Bytes(0), ranks}).value() * 1e6;
+  };
+  EXPECT_NEAR(micros(nvlink, CollectiveOp::kAllReduce, 8), 6.6 + 14 * 0.6, 1e-9);
+  EXPECT_NEAR(micros(nvlink, CollectiveOp::kAllGather, 8), 6.6 + 7 * 0.6, 1e-9);
+  EXPECT_NEAR(micros(nvlink, CollectiveOp::kSendReceive, 2), 6.6 + 0.6, 1e-9);
+  EXPECT_NEAR(micros(pcie, CollectiveOp::kAllReduce, 4), 6.6 + 6, 1e-9);
+  EXPECT_EQ(micros(pcie, CollectiveOp::kAllReduce, 1), 0);
+}
+
 TEST(LinkTimes, OfOneRankAreNone) {
   for (const LinkTimes& times : AllTimes()) {
     for (const CollectiveOp op : kCollectiveOps) {
