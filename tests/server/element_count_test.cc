@@ -53,6 +53,18 @@ TEST(ElementCount, CountsUnknownFieldsAndStopsAtFaults) {
   EXPECT_LE(CountElements(BufferOf(std::string(100'000, '\x0a')), type, kNoLimit), 200'000);
 }
 
+// The graph is one element, each of its operations another.
+TEST(ElementCount, AllowsAsManyAsItsLimitAndNoMore) {
+  v1::AnalyzeGraphRequest request;
+  for (int i = 0; i < 65'535; ++i) request.mutable_graph()->add_operations();
+  const auto check = [&request] {
+    return CheckElements(BufferOf(request.SerializeAsString()), *request.GetDescriptor());
+  };
+  EXPECT_TRUE(check().ok()) << check();
+  request.mutable_graph()->add_operations();
+  EXPECT_EQ(check().code(), absl::StatusCode::kInvalidArgument);
+}
+
 // Half a million messages of two bytes once took 0.5 s and 400 MiB to decode.
 TEST(ElementCount, RefusesMessagesOfTwoBytesByTheirNumber) {
   const TestServer server;

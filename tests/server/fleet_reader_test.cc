@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -32,8 +34,11 @@ constexpr char kMatmul[] = "sextant_gpu_matmul_flops_per_second";
 class Fake {
  public:
   FleetReaderOptions Options(absl::Duration interval = absl::Seconds(15)) {
-    return {.query = [this](const std::string& promql,
-                            std::chrono::milliseconds) { return Answer(promql); },
+    return {.query =
+                [this](const std::string& promql, std::chrono::milliseconds limit) {
+                  patience = limit;
+                  return Answer(promql);
+                },
             .curves = [] { return std::vector<std::shared_ptr<const DeviceModel>>(); },
             .interval = interval,
             .now = [this] { return absl::FromUnixSeconds(seconds.load()); }};
@@ -78,6 +83,7 @@ class Fake {
   std::atomic<int> asked = 0;  // queries
   std::atomic<double> rate = 6e14;
   std::atomic<int64_t> seconds = 1000;
+  std::atomic<std::chrono::milliseconds> patience = {};  // with the last query
   bool recorded = true;
   std::function<void()> before_answer;
   std::mutex mutex;
@@ -133,6 +139,7 @@ TEST_F(FleetReaderTest, ReadsTheNamedHosts) {
   EXPECT_EQ(rates.missing, "");
   EXPECT_FALSE(rates.unread_seconds.has_value());
   EXPECT_EQ(fake_.asked, 2);  // the slowest, then their series
+  EXPECT_EQ(fake_.patience.load(), std::chrono::seconds(1));
 }
 
 TEST_F(FleetReaderTest, ReadsOnceAnInterval) {
@@ -171,15 +178,24 @@ TEST_F(FleetReaderTest, NoCallWaitsForLongerThanItsPatience) {
   std::latch answer(1);
   fake_.before_answer = [&] { answer.wait(); };
   prometheus::Registry registry;
+  std::promise<void> gone_on;
   FleetReader reader(fake_.Options(), registry);  // ends before what it waits for
-  std::latch gone_on(1);
-  reader.WhenRead(On("node1"), [&] { gone_on.count_down(); });
+  reader.WhenRead(On("node1"), [&] { gone_on.set_value(); });
   fake_.seconds += 1;
-  gone_on.wait();
+  EXPECT_EQ(gone_on.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   const FleetRates rates = reader.Latest(On("node1"));
   EXPECT_THAT(rates.models, IsEmpty());
   EXPECT_EQ(rates.missing, "Prometheus has not answered for a second");
   answer.count_down();
+}
+
+// A call that found rates new enough may take the second of its patience to get to them.
+TEST_F(FleetReaderTest, RatesAreStaleASecondAfterTheInterval) {
+  Read(reader_, On("node1"));
+  fake_.seconds += 16;
+  EXPECT_FALSE(reader_.Latest(On("node1")).unread_seconds.has_value());
+  fake_.seconds += 1;
+  EXPECT_EQ(reader_.Latest(On("node1")).unread_seconds, 17);
 }
 
 TEST_F(FleetReaderTest, StaleRatesAreServedWithTheirAge) {

@@ -73,6 +73,10 @@ TEST(SizeClusterService, AnswersTheTextbookBackwards) {
   EXPECT_EQ(cluster.limit(), v1::SIZE_LIMIT_DEADLINE);
   EXPECT_EQ(cluster.plan().device_count(), 1024);
   EXPECT_FALSE(cluster.rates_fingerprint().empty());
+  request.mutable_run()->mutable_model()->set_parameter_count(5'000'000'000);
+  request.clear_max_duration();
+  ASSERT_TRUE(AskSizing(request, &out).ok());
+  EXPECT_EQ(out.clusters(0).server_count(), 1);  // for 80e9 bytes, one device
 }
 
 TEST(SizeClusterService, AnswersForEachProduct) {
