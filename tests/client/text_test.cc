@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/report/search_text.h"
+#include "client/report/step_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "tests/client/fixture.h"
@@ -62,6 +63,29 @@ TEST(Duration, HasThreeDigits) {
   EXPECT_EQ(DurationToThreeDigits(99.94 * kDay), "99.9 days");
   EXPECT_EQ(DurationToThreeDigits(99.96 * kDay), "100 days");
   EXPECT_EQ(DurationToThreeDigits(156 * kDay), "156 days");
+}
+
+// Ends have the expected time's unit, a day, though the low one is less.
+TEST(Duration, HasItsEndsInItsUnit) {
+  v1::Interval days;
+  days.set_low(21'600);
+  days.set_expected(2 * 86'400);
+  days.set_high(15 * 86'400);
+  EXPECT_EQ(DurationEndsText(days), "0.25 to 15.0");
+}
+
+// 2^20 tokens in 2 s.
+TEST(StepSection, SaysTokensASecondOfTheExpectedStep) {
+  v1::Plan plan;
+  v1::StepTime& step = *plan.mutable_step_time();
+  step.mutable_seconds()->set_low(1);
+  step.mutable_seconds()->set_expected(2);
+  step.mutable_seconds()->set_high(4);
+  step.set_token_count(1 << 20);
+  step.set_micro_batch_count(3);
+  EXPECT_THAT(StepSection(plan), HasSubstr("2.00 s (1.00 to 4.00)"));
+  EXPECT_THAT(StepSection(plan),
+              HasSubstr("1,048,576 tokens at 524,288 tokens/s, 3 micro-batches"));
 }
 
 TEST(Ratio, NeverReadsAsZeroWhereItIsNot) {
