@@ -1,16 +1,21 @@
 #!/usr/bin/python3
 """Faults that the tests have to notice: which of the mutants in mutants.json does each folder's
-GoogleTest kill?
+GoogleTest kill, and does each of those in numbers.json, which change a figure that a user sees,
+fail the test that owns it?
 
 A copy of a commit gets all mutants at once, each behind a switch that $SEXTANT_MUTANT selects, and
 is built once. Then each mutant's folder of tests runs, program by program, until one fails, crashes
 or takes too long. The table says which test failed first.
 
-  tests/mutants/run.py --scratch=DIR [--commit=REV] [--out=FILE.csv] [--jobs=N] [ID...]
+  tests/mutants/run.py --scratch=DIR [--list=numbers] [--commit=REV] [--out=FILE.csv] [--jobs=N]
+                       [ID...]
 
 A mutant is {"id", "file", "in", "old", "new", "tests"}: in `file` (found by its name where it has
 moved), within the text `in`, which occurs once (default: `old`), the expression `old` becomes
 `new`. A statement, which ends with a semicolon, is skipped where `new` is empty.
+
+With an "owner", "PROGRAM: SUITE.TEST" of that folder, that test alone has to fail. A test that
+compares with a generated page owns no figure: whoever changes one renews the page with --write.
 """
 
 import argparse
@@ -24,6 +29,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+# What reads pages that a script's --write renews.
+GENERATED = ("tests/golden/", "sample_launch.h")
 SWITCH = """// Written by tests/mutants/run.py.
 #pragma once
 #include <cstdlib>
@@ -104,6 +111,29 @@ def programs_of(tree, folder):
     return [name for name in out if not name.endswith("allocation_test")]
 
 
+def owner_of(mutant):
+    """The mutant's program and test; None where any test of its folder may notice it."""
+    return tuple(mutant["owner"].split(": ")) if "owner" in mutant else None
+
+
+def check_owner(tree, mutant, programs):
+    """Fails where the owner is no test of its folder, or compares with a generated page."""
+    program, test = owner_of(mutant)
+    suite, name = test.split(".")
+    test = re.compile(rf"^TEST(_[FP])?\({suite}, {name}\)", re.MULTILINE)
+    files = subprocess.run(["git", "ls-files", f":(glob)tests/{mutant['tests']}/**/*_test.cc"],
+                           cwd=tree, check=True, text=True, capture_output=True).stdout.split()
+    texts = {}
+    for path in files:
+        with open(os.path.join(tree, path), encoding="utf-8") as file:
+            texts[path] = file.read()
+    found = [path for path, text in texts.items() if test.search(text)]
+    if program not in programs or len(found) != 1:
+        raise LookupError(f"mutant {mutant['id']}: no test {mutant['owner']}")
+    if any(word in texts[found[0]] for word in GENERATED):
+        raise LookupError(f"mutant {mutant['id']}: {found[0]} reads a generated page")
+
+
 def build(tree, programs, jobs):
     # Without nvcc: no GoogleTest needs the kernels, which take minutes.
     subprocess.run(["cmake", "--preset", "release", "-DSEXTANT_BUILD_TESTS=ON", "-DSEXTANT_LTO=OFF",
@@ -112,10 +142,10 @@ def build(tree, programs, jobs):
                     "--", "-k0"], cwd=tree, check=True)
 
 
-def verdict(tree, program, mutant_id, timeout):
+def verdict(tree, program, mutant_id, timeout, test="*"):
     """Why `program` noticed the mutant, or None."""
     command = [os.path.join(tree, "build/release/bin", program), "--gtest_fail_fast",
-               "--gtest_brief=1"]
+               "--gtest_brief=1", f"--gtest_filter={test}"]
     try:
         ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False,
                              errors="replace", timeout=timeout,
@@ -146,10 +176,21 @@ def seconds_without_mutants(tree, programs, timeout):
     return out
 
 
+def killer_among_owners(tree, mutant, timeout):
+    """The owner, if it passes without the mutant and fails with it."""
+    program, test = owner_of(mutant)
+    failed = verdict(tree, program, 0, timeout, test)
+    if failed:
+        print(f"fails without a mutant: {failed}")
+        return None
+    return verdict(tree, program, mutant["id"], timeout, test)
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--scratch", required=True, help="a folder for the copy and its build")
     parser.add_argument("--commit", default="HEAD")
+    parser.add_argument("--list", default="mutants", choices=["mutants", "numbers"])
     parser.add_argument("--out", default="mutants.csv")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=int, default=120, help="seconds of a program")
@@ -160,18 +201,22 @@ def parse():
 def main():
     args = parse()
     scratch = os.path.abspath(args.scratch)
-    with open(os.path.join(HERE, "mutants.json"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, args.list + ".json"), encoding="utf-8") as file:
         mutants = json.load(file)
     mutants = [m for m in mutants if not args.ids or m["id"] in args.ids]
     make_copy(scratch, args.commit)
     programs = {folder: programs_of(scratch, folder) for folder in {m["tests"] for m in mutants}}
+    owned = [m for m in mutants if owner_of(m)]
+    for mutant in owned:
+        check_owner(scratch, mutant, programs[mutant["tests"]])
     applied = apply_mutants(scratch, mutants)
-    every = sorted(set(sum(programs.values(), [])))
-    build(scratch, every, args.jobs)
+    whole = {m["tests"] for m in mutants if not owner_of(m)}
+    every = sorted(set(sum((programs[folder] for folder in whole), [])))
+    build(scratch, sorted({*every, *(owner_of(m)[0] for m in owned)}), args.jobs)
     seconds = seconds_without_mutants(scratch, every, args.timeout)
     programs = {folder: sorted(set(of_folder) & seconds.keys(), key=seconds.get)
                 for folder, of_folder in programs.items()}  # the shortest first
-    survivors = 0
+    counts = {"killed": 0, "survived": 0, "no place": 0}
     with open(args.out, "w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["id", "file", "tests", "verdict", "killed_by", "seconds"])
@@ -180,15 +225,16 @@ def main():
             killer = None
             state = "no place"
             if mutant in applied:
-                killer = killer_of(scratch, programs[mutant["tests"]], mutant["id"],
-                                   args.timeout)
+                killer = (killer_among_owners(scratch, mutant, args.timeout) if owner_of(mutant)
+                          else killer_of(scratch, programs[mutant["tests"]], mutant["id"],
+                                         args.timeout))
                 state = "killed" if killer else "survived"
-            survivors += state == "survived"
+            counts[state] += 1
             table.writerow([mutant["id"], mutant["file"], mutant["tests"], state, killer or "",
                             round(time.monotonic() - start)])
             file.flush()
-    lost = len(mutants) - len(applied)
-    print(f"{len(mutants)} mutants: {survivors} survived, {lost} have no place")
+    print(f"{len(mutants)} mutants: {counts['killed']} killed, {counts['survived']} survived, "
+          f"{counts['no place']} have no place")
     return 0
 
 
