@@ -85,7 +85,7 @@ absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const absl::optional<StepPl
                                  CallWork& work) {
   const RunLayout& layout = *run.layout;
   const int64_t length = *run.training.sequence_length;
-  // What a measured step says of the last phase it says of all: they have one layout.
+  // A measured step says the same of all phases, which have one layout.
   const double factor =
       step.has_value() && step->calibration.has_value() ? step->calibration->factor : 1;
   RunSteps out;

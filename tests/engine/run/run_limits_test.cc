@@ -1,5 +1,4 @@
-// What a run's limits are held against: its time and cost, and the limit that its scheduler is
-// told.
+// Deadlines and budgets against a run's time and cost, and the time limit for its scheduler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -42,8 +42,7 @@ SearchOutcome AddedOf(const std::vector<LayoutOption>& options) {
   return out;
 }
 
-// Of equal steps that of less memory, whatever the order in which they were found; then that of the
-// smaller sizes.
+// The order in which layouts are found does not matter.
 TEST(SearchOutcome, TiesGoToLessMemoryThenToSmallerSizes) {
   LayoutOption large = VirtualOption(1, 1);
   LayoutOption small = VirtualOption(2, 1);

@@ -120,7 +120,7 @@ TEST(StateBound, DividesExpertsAmongTheirRanks) {
   EXPECT_DOUBLE_EQ(evaluator.bound().BytesOf(
                        {.tensor = 2, .expert = 8, .zero_stage = ZeroStage::kOptimizer}, 16),
                    dense / 18 * (6 + 12.0 / 16) / 2 + kExperts * (6 + 12.0 / 2) / 16);
-  // Of four ranks that share weights, eight expert parallel ranks leave none the same experts.
+  // Four ranks share dense weights; no two of them have the same experts, of eight ranks' each.
   EXPECT_DOUBLE_EQ(evaluator.bound().BytesOf(
                        {.expert = 8, .zero_stage = ZeroStage::kParameters, .shard_group = 4}, 32),
                    dense / 4 + kExperts * 18 / 8);

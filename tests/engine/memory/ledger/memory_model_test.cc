@@ -195,7 +195,7 @@ TEST(MemoryModel, WhatIsUncountedWidensTheInterval) {
   EXPECT_NEAR(static_cast<double>(memory.process.low.value()), 0.99 * counted, 1);
   EXPECT_NEAR(static_cast<double>(memory.process.expected.value()), 1.02 * counted, 1);
   EXPECT_NEAR(static_cast<double>(memory.process.high.value()), 1.06 * counted, 1);
-  // What the allocator can't hand out is a share of all that is allocated.
+  // Fragmentation is a share of all that is allocated.
   job.reserve.fragmentation = {0.5, 0.5, 0.5};
   const StageMemory torn = StageOf(PresetNamed("llama-3-70b"), job);
   EXPECT_NEAR(static_cast<double>(torn.reserved.expected.value()), 1.02 * 1.5 * counted, 2);
