@@ -95,14 +95,14 @@ TEST(WholeRun, AResumeReadsReplicasTwice) {
 
 // Under DualPipe a device has two ends of the pipeline: 40 of 80 layers, and the outer ones the
 // embedding, the head and the last norm. Of 8 tensor parallel ranks each has 106,971,136 parameters
-// of a layer, norms whole, and 131,334,144 of 128,256 x 8192; all keep 2 + 12 bytes of each.
+// of a layer, norms whole, and 132,120,576 of 129,024 x 8192; all keep 2 + 12 bytes of each.
 TEST(WholeRun, AResumeOfADualPipeReadsBothEnds) {
   RunSpec run = Llama70b();
   run.layout->zero_stage = ZeroStage::kNone;
   run.layout->schedule = PipelineSchedule::kDualPipe;
   const CheckpointPlan checkpoint = Planned(run).whole_run.checkpoint;
   constexpr int64_t kInner = 14 * 40 * int64_t{106'971'136};
-  constexpr int64_t kOuter = kInner + 14 * (2 * int64_t{131'334'144} + 8192);
+  constexpr int64_t kOuter = kInner + 14 * (2 * int64_t{132'120'576} + 8192);
   EXPECT_EQ(checkpoint.resume_read_per_device, Bytes(kOuter));
   EXPECT_EQ(checkpoint.resume_read, Bytes(32 * (kInner + kOuter)));
 }
