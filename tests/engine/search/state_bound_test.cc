@@ -122,7 +122,7 @@ TEST(StateBound, DividesExpertsAmongTheirRanks) {
                    dense / 18 * (6 + 12.0 / 16) / 2 + kExperts * (6 + 12.0 / 2) / 16);
   // Four ranks share dense weights; no two of them have the same experts, of eight ranks' each.
   EXPECT_DOUBLE_EQ(evaluator.bound().BytesOf(
-                       {.expert = 8, .zero_stage = ZeroStage::kParameters, .shard_group = 4}, 32),
+                       {.expert = 8, .shard_group = 4, .zero_stage = ZeroStage::kParameters}, 32),
                    dense / 4 + kExperts * 18 / 8);
 }
 
