@@ -5,7 +5,7 @@
 namespace sextant::server {
 namespace {
 
-// Of `count` bytes, the first of which counts most.
+// The number in `count` bytes, the first of which counts most.
 uint32_t BigEndian(const char* bytes, size_t count) {
   uint32_t out = 0;
   for (size_t i = 0; i < count; ++i) out = out << 8 | static_cast<unsigned char>(bytes[i]);

@@ -11,7 +11,7 @@
 
 namespace sextant::server {
 
-// What the nine bytes before each payload say; RFC 9113, section 4.1.
+// The nine bytes before each payload; RFC 9113, section 4.1.
 struct Http2Frame {
   // Section 6.
   enum Type : uint8_t {
@@ -24,7 +24,6 @@ struct Http2Frame {
   };
   static constexpr uint8_t kEndStream = 0x1;  // of kData and kHeaders
   static constexpr uint8_t kAck = 0x1;        // of kSettings
-  static constexpr uint8_t kEndHeaders = 0x4;
 
   uint8_t type = 0;
   uint8_t flags = 0;

@@ -13,11 +13,11 @@ using std::chrono::seconds;
 
 // As many as the server's settings allow. Later gRPC itself holds the caller to them, by a count
 // that differs from ours while frames are on their way.
-constexpr size_t kMostUnacknowledged = 256;
-constexpr size_t kMostOpen = 512;
+constexpr size_t kMaxUnacknowledgedStreams = 256;
+constexpr size_t kMaxOpenStreams = 512;
 
 // gRPC refuses a call with 8 KiB of headers by itself, and says so.
-constexpr size_t kMostHeaderBytes = 65'536;
+constexpr size_t kMaxHeaderBytes = 65'536;
 
 // Envoy's overload.premature_reset_total_stream_count and premature_reset_min_stream_lifetime.
 constexpr int64_t kResetsWithoutConcern = 500;
@@ -44,7 +44,7 @@ const char* ExcessName(Excess excess) {
   return kNames[static_cast<size_t>(excess)];
 }
 
-// What all connections of a host share.
+// The streams of all connections of a host.
 struct ConnectionStreams::Host {
   explicit Host(std::string host_name) : name(std::move(host_name)) {}
 
@@ -126,7 +126,7 @@ Excess ConnectionStreams::Take(const Http2Frame& frame, StreamClock::time_point 
       return TakeHeaders(frame, now);
     case Http2Frame::kContinuation:
       header_bytes_ += Http2Frames::kHeadBytes + frame.payload_bytes;
-      return header_bytes_ > kMostHeaderBytes ? Excess::kHeaders : Excess::kNone;
+      return header_bytes_ > kMaxHeaderBytes ? Excess::kHeaders : Excess::kNone;
     case Http2Frame::kResetStream:
       return TakeReset(frame.stream, now);
     case Http2Frame::kWindowUpdate:
@@ -144,9 +144,10 @@ Excess ConnectionStreams::Take(const Http2Frame& frame, StreamClock::time_point 
 
 Excess ConnectionStreams::TakeHeaders(const Http2Frame& frame, StreamClock::time_point now) {
   header_bytes_ = frame.payload_bytes;
-  if (header_bytes_ > kMostHeaderBytes) return Excess::kHeaders;
+  if (header_bytes_ > kMaxHeaderBytes) return Excess::kHeaders;
   if (frame.stream <= newest_) return TakeIdle(now);  // trailers, which no call of gRPC has
-  if (open_.size() >= (acknowledged_ ? kMostOpen : kMostUnacknowledged)) return Excess::kStreams;
+  if (open_.size() >= (acknowledged_ ? kMaxOpenStreams : kMaxUnacknowledgedStreams))
+    return Excess::kStreams;
   if (!host_->Open(limits_->options_.most_of_host, now)) return Excess::kHostStreams;
   newest_ = frame.stream;
   ++opened_;

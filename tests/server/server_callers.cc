@@ -3,11 +3,13 @@
 // Writes a line each time that every caller has made one more call that ended as it should.
 #include <grpcpp/create_channel.h>
 #include <httplib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -20,7 +22,7 @@
 #include "sextant/v1/planning_service.grpc.pb.h"
 #include "sextant/v1/telemetry_service.grpc.pb.h"
 
-// What the callers do among themselves is not the thread sanitizer's business.
+// The callers among themselves are not the thread sanitizer's business.
 extern "C" const char* __tsan_default_options() { return "report_bugs=0"; }
 
 namespace sextant::server {
@@ -216,6 +218,7 @@ std::vector<Caller> CallersOf(const Door& door) {
 
 int main(int count, char** arguments) {
   if (count != 3 && count != 6) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // they end with the test, however it ends
   sextant::server::Door door = {.grpc = arguments[1], .http = arguments[2]};
   if (count == 6) {
     door.ca = arguments[3];

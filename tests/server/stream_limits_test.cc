@@ -23,6 +23,7 @@ using ::testing::Pair;
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr uint8_t kPing = 6;
+constexpr uint8_t kEndHeaders = 0x4;
 
 std::string FrameBytes(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
   const auto byte = [](size_t value, int shift) {
@@ -36,14 +37,13 @@ std::string FrameBytes(uint8_t type, uint8_t flags, uint32_t stream, const std::
 }
 
 std::string Headers(uint32_t stream) {
-  return FrameBytes(Http2Frame::kHeaders, Http2Frame::kEndHeaders, stream, "path");
+  return FrameBytes(Http2Frame::kHeaders, kEndHeaders, stream, "path");
 }
 std::string Reset(uint32_t stream) {
   return FrameBytes(Http2Frame::kResetStream, 0, stream, std::string(4, '\0'));
 }
 std::string Trailers(uint32_t stream) {
-  return FrameBytes(Http2Frame::kHeaders, Http2Frame::kEndHeaders | Http2Frame::kEndStream, stream,
-                    "ok");
+  return FrameBytes(Http2Frame::kHeaders, kEndHeaders | Http2Frame::kEndStream, stream, "ok");
 }
 std::string Acknowledgement() { return FrameBytes(Http2Frame::kSettings, Http2Frame::kAck, 0, ""); }
 

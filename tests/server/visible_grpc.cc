@@ -1,4 +1,4 @@
-// What orders the threads of gRPC, as the thread sanitizer has to see it. Debian's gRPC and Abseil
+// The order of gRPC's threads, as the thread sanitizer has to see it. Debian's gRPC and Abseil
 // are built without its marks: our code, which they call on many threads, would be reported. The
 // linker puts the functions __wrap_... in place of theirs (its --wrap).
 #include <grpc/grpc.h>
