@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "proto/matmul_kind.h"
 #include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/message_matchers.h"
@@ -183,25 +182,6 @@ v1::GetKernelRatesRequest OfProduct(const std::string& name) {
   v1::GetKernelRatesRequest request;
   request.mutable_device()->set_accelerator(name);
   return request;
-}
-
-// A calibration whose multiplications all take `seconds`.
-v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds) {
-  v1::Calibration out = SampleCalibration(uuid);
-  AddMainMemoryCopy(1'000'000'000, &out);
-  out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
-  out.mutable_device()->set_product_name("NVIDIA H200");
-  for (v1::MatmulMeasurement& m : *out.mutable_matmuls()) {
-    if (IsOther(m)) continue;
-    const double flops =
-        2.0 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
-    m.mutable_time()->set_median_seconds(seconds);
-    m.mutable_time()->set_p10_seconds(seconds);
-    m.mutable_time()->set_p90_seconds(seconds);
-    m.set_flops_per_second(flops / seconds);
-    m.clear_register_ratio();
-  }
-  return out;
 }
 
 // Models are fitted for milliseconds each.

@@ -232,7 +232,8 @@ TEST(HostileValues, OfASuppliedCalibration) {
 TEST(HostileValues, OfGetKernelRates) {
   const TestServer server;
   v1::GetKernelRatesRequest request;
-  *request.mutable_device()->mutable_calibrations()->add_calibrations() = SampleCalibration();
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-1", 0.001);
   const Tries tries = TryEach<v1::GetKernelRatesResponse>(
       request, [&](const v1::GetKernelRatesRequest& changed, v1::GetKernelRatesResponse* answer) {
         grpc::ClientContext context;

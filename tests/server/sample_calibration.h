@@ -28,6 +28,9 @@ v1::Calibration SampleCalibration(const std::string& uuid = "CPU-0123456789abcde
 // Adds a copy of arrays of that size through main memory, which takes a millisecond.
 void AddMainMemoryCopy(int64_t array_bytes, v1::Calibration* calibration);
 
+// The calibration of a GPU whose matrix multiplications all take `seconds`.
+v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds);
+
 // An hour after SampleCalibration().
 inline absl::Time SourcesTime() { return absl::FromUnixSeconds(1'769'864'400); }
 

@@ -178,6 +178,7 @@ TEST(Interruptions, FailuresThatVanishCostNothing) {
     before = failures;
   }
   EXPECT_LT(before, 1e-9);
+  EXPECT_EQ(ElapsedPerSecond(Failing(7e15, 1000, 10, 100)).failures, 0);  // -2e-16 by rounding
 }
 
 TEST(Interruptions, MoreThanARunCanTakeIsInfinite) {
