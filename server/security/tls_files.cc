@@ -64,7 +64,7 @@ std::string CommonNameOf(X509* certificate) {
 // RFC 3986 section 3.1.
 bool BeginsAsUri(absl::string_view text) {
   const size_t colon = text.find(':');
-  if (colon == absl::string_view::npos || colon == 0 ||
+  if (colon == absl::string_view::npos ||
       !absl::ascii_isalpha(static_cast<unsigned char>(text[0]))) {
     return false;
   }

@@ -308,6 +308,8 @@ TEST_F(Tls, WillNotStartWithFilesThatAreWrong) {
   WriteServersFiles(authority_.Sign({}));
   options_.tls_client_crl = Write("crl", "nothing");
   EXPECT_THAT(reason(), HasSubstr("--tls_client_crl="));
+  Write("crl", authority_.Revocations(-60));
+  EXPECT_THAT(reason(), HasSubstr("a list has expired"));
   Write("ca", "nothing");
   EXPECT_THAT(reason(), HasSubstr("--tls_client_ca="));
   Write("key", authority_.Sign({}).key);
@@ -346,6 +348,38 @@ TEST_F(Tls, HoldsForTheHttpPortButHealthIsOpen) {
   EXPECT_THAT(statuses(wrong), ::testing::ElementsAre(-1, -1, -1, -1));
   httplib::Client plain("http://" + server.server().http_address());
   EXPECT_FALSE(plain.Get("/healthz"));
+}
+
+TEST_F(Tls, LooksUpEachAuthorityAboveACaller) {
+  const TestAuthority rack("rack", &authority_);
+  const std::string own = rack.Sign({.common_name = "node1"}).certificate;
+  const auto lets_in = [&](const std::string& lists) {
+    const auto tls = TlsContext::Load({.certificate = options_.tls_certificate,
+                                       .key = options_.tls_key,
+                                       .client_ca = options_.tls_client_ca,
+                                       .client_crl = Write("crl", lists)});
+    EXPECT_TRUE(tls.ok()) << tls.status();
+    return (*tls)->LetsIn(own, rack.pem());
+  };
+  EXPECT_TRUE(lets_in(authority_.Revocations(3600) + rack.Revocations(3600)));
+  EXPECT_FALSE(lets_in(authority_.Revocations(3600)));
+  EXPECT_FALSE(lets_in(rack.Revocations(3600)));
+}
+
+// By the same names as on the gRPC port.
+TEST_F(Tls, KnowsCallersOfTheHttpPort) {
+  options_.access_file = Write("access", absl::StrCat("metrics ", kScheduler, "\n"));
+  const TestServer server(options_);
+  const auto status_for = [&](const CertificatePem& pem) {
+    httplib::Client client("https://" + server.server().http_address(),
+                           Write("own", pem.certificate), Write("own_key", pem.key));
+    client.set_ca_cert_path(options_.tls_client_ca);
+    const auto answer = client.Get("/metrics");
+    return answer ? answer->status : -1;
+  };
+  EXPECT_EQ(status_for(Scheduler()), 200);
+  EXPECT_EQ(status_for(authority_.Sign({.common_name = "node2"})), 403);
+  EXPECT_EQ(status_for(authority_.Sign({.common_name = kScheduler})), 401);
 }
 
 }  // namespace

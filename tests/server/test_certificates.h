@@ -71,10 +71,13 @@ inline std::string PemOf(X509* certificate) {
 // Signs certificates for localhost and 127.0.0.1.
 class TestAuthority {
  public:
-  explicit TestAuthority(const std::string& name);
+  // `parent`: who signs its certificate; null: itself.
+  explicit TestAuthority(const std::string& name, const TestAuthority* parent = nullptr);
 
   const std::string& pem() const { return pem_; }
   CertificatePem Sign(const CertificateSpec& spec) const;
+  // A list without a revoked certificate, from an hour ago on; below 0: it has expired.
+  std::string Revocations(long valid_seconds) const;
 
  private:
   std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key_;
@@ -82,12 +85,23 @@ class TestAuthority {
   std::string pem_;
 };
 
-inline TestAuthority::TestAuthority(const std::string& name)
+inline TestAuthority::TestAuthority(const std::string& name, const TestAuthority* parent)
     : key_(NewKey()), certificate_(NewCertificate(name, kHourSeconds, key_.get())) {
-  X509_set_issuer_name(certificate_.get(), X509_get_subject_name(certificate_.get()));
+  const TestAuthority& signer = parent == nullptr ? *this : *parent;
+  X509_set_issuer_name(certificate_.get(), X509_get_subject_name(signer.certificate_.get()));
   AddExtension(certificate_.get(), NID_basic_constraints, "critical,CA:TRUE");
-  X509_sign(certificate_.get(), key_.get(), EVP_sha256());
+  X509_sign(certificate_.get(), signer.key_.get(), EVP_sha256());
   pem_ = PemOf(certificate_.get());
+}
+
+inline std::string TestAuthority::Revocations(long valid_seconds) const {
+  const std::unique_ptr<X509_CRL, void (*)(X509_CRL*)> list(X509_CRL_new(), X509_CRL_free);
+  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> time(ASN1_TIME_new(), ASN1_TIME_free);
+  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(certificate_.get()));
+  X509_CRL_set1_lastUpdate(list.get(), X509_gmtime_adj(time.get(), -kHourSeconds));
+  X509_CRL_set1_nextUpdate(list.get(), X509_gmtime_adj(time.get(), valid_seconds));
+  X509_CRL_sign(list.get(), key_.get(), EVP_sha256());
+  return PemOf([&list](BIO* out) { return PEM_write_bio_X509_CRL(out, list.get()); });
 }
 
 inline CertificatePem TestAuthority::Sign(const CertificateSpec& spec) const {
