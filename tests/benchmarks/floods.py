@@ -23,8 +23,9 @@ from front_door import PROGRAM, FrontDoor  # noqa: E402
 from front_door_test import credentials, flood_target  # noqa: E402
 from http2_floods import KINDS, Target  # noqa: E402
 from security_test import make_certificates, write  # noqa: E402
-from under_flood import DEADLINE, cost_of  # noqa: E402
+from under_flood import PlansBeside, cost_of  # noqa: E402
 
+DEADLINE = 1.0  # seconds, of a plan
 FLOODER = "127.0.0.2"
 PLANNER = ["--role=planner", "--log_calls=none"]
 TOKEN = "0123456789abcdef"
@@ -75,7 +76,8 @@ def ended(end):
 
 def row(kind, name, folder):
     with SETTINGS[name](folder) as (target, client, programs):
-        cost = cost_of(kind, target, [each.process for each in programs], client)
+        cost = cost_of(kind, target, [each.process for each in programs],
+                       PlansBeside(client, DEADLINE))
     servers = slice(0, 2 if name == "HAProxy" else 1)
     front = ["", ""]
     if name == "HAProxy":

@@ -14,12 +14,13 @@ from api import Client, grpc, json_format
 from front_door import CONFIGURATION, PROGRAM, FrontDoor, with_key
 from http2_floods import KINDS, Target
 from security_test import make_certificates, write
-from under_flood import cost_of, run_flood, status
+from under_flood import PlansBeside, cost_of, run_flood
 
 MIB = 1 << 20
 # Ten times what a planner of the release build has, and what the front door was seen to take.
 PLANNER_BYTES = 300 * MIB
 FRONT_DOOR_BYTES = 300 * MIB
+DEADLINE = 10.0  # seconds, of a plan of a millisecond: others may use the cores of a test
 CALLS_IN_10_S = 5_000   # of a host, then they are refused
 FLOOD_IN_10_S = 10_000  # and its connections closed
 PLANNER = ["--role=planner", "--log_calls=none"]
@@ -149,20 +150,28 @@ def check_ends(folder):
             assert line["duration_seconds"] < 5, (timeout, line)
 
 
+def of_planner(door, metric):
+    """What the front door's metrics say of its one planner."""
+    with urllib.request.urlopen(f"http://{door.metrics}/metrics") as page:
+        (line,) = [each for each in page.read().decode().splitlines()
+                   if each.startswith(f'haproxy_server_{metric}{{proxy="planners"')]
+    return int(line.rpartition(" ")[2])
+
+
 def check_half_calls(folder):
-    """Planners see no call whose message does not come."""
+    """Planners see no call whose message does not come; others by a connection for each caller."""
     with Server(*PLANNER) as planner, FrontDoor(folder, planner) as door:
-        def passed_on():
-            with urllib.request.urlopen(f"http://{door.metrics}/metrics") as page:
-                (line,) = [each for each in page.read().decode().splitlines() if each.startswith(
-                    'haproxy_server_sessions_total{proxy="planners"')]
-            return int(line.split()[1])
         target = flood_target(folder, door, "127.0.0.2")
-        end = run_flood("headers_only", target, "--count=16", "--connections=1", "--linger=1")
-        assert end.frames == 17 and end.resets + end.answers == 0, end
-        assert passed_on() == 0
-        assert run_flood("no_read", target, "--count=1", "--linger=1").closed == 0
-        assert passed_on() == 1
+        end = run_flood("headers_only", target, "--count=64", "--connections=1", "--linger=1")
+        assert end.frames == 65 and end.resets == 64 - 32 and end.answers == 0, end
+        many = run_flood("headers_only", flood_target(folder, door, "127.0.0.3"), "--count=32",
+                         "--connections=20", "--linger=1")
+        assert many.refused == 20 - 16 and many.answers == 16 * 32 - 64, many
+        assert of_planner(door, "sessions_total") == 0
+        for calls in (1, 2):
+            assert run_flood("no_read", target, "--count=1", "--linger=1").closed == 0
+            assert of_planner(door, "sessions_total") == calls
+            assert of_planner(door, "connection_attempts_total") == calls
 
 
 def check_failover(folder):
@@ -173,8 +182,10 @@ def check_failover(folder):
         for i in range(60):
             if i == 20:
                 first.process.kill()
+                first.process.wait()
             client.call("PlanningService/PlanRun", plan_request(), 10)
         second.process.kill()
+        second.process.wait()
         refused = refusal(lambda: client.call("PlanningService/PlanRun", plan_request(), 60))
         assert refused.code() == grpc.StatusCode.UNAVAILABLE, refused
         assert refused.details() == "no planner is ready or has room", refused
@@ -185,7 +196,8 @@ def check_floods(folder, planners, door, client):
     processes = [each.process for each in (*planners, door)]
     for i, kind in enumerate(KINDS):  # each from a host of its own: what flooded is kept out
         target = flood_target(folder, door, f"127.0.1.{i + 1}")
-        cost = cost_of(kind, target, processes, client, "--seconds=2", "--linger=0.3")
+        cost = cost_of(kind, target, processes, PlansBeside(client, DEADLINE), "--seconds=2",
+                       "--linger=0.3")
         assert cost.end.frames > 0, (kind, cost)
         assert not cost.failures, (kind, cost, door.said()[-2000:])
         assert max(cost.peaks[:-1]) < PLANNER_BYTES, (kind, cost)

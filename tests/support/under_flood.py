@@ -13,8 +13,7 @@ import http2_floods
 from api import PlanRunRequest, grpc, json_format
 from sextantd import GOOD_REQUEST
 
-DEADLINE = 1.0  # seconds, of a plan
-PERIOD = 0.1    # of plans
+PERIOD = 0.1    # seconds, of plans
 LOOK = 0.5      # seconds between looks at what programs use
 IDLE = 0.05     # seconds that those which have done their work use in one, beside plans
 SETTLE = 60.0   # the most that is waited for it
@@ -39,8 +38,9 @@ def cpu_seconds(process):
 class PlansBeside:
     """Plans of `client`, one after the other, ten a second, while it is a context."""
 
-    def __init__(self, client):
+    def __init__(self, client, deadline):
         self.client = client
+        self.deadline = deadline
         self.request = json_format.ParseDict(GOOD_REQUEST, PlanRunRequest())
         self.seconds = []
         self.failures = []  # (code, text)
@@ -49,7 +49,7 @@ class PlansBeside:
     def plan(self):
         start = time.monotonic()
         try:
-            self.client.call("PlanningService/PlanRun", self.request, timeout=DEADLINE)
+            self.client.call("PlanningService/PlanRun", self.request, timeout=self.deadline)
         except grpc.RpcError as error:
             self.failures.append((error.code().name, error.details()))
         self.seconds.append(time.monotonic() - start)
@@ -104,10 +104,10 @@ def wait_until_idle(processes):
             return
 
 
-def cost_of(kind, target, processes, client, *flags):
-    """Runs a flood beside plans of `client`, which another host's address should be for."""
+def cost_of(kind, target, processes, beside, *flags):
+    """Runs a flood while the PlansBeside plan, for which another host's address should be."""
     before = [cpu_seconds(each) for each in processes]
-    with PlansBeside(client) as beside:
+    with beside:
         end = run_flood(kind, target, *flags)
         wait_until_idle(processes)
     return Cost(end, [status(each, "VmHWM") for each in processes],
