@@ -26,6 +26,7 @@ from security_test import make_certificates, write  # noqa: E402
 from under_flood import PlansBeside, cost_of  # noqa: E402
 
 DEADLINE = 1.0  # seconds, of a plan
+LINGER = 10     # seconds that a connection stays: what it has sent is not thrown away with it
 FLOODER = "127.0.0.2"
 PLANNER = ["--role=planner", "--log_calls=none"]
 TOKEN = "0123456789abcdef"
@@ -77,7 +78,7 @@ def ended(end):
 def row(kind, name, folder):
     with SETTINGS[name](folder) as (target, client, programs):
         cost = cost_of(kind, target, [each.process for each in programs],
-                       PlansBeside(client, DEADLINE))
+                       PlansBeside(client, DEADLINE), f"--linger={LINGER}")
     servers = slice(0, 2 if name == "HAProxy" else 1)
     front = ["", ""]
     if name == "HAProxy":
