@@ -23,9 +23,8 @@ from front_door import PROGRAM, FrontDoor  # noqa: E402
 from front_door_test import credentials, flood_target  # noqa: E402
 from http2_floods import KINDS, Target  # noqa: E402
 from security_test import make_certificates, write  # noqa: E402
-from under_flood import PlansBeside, cost_of  # noqa: E402
+from under_flood import DEADLINE, cost_of  # noqa: E402
 
-DEADLINE = 1.0  # seconds, of a plan
 LINGER = 10     # seconds that a connection stays: what it has sent is not thrown away with it
 FLOODER = "127.0.0.2"
 PLANNER = ["--role=planner", "--log_calls=none"]
@@ -77,8 +76,8 @@ def ended(end):
 
 def row(kind, name, folder):
     with SETTINGS[name](folder) as (target, client, programs):
-        cost = cost_of(kind, target, [each.process for each in programs],
-                       PlansBeside(client, DEADLINE), f"--linger={LINGER}")
+        cost = cost_of(kind, target, [each.process for each in programs], client,
+                       f"--linger={LINGER}")
     servers = slice(0, 2 if name == "HAProxy" else 1)
     front = ["", ""]
     if name == "HAProxy":

@@ -14,7 +14,7 @@ from api import Client, grpc, json_format
 from front_door import CONFIGURATION, PROGRAM, FrontDoor, with_key
 from http2_floods import KINDS, Target
 from security_test import make_certificates, write
-from under_flood import PlansBeside, cost_of, run_flood
+from under_flood import cost_of, run_flood
 
 MIB = 1 << 20
 # Ten times what a planner of the release build has, and what the front door was seen to take.
@@ -196,8 +196,8 @@ def check_floods(folder, planners, door, client):
     processes = [each.process for each in (*planners, door)]
     for i, kind in enumerate(KINDS):  # each from a host of its own: what flooded is kept out
         target = flood_target(folder, door, f"127.0.1.{i + 1}")
-        cost = cost_of(kind, target, processes, PlansBeside(client, DEADLINE), "--seconds=2",
-                       "--linger=0.3")
+        cost = cost_of(kind, target, processes, client, "--seconds=2", "--linger=0.3",
+                       deadline=DEADLINE)
         assert cost.end.frames > 0, (kind, cost)
         assert not cost.failures, (kind, cost, door.said()[-2000:])
         assert max(cost.peaks[:-1]) < PLANNER_BYTES, (kind, cost)

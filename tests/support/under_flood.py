@@ -13,7 +13,8 @@ import http2_floods
 from api import PlanRunRequest, grpc, json_format
 from sextantd import GOOD_REQUEST
 
-PERIOD = 0.1    # seconds, of plans
+DEADLINE = 1.0  # seconds, of a plan
+PERIOD = 0.1    # of plans
 LOOK = 0.5      # seconds between looks at what programs use
 IDLE = 0.05     # seconds that those which have done their work use in one, beside plans
 SETTLE = 60.0   # the most that is waited for it
@@ -104,10 +105,10 @@ def wait_until_idle(processes):
             return
 
 
-def cost_of(kind, target, processes, beside, *flags):
-    """Runs a flood while the PlansBeside plan, for which another host's address should be."""
+def cost_of(kind, target, processes, client, *flags, deadline=DEADLINE):
+    """Runs a flood beside plans of `client`, which another host's address should be for."""
     before = [cpu_seconds(each) for each in processes]
-    with beside:
+    with PlansBeside(client, deadline) as beside:
         end = run_flood(kind, target, *flags)
         wait_until_idle(processes)
     return Cost(end, [status(each, "VmHWM") for each in processes],
