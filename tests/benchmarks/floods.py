@@ -26,6 +26,7 @@ from security_test import make_certificates, write  # noqa: E402
 from under_flood import DEADLINE, cost_of  # noqa: E402
 
 LINGER = 10     # seconds that a connection stays: what it has sent is not thrown away with it
+NONE = "none"   # one call: what the other programs of this machine do to plans
 FLOODER = "127.0.0.2"
 PLANNER = ["--role=planner", "--log_calls=none"]
 TOKEN = "0123456789abcdef"
@@ -75,8 +76,9 @@ def ended(end):
 
 
 def row(kind, name, folder):
+    flood = [kind] if kind != NONE else ["unknown_method", "--count=1"]
     with SETTINGS[name](folder) as (target, client, programs):
-        cost = cost_of(kind, target, [each.process for each in programs], client,
+        cost = cost_of(flood[0], target, [each.process for each in programs], client, *flood[1:],
                        f"--linger={LINGER}")
     servers = slice(0, 2 if name == "HAProxy" else 1)
     front = ["", ""]
@@ -90,7 +92,7 @@ def row(kind, name, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join([NONE, *KINDS]))
     parser.add_argument("--server", action="append", choices=SETTINGS, help="default: each")
     options = parser.parse_args()
     if PROGRAM is None and "HAProxy" in (options.server or SETTINGS):
@@ -100,7 +102,7 @@ def main():
     print("| --- | --- | ---: | --- |" + " ---: |" * (len(HEAD) - 4))
     with tempfile.TemporaryDirectory() as folder:
         make_certificates(folder)
-        for kind in options.kinds or KINDS:
+        for kind in options.kinds or [NONE, *KINDS]:
             for name in options.server or SETTINGS:
                 print("| " + " | ".join(row(kind, name, folder)) + " |", flush=True)
     return 0
