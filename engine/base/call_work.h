@@ -4,6 +4,7 @@
 #define SEXTANT_ENGINE_BASE_CALL_WORK_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -32,6 +33,31 @@ class CallWork {
 
   int64_t steps() const { return steps_; }
 
+  // Bounds the steps of one part of the work, such as a plan, as long as it lives.
+  class Allowance {
+   public:
+    Allowance(CallWork& work, int64_t steps) : work_(work), before_(work.allowed_) {
+      work.allowed_ = work.steps_ + steps;
+    }
+    Allowance(const Allowance&) = delete;
+    Allowance& operator=(const Allowance&) = delete;
+    ~Allowance() { work_.allowed_ = before_; }
+
+   private:
+    CallWork& work_;
+    const int64_t before_;
+  };
+
+  // The rest of the allowance; negative where more was spent. Nothing ends by itself: whoever asks
+  // says which field of the request takes that much.
+  int64_t left() const { return allowed_ - steps_; }
+
+  // Spend() outside of the allowance, of what is done once for many calls.
+  absl::Status SpendApart(int64_t steps) {
+    allowed_ += steps;
+    return Spend(steps);
+  }
+
  private:
   static constexpr int64_t kStepsAPoll = 8192;
 
@@ -45,7 +71,8 @@ class CallWork {
 
   const Stop stop_;
   int64_t steps_ = 0;
-  absl::Status ended_;     // what `stop_` ended it with
+  absl::Status ended_;  // what `stop_` ended it with
+  int64_t allowed_ = std::numeric_limits<int64_t>::max() / 2;
   int64_t next_poll_ = 0;  // the first step asks: a call may have ended before it began
 };
 
