@@ -192,6 +192,12 @@ void ModelOperations::VisitTimed(const TraceOp& op, double ratio, Visitor visit)
   visit(op, priced_.TimeOf(op) * ratio, pricer_.SourceOf(op));
 }
 
+bool WorkDependsOnCount(const MemoryJob& job) {
+  return !job.buffers.fused_weight_gradient &&
+         job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
+         ComputeBytesOf(job.batch) == StorageBytes(job.state.precision.gradient_data_type);
+}
+
 double ModelOperations::compute_bytes() const {
   return static_cast<double>(ComputeBytesOf(job_.batch));
 }
@@ -219,7 +225,7 @@ PassWork ModelOperations::AccumulationOf(const TraceOp& op) const {
     return FusedAccumulation(
         {op.gradient_elements, c, g, pricer_.WorkShareOf(op), pricer_.ratios().gradient_overlap});
   }
-  const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
+  const bool own = WorkDependsOnCount(job_);
   const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
   const double share = own ? (count - 1) / count : 1;
   const double elements = op.gradient_elements * share;

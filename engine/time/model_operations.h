@@ -69,6 +69,10 @@ struct WorkPart {
   bool is_outside() const { return kind != Kind::kLayer; }
 };
 
+// True where the operations of a micro-batch depend on their number: gradients that are the first
+// micro-batch's own are not added to others there.
+bool WorkDependsOnCount(const MemoryJob& job);
+
 class ModelOperations {
  public:
   // `in` and `priced` outlive this.

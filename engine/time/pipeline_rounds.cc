@@ -45,6 +45,9 @@ class Rounds {
     return Ends(0)[0] + skipped_;
   }
 
+  // That were run.
+  int64_t passes() const { return 2 * stages_ * rounds_run_; }
+
  private:
   enum : int64_t { kForward, kBackward, kStep, kAhead, kNext, kRows };
 
@@ -61,6 +64,7 @@ class Rounds {
 
   // A round at the start or the end of the step, where some stages have only one pass or none.
   void EndRound(int64_t round) {
+    ++rounds_run_;
     const double* f = Row(kForward);
     const double* b = Row(kBackward);
     const double* y = Ends(0);
@@ -77,6 +81,7 @@ class Rounds {
   }
 
   void FullRound(const double* y, double* out) {
+    ++rounds_run_;
     const double* f = Row(kForward);
     const double* b = Row(kBackward);
     double forward = y[0];
@@ -178,16 +183,21 @@ class Rounds {
   int64_t now_ = 0;     // index of the latest ends
   double most_ = 0;     // the largest of `step`
   double skipped_ = 0;  // what jumps have left out of all ends
+  int64_t rounds_run_ = 0;
   absl::InlinedVector<double, 16 * (kRows + 33)> numbers_;
 };
 
 }  // namespace
 
-absl::optional<double> OneForwardOneBackwardSeconds(const PipelineInput& in, double send) {
+absl::optional<double> OneForwardOneBackwardSeconds(const PipelineInput& in, double send,
+                                                    int64_t& passes) {
   const int64_t stages = in.layout.pipeline_parallel_size;
   const int64_t end_rounds = std::min(in.pipeline.micro_batch_count, stages - 1) + stages - 1;
   if (stages * end_rounds > kMaxPipelinePasses) return absl::nullopt;
-  return Rounds(in, send).Run();
+  Rounds rounds(in, send);
+  const absl::optional<double> out = rounds.Run();
+  passes += rounds.passes();
+  return out;
 }
 
 }  // namespace sextant

@@ -19,7 +19,10 @@ namespace sextant {
 // holds for the last of them: what A^q adds beyond d is a maximum of linear functions of n, so it
 // is convex, and where it is 0 at 0, 1 and n it is 0 in between. A is linear over maximum and
 // addition: Baccelli et al. 1992, "Synchronization and Linearity", chapter 3.
-absl::optional<double> OneForwardOneBackwardSeconds(const PipelineInput& in, double send);
+//
+// Adds the passes that it runs to `passes`.
+absl::optional<double> OneForwardOneBackwardSeconds(const PipelineInput& in, double send,
+                                                    int64_t& passes);
 
 }  // namespace sextant
 

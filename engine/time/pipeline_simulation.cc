@@ -248,6 +248,7 @@ class Simulation {
     }
     if (first == 0) stage.start = time.start;
     time.end = time.start + duration;
+    orders_.passes += static_cast<int64_t>(end - first);
     for (size_t i = first; i < end; ++i) {
       stage.passes.push_back(time);
       Send(stage.order[i], RouteOf(stage.order[i], index), time.end);

@@ -20,6 +20,7 @@ struct SimulatedSeconds {
 struct PipelineOrders {
   int64_t micro_batch_count = 0;
   std::vector<std::vector<WorkItem>> stages = {};
+  int64_t passes = 0;  // that all simulations of them have run
 };
 
 // A pass begins when its stage is free and its input has arrived: what the chunk before it on the

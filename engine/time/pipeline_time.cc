@@ -60,6 +60,9 @@ class Pipeline {
     return longest;
   }
 
+  // All runs' passes.
+  int64_t passes() const { return passes_ + orders_.passes; }
+
   Outcome Run(double send) {
     if (stages_ == 1) send = 0;
     if (in_.pipeline.schedule == PipelineSchedule::kGPipe) return GPipe(send);
@@ -185,6 +188,7 @@ class Pipeline {
     if (send == 0 && without_sends_.has_value()) return without_sends_;
     const absl::optional<InterleavedTimes> times = InterleavedSeconds(in_, {send, 0});
     if (!times.has_value()) return absl::nullopt;
+    passes_ += 2 * count_ * chunks_ * stages_;
     without_sends_ = (*times)[1];
     return (*times)[0];
   }
@@ -192,7 +196,7 @@ class Pipeline {
   absl::optional<Outcome> Simulated(double send) {
     if (in_.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
       const absl::optional<double> total =
-          chunks_ == 1 ? OneForwardOneBackwardSeconds(in_, send) : Interleaved(send);
+          chunks_ == 1 ? OneForwardOneBackwardSeconds(in_, send, passes_) : Interleaved(send);
       if (total.has_value()) return Outcome{*total, *total, PipelineMethod::kSimulation};
       if (chunks_ == 1) return absl::nullopt;
     }
@@ -253,6 +257,7 @@ class Pipeline {
   const int64_t count_;
   const int64_t chunks_;
   PipelineOrders orders_;
+  int64_t passes_ = 0;                         // without those of orders_
   absl::optional<double> without_sends_ = {};  // of interleaved stages; absent: not computed
 };
 
@@ -269,6 +274,7 @@ PipelineTime TimeOfPipeline(const PipelineInput& in) {
   if (in.send > Seconds(0) && in.layout.pipeline_parallel_size > 1) {
     out.sends = out.total - Seconds(pipeline.Run(0).total);
   }
+  out.passes = pipeline.passes();
   return out;
 }
 

@@ -3,6 +3,8 @@
 #ifndef SEXTANT_ENGINE_TIME_PIPELINE_TIME_H_
 #define SEXTANT_ENGINE_TIME_PIPELINE_TIME_H_
 
+#include <cstdint>
+
 #include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -48,6 +50,7 @@ struct PipelineTime {
   Seconds work;   // of the stage that works longest: all of its passes
   Seconds sends;  // total less what it is where `send` is 0
   PipelineMethod method = PipelineMethod::kFormula;
+  int64_t passes = 0;  // that were run to find it
 
   // The rest of the total.
   Seconds bubble() const { return total - work - sends; }

@@ -18,8 +18,10 @@
 namespace sextant {
 namespace {
 
-// To trace and to price a stage, in CallWork's steps: up to 25 us.
-constexpr int64_t kStepsAStage = 2000;
+// Steps of CallWork: to add up a stage and its state, about 2 us, and to trace and to price a part,
+// up to 60 us.
+constexpr int64_t kStepsAStage = 200;
+constexpr int64_t kStepsAPart = 6000;
 // The runs of stages that are alike, of most layouts; more are allocated as they come.
 constexpr int64_t kUsualRuns = 4;
 
@@ -252,6 +254,19 @@ class StateSums {
   StateSeconds out_;
 };
 
+// Adds the parts of a stage to `known`, and counts those that are new as `work`.
+absl::Status FindParts(const StageTimeInput& in, int64_t stage, ModelOperations& operations,
+                       CallWork& work, WorkTable& known) {
+  absl::Status status;
+  operations.ForEachPart(stage, [&](const WorkPart& part) {
+    if (!status.ok()) return;
+    const size_t before = known.size();
+    known.Of(part, in, operations);
+    status = work.Spend(kStepsAPart * static_cast<int64_t>(known.size() - before));
+  });
+  return status;
+}
+
 }  // namespace
 
 double WorkSeconds::kernels() const {
@@ -343,12 +358,19 @@ absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operati
   int64_t next = 0;
   for (int64_t stage = 0; stage < model.stage_count(); stage = next) {
     for (++next; next < model.stage_count() && model.IsAsBefore(next);) ++next;
+    SEXTANT_RETURN_IF_ERROR(FindParts(in, stage, operations, work, known));
     SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
     StageTime& time = out.emplace_back(StageWorkOf(in, operations, known, stage));
     time.stage_count = next - stage;
     time.state = StateSecondsOf(in, operations, stage);
   }
   return absl::OkStatus();
+}
+
+const StageTime& SlowestStage(absl::Span<const StageTime> stages) {
+  return *std::max_element(
+      stages.begin(), stages.end(),
+      [](const StageTime& a, const StageTime& b) { return a.kernels() < b.kernels(); });
 }
 
 }  // namespace sextant

@@ -102,6 +102,9 @@ class WorkTable {
   const WorkSeconds& Of(const WorkPart& part, const StageTimeInput& in,
                         ModelOperations& operations);
 
+  // The parts that are known.
+  size_t size() const { return layers_.size() + outside_.size(); }
+
  private:
   struct Outside {
     WorkPart part = {};
@@ -134,6 +137,9 @@ std::vector<KernelTimeShare> KernelTimeSharesOf(const StageTime& stage,
 // Errors: those of `work`.
 absl::Status AppendStageTimes(const StageTimeInput& in, ModelOperations& operations, CallWork& work,
                               std::vector<StageTime>& out);
+
+// The stage whose kernels take longest. `stages` is not empty.
+const StageTime& SlowestStage(absl::Span<const StageTime> stages);
 
 }  // namespace sextant
 

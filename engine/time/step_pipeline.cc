@@ -90,7 +90,7 @@ StepPipelineSeconds InOrder(const StepInput& in, absl::Span<const StageSeconds> 
                                             .chunks = chunks,
                                             .send = Seconds(send)});
   const bool waits = OptimizerWaits(in.job.pipeline.schedule);
-  return {(waits ? time.total : time.longest_stage).value(), time.sends.value()};
+  return {(waits ? time.total : time.longest_stage).value(), time.sends.value(), time.passes};
 }
 
 // From the last stage's last backward pass to the first stage's: a chunk of each stage between.
@@ -129,9 +129,10 @@ size_t OppositeOf(const StepInput& in, size_t kind) {
   if (!HasTwoEnds(in)) return kind;
   const StageTime& last = in.stages.back();
   const int64_t stage = last.first_stage + last.stage_count - 1 - in.stages[kind].first_stage;
-  size_t out = 0;
-  while (stage >= in.stages[out].first_stage + in.stages[out].stage_count) ++out;
-  return out;
+  const auto found = std::partition_point(
+      in.stages.begin(), in.stages.end(),
+      [stage](const StageTime& each) { return each.first_stage + each.stage_count <= stage; });
+  return static_cast<size_t>(found - in.stages.begin());
 }
 
 }  // namespace sextant

@@ -10,8 +10,9 @@
 namespace sextant {
 
 struct StepPipelineSeconds {
-  double total = 0;  // what the optimizer waits for
-  double sends = 0;  // of the total
+  double total = 0;    // what the optimizer waits for
+  double sends = 0;    // of the total
+  int64_t passes = 0;  // PipelineTime::passes
 };
 
 // `seconds`: of StepInput::stages; `send`: one way.

@@ -104,7 +104,8 @@ struct StepEstimate {
   double bubble_ratio = 0;    // of the pipeline's time, in which its busiest stage waits
   int64_t slowest_stage = 0;  // the first of those that work longest
   int64_t micro_batch_count = 1;
-  // The most first; none where it saves nothing.
+  int64_t simulated_passes = 0;  // of the pipeline
+  // The most first; none where it saves nothing, or beyond kMaxSensitivityPasses.
   std::vector<StepSensitivity> sensitivities = {};
 
   double of(StepCause cause) const { return parts[static_cast<size_t>(cause)]; }
@@ -132,6 +133,9 @@ struct KnownStep {
   StepEstimate pipeline = {};    // without what happens once a step
 };
 
+// The steps of CallWork that `found`, the step of `in`, took.
+int64_t EstimateSteps(const StepInput& in, const StepEstimate& found);
+
 // The step, without sensitivities.
 //
 //   stage      F + B + host + exchanges that nothing hides, of one micro-batch
@@ -155,6 +159,9 @@ Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness);
 
 // The step where all times of `rate` are `slowness` times as long.
 Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness);
+
+// The most passes of a step's simulated pipeline that are run again for each rate.
+inline constexpr int64_t kMaxSensitivityPasses = 100'000;
 
 // Appends to `out` what each rate is worth. Evaluates the step once for each rate.
 void AddSensitivities(const StepInput& in, StepEstimate& out);

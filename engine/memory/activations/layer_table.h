@@ -23,6 +23,8 @@ class LayerTable {
   // empty: each stands for itself. It outlives the table.
   explicit LayerTable(absl::Span<const int> alike_kinds = {}) : alike_kinds_(alike_kinds) {}
 
+  size_t size() const { return known_.size(); }
+
   // Null where there is none yet. Valid until the next Add().
   const Value* Find(const ActivationPlace& place) const {
     const size_t key = KeyOf(place);
