@@ -10,13 +10,14 @@
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
+#include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_plan.h"
 #include "engine/time/operation_pricer.h"
 
 namespace sextant {
 
-// The most phases of a ramp: each is planned like a run.
+// The most phases of a ramp.
 inline constexpr size_t kMaxBatchPhases = 64;
 
 // Appends to `violations` the errors of `run`'s ramp, except batches that don't suit the layout.
@@ -36,13 +37,14 @@ struct RunSteps {
   absl::optional<SecondsInterval> duration = {};  // absent where a step is not predicted
 };
 
-// The steps of `run`, which has a global batch size and whose last phase has `step`. The duration
-// is that of tokens / (global batch x sequence length) steps of each phase.
+// The steps of `run`, which has a global batch size and whose last phase has `step`. The duration is
+// that of tokens / (global batch x sequence length) steps of each phase. Stages are timed once for
+// all of them.
 //
 // Errors: kInvalidArgument "layout.batch_ramp[i].global_batch_size" for a batch that the layout
 // can't divide; those of PlanStep().
-absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const absl::optional<StepPlan>& step,
-                                 CallWork& work);
+absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved,
+                                 const absl::optional<StepPlan>& step, CallWork& work);
 
 }  // namespace sextant
 

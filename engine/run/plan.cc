@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/job.h"
 #include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
@@ -18,15 +19,6 @@ namespace {
 absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
   if (!whole.has_value()) return absl::nullopt;
   return in.utilisation * (in.rate.value() / whole->value());
-}
-
-// Renames the job's fields to the request's: sums that overflow are reported against job fields.
-absl::Status InRequestFields(const absl::Status& status) {
-  FieldViolations violations;
-  for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    violations.Add(RequestFieldOf(violation.field), violation.description);
-  }
-  return violations.empty() ? status : violations.ToStatus();
 }
 
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
@@ -212,6 +204,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
 }
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work) {
+  const CallWork::Allowance allowance(work, kMaxPlanSteps);
   SEXTANT_RETURN_IF_ERROR(work.Spend(1));
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;

@@ -64,15 +64,19 @@ class StepPlanner {
     const ExchangePricer exchanges = predictor_->ExchangesOf(job_);
     absl::optional<DeviceStages> slowest;
     absl::optional<DeviceStages> next;
+    const int64_t before = work_.steps();
     for (const StepPredictor::Device& device : predictor_->devices()) {
       SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceStages> one, StagesOn(device, exchanges));
+      if (!slowest.has_value()) SEXTANT_RETURN_IF_ERROR(CheckDevices(work_.steps() - before));
       if (!slowest.has_value() || one->slowest > slowest->slowest) std::swap(slowest, one);
       if (one.has_value() && (!next.has_value() || one->slowest > next->slowest)) {
         next = std::move(one);
       }
     }
     if (run_.options.include_operations) AddOperations(*slowest);
-    if (missing.field.empty()) AddStep(exchanges, *std::move(slowest), next);
+    if (missing.field.empty()) {
+      SEXTANT_RETURN_IF_ERROR(AddStep(exchanges, *std::move(slowest), next));
+    }
     return std::move(out_);
   }
 
@@ -105,13 +109,11 @@ class StepPlanner {
     ModelOperations operations(compute, priced);
     DeviceStages out = {.uuid = device.uuid()};
     SEXTANT_RETURN_IF_ERROR(AppendStageTimes(input, operations, work_, out.times));
-    const auto slowest = std::max_element(
-        out.times.begin(), out.times.end(),
-        [](const StageTime& a, const StageTime& b) { return a.kernels() < b.kernels(); });
-    out.slowest = Seconds(slowest->kernels());
-    out.sources = KernelTimeSharesOf(*slowest, device.pricer);
+    const StageTime& slowest = SlowestStage(out.times);
+    out.slowest = Seconds(slowest.kernels());
+    out.sources = KernelTimeSharesOf(slowest, device.pricer);
     if (run_.options.full) {
-      const StageCompute listed = ComputeOf(compute, operations, slowest->first_stage);
+      const StageCompute listed = ComputeOf(compute, operations, slowest.first_stage);
       const PricedStage priced_stage = {compute.spec, listed, device.pricer, exchanges};
       out.longest = LongestOperations(priced_stage, kLongestOperations);
     }
@@ -175,8 +177,27 @@ class StepPlanner {
          .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});
   }
 
-  void AddStep(const ExchangePricer& exchanges, DeviceStages slowest,
-               const absl::optional<DeviceStages>& next) {
+  // Refuses what the plan's allowance leaves no steps for, where one device took `each`.
+  absl::Status CheckDevices(int64_t each) const {
+    const auto count = static_cast<int64_t>(predictor_->devices().size());
+    const int64_t stages = resolved_.memory->stage_count();
+    if (work_.left() < 0) {
+      return InvalidField(
+          "layout.parallel.pipeline_parallel_size",
+          absl::StrCat("is ", stages,
+                       ", of too many kinds of layers to predict together with all else: "
+                       "give fewer"));
+    }
+    if ((count - 1) * each <= work_.left()) return absl::OkStatus();
+    return InvalidField(
+        run_.cluster.device.ListField("cluster.device"),
+        absl::StrCat("has ", count, " devices, on which it takes too long to predict ", stages,
+                     " stages: give at most ", 1 + work_.left() / each,
+                     ", the slowest, or fewer stages or kinds of layers"));
+  }
+
+  absl::Status AddStep(const ExchangePricer& exchanges, DeviceStages slowest,
+                       const absl::optional<DeviceStages>& next) {
     const StepInput input = predictor_->StepOf(job_, exchanges, slowest.times);
     StepPlan& step = out_.step.emplace();
     step.estimate = EstimateStep(input);
@@ -194,6 +215,9 @@ class StepPlanner {
     if (exchanges.node_count() > 1) AddAssumedNodes();
     AddPublishedStack();
     if (run_.options.assumptions) AddStepNotes(exchanges);
+    const bool again = run_.options.full && step.estimate.simulated_passes <= kMaxSensitivityPasses;
+    return work_.Spend(EstimateSteps(input, step.estimate) *
+                       (again ? 1 + static_cast<int64_t>(kStepRateCount) : 1));
   }
 
   void AddAssumedNodes() {

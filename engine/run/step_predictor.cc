@@ -143,7 +143,7 @@ absl::Status StepPredictor::FindLinks() {
 absl::Status StepPredictor::FindDevices(CallWork& work) {
   const bool measured = !run_.cluster.device.models().empty();
   for (const PlacedDevice& device : DevicesOf(run_, resolved_)) {
-    if (measured) SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAFit));
+    if (measured) SEXTANT_RETURN_IF_ERROR(work.SpendApart(kStepsAFit));
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPricer> pricer,
                              OperationPricer::Of(device, types_, RatiosOf(software_)));
     if (!pricer.has_value()) {
@@ -175,6 +175,26 @@ StageTimeInput StepPredictor::StagesOf(const ComputeInput& compute, const Device
           .exchanges = exchanges,
           .all_reduces_gradients = software_.of(StackConstant::kAllReducesGradients) > 0,
           .host = resolved_.host};
+}
+
+absl::StatusOr<std::vector<StageTime>> StepPredictor::SlowestStages(const MemoryModel& model,
+                                                                    const ExchangePricer& exchanges,
+                                                                    CallWork& work) const {
+  const ComputeInput compute = ComputeOf(model);
+  std::vector<StageTime> out;
+  double longest = -1;
+  for (const Device& device : devices_) {
+    PricedOperations priced(device.pricer);
+    ModelOperations operations(compute, priced);
+    std::vector<StageTime> times;
+    SEXTANT_RETURN_IF_ERROR(
+        AppendStageTimes(StagesOf(compute, device, exchanges), operations, work, times));
+    const double slowest = SlowestStage(times).kernels();
+    if (slowest <= longest) continue;
+    longest = slowest;
+    out = std::move(times);
+  }
+  return out;
 }
 
 StepInput StepPredictor::StepOf(const MemoryJob& job, const ExchangePricer& exchanges,

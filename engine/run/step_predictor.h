@@ -60,6 +60,10 @@ class StepPredictor {
   ExchangePricer ExchangesOf(const MemoryJob& job) const;
   StageTimeInput StagesOf(const ComputeInput& compute, const Device& device,
                           const ExchangePricer& exchanges) const;
+  // The stages of the device whose slowest stage takes longest. Errors: those of `work`.
+  absl::StatusOr<std::vector<StageTime>> SlowestStages(const MemoryModel& model,
+                                                       const ExchangePricer& exchanges,
+                                                       CallWork& work) const;
   StepInput StepOf(const MemoryJob& job, const ExchangePricer& exchanges,
                    absl::Span<const StageTime> stages) const;
 

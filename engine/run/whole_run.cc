@@ -241,7 +241,7 @@ absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, Call
   out.elapsed = ElapsedPerSecond(out.interruptions);
   SEXTANT_RETURN_IF_ERROR(CheckProgress(out));
   if (run.layout.has_value() && run.layout->global_batch_size.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(out.steps, StepsOf(run, plan.step, work));
+    SEXTANT_ASSIGN_OR_RETURN(out.steps, StepsOf(run, resolved, plan.step, work));
   }
   SEXTANT_RETURN_IF_ERROR(AddData(run, resolved, out));
   return out;

@@ -6,18 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/call_work.h"
 #include "engine/run/plan.h"
+#include "tests/engine/run/h100_runs.h"
+#include "tests/engine/run/measured_runs.h"
 #include "tests/engine/run/worst_plans.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-// The limits of requests allow no plan with more steps: one choice evaluated for the answer, a
-// search, and the last choice of that.
-constexpr int64_t kMaxPlanSteps = 5'000'000;
-
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // Counts the steps between two questions whether to go on, and ends the work at one of them.
@@ -44,9 +45,26 @@ class Stopper {
   int64_t longest_ = 0;
 };
 
+// The word of `text` that follows `before`.
+absl::string_view After(absl::string_view text, absl::string_view before) {
+  const size_t at = text.find(before);
+  if (at == absl::string_view::npos) return "";
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find(','));
+}
+
 // The steps of one chunk that has layers of all kinds that a model may have: less than a
 // millisecond.
 constexpr int64_t kMaxStepsUnasked = 80'000;
+// The step of a pipeline that is simulated, for itself and its sensitivities: up to 16 ms.
+constexpr int64_t kMaxStepsOfAStep = 2'000'000;
+
+int64_t MaxUnasked(const RunSpec& run) {
+  return run.cluster.node_type.empty() ? kMaxStepsUnasked : kMaxStepsOfAStep;
+}
+
+// A phase is refused once it is predicted: all stages, and 128 kinds of layers.
+constexpr int64_t kMaxStepsOfAPhase = 3'000'000;
 
 TEST(WorstPlans, KeepToTheBound) {
   for (const WorstPlan& worst : WorstPlans()) {
@@ -55,9 +73,16 @@ TEST(WorstPlans, KeepToTheBound) {
     CallWork work(ask);
     stopper.Watch(work);
     const auto plan = PlanRun(worst.run, {}, work);
-    ASSERT_THAT(plan, IsOk()) << worst.name;
-    EXPECT_LE(work.steps(), kMaxPlanSteps) << worst.name;
-    EXPECT_LE(stopper.longest(), kMaxStepsUnasked) << worst.name;
+    if (worst.run.layout->batch_ramp.empty() || plan.ok()) {
+      ASSERT_THAT(plan, IsOk()) << worst.name;
+      EXPECT_LE(work.steps(), kMaxPlanSteps) << worst.name;
+    } else {
+      EXPECT_THAT(plan.status(),
+                  HasViolation("layout.batch_ramp", HasSubstr("which take too long to predict")))
+          << worst.name;
+      EXPECT_LE(work.steps(), kMaxPlanSteps + kMaxStepsOfAPhase) << worst.name;
+    }
+    EXPECT_LE(stopper.longest(), MaxUnasked(worst.run)) << worst.name;
   }
 }
 
@@ -71,8 +96,104 @@ TEST(WorstPlans, EndWhereverTheyAreStopped) {
       const auto plan = PlanRun(worst.run, {}, work);
       if (plan.ok()) continue;  // it was done before
       EXPECT_EQ(plan.status().code(), absl::StatusCode::kCancelled) << worst.name;
-      EXPECT_LE(work.steps() - stopper.last(), kMaxStepsUnasked) << worst.name;
+      EXPECT_LE(work.steps() - stopper.last(), MaxUnasked(worst.run)) << worst.name;
     }
+  }
+}
+
+// Stages are timed once for all phases: each step is that of a plan with its batch alone. The last
+// run's operations depend on the number of micro-batches, whose first has gradients of its own.
+TEST(WorstPlans, PredictPhasesLikePlansOfTheirOwn) {
+  RunSpec base = RunOnH100s("llama-3-70b", 64, 128, 8192);
+  base.training.token_count = int64_t{1} << 40;
+  base.layout->parallel.tensor_parallel_size = 8;
+  base.layout->parallel.pipeline_parallel_size = 4;
+  std::vector<RunSpec> runs(4, base);
+  runs[1].layout->schedule = PipelineSchedule::kDualPipe;
+  runs[2].layout->parallel.layers_per_chunk = {11, 29, 20, 20};
+  runs[3].layout->framework = {.kind = Framework::kPytorchFsdp, .named = true};
+  runs[3].training.precision.gradient_data_type = DataType::kBf16;
+  for (RunSpec& run : runs) {
+    run.layout->batch_ramp = {{1000, 256}, {1000, 128}, {1000, 256}, {1000, 512}};
+    const auto plan = PlanRun(run);
+    ASSERT_THAT(plan, IsOk());
+    ASSERT_EQ(plan->whole_run.steps->phases.size(), 5);
+    for (size_t i = 0; i < run.layout->batch_ramp.size(); ++i) {
+      RunSpec alone = run;
+      alone.layout->batch_ramp.clear();
+      alone.layout->global_batch_size = run.layout->batch_ramp[i].global_batch_size;
+      EXPECT_EQ(plan->whole_run.steps->phases[i].step,
+                PlanRun(alone)->step->estimate.seconds.expected);
+    }
+  }
+}
+
+// A ramp that is too long for its stages is refused with the number of phases that can be
+// predicted, and that number is planned.
+TEST(WorstPlans, SayHowManyPhasesCanBePredicted) {
+  RunSpec run = TimedWorstPlan();
+  run.layout->batch_ramp.assign(
+      kMaxBatchPhases,
+      {.token_count = 1'000'000, .global_batch_size = *run.layout->global_batch_size});
+  int64_t batch = 0;
+  for (BatchPhase& phase : run.layout->batch_ramp) {
+    phase.global_batch_size *= ++batch;
+  }
+  // Gradients that are the first micro-batch's own, so that every phase is timed anew.
+  run.training.precision.gradient_data_type = DataType::kBf16;
+  const absl::Status refused = PlanRun(run).status();
+  ASSERT_THAT(refused, HasViolation("layout.batch_ramp", HasSubstr("has 64 phases")));
+  int most = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(After(refused.message(), "give at most "), &most)) << refused;
+  run.layout->batch_ramp.resize(static_cast<size_t>(most));
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.layout->batch_ramp.push_back(run.layout->batch_ramp.back());
+  run.layout->batch_ramp.back().global_batch_size *= 2;
+  EXPECT_THAT(PlanRun(run).status(), HasViolation("layout.batch_ramp", HasSubstr("phases")));
+}
+
+// Likewise of devices, each of which is predicted.
+TEST(WorstPlans, SayOnHowManyDevicesTheyCanBePredicted) {
+  RunSpec run = TimedWorstPlan();
+  run.cluster.device = {};
+  for (int i = 0; i < kMaxNamedDevices; ++i) {
+    run.cluster.device.devices.push_back(DeviceOf(MeasuredH100(absl::StrCat("GPU-", i))));
+  }
+  const absl::Status refused = PlanRun(run).status();
+  ASSERT_THAT(refused,
+              HasViolation("cluster.device.host_devices.devices", HasSubstr("has 64 devices")));
+  int most = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(After(refused.message(), "give at most "), &most)) << refused;
+  run.cluster.device.devices.resize(static_cast<size_t>(most));
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+// The largest layouts in use, in ramps of as many phases as there may be.
+TEST(WorstPlans, AreNoneOfLargeLayouts) {
+  using worst_plans::RunOf;
+  std::vector<RunSpec> runs = {
+      RunOf({.kinds = 4, .runs = 64, .layers = 128, .stages = 128, .timed = true, .phases = 64},
+            true),
+      RunOf({.kinds = 4,
+             .runs = 64,
+             .layers = 1024,
+             .stages = 128,
+             .virtual_stages = 8,
+             .timed = true,
+             .phases = 64},
+            true),
+      RunOf({.kinds = 4,
+             .runs = 64,
+             .layers = 1024,
+             .stages = 64,
+             .uneven = true,
+             .timed = true,
+             .phases = 64},
+            true)};
+  for (const RunSpec& run : runs) {
+    CallWork work;
+    EXPECT_THAT(PlanRun(run, {}, work), IsOk());
+    EXPECT_LT(work.steps(), kMaxPlanSteps);
   }
 }
 
@@ -113,9 +234,10 @@ TEST(WorstPlans, ListNoMoreRowsThanAnAnswerTakes) {
     worst.run.options.include_ledger = true;
     CallWork work;
     const auto plan = PlanRun(worst.run, {}, work);
-    EXPECT_LE(work.steps(), kMaxPlanSteps) << worst.name;
+    EXPECT_LE(work.steps(), kMaxPlanSteps + kMaxStepsOfAPhase) << worst.name;
     if (plan.ok()) continue;
-    EXPECT_THAT(std::string(plan.status().message()), HasSubstr("options.include_ledger"));
+    EXPECT_THAT(std::string(plan.status().message()),
+                AnyOf(HasSubstr("options.include_ledger"), HasSubstr("layout.batch_ramp")));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/sharding/layer_placement.h"
+#include "engine/run/batch_ramp.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -78,6 +79,8 @@ struct WorstShape {
   bool frozen = false;   // every other run
   bool adapted = false;  // adapters of every matrix, ZeRO stage 3, 8-bit optimizer state
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  bool timed = false;  // a global batch is given, so that the step is predicted
+  int phases = 0;      // of a ramp, each with another batch
 };
 
 inline ArchitectureSpec ModelOf(const WorstShape& shape) {
@@ -126,7 +129,7 @@ inline RunLayout LayoutOf(const WorstShape& shape, const ArchitectureSpec& model
   }
   out.schedule = shape.schedule;
   out.micro_batch_size = micro_batch_size;
-  if (shape.schedule == PipelineSchedule::kGPipe) {
+  if (shape.timed || shape.schedule == PipelineSchedule::kGPipe) {
     out.global_batch_size = 2 * micro_batch_size * kDevices;
   }
   out.kernels.attention = AttentionKernel::kUnfused;
@@ -149,13 +152,24 @@ inline RunSpec RunOf(const WorstShape& shape, bool fits) {
   run.cluster.device_memory_bytes = fits ? 10'000'000'000'000 : int64_t{1} << 30;
   run.layout = LayoutOf(shape, *run.model.architecture, fits ? 1 : 64);
   run.options.full = true;
+  if (shape.timed) run.cluster.node_type = "dgx-h100";
+  for (int i = 1; i <= shape.phases; ++i) {
+    run.layout->batch_ramp.push_back(
+        {.token_count = 1'000'000, .global_batch_size = i * *run.layout->global_batch_size});
+  }
   if (shape.adapted) run.training.optimizer = {.kind = OptimizerKind::kAdam8bit};
   return run;
 }
 
-inline void AddBoth(const std::string& name, const WorstShape& shape, std::vector<WorstPlan>& out) {
+inline void AddAll(const std::string& name, const WorstShape& shape, std::vector<WorstPlan>& out) {
   out.push_back({absl::StrCat(name, ", fits"), RunOf(shape, true)});
   out.push_back({absl::StrCat(name, ", does not fit"), RunOf(shape, false)});
+  WorstShape timed = shape;
+  timed.timed = true;
+  out.push_back({absl::StrCat(name, ", timed"), RunOf(timed, true)});
+  out.push_back({absl::StrCat(name, ", timed, does not fit"), RunOf(timed, false)});
+  timed.phases = static_cast<int>(kMaxBatchPhases);
+  out.push_back({absl::StrCat(name, ", ramped"), RunOf(timed, true)});
 }
 
 using NamedShape = std::pair<const char*, WorstShape>;
@@ -209,15 +223,25 @@ inline std::vector<NamedShape> InterleavedShapes() {
 
 }  // namespace worst_plans
 
+// Many kinds of layers on many stages, whose step is predicted.
+inline RunSpec TimedWorstPlan() {
+  return worst_plans::RunOf({.layers = 1 << 16,
+                             .stages = worst_plans::kMaxStages,
+                             .frozen = true,
+                             .adapted = true,
+                             .timed = true},
+                            true);
+}
+
 // Runs at the limits of layer kinds, runs of layers, stages and chunks, under every schedule, in
-// one stack and in two, trained whole and in part; each once where it fits and once where the
-// search for changes runs to its end.
+// one stack and in two, trained whole and in part; each once where it fits, once where the search
+// for changes runs to its end, once with the time of its step, and once with a ramp.
 inline std::vector<WorstPlan> WorstPlans() {
   std::vector<WorstPlan> out;
   for (const auto& [name, shape] : worst_plans::OneChunkShapes())
-    worst_plans::AddBoth(name, shape, out);
+    worst_plans::AddAll(name, shape, out);
   for (const auto& [name, shape] : worst_plans::InterleavedShapes())
-    worst_plans::AddBoth(name, shape, out);
+    worst_plans::AddAll(name, shape, out);
   return out;
 }
 
