@@ -126,8 +126,19 @@ class ClusterSizer {
                                                    ? TryRun(std::move(run), {}, work_)
                                                    : TryCheckedRun(std::move(run), work_));
       out_.tried.emplace(devices, std::move(sized));
+      KeepPlanOfAnswer(devices);
     }
     return goal(out_.tried.at(devices));
+  }
+
+  // Drops the plan of `devices`, which were tried last, or the one that was kept.
+  void KeepPlanOfAnswer(int64_t devices) {
+    const int64_t best = Best();
+    const int64_t answer = best > 0 ? best : Nearest();
+    for (const int64_t each : {devices, planned_}) {
+      if (each != 0 && each != answer) out_.tried.at(each).plan.reset();
+    }
+    planned_ = answer;
   }
 
   absl::Status Search() {
@@ -236,6 +247,14 @@ class ClusterSizer {
     return out;
   }
 
+  // The nearest miss.
+  int64_t Nearest() const {
+    return std::min_element(
+               out_.tried.begin(), out_.tried.end(),
+               [](const auto& a, const auto& b) { return IsNearer(a.second, b.second); })
+        ->first;
+  }
+
   // Tries numbers that may be better than the fewest.
   absl::Status Compare() {
     SEXTANT_RETURN_IF_ERROR(WithinServer());
@@ -285,11 +304,8 @@ class ClusterSizer {
       SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, {}, work_));
       out_.tried.emplace(run.cluster.device_count, std::move(sized));
     }
-    const auto nearest =
-        std::min_element(out_.tried.begin(), out_.tried.end(),
-                         [](const auto& a, const auto& b) { return IsNearer(a.second, b.second); });
-    out_.device_count = nearest->first;
-    out_.limit = nearest->second.misses;
+    out_.device_count = Nearest();
+    out_.limit = out_.sized().misses;
     return absl::OkStatus();
   }
 
@@ -310,6 +326,7 @@ class ClusterSizer {
   CallWork& work_;
   const int64_t named_ = static_cast<int64_t>(run_.cluster.device.named_count());
   int64_t memory_least_ = 1;
+  int64_t planned_ = 0;  // the tried number whose plan is kept
   ClusterSize out_;
 };
 

@@ -28,13 +28,14 @@ struct ClusterQuestion {
 struct ClusterSize {
   SizeBasis basis = SizeBasis::kStateAlone;
   bool met = false;
-  int64_t device_count = 0;                // the best that meets the limits, else the nearest miss
-  double figure = 0;                       // where met: of the objective
-  int64_t server_devices = 1;              // 1: no server of the product is known
-  int64_t least = 1;                       // fewer can't be enough under any layout
-  bool network_known = true;               // false: numbers above one server were not tried
-  SizeLimit limit = SizeLimit::kNone;      // what fewer miss, of numbers with a layout; else these
-  std::map<int64_t, SizedRun> tried = {};  // by number of devices
+  int64_t device_count = 0;            // the best that meets the limits, else the nearest miss
+  double figure = 0;                   // where met: of the objective
+  int64_t server_devices = 1;          // 1: no server of the product is known
+  int64_t least = 1;                   // fewer can't be enough under any layout
+  bool network_known = true;           // false: numbers above one server were not tried
+  SizeLimit limit = SizeLimit::kNone;  // what fewer miss, of numbers with a layout; else these
+  // By number of devices; of these only device_count has its plan.
+  std::map<int64_t, SizedRun> tried = {};
 
   // The run on device_count devices.
   const SizedRun& sized() const { return tried.at(device_count); }

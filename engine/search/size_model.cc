@@ -84,7 +84,7 @@ class ModelSizer {
       SEXTANT_ASSIGN_OR_RETURN(const bool meets, Reaches(index, ladder));
       if (meets) best = index;
     }
-    return Chosen(best, ladder);
+    return Chosen(ladder);
   }
 
  private:
@@ -121,7 +121,30 @@ class ModelSizer {
     const auto known = tried_.find(index);
     if (known != tried_.end()) return Meets(known->second.sized);
     SEXTANT_ASSIGN_OR_RETURN(SizedModel tried, TryRung(index, ladder));
-    return Meets(tried_.emplace(index, std::move(tried)).first->second.sized);
+    const bool meets = Meets(tried_.emplace(index, std::move(tried)).first->second.sized);
+    KeepPlanOfAnswer(index);
+    return meets;
+  }
+
+  // The largest rung that meets the limits, else the nearest miss.
+  int64_t Answer() const {
+    const auto largest = std::find_if(tried_.rbegin(), tried_.rend(),
+                                      [](const auto& each) { return Meets(each.second.sized); });
+    if (largest != tried_.rend()) return largest->first;
+    return std::min_element(tried_.begin(), tried_.end(),
+                            [](const auto& a, const auto& b) {
+                              return IsNearer(a.second.sized, b.second.sized);
+                            })
+        ->first;
+  }
+
+  // Drops the plan of `rung`, which was tried last, or the one that was kept.
+  void KeepPlanOfAnswer(int64_t rung) {
+    const int64_t answer = Answer();
+    for (const int64_t each : {rung, planned_}) {
+      if (each >= 0 && each != answer) tried_.at(each).sized.plan.reset();
+    }
+    planned_ = answer;
   }
 
   absl::StatusOr<SizedModel> TryRung(int64_t index, const ModelLadder& ladder) {
@@ -150,13 +173,9 @@ class ModelSizer {
     return out;
   }
 
-  LargestModel Chosen(int64_t best, const ModelLadder& ladder) {
-    out_.met = best >= 0;
-    if (!out_.met) {
-      best = std::min_element(tried_.begin(), tried_.end(), [](const auto& a, const auto& b) {
-               return IsNearer(a.second.sized, b.second.sized);
-             })->first;
-    }
+  LargestModel Chosen(const ModelLadder& ladder) {
+    const int64_t best = Answer();
+    out_.met = Meets(tried_.at(best).sized);
     out_.model = tried_.at(best);
     out_.shape = ladder.At(best);
     for (auto next = tried_.find(best); next != tried_.end(); ++next) {
@@ -172,6 +191,7 @@ class ModelSizer {
   const absl::optional<double> ratio_;
   CallWork& work_;
   std::map<int64_t, SizedModel> tried_;  // by rung
+  int64_t planned_ = -1;                 // the rung whose plan is kept
   LargestModel out_;
 };
 

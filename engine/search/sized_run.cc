@@ -73,7 +73,7 @@ SizeBasis BasisOfRun(const RunSpec& run) {
 
 bool IsNearer(const SizedRun& a, const SizedRun& b) {
   const auto key = [](const SizedRun& run) {
-    return std::make_tuple(!run.elapsed.has_value(), run.plan == nullptr, run.excess);
+    return std::make_tuple(!run.elapsed.has_value(), !run.has_plan, run.excess);
   };
   return key(a) < key(b);
 }
@@ -99,6 +99,7 @@ absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& wo
     out.misses = SizeLimit::kLayout;
     return out;
   }
+  out.has_plan = true;
   out.plan = std::make_shared<const SearchedPlan>(*std::move(planned));
   const Plan& plan = out.plan->plan;
   if (plan.verdict() != Verdict::kFits && plan.verdict() != Verdict::kStateFits) {

@@ -38,8 +38,10 @@ struct SizedRun {
   absl::optional<Joules> energy = {};  // also absent without a power
   // The largest of its time and cost over their limits; where it does not fit, of its memory.
   double excess = 0;
-  int64_t layout_count = 0;                            // layouts whose memory was computed
-  std::shared_ptr<const SearchedPlan> plan = nullptr;  // null where no layout is allowed
+  int64_t layout_count = 0;  // layouts whose memory was computed
+  bool has_plan = false;     // false: no layout is allowed
+  // Where it has one, until a better run is tried: a plan of thousands of stages takes megabytes.
+  std::shared_ptr<const SearchedPlan> plan = nullptr;
 };
 
 // True where `a` comes nearer to what was asked for: those that fit, then those that have a layout,

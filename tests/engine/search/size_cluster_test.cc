@@ -316,6 +316,7 @@ TEST(SizeCluster, ComparesTheNumbersOfItsDefinition) {
       EXPECT_EQ(size.tried.count(8 * servers), 1u) << servers;
     }
     for (const auto& [devices, sized] : size.tried) {
+      EXPECT_EQ(sized.plan != nullptr, devices == size.device_count) << devices;
       if (sized.misses != SizeLimit::kNone) continue;
       EXPECT_GE(figure(sized), figure(size.sized())) << devices;
     }

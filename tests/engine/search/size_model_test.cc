@@ -134,6 +134,9 @@ TEST(SizeModel, IsARungWhoseNextDoesNotFit) {
   EXPECT_GT(size.model.parameter_count, 8'000'000'000);
   EXPECT_LT(size.model.parameter_count, 340'000'000'000);
   EXPECT_LE(size.tried.size(), 40u);
+  for (const SizedModel& each : size.tried) {
+    EXPECT_EQ(each.sized.plan != nullptr, each.parameter_count == size.model.parameter_count);
+  }
   // The answer's shape by itself is planned alike.
   RunSpec run = Family();
   run.model = {};
