@@ -22,8 +22,14 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kStepsALayout = 20;  // of CallWork, in addition to those that are counted inside
-// The most settings of micro-batches that are kept, of about 10 KB each.
+// The most settings of micro-batches that are kept, and their bytes: 20 KB each of models with few
+// kinds of layers on one device.
 constexpr size_t kMaxKept = 4096;
+constexpr size_t kMaxKeptBytes = 64 << 20;
+// The most stages whose state is kept, all divisions together: of about 500 bytes.
+constexpr size_t kMaxHeldStages = 65'536;
+// Kinds of layers beyond these take memory of their own in each table (LayerTable).
+constexpr size_t kInlinedKinds = 8;
 constexpr size_t kPricedSlots = 4096;  // of about 130 bytes
 
 int64_t VocabularyOf(const ArchitectureSpec* padded) {
@@ -242,9 +248,18 @@ void LayoutEvaluator::SelectMicroBatches(const MicroBatchKey& key) {
   steps_.clear();
 }
 
+size_t LayoutEvaluator::MaxKept() const {
+  const size_t devices = predictor_ == nullptr ? 0 : predictor_->devices().size();
+  const size_t kinds = resolved_.shape.architecture->layer_kinds.size();
+  const size_t more = kinds - std::min(kinds, kInlinedKinds);
+  const size_t bytes = sizeof(MicroBatches) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
+                       kDivisions * devices * (sizeof(WorkTable) + more * sizeof(WorkSeconds));
+  return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
+}
+
 // Layers do the same work in recomputed blocks of any number.
 LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchKey& key) {
-  if (micro_batches_.size() >= kMaxKept) micro_batches_.clear();
+  if (micro_batches_.size() >= MaxKept()) micro_batches_.clear();
   if (const auto known = micro_batches_.find(key); known != micro_batches_.end()) {
     return *known->second;
   }
@@ -265,6 +280,10 @@ LayoutEvaluator::MicroBatches& LayoutEvaluator::MicroBatchesOf(const MicroBatchK
 LayoutEvaluator::Holdings& LayoutEvaluator::HoldingsOf(const HoldingsKey& key) {
   for (Holdings& each : holdings_) {
     if (each.key == key) return each;
+  }
+  if ((holdings_.size() + 1) * static_cast<size_t>(resolved_.memory->stage_count()) >
+      kMaxHeldStages) {
+    holdings_.clear();
   }
   return holdings_.emplace_back(Holdings{.key = key});
 }

@@ -146,6 +146,8 @@ class LayoutEvaluator {
   MicroBatchKey MicroBatchKeyOf(const LayoutChoice& choice) const;
   void SelectStages(const LayoutChoice& choice);
   void SelectMicroBatches(const MicroBatchKey& key);
+  // The most settings of micro-batches that kMaxKeptBytes allow.
+  size_t MaxKept() const;
   MicroBatches& MicroBatchesOf(const MicroBatchKey& key);
   Holdings& HoldingsOf(const HoldingsKey& key);
   absl::StatusOr<BytesInterval> PeakProcess();

@@ -20,6 +20,9 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kMaxGlobalBatch = 1'000'000'000'000;  // as a layout's
+// Stages of a layout times the devices on which they are timed: a search keeps 1.3 KB for each, of
+// four ways to divide state.
+constexpr int64_t kMaxTimedStages = 16'384;
 
 // The run without anything that only its answer needs.
 RunSpec BaseOf(const RunSpec& run) {
@@ -33,6 +36,20 @@ RunSpec BaseOf(const RunSpec& run) {
   return out;
 }
 
+void CheckTimedStages(const RunSpec& run, FieldViolations& violations) {
+  if (!run.layout.has_value() || !run.layout->given.pipeline) return;
+  const int64_t stages = run.layout->parallel.pipeline_parallel_size;
+  const auto devices = static_cast<int64_t>(run.cluster.device.models().size());
+  if (stages < 1 || stages > kMaxPipelineParallelSize || devices * stages <= kMaxTimedStages) {
+    return;
+  }
+  violations.Add(
+      run.cluster.device.ListField("cluster.device"),
+      absl::StrCat("has ", devices, " devices to search layouts of ", stages,
+                   " stages on: give at most ", kMaxTimedStages / stages,
+                   ", the slowest, or a smaller layout.parallel.pipeline_parallel_size"));
+}
+
 void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (run.model.parameter_count.has_value()) {
     violations.Add("options.search", "needs the model's shape, not model.parameter_count alone");
@@ -40,6 +57,7 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   if (!run.training.sequence_length.has_value()) {
     violations.Add("training.sequence_length", "is required for options.search");
   }
+  CheckTimedStages(run, violations);
   // Fields that are invalid whatever the search finds.
   if (run.layout.has_value()) {
     CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
