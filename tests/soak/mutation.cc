@@ -73,6 +73,8 @@ void Mutation::ChangeList(Message* message, const Field* field) {
     if (field->cpp_type() == Field::CPPTYPE_MESSAGE) all.AddMessage(message, field);
     if (field->cpp_type() == Field::CPPTYPE_INT64) all.AddInt64(message, field, 1);
     if (field->cpp_type() == Field::CPPTYPE_DOUBLE) all.AddDouble(message, field, 1);
+    if (field->cpp_type() == Field::CPPTYPE_STRING) all.AddString(message, field, "x");
+    if (field->cpp_type() == Field::CPPTYPE_ENUM) all.AddEnumValue(message, field, 1);
     return;
   }
   switch (Below(6)) {
@@ -119,6 +121,7 @@ void Mutation::ChangeValue(Message* message, const Field* field) {
       return all.SetEnumValue(message, field, Below(field->enum_type()->value_count()));
     case Field::CPPTYPE_STRING: {
       const std::string text = all.GetString(*message, field);
+      if (text.empty()) return all.SetString(message, field, "x");
       if (Below(2) == 0) return all.SetString(message, field, text.substr(0, text.size() / 2));
       return all.SetString(message, field, text + text);
     }
@@ -128,6 +131,10 @@ void Mutation::ChangeValue(Message* message, const Field* field) {
 }
 
 void Mutation::Change(Message* message, const Field* field) {
+  const size_t known = values_.CountOf(field);
+  if (known > 0 && Below(3) == 0) {
+    return values_.Give(field, static_cast<size_t>(Below(static_cast<int>(known))), message);
+  }
   const Reflection& all = *message->GetReflection();
   if (field->is_repeated()) return ChangeList(message, field);
   const bool is_message = field->cpp_type() == Field::CPPTYPE_MESSAGE;

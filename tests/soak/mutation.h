@@ -1,4 +1,5 @@
-// Random changes of a message that make it larger, or different, by reflection.
+// Random changes of a message that make it larger, or different, by reflection: every field of its
+// type takes part, a new one by itself.
 #ifndef SEXTANT_TESTS_SOAK_MUTATION_H_
 #define SEXTANT_TESTS_SOAK_MUTATION_H_
 
@@ -8,15 +9,18 @@
 #include <random>
 #include <string>
 
+#include "tests/soak/field_values.h"
+
 namespace sextant::server {
 
 class Mutation {
  public:
-  explicit Mutation(std::mt19937& random) : random_(random) {}
+  // `values` outlive this.
+  Mutation(std::mt19937& random, const FieldValues& values) : random_(random), values_(values) {}
 
   // Makes one change somewhere in `message`: a list doubled, halved or with one element more, a
-  // number scaled, an enum, a bool or a text changed, a field set or cleared. Copies of elements
-  // that have a name get names of their own.
+  // number scaled, an enum, a bool or a text changed, a field set or cleared, or given a value that
+  // it has in another request. Copies of elements that have a name get names of their own.
   void Apply(google::protobuf::Message* message);
 
  private:
@@ -31,6 +35,7 @@ class Mutation {
   int Below(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
 
   std::mt19937& random_;
+  const FieldValues& values_;
   int64_t names_ = 0;
 };
 

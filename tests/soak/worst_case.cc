@@ -1,24 +1,22 @@
-// Searches for the most expensive legal request of each RPC: from requests at the limits it changes
-// what is random, and keeps what takes the server longer. Searches, batches and sizing, which are
-// bounded by candidates and by the call's end, are left out, and so is the probe.
+// Searches for the most expensive legal request of each RPC (request_search.h), in CPU time or,
+// with
+// --memory, in bytes that are allocated at once. All of a request takes part by its descriptor.
 //
-// The time is the CPU time of this process, in which the server, a client that sends bytes and
-// nothing else run: others on the machine don't count, and the client's share is of microseconds.
+// CPU time of searches, batches and sizing is bounded by candidates and by the call's end, so that
+// these are asked about their memory alone; the probe is left out.
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <future>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "engine/run/plan.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/planning_service.h"
@@ -26,106 +24,28 @@
 #include "tests/benchmarks/server_process.h"
 #include "tests/benchmarks/service_requests.h"
 #include "tests/soak/limit_requests.h"
-#include "tests/soak/mutation.h"
+#include "tests/soak/request_search.h"
 
 namespace sextant::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using google::protobuf::Message;
 
-constexpr size_t kParents = 6;
+constexpr char kPlanRun[] = "PlanningService/PlanRun";
 
 struct WorstCaseOptions {
-  double seconds = 60;
-  double report_milliseconds = 50;
-  size_t most_bytes = 1 << 20;
+  RequestSearchOptions search;
+  double most_milliseconds = 50;
+  double most_mebibytes = 128;
+  bool memory = false;
   bool short_calls = false;
   std::string only;
-  std::string folder;
+  std::string replay;
 };
 
 // The time of a preset's plan in benchmarks.md, on an otherwise idle machine. Builds that plan
 // faster seem to run on faster machines, and their times divided by that come out too long.
 constexpr double kUsualPlanSeconds = 2.9e-6;
-
-double CpuSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-struct Found {
-  std::shared_ptr<Message> message;
-  std::string from;  // the request at the limits that it comes from
-  double seconds = 0;
-  grpc::StatusCode code = grpc::StatusCode::OK;
-  std::string error = {};
-};
-
-struct LongestList {
-  Message* of = nullptr;
-  const google::protobuf::FieldDescriptor* field = nullptr;
-  int size = 0;
-
-  void LookIn(Message* message) {
-    const auto* const reflection = message->GetReflection();
-    std::vector<const google::protobuf::FieldDescriptor*> fields;
-    reflection->ListFields(*message, &fields);
-    for (const auto* const each : fields) {
-      const bool is_list = each->is_repeated();
-      const int count = is_list ? reflection->FieldSize(*message, each) : 1;
-      if (is_list && count > size) *this = {message, each, count};
-      if (each->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-      for (int i = 0; i < count; ++i) {
-        LookIn(is_list ? reflection->MutableRepeatedMessage(message, each, i)
-                       : reflection->MutableMessage(message, each));
-      }
-    }
-  }
-};
-
-class Caller {
- public:
-  explicit Caller(const std::string& address)
-      : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())) {}
-
-  // The CPU time that `found`'s message takes, the least of `times`.
-  void Time(const std::string& method, int times, Found& found) {
-    for (int i = 0; i < times; ++i) {
-      MarkCalibrations(found.message.get(), ++number_);
-      const grpc::Slice slice(found.message->SerializeAsString());
-      const grpc::ByteBuffer bytes(&slice, 1);
-      grpc::ByteBuffer answer;
-      grpc::ClientContext context;
-      std::promise<grpc::Status> done;
-      const double start = CpuSeconds();
-      stub_.UnaryCall(&context, "/sextant.v1." + method, {}, &bytes, &answer,
-                      [&done](grpc::Status status) { done.set_value(std::move(status)); });
-      const grpc::Status status = done.get_future().get();
-      const double took = CpuSeconds() - start;
-      found.seconds = i == 0 ? took : std::min(found.seconds, took);
-      found.code = status.error_code();
-      found.error = status.error_message();
-    }
-  }
-
- private:
-  grpc::GenericStub stub_;
-  int64_t number_ = 0;
-};
-
-// Halves the longest list in `message` until it has at most `bytes`, or no list of two elements.
-void Shrink(size_t bytes, Message* message) {
-  while (message->ByteSizeLong() > bytes) {
-    LongestList longest;
-    longest.LookIn(message);
-    if (longest.size < 2) return;
-    for (int i = longest.size; i > longest.size / 2; --i) {
-      longest.of->GetReflection()->RemoveLast(longest.of, longest.field);
-    }
-  }
-}
 
 // True where it is answered on gRPC's threads, as all of the other RPCs asked about with --short.
 bool IsShortCall(const Message& message) {
@@ -140,113 +60,12 @@ bool IsShortCall(const Message& message) {
   return allocate == nullptr || IsShort(*allocate);
 }
 
-// No search, which is another kind of call.
+// Makes it one of no search, which is another kind of call.
 void KeepKind(Message* message) {
   if (auto* const plan = dynamic_cast<v1::PlanRunRequest*>(message)) {
     plan->mutable_options()->set_search(v1::LAYOUT_SEARCH_NONE);
   }
 }
-
-// The best requests of one RPC, the most expensive first.
-class Parents {
- public:
-  bool Takes(double seconds) const {
-    return all_.size() < kParents || seconds > all_.back().seconds;
-  }
-  void Add(const Found& found) {
-    all_.insert(std::find_if(all_.begin(), all_.end(),
-                             [&](const Found& each) { return each.seconds < found.seconds; }),
-                found);
-    if (all_.size() > kParents) all_.pop_back();
-  }
-  bool empty() const { return all_.empty(); }
-  const Found& best() const { return all_.front(); }
-  const Found& Any(std::mt19937& random) const { return all_[random() % all_.size()]; }
-
- private:
-  std::vector<Found> all_;
-};
-
-class Search {
- public:
-  Search(const WorstCaseOptions& options, Caller& caller, std::string method)
-      : options_(options), caller_(caller), method_(std::move(method)), mutation_(random_) {}
-
-  void Start(const LimitRequest& limit) {
-    Found found = {.message = limit.message, .from = limit.name};
-    Shrink(options_.most_bytes, found.message.get());
-    if (!IsAsked(*found.message)) return;
-    caller_.Time(method_, 2, found);
-    std::printf("  %9.2f ms  %s%s%s\n", 1e3 * found.seconds, limit.name.c_str(),
-                found.error.empty() ? "" : ": ", found.error.substr(0, 200).c_str());
-    Take(found);
-  }
-
-  void Run() {
-    if (legal_.empty() && refused_.empty()) return;  // all are larger than asked for
-    const auto end = Clock::now() + std::chrono::duration<double>(options_.seconds);
-    while (Clock::now() < end) Step();
-  }
-
-  void Report() {
-    for (Parents* parents : {&legal_, &refused_}) {
-      if (parents->empty()) continue;
-      Found best = parents->best();
-      caller_.Time(method_, 5, best);
-      std::printf("%-36s %-8s %9.2f ms %8zu bytes  %s; %d tried\n", method_.c_str(),
-                  best.code == grpc::StatusCode::OK ? "OK" : "refused", 1e3 * best.seconds,
-                  best.message->ByteSizeLong(), best.from.c_str(), tried_);
-      if (!best.error.empty()) std::printf("    %s\n", best.error.substr(0, 200).c_str());
-      Write(best, parents == &legal_ ? "ok" : "refused");
-    }
-    std::fflush(stdout);
-  }
-
-  double worst_seconds() const { return legal_.empty() ? 0 : legal_.best().seconds; }
-
- private:
-  void Step() {
-    const bool of_legal = refused_.empty() || (!legal_.empty() && random_() % 8 != 0);
-    const Found& parent = (of_legal ? legal_ : refused_).Any(random_);
-    Found child = {.message = std::shared_ptr<Message>(parent.message->New()), .from = parent.from};
-    child.message->CopyFrom(*parent.message);
-    for (unsigned i = 0; i <= random_() % 4; ++i) mutation_.Apply(child.message.get());
-    KeepKind(child.message.get());
-    if (!IsAsked(*child.message)) return;
-    caller_.Time(method_, 1, child);
-    ++tried_;
-    Parents& parents = child.code == grpc::StatusCode::OK ? legal_ : refused_;
-    if (!parents.Takes(child.seconds)) return;
-    caller_.Time(method_, 2, child);  // once may have been slow by chance
-    Take(child);
-  }
-
-  bool IsAsked(const Message& message) const {
-    return message.ByteSizeLong() <= options_.most_bytes &&
-           (!options_.short_calls || IsShortCall(message));
-  }
-
-  void Take(const Found& found) {
-    Parents& parents = found.code == grpc::StatusCode::OK ? legal_ : refused_;
-    if (parents.Takes(found.seconds)) parents.Add(found);
-  }
-
-  void Write(const Found& found, const std::string& kind) const {
-    if (options_.folder.empty()) return;
-    std::string name = method_.substr(method_.find('/') + 1);
-    std::ofstream(options_.folder + "/" + name + "." + kind + ".pb", std::ios::binary)
-        << found.message->SerializeAsString();
-  }
-
-  const WorstCaseOptions& options_;
-  Caller& caller_;
-  const std::string method_;
-  std::mt19937 random_{20261126};
-  Mutation mutation_;
-  Parents legal_;
-  Parents refused_;
-  int tried_ = 0;
-};
 
 // Plans of models in use with a layout, which are short but for the first, in the longest answer.
 std::vector<LimitRequest> UsualPlans() {
@@ -259,6 +78,38 @@ std::vector<LimitRequest> UsualPlans() {
     out.push_back({.method = "PlanningService/PlanRun",
                    .name = usual.model().preset() + ", does not fit",
                    .message = std::move(plan)});
+  }
+  return out;
+}
+
+// Calls that plan many runs, of the plans among `plans` that are timed: whatever has a
+// PlanRunRequest in it.
+std::vector<LimitRequest> LongRequests(const std::vector<LimitRequest>& plans) {
+  const auto& service = *google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
+      "sextant.v1.PlanningService");
+  std::vector<LimitRequest> out;
+  for (int i = 0; i < service.method_count(); ++i) {
+    const google::protobuf::Descriptor& type = *service.method(i)->input_type();
+    for (int j = 0; j < type.field_count(); ++j) {
+      const auto* const field = type.field(j);
+      if (field->message_type() != v1::PlanRunRequest::descriptor()) continue;
+      const Message& empty =
+          *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type);
+      for (const LimitRequest& plan : plans) {
+        if (!absl::EndsWith(plan.name, ", timed")) continue;
+        std::shared_ptr<Message> message(empty.New());
+        const auto& all = *message->GetReflection();
+        Message* const run = field->is_repeated() ? all.AddMessage(message.get(), field)
+                                                  : all.MutableMessage(message.get(), field);
+        run->CopyFrom(*plan.message);
+        auto& request = *static_cast<v1::PlanRunRequest*>(run);
+        if (!field->is_repeated()) request.clear_options();
+        if (type.name() == "SizeClusterRequest") request.mutable_cluster()->clear_device_count();
+        out.push_back({.method = "PlanningService/" + service.method(i)->name(),
+                       .name = plan.name,
+                       .message = std::move(message)});
+      }
+    }
   }
   return out;
 }
@@ -280,26 +131,61 @@ double Slowness() {
   return best / kUsualPlanSeconds;
 }
 
-int Run(const WorstCaseOptions& options) {
+// Asks the request of a file once, for a profiler.
+int Replay(const WorstCaseOptions& options, MeasuredCaller& caller) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(options.replay, std::ios::binary).rdbuf();
+  const auto* const method = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+      "sextant.v1." + options.only);
+  if (method == nullptr) return 2;
+  FoundRequest found;
+  found.message.reset(google::protobuf::MessageFactory::generated_factory()
+                          ->GetPrototype(method->input_type())
+                          ->New());
+  if (!found.message->ParseFromString(bytes.str())) return 2;
+  std::string name = options.only;
+  name[name.find('.')] = '/';
+  caller.Measure(name, 1, found);
+  std::printf("%.3g %s\n", found.cost, found.error.c_str());
+  return 0;
+}
+
+int Run(WorstCaseOptions options) {
   const auto server = Server::Start(BareServer());
   if (!server.ok()) return 2;
-  Caller caller((*server)->grpc_addresses()[0]);
+  if (options.memory) options.search.cost = Cost::kPeakBytes;
+  options.search.is_asked = [&options](Message* message) {
+    if (!options.memory) KeepKind(message);
+    return !options.short_calls || IsShortCall(*message);
+  };
+  MeasuredCaller caller((*server)->grpc_addresses()[0], options.search.cost);
+  if (!options.replay.empty()) return Replay(options, caller);
   std::map<std::string, std::vector<LimitRequest>> by_method;
   for (LimitRequest& each : LimitRequests()) by_method[each.method].push_back(std::move(each));
   for (LimitRequest& each : UsualPlans()) by_method[each.method].push_back(std::move(each));
+  if (options.memory) {
+    for (LimitRequest& each : LongRequests(by_method[kPlanRun])) {
+      by_method[each.method].push_back(std::move(each));
+    }
+  }
+  const FieldValues values = ValuesOfGoldenRequests();
   double worst = 0;
   for (const auto& [method, requests] : by_method) {
     if (method.find(options.only) == std::string::npos) continue;
-    Search search(options, caller, method);
+    RequestSearch search(options.search, values, caller, method);
     for (const LimitRequest& each : requests) search.Start(each);
     search.Run();
     search.Report();
-    worst = std::max(worst, search.worst_seconds());
+    worst = std::max(worst, search.worst_cost());
   }
+  if (options.memory) return worst <= options.most_mebibytes * (1 << 20) ? 0 : 1;
   const double slowness = Slowness();
-  std::printf("a plan of a preset takes %.1f us here: %.1f times the usual\n",
-              1e6 * slowness * kUsualPlanSeconds, slowness);
-  return 1e3 * worst <= options.report_milliseconds ? 0 : 1;
+  const double plan = slowness * kUsualPlanSeconds;
+  std::printf(
+      "a plan of a preset takes %.1f us here, %.1f times the usual; the longest request %.0f "
+      "times a plan of a preset\n",
+      1e6 * plan, slowness, worst / plan);
+  return 1e3 * worst <= options.most_milliseconds ? 0 : 1;
 }
 
 }  // namespace
@@ -308,14 +194,22 @@ int Run(const WorstCaseOptions& options) {
 // NOLINTNEXTLINE(bugprone-exception-escape): an error ends the program.
 int main(int argc, char** argv) {
   sextant::server::WorstCaseOptions options;
-  CLI::App app("Searches for each RPC's most expensive request; exit 1 where one takes too long");
-  app.add_option("--seconds", options.seconds, "of the search for one RPC")->capture_default_str();
-  app.add_option("--milliseconds", options.report_milliseconds, "that none may take")
+  CLI::App app("Searches for each RPC's most expensive request; exit 1 where one costs too much");
+  app.add_option("--seconds", options.search.seconds, "of the search for one RPC")
       ->capture_default_str();
-  app.add_option("--bytes", options.most_bytes, "of a request at most")->capture_default_str();
+  app.add_option("--milliseconds", options.most_milliseconds, "that none may take")
+      ->capture_default_str();
+  app.add_option("--bytes", options.search.most_bytes, "of a request at most")
+      ->capture_default_str();
+  app.add_flag("--memory", options.memory, "search for bytes allocated at once, not for CPU time");
+  app.add_option("--mebibytes", options.most_mebibytes, "that none may allocate at once")
+      ->capture_default_str();
+  app.add_option("--replay", options.replay,
+                 "a file of --folder to ask once; --only names its RPC: PlanningService.PlanRun");
   app.add_flag("--short", options.short_calls, "only calls that gRPC's threads answer");
   app.add_option("--only", options.only, "part of the names of RPCs");
-  app.add_option("--folder", options.folder, "where the requests that were found are written");
+  app.add_option("--folder", options.search.folder,
+                 "where the requests that were found are written");
   CLI11_PARSE(app, argc, argv);
   return sextant::server::Run(options);
 }
