@@ -34,15 +34,16 @@ if ! command -v valgrind > /dev/null; then
 fi
 scratch=$(mktemp)
 trap 'rm -f "$scratch"' EXIT
-# Instructions of `function` and all that it calls, in a benchmark that does it a thousand times.
+# Instructions of `function` and all that it calls, in a benchmark that does it `times` times, a
+# thousand without.
 instructions() {
-  local function=$1 benchmark=$2 collected
+  local function=$1 benchmark=$2 times=${3:-1000} collected
   collected=$(valgrind --tool=callgrind --callgrind-out-file="$scratch" \
     --toggle-collect="$function" \
     "$bin/engine_benchmark" --benchmark_filter="^$benchmark" 2>&1 |
     sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p')
   [ -n "$collected" ] || { echo "callgrind counted nothing"; exit 1; }
-  echo "$((collected / 1000))"
+  echo "$((collected / times))"
 }
 # The first of the plans also builds the indexes of names.
 plan=$(instructions 'sextant::PlanRun(*CallWork*' PlanPresetThousandTimes)
@@ -55,7 +56,15 @@ peak=$(instructions 'sextant::MemoryModel::Peak(*' MemoryPeakThousandTimes)
 compute=$(instructions 'sextant::ComputeOf(*' StageComputeThousandTimes)
 llama=$(instructions '*PlanLayout(*' LayoutThousandTimes/llama_70b)
 deepseek=$(instructions '*PlanLayout(*' LayoutThousandTimes/deepseek_v3)
+worst=0
+for name in all_stages/adapted all_chunks_on_two_stages dualpipe many_chunks/adapted; do
+  for kind in timed timed/does_not_fit ramped; do
+    each=$(instructions 'sextant::PlanRun(*CallWork*' "WorstPlanOnce/$name/$kind/iterations" 1)
+    [ "$each" -le "$worst" ] || { worst=$each && worst_name=$name/$kind; }
+  done
+done
 echo "$plan instructions a plan"
+echo "$worst instructions the most expensive plan ($worst_name), $((worst / plan)) times that"
 echo "$count instructions a count of a model of 126 layers, without the breakdown"
 echo "$stage instructions a micro-batch's activations of such a model, without rows"
 echo "$state instructions the model state of a stage, without rows"
