@@ -11,6 +11,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
 #include "server/base/log.h"
+#include "server/call/call_end.h"
 #include "server/call/status.h"
 #include "server/security/tls_files.h"
 
@@ -57,6 +58,10 @@ Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t re
   if (name.ok()) caller_ = *std::move(name);
 }
 
+std::string Call::Turn() const {
+  return caller_.empty() ? TurnOfHost(HostOf(context_)) : absl::StrCat("name:", caller_);
+}
+
 grpc::Status Call::End(const absl::Status& status) {
   // Read only if logged: gRPC copies all metadata.
   const bool is_logged = IsLogged(method_.log_level, status.ok());
@@ -79,6 +84,13 @@ grpc::Status Call::End(const absl::Status& status) {
   return wire;
 }
 
+void PostCall(const Call& call, WorkerPool& workers,
+              std::function<void(const absl::Status&)> then) {
+  workers.Post(call.Turn(), [&call, then = std::move(then)](const absl::Status& ready) {
+    then(ready.ok() ? EndOf(call.context()) : ready);
+  });
+}
+
 absl::Status Undecodable(const std::string& type_name) {
   return InvalidField("request",
                       absl::StrCat("its bytes are not a ", type_name,
@@ -99,13 +111,12 @@ UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response)
     : call_(method, *context, request->Length()),
       large_calls_(method.large_calls),
-      context_(context),
       request_(request),
       response_(response),
       reactor_(new UnaryReactor(method.unread, context)) {}
 
 void UnaryCall::PostLarge(std::function<void()> then) {
-  PostCall(context_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
+  PostCall(call_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
     if (!ready.ok()) return Finish(ready);
     then();
   });

@@ -68,6 +68,10 @@ class Call {
 
   // OK if the server accepts calls now, and this one from its caller.
   const absl::Status& admission() const { return admission_; }
+  const grpc::CallbackServerContext& context() const { return context_; }
+
+  // Whose turn it is in a WorkerPool: its caller's name, whatever proved it, else its host's.
+  std::string Turn() const;
 
   // Counts the call as ended with `status`, writes its line to the log, and returns the status as
   // it goes on the wire. Once.
@@ -81,6 +85,10 @@ class Call {
   absl::Status admission_;
   std::string caller_;  // its name; empty where none is demanded
 };
+
+// Calls `then` once, as WorkerPool::Post() does for `call`'s caller; `call` lives until then. Where
+// the call has ended when its turn comes, `then` gets EndOf() and computes nothing.
+void PostCall(const Call& call, WorkerPool& workers, std::function<void(const absl::Status&)> then);
 
 // kInvalidArgument with reason FIELD_INVALID: the bytes are not a message of this type.
 absl::Status Undecodable(const std::string& type_name);
@@ -134,6 +142,7 @@ class UnaryCall {
   // gone when this returns.
   void Finish(const absl::Status& status);
 
+  const Call& call() const { return call_; }
   const absl::Status& admission() const { return call_.admission(); }
   const grpc::ByteBuffer& request() const { return *request_; }
   grpc::ByteBuffer* response() const { return response_; }
@@ -144,7 +153,6 @@ class UnaryCall {
 
   Call call_;
   WorkerPool* const large_calls_;
-  grpc::CallbackServerContext* const context_;
   const grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
   UnaryReactor* const reactor_;
@@ -216,10 +224,10 @@ class UnaryAnswer {
 };
 
 // Reads a Request, waits, runs `answer(request, response)`, and finishes the call with the status
-// that it returns. `wait(request, then)` calls then(status) once: at once, which keeps gRPC's own
-// thread for as long as the answer takes, so that it is for answers which are bounded to about a
-// millisecond; or on another thread. Where that status is OK the answer is computed on that thread,
-// otherwise the call ends with it. No gRPC thread blocks.
+// that it returns. `wait(request, call, then)` calls then(status) once: at once, which keeps gRPC's
+// own thread for as long as the answer takes, so that it is for answers which are bounded to about
+// a millisecond; or on another thread. Where that status is OK the answer is computed on that
+// thread, otherwise the call ends with it. No gRPC thread blocks.
 //
 // The handlers are raw, on bytes: gRPC itself answers undecodable bytes with UNIMPLEMENTED and no
 // message, which a caller takes for an older server and no metric counts.
@@ -237,13 +245,14 @@ grpc::ServerUnaryReactor* AnswerAfter(Method& method, grpc::CallbackServerContex
     if (readable.ok()) readable = Decode(its.call.request(), its.request);
     if (!readable.ok()) return its.call.Finish(readable);
     // Held here too: another thread may finish the call before wait() returns.
-    wait(*its.request, [under_way, answer = std::move(answer)](const absl::Status& ready) {
-      UnaryAnswer<Request, Response>& now = *under_way;
-      absl::Status status = ready;
-      if (status.ok()) status = answer(*now.request, now.response);
-      if (status.ok()) status = EncodeAnswer(now.response, now.call.response());
-      now.call.Finish(status);
-    });
+    wait(*its.request, its.call.call(),
+         [under_way, answer = std::move(answer)](const absl::Status& ready) {
+           UnaryAnswer<Request, Response>& now = *under_way;
+           absl::Status status = ready;
+           if (status.ok()) status = answer(*now.request, now.response);
+           if (status.ok()) status = EncodeAnswer(now.response, now.call.response());
+           now.call.Finish(status);
+         });
   });
   return reactor;
 }
@@ -254,8 +263,8 @@ grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerConte
                                        const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
                                        Answer answer) {
   return AnswerAfter<Request, Response>(
-      method, context, bytes, out, [](const Request&, auto then) { then(absl::OkStatus()); },
-      std::move(answer));
+      method, context, bytes, out,
+      [](const Request&, const Call&, auto then) { then(absl::OkStatus()); }, std::move(answer));
 }
 
 }  // namespace sextant::server

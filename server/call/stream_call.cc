@@ -24,7 +24,7 @@ StreamCall::StreamCall(Method& method, grpc::CallbackServerContext* context, siz
 
 void StreamCall::WhenReadable(std::function<void()> then) {
   if (large_calls_ == nullptr || request_bytes_ <= kLargeRequestBytes) return then();
-  PostCall(context_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
+  PostCall(call_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
     if (!ready.ok()) return End(ready);
     then();
   });

@@ -37,6 +37,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
              std::function<void()> cancelled);
 
+  const Call& call() const { return call_; }
   // OK if its caller may make it.
   const absl::Status& admission() const { return call_.admission(); }
 

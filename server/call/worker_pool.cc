@@ -45,18 +45,6 @@ std::string TurnOfHost(const std::string& host) {
                                    reinterpret_cast<const char*>(bits.s6_addr), 8)));
 }
 
-std::string TurnOf(const grpc::CallbackServerContext& context) {
-  const auto auth = context.auth_context();
-  if (auth != nullptr && auth->IsPeerAuthenticated()) {
-    std::string out = "name";
-    for (const grpc::string_ref& name : auth->GetPeerIdentity()) {
-      absl::StrAppend(&out, ":", absl::string_view(name.data(), name.size()));
-    }
-    return out;
-  }
-  return TurnOfHost(HostOf(context));
-}
-
 absl::Status ServerBusy(absl::string_view why) {
   return WithRetryDelay(WithReason(absl::ResourceExhaustedError(absl::StrCat(
                                        why, ": try again in a second, or ask another replica")),
@@ -226,13 +214,6 @@ std::string WorkerPool::CallerOfTask() { return running_ == nullptr ? "" : runni
 absl::Status EndAfterTurn(const grpc::CallbackServerContext& context) {
   WorkerPool::EndTurn();
   return EndOf(context);
-}
-
-void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
-              std::function<void(const absl::Status&)> then) {
-  workers.Post(TurnOf(*context), [context, then = std::move(then)](const absl::Status& ready) {
-    then(ready.ok() ? EndOf(*context) : ready);
-  });
 }
 
 }  // namespace sextant::server

@@ -115,9 +115,6 @@ class WorkerPool {
 // The address of the host that calls, without its port.
 std::string HostOf(const grpc::CallbackServerContext& context);
 
-// Whose turn a call is: the names in its certificate, else its host.
-std::string TurnOf(const grpc::CallbackServerContext& context);
-
 // Whose turn a call from `host` is: an IPv6 address counts by its first 64 bits, since one host may
 // have all addresses that differ in the others.
 std::string TurnOfHost(const std::string& host);
@@ -128,11 +125,6 @@ absl::Status ServerBusy(absl::string_view why);
 
 // EndOf() of the call, which this thread works for, after WorkerPool::EndTurn().
 absl::Status EndAfterTurn(const grpc::CallbackServerContext& context);
-
-// Calls `then` once, as WorkerPool::Post() does for the one that calls. Where the call has ended
-// when its turn comes, `then` gets EndOf() and computes nothing.
-void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
-              std::function<void(const absl::Status&)> then);
 
 }  // namespace sextant::server
 

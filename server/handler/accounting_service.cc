@@ -252,13 +252,12 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
                                                               grpc::ByteBuffer* response) {
   return AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
       analyze_operation_, context, request, response,
-      [this, context](const v1::AnalyzeOperationRequest& in, auto then) {
+      [this](const v1::AnalyzeOperationRequest& in, const Call& call, auto then) {
         if (IsShort(in)) {
           then(absl::OkStatus());
         } else {
-          AfterFleet(options_.fleet, {&in.device().device()}, [this, context, then] {
-            PostCall(context, *options_.workers, std::move(then));
-          });
+          AfterFleet(options_.fleet, {&in.device().device()},
+                     [this, &call, then] { PostCall(call, *options_.workers, std::move(then)); });
         }
       },
       [this, context](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
@@ -273,8 +272,8 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
       analyze_graph_, context, request, response,
-      [this, context](const v1::AnalyzeGraphRequest&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+      [this](const v1::AnalyzeGraphRequest&, const Call& call, auto then) {
+        PostCall(call, *options_.workers, std::move(then));
       },
       [context](const v1::AnalyzeGraphRequest& in, v1::AnalyzeGraphResponse* out) {
         return AnswerGraph(*context, in, out);
@@ -286,11 +285,11 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
                                                         grpc::ByteBuffer* response) {
   return AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
       count_model_, context, request, response,
-      [this, context](const v1::CountModelRequest& in, auto then) {
+      [this](const v1::CountModelRequest& in, const Call& call, auto then) {
         if (IsShort(in)) {
           then(absl::OkStatus());
         } else {
-          PostCall(context, *options_.workers, std::move(then));
+          PostCall(call, *options_.workers, std::move(then));
         }
       },
       AnswerCount);
@@ -301,8 +300,8 @@ grpc::ServerUnaryReactor* AccountingService::ListModels(grpc::CallbackServerCont
                                                         grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
       list_models_, context, request, response,
-      [this, context](const v1::ListModelsRequest&, auto then) {
-        PostCall(context, *options_.workers, std::move(then));
+      [this](const v1::ListModelsRequest&, const Call& call, auto then) {
+        PostCall(call, *options_.workers, std::move(then));
       },
       server::ListModels);
 }

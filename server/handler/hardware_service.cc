@@ -46,11 +46,11 @@ HardwareService::HardwareService(const Dependencies& d)
       get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.calls),
       run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.calls) {}
 
-void HardwareService::PostOnceListed(grpc::CallbackServerContext* context,
+void HardwareService::PostOnceListed(const Call& call,
                                      std::function<void(const absl::Status&)> then) {
-  probe_.WhenListed([this, context, then](const absl::Status& listed) mutable {
+  probe_.WhenListed([this, &call, then](const absl::Status& listed) mutable {
     if (!listed.ok()) return then(listed);
-    PostCall(context, workers_, std::move(then));
+    PostCall(call, workers_, std::move(then));
   });
 }
 
@@ -66,7 +66,7 @@ grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
       list_devices_, context, request, response,
-      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
         AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
         return absl::OkStatus();
@@ -78,7 +78,7 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
       get_calibration_, context, request, response,
-      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
       });
@@ -90,10 +90,10 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
       get_kernel_rates_, context, request, response,
-      [this, context](const v1::GetKernelRatesRequest& in, auto then) {
-        if (in.device().has_host_devices()) return PostOnceListed(context, std::move(then));
+      [this](const v1::GetKernelRatesRequest& in, const Call& call, auto then) {
+        if (in.device().has_host_devices()) return PostOnceListed(call, std::move(then));
         AfterFleet(fleet_, {&in.device()},
-                   [this, context, then] { PostCall(context, workers_, std::move(then)); });
+                   [this, &call, then] { PostCall(call, workers_, std::move(then)); });
       },
       [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
@@ -116,11 +116,11 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
                                                         grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
       get_link_times_, context, request, response,
-      [this, context](const v1::GetLinkTimesRequest& in, auto then) {
+      [this](const v1::GetLinkTimesRequest& in, const Call& call, auto then) {
         if (in.nodes().device().has_host_devices()) {
-          PostOnceListed(context, std::move(then));
+          PostOnceListed(call, std::move(then));
         } else if (in.nodes().device().has_calibrations()) {
-          PostCall(context, workers_, std::move(then));
+          PostCall(call, workers_, std::move(then));
         } else {
           AfterFleet(fleet_, {&in.nodes().device()}, [then] { then(absl::OkStatus()); });
         }

@@ -61,8 +61,7 @@ class HardwareService final : public RawHardwareService {
  private:
   // Calls `then` once: on a worker when the host's devices are listed, or with the error of listing
   // them.
-  void PostOnceListed(grpc::CallbackServerContext* context,
-                      std::function<void(const absl::Status&)> then);
+  void PostOnceListed(const Call& call, std::function<void(const absl::Status&)> then);
   DeviceFinder FinderOf(const CalibrationSnapshot& host) const;
 
   const CalibrationStore& store_;

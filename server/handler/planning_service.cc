@@ -120,6 +120,10 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   return absl::OkStatus();
 }
 
+WorkerPool& PlanningService::PoolOf(const v1::PlanRunRequest& request) const {
+  return Searches(request) ? *options_.searches : *options_.workers;
+}
+
 DeviceFinder PlanningService::FinderOf(const CalibrationSnapshot& host) const {
   return DeviceFinder({.supplied = *options_.supplied,
                        .host = host,
@@ -132,11 +136,10 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
                                                    grpc::ByteBuffer* response) {
   return AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
       plan_run_, context, request, response,
-      [this, context](const v1::PlanRunRequest& in, auto then) {
+      [this](const v1::PlanRunRequest& in, const Call& call, auto then) {
         if (IsShort(in)) return then(absl::OkStatus());
-        WorkerPool& workers = Searches(in) ? *options_.searches : *options_.workers;
         AfterFleet(options_.fleet, DevicesOf(in),
-                   [context, &workers, then] { PostCall(context, workers, std::move(then)); });
+                   [this, &in, &call, then] { PostCall(call, PoolOf(in), then); });
       },
       [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
         return Answer(in, *context, nullptr, out);
@@ -168,7 +171,6 @@ void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* ca
   absl::Status readable = call->admission();
   if (readable.ok()) readable = Decode(bytes, request.get());
   if (!readable.ok()) return call->End(readable);
-  WorkerPool& workers = Searches(*request) ? *options_.searches : *options_.workers;
   const auto finish = [this, context, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;
     v1::PlanRunResponse& answer = *event.mutable_answer();
@@ -178,7 +180,7 @@ void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* ca
     call->End(status);
   };
   AfterFleet(options_.fleet, DevicesOf(*request),
-             [context, &workers, finish] { PostCall(context, workers, finish); });
+             [this, call, request, finish] { PostCall(call->call(), PoolOf(*request), finish); });
 }
 
 template <typename Request, typename Response>
@@ -189,10 +191,9 @@ grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
                                                           LongAnswer<Request, Response>* answer) {
   return AnswerAfter<Request, Response>(
       method, context, request, response,
-      [this, context](const Request& in, auto then) {
-        AfterFleet(options_.fleet, DevicesOf(in), [this, context, then] {
-          PostCall(context, *options_.searches, std::move(then));
-        });
+      [this](const Request& in, const Call& call, auto then) {
+        AfterFleet(options_.fleet, DevicesOf(in),
+                   [this, &call, then] { PostCall(call, *options_.searches, std::move(then)); });
       },
       [this, context, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
@@ -237,11 +238,10 @@ grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response) {
   return AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
       allocate_compute_, context, request, response,
-      [this, context](const v1::AllocateComputeRequest& in, auto then) {
+      [this](const v1::AllocateComputeRequest& in, const Call& call, auto then) {
         if (IsShort(in)) return then(absl::OkStatus());
-        AfterFleet(options_.fleet, {&in.cluster().device()}, [this, context, then] {
-          PostCall(context, *options_.workers, std::move(then));
-        });
+        AfterFleet(options_.fleet, {&in.cluster().device()},
+                   [this, &call, then] { PostCall(call, *options_.workers, std::move(then)); });
       },
       [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
         return Allocate(in, out);

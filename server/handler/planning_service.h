@@ -87,6 +87,8 @@ class PlanningService final : public RawPlanningService {
   void Watch(grpc::CallbackServerContext* context, StreamCall* call, const grpc::ByteBuffer& bytes);
   // Sends the progress of the search for `request` to `call`, now and then.
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
+  // The threads that answer `request`.
+  WorkerPool& PoolOf(const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* AnswerOnWorker(Method& method, grpc::CallbackServerContext* context,
