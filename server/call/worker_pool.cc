@@ -57,6 +57,7 @@ thread_local WorkerPool::Running* WorkerPool::running_ = nullptr;
 WorkerPool::WorkerPool(WorkerPoolOptions options)
     : running_at_most_(ThreadCount(options.threads)),
       max_waiting_(options.max_waiting),
+      reserved_(options.max_paused / 2),
       turn_(options.turn),
       room_(running_at_most_) {
   idle_ = static_cast<size_t>(running_at_most_) + options.max_paused;
@@ -113,14 +114,15 @@ void WorkerPool::Post(const std::string& caller, Task task) {
   if (refused != nullptr) refused(ServerBusy("too many calls of this kind wait already"));
 }
 
-bool WorkerPool::CanServe(const Line& line) const {
-  return !line.paused.empty() || (!line.tasks.empty() && idle_ > 0);
+bool WorkerPool::CanBegin(const Line& line) const {
+  return !line.tasks.empty() && idle_ > (under_way_.count(line.caller) > 0 ? reserved_ : 0);
 }
+
+bool WorkerPool::CanServe(const Line& line) const { return !line.paused.empty() || CanBegin(line); }
 
 void WorkerPool::Serve(Line& line) {
   --room_;
-  const bool can_begin = !line.tasks.empty() && idle_ > 0;
-  const bool begins = can_begin && (line.begins_next || line.paused.empty());
+  const bool begins = CanBegin(line) && (line.begins_next || line.paused.empty());
   line.begins_next = !begins;
   if (!begins) {
     Paused& next = *line.paused.front();
@@ -134,6 +136,7 @@ void WorkerPool::Serve(Line& line) {
   line.tasks.pop_front();
   --waiting_;
   --idle_;
+  ++under_way_[line.caller];
   changed_.notify_one();
 }
 
@@ -168,6 +171,7 @@ void WorkerPool::Work() {
     lock.lock();
     ++room_;
     ++idle_;
+    if (const auto own = under_way_.find(running.caller); --own->second == 0) under_way_.erase(own);
     Serve();
     if (ended_) changed_.notify_all();
   }

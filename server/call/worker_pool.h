@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,7 +25,9 @@ namespace sextant::server {
 struct WorkerPoolOptions {
   int threads = 0;          // tasks that run at a time; 0: one a processor
   size_t max_waiting = 64;  // tasks; beyond them some are refused
-  size_t max_paused = 0;    // tasks that have begun, and wait for their next turn
+  // Tasks that have begun, and wait for their next turn. Half of these places are for callers who
+  // have none under way, so that one with many long tasks doesn't take all.
+  size_t max_paused = 0;
   // After it a task gives way at its next EndTurn().
   std::chrono::nanoseconds turn = std::chrono::milliseconds(20);
   int niceness = 0;  // of the threads, as nice(1) has it: 10 gives way to all others
@@ -89,6 +92,7 @@ class WorkerPool {
   // Adds `task`; returns the one to refuse, if any.
   Task Add(const std::string& caller, Task task);
   Line& LineOf(const std::string& caller);
+  bool CanBegin(const Line& line) const;
   bool CanServe(const Line& line) const;
   // Lets tasks run while there is room for them. Under the lock, as all below.
   void Serve();
@@ -100,15 +104,17 @@ class WorkerPool {
 
   const int64_t running_at_most_;
   const size_t max_waiting_;
+  const size_t reserved_;  // threads that a caller's first task alone may take
   const Clock::duration turn_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Line> lines_;     // none is empty; the first is the next to be served
-  std::deque<Running> begun_;  // tasks that the next idle threads take
-  size_t waiting_ = 0;         // tasks in all lines
-  int64_t room_ = 0;           // tasks that may run in addition
-  size_t idle_ = 0;            // threads without a task
-  bool ended_ = false;         // no more tasks come
+  std::deque<Line> lines_;                   // none is empty; the first is the next to be served
+  std::deque<Running> begun_;                // tasks that the next idle threads take
+  std::map<std::string, size_t> under_way_;  // tasks that have begun, by caller
+  size_t waiting_ = 0;                       // tasks in all lines
+  int64_t room_ = 0;                         // tasks that may run in addition
+  size_t idle_ = 0;                          // threads without a task
+  bool ended_ = false;                       // no more tasks come
   std::vector<std::thread> threads_;
 };
 

@@ -99,17 +99,18 @@ TEST(WorkerPool, RunsAsManyAtOnceAsItHasThreads) {
   second.released.set_value();
 }
 
-// Tasks that end their turn after each step take their steps in turn.
-TEST(WorkerPool, PausesTasksInTurn) {
+// The steps of tasks, one of each of `callers`, that end their turn after each of `steps`, in the
+// order in which the one thread that runs at a time took them.
+std::string OrderOfSteps(size_t max_paused, const std::string& callers, int steps) {
   Held held;
   std::string order;  // written by one thread at a time
   {
-    WorkerPool pool({.threads = 1, .max_paused = 3, .turn = {}});
+    WorkerPool pool({.threads = 1, .max_paused = max_paused, .turn = {}});
     pool.Post("held", held.Task());
     held.started.get_future().wait();
-    for (const char name : {'a', 'b', 'c'}) {
-      pool.Post(std::string(1, name), [&order, name](const absl::Status&) {
-        for (int step = 0; step < 3; ++step) {
+    for (const char name : callers) {
+      pool.Post(std::string(1, name), [&order, name, steps](const absl::Status&) {
+        for (int step = 0; step < steps; ++step) {
           order += name;
           WorkerPool::EndTurn();
         }
@@ -117,7 +118,35 @@ TEST(WorkerPool, PausesTasksInTurn) {
     }
     held.released.set_value();
   }
-  EXPECT_EQ(order, "abcabcabc");
+  return order;
+}
+
+TEST(WorkerPool, PausesTasksInTurn) { EXPECT_EQ(OrderOfSteps(3, "abc", 3), "abcabcabc"); }
+
+// Where all threads have a task, the task goes on: the others begin later.
+TEST(WorkerPool, BeginsNoMoreThanItHasThreads) { EXPECT_EQ(OrderOfSteps(0, "ab", 2), "aabb"); }
+
+// One caller's calls leave a thread to others: `b` begins before one of them ends.
+TEST(WorkerPool, KeepsThreadsForCallersWithNothingUnderWay) {
+  Held held;
+  std::string order;  // of ends; written by one thread at a time
+  {
+    WorkerPool pool({.threads = 1, .max_paused = 2, .turn = {}});
+    pool.Post("held", held.Task());
+    held.started.get_future().wait();
+    bool posted = false;
+    for (int i = 0; i < 3; ++i) {
+      pool.Post("a", [&](const absl::Status&) {
+        for (int step = 0; step < 20; ++step) WorkerPool::EndTurn();
+        if (!posted) pool.Post("b", [&order](const absl::Status&) { order += 'b'; });
+        posted = true;
+        for (int step = 0; step < 20; ++step) WorkerPool::EndTurn();
+        order += 'a';
+      });
+    }
+    held.released.set_value();
+  }
+  EXPECT_EQ(order, "baaa");
 }
 
 // A task that another one waits for runs, whoever posted it.
@@ -132,27 +161,6 @@ TEST(WorkerPool, RunsOthersBesideATaskThatWaits) {
   });
   EXPECT_EQ(caller.get_future().get(), "a");
   EXPECT_EQ(WorkerPool::CallerOfTask(), "");
-}
-
-// Where all threads have a task, the task goes on: the others begin later.
-TEST(WorkerPool, BeginsNoMoreThanItHasThreads) {
-  std::string order;
-  Held held;
-  {
-    WorkerPool pool({.threads = 1, .turn = {}});
-    pool.Post("held", held.Task());
-    held.started.get_future().wait();
-    for (const char name : {'a', 'b'}) {
-      pool.Post(std::string(1, name), [&order, name](const absl::Status&) {
-        for (int step = 0; step < 2; ++step) {
-          order += name;
-          WorkerPool::EndTurn();
-        }
-      });
-    }
-    held.released.set_value();
-  }
-  EXPECT_EQ(order, "aabb");
 }
 
 TEST(TurnOfHost, IsThatOfAnIpv6Network) {
