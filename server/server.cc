@@ -38,9 +38,11 @@ constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
 
-// Searches leave a processor to all else where there are several.
-int SearchThreads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+// The searches of each pool leave a processor to all else where there are several.
+WorkerPoolOptions SearchPool(const ServerOptions& options) {
+  return {.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1),
+          .max_paused = kMaxPausedCalls,
+          .niceness = options.search_niceness};
 }
 
 constexpr std::chrono::milliseconds kUpkeep(1000);
@@ -190,9 +192,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
              store_, probe_metrics_),
       memory_(options.max_memory_mib << 20),
       streams_(std::make_shared<StreamLimits>(StreamLimitsOf(limits_))),
-      searches_({.threads = SearchThreads(),
-                 .max_paused = kMaxPausedCalls,
-                 .niceness = options.search_niceness}),
+      workers_({.max_paused = kMaxPausedCalls}),
+      short_searches_(SearchPool(options)),
+      searches_(SearchPool(options)),
       fleet_(FleetReaderOf(options, store_, *registry_)),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),
@@ -213,6 +215,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
                            .now = absl::Now,
                            .supplied = &supplied_,
                            .workers = &workers_,
+                           .short_searches = &short_searches_,
                            .searches = &searches_,
                            .fleet = fleet_.get()}),
       hardware_({.metrics = metrics_,

@@ -99,8 +99,10 @@ class Server {
   MemoryWatch memory_;
   std::atomic<bool> has_memory_{true};
   const std::shared_ptr<StreamLimits> streams_;
-  // Single plans wait for no search, and a search gives way to them.
-  WorkerPool workers_{WorkerPoolOptions{.max_paused = kMaxPausedCalls}};
+  // Single plans wait for no search, and a search gives way to them. A search for the layout of one
+  // plan, which is bounded, waits for none of the others.
+  WorkerPool workers_;
+  WorkerPool short_searches_;
   WorkerPool searches_;
   const std::unique_ptr<FleetReader> fleet_;  // null: no fleet's metrics are read
   AccountingService accounting_;

@@ -121,7 +121,9 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
 }
 
 WorkerPool& PlanningService::PoolOf(const v1::PlanRunRequest& request) const {
-  return Searches(request) ? *options_.searches : *options_.workers;
+  if (!Searches(request)) return *options_.workers;
+  const bool is_short = request.options().search() <= v1::LAYOUT_SEARCH_BOUNDED;
+  return is_short ? *options_.short_searches : *options_.searches;
 }
 
 DeviceFinder PlanningService::FinderOf(const CalibrationSnapshot& host) const {

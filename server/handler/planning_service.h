@@ -28,8 +28,10 @@ struct PlanningOptions {
   std::function<absl::Time()> now;
   // Reads the calibrations of requests; outlives the service's calls.
   SuppliedCalibrations* supplied = nullptr;
-  // Answer single plans, and questions of many layouts or runs; outlive the service's calls.
+  // Answer single plans; bounded searches; exhaustive ones and questions of many runs. They outlive
+  // the service's calls.
   WorkerPool* workers = nullptr;
+  WorkerPool* short_searches = nullptr;
   WorkerPool* searches = nullptr;
   FleetReader* fleet = nullptr;  // likewise; null: no fleet's metrics are read
 };

@@ -49,6 +49,7 @@ FuzzedServer::FuzzedServer()
                            .now = SourcesTime,
                            .supplied = &supplied_,
                            .workers = &workers_,
+                           .short_searches = &searches_,
                            .searches = &searches_}),
       hardware_({.metrics = metrics_,
                  .calls = {.large_calls = &workers_, .under_way = &under_way_},

@@ -144,6 +144,7 @@ TEST(HeavyCalls, LargeRequestsOfStreamsAreReadOnWorkers) {
                                     .now = absl::Now,
                                     .supplied = &supplied,
                                     .workers = &workers,
+                                    .short_searches = &workers,
                                     .searches = &workers});
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);

@@ -49,6 +49,7 @@ class PlanningServer {
                             .now = std::move(now),
                             .supplied = &supplied_,
                             .workers = &workers_,
+                            .short_searches = &searches_,
                             .searches = &searches_}) {
     int port = 0;
     grpc::ServerBuilder builder;
