@@ -38,7 +38,7 @@ def document_queries():
 def known_names():
     """Metrics of docs/metrics.md, and recorded rules."""
     names = set(re.findall(r"`(sextant_\w+)", read(os.path.join(ROOT, "docs", "metrics.md"))))
-    histograms = {name for name in names if name.endswith("_duration_seconds")}
+    histograms = {name for name in names if name.endswith(("_duration_seconds", "_wait_seconds"))}
     names |= {f"{name}_{part}" for name in histograms for part in ("bucket", "count", "sum")}
     for path in RULE_FILES:
         names |= set(re.findall(r"record: (\S+)", read(path)))

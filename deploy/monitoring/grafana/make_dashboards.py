@@ -249,6 +249,7 @@ def service():
     one = 'instance=~"$instance"'
     calls = f"rate(sextant_grpc_calls_total{{{one}}}[5m])"
     buckets = f"rate(sextant_grpc_call_duration_seconds_bucket{{{one}}}[5m])"
+    waits = f"rate(sextant_call_wait_seconds_bucket{{{one}}}[5m])"
     bad = 'code=~"INTERNAL|UNAVAILABLE|UNKNOWN|DATA_LOSS"'
     return dashboard(
         "service", "Service", "The planners and agents themselves: calls, times, verdicts.",
@@ -278,6 +279,12 @@ def service():
                 "Interpolated in six buckets: an order of magnitude."),
             heatmap("Time of calls", "s", f"sum by (le) ({buckets})", "{{le}}",
                     "Calls a second by the time that they took.", style="heatmap"),
+            timeseries("Calls that wait", "short", [
+                (f"sum by (pool) (sextant_calls_waiting{{{one}}})", "{{pool}}")],
+                "That have not begun, by the pool of threads that is to answer them."),
+            timeseries("Wait of calls, 99 %", "s", [
+                (f"histogram_quantile(0.99, sum by (pool, le) ({waits}))", "{{pool}}")],
+                "Until they begin. Interpolated in six buckets: an order of magnitude."),
             row("Plans"),
             timeseries("Plans by verdict", "reqps", [
                 (f"sum by (verdict) (rate(sextant_plan_verdicts_total{{{one}}}[5m]))",
