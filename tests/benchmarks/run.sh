@@ -12,7 +12,7 @@ bin=${1:-build/release/bin}
 if [ $# -eq 0 ]; then
   cmake --preset release -DSEXTANT_BUILD_TESTS=ON -DSEXTANT_LTO=ON --log-level=NOTICE
   cmake --build --preset release --parallel "$(nproc)" \
-    --target sextantd engine_benchmark plan_run_cost answer_benchmark isolation
+    --target sextantd engine_benchmark plan_run_cost answer_benchmark isolation waits
 fi
 
 echo "== a call of PlanRun beside a call of an empty handler"
@@ -23,6 +23,9 @@ SEXTANT_BIN=$bin tests/benchmarks/h2load.py || [ $? -eq 77 ]
 
 echo "== short calls beside searches"
 "$bin/isolation"
+
+echo "== plans without a layout during long calls"
+"$bin/waits"
 
 echo "== the engine alone"
 "$bin/engine_benchmark" --benchmark_min_time=0.2
