@@ -98,7 +98,7 @@ class Line {
     grpc::ClientContext context;
     v1::PlanRunResponse response;
     return planning_->PlanRun(Patient(context), request, &response).error_code() ==
-           grpc::StatusCode::INVALID_ARGUMENT;
+           grpc::StatusCode::NOT_FOUND;
   }
 
   bool PlansMany() {

@@ -4,6 +4,10 @@
 #include <grpc/grpc.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/internal/spinlock_wait.h"
 #include "absl/synchronization/mutex.h"
 
 using ::absl::CondVar;
@@ -100,6 +104,25 @@ bool __wrap__ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE(Co
       changed, mutex, deadline);
   __tsan_acquire(mutex);
   return late;
+}
+
+using ::absl::base_internal::SchedulingMode;
+using ::absl::base_internal::SpinLockWaitTransition;
+
+uint32_t
+__real__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
+    std::atomic<uint32_t>*, int, const SpinLockWaitTransition*, SchedulingMode);
+
+// Threads that wait for another one's absl::call_once().
+uint32_t
+__wrap__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
+    std::atomic<uint32_t>* word, int count, const SpinLockWaitTransition* transitions,
+    SchedulingMode mode) {
+  const uint32_t state =
+      __real__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
+          word, count, transitions, mode);
+  __tsan_acquire(word);
+  return state;
 }
 
 }  // extern "C"
