@@ -61,7 +61,8 @@ TEST(HttpHead, RefusesWhatCanBeReadInTwoWays) {
         "transfer-encoding: chunked\r\nCONTENT-LENGTH: 0\r\n",
         "Content-Length: 3\r\nContent-Length: 3\r\n", "Content-Length: +3\r\n",
         "Content-Length: 0x3\r\n", "Content-Length:\r\n", "Content-Length : 3\r\n",
-        "X: y\r\n folded\r\n", "no colon\r\n", "X: y\nContent-Length: 3\r\n", "X: \x01\r\n"}) {
+        "X: y\r\n folded\r\n", "no colon\r\n", "colonless\r\n", "X: y\nContent-Length: 3\r\n",
+        "X: \x01\r\n"}) {
     const HttpHead head = ReadHttpHead(Request("GET /", headers));
     EXPECT_EQ(head.kind, Kind::kRefused) << headers;
     EXPECT_EQ(head.status, 400) << headers;
