@@ -38,8 +38,6 @@ TEST(SearchBytes, AreBoundedForModelsOfManyKinds) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_GT(found->considered, 1000);
   EXPECT_LE(PeakBytes() - before, kMaxSearchBytes);
-  const int64_t held = LiveBytes() - before;
-  EXPECT_LE(held, kMebibyte);  // an outcome of a few layouts
 }
 
 // Of all the numbers of devices that are tried one plan is kept.
