@@ -7,7 +7,7 @@
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
-#             Prometheus, HAProxy
+#             validators of OpenAPI, Prometheus, HAProxy
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -46,6 +46,10 @@ readonly RUNTIME=(libdnnl2)
 # buf checks the .proto files and calls the server as a stranger would. Debian has no package.
 readonly BUF_VERSION=1.75.0
 readonly BUF_DIR=build/tools
+
+# Public validators of OpenAPI documents, as the lock file there has them.
+readonly OPENAPI_LOCK=tests/proto/openapi/package-lock.json
+readonly OPENAPI_DIR=build/tools/openapi
 
 # CUDA 11.8's ptxas, with which gpu_probe/cuda/kernels is built where nvcc is, and cuobjdump, which
 # a test asks. From Debian's non-free part, under NVIDIA's licence; nothing of it is installed.
@@ -122,6 +126,22 @@ npm_install_buf() {
   fi
 }
 
+npm_install_validators() {
+  if cmp -s "$OPENAPI_LOCK" "$OPENAPI_DIR/installed.json"; then
+    say "the validators of OpenAPI are there"
+    return
+  fi
+  say "installing validators of OpenAPI into $OPENAPI_DIR"
+  mkdir -p "$OPENAPI_DIR"
+  cp "$(dirname "$OPENAPI_LOCK")"/package{,-lock}.json "$OPENAPI_DIR"
+  if ! (quietly npm ci --prefix "$OPENAPI_DIR" --no-audit --no-fund --ignore-scripts); then
+    say "no validators: the test that needs them will be skipped" >&2
+    [[ -z "${CI:-}" ]] # but CI is there to run them all
+    return
+  fi
+  cp "$OPENAPI_LOCK" "$OPENAPI_DIR/installed.json"
+}
+
 # Downloads packages into folder $1: those that follow, of bookworm's part $2 for architecture $3.
 # The mirror is the one that apt has bookworm from. Lists are kept in folder $1 as well: the
 # system's stay as they are.
@@ -196,6 +216,7 @@ install_tests() {
   command -v npm >/dev/null || packages+=(nodejs npm)
   apt_install "${packages[@]}"
   npm_install_buf
+  npm_install_validators
   # Without nvcc there are no kernels.
   if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
     fetch_older_cuda

@@ -12,11 +12,14 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <cstdio>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -185,6 +188,7 @@ Json MessageSchema(const pb::DescriptorPool& pool, const pb::Descriptor& message
     const pb::OneofDescriptor& oneof = *message.oneof_decl(i);
     oneofs.push_back(AtMostOne(oneof));
     std::vector<std::string> names;
+    names.reserve(static_cast<size_t>(oneof.field_count()));
     for (int k = 0; k < oneof.field_count(); ++k) names.push_back(oneof.field(k)->json_name());
     const std::string comment = CommentOf(oneof);
     absl::StrAppend(&description, "\n\nOf `", absl::StrJoin(names, "`, `"),
@@ -346,15 +350,23 @@ int Generate(const std::vector<std::string>& arguments) {
   }
   if (!Describe(pool, files, document)) return 1;
   const std::string text = document.dump(1) + "\n";
-  std::ofstream(arguments[3]) << text;
+  std::ofstream json(arguments[3]);
   std::ofstream source(arguments[4]);
+  json << text << std::flush;
   WriteSource(Gzip(text), source);
-  return 0;
+  if (json.good() && source.flush().good()) return 0;
+  std::cerr << "can't write " << arguments[3] << " and " << arguments[4] << "\n";
+  return 1;
 }
 
 }  // namespace
 }  // namespace sextant
 
 int main(int argc, char** argv) {
-  return sextant::Generate(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return sextant::Generate(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {  // of JSON: a fault in the frame, a comment not in UTF-8
+    std::fprintf(stderr, "openapi_generator: %s\n", error.what());
+    return 1;
+  }
 }

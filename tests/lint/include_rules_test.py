@@ -26,7 +26,7 @@ LIBRARY = re.compile(r"^ *sextant_(?:probe_)?library\((\w+)\s([^)]*)\)", re.MULT
 # What each room may include beside the standard library, by the start of the path.
 ALLOWED = {
     "engine": ["absl/", "engine/"],
-    "proto": ["absl/", "google/protobuf/", "proto/", "sextant/v1/"],
+    "proto": ["absl/", "google/protobuf/", "nlohmann/", "proto/", "sextant/v1/"],
     "server": ["absl/", "engine/", "proto/check/", "proto/matmul_kind.h",
                "proto/stable_points.h", "server/", "sextant/v1/", "google/rpc/",
                "google/protobuf/", "grpc/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
