@@ -1,11 +1,10 @@
-// What a search, and a question of size, hold at once is bounded in bytes, however many kinds of
-// layers a model has.
+// The settings that a search keeps are bounded in bytes, however many kinds of layers a model has.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 
-#include "engine/search/layout_search.h"
-#include "engine/search/size_cluster.h"
+#include "engine/search/layout_evaluator.h"
 #include "tests/engine/run/worst_plans.h"
 #include "tests/support/live_bytes.h"
 
@@ -13,48 +12,36 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kMebibyte = 1 << 20;
-// 64 MiB of settings that are kept (layout_evaluator.cc), and the model, a layout and a plan.
-constexpr int64_t kMaxSearchBytes = 96 * kMebibyte;
 
-// A model of as many kinds of layers as there may be, whose layout is open.
-RunSpec OpenRun() {
-  RunSpec run =
-      worst_plans::RunOf({.runs = kMaxLayerKinds, .layers = kMaxLayerKinds, .timed = true}, true);
-  run.cluster.device_count = 8;
-  run.cluster.device_memory_bytes = 80'000'000'000;
-  run.layout = RunLayout{};
-  run.layout->global_batch_size = 64;
-  run.options = {};
-  run.options.search = SearchExtent::kBounded;
-  return run;
-}
-
-TEST(SearchBytes, AreBoundedForModelsOfManyKinds) {
-  const RunSpec run = OpenRun();
+// 55,440 has 120 divisors, each a size of micro-batches, and each is recomputed in eight ways.
+TEST(SearchBytes, OfSettingsAreBoundedForModelsOfManyKinds) {
+  constexpr int32_t kBatch = 55'440;
+  RunSpec run = worst_plans::RunOf({.runs = kMaxLayerKinds, .layers = kMaxLayerKinds}, true);
+  run.layout->global_batch_size = kBatch;
+  run.layout->micro_batch_size.reset();
+  run.cluster.device_count = 1;
   CallWork work;
+  LayoutEvaluator evaluator(run, work);
+  ASSERT_TRUE(evaluator.Prepare({}).ok());
   const int64_t before = LiveBytes();
-  ResetPeakBytes();
-  auto found = SearchAsPlanned(run, {}, work);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_GT(found->considered, 1000);
-  EXPECT_LE(PeakBytes() - before, kMaxSearchBytes);
-}
-
-// Of all the numbers of devices that are tried one plan is kept.
-TEST(SearchBytes, OfSizesAreThoseOfTheirAnswer) {
-  RunSpec run = OpenRun();
-  run.layout->parallel.pipeline_parallel_size = 8;
-  run.layout->given.pipeline = true;
-  run.layout->parallel.virtual_stage_count = 16;
-  run.model.architecture->decoder.layers = worst_plans::TurnsOf(4096, 4096, 0, 4);
-  run.model.architecture->layer_kinds.resize(4);
-  CallWork work;
-  const int64_t before = LiveBytes();
-  const auto size =
-      FindClusterSize(run, {.max_devices = 128, .objective = SizeObjective::kTime}, {}, work);
-  ASSERT_TRUE(size.ok()) << size.status();
-  EXPECT_GT(size->tried.size(), 10);
-  EXPECT_LE(LiveBytes() - before, 4 * kMebibyte);
+  int evaluated = 0;
+  int64_t most = 0;
+  for (int32_t micro_batch = 1; micro_batch <= kBatch; ++micro_batch) {
+    if (kBatch % micro_batch != 0) continue;
+    for (int parts = 0; parts < 8; ++parts) {
+      LayoutChoice choice = {.micro_batch = micro_batch};
+      choice.recompute.attention_core = (parts & 1) != 0;
+      choice.recompute.norm_outputs = (parts & 2) != 0;
+      choice.recompute.activation_function = (parts & 4) != 0;
+      const auto option = evaluator.Evaluate(choice, kMaxLayerKinds, /*times_all=*/true);
+      ASSERT_TRUE(option.ok()) << option.status();
+      evaluated += option->has_value() ? 1 : 0;
+      most = std::max(most, LiveBytes() - before);
+    }
+  }
+  EXPECT_GT(evaluated, 700);
+  EXPECT_LE(most, 64 * kMebibyte);
+  RecordProperty("mebibytes", static_cast<int>(most / kMebibyte));
 }
 
 }  // namespace
