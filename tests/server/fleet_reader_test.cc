@@ -287,6 +287,7 @@ TEST(FleetReader, ManyThreadsMayAsk) {
   prometheus::Registry registry;
   FleetReader reader(fake.Options(absl::Seconds(1)), registry);
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::atomic<int> wrong = 0;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
