@@ -147,7 +147,7 @@ TEST(ServerRaces, BetweenHandshakesAndNewCertificates) {
     const CertificatePem servers = authority.Sign({.common_name = "sextantd"});
     Replace(folder.File("key"), servers.key);
     Replace(folder.File("certificate"), servers.certificate);
-    Replace(folder.File("access"), "* node1\n");
+    Replace(folder.File("access"), "* node1\nRunProbe node1\nReportProgress node1\n");
   };
   renew();
   ServerOptions options = OptionsIn(folder);
