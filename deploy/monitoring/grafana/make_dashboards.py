@@ -305,6 +305,11 @@ def service():
                 (f"topk(20, max by (modelName, source) "
                  f"(sextant_calibration_age_seconds{{{one}}}))", "{{modelName}} {{source}}")],
                 "Of a host's own devices, or of the fleet's."),
+            timeseries("Connections closed beyond a limit", "short", [
+                (f"sum by (instance, reason) "
+                 f"(increase(sextant_connections_closed_total{{{one}}}[1h]))",
+                 "{{instance}} {{reason}}")],
+                "Within an hour; docs/security.md, Floods. The log has the hosts."),
             timeseries("Log lines dropped", "short", [
                 (f"sum by (instance) (increase(sextant_log_lines_dropped_total{{{one}}}[1h]))",
                  "{{instance}}")], "Within an hour: stderr took them too slowly."),
