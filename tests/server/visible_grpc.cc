@@ -109,18 +109,19 @@ bool __wrap__ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE(Co
 using ::absl::base_internal::SchedulingMode;
 using ::absl::base_internal::SpinLockWaitTransition;
 
-uint32_t
-__real__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
-    std::atomic<uint32_t>*, int, const SpinLockWaitTransition*, SchedulingMode);
+#define SPIN_LOCK_WAIT                                                               \
+  "_ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWait" \
+  "TransitionENS1_14SchedulingModeE"
+
+uint32_t RealSpinLockWait(std::atomic<uint32_t>*, int, const SpinLockWaitTransition*,
+                          SchedulingMode) __asm__("__real_" SPIN_LOCK_WAIT);
+uint32_t VisibleSpinLockWait(std::atomic<uint32_t>*, int, const SpinLockWaitTransition*,
+                             SchedulingMode) __asm__("__wrap_" SPIN_LOCK_WAIT);
 
 // Threads that wait for another one's absl::call_once().
-uint32_t
-__wrap__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
-    std::atomic<uint32_t>* word, int count, const SpinLockWaitTransition* transitions,
-    SchedulingMode mode) {
-  const uint32_t state =
-      __real__ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE(
-          word, count, transitions, mode);
+uint32_t VisibleSpinLockWait(std::atomic<uint32_t>* word, int count,
+                             const SpinLockWaitTransition* transitions, SchedulingMode mode) {
+  const uint32_t state = RealSpinLockWait(word, count, transitions, mode);
   __tsan_acquire(word);
   return state;
 }

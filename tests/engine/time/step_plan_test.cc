@@ -220,8 +220,8 @@ TEST(StepPlan, AMeasuredStepTakesWhatItsFlopsTakeAtThePeak) {
 }
 
 // 8.03e9 parameters of 14 bytes (bf16, and three numbers in fp32) on 8 H100s: 14.05 GB each, less
-// 50 MiB of cache, read and written at 3.35e12 B/s: 8.36 ms, and 8.39 ms without the cache. Its FLOPs
-// take 5.8 ms.
+// 50 MiB of cache, read and written at 3.35e12 B/s: 8.36 ms, and 8.39 ms without the cache. Its
+// FLOPs take 5.8 ms.
 TEST(StepPlan, AMeasuredStepOfFewTokensTakesWhatItsBytesTake) {
   RunSpec run = RunOnH100s("llama-3-8b", 8, 8, 128);
   run.measured_step = MeasuredStep{.seconds = 0.00837, .layout = *run.layout};
