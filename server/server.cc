@@ -39,10 +39,11 @@ constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
 
 // The searches of each pool leave a processor to all else where there are several.
-WorkerPoolOptions SearchPool(const ServerOptions& options) {
+WorkerPoolOptions SearchPool(const ServerOptions& options, std::shared_ptr<WaitMetrics> waits) {
   return {.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1),
           .max_paused = kMaxPausedCalls,
-          .niceness = options.search_niceness};
+          .niceness = options.search_niceness,
+          .waits = std::move(waits)};
 }
 
 constexpr std::chrono::milliseconds kUpkeep(1000);
@@ -192,9 +193,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
              store_, probe_metrics_),
       memory_(options.max_memory_mib << 20),
       streams_(std::make_shared<StreamLimits>(StreamLimitsOf(limits_))),
-      workers_({.max_paused = kMaxPausedCalls}),
-      short_searches_(SearchPool(options)),
-      searches_(SearchPool(options)),
+      workers_({.max_paused = kMaxPausedCalls, .waits = metrics_.ForPool("plans")}),
+      short_searches_(SearchPool(options, metrics_.ForPool("short_searches"))),
+      searches_(SearchPool(options, metrics_.ForPool("searches"))),
       fleet_(FleetReaderOf(options, store_, *registry_)),
       accounting_(metrics_, {.calls = {.log_level = options.log_calls,
                                        .access = access_.get(),

@@ -86,7 +86,13 @@ grpc::Status Call::End(const absl::Status& status) {
 
 void PostCall(const Call& call, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
-  workers.Post(call.Turn(), [&call, then = std::move(then)](const absl::Status& ready) {
+  WaitMetrics* const waits = workers.waits();
+  if (waits != nullptr) waits->waiting().Increment();
+  const auto start = std::chrono::steady_clock::now();
+  workers.Post(call.Turn(), [=, &call, then = std::move(then)](const absl::Status& ready) {
+    const std::chrono::duration<double> wait = std::chrono::steady_clock::now() - start;
+    if (waits != nullptr) waits->waiting().Decrement();
+    if (waits != nullptr && ready.ok()) waits->Record(wait.count());
     then(ready.ok() ? EndOf(call.context()) : ready);
   });
 }

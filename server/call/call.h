@@ -87,7 +87,8 @@ class Call {
 };
 
 // Calls `then` once, as WorkerPool::Post() does for `call`'s caller; `call` lives until then. Where
-// the call has ended when its turn comes, `then` gets EndOf() and computes nothing.
+// the call has ended when its turn comes, `then` gets EndOf() and computes nothing. Counts it among
+// the pool's calls that wait.
 void PostCall(const Call& call, WorkerPool& workers, std::function<void(const absl::Status&)> then);
 
 // kInvalidArgument with reason FIELD_INVALID: the bytes are not a message of this type.

@@ -59,6 +59,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options)
       max_waiting_(options.max_waiting),
       reserved_(options.max_paused / 2),
       turn_(options.turn),
+      waits_(options.waits),
       room_(running_at_most_) {
   idle_ = static_cast<size_t>(running_at_most_) + options.max_paused;
   for (size_t i = 0, count = idle_; i < count; ++i) {

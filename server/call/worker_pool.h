@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/metrics/metrics.h"
 
 namespace sextant::server {
 
@@ -31,6 +33,7 @@ struct WorkerPoolOptions {
   // After it a task gives way at its next EndTurn().
   std::chrono::nanoseconds turn = std::chrono::milliseconds(20);
   int niceness = 0;  // of the threads, as nice(1) has it: 10 gives way to all others
+  std::shared_ptr<WaitMetrics> waits = nullptr;  // of calls; null: none are counted
 };
 
 // Runs tasks on threads of its own. Thread-safe. gRPC answers all services, health included, on a
@@ -47,6 +50,7 @@ class WorkerPool {
 
   // Tasks that run at a time.
   int64_t thread_count() const { return running_at_most_; }
+  WaitMetrics* waits() const { return waits_.get(); }
 
   using Task = std::function<void(const absl::Status&)>;
 
@@ -106,6 +110,7 @@ class WorkerPool {
   const size_t max_waiting_;
   const size_t reserved_;  // threads that a caller's first task alone may take
   const Clock::duration turn_;
+  const std::shared_ptr<WaitMetrics> waits_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Line> lines_;                   // none is empty; the first is the next to be served

@@ -16,7 +16,8 @@ constexpr std::array<const char*, 17> kCodeNames = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-// Each is a series of every method. Single plans fall into the first two, searches into the rest.
+// Each is a series of every method and pool. Single plans fall into the first two, searches into
+// the rest.
 const prometheus::Histogram::BucketBoundaries kLatencySeconds = {0.001, 0.005, 0.025, 0.1, 1, 10};
 
 size_t CodeIndex(grpc::StatusCode code) {
@@ -43,6 +44,13 @@ void CallMetrics::Record(grpc::StatusCode code, double seconds) {
   duration_.GetOrAdd(add_histogram).Observe(seconds);
 }
 
+void WaitMetrics::Record(double seconds) {
+  const auto add = [this]() -> prometheus::Histogram& {
+    return wait_family_.Add({{"pool", pool_}}, kLatencySeconds);
+  };
+  wait_.GetOrAdd(add).Observe(seconds);
+}
+
 Metrics::Metrics(prometheus::Registry& registry)
     : calls_(prometheus::BuildCounter()
                  .Name("sextant_grpc_calls_total")
@@ -52,6 +60,16 @@ Metrics::Metrics(prometheus::Registry& registry)
                     .Name("sextant_grpc_call_duration_seconds")
                     .Help("Time from the handler's start to its answer, by method.")
                     .Register(registry)),
+      waiting_(prometheus::BuildGauge()
+                   .Name("sextant_calls_waiting")
+                   .Help("Calls that have not begun on their pool's threads, by pool. Those that "
+                         "have, and pause while others have their turns, do not count.")
+                   .Register(registry)),
+      wait_(prometheus::BuildHistogram()
+                .Name("sextant_call_wait_seconds")
+                .Help("Time from a call's arrival at its pool until it begins there, by pool. "
+                      "Later pauses, in which others have their turns, do not count.")
+                .Register(registry)),
       plans_in_flight_(prometheus::BuildGauge()
                            .Name("sextant_plans_in_flight")
                            .Help("Plans now being computed.")
@@ -72,6 +90,10 @@ Metrics::Metrics(prometheus::Registry& registry)
       .Register(registry)
       .Add({{"version", std::string(EngineVersion())}})
       .Set(1);
+}
+
+std::shared_ptr<WaitMetrics> Metrics::ForPool(const std::string& pool) {
+  return std::make_shared<WaitMetrics>(pool, waiting_.Add({{"pool", pool}}), wait_);
 }
 
 prometheus::Counter& Metrics::verdict(Verdict of) {

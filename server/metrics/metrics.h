@@ -16,7 +16,9 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -69,12 +71,32 @@ class CallMetrics {
   LazySeries<prometheus::Histogram> duration_;
 };
 
+// The series of the calls that wait for one pool of threads. Thread-safe.
+class WaitMetrics {
+ public:
+  WaitMetrics(std::string pool, prometheus::Gauge& waiting, HistogramFamily& wait)
+      : pool_(std::move(pool)), waiting_(waiting), wait_family_(wait) {}
+
+  prometheus::Gauge& waiting() { return waiting_; }
+  // Counts a call that begins after `seconds`.
+  void Record(double seconds);
+
+ private:
+  const std::string pool_;
+  prometheus::Gauge& waiting_;
+  HistogramFamily& wait_family_;
+  LazySeries<prometheus::Histogram> wait_;
+};
+
 class Metrics {
  public:
   explicit Metrics(prometheus::Registry& registry);
 
   // `method` is "sextant.v1.PlanningService/PlanRun".
   CallMetrics ForMethod(const std::string& method) { return {method, calls_, duration_}; }
+
+  // `pool` is "searches".
+  std::shared_ptr<WaitMetrics> ForPool(const std::string& pool);
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
@@ -84,6 +106,8 @@ class Metrics {
  private:
   CounterFamily& calls_;
   HistogramFamily& duration_;
+  prometheus::Family<prometheus::Gauge>& waiting_;
+  HistogramFamily& wait_;
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
   CounterFamily& verdicts_;

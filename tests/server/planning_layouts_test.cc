@@ -133,27 +133,6 @@ TEST(PlanningServiceSearch, HasThreadsOfItsOwn) {
   }
 }
 
-// Plans get turns of the one thread that searches while a batch is under way.
-TEST(PlanningServiceSearch, APlanDoesNotWaitForABatch) {
-  const PlanningServer server = WithSample();
-  v1::BatchPlanRunsRequest batch;
-  for (int i = 0; i < 256; ++i) *batch.add_runs() = Searching(v1::LAYOUT_SEARCH_BOUNDED);
-  std::atomic<bool> is_done{false};
-  auto answered = std::async(std::launch::async, [&] {
-    v1::BatchPlanRunsResponse out;
-    const grpc::Status status =
-        server.Call(&v1::PlanningService::Stub::BatchPlanRuns, batch, &out, 300);
-    is_done = true;
-    return status.ok() && out.runs_size() == 256;
-  });
-  for (int i = 0; i < 3; ++i) {
-    v1::PlanRunResponse out;
-    EXPECT_TRUE(server.PlanRun(Searching(v1::LAYOUT_SEARCH_BOUNDED), &out).ok());
-  }
-  EXPECT_FALSE(is_done);
-  EXPECT_TRUE(answered.get());
-}
-
 TEST(PlanningServiceSearch, TheChosenLayoutGetsTheSamePlan) {
   for (const v1::LayoutSearch search : {v1::LAYOUT_SEARCH_BOUNDED, v1::LAYOUT_SEARCH_EXHAUSTIVE}) {
     v1::PlanRunRequest request = Searching(search);

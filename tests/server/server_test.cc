@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -262,6 +263,32 @@ TEST(Metrics, OfAMethodAppearWithItsFirstCall) {
   EXPECT_EQ(used.size(), idle + 1 + 7 + 2);
   EXPECT_THAT(used, Contains("sextant_grpc_calls_total{code=\"OK\",method=\"sextant.v1."
                              "HardwareService/ListNodeTypes\"} 3"));
+}
+
+// Lists and single plans, bounded searches, and longer questions wait for different threads.
+TEST(Metrics, OfWaitsAreByPool) {
+  const TestServer server;
+  EXPECT_THAT(SeriesOf(server), Contains("sextant_calls_waiting{pool=\"searches\"} 0"));
+  grpc::ClientContext to_list;
+  v1::ListModelsResponse listed;
+  ASSERT_TRUE(server.accounting().ListModels(&to_list, {}, &listed).ok());
+  v1::PlanRunRequest request = TestServer::GoodRequest();
+  request.mutable_training()->set_sequence_length(8192);
+  request.mutable_cluster()->set_node_type("dgx-h100");
+  request.mutable_layout()->set_global_batch_size(1024);
+  request.mutable_layout()->mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
+  v1::PlanRunResponse response;
+  const grpc::Status searched = server.PlanRun(request, &response);
+  ASSERT_TRUE(searched.ok()) << searched.error_message();
+  grpc::ClientContext to_plan;
+  v1::BatchPlanRunsRequest batch;
+  *batch.add_runs() = request;
+  v1::BatchPlanRunsResponse planned;
+  ASSERT_TRUE(server.planning().BatchPlanRuns(&to_plan, batch, &planned).ok());
+  EXPECT_THAT(SeriesOf(server),
+              IsSupersetOf({"sextant_call_wait_seconds_count{pool=\"plans\"} 1",
+                            "sextant_call_wait_seconds_count{pool=\"searches\"} 1",
+                            "sextant_call_wait_seconds_count{pool=\"short_searches\"} 1"}));
 }
 
 // All threads get one series, whoever is first.
