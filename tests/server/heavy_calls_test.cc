@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <limits>
 #include <future>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
