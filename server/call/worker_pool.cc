@@ -52,7 +52,7 @@ absl::Status ServerBusy(absl::string_view why) {
                         kRetrySeconds);
 }
 
-thread_local WorkerPool::Running* WorkerPool::running_ = nullptr;
+thread_local WorkerPool::Running* WorkerPool::of_this_thread = nullptr;
 
 WorkerPool::WorkerPool(WorkerPoolOptions options)
     : running_at_most_(ThreadCount(options.threads)),
@@ -165,10 +165,10 @@ void WorkerPool::Work() {
     begun_.pop_front();
     running.end = Clock::now() + turn_;
     lock.unlock();
-    running_ = &running;
+    of_this_thread = &running;
     running.task(absl::OkStatus());
     running.task = nullptr;  // what it holds goes outside of the lock
-    running_ = nullptr;
+    of_this_thread = nullptr;
     lock.lock();
     ++room_;
     ++idle_;
@@ -187,7 +187,7 @@ void WorkerPool::WaitForTurn(Running& running, std::unique_lock<std::mutex>& loc
 }
 
 void WorkerPool::EndTurn() {
-  Running* const running = running_;
+  Running* const running = of_this_thread;
   if (running == nullptr || Clock::now() < running->end) return;
   WorkerPool& pool = *running->pool;
   std::unique_lock<std::mutex> lock(pool.mutex_);
@@ -202,7 +202,7 @@ void WorkerPool::EndTurn() {
 }
 
 void WorkerPool::OutOfTurn(absl::FunctionRef<void()> wait) {
-  Running* const running = running_;
+  Running* const running = of_this_thread;
   if (running == nullptr) return wait();
   WorkerPool& pool = *running->pool;
   std::unique_lock<std::mutex> lock(pool.mutex_);
@@ -214,7 +214,9 @@ void WorkerPool::OutOfTurn(absl::FunctionRef<void()> wait) {
   pool.WaitForTurn(*running, lock);
 }
 
-std::string WorkerPool::CallerOfTask() { return running_ == nullptr ? "" : running_->caller; }
+std::string WorkerPool::CallerOfTask() {
+  return of_this_thread == nullptr ? "" : of_this_thread->caller;
+}
 
 absl::Status EndAfterTurn(const grpc::CallbackServerContext& context) {
   WorkerPool::EndTurn();

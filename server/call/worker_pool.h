@@ -104,7 +104,7 @@ class WorkerPool {
   // Waits in the line of `running` for its next turn. Its room is free.
   void WaitForTurn(Running& running, std::unique_lock<std::mutex>& lock);
 
-  static thread_local Running* running_;  // by this thread
+  static thread_local Running* of_this_thread;
 
   const int64_t running_at_most_;
   const size_t max_waiting_;

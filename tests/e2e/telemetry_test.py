@@ -224,7 +224,7 @@ def check_after_a_restart(prometheus, server, job):
     expected = job.steps * STEP_TOKENS * len(GPUS) / DEVICES
     tokens = 'sum by (job_id) (sextant_job_tokens_total{job_id="train"})'
     prometheus.until(lambda: prometheus.value(tokens) == expected, "the whole count is back")
-    assert "short" not in scraped(server)
+    assert 'job_id="short"' not in scraped(server)
     prometheus.until(lambda: not prometheus.query(f'{FLOPS}{{job_id="short"}}'),
                      "the job that ended is gone")
 

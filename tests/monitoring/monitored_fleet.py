@@ -77,6 +77,7 @@ def planner_lines(seconds):
     show."""
     yield _series("sextant_fleet_fetches_total", round(2 * seconds))
     yield _series("sextant_fleet_fetch_failures_total", round(seconds), reason="timeout")
+    yield _series("sextant_connections_closed_total", round(seconds), reason="resets")
     yield _series("sextant_fleet_read_age_seconds", 12)
     yield _series("sextant_build_info", 1, version="0.1.0")
 

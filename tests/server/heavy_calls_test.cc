@@ -138,7 +138,7 @@ TEST(HeavyCalls, LargeRequestsOfStreamsAreReadOnWorkers) {
   WorkerPool full({.threads = 1, .max_waiting = 0});
   WorkerPool workers({.threads = 1});
   SuppliedCalibrations supplied;
-  const auto host = std::make_shared<const CalibrationSnapshot>();
+  auto host = std::make_shared<const CalibrationSnapshot>();
   PlanningService service(metrics, {.calls = {.large_calls = &full},
                                     .calibrations = [host] { return host; },
                                     .now = absl::Now,
@@ -335,6 +335,7 @@ TEST(MemoryWatch, GivesBackWhatWasFreedBelowWhatIsInUse) {
   constexpr int kPieces = 128 << 10;
   constexpr size_t kPieceBytes = 1024;
   std::vector<std::string> pieces;
+  pieces.reserve(kPieces);
   for (int i = 0; i < kPieces; ++i) pieces.emplace_back(kPieceBytes, 'x');
   const std::string above(kPieceBytes, 'x');
   pieces.clear();
