@@ -36,11 +36,13 @@ def request_fields(path, authority, scheme="http"):
 
 
 class Connection:
-    """Speaks to `address`, "host:port". `window` is what it takes of an answer, for each call."""
+    """Speaks to `address`, "host:port". `window` is what it takes of an answer, for each call;
+    `source` is its own address, "" for any."""
 
-    def __init__(self, address, window=SERVER_WINDOW):
+    def __init__(self, address, window=SERVER_WINDOW, source=""):
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self.socket = socket.create_connection((host, int(port)), timeout=10,
+                                               source_address=(source, 0))
         self.authority = address
         self.next_stream = 1
         self.may_send = SERVER_WINDOW
