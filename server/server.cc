@@ -275,16 +275,16 @@ absl::Status Server::StartGrpc() {
   grpc::ServerBuilder builder;
   Configure(builder);
   std::vector<std::string> services;
-  const auto add = [&](grpc::Service& service, const char* name) {
-    builder.RegisterService(&service);
-    services.emplace_back(name);
+  const auto add = [&](Service& service) {
+    builder.RegisterService(&grpc_services_.emplace_back(service));
+    services.push_back(service.name());
   };
   if (options_.role != ServerRole::kAgent) {
-    add(accounting_, "sextant.v1.AccountingService");
-    add(planning_, "sextant.v1.PlanningService");
+    add(accounting_);
+    add(planning_);
   }
-  add(hardware_, "sextant.v1.HardwareService");
-  if (options_.role != ServerRole::kPlanner) add(telemetry_, "sextant.v1.TelemetryService");
+  add(hardware_);
+  if (options_.role != ServerRole::kPlanner) add(telemetry_);
   const auto acceptor = [&builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
     return builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,

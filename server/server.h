@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "server/base/memory_watch.h"
 #include "server/base/periodic.h"
 #include "server/call/calls_under_way.h"
+#include "server/call/grpc_service.h"
 #include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
 #include "server/device/calibration_metrics.h"
@@ -109,6 +111,7 @@ class Server {
   PlanningService planning_;
   HardwareService hardware_;
   TelemetryService telemetry_;
+  std::deque<GrpcService> grpc_services_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> plain_acceptor_;

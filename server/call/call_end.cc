@@ -11,7 +11,7 @@ constexpr char kReason[] = "CALL_CANCELLED";
 
 }  // namespace
 
-absl::Status EndOf(const grpc::CallbackServerContext& context) {
+absl::Status EndOf(const CallContext& context) {
   // gRPC cancels a call at its deadline, too, but on a thread of its own that may be late.
   if (std::chrono::system_clock::now() >= context.deadline()) {
     return WithReason(absl::DeadlineExceededError("the call's deadline came before its answer"),

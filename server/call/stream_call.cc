@@ -12,18 +12,16 @@ bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_po
   return now >= call.deadline - (call.deadline - call.start) / kMinRoundedValue;
 }
 
-StreamCall::StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
-                       std::function<void()> cancelled)
-    : call_(method, *context, request_bytes),
+StreamCall::StreamCall(Method& method, StreamTransport& transport, std::function<void()> cancelled)
+    : call_(method, transport),
       unread_(method.unread),
       large_calls_(method.large_calls),
-      request_bytes_(request_bytes),
-      context_(context),
-      times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()},
+      transport_(transport),
+      times_{.start = std::chrono::system_clock::now(), .deadline = transport.deadline()},
       cancelled_(std::move(cancelled)) {}
 
 void StreamCall::WhenReadable(std::function<void()> then) {
-  if (large_calls_ == nullptr || request_bytes_ <= kLargeRequestBytes) return then();
+  if (large_calls_ == nullptr || transport_.request().Length() <= kLargeRequestBytes) return then();
   PostCall(call_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
     if (!ready.ok()) return End(ready);
     then();
@@ -35,7 +33,7 @@ absl::Status StreamCall::Send(const google::protobuf::Message& content, bool is_
   message.is_progress = is_progress;
   SEXTANT_RETURN_IF_ERROR(Encode(content, &message.bytes));
   if (unread_ != nullptr && !is_progress) {
-    SEXTANT_RETURN_IF_ERROR(unread_->Hold(*context_, message.bytes.Length()));
+    SEXTANT_RETURN_IF_ERROR(unread_->Hold(transport_, message.bytes.Length()));
   }
   std::unique_lock<std::mutex> lock(mutex_);
   if (!waiting_.empty() && waiting_.back().is_progress) waiting_.pop_back();
@@ -62,25 +60,19 @@ void StreamCall::OnWriteDone(bool ok) {
   Next(std::move(lock));
 }
 
-void StreamCall::OnDone() {
-  if (unread_ != nullptr) unread_->Release(*context_);
-  delete this;
-}
-
 void StreamCall::Next(std::unique_lock<std::mutex> lock) {
   if (writing_) return;
   if (!waiting_.empty()) {
     writing_bytes_ = std::move(waiting_.front().bytes);
     waiting_.pop_front();
     writing_ = true;
-    StartWrite(&writing_bytes_);
+    transport_.Write(&writing_bytes_);
     return;
   }
   if (!end_.has_value()) return;
-  const grpc::Status wire = call_.End(*end_);
-  // Another thread may delete this object once the call is finished.
+  // Another thread may delete this object once the call has ended.
   lock.unlock();
-  Finish(wire);
+  call_.End(absl::Status(*end_));
 }
 
 }  // namespace sextant::server

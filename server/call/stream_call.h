@@ -3,9 +3,7 @@
 #define SEXTANT_SERVER_CALL_STREAM_CALL_H_
 
 #include <google/protobuf/message.h>
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <chrono>
 #include <deque>
@@ -29,13 +27,14 @@ struct CallTimes {
 bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_point now);
 
 // Thread-safe. Progress that the client has not taken yet is replaced by later progress; results
-// are all kept. Deletes itself some time after End(), when the call is over.
-class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+// are all kept. Its transport holds it some time after End(), until the call is over.
+class StreamCall {
  public:
   // `cancelled` is called, at any time until End(), maybe twice, once nobody waits for the answer:
   // the client leaves, its deadline passes, or the server drains.
-  StreamCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes,
-             std::function<void()> cancelled);
+  StreamCall(Method& method, StreamTransport& transport, std::function<void()> cancelled);
+  StreamCall(const StreamCall&) = delete;
+  StreamCall& operator=(const StreamCall&) = delete;
 
   const Call& call() const { return call_; }
   // OK if its caller may make it.
@@ -53,9 +52,9 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // may be gone when it returns.
   void End(const absl::Status& status);
 
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override { cancelled_(); }
-  void OnDone() override;
+  // By the transport: the write is over, which failed unless `ok`; nobody waits for the answer.
+  void OnWriteDone(bool ok);
+  void OnCancel() { cancelled_(); }
 
  private:
   struct Message {
@@ -68,8 +67,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   Call call_;
   UnreadAnswers* const unread_;
   WorkerPool* const large_calls_;
-  const size_t request_bytes_;
-  grpc::CallbackServerContext* const context_;
+  StreamTransport& transport_;
   const CallTimes times_;
   const std::function<void()> cancelled_;
   std::mutex mutex_;

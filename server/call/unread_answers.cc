@@ -7,7 +7,7 @@
 
 namespace sextant::server {
 
-absl::Status UnreadAnswers::Hold(grpc::CallbackServerContext& context, size_t bytes) {
+absl::Status UnreadAnswers::Hold(CallContext& context, size_t bytes) {
   if (bytes < kSmallBytes) return absl::OkStatus();
   const std::string host = HostOf(context);
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
@@ -25,7 +25,7 @@ absl::Status UnreadAnswers::Hold(grpc::CallbackServerContext& context, size_t by
   return absl::OkStatus();
 }
 
-void UnreadAnswers::Release(grpc::CallbackServerContext& context) {
+void UnreadAnswers::Release(CallContext& context) {
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   const auto found = answers_.find(&context);
   if (found == answers_.end()) return;
@@ -38,13 +38,13 @@ void UnreadAnswers::Release(grpc::CallbackServerContext& context) {
 
 void UnreadAnswers::EndOld(std::chrono::steady_clock::time_point now) {
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  std::vector<grpc::CallbackServerContext*> old;
+  std::vector<CallContext*> old;
   for (const auto& [context, answer] : answers_) {
     if (now - answer.since > limits_.patience) old.push_back(context);
   }
-  for (grpc::CallbackServerContext* context : old) {
+  for (CallContext* context : old) {
     // Another's end may have released it. While it is here the call has not ended.
-    if (answers_.count(context) > 0) context->TryCancel();
+    if (answers_.count(context) > 0) context->Cancel();
   }
 }
 

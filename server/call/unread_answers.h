@@ -2,8 +2,6 @@
 #ifndef SEXTANT_SERVER_CALL_UNREAD_ANSWERS_H_
 #define SEXTANT_SERVER_CALL_UNREAD_ANSWERS_H_
 
-#include <grpcpp/server_context.h>
-
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/call/call_context.h"
 
 namespace sextant::server {
 
@@ -33,10 +32,10 @@ class UnreadAnswers {
   //
   // Errors: kResourceExhausted SERVER_BUSY where too much waits, of all callers or of this one's
   // host.
-  absl::Status Hold(grpc::CallbackServerContext& context, size_t bytes);
+  absl::Status Hold(CallContext& context, size_t bytes);
 
   // Call it before the end of each call that Hold() was called for.
-  void Release(grpc::CallbackServerContext& context);
+  void Release(CallContext& context);
 
   // Cancels the calls whose answers have waited for longer than patience at `now`.
   void EndOld(std::chrono::steady_clock::time_point now);
@@ -50,7 +49,7 @@ class UnreadAnswers {
 
   const UnreadLimits limits_;
   std::recursive_mutex mutex_;  // cancelling a call may end it, and release its answer, at once
-  std::map<grpc::CallbackServerContext*, Answer> answers_;
+  std::map<CallContext*, Answer> answers_;
   std::map<std::string, size_t> bytes_of_host_;
   size_t bytes_ = 0;
 };

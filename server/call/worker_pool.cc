@@ -28,7 +28,7 @@ int ThreadCount(int asked) {
 
 }  // namespace
 
-std::string HostOf(const grpc::CallbackServerContext& context) {
+std::string HostOf(const CallContext& context) {
   const std::string peer = context.peer();  // "ipv4:192.0.2.7:40312", "unix:..."
   return peer.substr(0, peer.rfind(':'));
 }
@@ -218,7 +218,7 @@ std::string WorkerPool::CallerOfTask() {
   return of_this_thread == nullptr ? "" : of_this_thread->caller;
 }
 
-absl::Status EndAfterTurn(const grpc::CallbackServerContext& context) {
+absl::Status EndAfterTurn(const CallContext& context) {
   WorkerPool::EndTurn();
   return EndOf(context);
 }

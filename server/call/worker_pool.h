@@ -2,8 +2,6 @@
 #ifndef SEXTANT_SERVER_CALL_WORKER_POOL_H_
 #define SEXTANT_SERVER_CALL_WORKER_POOL_H_
 
-#include <grpcpp/server_context.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -20,6 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/call/call_context.h"
 #include "server/metrics/metrics.h"
 
 namespace sextant::server {
@@ -124,7 +123,7 @@ class WorkerPool {
 };
 
 // The address of the host that calls, without its port.
-std::string HostOf(const grpc::CallbackServerContext& context);
+std::string HostOf(const CallContext& context);
 
 // Whose turn a call from `host` is: an IPv6 address counts by its first 64 bits, since one host may
 // have all addresses that differ in the others.
@@ -135,7 +134,7 @@ std::string TurnOfHost(const std::string& host);
 absl::Status ServerBusy(absl::string_view why);
 
 // EndOf() of the call, which this thread works for, after WorkerPool::EndTurn().
-absl::Status EndAfterTurn(const grpc::CallbackServerContext& context);
+absl::Status EndAfterTurn(const CallContext& context);
 
 }  // namespace sextant::server
 

@@ -139,8 +139,7 @@ absl::Status AnalyzeTensor(const v1::AnalyzeTensorRequest& request,
 // Each operation's kernels are about a kilobyte; an answer is at most 4 MiB.
 constexpr int kMaxOperationsWithSteps = 256;
 
-absl::Status AnswerGraph(const grpc::CallbackServerContext& context,
-                         const v1::AnalyzeGraphRequest& request,
+absl::Status AnswerGraph(const CallContext& context, const v1::AnalyzeGraphRequest& request,
                          v1::AnalyzeGraphResponse* response) {
   FieldViolations violations;
   const GraphSpec graph = GraphFrom(request.graph(), "graph", violations);
@@ -209,49 +208,41 @@ bool IsShort(const v1::AnalyzeOperationRequest& request) {
 }
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
-    : options_(std::move(options)),
-      list_data_types_("sextant.v1.AccountingService/ListDataTypes", metrics, options_.calls),
-      describe_data_type_("sextant.v1.AccountingService/DescribeDataType", metrics, options_.calls),
-      describe_tokens_("sextant.v1.AccountingService/DescribeTokens", metrics, options_.calls),
-      analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.calls),
-      analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics, options_.calls),
-      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.calls),
-      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.calls),
-      list_models_("sextant.v1.AccountingService/ListModels", metrics, options_.calls) {}
-
-grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  return AnswerInline<v1::ListDataTypesRequest, v1::ListDataTypesResponse>(
-      list_data_types_, context, request, response, server::ListDataTypes);
+    : Service("sextant.v1.AccountingService", metrics, options.calls),
+      options_(std::move(options)) {
+  Add("ListDataTypes", &AccountingService::ListDataTypes);
+  Add("DescribeDataType", &AccountingService::DescribeDataType);
+  Add("DescribeTokens", &AccountingService::DescribeTokens);
+  Add("AnalyzeTensor", &AccountingService::AnalyzeTensor);
+  Add("AnalyzeOperation", &AccountingService::AnalyzeOperation);
+  Add("AnalyzeGraph", &AccountingService::AnalyzeGraph);
+  Add("CountModel", &AccountingService::CountModel);
+  Add("ListModels", &AccountingService::ListModels);
 }
 
-grpc::ServerUnaryReactor* AccountingService::DescribeDataType(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request,
-                                                              grpc::ByteBuffer* response) {
-  return AnswerInline<v1::DescribeDataTypeRequest, v1::DescribeDataTypeResponse>(
-      describe_data_type_, context, request, response, server::DescribeDataType);
+void AccountingService::ListDataTypes(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::ListDataTypesRequest, v1::ListDataTypesResponse>(method, transport,
+                                                                    server::ListDataTypes);
 }
 
-grpc::ServerUnaryReactor* AccountingService::DescribeTokens(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer* request,
-                                                            grpc::ByteBuffer* response) {
-  return AnswerInline<v1::DescribeTokensRequest, v1::DescribeTokensResponse>(
-      describe_tokens_, context, request, response, server::DescribeTokens);
+void AccountingService::DescribeDataType(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::DescribeDataTypeRequest, v1::DescribeDataTypeResponse>(method, transport,
+                                                                          server::DescribeDataType);
 }
 
-grpc::ServerUnaryReactor* AccountingService::AnalyzeTensor(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  return AnswerInline<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>(
-      analyze_tensor_, context, request, response, server::AnalyzeTensor);
+void AccountingService::DescribeTokens(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::DescribeTokensRequest, v1::DescribeTokensResponse>(method, transport,
+                                                                      server::DescribeTokens);
 }
 
-grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request,
-                                                              grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
-      analyze_operation_, context, request, response,
+void AccountingService::AnalyzeTensor(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>(method, transport,
+                                                                    server::AnalyzeTensor);
+}
+
+void AccountingService::AnalyzeOperation(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
+      method, transport,
       [this](const v1::AnalyzeOperationRequest& in, const Call& call, auto then) {
         if (IsShort(in)) {
           then(absl::OkStatus());
@@ -260,31 +251,27 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
                      [this, &call, then] { PostCall(call, *options_.workers, std::move(then)); });
         }
       },
-      [this, context](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
-        const auto end = [context] { return EndAfterTurn(*context); };
+      [this, &transport](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
+        const auto end = [&transport] { return EndAfterTurn(transport); };
         CallWork work(end);
         return AnswerOperation(in, options_, work, out);
       });
 }
 
-grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
-      analyze_graph_, context, request, response,
+void AccountingService::AnalyzeGraph(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
+      method, transport,
       [this](const v1::AnalyzeGraphRequest&, const Call& call, auto then) {
         PostCall(call, *options_.workers, std::move(then));
       },
-      [context](const v1::AnalyzeGraphRequest& in, v1::AnalyzeGraphResponse* out) {
-        return AnswerGraph(*context, in, out);
+      [&transport](const v1::AnalyzeGraphRequest& in, v1::AnalyzeGraphResponse* out) {
+        return AnswerGraph(transport, in, out);
       });
 }
 
-grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerContext* context,
-                                                        const grpc::ByteBuffer* request,
-                                                        grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
-      count_model_, context, request, response,
+void AccountingService::CountModel(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
+      method, transport,
       [this](const v1::CountModelRequest& in, const Call& call, auto then) {
         if (IsShort(in)) {
           then(absl::OkStatus());
@@ -295,11 +282,9 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
       AnswerCount);
 }
 
-grpc::ServerUnaryReactor* AccountingService::ListModels(grpc::CallbackServerContext* context,
-                                                        const grpc::ByteBuffer* request,
-                                                        grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
-      list_models_, context, request, response,
+void AccountingService::ListModels(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
+      method, transport,
       [this](const v1::ListModelsRequest&, const Call& call, auto then) {
         PostCall(call, *options_.workers, std::move(then));
       },

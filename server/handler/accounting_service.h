@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "server/call/call.h"
+#include "server/call/service.h"
 #include "server/call/worker_pool.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
-#include "sextant/v1/accounting_service.grpc.pb.h"
+#include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::server {
 
@@ -35,57 +35,22 @@ bool IsShort(const v1::CountModelRequest& request);
 // A device's models may be fitted first.
 bool IsShort(const v1::AnalyzeOperationRequest& request);
 
-// Every method on bytes; see AnswerAfter().
-using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDataTypes<
-    v1::AccountingService::WithRawCallbackMethod_DescribeDataType<
-        v1::AccountingService::WithRawCallbackMethod_DescribeTokens<
-            v1::AccountingService::WithRawCallbackMethod_AnalyzeTensor<
-                v1::AccountingService::WithRawCallbackMethod_AnalyzeOperation<
-                    v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<
-                        v1::AccountingService::WithRawCallbackMethod_CountModel<
-                            v1::AccountingService::WithRawCallbackMethod_ListModels<
-                                v1::AccountingService::Service>>>>>>>>;
-
-class AccountingService final : public RawAccountingService {
+class AccountingService final : public Service {
  public:
   // `metrics` outlives the service.
   AccountingService(Metrics& metrics, AccountingOptions options);
 
-  grpc::ServerUnaryReactor* ListDataTypes(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DescribeDataType(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DescribeTokens(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* AnalyzeTensor(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* AnalyzeOperation(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* AnalyzeGraph(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* CountModel(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
+  void ListDataTypes(Method& method, UnaryTransport& transport);
+  void DescribeDataType(Method& method, UnaryTransport& transport);
+  void DescribeTokens(Method& method, UnaryTransport& transport);
+  void AnalyzeTensor(Method& method, UnaryTransport& transport);
+  void AnalyzeOperation(Method& method, UnaryTransport& transport);
+  void AnalyzeGraph(Method& method, UnaryTransport& transport);
+  void CountModel(Method& method, UnaryTransport& transport);
+  void ListModels(Method& method, UnaryTransport& transport);
 
  private:
   const AccountingOptions options_;
-  Method list_data_types_;
-  Method describe_data_type_;
-  Method describe_tokens_;
-  Method analyze_tensor_;
-  Method analyze_operation_;
-  Method analyze_graph_;
-  Method count_model_;
-  Method list_models_;
 };
 
 }  // namespace sextant::server

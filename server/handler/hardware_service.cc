@@ -33,18 +33,20 @@ absl::Status ListAccelerators(const v1::ListAcceleratorsRequest& request,
 }  // namespace
 
 HardwareService::HardwareService(const Dependencies& d)
-    : store_(d.store),
+    : Service("sextant.v1.HardwareService", d.metrics, d.calls),
+      store_(d.store),
       supplied_(d.supplied),
       probe_(d.probe),
       workers_(d.workers),
-      fleet_(d.fleet),
-      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.calls),
-      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.calls),
-      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.calls),
-      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.calls),
-      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.calls),
-      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.calls),
-      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.calls) {}
+      fleet_(d.fleet) {
+  Add("ListAccelerators", &HardwareService::ListAccelerators);
+  Add("ListDevices", &HardwareService::ListDevices);
+  Add("GetCalibration", &HardwareService::GetCalibration);
+  Add("GetKernelRates", &HardwareService::GetKernelRates);
+  Add("ListNodeTypes", &HardwareService::ListNodeTypes);
+  Add("GetLinkTimes", &HardwareService::GetLinkTimes);
+  Add("RunProbe", &HardwareService::RunProbe);
+}
 
 void HardwareService::PostOnceListed(const Call& call,
                                      std::function<void(const absl::Status&)> then) {
@@ -54,18 +56,14 @@ void HardwareService::PostOnceListed(const Call& call,
   });
 }
 
-grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer* request,
-                                                            grpc::ByteBuffer* response) {
-  return AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(
-      list_accelerators_, context, request, response, server::ListAccelerators);
+void HardwareService::ListAccelerators(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(method, transport,
+                                                                          server::ListAccelerators);
 }
 
-grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
-      list_devices_, context, request, response,
+void HardwareService::ListDevices(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
+      method, transport,
       [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
         AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
@@ -73,11 +71,9 @@ grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerConte
       });
 }
 
-grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
-      get_calibration_, context, request, response,
+void HardwareService::GetCalibration(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
+      method, transport,
       [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
@@ -85,37 +81,31 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
 }
 
 // Models are fitted to what was measured: milliseconds for each data type.
-grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
-      get_kernel_rates_, context, request, response,
+void HardwareService::GetKernelRates(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
+      method, transport,
       [this](const v1::GetKernelRatesRequest& in, const Call& call, auto then) {
         if (in.device().has_host_devices()) return PostOnceListed(call, std::move(then));
         AfterFleet(fleet_, {&in.device()},
                    [this, &call, then] { PostCall(call, workers_, std::move(then)); });
       },
-      [this, context](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
+      [this, &transport](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         const auto host = store_.snapshot();
-        const auto end = [context] { return EndAfterTurn(*context); };
+        const auto end = [&transport] { return EndAfterTurn(transport); };
         CallWork work(end);
         return AnswerKernelRates(in, FinderOf(*host), work, out);
       });
 }
 
-grpc::ServerUnaryReactor* HardwareService::ListNodeTypes(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request,
-                                                         grpc::ByteBuffer* response) {
-  return AnswerInline<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>(
-      list_node_types_, context, request, response, AnswerListNodeTypes);
+void HardwareService::ListNodeTypes(Method& method, UnaryTransport& transport) {
+  AnswerInline<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>(method, transport,
+                                                                    AnswerListNodeTypes);
 }
 
 // A few hundred times take microseconds; measurements are read and joined in milliseconds.
-grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerContext* context,
-                                                        const grpc::ByteBuffer* request,
-                                                        grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
-      get_link_times_, context, request, response,
+void HardwareService::GetLinkTimes(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
+      method, transport,
       [this](const v1::GetLinkTimesRequest& in, const Call& call, auto then) {
         if (in.nodes().device().has_host_devices()) {
           PostOnceListed(call, std::move(then));
@@ -131,23 +121,23 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
       });
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+std::unique_ptr<StreamCall> HardwareService::RunProbe(Method& method, StreamTransport& transport) {
   ProbeJob job;
   job.cancellation = std::make_shared<Cancellation>();
-  auto* call = new StreamCall(run_probe_, context, request->Length(),
-                              [cancellation = job.cancellation] { cancellation->Cancel(); });
+  auto owned = std::make_unique<StreamCall>(
+      method, transport, [cancellation = job.cancellation] { cancellation->Cancel(); });
+  StreamCall* const call = owned.get();
   job.send = [call](const v1::RunProbeResponse& response) {
     call->Send(response, response.has_progress()).IgnoreError();
   };
   job.end = [call](const absl::Status& status) { call->End(status); };
-  call->WhenReadable([this, call, request, job]() mutable {
+  call->WhenReadable([this, call, &transport, job]() mutable {
     absl::Status readable = call->admission();
-    if (readable.ok()) readable = Decode(*request, &job.request);
+    if (readable.ok()) readable = Decode(transport.request(), &job.request);
     if (!readable.ok()) return call->End(readable);
     probe_.Run(std::move(job));
   });
-  return call;
+  return owned;
 }
 
 DeviceFinder HardwareService::FinderOf(const CalibrationSnapshot& host) const {

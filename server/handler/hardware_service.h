@@ -2,28 +2,19 @@
 #ifndef SEXTANT_SERVER_HANDLER_HARDWARE_SERVICE_H_
 #define SEXTANT_SERVER_HANDLER_HARDWARE_SERVICE_H_
 
-#include "server/call/call.h"
+#include "server/call/service.h"
+#include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/device/device_finder.h"
 #include "server/metrics/metrics.h"
 #include "server/probe/host_probe.h"
 #include "server/store/calibration_store.h"
 #include "server/store/supplied_calibrations.h"
-#include "sextant/v1/hardware_service.grpc.pb.h"
+#include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
 
-// Every method on bytes; see AnswerAfter().
-using RawHardwareService = v1::HardwareService::WithRawCallbackMethod_ListAccelerators<
-    v1::HardwareService::WithRawCallbackMethod_ListDevices<
-        v1::HardwareService::WithRawCallbackMethod_GetCalibration<
-            v1::HardwareService::WithRawCallbackMethod_GetKernelRates<
-                v1::HardwareService::WithRawCallbackMethod_ListNodeTypes<
-                    v1::HardwareService::WithRawCallbackMethod_GetLinkTimes<
-                        v1::HardwareService::WithRawCallbackMethod_RunProbe<
-                            v1::HardwareService::Service>>>>>>>;
-
-class HardwareService final : public RawHardwareService {
+class HardwareService final : public Service {
  public:
   struct Dependencies {
     Metrics& metrics;
@@ -37,26 +28,13 @@ class HardwareService final : public RawHardwareService {
   // All of `dependencies` outlive the service.
   explicit HardwareService(const Dependencies& dependencies);
 
-  grpc::ServerUnaryReactor* ListAccelerators(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetCalibration(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetKernelRates(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListNodeTypes(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetLinkTimes(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* RunProbe(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request) override;
+  void ListAccelerators(Method& method, UnaryTransport& transport);
+  void ListDevices(Method& method, UnaryTransport& transport);
+  void GetCalibration(Method& method, UnaryTransport& transport);
+  void GetKernelRates(Method& method, UnaryTransport& transport);
+  void ListNodeTypes(Method& method, UnaryTransport& transport);
+  void GetLinkTimes(Method& method, UnaryTransport& transport);
+  std::unique_ptr<StreamCall> RunProbe(Method& method, StreamTransport& transport);
 
  private:
   // Calls `then` once: on a worker when the host's devices are listed, or with the error of listing
@@ -69,13 +47,6 @@ class HardwareService final : public RawHardwareService {
   HostProbe& probe_;
   WorkerPool& workers_;
   FleetReader* const fleet_;
-  Method list_accelerators_;
-  Method list_devices_;
-  Method get_calibration_;
-  Method get_kernel_rates_;
-  Method list_node_types_;
-  Method get_link_times_;
-  Method run_probe_;
 };
 
 }  // namespace sextant::server

@@ -13,6 +13,7 @@
 #include "engine/model/presets/presets.h"
 #include "engine/run/job.h"
 #include "engine/search/allocate_compute.h"
+#include "server/call/call.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/allocate_compute.h"
@@ -91,17 +92,18 @@ bool IsShort(const v1::AllocateComputeRequest& request) {
 }
 
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
-    : metrics_(metrics),
-      options_(std::move(options)),
-      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.calls),
-      watch_plan_run_("sextant.v1.PlanningService/WatchPlanRun", metrics, options_.calls),
-      batch_plan_runs_("sextant.v1.PlanningService/BatchPlanRuns", metrics, options_.calls),
-      size_cluster_("sextant.v1.PlanningService/SizeCluster", metrics, options_.calls),
-      size_model_("sextant.v1.PlanningService/SizeModel", metrics, options_.calls),
-      allocate_compute_("sextant.v1.PlanningService/AllocateCompute", metrics, options_.calls) {}
+    : Service("sextant.v1.PlanningService", metrics, options.calls),
+      metrics_(metrics),
+      options_(std::move(options)) {
+  Add("PlanRun", &PlanningService::PlanRun);
+  Add("WatchPlanRun", &PlanningService::WatchPlanRun);
+  Add("BatchPlanRuns", &PlanningService::BatchPlanRuns);
+  Add("SizeCluster", &PlanningService::SizeCluster);
+  Add("SizeModel", &PlanningService::SizeModel);
+  Add("AllocateCompute", &PlanningService::AllocateCompute);
+}
 
-absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
-                                     const grpc::CallbackServerContext& context,
+absl::Status PlanningService::Answer(const v1::PlanRunRequest& request, const CallContext& context,
                                      const SearchWatch& watch, v1::PlanRunResponse* response) {
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
@@ -133,18 +135,16 @@ DeviceFinder PlanningService::FinderOf(const CalibrationSnapshot& host) const {
                        .fleet = options_.fleet});
 }
 
-grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
-                                                   const grpc::ByteBuffer* request,
-                                                   grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
-      plan_run_, context, request, response,
+void PlanningService::PlanRun(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+      method, transport,
       [this](const v1::PlanRunRequest& in, const Call& call, auto then) {
         if (IsShort(in)) return then(absl::OkStatus());
         AfterFleet(options_.fleet, DevicesOf(in),
                    [this, &in, &call, then] { PostCall(call, PoolOf(in), then); });
       },
-      [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
-        return Answer(in, *context, nullptr, out);
+      [this, &transport](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
+        return Answer(in, transport, nullptr, out);
       });
 }
 
@@ -159,24 +159,25 @@ SearchWatch PlanningService::SendingTo(StreamCall* call, const v1::PlanRunReques
   };
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanningService::WatchPlanRun(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
+std::unique_ptr<StreamCall> PlanningService::WatchPlanRun(Method& method,
+                                                          StreamTransport& transport) {
   // Whoever searches asks for the call's end.
-  auto* call = new StreamCall(watch_plan_run_, context, bytes->Length(), [] {});
-  call->WhenReadable([this, context, call, bytes] { Watch(context, call, *bytes); });
+  auto call = std::make_unique<StreamCall>(method, transport, [] {});
+  call->WhenReadable([this, its = call.get(), &transport] { Watch(its, transport.request()); });
   return call;
 }
 
-void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* call,
-                            const grpc::ByteBuffer& bytes) {
+void PlanningService::Watch(StreamCall* call, const grpc::ByteBuffer& bytes) {
   const auto request = std::make_shared<v1::PlanRunRequest>();
   absl::Status readable = call->admission();
   if (readable.ok()) readable = Decode(bytes, request.get());
   if (!readable.ok()) return call->End(readable);
-  const auto finish = [this, context, call, request](absl::Status status) {
+  const auto finish = [this, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;
     v1::PlanRunResponse& answer = *event.mutable_answer();
-    if (status.ok()) status = Answer(*request, *context, SendingTo(call, *request), &answer);
+    if (status.ok()) {
+      status = Answer(*request, call->call().context(), SendingTo(call, *request), &answer);
+    }
     answer.set_engine_version(std::string(EngineVersion()));
     if (status.ok()) status = call->Send(event, false);
     call->End(status);
@@ -186,41 +187,32 @@ void PlanningService::Watch(grpc::CallbackServerContext* context, StreamCall* ca
 }
 
 template <typename Request, typename Response>
-grpc::ServerUnaryReactor* PlanningService::AnswerOnWorker(Method& method,
-                                                          grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response,
-                                                          LongAnswer<Request, Response>* answer) {
-  return AnswerAfter<Request, Response>(
-      method, context, request, response,
+void PlanningService::AnswerOnWorker(Method& method, UnaryTransport& transport,
+                                     LongAnswer<Request, Response>* answer) {
+  AnswerAfter<Request, Response>(
+      method, transport,
       [this](const Request& in, const Call& call, auto then) {
         AfterFleet(options_.fleet, DevicesOf(in),
                    [this, &call, then] { PostCall(call, *options_.searches, std::move(then)); });
       },
-      [this, context, answer](const Request& in, Response* out) {
+      [this, &transport, answer](const Request& in, Response* out) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
-        const auto end = [context] { return EndAfterTurn(*context); };
+        const auto end = [&transport] { return EndAfterTurn(transport); };
         CallWork work(end);
         return answer(in, FinderOf(*host), work, metrics_, out);
       });
 }
 
-grpc::ServerUnaryReactor* PlanningService::BatchPlanRuns(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request,
-                                                         grpc::ByteBuffer* response) {
-  return AnswerOnWorker(batch_plan_runs_, context, request, response, AnswerBatch);
+void PlanningService::BatchPlanRuns(Method& method, UnaryTransport& transport) {
+  AnswerOnWorker(method, transport, AnswerBatch);
 }
 
-grpc::ServerUnaryReactor* PlanningService::SizeCluster(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
-  return AnswerOnWorker(size_cluster_, context, request, response, AnswerSizeCluster);
+void PlanningService::SizeCluster(Method& method, UnaryTransport& transport) {
+  AnswerOnWorker(method, transport, AnswerSizeCluster);
 }
 
-grpc::ServerUnaryReactor* PlanningService::SizeModel(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request,
-                                                     grpc::ByteBuffer* response) {
-  return AnswerOnWorker(size_model_, context, request, response, AnswerSizeModel);
+void PlanningService::SizeModel(Method& method, UnaryTransport& transport) {
+  AnswerOnWorker(method, transport, AnswerSizeModel);
 }
 
 absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request,
@@ -235,11 +227,9 @@ absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* PlanningService::AllocateCompute(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  return AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
-      allocate_compute_, context, request, response,
+void PlanningService::AllocateCompute(Method& method, UnaryTransport& transport) {
+  AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
+      method, transport,
       [this](const v1::AllocateComputeRequest& in, const Call& call, auto then) {
         if (IsShort(in)) return then(absl::OkStatus());
         AfterFleet(options_.fleet, {&in.cluster().device()},

@@ -9,14 +9,14 @@
 #include "absl/time/time.h"
 #include "engine/base/call_work.h"
 #include "engine/search/layout_search.h"
-#include "server/call/call.h"
+#include "server/call/service.h"
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/device/device_finder.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
-#include "sextant/v1/planning_service.grpc.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
 
@@ -45,36 +45,17 @@ bool IsShort(const v1::PlanRunRequest& request);
 // Not with measurements, which are read and checked first.
 bool IsShort(const v1::AllocateComputeRequest& request);
 
-using RawPlanningService = v1::PlanningService::WithRawCallbackMethod_PlanRun<
-    v1::PlanningService::WithRawCallbackMethod_WatchPlanRun<
-        v1::PlanningService::WithRawCallbackMethod_BatchPlanRuns<
-            v1::PlanningService::WithRawCallbackMethod_SizeCluster<
-                v1::PlanningService::WithRawCallbackMethod_SizeModel<
-                    v1::PlanningService::WithRawCallbackMethod_AllocateCompute<
-                        v1::PlanningService::Service>>>>>>;
-
-class PlanningService final : public RawPlanningService {
+class PlanningService final : public Service {
  public:
   // `metrics` outlives the service.
   PlanningService(Metrics& metrics, PlanningOptions options);
 
-  grpc::ServerUnaryReactor* PlanRun(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchPlanRun(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* BatchPlanRuns(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* SizeCluster(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* SizeModel(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* AllocateCompute(grpc::CallbackServerContext* context,
-                                            const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
+  void PlanRun(Method& method, UnaryTransport& transport);
+  std::unique_ptr<StreamCall> WatchPlanRun(Method& method, StreamTransport& transport);
+  void BatchPlanRuns(Method& method, UnaryTransport& transport);
+  void SizeCluster(Method& method, UnaryTransport& transport);
+  void SizeModel(Method& method, UnaryTransport& transport);
+  void AllocateCompute(Method& method, UnaryTransport& transport);
 
  private:
   // Answers a call that plans many runs.
@@ -83,32 +64,24 @@ class PlanningService final : public RawPlanningService {
                                   CallWork& work, Metrics& metrics, Response* out);
 
   // `watch`: see PlanQuestion.
-  absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
+  absl::Status Answer(const v1::PlanRunRequest& request, const CallContext& context,
                       const SearchWatch& watch, v1::PlanRunResponse* response);
   // Reads the request of WatchPlanRun and has it answered by `call`.
-  void Watch(grpc::CallbackServerContext* context, StreamCall* call, const grpc::ByteBuffer& bytes);
+  void Watch(StreamCall* call, const grpc::ByteBuffer& bytes);
   // Sends the progress of the search for `request` to `call`, now and then.
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
   // The threads that answer `request`.
   WorkerPool& PoolOf(const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* AnswerOnWorker(Method& method, grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response,
-                                           LongAnswer<Request, Response>* answer);
+  void AnswerOnWorker(Method& method, UnaryTransport& transport,
+                      LongAnswer<Request, Response>* answer);
   absl::Status Allocate(const v1::AllocateComputeRequest& request,
                         v1::AllocateComputeResponse* response);
   DeviceFinder FinderOf(const CalibrationSnapshot& host) const;
 
   Metrics& metrics_;
   const PlanningOptions options_;
-  Method plan_run_;
-  Method watch_plan_run_;
-  Method batch_plan_runs_;
-  Method size_cluster_;
-  Method size_model_;
-  Method allocate_compute_;
 };
 
 }  // namespace sextant::server

@@ -6,19 +6,15 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "server/call/call.h"
+#include "server/call/service.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/telemetry/job_progress.h"
-#include "sextant/v1/telemetry_service.grpc.pb.h"
+#include "sextant/v1/telemetry_service.pb.h"
 
 namespace sextant::server {
 
-// On bytes; see AnswerAfter().
-using RawTelemetryService =
-    v1::TelemetryService::WithRawCallbackMethod_ReportProgress<v1::TelemetryService::Service>;
-
-class TelemetryService final : public RawTelemetryService {
+class TelemetryService final : public Service {
  public:
   struct Dependencies {
     Metrics& metrics;
@@ -32,13 +28,10 @@ class TelemetryService final : public RawTelemetryService {
   // `metrics` and `jobs` outlive the service.
   explicit TelemetryService(Dependencies dependencies);
 
-  grpc::ServerUnaryReactor* ReportProgress(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response) override;
+  void ReportProgress(Method& method, UnaryTransport& transport);
 
  private:
   const Dependencies its_;
-  Method report_progress_;
 };
 
 }  // namespace sextant::server

@@ -9,7 +9,7 @@
 namespace sextant::server {
 namespace {
 
-// In the order of gRPC's numbers.
+// By their numbers, which absl and gRPC share.
 constexpr std::array<const char*, 17> kCodeNames = {
     "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
     "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
@@ -20,19 +20,19 @@ constexpr std::array<const char*, 17> kCodeNames = {
 // the rest.
 const prometheus::Histogram::BucketBoundaries kLatencySeconds = {0.001, 0.005, 0.025, 0.1, 1, 10};
 
-size_t CodeIndex(grpc::StatusCode code) {
+size_t CodeIndex(absl::StatusCode code) {
   const auto index = static_cast<size_t>(code);
-  return index < kCodeNames.size() ? index : size_t{grpc::StatusCode::UNKNOWN};
+  return index < kCodeNames.size() ? index : static_cast<size_t>(absl::StatusCode::kUnknown);
 }
 
 }  // namespace
 
-const char* CodeName(grpc::StatusCode code) { return kCodeNames[CodeIndex(code)]; }
+const char* CodeName(absl::StatusCode code) { return kCodeNames[CodeIndex(code)]; }
 
 CallMetrics::CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration)
     : method_(std::move(method)), call_family_(calls), duration_family_(duration) {}
 
-void CallMetrics::Record(grpc::StatusCode code, double seconds) {
+void CallMetrics::Record(absl::StatusCode code, double seconds) {
   const size_t index = CodeIndex(code);
   const auto add_counter = [&]() -> prometheus::Counter& {
     return call_family_.Add({{"method", method_}, {"code", kCodeNames[index]}});

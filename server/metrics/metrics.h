@@ -5,7 +5,6 @@
 #ifndef SEXTANT_SERVER_METRICS_METRICS_H_
 #define SEXTANT_SERVER_METRICS_METRICS_H_
 
-#include <grpcpp/support/status.h>
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -21,14 +20,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace sextant {
 enum class Verdict;
 }
 
 namespace sextant::server {
 
-// gRPC's own name of `code`, e.g. "INVALID_ARGUMENT"; "UNKNOWN" outside its set.
-const char* CodeName(grpc::StatusCode code);
+// gRPC's name of `code`, e.g. "INVALID_ARGUMENT"; "UNKNOWN" outside its set.
+const char* CodeName(absl::StatusCode code);
 
 using CounterFamily = prometheus::Family<prometheus::Counter>;
 using HistogramFamily = prometheus::Family<prometheus::Histogram>;
@@ -59,7 +60,7 @@ class CallMetrics {
   CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration);
 
   // Thread-safe.
-  void Record(grpc::StatusCode code, double seconds);
+  void Record(absl::StatusCode code, double seconds);
 
  private:
   static constexpr size_t kCodeCount = 17;

@@ -74,10 +74,10 @@ FuzzedServer::FuzzedServer()
   store_.Keep(calibration, SourcesTime());
 
   grpc::ServerBuilder builder;
-  builder.RegisterService(&accounting_);
-  builder.RegisterService(&planning_);
-  builder.RegisterService(&hardware_);
-  builder.RegisterService(&telemetry_);
+  for (Service* service :
+       std::initializer_list<Service*>{&accounting_, &planning_, &hardware_, &telemetry_}) {
+    builder.RegisterService(&grpc_services_.emplace_back(*service));
+  }
   server_ = builder.BuildAndStart();
   channel_ = server_->InProcessChannel({});
 }

@@ -6,11 +6,13 @@
 #include <grpcpp/server.h>
 #include <prometheus/registry.h>
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "server/call/calls_under_way.h"
+#include "server/call/grpc_service.h"
 #include "server/call/worker_pool.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
@@ -57,6 +59,7 @@ class FuzzedServer {
   HardwareService hardware_;
   JobProgress jobs_;
   TelemetryService telemetry_;
+  std::deque<GrpcService> grpc_services_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -22,10 +22,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/memory_watch.h"
+#include "server/call/grpc_service.h"
 #include "server/call/unread_answers.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/planning_service.h"
 #include "server/metrics/metrics.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
 #include "tests/server/json_call.h"
 
 namespace sextant::server {
@@ -68,26 +71,24 @@ TEST(HeavyCalls, AnAnswerThatIsTooLargeIsRefusedInWords) {
   EXPECT_EQ(answer["operations"].size(), 4096u);
 }
 
-using RawGraph =
-    v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<v1::AccountingService::Service>;
-
 // Forwards AnalyzeGraph, and records the context of each call.
-class ObservedService final : public RawGraph {
+class ObservedService final : public Service {
  public:
-  explicit ObservedService(AccountingService& service) : service_(service) {}
-
-  grpc::ServerUnaryReactor* AnalyzeGraph(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response) override {
-    grpc::ServerUnaryReactor* const reactor = service_.AnalyzeGraph(context, request, response);
-    arrived_.set_value(context);
-    return reactor;
+  ObservedService(AccountingService& service, Metrics& metrics)
+      : Service(service.name(), metrics, {}), service_(service) {
+    Add("AnalyzeGraph", &ObservedService::AnalyzeGraph);
   }
-  grpc::CallbackServerContext* WaitForCall() { return arrived_.get_future().get(); }
+
+  const CallContext* WaitForCall() { return arrived_.get_future().get(); }
 
  private:
+  void AnalyzeGraph(Method& method, UnaryTransport& transport) {
+    service_.AnalyzeGraph(method, transport);
+    arrived_.set_value(&transport);
+  }
+
   AccountingService& service_;
-  std::promise<grpc::CallbackServerContext*> arrived_;
+  std::promise<const CallContext*> arrived_;
 };
 
 double CancelledCalls(const prometheus::Registry& registry) {
@@ -109,9 +110,10 @@ TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
   std::promise<void> released;
   workers.Post("", [&released](const absl::Status&) { released.get_future().wait(); });
   AccountingService service(metrics, {.calibrations = {}, .now = {}, .workers = &workers});
-  ObservedService observed(service);
+  ObservedService observed(service, metrics);
+  GrpcService grpc_service(observed);
   grpc::ServerBuilder builder;
-  builder.RegisterService(&observed);
+  builder.RegisterService(&grpc_service);
   const auto server = builder.BuildAndStart();
 
   grpc::ClientContext context;
@@ -121,7 +123,7 @@ TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
     EXPECT_EQ(stub->AnalyzeGraph(&context, {}, &response).error_code(),
               grpc::StatusCode::CANCELLED);
   });
-  const grpc::CallbackServerContext* const waiting = observed.WaitForCall();
+  const CallContext* const waiting = observed.WaitForCall();
   context.TryCancel();
   caller.join();
   while (!waiting->IsCancelled()) std::this_thread::yield();
@@ -146,8 +148,9 @@ TEST(HeavyCalls, LargeRequestsOfStreamsAreReadOnWorkers) {
                                     .workers = &workers,
                                     .short_searches = &workers,
                                     .searches = &workers});
+  GrpcService grpc_service(service);
   grpc::ServerBuilder builder;
-  builder.RegisterService(&service);
+  builder.RegisterService(&grpc_service);
   const auto server = builder.BuildAndStart();
   const auto stub = v1::PlanningService::NewStub(server->InProcessChannel({}));
   const auto code_of = [&stub](size_t name_bytes) {
@@ -253,7 +256,7 @@ class UnreadAnswersTest : public ::testing::Test {
   UnreadAnswersTest() {
     int port = 0;
     grpc::ServerBuilder builder;
-    builder.RegisterService(&service_);
+    builder.RegisterService(&grpc_service_);
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     server_ = builder.BuildAndStart();
     grpc::ChannelArguments arguments;
@@ -279,6 +282,7 @@ class UnreadAnswersTest : public ::testing::Test {
   AccountingService service_{
       metrics_,
       {.calls = {.unread = &unread_}, .calibrations = {}, .now = {}, .workers = &workers_}};
+  GrpcService grpc_service_{service_};
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };

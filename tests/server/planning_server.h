@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "server/call/grpc_service.h"
 #include "server/convert/calibration.h"
 #include "server/handler/planning_service.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
 #include "tests/server/sample_calibration.h"
 
 namespace sextant::server {
@@ -54,7 +56,7 @@ class PlanningServer {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
+    builder.RegisterService(&grpc_service_);
     server_ = builder.BuildAndStart();
     stub_ = v1::PlanningService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
                                                              grpc::InsecureChannelCredentials()));
@@ -115,6 +117,7 @@ class PlanningServer {
   WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
   WorkerPool searches_{WorkerPoolOptions{.threads = 1, .max_paused = 4}};
   PlanningService service_;
+  GrpcService grpc_service_{service_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;
 };

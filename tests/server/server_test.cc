@@ -301,11 +301,11 @@ TEST(CallMetrics, AreCountedByManyThreadsFromTheFirstCallOn) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&calls] {
-      for (int call = 0; call < kCalls; ++call) calls.Record(grpc::StatusCode::OK, 0.002);
+      for (int call = 0; call < kCalls; ++call) calls.Record(absl::StatusCode::kOk, 0.002);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  calls.Record(grpc::StatusCode::NOT_FOUND, 20);
+  calls.Record(absl::StatusCode::kNotFound, 20);
   const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
   for (const char* line :
        {"sextant_grpc_calls_total{code=\"OK\",method=\"Service/Method\"} 4000\n",
