@@ -9,8 +9,8 @@
 
 namespace sextant::server {
 
-// All that a call's answer depends on beside its request, whatever carries the call. Thread-safe;
-// lives until the call has ended.
+// All that a call's answer depends on beside its request, whatever carries the call. Lives until
+// the call has ended. On any thread at any time: deadline(), IsCancelled(), Cancel().
 class CallContext {
  public:
   virtual ~CallContext() = default;

@@ -21,7 +21,7 @@ StreamCall::StreamCall(Method& method, StreamTransport& transport, std::function
       cancelled_(std::move(cancelled)) {}
 
 void StreamCall::WhenReadable(std::function<void()> then) {
-  if (large_calls_ == nullptr || transport_.request().Length() <= kLargeRequestBytes) return then();
+  if (large_calls_ == nullptr || request().Length() <= kLargeRequestBytes) return then();
   PostCall(call_, *large_calls_, [this, then = std::move(then)](const absl::Status& ready) {
     if (!ready.ok()) return End(ready);
     then();

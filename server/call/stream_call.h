@@ -39,6 +39,7 @@ class StreamCall {
   const Call& call() const { return call_; }
   // OK if its caller may make it.
   const absl::Status& admission() const { return call_.admission(); }
+  const grpc::ByteBuffer& request() const { return transport_.request(); }
 
   // Calls `then` once, where decoding the request and what follows may run: here, or for a large
   // one on a worker. Where there is none, or the call has ended meanwhile, ends the call.

@@ -131,9 +131,9 @@ std::unique_ptr<StreamCall> HardwareService::RunProbe(Method& method, StreamTran
     call->Send(response, response.has_progress()).IgnoreError();
   };
   job.end = [call](const absl::Status& status) { call->End(status); };
-  call->WhenReadable([this, call, &transport, job]() mutable {
+  call->WhenReadable([this, call, job]() mutable {
     absl::Status readable = call->admission();
-    if (readable.ok()) readable = Decode(transport.request(), &job.request);
+    if (readable.ok()) readable = Decode(call->request(), &job.request);
     if (!readable.ok()) return call->End(readable);
     probe_.Run(std::move(job));
   });

@@ -163,14 +163,14 @@ std::unique_ptr<StreamCall> PlanningService::WatchPlanRun(Method& method,
                                                           StreamTransport& transport) {
   // Whoever searches asks for the call's end.
   auto call = std::make_unique<StreamCall>(method, transport, [] {});
-  call->WhenReadable([this, its = call.get(), &transport] { Watch(its, transport.request()); });
+  call->WhenReadable([this, its = call.get()] { Watch(its); });
   return call;
 }
 
-void PlanningService::Watch(StreamCall* call, const grpc::ByteBuffer& bytes) {
+void PlanningService::Watch(StreamCall* call) {
   const auto request = std::make_shared<v1::PlanRunRequest>();
   absl::Status readable = call->admission();
-  if (readable.ok()) readable = Decode(bytes, request.get());
+  if (readable.ok()) readable = Decode(call->request(), request.get());
   if (!readable.ok()) return call->End(readable);
   const auto finish = [this, call, request](absl::Status status) {
     v1::WatchPlanRunResponse event;

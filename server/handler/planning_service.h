@@ -67,7 +67,7 @@ class PlanningService final : public Service {
   absl::Status Answer(const v1::PlanRunRequest& request, const CallContext& context,
                       const SearchWatch& watch, v1::PlanRunResponse* response);
   // Reads the request of WatchPlanRun and has it answered by `call`.
-  void Watch(StreamCall* call, const grpc::ByteBuffer& bytes);
+  void Watch(StreamCall* call);
   // Sends the progress of the search for `request` to `call`, now and then.
   SearchWatch SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const;
   // The threads that answer `request`.
