@@ -8,7 +8,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
 #include "server/base/log.h"
-#include "server/call/call_end.h"
+#include "server/call/call_context.h"
 
 namespace sextant::server {
 namespace {
@@ -42,7 +42,7 @@ std::string Call::Turn() const {
 
 void Call::End(const absl::Status& status) {
   const bool is_logged = IsLogged(method_.log_level, status.ok());
-  // Read only where it is told: gRPC copies all metadata.
+  // Read only where it is shown: gRPC copies all metadata.
   const std::string trace_id = is_logged || !status.ok() ? TraceIdOf(transport_.traceparent()) : "";
   const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - start_;
   method_.metrics.Record(status.code(), duration.count());

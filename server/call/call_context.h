@@ -5,12 +5,13 @@
 #include <chrono>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace sextant::server {
 
-// All that a call's answer depends on beside its request, whatever carries the call. Lives until
-// the call has ended. On any thread at any time: deadline(), IsCancelled(), Cancel().
+// A call but for its messages, whatever carries it. Lives until the call has ended. On any thread
+// at any time: deadline(), IsCancelled(), Cancel().
 class CallContext {
  public:
   virtual ~CallContext() = default;
@@ -34,6 +35,11 @@ class CallContext {
   // Ends the call as if its caller had left.
   virtual void Cancel() = 0;
 };
+
+// OK while somebody waits for the call's answer. kDeadlineExceeded once its deadline has passed,
+// kCancelled once its caller has left, both CALL_CANCELLED: an answer that nobody reads would
+// delay the waiting calls, or the shutdown of a server.
+absl::Status EndOf(const CallContext& context);
 
 }  // namespace sextant::server
 

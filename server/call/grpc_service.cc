@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = grpc::ByteBuffer;
 
-// What calls of both kinds have in common. Deletes itself when gRPC is done with the call.
+// The common part of both kinds of calls. Deletes itself when gRPC is done with the call.
 template <typename Reactor, typename TransportOfKind>
 class GrpcCall : public Reactor, public TransportOfKind {
  public:

@@ -1,4 +1,4 @@
-// gRPC's door to a service. What is behind it knows no transport.
+// A service as gRPC offers it. Nothing else in the server knows gRPC's calls.
 #ifndef SEXTANT_SERVER_CALL_GRPC_SERVICE_H_
 #define SEXTANT_SERVER_CALL_GRPC_SERVICE_H_
 

@@ -1,4 +1,4 @@
-// What carries a call: its request here, its answer and its end to the caller.
+// A call as its transport has it: the request, the way for the answer, the end.
 #ifndef SEXTANT_SERVER_CALL_TRANSPORT_H_
 #define SEXTANT_SERVER_CALL_TRANSPORT_H_
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/reason.h"
-#include "server/call/call_end.h"
+#include "server/call/call_context.h"
 #include "server/call/status.h"
 
 namespace sextant::server {

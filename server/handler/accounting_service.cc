@@ -15,7 +15,6 @@
 #include "engine/tensor/rounding.h"
 #include "engine/tensor/storage.h"
 #include "server/call/call.h"
-#include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/counted_model.h"

@@ -8,7 +8,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "server/call/call.h"
-#include "server/call/call_end.h"
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"

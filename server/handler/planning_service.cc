@@ -14,7 +14,6 @@
 #include "engine/run/job.h"
 #include "engine/search/allocate_compute.h"
 #include "server/call/call.h"
-#include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/allocate_compute.h"
 #include "server/convert/layout_search.h"

@@ -16,7 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/call/grpc_service.h"
 #include "server/handler/planning_service.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
@@ -86,7 +88,7 @@ class TurnsTest : public ::testing::Test {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
+    builder.RegisterService(&grpc_service_);
     server_ = builder.BuildAndStart();
     stub_ = v1::PlanningService::NewStub(
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
@@ -181,6 +183,7 @@ class TurnsTest : public ::testing::Test {
                             .workers = &workers_,
                             .short_searches = &short_searches_,
                             .searches = &searches_}};
+  GrpcService grpc_service_{service_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;
 };

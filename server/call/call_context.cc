@@ -1,4 +1,4 @@
-#include "server/call/call_end.h"
+#include "server/call/call_context.h"
 
 #include <chrono>
 
