@@ -63,8 +63,12 @@ class FakeCall : public Kind {
     end_.set_value({status, std::string(trace_id)});
   }
 
-  // Waits for it.
-  Ended End() { return end_.get_future().get(); }
+  // Waits for it, but not for ever.
+  Ended End() {
+    std::future<Ended> end = end_.get_future();
+    if (end.wait_for(std::chrono::seconds(20)) == std::future_status::ready) return end.get();
+    return {absl::InternalError("the call has not ended"), ""};
+  }
 
  private:
   const FakeCaller caller_;
