@@ -82,12 +82,13 @@ void AddResume(const ReadRule& rule, const ResolvedRun& resolved, int64_t device
   const MemoryModel& model = *resolved.memory;
   const int64_t stages = model.stage_count();
   const bool two_ends = model.job().pipeline.schedule == PipelineSchedule::kDualPipe;
+  const int64_t devices_of_stage = device_count / stages;
   double all = 0;
   double most = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
     double read = ReadOn(stage, model, rule);
     if (two_ends) read += ReadOn(stages - 1 - stage, model, rule);
-    all += read * static_cast<double>(device_count / stages);
+    all += read * static_cast<double>(devices_of_stage);
     most = std::max(most, read);
   }
   out.resume_read = Rounded(all);

@@ -102,6 +102,7 @@ class ModelSizer {
   using Try = absl::StatusOr<SizedRun>(RunSpec, FieldViolations, CallWork&);
 
   // After the first try, whose errors are the request's.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): as a Try has it
   static absl::StatusOr<SizedRun> TryLarger(RunSpec run, FieldViolations, CallWork& work) {
     return TryCheckedRun(std::move(run), work);
   }

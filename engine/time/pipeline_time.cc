@@ -229,7 +229,8 @@ class Pipeline {
         return {work + others * total + way, work + others * bubble + way};
       }
       case PipelineSchedule::kDualPipe: {
-        const double pairs = static_cast<double>(stages_ / 2 - 1);
+        const int64_t pairs_of_stages = stages_ / 2;
+        const double pairs = static_cast<double>(pairs_of_stages - 1);
         const double total =
             work + pairs * std::max(0.0, t.Sum() + t.input - 2 * t.weight) + way / 2;
         return {total, total};
@@ -248,8 +249,9 @@ class Pipeline {
   // as it has time for.
   double EvenSends() const {
     const int64_t passes = count_ + stages_ - 1;
-    return 2 * static_cast<double>((stages_ - 1) * (passes / stages_) +
-                                   std::max<int64_t>(passes % stages_ - 1, 0));
+    const int64_t sends =
+        (stages_ - 1) * (passes / stages_) + std::max<int64_t>(passes % stages_ - 1, 0);
+    return 2 * static_cast<double>(sends);
   }
 
   const PipelineInput& in_;

@@ -63,7 +63,7 @@ void StreamCall::OnWriteDone(bool ok) {
 void StreamCall::Next(std::unique_lock<std::mutex> lock) {
   if (writing_) return;
   if (!waiting_.empty()) {
-    writing_bytes_ = std::move(waiting_.front().bytes);
+    writing_bytes_ = waiting_.front().bytes;
     waiting_.pop_front();
     writing_ = true;
     transport_.Write(&writing_bytes_);

@@ -54,7 +54,7 @@ absl::Status ServerBusy(absl::string_view why) {
 
 thread_local WorkerPool::Running* WorkerPool::of_this_thread = nullptr;
 
-WorkerPool::WorkerPool(WorkerPoolOptions options)
+WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : running_at_most_(ThreadCount(options.threads)),
       max_waiting_(options.max_waiting),
       reserved_(options.max_paused / 2),

@@ -41,7 +41,7 @@ struct WorkerPoolOptions {
 // either: a long task calls EndTurn() as it goes.
 class WorkerPool {
  public:
-  explicit WorkerPool(WorkerPoolOptions options);
+  explicit WorkerPool(const WorkerPoolOptions& options);
   // Waits for all tasks that were posted.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;

@@ -72,7 +72,6 @@ struct ConnectionStreams::Host {
   const std::string name;
   size_t connections = 0;  // under the lock of StreamLimits
 
- private:
   // Open, or given up in the last seconds. Under the lock.
   size_t Load(StreamClock::time_point now) {
     const int64_t current = SecondsOf(now);
@@ -86,7 +85,7 @@ struct ConnectionStreams::Host {
     return out;
   }
 
-  std::mutex mutex;
+  std::mutex mutex;  // of what follows
   size_t open = 0;
   std::array<size_t, kRecentSeconds> given_up = {};  // in each second, modulo their number
   int64_t second = 0;                                // the newest of them

@@ -16,7 +16,7 @@
 
 #include "absl/strings/string_view.h"
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 extern "C" {
 ssize_t __real_recvmsg(int descriptor, msghdr* message, int flags);
 ssize_t __real_sendmsg(int descriptor, const msghdr* message, int flags);
@@ -221,4 +221,4 @@ __attribute__((used)) int __wrap_SSL_write(SSL* ssl, const void* buffer, int siz
 }
 
 }  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
