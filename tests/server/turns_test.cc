@@ -154,10 +154,16 @@ class TurnsTest : public ::testing::Test {
     return begun_;
   }
 
+  double EndedAtLastBegin() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return ended_at_last_begin_;
+  }
+
   // Called once by each call, when it begins.
   std::shared_ptr<const CalibrationSnapshot> Begin() {
     const std::lock_guard<std::mutex> lock(mutex_);
     begun_.push_back(WorkerPool::CallerOfTask());
+    ended_at_last_begin_ = CallsEnded();
     return host_;
   }
 
@@ -165,6 +171,7 @@ class TurnsTest : public ::testing::Test {
       std::make_shared<const CalibrationSnapshot>();
   std::mutex mutex_;
   std::vector<std::string> begun_;  // the callers of calls, when they began
+  double ended_at_last_begin_ = 0;  // calls
   prometheus::Registry registry_;
   Metrics metrics_{registry_};
   SuppliedCalibrations supplied_;
@@ -219,7 +226,7 @@ TEST_F(TurnsTest, AreTakenByAllLongCalls) {
   *sizing.mutable_run() = OpenRun(0);
   sizing.mutable_max_duration()->set_seconds(90 * 24 * 3600);
   ThreadHolder before;
-  ThreadHolder after;  // of a turn of each
+  ThreadHolder after;
   before.Hold(searches_);
   std::vector<std::future<grpc::StatusCode>> calls;
   calls.push_back(Call("batch", &v1::PlanningService::Stub::BatchPlanRuns, batch));
@@ -227,15 +234,17 @@ TEST_F(TurnsTest, AreTakenByAllLongCalls) {
   calls.push_back(Watch("second", ExhaustiveRun(64)));
   calls.push_back(Call("sizing", &v1::PlanningService::Stub::SizeCluster, sizing));
   Await([this] { return CallsWaiting() == 4; });
-  after.Hold(searches_);
   before.Release();
-  after.AwaitStart();
+  Await([this] { return CallersThatBegan().size() == 4; });
   EXPECT_EQ(CallersThatBegan().size(), 4U);
-  EXPECT_EQ(CallsEnded(), 0);
+  EXPECT_EQ(EndedAtLastBegin(), 0);
+  after.Hold(searches_);
+  after.AwaitStart();
+  const double ended = CallsEnded();
   std::vector<std::future<grpc::StatusCode>> plans;
   for (int i = 0; i < kPlans; ++i) plans.push_back(Plan("planner", OpenRun(16)));
   for (auto& each : plans) EXPECT_EQ(each.get(), grpc::StatusCode::OK);
-  EXPECT_EQ(CallsEnded(), kPlans);
+  EXPECT_EQ(CallsEnded(), ended + kPlans);
   after.Release();
   for (auto& each : calls) EXPECT_EQ(each.get(), grpc::StatusCode::OK);
 }
