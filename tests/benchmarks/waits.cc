@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -74,7 +76,7 @@ v1::SizeClusterRequest Sizing() {
     each.set_accelerator(product);
     each.set_node_type(servers);
   }
-  out.mutable_max_duration()->set_seconds(90 * 24 * 3600);
+  out.mutable_max_duration()->set_seconds(int64_t{90} * 24 * 3600);
   return out;
 }
 
@@ -169,6 +171,8 @@ double PlanOnce(Stub& stub) {
 std::vector<double> TimesOf(Stub& stub, int plans, bool at_once) {
   std::vector<std::future<double>> answers;
   std::vector<double> out;
+  answers.reserve(static_cast<size_t>(plans));
+  out.reserve(static_cast<size_t>(plans));
   for (int i = 0; i < plans; ++i) {
     answers.push_back(std::async(at_once ? std::launch::async : std::launch::deferred,
                                  [&stub] { return PlanOnce(stub); }));

@@ -5,6 +5,7 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -200,6 +201,7 @@ TEST_F(TurnsTest, AreTakenByNameAndCounted) {
   ThreadHolder holder;
   holder.Hold(short_searches_);
   std::vector<std::future<grpc::StatusCode>> calls;
+  calls.reserve(kPlans);
   for (int i = 0; i < kPlans - 1; ++i) calls.push_back(Plan("many", OpenRun(16)));
   Await([this] { return CallsWaiting() == kPlans - 1; });
   calls.push_back(Watch("few", OpenRun(16)));
@@ -224,7 +226,7 @@ TEST_F(TurnsTest, AreTakenByAllLongCalls) {
   for (int i = 0; i < 256; ++i) *batch.add_runs() = OpenRun(16);
   v1::SizeClusterRequest sizing;
   *sizing.mutable_run() = OpenRun(0);
-  sizing.mutable_max_duration()->set_seconds(90 * 24 * 3600);
+  sizing.mutable_max_duration()->set_seconds(int64_t{90} * 24 * 3600);
   ThreadHolder before;
   ThreadHolder after;
   before.Hold(searches_);
@@ -242,6 +244,7 @@ TEST_F(TurnsTest, AreTakenByAllLongCalls) {
   after.AwaitStart();
   const double ended = CallsEnded();
   std::vector<std::future<grpc::StatusCode>> plans;
+  plans.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) plans.push_back(Plan("planner", OpenRun(16)));
   for (auto& each : plans) EXPECT_EQ(each.get(), grpc::StatusCode::OK);
   EXPECT_EQ(CallsEnded(), ended + kPlans);
