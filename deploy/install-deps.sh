@@ -7,7 +7,7 @@
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
-#             validators of OpenAPI, Prometheus, HAProxy
+#             validators of OpenAPI, clients of Connect, Lua, Prometheus, HAProxy
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -30,6 +30,7 @@ readonly TESTS=(
   python3 python3-grpcio python3-protobuf
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml systemd haproxy
+  curl lua5.1 lua-socket lua-cjson
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.
@@ -46,10 +47,6 @@ readonly RUNTIME=(libdnnl2)
 # buf checks the .proto files and calls the server as a stranger would. Debian has no package.
 readonly BUF_VERSION=1.75.0
 readonly BUF_DIR=build/tools
-
-# Public validators of OpenAPI documents, as the lock file there has them.
-readonly OPENAPI_LOCK=tests/proto/openapi/package-lock.json
-readonly OPENAPI_DIR=build/tools/openapi
 
 # CUDA 11.8's ptxas, with which gpu_probe/cuda/kernels is built where nvcc is, and cuobjdump, which
 # a test asks. From Debian's non-free part, under NVIDIA's licence; nothing of it is installed.
@@ -126,20 +123,22 @@ npm_install_buf() {
   fi
 }
 
-npm_install_validators() {
-  if cmp -s "$OPENAPI_LOCK" "$OPENAPI_DIR/installed.json"; then
-    say "the validators of OpenAPI are there"
+# Installs the npm packages of folder $1, as its lock file has them, into build/tools/$2: $3.
+npm_install_locked() {
+  local folder=build/tools/$2
+  if cmp -s "$1/package-lock.json" "$folder/installed.json"; then
+    say "$3 are there"
     return
   fi
-  say "installing validators of OpenAPI into $OPENAPI_DIR"
-  mkdir -p "$OPENAPI_DIR"
-  cp "$(dirname "$OPENAPI_LOCK")"/package{,-lock}.json "$OPENAPI_DIR"
-  if ! (quietly npm ci --prefix "$OPENAPI_DIR" --no-audit --no-fund --ignore-scripts); then
-    say "no validators: the test that needs them will be skipped" >&2
+  say "installing $3 into $folder"
+  mkdir -p "$folder"
+  cp "$1"/package{,-lock}.json "$folder"
+  if ! (quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts); then
+    say "no $3: the test that needs them will be skipped" >&2
     [[ -z "${CI:-}" ]] # but CI is there to run them all
     return
   fi
-  cp "$OPENAPI_LOCK" "$OPENAPI_DIR/installed.json"
+  cp "$1/package-lock.json" "$folder/installed.json"
 }
 
 # Downloads packages into folder $1: those that follow, of bookworm's part $2 for architecture $3.
@@ -216,7 +215,8 @@ install_tests() {
   command -v npm >/dev/null || packages+=(nodejs npm)
   apt_install "${packages[@]}"
   npm_install_buf
-  npm_install_validators
+  npm_install_locked tests/proto/openapi openapi "validators of OpenAPI"
+  npm_install_locked tests/e2e/http connect "clients of the Connect protocol"
   # Without nvcc there are no kernels.
   if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
     fetch_older_cuda

@@ -7,6 +7,9 @@ h2load counts answers of HTTP, which are 200 whatever became of the call. So the
 of calls that ended OK has to have grown by as many. Each row is beside gRPC's health check, which
 does nothing, in the same run and server. One connection sends one request again and again: what
 differs from call to call, plan_run_cost varies.
+
+Then the same plans over HTTP/1.1, in protobuf and JSON, beside gRPC with as many connections, each
+with one call at a time: callers that wait for their answer.
 """
 
 import argparse
@@ -52,24 +55,61 @@ def calls_that_were_ok(server):
     """By the server's count."""
     with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=10) as answer:
         text = answer.read().decode()
-    counts = re.findall(r'^sextant_grpc_calls_total\{code="OK",.*\} (\d+)$', text, re.MULTILINE)
+    counts = re.findall(r'^sextant_calls_total\{code="OK",.*\} (\d+)$', text, re.MULTILINE)
     return sum(map(int, counts))
 
 
-def load(server, method, message, calls, folder):
+def load(url, body, calls, folder, *flags):
     """Calls a second."""
-    body = os.path.join(folder, "body")
-    with open(body, "wb") as out:
-        out.write(b"\0" + len(message).to_bytes(4, "big") + message)
-    before = calls_that_were_ok(server)
-    done = subprocess.run(
-        ["h2load", "-n", str(calls), "-c", "1", "-m", "32", "-d", body,
-         "-H", "content-type: application/grpc", "-H", "te: trailers",
-         f"http://{server.address}/{method}"], check=True, capture_output=True, text=True).stdout
+    file = os.path.join(folder, "body")
+    with open(file, "wb") as out:
+        out.write(body)
+    done = subprocess.run(["h2load", "-n", str(calls), "-d", file, *flags, url], check=True,
+                          capture_output=True, text=True).stdout
     assert f"status codes: {calls} 2xx" in done, done
+    return float(re.search(r"finished in .*?, ([\d.]+) req/s", done)[1])
+
+
+def checked_load(server, method, calls, *arguments):
+    before = calls_that_were_ok(server)
+    rate = load(*arguments)
     counted = calls_that_were_ok(server) - before
     assert counted == (calls if method == PLAN else 0), (method, counted, calls)
-    return float(re.search(r"finished in .*?, ([\d.]+) req/s", done)[1])
+    return rate
+
+
+def grpc_load(server, method, message, calls, folder, streams=32):
+    return checked_load(
+        server, method, calls, f"http://{server.address}/{method}",
+        b"\0" + len(message).to_bytes(4, "big") + message, calls, folder, "-c", "1", "-m",
+        str(streams), "-H", "content-type: application/grpc", "-H", "te: trailers")
+
+
+def http_load(server, form, message, calls, folder):
+    return checked_load(
+        server, PLAN, calls, f"http://{server.http}/{PLAN}", message, calls, folder, "--h1", "-c",
+        "1", "-m", "1", "-H", f"content-type: application/{form}")
+
+
+def show_protocols(server, calls, folder):
+    """Calls one after the other, by gRPC and over HTTP, in one run."""
+    from google.protobuf import json_format
+    from sextant.v1 import planning_service_pb2 as api
+    for name, request in (("a preset, BASIC", preset()), ("a layout, BASIC", layout()),
+                          ("a layout, FULL", layout())):
+        if name.endswith("FULL"):
+            request.options.view = api.PLAN_VIEW_FULL
+        binary, text = request.SerializeToString(), json_format.MessageToJson(request).encode()
+        best = {"gRPC": 0, "Connect, protobuf": 0, "Connect, JSON": 0}
+        for _ in range(3):
+            for form, measure in (
+                    ("gRPC", lambda: grpc_load(server, PLAN, binary, calls, folder, streams=1)),
+                    ("Connect, protobuf",
+                     lambda: http_load(server, "proto", binary, calls, folder)),
+                    ("Connect, JSON", lambda: http_load(server, "json", text, calls, folder))):
+                best[form] = max(best[form], measure())
+        for form, rate in best.items():
+            print(f"{name:16} {form:18} {1e6 / rate:8.0f} us a call  {best['gRPC'] / rate:.2f}")
 
 
 def main():
@@ -86,9 +126,11 @@ def main():
         best = {name: 0 for name in rows}
         for _ in range(3):
             for name, (method, message) in rows.items():
-                best[name] = max(best[name], load(server, method, message, options.calls, folder))
+                best[name] = max(best[name],
+                                 grpc_load(server, method, message, options.calls, folder))
         for name, rate in best.items():
             print(f"{name:26} {rate:8.0f} calls/s  {rate / best['health check']:.2f}")
+        show_protocols(server, options.calls // 10, folder)
     return 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """buf curl, which knows the API by reflection alone: it describes, plans and is refused.
 
-It also sends what README.md tells users to send with grpcurl.
+It also sends what README.md tells users to send with grpcurl, and prints the same over HTTP.
 """
 
 import json
@@ -24,6 +24,30 @@ def curl(server, *arguments):
 def plan(server, request):
     return curl(server, "-d", json.dumps(request),
                 f"http://{server.address}/sextant.v1.PlanningService/PlanRun")
+
+
+def check_http(server):
+    """By Connect on the HTTP port it prints byte for byte what it prints by gRPC."""
+    proto = os.path.join(ROOT, "proto")
+    search = {**GOOD_REQUEST, "training": {"tokenCount": 10**12, "sequenceLength": 8192},
+              "layout": {"globalBatchSize": 2048}}
+    for call, request in (("PlanningService/PlanRun", GOOD_REQUEST), ("PlanningService/PlanRun", {}),
+                          ("PlanningService/PlanRun", search),
+                          ("HardwareService/ListAccelerators", {})):
+        prints = []
+        for address, flags in ((server.address, ["grpc", "--http2-prior-knowledge"]),
+                               (server.http, ["connect"])):
+            prints.append(subprocess.run(
+                [BUF, "curl", "--schema", proto, "--protocol", *flags, "-d", json.dumps(request),
+                 f"http://{address}/sextant.v1.{call}"], capture_output=True, timeout=60,
+                check=False))
+        by_grpc, by_http = ((done.returncode, done.stdout, done.stderr) for done in prints)
+        assert by_grpc == by_http, (call, request, by_grpc, by_http)
+    stream = subprocess.run(
+        [BUF, "curl", "--schema", proto, "--protocol", "connect", "-d", json.dumps(search),
+         f"http://{server.http}/sextant.v1.PlanningService/WatchPlanRun"],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert stream.returncode == 0 and '"answer"' in stream.stdout, stream
 
 
 def readme_request():
@@ -67,7 +91,8 @@ def main():
         assert "training.token_count" in error["message"]
         kinds = [detail["type"] for detail in error["details"]]
         assert kinds == ["google.rpc.ErrorInfo", "google.rpc.BadRequest"], kinds
-    print("buf curl describes, plans and is refused")
+        check_http(server)
+    print("buf curl describes, plans and is refused, by gRPC and over HTTP")
     return 0
 
 
