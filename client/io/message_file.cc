@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"
+#include "proto/calibration_json.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::client {
@@ -141,7 +142,8 @@ grpc::Status ReadCalibrationFiles(const std::vector<std::string>& files, std::is
   return grpc::Status::OK;
 }
 
-absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& json) {
+absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& text) {
+  const std::string json = WithPresentNames(text);
   for (const auto& read : {ReadAs<v1::Calibration>, ReadAs<v1::GetCalibrationResponse>,
                            ReadAs<v1::RunProbeResponse::Result>}) {
     if (const absl::optional<v1::Calibration> calibration = read(json); calibration.has_value()) {

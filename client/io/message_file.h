@@ -45,13 +45,13 @@ grpc::Status ReadCalibrationFile(const std::string& file, std::istream& in, v1::
 grpc::Status ReadCalibrationFiles(const std::vector<std::string>& files, std::istream& in,
                                   google::protobuf::RepeatedPtrField<v1::Calibration>* out);
 
-// Reads a calibration from `json`: the message itself, as sextant-probe --output writes it, or an
+// Reads a calibration from `text`: the message itself, as sextant-probe --output writes it, or an
 // answer that holds it (GetCalibrationResponse, or a result of RunProbe). Where it names its
 // schema_version, fields that this version does not know are ignored: the server decides whether to
 // read a newer one.
 //
 // Errors: kInvalidArgument, saying what is wrong.
-absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& json);
+absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& text);
 
 // Writes `calibration` as `file`. Errors: as WriteText().
 absl::Status SaveCalibration(const std::string& file, const v1::Calibration& calibration);

@@ -152,7 +152,7 @@ std::string OperationTable(const v1::StageCompute& stage) {
     }
     const int32_t source = each.op->source_number();
     table.AddRow(
-        {each.name(), PassWord(each.op->pass()), Grouped(each.launches),
+        {each.name(), PassWord(each.op->training_pass()), Grouped(each.launches),
          TimeToThreeDigits(each.seconds), ShareNumber(each.share),
          TeraflopsNumber(each.flops, each.seconds),
          absl::StrCat(KernelWords(*each.op), source > 0 ? absl::StrCat(" [", source, "]") : "")});
@@ -171,7 +171,7 @@ std::string ExchangeTable(const v1::StageCompute& stage) {
   Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   table.AddRow({"exchange", "pass", "runs", "alone", "what"});
   for (const MergedOperation& each : exchanges) {
-    table.AddRow({each.name(), PassWord(each.op->pass()), Grouped(each.launches),
+    table.AddRow({each.name(), PassWord(each.op->training_pass()), Grouped(each.launches),
                   each.seconds > 0 ? TimeToThreeDigits(each.seconds) : kNoValue,
                   CollectiveWords(each.op->collective())});
   }
@@ -269,7 +269,7 @@ std::string LongestOperationsTable(const v1::StepTime& step) {
       2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
   table.AddRow({"longest operations", "pass", "time", "%", "TFLOP/s", "bound by"});
   for (const v1::StepOperation& each : step.longest_operations()) {
-    table.AddRow({absl::StrCat(each.module(), " ", each.name()), PassWord(each.pass()),
+    table.AddRow({absl::StrCat(each.module(), " ", each.name()), PassWord(each.training_pass()),
                   TimeToThreeDigits(each.seconds()), ShareNumber(each.share()),
                   TeraflopsNumber(each.flops_per_second(), 1), EnumName(each.bound())});
   }

@@ -28,8 +28,8 @@ std::string ValueText(const std::string& field, const v1::SettingValue& value) {
 // "--tp=8 (now 4)".
 std::string SettingText(const v1::ChangedSetting& setting) {
   return absl::StrCat(PlanFieldWords(setting.field()), "=",
-                      ValueText(setting.field(), setting.to()), " (now ",
-                      ValueText(setting.field(), setting.from()), ")");
+                      ValueText(setting.field(), setting.new_value()), " (now ",
+                      ValueText(setting.field(), setting.old_value()), ")");
 }
 
 std::string ChangeText(const v1::FittingChange& change) {

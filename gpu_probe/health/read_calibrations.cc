@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/health/findings.h"
+#include "proto/calibration_json.h"
 #include "proto/check/calibration.h"
 #include "proto/matmul_kind.h"
 
@@ -65,7 +66,8 @@ absl::StatusOr<v1::Calibration> ReadFile(const std::string& path, int64_t now_un
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;  // a newer version's
   v1::Calibration calibration;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(content, &calibration, options);
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage(WithPresentNames(content), &calibration, options);
   if (!parsed.ok()) {
     return absl::DataLossError(
         absl::StrCat("it is not a calibration in JSON: ",

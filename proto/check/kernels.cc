@@ -55,7 +55,7 @@ double ForwardFlops(const v1::AttentionMeasurement& m, const AttendedPairs& pair
 
 // The FLOPs of the pass of `m`, in forward passes.
 double PassesOf(const v1::AttentionMeasurement& m) {
-  return m.pass() == v1::AttentionMeasurement::PASS_BACKWARD ? kBackwardFlops : 1;
+  return m.training_pass() == v1::AttentionMeasurement::PASS_BACKWARD ? kBackwardFlops : 1;
 }
 
 // 2 FLOPs for each weight and row of this device's share of the experts.
@@ -188,7 +188,8 @@ class KernelChecker {
 
 void KernelChecker::CheckFields(const MessagePath& path, const v1::AttentionMeasurement& m) {
   check_.Type(path, m.data_type());
-  check_.Enum({path, "pass"}, m.pass(), v1::AttentionMeasurement::Pass_IsValid(m.pass()));
+  check_.Enum({path, "training_pass"}, m.training_pass(),
+              v1::AttentionMeasurement::Pass_IsValid(m.training_pass()));
   CheckSizes(path, {{"batch", m.batch()},
                     {"sequence_length", m.sequence_length()},
                     {"heads", m.heads()},
@@ -208,8 +209,8 @@ void KernelChecker::CheckFields(const MessagePath& path, const v1::AttentionMeas
 void KernelChecker::CheckPlausible(const MessagePath& path, const v1::AttentionMeasurement& m) {
   RejectDuplicate(
       path,
-      AttentionKey(m.data_type(), m.pass(), m.batch(), m.sequence_length(), m.heads(), m.kv_heads(),
-                   m.head_size(), m.value_head_size(), m.causal(), m.window()),
+      AttentionKey(m.data_type(), m.training_pass(), m.batch(), m.sequence_length(), m.heads(),
+                   m.kv_heads(), m.head_size(), m.value_head_size(), m.causal(), m.window()),
       attentions_);
   // Counts only FLOPs that no kernel can skip, so that none is refused for cutting the sequence
   // into windows.

@@ -81,7 +81,7 @@ std::string AttentionSection(const v1::Calibration& calibration) {
   if (calibration.attentions().empty()) return "";
   TimedTable table({"type", "pass", "batch x tokens", "heads", "size", "mask", ">rate"});
   for (const v1::AttentionMeasurement& m : calibration.attentions()) {
-    table.AddRow({WordOr(EnumName(m.data_type())), WordOr(EnumName(m.pass())),
+    table.AddRow({WordOr(EnumName(m.data_type())), WordOr(EnumName(m.training_pass())),
                   absl::StrCat(m.batch(), " x ", m.sequence_length()),
                   PairText(m.heads(), m.kv_heads()), PairText(m.head_size(), m.value_head_size()),
                   MaskText(m), Scaled(m.flops_per_second(), "FLOP/s")},

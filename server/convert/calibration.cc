@@ -163,7 +163,7 @@ std::vector<MeasuredAttentions> AttentionsFrom(const v1::Calibration& calibratio
   std::vector<MeasuredAttentions> out;
   for (const v1::AttentionMeasurement& wire : calibration.attentions()) {
     MeasuredAttentions& of_type = InType(wire, out);
-    const bool backward = wire.pass() == v1::AttentionMeasurement::PASS_BACKWARD;
+    const bool backward = wire.training_pass() == v1::AttentionMeasurement::PASS_BACKWARD;
     (backward ? of_type.backward : of_type.forward)
         .push_back({.shape = ShapeFrom(wire), .time = TimeOf(wire.time())});
   }

@@ -100,7 +100,7 @@ class ComputeWriter {
     if (operation.layer_kind >= 0) {
       out->set_layer_kind(layer_kinds_[static_cast<size_t>(operation.layer_kind)]);
     }
-    out->set_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.op.pass) + 1));
+    out->set_training_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.op.pass) + 1));
     StepOperationTo(operation, whole, out);
   }
 

@@ -140,8 +140,8 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
   for (ChangedSetting& setting : change.settings) {
     auto* wire = out->add_settings();
     wire->set_field(std::move(setting.field));
-    absl::visit(ValueWriter{wire->mutable_from()}, setting.from);
-    absl::visit(ValueWriter{wire->mutable_to()}, setting.to);
+    absl::visit(ValueWriter{wire->mutable_old_value()}, setting.from);
+    absl::visit(ValueWriter{wire->mutable_new_value()}, setting.to);
   }
   out->set_cost(ChangeCostTo(change.cost));
   out->set_cost_text(std::move(change.cost_text));

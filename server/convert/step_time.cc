@@ -77,7 +77,7 @@ void AssumptionsTo(const SoftwareConstants& software, SourceNumbers& sources, v1
 void OperationTo(const LongOperation& operation, double step_seconds, v1::StepOperation* out) {
   out->set_module(Text(operation.module));
   out->set_name(Text(operation.name));
-  out->set_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.pass) + 1));
+  out->set_training_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.pass) + 1));
   out->set_bound(static_cast<v1::StepOperation::Bound>(static_cast<int>(operation.bound) + 1));
   out->set_seconds(operation.seconds.value());
   out->set_share(operation.seconds.value() / step_seconds);

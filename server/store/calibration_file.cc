@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "proto/calibration_json.h"
 #include "proto/check/calibration.h"
 #include "server/convert/calibration.h"
 #include "server/convert/message_fields.h"
@@ -168,7 +169,8 @@ absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path) {
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;  // a newer version's
   v1::Calibration calibration;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(content, &calibration, options);
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage(WithPresentNames(content), &calibration, options);
   if (!parsed.ok()) {
     return absl::DataLossError(
         absl::StrCat("is not a calibration: ",

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/sample_answers.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
@@ -87,6 +88,14 @@ TEST(ReadCalibration, TakesItBareAndOutOfAnAnswer) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_TRUE(MessageDifferencer::Equals(*read, SampleCalibration()));
   }
+}
+
+TEST(ReadCalibration, TakesOneOfAFormerVersion) {
+  std::ostringstream text;
+  text << std::ifstream(SourceFolder() + "/tests/support/former_calibration.json").rdbuf();
+  const auto read = ReadCalibration(text.str());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->attentions(3).training_pass(), v1::AttentionMeasurement::PASS_BACKWARD);
 }
 
 // The server refuses a newer schema, and says so better than a parser does.

@@ -96,7 +96,7 @@ class Probed:
 def is_that_attention(measured):
     names = {"batch": "batch", "seq_len": "sequence_length", "heads": "heads",
              "kv_heads": "kv_heads", "head_dim": "head_size"}
-    return (measured["pass"] == "PASS_FORWARD" and bool(measured.get("causal"))
+    return (measured["training_pass"] == "PASS_FORWARD" and bool(measured.get("causal"))
             and all(int(measured[theirs]) == ATTENTION[ours] for ours, theirs in names.items())
             and int(measured["value_head_size"]) == ATTENTION["head_dim"])
 

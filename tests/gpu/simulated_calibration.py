@@ -40,7 +40,7 @@ def attention(shape, backward):
     seconds = attention_law(batch, sequence, heads, head_size, backward)
     flops = 4 * head_size * sequence * (sequence + 1) / 2 * batch * heads
     return {"data_type": "DATA_TYPE_BF16",
-            "pass": "PASS_BACKWARD" if backward else "PASS_FORWARD", "batch": str(batch),
+            "training_pass": "PASS_BACKWARD" if backward else "PASS_FORWARD", "batch": str(batch),
             "sequence_length": str(sequence), "heads": str(heads), "kv_heads": str(kv_heads),
             "head_size": str(head_size), "value_head_size": str(head_size), "causal": True,
             "time": time_of(seconds),

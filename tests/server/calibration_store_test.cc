@@ -19,6 +19,7 @@
 #include "server/store/calibration_file.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/wire_values.h"
+#include "tests/support/source_folder.h"
 
 namespace sextant::server {
 namespace {
@@ -347,6 +348,15 @@ TEST(CalibrationFile, TellsUnreadableFromDamaged) {
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kUnavailable);
   WriteFile(path, "");
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(CalibrationFile, OfAFormerVersionIsRead) {
+  const TemporaryFolder folder;
+  const std::string path = CalibrationPath(folder.path(), kStoredUuid, v1::PROBE_MODE_FULL);
+  std::filesystem::copy_file(SourceFolder() + "/tests/support/former_calibration.json", path);
+  const absl::StatusOr<v1::Calibration> read = ReadCalibrationFile(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->attentions(3).training_pass(), v1::AttentionMeasurement::PASS_BACKWARD);
 }
 
 // Root may read everything, so the test runs as another user while this lives.

@@ -284,7 +284,7 @@ TEST(CheckKernels, NoTwoMayBeOfOneShape) {
                                            "c.host_copies[1]"));
   EXPECT_THAT(CalibrationFaults(c)[0].description,
               HasSubstr("is of the same work as an earlier one"));
-  c.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  c.mutable_attentions(1)->set_training_pass(v1::AttentionMeasurement::PASS_BACKWARD);
   c.mutable_attentions(1)->set_flops_per_second(2.5 * c.attentions(0).flops_per_second());
   c.mutable_experts(1)->set_data_type(v1::DATA_TYPE_FP16);
   c.mutable_collectives(1)->set_operation(v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);

@@ -193,7 +193,7 @@ TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
 TEST(MeasuredKernelsFrom, ReadsBothPasses) {
   v1::Calibration wire = SampleCalibration();
   *wire.add_attentions() = wire.attentions(0);
-  wire.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  wire.mutable_attentions(1)->set_training_pass(v1::AttentionMeasurement::PASS_BACKWARD);
   *wire.add_attentions() = wire.attentions(0);
   wire.mutable_attentions(2)->set_data_type(v1::DATA_TYPE_FP8_E4M3);
   const auto model = DeviceModelFrom(wire, "");

@@ -198,13 +198,14 @@ TEST(MemoryTo, CarriesChanges) {
   const v1::Memory wire = Wire();
   ASSERT_EQ(wire.changes_size(), 2);
   EXPECT_THAT(wire.changes(0), EqualsText(R"(
-      settings { field: "layout.micro_batch_size" from { number: 2 } to { number: 1 } }
-      settings { field: "layout.sharding.zero_stage" from { enum_name: "ZERO_STAGE_NONE" }
-                 to { enum_name: "ZERO_STAGE_GRADIENTS" } }
+      settings { field: "layout.micro_batch_size" old_value { number: 2 } new_value { number: 1 } }
+      settings { field: "layout.sharding.zero_stage" old_value { enum_name: "ZERO_STAGE_NONE" }
+                 new_value { enum_name: "ZERO_STAGE_GRADIENTS" } }
       cost: CHANGE_COST_TIME cost_text: "more steps"
       peak_bytes { low: 23 expected: 24 high: 25 } host_bytes: 27)"));
   EXPECT_THAT(wire.changes(1).settings(0), EqualsText(R"(
-      field: "layout.sequence_parallel" from { enabled: false } to { enabled: true })"));
+      field: "layout.sequence_parallel"
+      old_value { enabled: false } new_value { enabled: true })"));
 }
 
 // Detects a field that is added to the API but not to the conversion or to the tests above. The
@@ -299,7 +300,7 @@ TEST(ComputeTo, CarriesEachStage) {
 TEST(ComputeTo, CarriesEachOperation) {
   EXPECT_THAT(WireStage().operations(0), EqualsText(R"(
       part: MODEL_PART_DECODER layer_kind: "sparse" layer_count: 3 module: "attention"
-      name: "query_key_value" pass: OPERATION_PASS_INPUT_GRADIENT narrow: true
+      name: "query_key_value" training_pass: OPERATION_PASS_INPUT_GRADIENT narrow: true
       launches: 6 flops: 21e12 seconds { low: 0.2 expected: 0.25 high: 0.5 } share: 0.25
       basis: KERNEL_BASIS_OUTSIDE_GRID source_number: 1
       matmul { batch_count: 6 m: 7 n: 8 k: 9 })"));
@@ -330,7 +331,7 @@ TEST(ComputeTo, ExchangesHaveATimeAloneAndNoShare) {
 TEST(ComputeTo, OperationsOfTheStepAreOfNoPartAndNoPass) {
   const v1::TimedOperation operation = WireStage().step_operations(0);
   EXPECT_EQ(operation.part(), v1::MODEL_PART_UNSPECIFIED);
-  EXPECT_EQ(operation.pass(), v1::OPERATION_PASS_UNSPECIFIED);
+  EXPECT_EQ(operation.training_pass(), v1::OPERATION_PASS_UNSPECIFIED);
   EXPECT_EQ(operation.layer_kind(), "");
   EXPECT_EQ(operation.memory_pass().read_bytes(), 25);
   EXPECT_EQ(operation.share(), 0.5);  // 0.25 s of 0.5 s
@@ -369,7 +370,7 @@ v1::TimedOperation WireOf(TraceWork work, TracePass pass) {
 TEST(ComputeTo, PassesAndExchangesKeepTheirNames) {
   const std::string header = "engine/model/trace/trace.h";
   ExpectSameNames({v1::OperationPass_descriptor(), header, "TracePass"}, [](int pass) {
-    return WireOf(PassWork{1, 2}, static_cast<TracePass>(pass)).pass();
+    return WireOf(PassWork{1, 2}, static_cast<TracePass>(pass)).training_pass();
   });
   using Extent = v1::CollectiveExtent;
   const auto exchange = [](int kind, int group) -> Extent {

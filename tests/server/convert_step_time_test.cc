@@ -76,8 +76,8 @@ TEST(StepTimeTo, CarriesEveryField) {
                        measured_time { seconds: 13 } }
       sensitivities { rate: RATE_LINK saved_share: 0.14 }
       longest_operations {
-        module: "attention" name: "output" pass: OPERATION_PASS_RECOMPUTE bound: BOUND_MEMORY
-        seconds: 2 share: 0.5 launches: 15 flops_per_second: 16 }
+        module: "attention" name: "output" training_pass: OPERATION_PASS_RECOMPUTE
+        bound: BOUND_MEMORY seconds: 2 share: 0.5 launches: 15 flops_per_second: 16 }
       assumptions { field: "attention_time_ratio" value: 17 source_number: 3 }
       assumptions { field: "memory_pass_time_ratio" value: 18 from_request: true })"));
   EXPECT_THAT(sources, ElementsAre("a table", "a probe", "a measurement"));

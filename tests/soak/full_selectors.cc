@@ -35,7 +35,7 @@ v1::MatmulMeasurement ProductOf(v1::DataType type, int i) {
 v1::AttentionMeasurement AttentionOf(v1::DataType type, int i) {
   v1::AttentionMeasurement out;
   out.set_data_type(type);
-  out.set_pass(v1::AttentionMeasurement::PASS_FORWARD);
+  out.set_training_pass(v1::AttentionMeasurement::PASS_FORWARD);
   out.set_batch(1 + i % 4);
   out.set_sequence_length(256 * (1 + i / 4));
   out.set_heads(32);

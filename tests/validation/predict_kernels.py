@@ -46,7 +46,7 @@ def measured_shapes(calibration):
         if window in BURST and purpose in OF_SHAPE:
             yield each.data_type, "gemm", "forward", (each.m, each.n, each.k)
     for each in calibration.attentions:
-        backward = getattr(each, "pass") == api.AttentionMeasurement.PASS_BACKWARD
+        backward = each.training_pass == api.AttentionMeasurement.PASS_BACKWARD
         if each.value_head_size == each.head_size and not each.window:
             yield (each.data_type, "attention", "backward" if backward else "forward",
                    (each.batch, each.sequence_length, each.heads, each.kv_heads, each.head_size,

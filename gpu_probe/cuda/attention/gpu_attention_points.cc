@@ -279,8 +279,8 @@ void RecordAttention(const GpuAttentionShape& shape, bool backward, const std::s
                      const v1::TimeStatistics& time, v1::Calibration* out) {
   v1::AttentionMeasurement* const measured = out->add_attentions();
   measured->set_data_type(v1::DATA_TYPE_BF16);
-  measured->set_pass(backward ? v1::AttentionMeasurement::PASS_BACKWARD
-                              : v1::AttentionMeasurement::PASS_FORWARD);
+  measured->set_training_pass(backward ? v1::AttentionMeasurement::PASS_BACKWARD
+                                       : v1::AttentionMeasurement::PASS_FORWARD);
   measured->set_batch(shape.batch);
   measured->set_sequence_length(shape.sequence);
   measured->set_heads(shape.heads);

@@ -10,6 +10,7 @@
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
 #include "tests/support/matmul_kinds.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::probe {
@@ -61,6 +62,14 @@ TEST_F(ReadCalibrationsTest, AFolderHasAllItsJsonFiles) {
   ASSERT_EQ(result.measured.size(), 2u);
   EXPECT_EQ(result.measured[0].device().uuid(), "GPU-1");
   EXPECT_EQ(result.measured[0].figures.size(), size_t{kFigureCount});
+}
+
+TEST_F(ReadCalibrationsTest, OneOfAFormerVersionIsRead) {
+  const ReadResult result = Read({SourceFolder() + "/tests/support/former_calibration.json"});
+  EXPECT_THAT(result.problems, IsEmpty());
+  ASSERT_EQ(result.measured.size(), 1u);
+  EXPECT_EQ(result.measured[0].calibration.attentions(3).training_pass(),
+            v1::AttentionMeasurement::PASS_BACKWARD);
 }
 
 TEST_F(ReadCalibrationsTest, WhatIsNotThereIsAProblem) {

@@ -28,7 +28,7 @@ v1::Calibration WithKernels() {
   v1::Calibration out;
   v1::AttentionMeasurement* attention = out.add_attentions();
   attention->set_data_type(v1::DATA_TYPE_BF16);
-  attention->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  attention->set_training_pass(v1::AttentionMeasurement::PASS_BACKWARD);
   attention->set_batch(2);
   attention->set_sequence_length(4096);
   attention->set_heads(32);
@@ -125,7 +125,7 @@ TEST(KernelSections, SurviveEveryNumberIn99Columns) {
   v1::Calibration calibration = WithKernels();
   calibration.mutable_attentions(0)->set_batch(std::numeric_limits<int64_t>::min());
   calibration.mutable_attentions(0)->set_sequence_length(std::numeric_limits<int64_t>::min());
-  calibration.mutable_attentions(0)->set_pass(v1::AttentionMeasurement::Pass(88));
+  calibration.mutable_attentions(0)->set_training_pass(v1::AttentionMeasurement::Pass(88));
   calibration.mutable_experts(0)->set_hidden_size(std::numeric_limits<int64_t>::min());
   calibration.mutable_collectives(0)->set_operation(v1::CollectiveOperation(77));
   calibration.mutable_collectives(0)->set_size_bytes(std::numeric_limits<int64_t>::max());

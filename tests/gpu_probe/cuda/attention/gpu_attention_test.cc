@@ -50,7 +50,7 @@ TEST_F(GpuAttentionTest, EveryPointIsMeasuredAtTheRateOfTheGpu) {
   ASSERT_EQ(calibration.attentions_size(), 48);
   int backward_count = 0;
   for (const v1::AttentionMeasurement& it : calibration.attentions()) {
-    const bool backward = it.pass() == v1::AttentionMeasurement::PASS_BACKWARD;
+    const bool backward = it.training_pass() == v1::AttentionMeasurement::PASS_BACKWARD;
     backward_count += backward ? 1 : 0;
     EXPECT_EQ(it.engine(), "cudnn 9.19.0");
     EXPECT_EQ(it.data_type(), v1::DATA_TYPE_BF16);
@@ -152,7 +152,7 @@ TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {
   EXPECT_THAT(measured.calibration.notes(), Contains(HasSubstr("needs")));
   std::map<std::pair<int, bool>, int> of_kind;
   for (const v1::AttentionMeasurement& attention : measured.calibration.attentions()) {
-    ++of_kind[{static_cast<int>(attention.pass() * 1000 + attention.head_size()),
+    ++of_kind[{static_cast<int>(attention.training_pass() * 1000 + attention.head_size()),
                attention.causal()}];
   }
   for (const auto& [kind, count] : of_kind) EXPECT_GE(count, 8) << "or none";
