@@ -29,7 +29,6 @@ constexpr int kProgressColumns = 80;
 
 absl::StatusOr<std::string> Json(const google::protobuf::Message& message, bool pretty) {
   google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
   options.add_whitespace = pretty;
   std::string json;
   const auto printed = google::protobuf::util::MessageToJsonString(message, &json, options);

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "absl/strings/strip.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
@@ -15,9 +14,9 @@ namespace sextant::client {
 namespace {
 
 constexpr char kGraphHelp[] =
-    "FILE is a Graph in proto JSON (docs/operation_costs.md); - is stdin. Tensors from outside\n"
-    "have shapes; operations name their inputs, and sizes that they leave out follow from those.\n"
-    "Flags go before what the file says.\n"
+    "FILE is an AnalyzeGraphRequest in proto JSON, or its graph alone (docs/operation_costs.md);\n"
+    "- is stdin. Tensors from outside have shapes; operations name their inputs, and sizes that\n"
+    "they leave out follow from those. Flags go before what the file says.\n"
     "\n"
     "Examples:\n"
     "  What does a training step cost, and what does it keep?\n"
@@ -26,16 +25,17 @@ constexpr char kGraphHelp[] =
     "    sextant graph docs/examples/block.json --checkpoint=block\n"
     "  A model written down on the spot:\n"
     "    sextant graph - <<'END'\n"
-    "    {\"data_type\": \"DATA_TYPE_BF16\",\n"
-    "     \"tensors\": [{\"name\": \"x\", \"shape\": [32, 1024]},\n"
-    "                 {\"name\": \"w\", \"shape\": [1024, 4096], \"parameter\": true}],\n"
-    "     \"operations\": [{\"name\": \"y\", \"operation\": {\"linear\": {}},\n"
-    "                     \"inputs\": [\"x\", \"w\"]}]}\n"
+    "    {\"graph\": {\n"
+    "      \"dataType\": \"DATA_TYPE_BF16\",\n"
+    "      \"tensors\": [{\"name\": \"x\", \"shape\": [32, 1024]},\n"
+    "                  {\"name\": \"w\", \"shape\": [1024, 4096], \"parameter\": true}],\n"
+    "      \"operations\": [{\"name\": \"y\", \"operation\": {\"linear\": {}},\n"
+    "                      \"inputs\": [\"x\", \"w\"]}]}}\n"
     "    END\n";
 
 struct GraphFlags {
   std::string file;                 // "-" for standard input
-  v1::AnalyzeGraphRequest request;  // the flags' additions to the file's graph
+  v1::AnalyzeGraphRequest request;  // the flags' additions to the file's
 };
 
 constexpr FieldFlag kGraphFlags[] = {
@@ -47,20 +47,15 @@ constexpr FieldFlag kGraphFlags[] = {
      "what one exp, log, tanh, erf or root counts; default: 1"},
     {"--steps", "include_steps", "each operation's kernels too"}};
 
-// The file is the graph itself.
-std::string GraphFieldWords(const std::string& field) {
-  return std::string(absl::StripPrefix(field, "graph."));
-}
-
 int RunGraph(const GraphFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::AnalyzeGraphRequest request;
-  grpc::Status status = ReadMessage(flags.file, streams.in, request.mutable_graph());
+  grpc::Status status = ReadMessage(flags.file, streams.in, &request, request.mutable_graph());
   if (!status.ok()) return Fail(status, line, streams);
   request.MergeFrom(flags.request);
   v1::AnalyzeGraphResponse response;
   status = Call(line.server, &v1::AccountingService::Stub::AnalyzeGraph, request, &response);
   if (status.ok() && !response.has_totals()) status = Incomplete("totals");
-  if (!status.ok()) return Fail(status, line, streams, {.field = GraphFieldWords});
+  if (!status.ok()) return Fail(status, line, streams);
   streams.out << (line.json() ? ProtoJson(response) : Printable(GraphText(response)));
   return kExitFits;
 }
@@ -71,7 +66,7 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<GraphFlags>();
   CLI::App* command = AddCommand(
       "graph", "Account for a model's training step, operation by operation", kGraphHelp, app);
-  command->add_option("FILE", flags->file, "a Graph in proto JSON; - is stdin")
+  command->add_option("FILE", flags->file, "an AnalyzeGraphRequest in proto JSON; - is stdin")
       ->type_name("")
       ->check(CheckFileOrInput)
       ->required();

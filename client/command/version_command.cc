@@ -26,9 +26,9 @@ int RunVersion(const CommandLine& line, const Streams& streams) {
   const grpc::Status status =
       Call(line.server, &v1::HardwareService::Stub::ListAccelerators, request, &response);
   if (line.json()) {
-    nlohmann::ordered_json json = {{"client_version", ClientVersion()}};
-    json["engine_version"] = nullptr;  // no server answered
-    if (status.ok()) json["engine_version"] = response.engine_version();
+    nlohmann::ordered_json json = {{"clientVersion", ClientVersion()}};
+    json["engineVersion"] = nullptr;  // no server answered
+    if (status.ok()) json["engineVersion"] = response.engine_version();
     streams.out << json.dump() << "\n";
     return kExitFits;
   }

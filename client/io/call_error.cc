@@ -166,13 +166,13 @@ std::string CallErrorJson(const CallError& error) {
       {"code", CodeName(error.code)},
       {"reason", error.reason},
       {"message", error.message},
-      {"field_violations", ViolationsJson(error.field_violations, "field")}};
+      {"fieldViolations", ViolationsJson(error.field_violations, "field")}};
   if (!error.metadata.empty()) json["metadata"] = error.metadata;
   if (!error.precondition_violations.empty()) {
-    json["precondition_violations"] = ViolationsJson(error.precondition_violations, "subject");
+    json["preconditionViolations"] = ViolationsJson(error.precondition_violations, "subject");
   }
   if (error.retry_delay_seconds.has_value()) {
-    json["retry_delay_seconds"] = *error.retry_delay_seconds;
+    json["retryDelaySeconds"] = *error.retry_delay_seconds;
   }
   if (!error.hint.empty()) json["hint"] = error.hint;
   // A message may hold any bytes. By default dump() throws on text that is not UTF-8.

@@ -82,8 +82,8 @@ ExitCode ExitCodeOf(const CallError& error);
 // "sextant: CODE (REASON): message", then one line a violation, the retry delay, the hint.
 std::string CallErrorText(const CallError& error);
 
-// One JSON object: code, reason, message, field_violations [{field, description}], and
-// where there are any, metadata, precondition_violations, retry_delay_seconds and hint.
+// One JSON object: code, reason, message, fieldViolations [{field, description}], and
+// where there are any, metadata, preconditionViolations, retryDelaySeconds and hint.
 std::string CallErrorJson(const CallError& error);
 
 }  // namespace sextant::client

@@ -78,7 +78,6 @@ std::string ProtoJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = false;
-  options.preserve_proto_field_names = true;
   std::string json;
   const auto printed = google::protobuf::util::MessageToJsonString(message, &json, options);
   return printed.ok() ? json : "";
@@ -91,9 +90,12 @@ grpc::Status ReadRefusal(const absl::Status& status) {
 }
 
 grpc::Status ReadMessage(const std::string& file, std::istream& in,
-                         google::protobuf::Message* message) {
+                         google::protobuf::Message* message, google::protobuf::Message* part) {
   const absl::StatusOr<std::string> text = ReadText(file, in);
   if (!text.ok()) return ReadRefusal(text.status());
+  if (part != nullptr && google::protobuf::util::JsonStringToMessage(*text, part).ok()) {
+    return grpc::Status::OK;
+  }
   const auto parsed = google::protobuf::util::JsonStringToMessage(*text, message);
   if (parsed.ok()) return grpc::Status::OK;
   const std::string& type = message->GetDescriptor()->name();

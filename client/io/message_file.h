@@ -16,19 +16,21 @@
 
 namespace sextant::client {
 
-// Proto JSON with the API's own field names, empty fields left out, on several lines, the last one
-// ended. Proto JSON writes an int64 as a string.
+// Proto JSON, empty fields left out, on several lines, the last one ended. Names are in
+// lowerCamelCase, and an int64 is a string.
 std::string ProtoJson(const google::protobuf::Message& message);
 
 // Converts ReadText()'s error into that of a request that is not sent: INVALID_ARGUMENT, reason
 // REQUEST_TOO_LARGE or REQUEST_MALFORMED.
 grpc::Status ReadRefusal(const absl::Status& status);
 
-// Reads `file`, or `in` where that is "-", into `*message`, as proto JSON of its type.
+// Reads `file`, or `in` where that is "-", into `*message`, as proto JSON of its type. Where
+// `part`, a message within it, is given, a file of that alone is read too.
 //
 // Errors: as ReadRefusal(), saying what is wrong where.
 grpc::Status ReadMessage(const std::string& file, std::istream& in,
-                         google::protobuf::Message* message);
+                         google::protobuf::Message* message,
+                         google::protobuf::Message* part = nullptr);
 
 // Reads a Hugging Face config.json, `file` or `in` as above, into `*text`; the server parses it.
 // `where` names the file in errors.

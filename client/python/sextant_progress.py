@@ -30,10 +30,11 @@ def field(number, value):
 
 
 def plan_field(plan):
-    block = field(2, float(plan["model_flops_per_token"]))
-    if plan.get("compute_data_type") == "DATA_TYPE_BF16" and "planned_mfu" in plan:
+    plan = {name.replace("_", "").lower(): value for name, value in plan.items()}  # planned_mfu too
+    block = field(2, float(plan["modelflopspertoken"]))
+    if plan.get("computedatatype") == "DATA_TYPE_BF16" and "plannedmfu" in plan:
         # An MFU of another peak the server would not show next to the measured one.
-        block += field(3, float(plan["planned_mfu"])) + field(5, 5)
+        block += field(3, float(plan["plannedmfu"])) + field(5, 5)
     return field(7, block)
 
 

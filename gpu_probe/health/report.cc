@@ -216,7 +216,7 @@ void WriteFigure(const FigureVerdict& figure, JsonWriter* json) {
   json->Key("unit").String(figure.unit);
   json->Key("value").Number(figure.value);
   json->Key("stable").Bool(figure.stable);
-  if (figure.alarm_below > 0) json->Key("critical_below").Number(figure.alarm_below);
+  if (figure.alarm_below > 0) json->Key("criticalBelow").Number(figure.alarm_below);
   WriteHistory(figure, json);
   WritePeers("peers", figure.peers, json);
   json->EndObject();
@@ -246,17 +246,17 @@ void WriteDevice(const DeviceVerdict& verdict, JsonWriter* json) {
   json->BeginObject();
   json->Key("uuid").String(device.uuid());
   json->Key("status").String(HealthStatusText(verdict.status));
-  json->Key("product_name").String(device.product_name());
+  json->Key("productName").String(device.product_name());
   if (!device.hostname().empty()) json->Key("hostname").String(device.hostname());
   if (device.has_power_limit_watts()) {
-    json->Key("power_limit_watts").Number(device.power_limit_watts());
+    json->Key("powerLimitWatts").Number(device.power_limit_watts());
   }
   json->Key("mode").String(text::EnumLabel(verdict.mode));
-  json->Key("measured_time")
+  json->Key("measuredTime")
       .String(google::protobuf::util::TimeUtil::ToString(verdict.measured_time));
-  json->Key("age_seconds").Number(verdict.age_seconds);
-  json->Key("history_count").Whole(verdict.history_count);
-  json->Key("peer_count").Whole(verdict.peer_count);
+  json->Key("ageSeconds").Number(verdict.age_seconds);
+  json->Key("historyCount").Whole(verdict.history_count);
+  json->Key("peerCount").Whole(verdict.peer_count);
   WritePeers("overall", verdict.overall, json);
   json->Key("figures").BeginArray();
   for (const FigureVerdict& figure : verdict.figures) WriteFigure(figure, json);
@@ -317,8 +317,8 @@ std::string ReportJson(const CheckReport& report) {
   JsonWriter json;
   json.BeginObject();
   json.Key("status").String(HealthStatusText(status));
-  json.Key("exit_code").Whole(static_cast<int>(status));
-  json.Key("checked_time")
+  json.Key("exitCode").Whole(static_cast<int>(status));
+  json.Key("checkedTime")
       .String(google::protobuf::util::TimeUtil::ToString(
           google::protobuf::util::TimeUtil::SecondsToTimestamp(report.now_unix_seconds)));
   json.Key("devices").BeginArray();

@@ -188,7 +188,6 @@ std::string FileNameOf(const v1::Calibration& calibration) {
 
 void Keep(const v1::Calibration& calibration, const std::string& folder, CheckReport* report) {
   google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
   options.add_whitespace = true;
   const std::string path = absl::StrCat(folder, "/", FileNameOf(calibration));
   std::string json;

@@ -290,8 +290,8 @@ TEST(MemoryText, SaysWhereChangesWereLeftOut) {
   *memory.add_changes() = FromText<v1::FittingChange>(R"pb(
     settings {
       field: "a.newer_field"
-      from { enum_name: "NEWER_X" }
-      to { enum_name: "NEWER_Y" }
+      old_value { enum_name: "NEWER_X" }
+      new_value { enum_name: "NEWER_Y" }
     }
     cost_text: "time"
   )pb");

@@ -151,7 +151,7 @@ TEST(CallErrorJson, HoldsTheSame) {
   const auto json = nlohmann::json::parse(CallErrorJson(CallErrorOf(StatusWith(FieldsAtFault()))));
   const auto expect = nlohmann::json::parse(R"({
       "code": "INVALID_ARGUMENT", "reason": "FIELD_INVALID", "message": "correct 2 fields",
-      "field_violations": [
+      "fieldViolations": [
         {"field": "cluster.device_count", "description": "must be at least 1"},
         {"field": "training.token_count", "description": "must be\nat least 1"}]})");
   EXPECT_EQ(json, expect);
@@ -174,9 +174,9 @@ TEST(CallErrorJson, HoldsRetryDelayAndHint) {
                                                          .precondition_violations = {{"a", "b"}},
                                                          .retry_delay_seconds = 0.5,
                                                          .hint = "wait"}));
-  EXPECT_EQ(json.at("retry_delay_seconds"), 0.5);
+  EXPECT_EQ(json.at("retryDelaySeconds"), 0.5);
   EXPECT_EQ(json.at("hint"), "wait");
-  EXPECT_EQ(json.at("precondition_violations").at(0).at("subject"), "a");
+  EXPECT_EQ(json.at("preconditionViolations").at(0).at("subject"), "a");
 }
 
 // By default nlohmann throws on bytes that are not UTF-8.

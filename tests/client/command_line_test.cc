@@ -82,35 +82,35 @@ TEST(Flags, TheLastOfOneCounts) {
                                "--global-batch-size=2", "--derivation", "--derivation=false",
                                "--ledger=false", "--ledger", "--search=none", "--search=bounded",
                                "--restart-duration=1m", "--restart-duration=2m"});
-  EXPECT_EQ(plan["cluster"]["device_count"], "16");
-  EXPECT_EQ(plan["layout"]["global_batch_size"], "2");
-  EXPECT_FALSE(plan["options"].contains("include_derivation"));
-  EXPECT_EQ(plan["options"]["include_ledger"], true);
+  EXPECT_EQ(plan["cluster"]["deviceCount"], "16");
+  EXPECT_EQ(plan["layout"]["globalBatchSize"], "2");
+  EXPECT_FALSE(plan["options"].contains("includeDerivation"));
+  EXPECT_EQ(plan["options"]["includeLedger"], true);
   EXPECT_EQ(plan["options"]["search"], "LAYOUT_SEARCH_BOUNDED");
-  EXPECT_EQ(plan["interruptions"]["restart_duration"], "120s");
+  EXPECT_EQ(plan["interruptions"]["restartDuration"], "120s");
   EXPECT_EQ(RequestOf({"plan", config, "--model=toy"})["model"],
             nlohmann::json({{"preset", "toy"}}));
   EXPECT_EQ(RequestOf({"plan", "toy", "--model", config})["model"],
-            nlohmann::json({{"hugging_face_config", "{}"}}));
-  EXPECT_EQ(RequestOf({"tokens", "5", "--vocabulary=7", "--vocabulary=9"})["vocabulary_size"], "9");
+            nlohmann::json({{"huggingFaceConfig", "{}"}}));
+  EXPECT_EQ(RequestOf({"tokens", "5", "--vocabulary=7", "--vocabulary=9"})["vocabularySize"], "9");
   EXPECT_EQ(RequestOf({"op", "matmul", "1x2x3", "--dtype=fp32", "--dtype=bf16", "--device=a10",
                        "--device=host"})["device"]["device"],
-            nlohmann::json::parse(R"({"host_devices": {"devices": ["host"]}})"));
+            nlohmann::json::parse(R"({"hostDevices": {"devices": ["host"]}})"));
 }
 
 TEST(Flags, GpusAreANumberOfDevices) {
   EXPECT_EQ(RequestOf({"plan", "toy", "--gpus=8"})["cluster"],
-            nlohmann::json({{"device_count", "8"}}));
+            nlohmann::json({{"deviceCount", "8"}}));
   EXPECT_EQ(RequestOf({"plan", "toy", "--gpu-uuids=GPU-1"})["cluster"]["device"]["fleet"],
-            nlohmann::json::parse(R"({"gpu_uuids": ["GPU-1"]})"));
+            nlohmann::json::parse(R"({"gpuUuids": ["GPU-1"]})"));
   EXPECT_EQ(RunWith({"plan", "toy", "--gpus=GPU-1"}).exit_code, 2);
 }
 
 TEST(Flags, OfAListCountAll) {
   const auto plan =
       RequestOf({"plan", "toy", "--freeze=a", "--device=x", "--freeze=b,c", "--device=y"});
-  EXPECT_EQ(plan["model"]["changes"]["frozen_components"], nlohmann::json({"a", "b", "c"}));
-  EXPECT_EQ(plan["cluster"]["device"]["host_devices"]["devices"], nlohmann::json({"x", "y"}));
+  EXPECT_EQ(plan["model"]["changes"]["frozenComponents"], nlohmann::json({"a", "b", "c"}));
+  EXPECT_EQ(plan["cluster"]["device"]["hostDevices"]["devices"], nlohmann::json({"x", "y"}));
   EXPECT_EQ(RequestOf({"count", "toy", "--sequence=1", "--sequence=2"})["step"]["sequences"].size(),
             2u);
 }
@@ -119,12 +119,12 @@ TEST(Flags, OfAListCountAll) {
 TEST(Files, MayBePipes) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string text = R"({"training": {"token_count": "7"}})";
+  const std::string text = R"({"training": {"tokenCount": "7"}})";
   ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   close(ends[1]);
   const auto plan = RequestOf({"plan", absl::StrCat("--request=/dev/fd/", ends[0])});
   close(ends[0]);
-  EXPECT_EQ(plan["training"]["token_count"], "7");
+  EXPECT_EQ(plan["training"]["tokenCount"], "7");
 }
 
 TEST(Usage, TakesAGraphFromStandardInput) {
@@ -142,7 +142,7 @@ TEST(Usage, IsJsonForPrograms) {
     const auto json = nlohmann::json::parse(ran.err);
     EXPECT_EQ(json.at("code"), "INVALID_ARGUMENT");
     EXPECT_EQ(json.at("reason"), "USAGE");
-    EXPECT_TRUE(json.at("field_violations").empty());
+    EXPECT_TRUE(json.at("fieldViolations").empty());
   }
 }
 

@@ -103,8 +103,8 @@ TEST(CountCommand, NamesTheFlagAtFault) {
   // Programs get the API's own paths.
   const nlohmann::json json =
       nlohmann::json::parse(CountAnswer({"gpt2", "--output=json"}, {}, status).err);
-  EXPECT_EQ(json.at("field_violations").at(0).at("field"), "step.sequences[0].length");
-  EXPECT_EQ(json.at("field_violations").at(0).at("description"), "see layers_per_chunk");
+  EXPECT_EQ(json.at("fieldViolations").at(0).at("field"), "step.sequences[0].length");
+  EXPECT_EQ(json.at("fieldViolations").at(0).at("description"), "see layers_per_chunk");
 }
 
 TEST(CountCommand, SaysThatTargetsWereDefaults) {

@@ -92,7 +92,7 @@ TEST(Op, NamesTheArgumentAtFault) {
   EXPECT_EQ(ran.err, "sextant: INVALID_ARGUMENT: correct 1 field\n  --kv-heads: is wrong\n");
   // Programs get the API's own path.
   const Ran json = OpAnswer({"attention", "1x2x3x4", "--output=json"}, {}, status);
-  EXPECT_EQ(nlohmann::json::parse(json.err).at("field_violations").at(0).at("field"),
+  EXPECT_EQ(nlohmann::json::parse(json.err).at("fieldViolations").at(0).at("field"),
             "operation.attention.kv_heads");
 }
 
@@ -112,17 +112,20 @@ TEST(GraphCommand, ReadsStandardInputAndAnswersInJson) {
   Answering<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse> graphs;
   graphs.response.mutable_totals()->set_trainable_parameters(12);
   const FakeServer server(AccountingHandlers{.analyze_graph = graphs.handler()});
-  const Ran ran = RunWith({"graph", "-", "--output=json", "--address", server.address()},
-                          R"({"tensors": [{"name": "x", "shape": [2, 3]}]})");
-  EXPECT_EQ(ran.exit_code, kExitFits) << ran.err;
-  EXPECT_EQ(graphs.request.graph().tensors_size(), 1);
-  EXPECT_THAT(ran.out, HasSubstr("\"trainable_parameters\": \"12\""));
+  for (const char* const text : {R"({"graph": {"tensors": [{"name": "x", "shape": [2, 3]}]}})",
+                                 R"({"tensors": [{"name": "x", "shape": [2, 3]}]})"}) {
+    const Ran ran = RunWith({"graph", "-", "--output=json", "--address", server.address()}, text);
+    EXPECT_EQ(ran.exit_code, kExitFits) << ran.err;
+    EXPECT_EQ(graphs.request.graph().tensors_size(), 1) << text;
+    EXPECT_THAT(ran.out, HasSubstr("\"trainableParameters\": \"12\""));
+  }
 }
 
 TEST(GraphCommand, RefusesWhatIsNoGraph) {
-  const Ran wrong = RunWith({"graph", FileWith("graph.json", R"({"tensors": [{"nam": "x"}]})")});
+  const Ran wrong =
+      RunWith({"graph", FileWith("graph.json", R"({"graph": {"tensors": [{"nam": "x"}]}})")});
   EXPECT_EQ(wrong.exit_code, kExitBadRequest);
-  EXPECT_THAT(wrong.err, HasSubstr("not a Graph in proto JSON"));
+  EXPECT_THAT(wrong.err, HasSubstr("not an AnalyzeGraphRequest in proto JSON"));
   EXPECT_THAT(wrong.err, HasSubstr("nam"));
   EXPECT_EQ(RunWith({"graph", "/nonexistent/graph.json"}).exit_code, kExitUsage);
   EXPECT_EQ(RunWith({"graph"}).exit_code, kExitUsage);

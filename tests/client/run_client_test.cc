@@ -147,7 +147,7 @@ TEST(Plan, PrintsJsonThatReadsBackAsTheResponse) {
   PlanServer server(SampleStep());
   const Ran ran = server.Run({"plan", "toy", "--output=json"});
   ExpectSame(FromJson<v1::PlanRunResponse>(ran.out), SampleStep());
-  EXPECT_THAT(ran.out, HasSubstr("\"usable_bytes\": \"80000000000\""));
+  EXPECT_THAT(ran.out, HasSubstr("\"usableBytes\": \"80000000000\""));
 }
 
 TEST(Plan, ReadsItsRequestFromStandardInput) {
@@ -214,7 +214,7 @@ TEST(Version, NamesBothPrograms) {
   EXPECT_EQ(ran.out, absl::StrCat("sextant   ", ClientVersion(), "\nsextantd  0.1.0 at ",
                                   server.address(), "\n"));
   const Ran json = RunWith({"version", "--output=json", "--address", server.address()});
-  EXPECT_EQ(nlohmann::json::parse(json.out).at("engine_version"), "0.1.0");
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("engineVersion"), "0.1.0");
 }
 
 TEST(Version, SucceedsWithoutAServer) {
@@ -223,7 +223,7 @@ TEST(Version, SucceedsWithoutAServer) {
   EXPECT_THAT(ran.out, HasSubstr("no answer from unix:/nonexistent/sextant.sock (UNAVAILABLE)"));
   const Ran json =
       RunWith({"version", "--output=json", "--address=unix:/nonexistent/sextant.sock"});
-  EXPECT_TRUE(nlohmann::json::parse(json.out).at("engine_version").is_null());
+  EXPECT_TRUE(nlohmann::json::parse(json.out).at("engineVersion").is_null());
 }
 
 // What a command prints when the server refuses its plan.
@@ -289,7 +289,7 @@ TEST(PlanError, IsJsonForPrograms) {
   const Ran ran = RefusedPlan(WrongField("cluster.device_count"), {"--output=json"});
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(nlohmann::json::parse(ran.err).at("field_violations").at(0).at("field"),
+  EXPECT_EQ(nlohmann::json::parse(ran.err).at("fieldViolations").at(0).at("field"),
             "cluster.device_count");
 }
 

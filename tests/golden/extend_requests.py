@@ -58,7 +58,7 @@ def fields_of(descriptor, request, path="", depth=0):
     """(path, field) of each field that a request has room for; of lists, the first entries."""
     for field in descriptor.fields:
         here = f"{path}.{field.name}" if path else field.name
-        value = request.get(field.name)
+        value = request.get(field.json_name)
         if field.label == field.LABEL_REPEATED:
             for index, entry in enumerate((value or [])[:2]):
                 if isinstance(entry, dict):

@@ -70,8 +70,9 @@ def save(name, lines):
 
 
 def set_field(message, path, value):
-    """Sets `path` ("a.b[0].c") of a message as JSON; None clears it."""
-    keys = [int(key) if key.isdigit() else key for key in re.findall(r"[^.\[\]]+", path)]
+    """Sets the field `path` ("a.b_c[0].d") of a message as JSON; None clears it."""
+    keys = [int(key) if key.isdigit() else re.sub(r"_(\w)", lambda m: m.group(1).upper(), key)
+            for key in re.findall(r"[^.\[\]]+", path)]
     for key in keys[:-1]:
         message = message[key] if isinstance(key, int) else message.setdefault(key, {})
     if value is None:

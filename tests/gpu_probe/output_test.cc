@@ -138,7 +138,7 @@ TEST_F(OutputTest, AFractionNeverFalls) {
 TEST_F(OutputTest, FieldsAreSpeltAsInTheApi) {
   Output output(options_, clock_);
   EXPECT_EQ(output.Finish(CalibrationEvent()), kExitOk);
-  EXPECT_THAT(Read("results"), HasSubstr("\"schema_version\":2"));
+  EXPECT_THAT(Read("results"), HasSubstr("\"schemaVersion\":2"));
   EXPECT_EQ(Read("results").back(), '\n');
 }
 

@@ -139,12 +139,12 @@ TEST(ReportTest, JsonHasAllFiguresAndFindings) {
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &parsed).ok()) << json;
   const auto& report = parsed.fields();
   EXPECT_EQ(report.at("status").string_value(), "CRITICAL");
-  EXPECT_EQ(report.at("exit_code").number_value(), 2);
-  EXPECT_EQ(report.at("checked_time").string_value(), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(report.at("exitCode").number_value(), 2);
+  EXPECT_EQ(report.at("checkedTime").string_value(), "2027-01-15T08:00:00Z");
   ASSERT_EQ(report.at("devices").list_value().values_size(), 8);
   const auto& device = report.at("devices").list_value().values(4).struct_value().fields();
   EXPECT_EQ(device.at("uuid").string_value(), "GPU-4");
-  EXPECT_EQ(device.at("power_limit_watts").number_value(), 700);
+  EXPECT_EQ(device.at("powerLimitWatts").number_value(), 700);
   const auto& copy = device.at("figures").list_value().values(kCopy).struct_value().fields();
   EXPECT_EQ(copy.at("figure").string_value(), "copy");
   EXPECT_NEAR(copy.at("peers").struct_value().fields().at("ratio").number_value(), 0.8, 1e-12);
