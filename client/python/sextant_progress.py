@@ -30,11 +30,10 @@ def field(number, value):
 
 
 def plan_field(plan):
-    plan = {name.replace("_", "").lower(): value for name, value in plan.items()}  # planned_mfu too
+    plan = {name.replace("_", "").lower(): plan[name] for name in plan}  # planned_mfu, plannedMfu
     block = field(2, float(plan["modelflopspertoken"]))
     if plan.get("computedatatype") == "DATA_TYPE_BF16" and "plannedmfu" in plan:
-        # An MFU of another peak the server would not show next to the measured one.
-        block += field(3, float(plan["plannedmfu"])) + field(5, 5)
+        block += field(3, float(plan["plannedmfu"])) + field(5, 5)  # no other peak's MFU is shown
     return field(7, block)
 
 
@@ -46,7 +45,7 @@ def torch_device():
 
 
 class Progress:
-    """Counts tokens from now on. `plan` is whole_run.telemetry of `sextant plan --output=json`. The
+    """Counts tokens from now on. `plan` is wholeRun.telemetry of `sextant plan --output=json`. The
     job's id and number of GPUs are by default Slurm's or torchrun's, the GPU torch's current."""
     def __init__(self, model_flops_per_token=None, plan=None, job_id=None, gpu_uuids=None,
                  device_count=None, address="127.0.0.1:50051", interval=15):

@@ -28,7 +28,7 @@ def calibration_of(mode):
 
 
 def matmul_name(kind, matmul):
-    data_type = matmul["data_type"].removeprefix("DATA_TYPE_").lower()
+    data_type = matmul["dataType"].removeprefix("DATA_TYPE_").lower()
     return f"{kind} {data_type} {matmul['m']}x{matmul['n']}x{matmul['k']}"
 
 
@@ -51,22 +51,22 @@ def figures_of(calibration):
         if m.get("purpose") == "PURPOSE_OTHER":
             continue  # shapes do not tell them apart
         kind = "sustained" if m.get("window") == "WINDOW_SUSTAINED" else "matmul"
-        key = matmul_name(kind, m), operations_of(m["data_type"])
-        out[key] = (m["flops_per_second"], m["time"])
+        key = matmul_name(kind, m), operations_of(m["dataType"])
+        out[key] = (m["flopsPerSecond"], m["time"])
     for r in calibration.get("registers", []):
-        key = f"registers {r['instruction']}", operations_of(r["data_type"])
-        out[key] = (r["flops_per_second"], r["time"])
+        key = f"registers {r['instruction']}", operations_of(r["dataType"])
+        out[key] = (r["flopsPerSecond"], r["time"])
     for s in calibration.get("streams", []):
         operation = s["operation"].removeprefix("OPERATION_").lower()
-        where = "memory" if s.get("main_memory") else "cache"
-        name = f"{operation} {where} {int(s['array_bytes']) / 2**20:g} MiB"
-        out[name, "B/s"] = (s["bytes_per_second"], s["time"])
+        where = "memory" if s.get("mainMemory") else "cache"
+        name = f"{operation} {where} {int(s['arrayBytes']) / 2**20:g} MiB"
+        out[name, "B/s"] = (s["bytesPerSecond"], s["time"])
     for e in calibration.get("elementwise", []):
-        name = f"elementwise {e['multiply_add_count']} multiply-adds"
-        out[name, "FLOP/s"] = (e["flops_per_second"], e["time"])
+        name = f"elementwise {e['multiplyAddCount']} multiply-adds"
+        out[name, "FLOP/s"] = (e["flopsPerSecond"], e["time"])
     if "fusion" in calibration:
         fusion = calibration["fusion"]
-        out["fused over unfused", "ratio"] = (fusion["speedup_ratio"], fusion["fused_time"])
+        out["fused over unfused", "ratio"] = (fusion["speedupRatio"], fusion["fusedTime"])
     return out
 
 
@@ -83,7 +83,7 @@ def row_of(name, unit, runs):
     rates = [rate for rate, _ in runs]
     median = statistics.median(rates)
     between = (max(rates) - min(rates)) / median
-    claimed = max(time.get("relative_spread", 0) for _, time in runs)
+    claimed = max(time.get("relativeSpread", 0) for _, time in runs)
     stable = sum(time.get("stable", False) for _, time in runs)
     return (f"| {name} | {with_unit(median, unit)} | {between:.1%} | {claimed:.1%} "
             f"| {stable} of {len(runs)} |"), between
@@ -116,9 +116,9 @@ def main():
           f"{statistics.median(betweens):.1%}, largest {max(betweens):.1%}")
     for number, f in enumerate(figures, start=1):
         stable = sum(time.get("stable", False) for _, time in f.values())
-        coverage = calibrations[number - 1]["coverage_ratio"]
+        coverage = calibrations[number - 1]["coverageRatio"]
         print(f"run {number}: {len(f)} figures, {stable} of them stable, {coverage:.1%} of the "
-              f"points, {calibrations[number - 1]['duration_seconds']:.2f} s")
+              f"points, {calibrations[number - 1]['durationSeconds']:.2f} s")
     return 0
 
 

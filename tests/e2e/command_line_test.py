@@ -66,13 +66,13 @@ def check_json(server):
     done = run(server, *LLAMA, "--devices=1024", "--output=json")
     plan = json.loads(done.stdout)["plan"]
     assert plan["parameters"]["total"] == "70553706496"
-    request = {"model": {"preset": "gpt2"}, "training": {"token_count": "10000000000"},
-               "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": "1"}}
+    request = {"model": {"preset": "gpt2"}, "training": {"tokenCount": "10000000000"},
+               "cluster": {"device": {"accelerator": "h100-sxm"}, "deviceCount": "1"}}
     piped = run(server, "plan", "--request=-", "--output=json", stdin=json.dumps(request))
     assert json.loads(piped.stdout)["plan"]["parameters"]["total"] == "124439808", piped
     refused = run(server, *LLAMA, "--devices=-1", "--output=json")
     error = json.loads(refused.stderr)
-    assert error["field_violations"][0]["field"] == "cluster.device_count", error
+    assert error["fieldViolations"][0]["field"] == "cluster.device_count", error
 
 
 def text_of(server, *arguments, given=""):
@@ -124,11 +124,11 @@ def check_drawings(server, folder):
         assert LEFT < x < RIGHT and TOP < y < BOTTOM, (name, x, y)
         forward = answer["time"]["forward"]
         labels = "\n".join(drawing.itertext())
-        assert f"ridge {forward['ridge_flops_per_byte']:,.2f} FLOP/byte" in labels, labels
+        assert f"ridge {forward['ridgeFlopsPerByte']:,.2f} FLOP/byte" in labels, labels
         # Both axes are logarithmic: a line's ends say where a power of ten is.
         ridge = next(float(line.get("x1")) for line in drawing.iter(SVG + "line")
                      if line.get("stroke-dasharray"))
-        beyond = forward["arithmetic_intensity"] > forward["ridge_flops_per_byte"]
+        beyond = forward["arithmeticIntensity"] > forward["ridgeFlopsPerByte"]
         assert (x > ridge) == beyond or abs(x - ridge) < 0.2, (name, x, ridge)
         assert os.listdir(folder) == [os.path.basename(file)], os.listdir(folder)
         os.remove(file)
@@ -151,9 +151,9 @@ def check_counts(server):
               "vocab_size": 128256, "rope_theta": 500000.0, "made_up": 1}
     answer = count(server, "-", "--tensors", given=json.dumps(config))
     assert answer["parameters"]["total"] == "8030261248", answer
-    assert "made_up" in answer["ignored_config_fields"], answer
+    assert "made_up" in answer["ignoredConfigFields"], answer
     for parts in (answer["tensors"], answer["parameters"]["components"]):
-        assert sum(int(part["parameter_count"]) for part in parts) == 8030261248, parts
+        assert sum(int(part["parameterCount"]) for part in parts) == 8030261248, parts
     assert "made_up" in text_of(server, "count", "-", given=json.dumps(config))
 
 
@@ -161,7 +161,7 @@ def check_count_refusals(server):
     for arguments, given, named in (
             (["gpt2", "--sequence=0"], "", "--sequence, entry 1 (length)"),
             (["-"], '{"model_type": "llama", "hidden_size": -1}', "MODEL"),
-            (["--architecture=-"], '{"hidden_size": 4}', "--architecture")):
+            (["--architecture=-"], '{"hiddenSize": 4}', "--architecture")):
         refused = run(server, "count", *arguments, stdin=given)
         assert refused.returncode == 3 and refused.stdout == "", refused
         assert f"\n  {named}: " in refused.stderr, refused

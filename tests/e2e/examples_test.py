@@ -37,6 +37,7 @@ CHECKS = {
     # 32 heads of 8192 x 8193 / 2 pairs of 128 numbers, once with keys and once with values.
     "attention.json": lambda a: a.forward.sum.matrix_flops == 2 * 2 * 32 * 128 * 8192 * 8193 // 2,
     "one_layer.json": lambda a: a.plan.parameters.embedding == 2 * 128256 * 4096,
+    "two_layers.json": lambda a: a.totals.trainable_parameters == 32768 * (32768 + 8192),
 }
 
 

@@ -59,10 +59,10 @@ def write_files(folder):
     """What the examples name."""
     with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
         # With activations, so that it fits as a whole.
-        training = {**GOOD_REQUEST["training"], "activation_bytes": 10**12}
+        training = {**GOOD_REQUEST["training"], "activationBytes": 10**12}
         json.dump({**GOOD_REQUEST, "training": training}, file)
     with open(os.path.join(folder, "budget.json"), "w", encoding="utf-8") as file:
-        json.dump({"cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 8},
+        json.dump({"cluster": {"device": {"accelerator": "h100-sxm"}, "deviceCount": 8},
                    "duration": "604800s"}, file)
     with open(os.path.join(ROOT, "tests", "golden", "config_json.jsonl"), encoding="utf-8") as file:
         config = next(row["config"] for row in map(json.loads, file) if row["name"] == "gpt2")

@@ -38,8 +38,8 @@ def plan(server, *words, **more):
 def figures(text):
     """What both plans have to agree in."""
     answer = json.loads(text)["plan"]
-    return (answer["parameters"]["total"], answer["memory"]["peak_bytes"],
-            answer["step_time"]["seconds"], answer["verdict"])
+    return (answer["parameters"]["total"], answer["memory"]["peakBytes"],
+            answer["stepTime"]["seconds"], answer["verdict"])
 
 
 def failure_of(case, server):

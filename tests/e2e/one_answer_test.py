@@ -128,7 +128,7 @@ class Line:
         request["layout"] = {**request.get("layout", {}), **chosen["layout"]}
         request["training"]["recompute"] = chosen["recompute"]
         request.setdefault("options", {})["search"] = "LAYOUT_SEARCH_NONE"
-        request["cluster"]["device_count"] = plan["device_count"]
+        request["cluster"]["deviceCount"] = plan["deviceCount"]
         for command in ("plan", "memory"):
             answer = self.answer(command, "--request=-", text=json.dumps(request))
             if answer is not None:
@@ -139,7 +139,7 @@ class Line:
 
     def size(self, plan):
         """The answers of size-cluster and size-model, for a run of ten times the time."""
-        seconds = plan["estimates"][0]["duration_seconds"]["expected"]
+        seconds = plan["estimates"][0]["durationSeconds"]["expected"]
         duration = f"--max-duration={min(10 * seconds, 1e9):.0f}s"
         flags = [flag for flag in self.flags if flag != "--search=exhaustive"]
         base = [*flags, *self.product, f"--tokens={TOKENS}"]
@@ -190,9 +190,9 @@ def words_of(name):
 def figures(plan):
     """What answers about one run have to agree in."""
     chosen = plan.get("search", {}).get("chosen")
-    return {"verdict": plan["verdict"], "peak_bytes": plan["memory"]["peak_bytes"],
+    return {"verdict": plan["verdict"], "peak_bytes": plan["memory"]["peakBytes"],
             "layout": chosen and (chosen["layout"], chosen["recompute"]),
-            "step_seconds": plan.get("step_time", {}).get("seconds")}
+            "step_seconds": plan.get("stepTime", {}).get("seconds")}
 
 
 def main():

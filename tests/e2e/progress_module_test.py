@@ -144,15 +144,15 @@ def check_varints():
 
 
 def check_plans():
-    """The block as `sextant plan --output=json` prints it."""
+    """The block as `sextant plan --output=json` prints it, and as it did in snake_case."""
     from google.protobuf import json_format
     from sextant.v1 import data_type_pb2, whole_run_pb2
     plan = whole_run_pb2.TelemetryPlan(
         model_flops_per_token=4.2e11, planned_mfu=0.41, peak_flops_per_second=989.4e12,
         compute_data_type=data_type_pb2.DATA_TYPE_BF16, planned_tokens_per_second=9.7e5)
-    for peak_type in ("BF16", "FP8"):
+    for peak_type, snake_case in (("BF16", False), ("BF16", True), ("FP8", False)):
         plan.compute_data_type = data_type_pb2.DataType.Value(f"DATA_TYPE_{peak_type}")
-        as_json = json_format.MessageToDict(plan, preserving_proto_field_name=True)
+        as_json = json_format.MessageToDict(plan, preserving_proto_field_name=snake_case)
         with FakeServer().serving() as server:
             progress_of(server, plan=as_json).close()
         sent = server.requests[-1].telemetry
@@ -209,7 +209,7 @@ def check_it_disturbs_nothing():
                  "empty answer": ({"address": empty.address}, "a report was ignored"),
                  "no job": ({"job_id": None}, "TORCHELASTIC_RUN_ID"),
                  "no FLOPs": ({"model_flops_per_token": None}, "no progress is reported"),
-                 "bad plan": ({"plan": {"planned_mfu": 1}}, "model_flops_per_token"),
+                 "bad plan": ({"plan": {"plannedMfu": 1}}, "modelflopspertoken"),
                  "no GPU": ({"gpu_uuids": None}, "cuda"),
                  "no number": ({"device_count": "many"}, "many")}
         for name, (changes, warning) in cases.items():

@@ -63,6 +63,6 @@ class Server:
 
 GOOD_REQUEST = {
     "model": {"preset": "llama-3.1-70b"},
-    "training": {"token_count": "15000000000000"},
-    "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": "1024"},
+    "training": {"tokenCount": "15000000000000"},
+    "cluster": {"device": {"accelerator": "h100-sxm"}, "deviceCount": "1024"},
 }

@@ -195,7 +195,7 @@ def telemetry_of_a_plan():
         [os.path.join(BIN, "sextant"), "plan", "llama-3.1-8b", "--tokens=1e12", "--devices=4",
          "--accelerator=h200-sxm", "--assumed-mfu=0.4", "--output=json"],
         capture_output=True, text=True, check=False)
-    return json.loads(done.stdout)["plan"]["whole_run"]["telemetry"]
+    return json.loads(done.stdout)["plan"]["wholeRun"]["telemetry"]
 
 
 def scraped(server):

@@ -20,7 +20,7 @@ HOST_SIZES = [256 * MIB, 16 * MIB, 1 * MIB]
 def device_sizes(calibration):
     """DEVICE_SIZES, and before them what the calibration's copy was of."""
     copied = probe.memory_copy(calibration)
-    first = [int(copied["array_bytes"])] if copied else []
+    first = [int(copied["arrayBytes"])] if copied else []
     return first + [size for size in DEVICE_SIZES if size not in first]
 
 

@@ -31,6 +31,6 @@ BF16_FLOPS_A_CLOCK = {"8.0": 2048, "9.0": 4096, "10.0": 8192}
 
 def bf16_limit(device, sm_clock_hertz):
     """FLOP/s at that clock, of a device as the probe lists it; None where it is not known."""
-    each = BF16_FLOPS_A_CLOCK.get(device.get("compute_capability"))
-    units = int(device.get("compute_unit_count", 0))
+    each = BF16_FLOPS_A_CLOCK.get(device.get("computeCapability"))
+    units = int(device.get("computeUnitCount", 0))
     return each * units * sm_clock_hertz if each and units and sm_clock_hertz else None

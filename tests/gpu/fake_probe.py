@@ -74,7 +74,7 @@ def main():
     if "list" in options:
         say(device=simulated.calibration("quick")["device"])
         return 0
-    say(progress={"phase": "load", "elapsed_seconds": 0.01})
+    say(progress={"phase": "load", "elapsedSeconds": 0.01})
     if mode == "full" and "budget" in options:
         wait_for_work()
     if is_busy() and "SEXTANT_FAKE_BLIND" not in os.environ:
@@ -88,7 +88,7 @@ def main():
             f.write("kernel")
     for phase, elapsed in (("start", 0.02), ("matmul bf16", 1.25), ("matmul bf16", 1.5),
                            ("memory", 2.0), ("matmul bf16", 2.25)):
-        say(progress={"phase": phase, "fraction": elapsed / 3, "elapsed_seconds": elapsed})
+        say(progress={"phase": phase, "fraction": elapsed / 3, "elapsedSeconds": elapsed})
     say(calibration=measured(options, asked))
     return 0
 

@@ -67,7 +67,7 @@ class Probed:
         probe.keep_run(self._options.probes, "kernel_times", "quick", run, hold=hold)
         for matmul in probe.matmuls_of(run.get("calibration", {}), None, "requested"):
             self._add(matmul_name(probe.type_of(matmul), *probe.shape_of(matmul)), hold,
-                      matmul["time"]["median_seconds"], matmul.get("kernel", ""))
+                      matmul["time"]["medianSeconds"], matmul.get("kernel", ""))
         unknown = hold is not None and run["exit_code"] == USAGE
         if "failure" in run and not unknown:
             print(f"--matmul: {probe.failure_text(run)}")
@@ -79,13 +79,13 @@ class Probed:
         returns the bytes that the copy was of."""
         for measured in calibration.get("attentions", []):
             if is_that_attention(measured):
-                self._add(ATTENTION_NAME, None, measured["time"]["median_seconds"],
+                self._add(ATTENTION_NAME, None, measured["time"]["medianSeconds"],
                           measured["engine"])
         copied = probe.memory_copy(calibration)
         if copied is None:
             return COPY_BYTES
-        size = int(copied["array_bytes"])
-        self._add(copy_name(size), None, copied["time"]["median_seconds"], "the probe's own")
+        size = int(copied["arrayBytes"])
+        self._add(copy_name(size), None, copied["time"]["medianSeconds"], "the probe's own")
         return size
 
     def _add(self, kernel, hold, seconds, text):
@@ -94,11 +94,11 @@ class Probed:
 
 
 def is_that_attention(measured):
-    names = {"batch": "batch", "seq_len": "sequence_length", "heads": "heads",
-             "kv_heads": "kv_heads", "head_dim": "head_size"}
-    return (measured["training_pass"] == "PASS_FORWARD" and bool(measured.get("causal"))
+    names = {"batch": "batch", "seq_len": "sequenceLength", "heads": "heads",
+             "kv_heads": "kvHeads", "head_dim": "headSize"}
+    return (measured["trainingPass"] == "PASS_FORWARD" and bool(measured.get("causal"))
             and all(int(measured[theirs]) == ATTENTION[ours] for ours, theirs in names.items())
-            and int(measured["value_head_size"]) == ATTENTION["head_dim"])
+            and int(measured["valueHeadSize"]) == ATTENTION["head_dim"])
 
 
 def copy_name(size_bytes):
@@ -211,7 +211,7 @@ def main():
     gpu = nvml.open_gpu(device["uuid"])
     # Before PyTorch is loaded: the guard refuses a GPU on which another process has a context.
     probed = Probed(options, gpu)
-    types = ["bf16"] + (["fp8"] if float(device.get("compute_capability", "0")) >= 8.9 else [])
+    types = ["bf16"] + (["fp8"] if float(device.get("computeCapability", "0")) >= 8.9 else [])
     probed.multiplications(types, TimeLimit(0.6 * limit.left()))
     calibration = probe.best_calibration(probe.read_runs(options.probes, "probes")) or {}
     copy_bytes = probed.others(calibration)

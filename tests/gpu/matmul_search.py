@@ -65,8 +65,8 @@ def same_shapes(search, dtype, calibration, limit):
         if limit.over():
             return
         search.add("same_shape", dtype, probe.shape_of(matmul),
-                   probe_flops_per_second=matmul["flops_per_second"],
-                   probe_best_flops_per_second=matmul.get("best_flops_per_second"))
+                   probe_flops_per_second=matmul["flopsPerSecond"],
+                   probe_best_flops_per_second=matmul.get("bestFlopsPerSecond"))
 
 
 def search_best(search, dtype, limit, facts):

@@ -130,7 +130,7 @@ def matmuls_of(calibration, dtype, kind="burst"):
 
 def type_of(matmul):
     """The scripts' word for a type: "bf16", "fp8"."""
-    word = matmul["data_type"].replace("DATA_TYPE_", "").lower()
+    word = matmul["dataType"].replace("DATA_TYPE_", "").lower()
     return "fp8" if word == "fp8_e4m3" else word
 
 
@@ -141,28 +141,28 @@ def shape_of(matmul):
 
 def best_burst(calibration, dtype):
     """The highest rate of the library's own choice among the grid's shapes, or None."""
-    return max((m["flops_per_second"] for m in matmuls_of(calibration, dtype)), default=None)
+    return max((m["flopsPerSecond"] for m in matmuls_of(calibration, dtype)), default=None)
 
 
 def best_of_any_kernel(calibration, dtype):
     """The same of the best kernel that the probe tried for each shape."""
-    return max((m.get("best_flops_per_second", m["flops_per_second"])
+    return max((m.get("bestFlopsPerSecond", m["flopsPerSecond"])
                 for m in matmuls_of(calibration, dtype)), default=None)
 
 
 def sustained(calibration, dtype):
-    return max((m["flops_per_second"] for m in matmuls_of(calibration, dtype, "sustained")),
+    return max((m["flopsPerSecond"] for m in matmuls_of(calibration, dtype, "sustained")),
                default=None)
 
 
 def missing_text(calibration):
     """Which phases are not complete: "attention forward 7 of 8"; "" where all are."""
-    return ", ".join(f"{m['phase']} {m['missing_count']} of {m['planned_count']}"
+    return ", ".join(f"{m['phase']} {m['missingCount']} of {m['plannedCount']}"
                      for m in calibration.get("missing", []))
 
 
 def memory_copy(calibration):
     """The largest copy in main memory, as the calibration has it, or None."""
     copies = [s for s in calibration.get("streams", [])
-              if s["operation"] == "OPERATION_COPY" and s.get("main_memory")]
-    return max(copies, key=lambda s: int(s["array_bytes"]), default=None)
+              if s["operation"] == "OPERATION_COPY" and s.get("mainMemory")]
+    return max(copies, key=lambda s: int(s["arrayBytes"]), default=None)

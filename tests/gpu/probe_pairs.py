@@ -27,7 +27,7 @@ def counts_of(calibration):
     for name, entries in calibration.items():
         for entry in entries if isinstance(entries, list) else []:
             if isinstance(entry, dict) and name != "missing":
-                key = f"{name} {probe.type_of(entry)}" if "data_type" in entry else name
+                key = f"{name} {probe.type_of(entry)}" if "dataType" in entry else name
                 if name == "matmuls" and probe.kind_of(entry) != "burst":
                     key = f"{probe.kind_of(entry)} {key}"
                 out[key] = out.get(key, 0) + 1
@@ -76,7 +76,7 @@ def cudnn(options, device, gpu):
     for name, run in runs.items():
         told[name] = {"seconds": run["wall_seconds"], "exit_code": run["exit_code"]}
         if "calibration" in run:
-            told[name].update(coverage_ratio=run["calibration"]["coverage_ratio"],
+            told[name].update(coverage_ratio=run["calibration"]["coverageRatio"],
                               counts=counts_of(run["calibration"]),
                               missing=probe.missing_text(run["calibration"]))
     add_fact(options.facts, "cudnn", **told)

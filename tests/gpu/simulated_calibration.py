@@ -22,16 +22,16 @@ def attention_law(batch, sequence, heads, head_size, backward=False):
 
 
 def time_of(seconds):
-    return {"median_seconds": seconds, "relative_spread": 0.002, "p10_seconds": 0.998 * seconds,
-            "p90_seconds": 1.002 * seconds, "sample_count": 12, "repetition_count": "10",
+    return {"medianSeconds": seconds, "relativeSpread": 0.002, "p10Seconds": 0.998 * seconds,
+            "p90Seconds": 1.002 * seconds, "sampleCount": 12, "repetitionCount": "10",
             "stable": True}
 
 
 def matmul(data_type, m, n, k, slowness=1.0, window="BURST", purpose="GRID", **more):
     seconds = slowness * matmul_law(data_type, m, n, k)
-    return {"data_type": data_type, "m": str(m), "n": str(n), "k": str(k),
+    return {"dataType": data_type, "m": str(m), "n": str(n), "k": str(k),
             "window": f"WINDOW_{window}", "purpose": f"PURPOSE_{purpose}",
-            "time": time_of(seconds), "flops_per_second": 2 * m * n * k / seconds,
+            "time": time_of(seconds), "flopsPerSecond": 2 * m * n * k / seconds,
             "engine": "cublaslt 13.1.0", **more}
 
 
@@ -39,46 +39,46 @@ def attention(shape, backward):
     batch, sequence, heads, kv_heads, head_size = shape
     seconds = attention_law(batch, sequence, heads, head_size, backward)
     flops = 4 * head_size * sequence * (sequence + 1) / 2 * batch * heads
-    return {"data_type": "DATA_TYPE_BF16",
-            "training_pass": "PASS_BACKWARD" if backward else "PASS_FORWARD", "batch": str(batch),
-            "sequence_length": str(sequence), "heads": str(heads), "kv_heads": str(kv_heads),
-            "head_size": str(head_size), "value_head_size": str(head_size), "causal": True,
+    return {"dataType": "DATA_TYPE_BF16",
+            "trainingPass": "PASS_BACKWARD" if backward else "PASS_FORWARD", "batch": str(batch),
+            "sequenceLength": str(sequence), "heads": str(heads), "kvHeads": str(kv_heads),
+            "headSize": str(head_size), "valueHeadSize": str(head_size), "causal": True,
             "time": time_of(seconds),
-            "flops_per_second": (2.5 if backward else 1) * flops / seconds,
+            "flopsPerSecond": (2.5 if backward else 1) * flops / seconds,
             "engine": "cudnn 9.19.0"}
 
 
 def host_copy(direction, size_bytes, rate):
-    return {"direction": direction, "size_bytes": str(size_bytes),
-            "time": time_of(size_bytes / rate), "bytes_per_second": rate}
+    return {"direction": direction, "sizeBytes": str(size_bytes),
+            "time": time_of(size_bytes / rate), "bytesPerSecond": rate}
 
 
 def copy(array_bytes):
-    return {"operation": "OPERATION_COPY", "array_bytes": str(array_bytes), "main_memory": True,
-            "time": time_of(2 * array_bytes / MEMORY_RATE), "bytes_per_second": MEMORY_RATE}
+    return {"operation": "OPERATION_COPY", "arrayBytes": str(array_bytes), "mainMemory": True,
+            "time": time_of(2 * array_bytes / MEMORY_RATE), "bytesPerSecond": MEMORY_RATE}
 
 
 def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-02T03:04:05Z"):
     """Of mode "quick" (one shape a type), "standard" or "full". `slowness` multiplies the times of
     matrix multiplications."""
     shapes = [(8192, 8192, 8192)] if mode == "quick" else ANCHORS + [(8192, 8192, 8192)]
-    out = {"schema_version": 2,
+    out = {"schemaVersion": 2,
            "device": {"uuid": "GPU-01010101-0101-0101-0101-010101010101",
-                      "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
-                      "hostname": "simulated", "memory_bytes": "150109945856",
-                      "cache_bytes": "62914560", "compute_unit_count": "132",
-                      "power_limit_watts": 700, "compute_capability": "9.0",
-                      "driver_version": "580.65.06", "cuda_version": "13.0"},
-           "measured_time": measured_time, "probe_version": "sextant-probe 0.1.0",
-           "mode": f"PROBE_MODE_{mode.upper()}", "duration_seconds": 4.2, "coverage_ratio": 1,
+                      "kind": "DEVICE_KIND_GPU", "productName": "NVIDIA H200",
+                      "hostname": "simulated", "memoryBytes": "150109945856",
+                      "cacheBytes": "62914560", "computeUnitCount": "132",
+                      "powerLimitWatts": 700, "computeCapability": "9.0",
+                      "driverVersion": "580.65.06", "cudaVersion": "13.0"},
+           "measuredTime": measured_time, "probeVersion": "sextant-probe 0.1.0",
+           "mode": f"PROBE_MODE_{mode.upper()}", "durationSeconds": 4.2, "coverageRatio": 1,
            "matmuls": [matmul(t, *shape, slowness) for t in types for shape in shapes],
-           "streams": [copy(2 << 30)], "checked_result_count": "100",
-           "conditions": {"reading_count": 90, "sm_clock_hertz": 1.7e9, "power_watts": 650,
-                          "power_throttle_ratio": 0.25, "peak_allocated_bytes": str(1 << 30)}}
+           "streams": [copy(2 << 30)], "checkedResultCount": "100",
+           "conditions": {"readingCount": 90, "smClockHertz": 1.7e9, "powerWatts": 650,
+                          "powerThrottleRatio": 0.25, "peakAllocatedBytes": str(1 << 30)}}
     if mode != "quick":
         out["matmuls"].append(matmul("DATA_TYPE_BF16", 8192, 8192, 8192, 1.1 * slowness,
                                      window="SUSTAINED"))
-        out["host_copies"] = [host_copy("DIRECTION_HOST_TO_DEVICE", 256 << 20, 5.5e10),
+        out["hostCopies"] = [host_copy("DIRECTION_HOST_TO_DEVICE", 256 << 20, 5.5e10),
                               host_copy("DIRECTION_DEVICE_TO_HOST", 256 << 20, 5.2e10)]
         out["attentions"] = [attention(shape, False) for shape in ATTENTION]
     if mode == "full":

@@ -30,9 +30,9 @@ def phases_of(run):
     event of another phase; the last one to the end of the process."""
     events = run.get("progress", [])
     began, lasted, visits, before = {}, {}, {}, None
-    ends = [event["elapsed_seconds"] for event in events[1:]] + [run["wall_seconds"]]
+    ends = [event["elapsedSeconds"] for event in events[1:]] + [run["wall_seconds"]]
     for event, end in zip(events, ends):
-        name, start = event.get("phase", ""), event.get("elapsed_seconds", 0.0)
+        name, start = event.get("phase", ""), event.get("elapsedSeconds", 0.0)
         began.setdefault(name, start)
         lasted[name] = lasted.get(name, 0.0) + max(0.0, end - start)
         if name != before:
@@ -195,7 +195,7 @@ def last_fact(facts, name):
 def head_text(facts):
     device, commit = last_fact(facts, "device"), last_fact(facts, "commit")
     told = [f"{name} {device[name]}" for name in
-            ("product_name", "driver_version", "cuda_version", "power_limit_watts")
+            ("productName", "driverVersion", "cudaVersion", "powerLimitWatts")
             if name in device]
     out = ", ".join(told) or "No GPU was listed."
     if not commit:

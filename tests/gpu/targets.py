@@ -69,14 +69,14 @@ def time_lines(runs):
 
 def coverage_lines(runs):
     for mode in ("quick", "standard", "full"):
-        worst = min(calibrations_of(runs, mode), key=lambda c: c["coverage_ratio"], default=None)
+        worst = min(calibrations_of(runs, mode), key=lambda c: c["coverageRatio"], default=None)
         yield told(f"points measured in time, {mode}",
-                   f"{share_text(worst['coverage_ratio'])}, missing: "
+                   f"{share_text(worst['coverageRatio'])}, missing: "
                    f"{probe.missing_text(worst) or 'nothing'}" if worst else None)
 
 
 def memory_lines(runs):
-    held = [c.get("conditions", {}).get("peak_allocated_bytes")
+    held = [c.get("conditions", {}).get("peakAllocatedBytes")
             for mode in ("quick", "standard", "full") for c in calibrations_of(runs, mode)]
     yield at_most("device memory that the probe held, by its own count", 2 * GIB,
                   [int(b) for b in held if b is not None], gib_text)
@@ -111,7 +111,7 @@ def repeat_lines(runs):
                ("bf16 sustained, standard", "standard", 0.01,
                 lambda c: probe.sustained(c, "bf16")),
                ("copy, standard", "standard", 0.02,
-                lambda c: (probe.memory_copy(c) or {}).get("bytes_per_second")))
+                lambda c: (probe.memory_copy(c) or {}).get("bytesPerSecond")))
     for name, mode, limit, figure_of in figures:
         yield at_most(f"run to run, {name}", limit, spread(mode, figure_of), share_text)
 
@@ -152,18 +152,18 @@ def same_shape_lines(matmuls):
 def copy_lines(runs, facts):
     calibration = best_calibration(runs) or {}
     copied = probe.memory_copy(calibration)
-    ours = copied["bytes_per_second"] if copied else None
+    ours = copied["bytesPerSecond"] if copied else None
     theirs = [f["bytes_per_second"] for f in facts if f["fact"] == "copy" and copied
-              and f["kind"] == "device" and f["bytes"] == int(copied["array_bytes"])]
+              and f["kind"] == "device" and f["bytes"] == int(copied["arrayBytes"])]
     yield at_least("copy in the GPU's memory, probe over PyTorch, same size", 0.98,
                    [ours / theirs[-1]] if theirs else [], share_text)
-    sheet = datasheet_of(calibration.get("device", {}).get("product_name", ""))
+    sheet = datasheet_of(calibration.get("device", {}).get("productName", ""))
     yield told("copy in the GPU's memory, over the datasheet (90 % is usual)",
                share_text(ours / sheet.memory_bytes_per_second) if ours and sheet else None)
     for kind, direction in (("host_to_device", "DIRECTION_HOST_TO_DEVICE"),
                             ("device_to_host", "DIRECTION_DEVICE_TO_HOST")):
-        probed = [(int(h["size_bytes"]), h["bytes_per_second"])
-                  for h in calibration.get("host_copies", [])
+        probed = [(int(h["sizeBytes"]), h["bytesPerSecond"])
+                  for h in calibration.get("hostCopies", [])
                   if h["direction"] == direction and not h.get("pageable")]
         torch = [(f["bytes"], f["bytes_per_second"]) for f in facts
                  if f["fact"] == "copy" and f["kind"] == kind]
@@ -197,7 +197,7 @@ def refusal_lines(facts):
 def condition_lines(runs):
     calibration = best_calibration(runs) or {}
     burst, kept = (f(calibration, "bf16") for f in (probe.best_burst, probe.sustained))
-    sheet = datasheet_of(calibration.get("device", {}).get("product_name", ""))
+    sheet = datasheet_of(calibration.get("device", {}).get("productName", ""))
     for name, rate in (("best burst", burst), ("sustained", kept)):
         yield told(f"bf16 {name} over the datasheet's peak",
                    share_text(rate / sheet.bf16_flops_per_second) if rate and sheet else None)
@@ -206,13 +206,13 @@ def condition_lines(runs):
     yield told("sustained, over the limit at the clock that was counted", ", ".join(
         map(clock_limit_text, probe.matmuls_of(calibration, None, "sustained"))) or None)
     conditions = calibration.get("conditions", {})
-    shown = {"sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz",
-             "maximum_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz at most",
-             "power_watts": lambda v: f"{v:.0f} W",
-             "maximum_temperature_celsius": lambda v: f"{v:.0f} degrees",
-             "power_throttle_ratio": lambda v: f"power throttle {share_text(v)}",
-             "thermal_throttle_ratio": lambda v: f"thermal throttle {share_text(v)}",
-             "hardware_throttle_ratio": lambda v: f"hardware throttle {share_text(v)}"}
+    shown = {"smClockHertz": lambda v: f"{v / 1e6:.0f} MHz",
+             "maximumSmClockHertz": lambda v: f"{v / 1e6:.0f} MHz at most",
+             "powerWatts": lambda v: f"{v:.0f} W",
+             "maximumTemperatureCelsius": lambda v: f"{v:.0f} degrees",
+             "powerThrottleRatio": lambda v: f"power throttle {share_text(v)}",
+             "thermalThrottleRatio": lambda v: f"thermal throttle {share_text(v)}",
+             "hardwareThrottleRatio": lambda v: f"hardware throttle {share_text(v)}"}
     yield told("clock, power, heat while it multiplied",
                ", ".join(show(conditions[name]) for name, show in shown.items()
                          if name in conditions) or None)
@@ -220,10 +220,10 @@ def condition_lines(runs):
 
 def clock_limit_text(matmul):
     """What a sustained multiplication tells of its clock and its power."""
-    shown = {"clock_limit_ratio": share_text,
-             "counted_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz counted",
-             "sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz by the driver",
-             "power_watts": lambda v: f"{v:.0f} W"}
+    shown = {"clockLimitRatio": share_text,
+             "countedSmClockHertz": lambda v: f"{v / 1e6:.0f} MHz counted",
+             "smClockHertz": lambda v: f"{v / 1e6:.0f} MHz by the driver",
+             "powerWatts": lambda v: f"{v:.0f} W"}
     told_of = [show(matmul[name]) for name, show in shown.items() if name in matmul]
     return f"{probe.type_of(matmul)} {', '.join(told_of) or 'no clock told'}"
 

@@ -72,9 +72,9 @@ def probe_matmuls(options, table, limit):
             times = matmul["time"]
             table.add(dtype="bf16", framework="sextant-probe",
                       framework_version=matmul["engine"], m=m, n=n, k=k,
-                      seconds=times["median_seconds"], p10_seconds=times["p10_seconds"],
-                      p90_seconds=times["p90_seconds"], sample_count=times["sample_count"],
-                      flops_per_second=matmul["flops_per_second"])
+                      seconds=times["medianSeconds"], p10_seconds=times["p10Seconds"],
+                      p90_seconds=times["p90Seconds"], sample_count=times["sampleCount"],
+                      flops_per_second=matmul["flopsPerSecond"])
     return True
 
 

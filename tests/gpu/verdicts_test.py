@@ -36,8 +36,8 @@ def by_figure(lines):
 def check_verdicts():
     runs = [run_of("standard", 4.0), run_of("standard", 5.5, slowness=1.04),
             run_of("standard", 4.1), {"mode": "standard", "wall_seconds": 9, "failure": {}}]
-    runs[1]["calibration"].update(coverage_ratio=0.9, missing=[
-        {"phase": "attention forward", "missing_count": 7, "planned_count": 8}])
+    runs[1]["calibration"].update(coverageRatio=0.9, missing=[
+        {"phase": "attention forward", "missingCount": 7, "plannedCount": 8}])
     assert by_figure(targets.coverage_lines(runs))["points measured in time, standard"
                                                    ].measured == (
         "90.0 %, missing: attention forward 7 of 8")
@@ -52,7 +52,7 @@ def check_verdicts():
     assert repeats["run to run, best bf16 burst, quick"].met is None
     memory = by_figure(targets.memory_lines(runs))
     assert memory["device memory that the probe held, by its own count"].met is True
-    runs[0]["calibration"]["conditions"]["peak_allocated_bytes"] = str(3 << 30)
+    runs[0]["calibration"]["conditions"]["peakAllocatedBytes"] = str(3 << 30)
     memory = by_figure(targets.memory_lines(runs))
     assert memory["device memory that the probe held, by its own count"].met is False
 
@@ -87,7 +87,7 @@ def check_packed_sizes():
 
 def check_phases():
     """By hand: memory from 2 to 2.5, and bf16 before and after it."""
-    events = [{"phase": phase, "elapsed_seconds": at} for phase, at in
+    events = [{"phase": phase, "elapsedSeconds": at} for phase, at in
               (("start", 0.5), ("matmul bf16", 1), ("matmul bf16", 1.5), ("memory", 2),
                ("matmul bf16", 2.5))]
     found = summarise.phases_of({"progress": events, "wall_seconds": 4})
@@ -107,7 +107,7 @@ def check_rates():
     asked = simulated.matmul("DATA_TYPE_BF16", 64, 64, 64, 1e-3, purpose="REQUESTED")
     calibration["matmuls"].append(asked)
     assert probe.best_burst(calibration, "bf16") == burst, "what was asked for is not a search"
-    calibration["matmuls"][0]["best_flops_per_second"] = 2 * burst
+    calibration["matmuls"][0]["bestFlopsPerSecond"] = 2 * burst
     assert probe.best_of_any_kernel(calibration, "bf16") == 2 * burst
     for share, met in ((0.96, False), (0.98, True)):
         rows = [{"kind": "search", "dtype": "bf16", "flops_per_second": str(burst / share)}]
@@ -118,10 +118,10 @@ def check_rates():
         # Without a search the shapes that the probe has prove nothing.
         assert by_figure(targets.rate_lines([run_of("full")], rows, []))[
             "best bf16, probe over search"].met is None
-    limited = {"data_type": "DATA_TYPE_BF16", "clock_limit_ratio": 0.875, "power_watts": 690.2,
-               "counted_sm_clock_hertz": 1.4e9}
+    limited = {"dataType": "DATA_TYPE_BF16", "clockLimitRatio": 0.875, "powerWatts": 690.2,
+               "countedSmClockHertz": 1.4e9}
     assert targets.clock_limit_text(limited) == "bf16 87.5 %, 1400 MHz counted, 690 W"
-    assert targets.clock_limit_text({"data_type": "DATA_TYPE_BF16"}) == "bf16 no clock told"
+    assert targets.clock_limit_text({"dataType": "DATA_TYPE_BF16"}) == "bf16 no clock told"
 
 
 def check_refusals():

@@ -33,24 +33,24 @@ DATUM = re.compile(r"'[^'=|]+'=[0-9.]+(;[0-9.:]*){0,4}")
 def calibration(uuid="GPU-1", age_hours=1.0, bf16=700e12, copied=3e12):
     def timed(work, rate):
         seconds = work / rate
-        return {"median_seconds": seconds, "relative_spread": 0.001, "p10_seconds": seconds * 0.999,
-                "p90_seconds": seconds * 1.001, "sample_count": 12, "repetition_count": 1,
+        return {"medianSeconds": seconds, "relativeSpread": 0.001, "p10Seconds": seconds * 0.999,
+                "p90Seconds": seconds * 1.001, "sampleCount": 12, "repetitionCount": 1,
                 "stable": True}
 
     measured = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - age_hours * 3600))
     return {
-        "schema_version": 2,
-        "device": {"uuid": uuid, "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
-                   "hostname": "node1", "memory_bytes": 141 * 2**30, "compute_unit_count": 132,
-                   "power_limit_watts": 700},
-        "measured_time": measured, "probe_version": "sextant-probe 0.1.0",
-        "mode": "PROBE_MODE_QUICK", "duration_seconds": 2, "coverage_ratio": 1,
-        "checked_result_count": 100,
-        "matmuls": [{"data_type": "DATA_TYPE_BF16", "m": 8192, "n": 8192, "k": 8192,
-                     "time": timed(2 * 8192**3, bf16), "flops_per_second": bf16,
-                     "engine": "cublaslt 13.1", "register_ratio": 0.8}],
-        "streams": [{"operation": "OPERATION_COPY", "array_bytes": 2**30, "main_memory": True,
-                     "time": timed(2 * 2**30, copied), "bytes_per_second": copied}],
+        "schemaVersion": 2,
+        "device": {"uuid": uuid, "kind": "DEVICE_KIND_GPU", "productName": "NVIDIA H200",
+                   "hostname": "node1", "memoryBytes": 141 * 2**30, "computeUnitCount": 132,
+                   "powerLimitWatts": 700},
+        "measuredTime": measured, "probeVersion": "sextant-probe 0.1.0",
+        "mode": "PROBE_MODE_QUICK", "durationSeconds": 2, "coverageRatio": 1,
+        "checkedResultCount": 100,
+        "matmuls": [{"dataType": "DATA_TYPE_BF16", "m": 8192, "n": 8192, "k": 8192,
+                     "time": timed(2 * 8192**3, bf16), "flopsPerSecond": bf16,
+                     "engine": "cublaslt 13.1", "registerRatio": 0.8}],
+        "streams": [{"operation": "OPERATION_COPY", "arrayBytes": 2**30, "mainMemory": True,
+                     "time": timed(2 * 2**30, copied), "bytesPerSecond": copied}],
     }
 
 
@@ -121,7 +121,7 @@ def check_a_node():
     code, lines = check("--device=GPU-9", folder)
     assert code == UNKNOWN and "GPU-9" in lines[0], lines
     code, report = check("--format=json", folder)
-    assert code == CRITICAL and report["exit_code"] == CRITICAL, report
+    assert code == CRITICAL and report["exitCode"] == CRITICAL, report
     finding = report["devices"][7]["findings"][0]
     assert (finding["figure"], finding["rule"], finding["unit"]) == ("copy", "peers", "B/s")
     assert abs(finding["value"] - 2.7e12) < 1 and abs(finding["reference"] - 3e12) < 1, finding
@@ -130,12 +130,12 @@ def check_a_node():
 def check_never_ok_without_a_measurement():
     good = history()
     future = copy.deepcopy(good[-1])
-    future["measured_time"] = "2999-01-01T00:00:00Z"
-    newer = {**good[-1], "schema_version": 3}
+    future["measuredTime"] = "2999-01-01T00:00:00Z"
+    newer = {**good[-1], "schemaVersion": 3}
     absurd = copy.deepcopy(good[-1])
-    absurd["matmuls"][0]["flops_per_second"] = "NaN"
+    absurd["matmuls"][0]["flopsPerSecond"] = "NaN"
     above = copy.deepcopy(good[-1])
-    above["matmuls"][0]["register_ratio"] = 1.03
+    above["matmuls"][0]["registerRatio"] = 1.03
     cases = (
         ([], "nothing to judge"), (["/nowhere"], "No such file"),
         ([folder_of()], "no calibration"), ([folder_of("{")], "not a calibration in JSON"),
@@ -185,15 +185,15 @@ def check_measuring():
     assert len(kept) == 1, os.listdir(folder)
     with open(kept[0], encoding="utf-8") as file:
         fresh = json.load(file)
-    measured = calendar.timegm(time.strptime(fresh["measured_time"], "%Y-%m-%dT%H:%M:%SZ"))
+    measured = calendar.timegm(time.strptime(fresh["measuredTime"], "%Y-%m-%dT%H:%M:%SZ"))
     assert time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(measured)) in kept[0], kept
     # A history in which it was a thousand times as fast, whatever this machine does.
     earlier = copy.deepcopy(fresh)
-    earlier["measured_time"] = "2026-01-01T00:00:00Z"
+    earlier["measuredTime"] = "2026-01-01T00:00:00Z"
     for matmul in earlier["matmuls"]:
-        matmul["flops_per_second"] *= 1000
+        matmul["flopsPerSecond"] *= 1000
         matmul["time"].update({key: matmul["time"][key] / 1000 for key in
-                               ("median_seconds", "p10_seconds", "p90_seconds")}, stable=True)
+                               ("medianSeconds", "p10Seconds", "p90Seconds")}, stable=True)
     code, lines = check("--measure", "--budget=10s", folder_of(earlier))
     # On a busy machine no figure may be stable, which is said in place of a comparison.
     busy = code == UNKNOWN and "none is stable enough" in lines[0]

@@ -97,11 +97,11 @@ def check_exchanges(program, variables):
         code, text = host.run("--mode=full", "--format=json")
         assert code == 0, text[-2000:]
         calibration = json.loads(text.splitlines()[-1])["calibration"]
-        assert calibration["environment"]["visible_device_count"] == 8, calibration["environment"]
+        assert calibration["environment"]["visibleDeviceCount"] == 8, calibration["environment"]
         exchanges = calibration["collectives"]
         engines = [exchange["engine"] for exchange in exchanges]
         assert engines.count("copy engine") == 1 and engines.count("nccl 2.28.3") == 16, engines
-        assert all(exchange["rank_count"] in ("2", "8") for exchange in exchanges), exchanges
+        assert all(exchange["rankCount"] in ("2", "8") for exchange in exchanges), exchanges
         (note,) = [note for note in calibration["notes"] if "slowest is recorded" in note]
         assert host.uuids()[SLOW] in note, note
 

@@ -47,10 +47,10 @@ def check_a_run():
     assert progress and all("progress" in event for event in progress), progress
     assert progress[-1]["progress"]["fraction"] == 1, progress[-1]
     calibration = result["calibration"]
-    assert calibration["schema_version"] == 2 and calibration["mode"] == "PROBE_MODE_QUICK"
-    assert calibration["probe_version"].startswith("sextant-probe "), calibration
-    assert len(calibration["matmuls"]) == 3 and calibration["coverage_ratio"] == 1
-    assert calibration["measured_time"].endswith("Z") and "." not in calibration["measured_time"]
+    assert calibration["schemaVersion"] == 2 and calibration["mode"] == "PROBE_MODE_QUICK"
+    assert calibration["probeVersion"].startswith("sextant-probe "), calibration
+    assert len(calibration["matmuls"]) == 3 and calibration["coverageRatio"] == 1
+    assert calibration["measuredTime"].endswith("Z") and "." not in calibration["measuredTime"]
 
 
 def check_failures():

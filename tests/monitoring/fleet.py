@@ -58,7 +58,7 @@ def plan(planner, hosts, *more, devices=16):
 
 
 def step_seconds(text):
-    return json.loads(text)["plan"]["step_time"]["seconds"]["expected"]
+    return json.loads(text)["plan"]["stepTime"]["seconds"]["expected"]
 
 
 def warnings(text):
@@ -119,14 +119,14 @@ def check_slow_gpu(planners, prometheus):
     even = alike(planners, HOSTS[0:2])
     slow = alike(planners, [SLOW_HOST, HOSTS[3]])
     coverage = json.loads(even)["plan"]["fleet"]
-    assert (coverage["device_count"], coverage["host_count"]) == ("16", "2"), coverage
+    assert (coverage["deviceCount"], coverage["hostCount"]) == ("16", "2"), coverage
     assert coverage["source"] == "RATE_SOURCE_MEASURED_DEVICE", coverage
     ratio = step_seconds(slow) / step_seconds(even)
     assert 1.1 < ratio < 1 / (1 - SLOWDOWN) + 0.03, ratio
     note = warnings(slow)["NOTE_KIND_SLOWEST_DEVICE"]["text"]
     uuid = gpus_of(SLOW_HOST)[SLOW_INDEX].uuid
     assert f"{uuid} on {SLOW_HOST}" in note and " days and " in note and " USD" in note, note
-    cost = json.loads(slow)["plan"]["whole_run"]["slowest_device"]
+    cost = json.loads(slow)["plan"]["wholeRun"]["slowestDevice"]
     assert cost["uuid"] == uuid and cost["hostname"] == SLOW_HOST, cost
     print(f"two hosts: a step takes {step_seconds(even):.3f} s; with a GPU that is "
           f"{100 * SLOWDOWN:.0f} % slower {step_seconds(slow):.3f} s.\n  {note}")
@@ -154,7 +154,7 @@ def check_alert(prometheus):
 def check_product(planners, prometheus):
     def known():
         text = plan(planners[0], [])
-        return text if json.loads(text)["plan"]["fleet"].get("device_count") == "160" else None
+        return text if json.loads(text)["plan"]["fleet"].get("deviceCount") == "160" else None
     text = prometheus.wait_for(known, "the median of 160 GPUs is recorded")
     assert json.loads(text)["plan"]["fleet"]["source"] == "RATE_SOURCE_MEASURED_MODEL"
     print(f"without hosts, by the median of 160 GPUs: {step_seconds(text):.3f} s")
@@ -185,7 +185,7 @@ def check_without_prometheus(planners, prometheus, even):
     stale = plan(planners[0], HOSTS[0:2])
     assert step_seconds(stale) == step_seconds(even)
     coverage = json.loads(stale)["plan"]["fleet"]
-    assert coverage["unread_seconds"] > 1 and "can't be reached" in coverage["failure"], coverage
+    assert coverage["unreadSeconds"] > 1 and "can't be reached" in coverage["failure"], coverage
     new = plan(planners[0], HOSTS[6:8])
     note = warnings(new)["NOTE_KIND_FLEET_UNREAD"]["text"]
     assert "what is published of h100-sxm stands in" in note, note
@@ -196,7 +196,7 @@ def check_without_prometheus(planners, prometheus, even):
 def check_that_it_comes_back(planners, prometheus):
     prometheus.start()
     deadline = time.monotonic() + 60
-    while json.loads(plan(planners[0], HOSTS[6:8]))["plan"]["fleet"].get("device_count") != "16":
+    while json.loads(plan(planners[0], HOSTS[6:8]))["plan"]["fleet"].get("deviceCount") != "16":
         assert time.monotonic() < deadline, "rates are not read again"
         time.sleep(0.2)
     print("Prometheus is back, and so are its rates")

@@ -54,9 +54,9 @@ def published_seconds(asked):
     if "tokens" not in asked.row:
         return asked.row.get("seconds")
     request = asked.request
-    step = (int(request["layout"]["global_batch_size"])
-            * int(request["training"]["sequence_length"]))
-    return step / int(request["cluster"]["device_count"]) / asked.row["tokens"]
+    step = (int(request["layout"]["globalBatchSize"])
+            * int(request["training"]["sequenceLength"]))
+    return step / int(request["cluster"]["deviceCount"]) / asked.row["tokens"]
 
 
 def figures(interval, scale, digits):
@@ -65,12 +65,12 @@ def figures(interval, scale, digits):
 
 def scored(asked, where):
     """Cells of a run, by COLUMNS."""
-    memory, step = asked.plan["memory"], asked.plan.get("step_time", {}).get("seconds")
+    memory, step = asked.plan["memory"], asked.plan.get("stepTime", {}).get("seconds")
     verdict = asked.plan["verdict"].removeprefix("VERDICT_").replace("_", " ")
     measured = published_seconds(asked)
     difference = f"{100 * (step['expected'] / measured - 1):+.0f}" if step and measured else ""
     return [
-        asked.row["id"], verdict, *figures(memory["peak_bytes"], GIB, 1),
+        asked.row["id"], verdict, *figures(memory["peakBytes"], GIB, 1),
         str(asked.row.get("memory", "")), *figures(step, 1, 2),
         f"{measured:.2f}" if measured else "", difference,
         "; ".join(memory.get("unmodelled_settings", [])), f"{where}, {asked.row['file']}",

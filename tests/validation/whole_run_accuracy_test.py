@@ -36,10 +36,10 @@ def scored(run, plan):
     """Cells of a run by their columns."""
     estimate = plan["estimates"][0]
     assert estimate["kind"] == "ESTIMATE_KIND_PREDICTED", (run["id"], estimate["kind"])
-    published, elapsed = run["gpu_hours"], estimate["elapsed_seconds"]
-    hours, low, high = (int(plan["device_count"]) / 3600 * elapsed[end] for end in ENDS)
+    published, elapsed = run["gpu_hours"], estimate["elapsedSeconds"]
+    hours, low, high = (int(plan["deviceCount"]) / 3600 * elapsed[end] for end in ENDS)
     # MFU published: that of the steps, were the published hours nothing else.
-    steps = estimate["duration_seconds"]["expected"] * int(plan["device_count"]) / 3600
+    steps = estimate["durationSeconds"]["expected"] * int(plan["deviceCount"]) / 3600
     cells = [
         run["id"].removesuffix("-gpu-hours"),
         *(f"{count:.0f}" for count in (published, hours, low, high)),
@@ -47,7 +47,7 @@ def scored(run, plan):
         f"{100 * (hours / published - 1):+.0f}",
         f"{100 * estimate['mfu'] * steps / published:.0f}",
         f"{100 * estimate['mfu']:.0f}",
-        f"{100 * (1 - plan['whole_run']['goodput_ratio']):.1f}",
+        f"{100 * (1 - plan['wholeRun']['goodputRatio']):.1f}",
         "fits" if plan["verdict"] == "VERDICT_FITS" else "does not fit",
         *(run[key] for key in ("why", "open", "source", "command")),
     ]

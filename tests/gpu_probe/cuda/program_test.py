@@ -40,9 +40,9 @@ def check_a_list():
     devices = [event["device"] for event in events]
     assert devices[0]["uuid"] == "GPU-01010101-0101-0101-0101-010101010101", devices[0]
     assert len({device["uuid"] for device in devices}) == 8
-    assert devices[7]["compute_capability"] == "9.0" and devices[7]["cuda_version"] == "13.0"
-    assert devices[7]["driver_version"] == "580.65.06" and devices[7]["power_limit_watts"] == 700
-    assert "ecc_enabled" not in devices[7], "this NVML does not tell"
+    assert devices[7]["computeCapability"] == "9.0" and devices[7]["cudaVersion"] == "13.0"
+    assert devices[7]["driverVersion"] == "580.65.06" and devices[7]["powerLimitWatts"] == 700
+    assert "eccEnabled" not in devices[7], "this NVML does not tell"
 
 
 def check_refusals():
@@ -65,9 +65,9 @@ def check_an_idle_gpu():
         code, events = run(f"--mode={mode}")
         assert code == 0, events[-1]
         large = [m for m in events[-1]["calibration"]["matmuls"]
-                 if (m["data_type"], m["m"], m["k"]) == ("DATA_TYPE_BF16", "8192", size)]
+                 if (m["dataType"], m["m"], m["k"]) == ("DATA_TYPE_BF16", "8192", size)]
         assert large and large[-1]["engine"] == "cublaslt 13.1.0", large
-        assert 7.9e14 < large[-1]["flops_per_second"] <= 8e14, large[-1]
+        assert 7.9e14 < large[-1]["flopsPerSecond"] <= 8e14, large[-1]
 
 
 def check_the_environment():
@@ -79,15 +79,15 @@ def check_the_environment():
         calibration = events[-1]["calibration"]
         assert calibration["device"]["uuid"] == uuid, calibration["device"]
         environment = calibration["environment"]
-        assert environment["visible_device_count"] == 1, environment
-        assert environment["cleared_variables"] == ["NCCL_ALGO=Ring"], environment
+        assert environment["visibleDeviceCount"] == 1, environment
+        assert environment["clearedVariables"] == ["NCCL_ALGO=Ring"], environment
         assert environment["libraries"] == ["cublaslt 13.1.0"], environment
-        assert environment["pcie_generation"] == 5, environment
-        assert (environment["nvlink_count"], environment["active_nvlink_count"]) == (18, 18)
-        assert "persistence_mode" not in environment, "this NVML does not tell"
-        assert environment["kernel_release"] == os.uname().release, environment
-        assert environment["c_library"].startswith("glibc 2."), environment
-        assert int(environment["guard_cost"]["reading_count"]) >= 4, environment
+        assert environment["pcieGeneration"] == 5, environment
+        assert (environment["nvlinkCount"], environment["activeNvlinkCount"]) == (18, 18)
+        assert "persistenceMode" not in environment, "this NVML does not tell"
+        assert environment["kernelRelease"] == os.uname().release, environment
+        assert environment["cLibrary"].startswith("glibc 2."), environment
+        assert int(environment["guardCost"]["readingCount"]) >= 4, environment
     # The order is the user's.
     code, events = run("--mode=quick", CUDA_VISIBLE_DEVICES="GPU-04,GPU-03")
     assert events[-1]["calibration"]["device"]["uuid"].startswith("GPU-04"), events[-1]
@@ -99,7 +99,7 @@ def check_shapes_that_were_asked_for():
     code, events = run("--mode=quick", "--matmul=7x64x32", "--matmul=16x48x64:fp8_e4m3")
     assert code == 0, events[-1]
     matmuls = events[-1]["calibration"]["matmuls"]
-    assert [(m["data_type"], m["m"]) for m in matmuls] == [
+    assert [(m["dataType"], m["m"]) for m in matmuls] == [
         ("DATA_TYPE_BF16", "7"), ("DATA_TYPE_FP8_E4M3", "16")], matmuls
     assert {(m["window"], m["purpose"]) for m in matmuls} == {
         ("WINDOW_BURST", "PURPOSE_REQUESTED")}, matmuls
