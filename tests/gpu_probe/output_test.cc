@@ -135,7 +135,7 @@ TEST_F(OutputTest, AFractionNeverFalls) {
   EXPECT_EQ(events[1].progress().fraction(), 0.5);
 }
 
-TEST_F(OutputTest, FieldsAreSpeltAsInTheApi) {
+TEST_F(OutputTest, FieldsAreSpeltAsInProtoJson) {
   Output output(options_, clock_);
   EXPECT_EQ(output.Finish(CalibrationEvent()), kExitOk);
   EXPECT_THAT(Read("results"), HasSubstr("\"schemaVersion\":2"));
