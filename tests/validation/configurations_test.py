@@ -73,7 +73,7 @@ def scored(asked, where):
         asked.row["id"], verdict, *figures(memory["peakBytes"], GIB, 1),
         str(asked.row.get("memory", "")), *figures(step, 1, 2),
         f"{measured:.2f}" if measured else "", difference,
-        "; ".join(memory.get("unmodelled_settings", [])), f"{where}, {asked.row['file']}",
+        "; ".join(memory.get("unmodelledSettings", [])), f"{where}, {asked.row['file']}",
         asked.command, " ".join(asked.settings.split()),
     ]
 
