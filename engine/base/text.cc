@@ -15,6 +15,8 @@ constexpr absl::string_view kMark = "...";
 // The bytes after a character's first are 10xxxxxx.
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
+uint8_t ByteAt(absl::string_view text, size_t i) { return static_cast<uint8_t>(text[i]); }
+
 }  // namespace
 
 std::string NumberText(double value) {
@@ -35,19 +37,35 @@ std::string Clip(absl::string_view text, size_t most) {
   return absl::StrCat(text.substr(0, end), kMark);
 }
 
+size_t Utf8Length(absl::string_view text) {
+  if (text.empty()) return 0;
+  const uint8_t first = ByteAt(text, 0);
+  if (first < 0x80) return 1;
+  const size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if (!IsContinuation(text[i])) return 0;
+  }
+  const uint8_t second = ByteAt(text, 1);
+  const bool is_bad = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+  return is_bad ? 0 : length;
+}
+
 std::string Escaped(absl::string_view text) {
   std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = Utf8Length(text.substr(i));
+    const absl::string_view character = text.substr(i, length == 0 ? 1 : length);
+    const uint8_t byte = ByteAt(text, i);
     // UTF-8's two bytes for U+0080 to U+009F.
-    const bool is_pair = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;
-    const absl::string_view character = text.substr(i, is_pair ? 2 : 1);
-    if (is_pair || absl::ascii_iscntrl(byte)) {
+    const bool is_control = byte == 0xC2 && ByteAt(text, i + character.size() - 1) < 0xA0;
+    if (length == 0 || is_control || absl::ascii_iscntrl(byte)) {
       absl::StrAppend(&out, absl::CHexEscape(character));
     } else {
       absl::StrAppend(&out, character);
     }
-    if (is_pair) ++i;
+    i += character.size();
   }
   return out;
 }

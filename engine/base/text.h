@@ -21,8 +21,14 @@ std::string UtcText(int64_t unix_seconds);
 // in "...". `most` is at least 3.
 std::string Clip(absl::string_view text, size_t most);
 
-// `text` with control characters escaped as in C ("\\n", "\\x1b"), those of Unicode's second block
-// (U+0080 to U+009F) byte by byte: it is shown on terminals, and a line of it stays one.
+// The bytes of the character that `text` begins with; 0 where it is empty or begins with none:
+// overlong forms, halves of surrogate pairs and what is above U+10FFFF are none.
+// Source: The Unicode Standard, table 3-7, "Well-Formed UTF-8 Byte Sequences".
+size_t Utf8Length(absl::string_view text);
+
+// `text` with bytes that are no UTF-8 and control characters escaped as in C ("\\n", "\\x1b"),
+// those of Unicode's second block (U+0080 to U+009F) byte by byte: it is shown on terminals, and a
+// line of it stays one.
 std::string Escaped(absl::string_view text);
 
 }  // namespace sextant
