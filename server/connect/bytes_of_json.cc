@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/near_names.h"
 #include "proto/check/field_checker.h"
@@ -38,7 +39,9 @@ constexpr size_t kMaxQuotedBytes = 48;
 // On one line of ASCII.
 std::string Quoted(absl::string_view text) {
   const bool is_cut = text.size() > kMaxQuotedBytes;
-  return absl::StrCat(absl::CHexEscape(text.substr(0, kMaxQuotedBytes)), is_cut ? "..." : "");
+  const std::string shown = absl::CHexEscape(text.substr(0, kMaxQuotedBytes));
+  return absl::StrCat(absl::StrReplaceAll(shown, {{"\\\"", "\""}, {"\\'", "'"}}),
+                      is_cut ? "..." : "");
 }
 
 void AppendVarint(uint64_t value, std::string* out) {

@@ -34,7 +34,9 @@ void AppendReal(double value, std::string* out) {
   char text[32];
   if (!std::isfinite(value)) {
     out->append(std::isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-  } else if (std::abs(value) < kPlain && value == std::trunc(value) && !std::signbit(value)) {
+  } else if (value == 0 && std::signbit(value)) {
+    out->append("-0.0");  // protobuf's reader takes -0 as a whole number, without its sign
+  } else if (std::abs(value) < kPlain && value == std::trunc(value)) {
     absl::StrAppend(out, static_cast<int64_t>(value));
   } else {
     out->append(text, std::to_chars(text, text + sizeof(text), value).ptr);
@@ -48,6 +50,7 @@ class Writer {
   bool WriteMessage(const Descriptor& type, absl::string_view bytes, absl::string_view type_url) {
     CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                         static_cast<int>(bytes.size()));
+    in.PushLimit(static_cast<int>(bytes.size()));
     return WriteFields(type, type_url, in) && in.ConsumedEntireMessage();
   }
 
@@ -109,7 +112,8 @@ class Writer {
       return field.is_map() ? WriteEntry(*field.message_type(), in) : WriteValue(field, in);
     }
     if (!field.is_packable() || wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return false;
-    const CodedInputStream::Limit limit = in.ReadLengthAndPushLimit();
+    CodedInputStream::Limit limit = 0;
+    if (!Enter(in, &limit)) return false;
     while (in.BytesUntilLimit() > 0) {
       if (!AtBegin()) out_ += ',';
       if (!WriteValue(field, in)) return false;
@@ -177,9 +181,9 @@ class Writer {
     if (&type == google::protobuf::Timestamp::descriptor()) {
       return WriteTime<google::protobuf::Timestamp>(in);
     }
-    const CodedInputStream::Limit limit = in.ReadLengthAndPushLimit();
-    if (in.BytesUntilLimit() < 0 || !WriteFields(type, "", in)) return false;
-    return in.CheckEntireMessageConsumedAndPopLimit(limit);
+    CodedInputStream::Limit limit = 0;
+    return Enter(in, &limit) && WriteFields(type, "", in) &&
+           in.CheckEntireMessageConsumedAndPopLimit(limit);
   }
 
   template <typename Time>
@@ -202,8 +206,9 @@ class Writer {
 
   // Of a map whose keys are texts. protobuf writes both fields of an entry.
   bool WriteEntry(const Descriptor& entry, CodedInputStream& in) {
-    const CodedInputStream::Limit limit = in.ReadLengthAndPushLimit();
-    if (in.ReadTag() != WireFormatLite::MakeTag(1, WireFormatLite::WIRETYPE_LENGTH_DELIMITED) ||
+    CodedInputStream::Limit limit = 0;
+    if (!Enter(in, &limit) ||
+        in.ReadTag() != WireFormatLite::MakeTag(1, WireFormatLite::WIRETYPE_LENGTH_DELIMITED) ||
         !ReadText(in)) {
       return false;
     }
@@ -215,6 +220,14 @@ class Writer {
       return false;
     }
     return in.ReadTag() == 0 && in.CheckEntireMessageConsumedAndPopLimit(limit);
+  }
+
+  // Reads the length of a part, which becomes the limit.
+  static bool Enter(CodedInputStream& in, CodedInputStream::Limit* last) {
+    uint32_t size = 0;
+    if (!in.ReadVarint32(&size) || size > static_cast<uint32_t>(in.BytesUntilLimit())) return false;
+    *last = in.PushLimit(static_cast<int>(size));
+    return true;
   }
 
   bool ReadText(CodedInputStream& in) {

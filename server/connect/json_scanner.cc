@@ -1,7 +1,8 @@
 #include "server/connect/json_scanner.h"
 
+#include <cstdint>
+
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
