@@ -103,6 +103,7 @@ std::string CallLogLine(const CallRecord& record) {
   line["time"] = TimeText(record.time);
   line["level"] = LogLevelName(LogLevelOfCall(record.code));
   line["method"] = std::string(record.method);
+  line["protocol"] = std::string(record.protocol);
   line["peer"] = record.peer;
   if (!record.caller.empty()) line["caller"] = record.caller;
   line["code"] = std::string(record.code);

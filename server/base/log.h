@@ -17,6 +17,7 @@ namespace sextant::server {
 struct CallRecord {
   std::chrono::system_clock::time_point time;  // when the answer was ready
   absl::string_view method;                    // "sextant.v1.PlanningService/PlanRun"
+  absl::string_view protocol;                  // "grpc" or "connect"
   std::string peer;                            // as gRPC spells it: "ipv4:127.0.0.1:33056"
   std::string caller;                          // its name; empty where none is demanded
   absl::string_view code;                      // "OK", "INVALID_ARGUMENT", ...

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/reason.h"
+#include "engine/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/call/call_context.h"
 
@@ -26,13 +27,17 @@ Caller CallerOf(const CallContext& context) {
 
 }  // namespace
 
+absl::StatusOr<std::string> Admit(const Method& method, const CallContext& caller) {
+  if (method.under_way != nullptr) SEXTANT_RETURN_IF_ERROR(method.under_way->Admission());
+  if (method.access == nullptr) return std::string();
+  return method.access->Admit(method.name, CallerOf(caller), absl::Now());
+}
+
 Call::Call(Method& method, Transport& transport)
     : method_(method), transport_(transport), start_(std::chrono::steady_clock::now()) {
-  if (method.under_way != nullptr) admission_ = method.under_way->Begin();
-  if (method.access == nullptr || !admission_.ok()) return;
-  absl::StatusOr<std::string> name =
-      method.access->Admit(method.name, CallerOf(transport), absl::Now());
-  admission_ = name.status();
+  if (method.under_way != nullptr) method.under_way->Begin();
+  absl::StatusOr<std::string> name = Admit(method, transport);
+  admission_ = name.ok() ? transport.fault() : name.status();
   if (name.ok()) caller_ = *std::move(name);
 }
 
@@ -45,10 +50,11 @@ void Call::End(const absl::Status& status) {
   // Read only where it is shown: gRPC copies all metadata.
   const std::string trace_id = is_logged || !status.ok() ? TraceIdOf(transport_.traceparent()) : "";
   const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - start_;
-  method_.metrics.Record(status.code(), duration.count());
+  method_.metrics.Record(transport_.protocol(), status.code(), duration.count());
   if (is_logged) {
     LogCall({.time = std::chrono::system_clock::now(),
              .method = method_.name,
+             .protocol = ProtocolName(transport_.protocol()),
              .peer = transport_.peer(),
              .caller = caller_,
              .code = CodeName(status.code()),

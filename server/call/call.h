@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/base/version.h"
 #include "server/call/element_count.h"
 #include "server/call/service.h"
@@ -23,13 +24,19 @@
 
 namespace sextant::server {
 
+// The name of the caller, whatever proved it, empty where none is demanded, if it may call `method`
+// now: what is known before the request is read.
+//
+// Errors: Draining(); Access::Admit()'s.
+absl::StatusOr<std::string> Admit(const Method& method, const CallContext& caller);
+
 // One call under way; made when its handler starts.
 class Call {
  public:
   // `transport` carries the call, until End().
   Call(Method& method, Transport& transport);
 
-  // OK if the server accepts calls now, and this one from its caller.
+  // OK if its caller may make it, and its request could be read.
   const absl::Status& admission() const { return admission_; }
   const CallContext& context() const { return transport_; }
 
@@ -123,10 +130,12 @@ absl::Status Encode(const Message& message, grpc::ByteBuffer* out) {
              : absl::InternalError("the answer can't be encoded");
 }
 
-// Encode() of an answer, with the version of the engine that gave it.
+// Encode() of an answer, with the version of the engine that gave it where it has a place for that.
 template <typename Response>
 absl::Status EncodeAnswer(Response* response, grpc::ByteBuffer* out) {
-  response->set_engine_version(std::string(EngineVersion()));
+  if constexpr (requires { response->set_engine_version(""); }) {
+    response->set_engine_version(std::string(EngineVersion()));
+  }
   return Encode(*response, out);
 }
 

@@ -11,12 +11,12 @@ constexpr std::chrono::milliseconds kLook(5);
 
 }  // namespace
 
-absl::Status CallsUnderWay::Begin() {
-  ++count_;
-  if (!closed_) return absl::OkStatus();
+absl::Status Draining() {
   return WithReason(absl::UnavailableError("the server is about to stop: ask another replica"),
                     "DRAINING");
 }
+
+absl::Status CallsUnderWay::Admission() const { return closed_ ? Draining() : absl::OkStatus(); }
 
 bool CallsUnderWay::WaitUntilNone(std::chrono::steady_clock::time_point end) const {
   while (count_ > 0) {

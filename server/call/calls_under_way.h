@@ -10,17 +10,21 @@
 
 namespace sextant::server {
 
+// kUnavailable with reason DRAINING.
+absl::Status Draining();
+
 // Thread-safe. gRPC's own shutdown cancels calls that arrive while it tells the clients: they would
 // read CANCELLED, which their own code is taken to have done.
 class CallsUnderWay {
  public:
-  // OK where the call may go on; in any case it has begun, and End() ends it.
-  //
-  // Errors: kUnavailable with reason DRAINING after Close().
-  absl::Status Begin();
+  // A call has begun, which End() ends; it goes on only if Admission(), asked for later, is OK.
+  void Begin() { ++count_; }
   void End() { --count_; }
 
-  // Lets no further call begin.
+  // Errors: Draining() after Close().
+  absl::Status Admission() const;
+
+  // Lets no further call go on.
   void Close() { closed_ = true; }
 
   // Waits for all to end; false where `end` comes first.

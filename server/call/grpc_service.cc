@@ -42,6 +42,7 @@ class GrpcCall : public Reactor, public TransportOfKind {
   bool IsCancelled() const override { return context_.IsCancelled(); }
   void Cancel() override { context_.TryCancel(); }
 
+  Protocol protocol() const override { return Protocol::kGrpc; }
   const Bytes& request() const override { return request_; }
   void End(const absl::Status& status, absl::string_view trace_id) override {
     Reactor::Finish(ToGrpcStatus(status, trace_id));

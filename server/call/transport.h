@@ -7,13 +7,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/call/call_context.h"
+#include "server/metrics/metrics.h"
 
 namespace sextant::server {
 
 // Messages are protobuf's bytes, in gRPC's buffers, which are shared without a copy.
 class Transport : public CallContext {
  public:
+  virtual Protocol protocol() const = 0;
   virtual const grpc::ByteBuffer& request() const = 0;
+
+  // Why the request is not the caller's, where it could not be read: a call that its caller may
+  // make ends with that.
+  virtual absl::Status fault() const { return absl::OkStatus(); }
 
   // Ends the call, on any thread, once. `trace_id` is the caller's, read where `status` is an
   // error. This object may be gone when it returns.

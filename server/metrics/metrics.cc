@@ -29,19 +29,25 @@ size_t CodeIndex(absl::StatusCode code) {
 
 const char* CodeName(absl::StatusCode code) { return kCodeNames[CodeIndex(code)]; }
 
+const char* ProtocolName(Protocol protocol) {
+  return protocol == Protocol::kGrpc ? "grpc" : "connect";
+}
+
 CallMetrics::CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration)
     : method_(std::move(method)), call_family_(calls), duration_family_(duration) {}
 
-void CallMetrics::Record(absl::StatusCode code, double seconds) {
+void CallMetrics::Record(Protocol protocol, absl::StatusCode code, double seconds) {
   const size_t index = CodeIndex(code);
+  const char* const name = ProtocolName(protocol);
   const auto add_counter = [&]() -> prometheus::Counter& {
-    return call_family_.Add({{"method", method_}, {"code", kCodeNames[index]}});
+    return call_family_.Add({{"method", method_}, {"code", kCodeNames[index]}, {"protocol", name}});
   };
   const auto add_histogram = [&]() -> prometheus::Histogram& {
-    return duration_family_.Add({{"method", method_}}, kLatencySeconds);
+    return duration_family_.Add({{"method", method_}, {"protocol", name}}, kLatencySeconds);
   };
-  calls_[index].GetOrAdd(add_counter).Increment();
-  duration_.GetOrAdd(add_histogram).Observe(seconds);
+  OfProtocol& its = by_protocol_[static_cast<size_t>(protocol)];
+  its.calls[index].GetOrAdd(add_counter).Increment();
+  its.duration.GetOrAdd(add_histogram).Observe(seconds);
 }
 
 void WaitMetrics::Record(double seconds) {
@@ -53,12 +59,12 @@ void WaitMetrics::Record(double seconds) {
 
 Metrics::Metrics(prometheus::Registry& registry)
     : calls_(prometheus::BuildCounter()
-                 .Name("sextant_grpc_calls_total")
-                 .Help("Calls answered, by method and gRPC status code.")
+                 .Name("sextant_calls_total")
+                 .Help("Calls answered, by method, gRPC status code and protocol.")
                  .Register(registry)),
       duration_(prometheus::BuildHistogram()
-                    .Name("sextant_grpc_call_duration_seconds")
-                    .Help("Time from the handler's start to its answer, by method.")
+                    .Name("sextant_call_duration_seconds")
+                    .Help("Time from the handler's start to its answer, by method and protocol.")
                     .Register(registry)),
       waiting_(prometheus::BuildGauge()
                    .Name("sextant_calls_waiting")

@@ -31,6 +31,12 @@ namespace sextant::server {
 // gRPC's name of `code`, e.g. "INVALID_ARGUMENT"; "UNKNOWN" outside its set.
 const char* CodeName(absl::StatusCode code);
 
+// What a call came by.
+enum class Protocol { kGrpc, kConnect };
+
+// "grpc" or "connect".
+const char* ProtocolName(Protocol protocol);
+
 using CounterFamily = prometheus::Family<prometheus::Counter>;
 using HistogramFamily = prometheus::Family<prometheus::Histogram>;
 
@@ -60,16 +66,20 @@ class CallMetrics {
   CallMetrics(std::string method, CounterFamily& calls, HistogramFamily& duration);
 
   // Thread-safe.
-  void Record(absl::StatusCode code, double seconds);
+  void Record(Protocol protocol, absl::StatusCode code, double seconds);
 
  private:
   static constexpr size_t kCodeCount = 17;
 
+  struct OfProtocol {
+    std::array<LazySeries<prometheus::Counter>, kCodeCount> calls;
+    LazySeries<prometheus::Histogram> duration;
+  };
+
   const std::string method_;
   CounterFamily& call_family_;
   HistogramFamily& duration_family_;
-  std::array<LazySeries<prometheus::Counter>, kCodeCount> calls_;
-  LazySeries<prometheus::Histogram> duration_;
+  std::array<OfProtocol, 2> by_protocol_;
 };
 
 // The series of the calls that wait for one pool of threads. Thread-safe.

@@ -90,9 +90,9 @@ class ProbingServer {
   std::string Metrics() const { return MetricsOf(server_.server()); }
 
   bool HasCountedAProbeCall(const char* code) const {
-    return absl::StrContains(Metrics(), absl::StrCat("sextant_grpc_calls_total{code=\"", code,
+    return absl::StrContains(Metrics(), absl::StrCat("sextant_calls_total{code=\"", code,
                                                      "\",method=\"sextant.v1.HardwareService/"
-                                                     "RunProbe\"} "));
+                                                     "RunProbe\",protocol=\"grpc\"} "));
   }
 
   // Waits for the first probe to be counted, and returns its outcome.
@@ -137,8 +137,8 @@ TEST(RunProbeCall, StreamsProgressAndAResultThatPlansUse) {
   const std::string metrics = server.Metrics();
   EXPECT_THAT(metrics, HasSubstr("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("hostname=\"node1\",dtype=\"bf16\",window=\"burst\"} 5000000000"));
-  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"OK\",method="
-                                 "\"sextant.v1.HardwareService/RunProbe\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("sextant_calls_total{code=\"OK\",method="
+                                 "\"sextant.v1.HardwareService/RunProbe\",protocol=\"grpc\"} 1\n"));
 }
 
 struct CallFault {
@@ -333,8 +333,8 @@ TEST(ListDevicesCall, IsCancelledWhenTheServerHasDrained) {
   EXPECT_FALSE(call.get().ok());
   // Not ended by the probe's own deadline, which is later.
   EXPECT_THAT(MetricsOf(server.server()),
-              HasSubstr("sextant_grpc_calls_total{code=\"CANCELLED\",method="
-                        "\"sextant.v1.HardwareService/ListDevices\"} 1\n"));
+              HasSubstr("sextant_calls_total{code=\"CANCELLED\",method="
+                        "\"sextant.v1.HardwareService/ListDevices\",protocol=\"grpc\"} 1\n"));
 }
 
 TEST(ListDevicesCall, SaysWhyThereIsNoList) {

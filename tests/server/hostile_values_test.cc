@@ -316,8 +316,8 @@ TEST(Garbage, IsRefusedAndTheServerServesOn) {
   EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &response).ok());
   httplib::Client http("http://" + server.server().http_address());
   EXPECT_THAT(http.Get("/metrics")->body,
-              ::testing::HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method=\""
-                                   "sextant.v1.PlanningService/PlanRun\"} 4\n"));
+              ::testing::HasSubstr("sextant_calls_total{code=\"INVALID_ARGUMENT\",method=\""
+                                   "sextant.v1.PlanningService/PlanRun\",protocol=\"grpc\"} 4\n"));
 }
 
 // Text that is not UTF-8 is refused without a line in the log for each.

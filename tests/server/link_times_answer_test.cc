@@ -241,10 +241,12 @@ TEST(LinkTimesService, AnswersAndCounts) {
   EXPECT_FALSE(CallJson(server, kTimes, json::object(), &refusal).ok());
   httplib::Client http("http://" + server.server().http_address());
   const std::string metrics = http.Get("/metrics")->body;
-  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"OK\",method=\""
-                                 "sextant.v1.HardwareService/GetLinkTimes\"} 1\n"));
-  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method=\""
-                                 "sextant.v1.HardwareService/GetLinkTimes\"} 1\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("sextant_calls_total{code=\"OK\",method=\""
+                        "sextant.v1.HardwareService/GetLinkTimes\",protocol=\"grpc\"} 1\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("sextant_calls_total{code=\"INVALID_ARGUMENT\",method=\""
+                        "sextant.v1.HardwareService/GetLinkTimes\",protocol=\"grpc\"} 1\n"));
 }
 
 }  // namespace

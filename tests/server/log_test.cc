@@ -25,6 +25,7 @@ CallRecord Record() {
   CallRecord record;
   record.time = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'500));
   record.method = "sextant.v1.PlanningService/PlanRun";
+  record.protocol = "grpc";
   record.peer = "ipv4:127.0.0.1:9";
   record.code = "OK";
   record.duration_seconds = 0.25;
@@ -37,7 +38,8 @@ TEST(CallLogLine, IsOneLineOfJson) {
   EXPECT_EQ(line,
             "{\"time\":\"1970-01-01T00:00:01.500Z\",\"level\":\"info\",\"method\":\"sextant.v1."
             "PlanningService/"
-            "PlanRun\",\"peer\":\"ipv4:127.0.0.1:9\",\"code\":\"OK\",\"duration_seconds\":0.25,"
+            "PlanRun\",\"protocol\":\"grpc\",\"peer\":\"ipv4:127.0.0.1:9\",\"code\":\"OK\","
+            "\"duration_seconds\":0.25,"
             "\"request_bytes\":66}\n");
 }
 

@@ -213,18 +213,18 @@ TEST(Metrics, CountCallsVerdictsAndTime) {
   const auto scrape = ClientOf(server).Get("/metrics");
   ASSERT_TRUE(scrape);
   EXPECT_EQ(scrape->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-  const std::string method = "method=\"sextant.v1.PlanningService/PlanRun\"";
+  const std::string method = "method=\"sextant.v1.PlanningService/PlanRun\",protocol=\"grpc\"";
   for (const std::string& line :
-       {"sextant_grpc_calls_total{code=\"OK\"," + method + "} 2\n",
-        "sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\"," + method + "} 1\n",
-        "sextant_grpc_call_duration_seconds_count{" + method + "} 3\n",
+       {"sextant_calls_total{code=\"OK\"," + method + "} 2\n",
+        "sextant_calls_total{code=\"INVALID_ARGUMENT\"," + method + "} 1\n",
+        "sextant_call_duration_seconds_count{" + method + "} 3\n",
         std::string("sextant_plan_verdicts_total{verdict=\"state_fits\"} 1\n"),
         std::string("sextant_plan_verdicts_total{verdict=\"does_not_fit\"} 1\n"),
         std::string("sextant_layouts_considered_total 2\n"),
         std::string("sextant_plans_in_flight 0\n"),
         std::string("sextant_build_info{version=\"0.1.0\"} 1\n"),
-        std::string("# HELP sextant_grpc_calls_total Calls answered, by method and gRPC status "
-                    "code.\n")}) {
+        std::string("# HELP sextant_calls_total Calls answered, by method, gRPC status "
+                    "code and protocol.\n")}) {
     EXPECT_THAT(scrape->body, HasSubstr(line));
   }
   EXPECT_THAT(scrape->body, Not(HasSubstr("Nan")));
@@ -261,8 +261,8 @@ TEST(Metrics, OfAMethodAppearWithItsFirstCall) {
   }
   const std::vector<std::string> used = SeriesOf(server);
   EXPECT_EQ(used.size(), idle + 1 + 7 + 2);
-  EXPECT_THAT(used, Contains("sextant_grpc_calls_total{code=\"OK\",method=\"sextant.v1."
-                             "HardwareService/ListNodeTypes\"} 3"));
+  EXPECT_THAT(used, Contains("sextant_calls_total{code=\"OK\",method=\"sextant.v1."
+                             "HardwareService/ListNodeTypes\",protocol=\"grpc\"} 3"));
 }
 
 // Lists and single plans, bounded searches, and longer questions wait for different threads.
@@ -301,19 +301,24 @@ TEST(CallMetrics, AreCountedByManyThreadsFromTheFirstCallOn) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&calls] {
-      for (int call = 0; call < kCalls; ++call) calls.Record(absl::StatusCode::kOk, 0.002);
+      for (int call = 0; call < kCalls; ++call)
+        calls.Record(Protocol::kGrpc, absl::StatusCode::kOk, 0.002);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  calls.Record(absl::StatusCode::kNotFound, 20);
+  calls.Record(Protocol::kGrpc, absl::StatusCode::kNotFound, 20);
   const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
   for (const char* line :
-       {"sextant_grpc_calls_total{code=\"OK\",method=\"Service/Method\"} 4000\n",
-        "sextant_grpc_calls_total{code=\"NOT_FOUND\",method=\"Service/Method\"} 1\n",
-        "sextant_grpc_call_duration_seconds_bucket{method=\"Service/Method\",le=\"0.001\"} 0\n",
-        "sextant_grpc_call_duration_seconds_bucket{method=\"Service/Method\",le=\"0.005\"} 4000\n",
-        "sextant_grpc_call_duration_seconds_bucket{method=\"Service/Method\",le=\"10\"} 4000\n",
-        "sextant_grpc_call_duration_seconds_bucket{method=\"Service/Method\",le=\"+Inf\"} "
+       {"sextant_calls_total{code=\"OK\",method=\"Service/Method\",protocol=\"grpc\"} 4000\n",
+        "sextant_calls_total{code=\"NOT_FOUND\",method=\"Service/Method\",protocol=\"grpc\"} 1\n",
+        "sextant_call_duration_seconds_bucket{method=\"Service/"
+        "Method\",protocol=\"grpc\",le=\"0.001\"} 0\n",
+        "sextant_call_duration_seconds_bucket{method=\"Service/"
+        "Method\",protocol=\"grpc\",le=\"0.005\"} 4000\n",
+        "sextant_call_duration_seconds_bucket{method=\"Service/"
+        "Method\",protocol=\"grpc\",le=\"10\"} 4000\n",
+        "sextant_call_duration_seconds_bucket{method=\"Service/"
+        "Method\",protocol=\"grpc\",le=\"+Inf\"} "
         "4001\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }

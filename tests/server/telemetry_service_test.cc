@@ -53,13 +53,12 @@ TEST(ReportProgress, MakesSeriesAndIsCounted) {
   EXPECT_THAT(MetricsOf(server), Not(HasSubstr("job_id")));
   EXPECT_EQ(Report(server, GoodReport()), Response::OUTCOME_COUNTED);
   const std::string metrics = MetricsOf(server);
-  for (const char* line :
-       {"# TYPE sextant_gpu_model_flops_total counter\n",
-        "sextant_gpu_model_flops_total{job_id=\"1234\",UUID=\"GPU-1\"} 5e+16\n",
-        "# TYPE sextant_job_tokens_total counter\n",
-        "sextant_job_tokens_total{job_id=\"1234\",UUID=\"GPU-1\"} 125000\n",
-        "sextant_grpc_calls_total{code=\"OK\",method=\"sextant.v1.TelemetryService/"
-        "ReportProgress\"} 1\n"}) {
+  for (const char* line : {"# TYPE sextant_gpu_model_flops_total counter\n",
+                           "sextant_gpu_model_flops_total{job_id=\"1234\",UUID=\"GPU-1\"} 5e+16\n",
+                           "# TYPE sextant_job_tokens_total counter\n",
+                           "sextant_job_tokens_total{job_id=\"1234\",UUID=\"GPU-1\"} 125000\n",
+                           "sextant_calls_total{code=\"OK\",method=\"sextant.v1.TelemetryService/"
+                           "ReportProgress\",protocol=\"grpc\"} 1\n"}) {
     EXPECT_THAT(metrics, HasSubstr(line));
   }
   EXPECT_THAT(metrics, Not(HasSubstr("planned_mfu")));

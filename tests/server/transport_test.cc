@@ -58,6 +58,7 @@ class FakeCall : public Kind {
   system_clock::time_point deadline() const override { return caller_.deadline; }
   bool IsCancelled() const override { return cancelled_; }
   void Cancel() override { cancelled_ = true; }
+  Protocol protocol() const override { return Protocol::kGrpc; }
   const grpc::ByteBuffer& request() const override { return request_; }
   void End(const absl::Status& status, absl::string_view trace_id) override {
     end_.set_value({status, std::string(trace_id)});

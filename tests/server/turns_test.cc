@@ -135,7 +135,7 @@ class TurnsTest : public ::testing::Test {
     return out;
   }
   double CallsEnded() const {
-    return Sum("sextant_grpc_calls_total", [](const auto& metric) { return metric.counter.value; });
+    return Sum("sextant_calls_total", [](const auto& metric) { return metric.counter.value; });
   }
   double CallsWaiting() const {
     return Sum("sextant_calls_waiting", [](const auto& metric) { return metric.gauge.value; });

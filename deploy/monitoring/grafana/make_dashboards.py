@@ -247,8 +247,8 @@ def job():
 
 def service():
     one = 'instance=~"$instance"'
-    calls = f"rate(sextant_grpc_calls_total{{{one}}}[5m])"
-    buckets = f"rate(sextant_grpc_call_duration_seconds_bucket{{{one}}}[5m])"
+    calls = f"rate(sextant_calls_total{{{one}}}[5m])"
+    buckets = f"rate(sextant_call_duration_seconds_bucket{{{one}}}[5m])"
     waits = f"rate(sextant_call_wait_seconds_bucket{{{one}}}[5m])"
     bad = 'code=~"INTERNAL|UNAVAILABLE|UNKNOWN|DATA_LOSS"'
     return dashboard(
@@ -259,7 +259,7 @@ def service():
             stat("Servers", "short", f"count(sextant_build_info{{{one}}})", "That were scraped."),
             stat("Calls a second", "short", f"sum({calls})", "Answered, whatever the code."),
             stat("Share of failed calls", "percentunit",
-                 f"(sum(rate(sextant_grpc_calls_total{{{one},{bad}}}[5m])) or vector(0)) / "
+                 f"(sum(rate(sextant_calls_total{{{one},{bad}}}[5m])) or vector(0)) / "
                  f"sum({calls})", "By a fault of the server: INTERNAL, UNAVAILABLE, UNKNOWN, "
                  "DATA_LOSS.", bad_above=0.01),
             stat("99 % of calls within", "s",
