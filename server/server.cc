@@ -242,9 +242,11 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Access> access,
 
 Server::~Server() {
   channelz_.reset();
-  http_.reset();
+  if (connect_ != nullptr) connect_->CancelCalls();
   // Without it the shutdown would wait for a probe to end.
   probe_.Stop();
+  http_.reset();
+  connect_.reset();
   if (listener_ != nullptr) listener_->Stop();
   if (grpc_ != nullptr) grpc_->Shutdown();
 }
@@ -274,10 +276,9 @@ absl::Status Server::StartGrpc() {
                                                       .max_connections = limits_.grpc}));
   grpc::ServerBuilder builder;
   Configure(builder);
-  std::vector<std::string> services;
   const auto add = [&](Service& service) {
     builder.RegisterService(&grpc_services_.emplace_back(service));
-    services.push_back(service.name());
+    services_.push_back(&service);
   };
   if (options_.role != ServerRole::kAgent) {
     add(accounting_);
@@ -294,8 +295,8 @@ absl::Status Server::StartGrpc() {
   if (tls_ != nullptr) tls_acceptor_ = acceptor(tls_->GrpcCredentials());
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
-  for (const std::string& service : services) {
-    grpc_->GetHealthCheckService()->SetServingStatus(service, true);
+  for (const Service* service : services_) {
+    grpc_->GetHealthCheckService()->SetServingStatus(service->name(), true);
   }
   upkeep_ = std::make_unique<Periodic>(
       kUpkeep, [this] { unread_.EndOld(std::chrono::steady_clock::now()); });
@@ -323,8 +324,17 @@ void Server::Take(int connection) {
   (is_plain ? plain_acceptor_ : tls_acceptor_)->HandleNewConnection(&taken);
 }
 
+absl::Status Server::StartConnect() {
+  health_ = std::make_unique<HealthService>(metrics_, services_, [this] { return ready_.load(); });
+  std::vector<Service*> all = services_;
+  all.push_back(health_.get());
+  SEXTANT_ASSIGN_OR_RETURN(connect_, ConnectPort::Of(all));
+  return absl::OkStatus();
+}
+
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(StartConnect());
   std::vector<const prometheus::Collectable*> collectables = {
       &calibration_metrics_, &activity_metrics_, &jobs_, &log_metrics_, streams_.get()};
   if (fleet_ != nullptr) collectables.push_back(fleet_.get());
@@ -336,6 +346,7 @@ absl::Status Server::StartHttp() {
                          .ready = [this] { return ready_ && has_memory_ && listener_->HasRoom(); },
                          .registry = registry_,
                          .collectables = std::move(collectables),
+                         .api = [this](HttpExchange& call) { return connect_->Answer(call); },
                          .tls = tls_.get(),
                          .access = access_.get()}));
   return absl::OkStatus();
@@ -371,7 +382,9 @@ void Server::Drain() {
   under_way_.WaitUntilNone(std::chrono::steady_clock::now() + grace);
   probe_.Stop();
   std::this_thread::sleep_for(kFlush);
-  // Calls that are late are cancelled with their connections; their callers get UNAVAILABLE.
+  // Calls that are late are cancelled, over gRPC with their connections; their callers get
+  // UNAVAILABLE.
+  if (connect_ != nullptr) connect_->CancelCalls();
   listener_->CloseConnections();
   grpc_->Shutdown();
   grpc_->Wait();

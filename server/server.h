@@ -19,11 +19,13 @@
 #include "server/call/grpc_service.h"
 #include "server/call/unread_answers.h"
 #include "server/call/worker_pool.h"
+#include "server/connect/connect_port.h"
 #include "server/device/calibration_metrics.h"
 #include "server/fleet/fleet_reader.h"
 #include "server/gpu_activity/activity_monitor.h"
 #include "server/handler/accounting_service.h"
 #include "server/handler/hardware_service.h"
+#include "server/handler/health_service.h"
 #include "server/handler/planning_service.h"
 #include "server/handler/telemetry_service.h"
 #include "server/listen/channelz_server.h"
@@ -77,6 +79,7 @@ class Server {
          std::unique_ptr<TlsContext> tls);
   absl::Status StartGrpc();
   absl::Status StartHttp();
+  absl::Status StartConnect();
   absl::Status StartChannelz();
   // Gives the connection to gRPC, or closes it.
   void Take(int connection);
@@ -111,12 +114,15 @@ class Server {
   PlanningService planning_;
   HardwareService hardware_;
   TelemetryService telemetry_;
+  std::vector<Service*> services_;  // those that the role has
   std::deque<GrpcService> grpc_services_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> plain_acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tls_acceptor_;
   std::unique_ptr<grpc::Server> grpc_;
+  std::unique_ptr<HealthService> health_;
+  std::unique_ptr<ConnectPort> connect_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ChannelzServer> channelz_;  // null: none was asked for
   std::unique_ptr<Periodic> upkeep_;

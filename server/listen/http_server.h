@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/listen/http_exchange.h"
 #include "server/security/access.h"
 #include "server/security/tls_files.h"
 
@@ -26,6 +27,9 @@ struct HttpOptions {
   // server. Metrics of one name have other labels.
   std::shared_ptr<prometheus::Registry> registry;
   std::vector<const prometheus::Collectable*> collectables = {};
+  // Answers a request whose path is of the API; false: it is not. Called on HTTP threads. Null:
+  // there is no API.
+  std::function<bool(HttpExchange&)> api = nullptr;
   TlsContext* tls = nullptr;       // null: plain text
   const Access* access = nullptr;  // null: everyone may read every page
 };

@@ -1,0 +1,32 @@
+// A call by the Connect protocol: from the HTTP exchange to the handler and back.
+#ifndef SEXTANT_SERVER_CONNECT_CONNECT_CALL_H_
+#define SEXTANT_SERVER_CONNECT_CONNECT_CALL_H_
+
+#include <google/protobuf/descriptor.h>
+
+#include <memory>
+
+#include "server/call/service.h"
+#include "server/connect/connect_head.h"
+#include "server/connect/open_calls.h"
+#include "server/listen/http_exchange.h"
+
+namespace sextant::server {
+
+struct ConnectMethod {
+  Method* method = nullptr;
+  const google::protobuf::Descriptor* request = nullptr;
+  const google::protobuf::Descriptor* response = nullptr;
+  bool streams = false;  // the answer
+  bool has_get = false;
+};
+
+// Has the call that `exchange` brings answered by its handler, and answers it. Where the caller
+// leaves or the deadline passes, a unary handler may go on after this returns; it is cancelled, and
+// its call is in `open` until it ends.
+void AnswerCall(const ConnectMethod& method, const ConnectHead& head, HttpExchange& exchange,
+                const std::shared_ptr<OpenCalls>& open);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_CONNECT_CONNECT_CALL_H_
