@@ -1,4 +1,4 @@
-// What the head of an HTTP request says of a call, as the Connect protocol has it.
+// A call as the head of its HTTP request describes it, by the Connect protocol.
 #ifndef SEXTANT_SERVER_CONNECT_CONNECT_HEAD_H_
 #define SEXTANT_SERVER_CONNECT_CONNECT_HEAD_H_
 
@@ -30,7 +30,7 @@ struct ConnectHead {
   absl::Status fault = absl::OkStatus();
 };
 
-// Of a POST with messages in `codec`, and of a GET.
+// The head of a POST with messages in `codec`, and of a GET.
 ConnectHead HeadOfPost(const HttpExchange& exchange, ConnectCodec codec);
 ConnectHead HeadOfGet(const HttpExchange& exchange);
 

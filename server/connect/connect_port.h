@@ -32,8 +32,7 @@ class ConnectPort {
   // Answers the request, or returns false where its path is of no method.
   bool Answer(HttpExchange& exchange);
 
-  // Ends the calls that are under way, and further ones: those who wait are told that the server
-  // is about to stop.
+  // Ends the calls that are under way, and further ones, with Draining().
   void CancelCalls() { open_->CancelAll(); }
 
  private:

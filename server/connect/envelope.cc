@@ -17,7 +17,7 @@ absl::Status BadEnvelope(absl::string_view what) {
                                    "its length with the highest first, the message"));
 }
 
-// Of the prefix's last four bytes.
+// The prefix's last four bytes, as a number.
 size_t LengthIn(absl::string_view prefix) {
   size_t out = 0;
   for (const char byte : prefix.substr(1, kPrefixBytes - 1)) {

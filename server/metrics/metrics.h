@@ -31,7 +31,7 @@ namespace sextant::server {
 // gRPC's name of `code`, e.g. "INVALID_ARGUMENT"; "UNKNOWN" outside its set.
 const char* CodeName(absl::StatusCode code);
 
-// What a call came by.
+// The protocol that carries a call.
 enum class Protocol { kGrpc, kConnect };
 
 // "grpc" or "connect".

@@ -199,7 +199,7 @@ TEST_F(ConnectCallTest, CancelsAStreamWhoseCallerLeaves) {
 TEST_F(ConnectCallTest, CancelsAStreamWhoseMessagesAreNotTaken) {
   std::promise<void> cancelled;
   auto held = HoldStream([&, count = 0]() mutable {
-    if (++count == 1) cancelled.set_value();  // it may be told twice
+    if (++count == 1) cancelled.set_value();  // a second time is allowed
   });
   FakeExchange exchange(StreamRequest(EnvelopeOf("{}")));
   exchange.takes_bytes = false;

@@ -180,7 +180,7 @@ TEST_F(ConnectPortTest, KnowsOneVersionAndNoCompression) {
   EXPECT_EQ(StatusWith("connect-protocol-version", "2"), 400);
   EXPECT_EQ(StatusWith("connect-content-encoding", "identity"), 200);
   EXPECT_EQ(StatusWith("connect-content-encoding", "gzip"), 501);
-  // What the client would take, too.
+  // The client says what it would take; identity is always allowed.
   EXPECT_EQ(StatusWith("connect-accept-encoding", "gzip, br"), 200);
 }
 

@@ -92,7 +92,7 @@ class FakeExchange final : public HttpExchange {
   }
   void EndStream() override { ++stream_ends; }
 
-  // Of the answer; "" where there is none.
+  // A header of the answer; "" where there is none.
   std::string AnswerHeader(const std::string& name) const {
     for (const auto& [key, value] : answer.headers) {
       if (key == name) return value;
@@ -111,7 +111,7 @@ class FakeExchange final : public HttpExchange {
     }
     return out;
   }
-  // Of the error that the answer, or the stream's last envelope, has; "" for none.
+  // The error's of the answer, or of the stream's last envelope; "" for none.
   std::string Code() const { return Error().value("code", ""); }
   std::string Message() const { return Error().value("message", ""); }
 

@@ -1,4 +1,4 @@
-// A service whose calls a test answers, behind a port of the Connect protocol.
+// A service whose calls a test answers, and a port of the Connect protocol for it.
 #ifndef SEXTANT_TESTS_SERVER_SCRIPTED_SERVICE_H_
 #define SEXTANT_TESTS_SERVER_SCRIPTED_SERVICE_H_
 
