@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <thread>
@@ -127,19 +128,22 @@ TEST_F(ConnectCallTest, TellsUnaryCallersOfTheServersEnd) {
     gone.set_value();
   });
   EXPECT_TRUE(absl::IsCancelled(EndOf(call->call().context())));
+  // The port's end waits for the handler.
+  std::future<void> end_of_port = gone.get_future();
+  EXPECT_EQ(end_of_port.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   call->Finish(absl::CancelledError("late"));
-  gone.get_future().get();  // it waited for the handler
+  end_of_port.get();
   end.join();
 }
 
 TEST_F(ConnectCallTest, SendsEachMessageInItsEnvelope) {
   AnswerStream(2);
-  FakeExchange json(StreamRequest(EnvelopeOf(R"({"model":{"preset":"llama"}})")));
-  Answer(json);
-  EXPECT_EQ(json.stream_type, "application/connect+json");
+  FakeExchange by_json(StreamRequest(EnvelopeOf(R"({"model":{"preset":"llama"}})")));
+  Answer(by_json);
+  EXPECT_EQ(by_json.stream_type, "application/connect+json");
   const std::string message = R"({"answer":{"ratesFingerprint":"llama"}})";
-  EXPECT_THAT(json.Envelopes(), ElementsAre(Pair(0, message), Pair(0, message), Pair(2, "{}")));
-  EXPECT_EQ(json.stream_ends, 1);
+  EXPECT_THAT(by_json.Envelopes(), ElementsAre(Pair(0, message), Pair(0, message), Pair(2, "{}")));
+  EXPECT_EQ(by_json.stream_ends, 1);
 
   v1::PlanRunRequest request;
   request.mutable_model()->set_preset("llama");

@@ -125,7 +125,7 @@ class AllServices {
   std::unique_ptr<ConnectPort> port_;
 };
 
-std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
+std::unique_ptr<Message> EmptyMessage(const google::protobuf::Descriptor* type) {
   return std::unique_ptr<Message>(MessageFactory::generated_factory()->GetPrototype(type)->New());
 }
 
@@ -135,7 +135,7 @@ std::string JsonIn(const Message& message) {
   return out;
 }
 
-bool Read(const HttpAnswer& answer, Message* out) {
+bool ReadAnswer(const HttpAnswer& answer, Message* out) {
   if (answer.content_type == "application/proto") return out->ParseFromString(answer.body);
   return google::protobuf::util::JsonStringToMessage(answer.body, out).ok();
 }
@@ -173,7 +173,7 @@ void ExpectSame(const FakeExchange& exchange, const Ended& handler, const Messag
   }
   EXPECT_EQ(exchange.answer.status, 200) << what << ": " << exchange.answer.body;
   const std::unique_ptr<Message> got(response.New());
-  ASSERT_TRUE(Read(exchange.answer, got.get())) << what;
+  ASSERT_TRUE(ReadAnswer(exchange.answer, got.get())) << what;
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*got, response)) << what;
 }
 
@@ -186,10 +186,10 @@ TEST(ConnectMethods, AnswerAsTheirHandlersDo) {
       ++unary;
       const auto* described = DescriptorPool::generated_pool()->FindMethodByName(
           absl::StrReplaceAll(method.name, {{"/", "."}}));
-      for (const std::string& json : RequestsOf(described->name())) {
-        const auto request = NewMessage(described->input_type());
-        ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, request.get()).ok());
-        const auto response = NewMessage(described->output_type());
+      for (const std::string& text : RequestsOf(described->name())) {
+        const auto request = EmptyMessage(described->input_type());
+        ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, request.get()).ok());
+        const auto response = EmptyMessage(described->output_type());
         const Ended handler =
             services.Direct(*service, described->name(), *request, response.get());
         answered += handler.status.ok();
