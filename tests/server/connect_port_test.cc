@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kLlama[] = R"({"model":{"preset":"llama"}})";
+constexpr char kAskLlama[] = R"({"model":{"preset":"llama"}})";
 
 std::string LlamaBytes() {
   v1::PlanRunRequest request;
@@ -42,7 +42,7 @@ class ConnectPortTest : public ConnectTest {
   int StatusWith(const std::string& header, const std::string& value) const {
     FakeExchange exchange({.path = PathOf("PlanRun"),
                            .headers = {{"content-type", "application/json"}, {header, value}},
-                           .body = kLlama});
+                           .body = kAskLlama});
     Answer(exchange);
     return exchange.answer.status;
   }
@@ -58,7 +58,7 @@ class ConnectPortTest : public ConnectTest {
 TEST_F(ConnectPortTest, AnswersJsonWithJsonAndProtoWithProto) {
   for (const char* type : {"application/json", "Application/JSON; charset=utf-8"}) {
     FakeExchange exchange(
-        {.path = PathOf("PlanRun"), .headers = {{"content-type", type}}, .body = kLlama});
+        {.path = PathOf("PlanRun"), .headers = {{"content-type", type}}, .body = kAskLlama});
     Answer(exchange);
     EXPECT_EQ(exchange.answer.status, 200);
     EXPECT_EQ(exchange.answer.content_type, "application/json");
@@ -77,7 +77,7 @@ TEST_F(ConnectPortTest, AnswersJsonWithJsonAndProtoWithProto) {
 }
 
 TEST_F(ConnectPortTest, CountsCallsUnderTheirProtocol) {
-  FakeExchange exchange({.path = PathOf("PlanRun"), .body = kLlama});
+  FakeExchange exchange({.path = PathOf("PlanRun"), .body = kAskLlama});
   Answer(exchange);
   EXPECT_THAT(Metrics(), HasSubstr("sextant_calls_total{code=\"OK\",method=\"sextant.v1."
                                    "PlanningService/PlanRun\",protocol=\"connect\"} 1\n"));
@@ -242,13 +242,13 @@ TEST_F(ConnectPortTest, SaysByWhichVerbAMethodIsCalled) {
 TEST_F(ConnectPortTest, AnswersGet) {
   const std::string padded = absl::WebSafeBase64Escape(LlamaBytes());
   const std::vector<std::map<std::string, std::string>> all = {
-      {{"encoding", "json"}, {"message", kLlama}},
+      {{"encoding", "json"}, {"message", kAskLlama}},
       {{"connect", "v1"}, {"encoding", "proto"}, {"message", LlamaBytes()}},
       {{"encoding", "proto"}, {"message", padded}, {"base64", "1"}},
       {{"encoding", "proto"},
        {"message", absl::StrCat(padded, std::string((4 - padded.size() % 4) % 4, '='))},
        {"base64", "1"}},
-      {{"encoding", "json"}, {"message", kLlama}, {"compression", "identity"}}};
+      {{"encoding", "json"}, {"message", kAskLlama}, {"compression", "identity"}}};
   for (const auto& parameters : all) {
     FakeExchange exchange = Got(parameters);
     Answer(exchange);
