@@ -346,9 +346,9 @@ absl::Status Server::StartHttp() {
                          .ready = [this] { return ready_ && has_memory_ && listener_->HasRoom(); },
                          .registry = registry_,
                          .collectables = std::move(collectables),
-                         .api = [this](HttpExchange& call) { return connect_->Answer(call); },
                          .tls = tls_.get(),
-                         .access = access_.get()}));
+                         .access = access_.get(),
+                         .api = [this](HttpExchange& call) { return connect_->Answer(call); }}));
   return absl::OkStatus();
 }
 

@@ -27,11 +27,11 @@ struct HttpOptions {
   // server. Metrics of one name have other labels.
   std::shared_ptr<prometheus::Registry> registry;
   std::vector<const prometheus::Collectable*> collectables = {};
-  // Answers a request whose path is of the API; false: it is not. Called on HTTP threads. Null:
-  // there is no API.
-  std::function<bool(HttpExchange&)> api = nullptr;
   TlsContext* tls = nullptr;       // null: plain text
   const Access* access = nullptr;  // null: everyone may read every page
+  // Answers a request whose path is of a method, or returns false. Called on HTTP threads; judges
+  // the caller by `access` itself. Empty: no path is.
+  std::function<bool(HttpExchange& exchange)> api = {};
 };
 
 // GET /metrics   Prometheus text
