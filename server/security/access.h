@@ -66,8 +66,12 @@ class Access {
   // False where every caller may call `method`.
   bool Concerns(absl::string_view method) const;
 
-  // The name of `caller`, empty where none is demanded, if it may call `method`, e.g.
-  // "sextant.v1.PlanningService/PlanRun".
+  // The name of `caller`, empty where none is demanded.
+  //
+  // Errors: kUnauthenticated with reason IDENTITY_MISSING.
+  absl::StatusOr<std::string> NameOf(const Caller& caller, absl::Time now) const;
+
+  // The same, if it may call `method`, e.g. "sextant.v1.PlanningService/PlanRun".
   //
   // Errors: kUnauthenticated with reason IDENTITY_MISSING, kPermissionDenied with IDENTITY_REFUSED.
   absl::StatusOr<std::string> Admit(absl::string_view method, const Caller& caller,
@@ -75,8 +79,6 @@ class Access {
 
  private:
   explicit Access(const AccessOptions& options) : options_(options) {}
-
-  absl::StatusOr<std::string> NameOf(const Caller& caller, absl::Time now) const;
 
   absl::Status Check(absl::string_view method, const Caller& caller, absl::string_view name) const;
 
