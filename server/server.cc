@@ -28,7 +28,6 @@
 namespace sextant::server {
 namespace {
 
-constexpr int kMaxReceiveBytes = 1 << 20;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 constexpr int kMaxPingStrikes = 5;
 constexpr int kKeepaliveMilliseconds = 60'000;
@@ -92,7 +91,7 @@ void InitializeLibraries() {
 }
 
 void Configure(grpc::ServerBuilder& builder) {
-  builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxReceiveBytes));
   builder.SetMaxSendMessageSize(static_cast<int>(kMaxAnswerBytes));
   // Clients that ping every 30 s, a common setting, must not be disconnected.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,

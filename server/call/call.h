@@ -66,6 +66,9 @@ absl::Status Undecodable(const std::string& type_name);
 // A larger request takes about a millisecond to decode, and is decoded on a worker.
 inline constexpr size_t kLargeRequestBytes = 65'536;
 
+// Bytes of the largest request that is taken, over gRPC and HTTP.
+inline constexpr size_t kMaxReceiveBytes = 1 << 20;
+
 // Bytes of the largest answer that is sent: the default receive limit of gRPC clients.
 inline constexpr size_t kMaxAnswerBytes = 4 << 20;
 
