@@ -59,9 +59,16 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
       ->type_name("ADDRESS")
       ->capture_default_str();
   app.add_option("--http_listen", options.http_listen,
-                 "HTTP address, host:port, for /metrics, /healthz and /readyz; or none")
+                 "HTTP address, host:port, for the API, /metrics, /healthz and /readyz; or none")
       ->type_name("ADDRESS")
       ->capture_default_str();
+  app.add_option("--http_host", options.http_host,
+                 "names by which callers over HTTP know the server, beside addresses and "
+                 "localhost, with commas between; may be repeated")
+      ->delimiter(',')
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
   app.add_option("--channelz_listen", options.channelz_listen,
                  "gRPC's own view of its connections, grpc.channelz.v1, for this host alone: "
                  "127.0.0.1:port or unix:PATH; or none")
@@ -238,6 +245,13 @@ absl::Status CheckPrintable(absl::string_view flag, const std::string& value) {
       absl::StrCat(flag, " must have up to ", kMax, " printable characters and no blanks"));
 }
 
+// "planner.example": what a header Host has before its port.
+bool IsHostName(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
+  });
+}
+
 absl::Status CheckFleetOptions(const ServerOptions& options) {
   SEXTANT_RETURN_IF_ERROR(CheckPrintable("--hostname", options.hostname));
   SEXTANT_RETURN_IF_ERROR(CheckPrintable("--fleet_tenant", options.fleet_tenant));
@@ -271,6 +285,12 @@ absl::Status Check(const ServerOptions& options) {
   SEXTANT_RETURN_IF_ERROR(CheckSecurity(options));
   for (const std::string& address : options.listen) {
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--listen", address, options));
+  }
+  for (const std::string& name : options.http_host) {
+    if (!IsHostName(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--http_host=", name, " is no name of a host: write it without http:// and port"));
+    }
   }
   if (options.http_listen != "none") {
     SEXTANT_RETURN_IF_ERROR(SplitHostPort(options.http_listen).status());

@@ -347,6 +347,7 @@ absl::Status Server::StartHttp() {
                          .collectables = std::move(collectables),
                          .tls = tls_.get(),
                          .access = access_.get(),
+                         .hosts = options_.http_host,
                          .api = [this](HttpExchange& call) { return connect_->Answer(call); }}));
   return absl::OkStatus();
 }

@@ -13,26 +13,27 @@
 
 #include "server/security/tls_files.h"
 
-namespace httplib {
-class Stream;
-}  // namespace httplib
-
 namespace sextant::server {
 
 class HttpConnection;
+struct HttpHead;
 
-// A connection holds a thread while it lasts. httplib's own pool bounds the wait for each byte, so
-// that a client which sends one now and then holds its thread for as long as it likes. Here a
-// request has a deadline and a limit of bytes, and where all threads are held a newcomer ends the
-// connection that has kept its thread waiting the longest, of the client that has the most.
+// A connection holds a thread while it lasts. Each wait for its client has an end, and where all
+// threads are held a newcomer ends the connection that has kept its thread waiting the longest, of
+// the client that has the most. One whose thread computes is left alone.
 class HttpConnections {
  public:
-  // Reads one request from the stream and answers it; false: the connection ends. `ssl` is null
-  // where the stream is plain text. Called on many threads.
-  using Answer = std::function<bool(httplib::Stream& stream, const SSL* ssl)>;
+  // Answers the request of that head, which may be refused; false: the connection ends. Called on
+  // many threads.
+  using Answer = std::function<bool(HttpConnection& connection, const HttpHead& head)>;
+
+  struct Limits {
+    size_t threads = 0;
+    size_t waiting = 0;  // connections that wait for a thread; the oldest beyond them are closed
+  };
 
   // `tls`: null for plain text; outlives the connections.
-  HttpConnections(size_t threads, TlsContext* tls, Answer answer);
+  HttpConnections(Limits limits, TlsContext* tls, Answer answer);
   // Ends all connections.
   ~HttpConnections();
   HttpConnections(const HttpConnections&) = delete;
@@ -45,6 +46,7 @@ class HttpConnections {
   void Work();
   void MakeRoom();
 
+  const size_t max_waiting_;
   TlsContext* const tls_;
   const Answer answer_;
   std::mutex mutex_;

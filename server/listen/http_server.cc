@@ -1,66 +1,73 @@
 #include "server/listen/http_server.h"
 
-#include <httplib.h>
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
-#include <iterator>
+#include <atomic>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "engine/base/text.h"
-#include "engine/base/version.h"
+#include "server/call/status.h"
+#include "server/listen/http_connection.h"
 #include "server/listen/http_connections.h"
+#include "server/listen/http_failure.h"
+#include "server/listen/http_guard.h"
+#include "server/listen/http_head.h"
+#include "server/listen/http_pages.h"
+#include "server/listen/http_reply.h"
 #include "server/listen/listener.h"
 
 namespace sextant::server {
 namespace {
 
-constexpr size_t kThreads = 16;
-
-std::string IndexPage() {
-  return absl::StrCat(
-      "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>sextantd</title>\n"
-      "<h1>sextantd ",
-      EngineVersion(),
-      "</h1>\n<p>Plans large-model training runs. The API is gRPC, package "
-      "<code>sextant.v1</code>, on a port of its own, with reflection.</p>\n<ul>\n"
-      "<li><a href=\"/metrics\">/metrics</a>: Prometheus metrics</li>\n"
-      "<li><a href=\"/healthz\">/healthz</a>: the process answers</li>\n"
-      "<li><a href=\"/readyz\">/readyz</a>: it takes calls</li>\n</ul>\n</html>\n");
+// Of 128 connections 64 have a thread, 32 wait for one, and the rest end: a newcomer finds one to
+// take the place of before the listener has to close it. A thread that waits takes 20 kB, and the
+// computing is done on worker pools, so that their number costs nothing but that.
+HttpConnections::Limits LimitsOf(size_t max_connections) {
+  constexpr size_t kConnectionsPerThread = 2;
+  constexpr size_t kConnectionsPerWaiting = 4;
+  return {.threads = std::max<size_t>(1, max_connections / kConnectionsPerThread),
+          .waiting = std::max<size_t>(1, max_connections / kConnectionsPerWaiting)};
 }
 
-Caller CallerOf(const httplib::Request& request) {
-  Caller out;
-  out.is_on_this_host =
-      absl::StartsWith(request.remote_addr, "127.") || request.remote_addr == "::1";
-  const auto sent = request.headers.find("Authorization");
-  if (sent != request.headers.end()) out.authorization = sent->second;
-  if (request.ssl != nullptr) {
-    const std::unique_ptr<X509, void (*)(X509*)> certificate(SSL_get1_peer_certificate(request.ssl),
-                                                             X509_free);
-    if (certificate != nullptr) out.certificate_name = NameOfCertificate(certificate.get());
-  }
+// API calls take at most three quarters of the threads: as many as the page had before there was an
+// API, 16 of 64, stay for health and metrics.
+size_t MaxCalls(size_t max_connections) { return LimitsOf(max_connections).threads * 3 / 4; }
+
+constexpr char kPageMethods[] = "GET, HEAD, OPTIONS";
+constexpr char kApiMethods[] = "GET, HEAD, POST, OPTIONS";
+constexpr double kRetrySeconds = 1;
+
+HttpAnswer UnknownMethod(absl::string_view allowed) {
+  HttpAnswer out = FailureAnswer(
+      HttpError(HttpFault::kUnknownMethod, absl::StrCat("the methods here are ", allowed)));
+  out.headers.emplace_back("Allow", allowed);
   return out;
 }
 
-class HttplibServer final : public HttpServer, private httplib::Server {
- public:
-  explicit HttplibServer(HttpOptions options)
-      : options_(std::move(options)),
-        connections_(kThreads, options_.tls, [this](httplib::Stream& stream, const SSL* ssl) {
-          return Answer(stream, ssl);
-        }) {
-    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      return Admits(request, response) ? HandlerResponse::Unhandled : HandlerResponse::Handled;
-    });
-    AddRoutes();
-  }
+HttpAnswer Options(absl::string_view allowed) {
+  return {
+      .status = 204, .content_type = "", .body = "", .headers = {{"Allow", std::string(allowed)}}};
+}
 
-  ~HttplibServer() override {
+Caller CallerOf(const HttpReply& reply) {
+  return {.certificate_name = reply.certificate_name(),
+          .authorization = reply.Header("authorization")};
+}
+
+class OwnHttpServer final : public HttpServer {
+ public:
+  explicit OwnHttpServer(HttpOptions options)
+      : options_(std::move(options)),
+        max_calls_(MaxCalls(options_.max_connections)),
+        connections_(LimitsOf(options_.max_connections), options_.tls,
+                     [this](HttpConnection& connection, const HttpHead& head) {
+                       HttpReply reply(connection, head);
+                       Answer(head, connection.is_encrypted(), reply);
+                       return reply.keeps_connection();
+                     }) {}
+
+  ~OwnHttpServer() override {
     if (listener_ != nullptr) listener_->Stop();
   }
 
@@ -76,67 +83,58 @@ class HttplibServer final : public HttpServer, private httplib::Server {
   const std::string& address() const override { return listener_->addresses().front(); }
 
  private:
-  // httplib's own loop has no bound on the time that a request takes.
-  bool Answer(httplib::Stream& stream, const SSL* ssl) {
-    bool closed = false;
-    const auto set_ssl = [ssl](httplib::Request& request) { request.ssl = ssl; };
-    return process_request(stream, /*close_connection=*/false, closed, set_ssl) && !closed;
-  }
-
-  // Answers a caller that may not read the page itself. Health is for load balancers and kubelets,
-  // which show nothing.
-  bool Admits(const httplib::Request& request, httplib::Response& response) const {
-    if (options_.access == nullptr || request.path == "/healthz" || request.path == "/readyz") {
-      return true;
+  void Answer(const HttpHead& head, bool is_encrypted, HttpReply& reply) {
+    const HttpPage* const page = PageOf(head.path);
+    const absl::Status admitted = Judge(head, page, is_encrypted, reply);
+    if (!admitted.ok()) return reply.Answer(FailureAnswer(admitted));
+    if (head.method == "OPTIONS") {
+      return reply.Answer(Options(page != nullptr ? kPageMethods : kApiMethods));
     }
-    const absl::Status admitted =
-        options_.access->Admit(request.path, CallerOf(request), absl::Now()).status();
-    if (admitted.ok()) return true;
-    const bool unknown = absl::IsUnauthenticated(admitted);
-    response.status = unknown ? 401 : 403;
-    if (unknown) response.set_header("WWW-Authenticate", "Bearer");
-    response.set_content(absl::StrCat(Escaped(admitted.message()), "\n"),
-                         "text/plain; charset=utf-8");
-    return false;
+    if (page == nullptr) return AnswerCall(reply);
+    if (reply.method() != "GET") return reply.Answer(UnknownMethod(kPageMethods));
+    reply.Answer(page->answer(options_, head));
   }
 
-  void AddRoutes() {
-    Get("/", [](const httplib::Request&, httplib::Response& response) {
-      response.set_content(IndexPage(), "text/html; charset=utf-8");
-    });
-    Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-      response.set_content("ok\n", "text/plain; charset=utf-8");
-    });
-    Get("/readyz", [this](const httplib::Request&, httplib::Response& response) {
-      const bool ready = options_.ready();
-      response.status = ready ? 200 : 503;
-      response.set_content(ready ? "ready\n" : "not ready\n", "text/plain; charset=utf-8");
-    });
-    Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(prometheus::TextSerializer().Serialize(Collect()),
-                           "text/plain; version=0.0.4; charset=utf-8");
-    });
-  }
-
-  // A family may come from several: the format has each name once.
-  static void Add(prometheus::MetricFamily family, std::vector<prometheus::MetricFamily>& all) {
-    for (prometheus::MetricFamily& known : all) {
-      if (known.name != family.name) continue;
-      std::move(family.metric.begin(), family.metric.end(), std::back_inserter(known.metric));
-      return;
+  absl::Status Judge(const HttpHead& head, const HttpPage* page, bool is_encrypted,
+                     const HttpReply& reply) const {
+    if (head.kind == HttpHead::Kind::kRefused) return head.error;
+    SEXTANT_RETURN_IF_ERROR(CheckEncoding(head));
+    if (page != nullptr && page->is_health) return absl::OkStatus();
+    SEXTANT_RETURN_IF_ERROR(CheckOrigin(head, is_encrypted));
+    if (!IsKnown(CallerOf(reply))) {
+      SEXTANT_RETURN_IF_ERROR(CheckHost(head.Header("host"), options_.hosts));
     }
-    all.push_back(std::move(family));
+    if (page == nullptr || !page->has_access || options_.access == nullptr) return absl::OkStatus();
+    return options_.access->Admit(page->path, CallerOf(reply), absl::Now()).status();
   }
 
-  std::vector<prometheus::MetricFamily> Collect() const {
-    auto all = options_.registry->Collect();
-    for (const prometheus::Collectable* collectable : options_.collectables) {
-      for (auto& family : collectable->Collect()) Add(std::move(family), all);
+  // A browser that a page misleads shows no token of ours.
+  bool IsKnown(const Caller& caller) const {
+    if (options_.access == nullptr) return false;
+    const auto name = options_.access->NameOf(caller, absl::Now());
+    return name.ok() && !name->empty();
+  }
+
+  void AnswerCall(HttpReply& reply) {
+    if (reply.method() != "GET" && reply.method() != "POST") {
+      return reply.Answer(UnknownMethod(kApiMethods));
     }
-    return all;
+    const size_t others = calls_.fetch_add(1);
+    if (others >= max_calls_) {
+      reply.Answer(FailureAnswer(WithRetryDelay(
+          HttpError(HttpFault::kBusy, absl::StrCat(max_calls_, " calls over HTTP are under way")),
+          kRetrySeconds)));
+    } else if (!options_.api || !options_.api(reply)) {
+      reply.Answer(FailureAnswer(
+          HttpError(HttpFault::kUnknownPath,
+                    "no page or method has this path: /openapi.json has those of the API")));
+    }
+    --calls_;
   }
 
   const HttpOptions options_;
+  const size_t max_calls_;
+  std::atomic<size_t> calls_{0};
   std::unique_ptr<Listener> listener_;
   HttpConnections connections_;  // last: its threads use the rest
 };
@@ -144,7 +142,7 @@ class HttplibServer final : public HttpServer, private httplib::Server {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpOptions options) {
-  auto server = std::make_unique<HttplibServer>(std::move(options));
+  auto server = std::make_unique<OwnHttpServer>(std::move(options));
   if (absl::Status listening = server->Listen(); !listening.ok()) return listening;
   return std::unique_ptr<HttpServer>(std::move(server));
 }

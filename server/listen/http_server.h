@@ -1,4 +1,4 @@
-// The HTTP port: metrics, health and an index page.
+// The HTTP port: metrics, health, and the API for clients that speak no gRPC.
 #ifndef SEXTANT_SERVER_LISTEN_HTTP_SERVER_H_
 #define SEXTANT_SERVER_LISTEN_HTTP_SERVER_H_
 
@@ -27,19 +27,24 @@ struct HttpOptions {
   // server. Metrics of one name have other labels.
   std::shared_ptr<prometheus::Registry> registry;
   std::vector<const prometheus::Collectable*> collectables = {};
-  TlsContext* tls = nullptr;       // null: plain text
-  const Access* access = nullptr;  // null: everyone may read every page
-  // Answers a request whose path is of a method, or returns false. Called on HTTP threads; judges
-  // the caller by `access` itself. Empty: no path is.
+  TlsContext* tls = nullptr;            // null: plain text
+  const Access* access = nullptr;       // null: everyone may read every page
+  std::vector<std::string> hosts = {};  // names that callers know the server by
+  // Answers a GET or POST of any other path, and false where the path is no method's. Called on
+  // HTTP threads, fewer at a time than there are; judges the caller by `access` itself. Empty: no
+  // path is.
   std::function<bool(HttpExchange& exchange)> api = {};
 };
 
-// GET /metrics   Prometheus text
-// GET /healthz   200 while the process answers; open to all, as is
-// GET /readyz    200 while it takes calls, else 503
-// GET /          an index page
+// GET /metrics        Prometheus text
+// GET /healthz        200 while the process answers; open to all, as is all but /metrics
+// GET /readyz         200 while it takes calls, else 503
+// GET /version        JSON
+// GET /openapi.json   the API's description
+// GET /               an index page
 //
-// Every other method gets 405.
+// HEAD and OPTIONS are answered, every other method gets 405. Requests that are refused get an
+// error of the Connect protocol.
 class HttpServer {
  public:
   // Listens and serves on threads of its own until destroyed.

@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds kCountAge(20);
 constexpr unsigned kUserTimeoutMilliseconds = 20'000;
 
 constexpr size_t kMaxGrpcConnections = 10'000;
-constexpr size_t kMaxHttpConnections = 64;
+constexpr size_t kMaxHttpConnections = 128;
 constexpr size_t kOtherDescriptors = 64;
 
 bool IsListened(const sockaddr_un& name) {

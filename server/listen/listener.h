@@ -28,7 +28,7 @@ struct ConnectionLimits {
 };
 
 // A process with all of its connections in use still has descriptors for files, pipes and
-// libraries: 64, or half of all where there are few. HTTP takes 64, or a quarter.
+// libraries: 64, or half of all where there are few. HTTP takes 128, or a quarter.
 ConnectionLimits ConnectionLimitsOf(size_t descriptors);
 
 // Those of this process.

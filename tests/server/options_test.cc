@@ -42,10 +42,12 @@ TEST(ServerOptions, ListenOnLoopbackByDefault) {
 TEST(ServerOptions, EveryFlagSetsItsField) {
   const ServerOptions options =
       Parsed({"--listen=127.0.0.1:1", "--listen=unix:/run/x", "--http_listen=none",
-              "--log_calls=errors", "--log_level=warning", "--search_niceness=3",
-              "--drain_announce_seconds=0.5", "--drain_grace_seconds=3"});
+              "--http_host=planner,planner.example", "--http_host=p", "--log_calls=errors",
+              "--log_level=warning", "--search_niceness=3", "--drain_announce_seconds=0.5",
+              "--drain_grace_seconds=3"});
   EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/run/x"));
   EXPECT_EQ(options.http_listen, "none");
+  EXPECT_THAT(options.http_host, ElementsAre("planner", "planner.example", "p"));
   EXPECT_EQ(options.log_calls, CallLogLevel::kErrors);
   EXPECT_EQ(options.log_level, LogLevel::kWarning);
   EXPECT_EQ(options.search_niceness, 3);
@@ -150,7 +152,8 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
       "--drain_grace_seconds=-1 --drain_grace_seconds=nan --drain_announce_seconds=1e9 "
       "--search_niceness=-1 --search_niceness=20 --probe_metrics=some --gpu_sampling=5 "
       "--gpu_sampling=99ms --gpu_sampling=2h --gpu_sampling=inf --gpu_sampling=-5s "
-      "--gpu_sampling= --unknown=1 stray --log_level=some",
+      "--gpu_sampling= --unknown=1 stray --log_level=some --http_host=http://a --http_host=a:1 "
+      "--http_host=",
       ' ');
   for (const std::string& flag : wrong) EXPECT_FALSE(Parse({flag.c_str()}).ok()) << flag;
 }
@@ -162,10 +165,10 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   ASSERT_THAT(help, IsOk());
   EXPECT_FALSE(help->has_value());
   for (const char* flag :
-       {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls", "--log_level",
-        "--search_niceness", "--drain_announce_seconds", "--drain_grace_seconds", "--version",
-        "--probe_program", "--probe_library_folder", "--calibration_directory", "--probe_metrics",
-        "--gpu_sampling"}) {
+       {"--listen", "--http_listen", "--http_host", "--insecure_allow_remote", "--log_calls",
+        "--log_level", "--search_niceness", "--drain_announce_seconds", "--drain_grace_seconds",
+        "--version", "--probe_program", "--probe_library_folder", "--calibration_directory",
+        "--probe_metrics", "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }

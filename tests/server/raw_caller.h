@@ -9,6 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -35,6 +38,7 @@ class RawCaller {
   RawCaller(RawCaller&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   ~RawCaller() { Close(); }
 
+  int descriptor() const { return descriptor_; }
   void Close() {
     if (descriptor_ >= 0) close(descriptor_);
     descriptor_ = -1;
@@ -44,19 +48,22 @@ class RawCaller {
            static_cast<ssize_t>(text.size());
   }
   // All bytes until the other end closes; gives up, with a failure, after half a minute.
-  std::string ReadToEnd() const {
+  std::string ReadToEnd() const { return Read(SIZE_MAX); }
+  // At most `size` bytes.
+  std::string Read(size_t size) const {
     std::string out;
-    while (true) {
+    while (out.size() < size) {
       pollfd polled = {.fd = descriptor_, .events = POLLIN, .revents = 0};
       if (poll(&polled, 1, 30'000) != 1) {
         ADD_FAILURE() << "not closed, after: " << out;
         return out;
       }
-      char bytes[512];
-      const ssize_t count = recv(descriptor_, bytes, sizeof(bytes), 0);
+      char bytes[16'384];
+      const ssize_t count = recv(descriptor_, bytes, std::min(sizeof(bytes), size - out.size()), 0);
       if (count <= 0) return out;
       out.append(bytes, static_cast<size_t>(count));
     }
+    return out;
   }
 
  private:

@@ -1,0 +1,121 @@
+#include "server/listen/http_pages.h"
+
+#include <openssl/sha.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/reason.h"
+#include "engine/base/version.h"
+#include "proto/openapi/openapi.h"
+#include "server/listen/http_failure.h"
+#include "server/listen/http_gzip.h"
+
+namespace sextant::server {
+namespace {
+
+constexpr char kText[] = "text/plain; charset=utf-8";
+
+HttpAnswer IndexPage(const HttpOptions&, const HttpHead&) {
+  return {
+      .content_type = "text/html; charset=utf-8",
+      .body = absl::StrCat(
+          "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+          "<title>sextantd</title>\n<h1>sextantd ",
+          EngineVersion(),
+          "</h1>\n<p>Plans large-model training runs. The API, package <code>sextant.v1</code>, "
+          "is gRPC on a port of its own, with reflection, and here the Connect protocol: "
+          "<code>POST /sextant.v1.PlanningService/PlanRun</code> with JSON.</p>\n<ul>\n"
+          "<li><a href=\"/openapi.json\">/openapi.json</a>: the API over HTTP</li>\n"
+          "<li><a href=\"/metrics\">/metrics</a>: Prometheus metrics</li>\n"
+          "<li><a href=\"/healthz\">/healthz</a>: the process answers</li>\n"
+          "<li><a href=\"/readyz\">/readyz</a>: it takes calls</li>\n"
+          "<li><a href=\"/version\">/version</a>: what runs</li>\n</ul>\n</html>\n"),
+      .headers = {{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"}}};
+}
+
+HttpAnswer HealthPage(const HttpOptions&, const HttpHead&) {
+  return {.content_type = kText, .body = "ok\n"};
+}
+
+HttpAnswer ReadyPage(const HttpOptions& options, const HttpHead&) {
+  if (options.ready()) return {.content_type = kText, .body = "ready\n"};
+  return FailureAnswer(HttpError(HttpFault::kBusy, "not ready"));
+}
+
+HttpAnswer VersionPage(const HttpOptions&, const HttpHead&) {
+  return {.content_type = "application/json",
+          .body = absl::StrCat(R"({"version":")", EngineVersion(), R"(","api":"sextant.v1"})")};
+}
+
+// A family may come from several: the format has each name once.
+void Add(prometheus::MetricFamily family, std::vector<prometheus::MetricFamily>& all) {
+  for (prometheus::MetricFamily& known : all) {
+    if (known.name != family.name) continue;
+    std::move(family.metric.begin(), family.metric.end(), std::back_inserter(known.metric));
+    return;
+  }
+  all.push_back(std::move(family));
+}
+
+HttpAnswer MetricsPage(const HttpOptions& options, const HttpHead&) {
+  auto all = options.registry->Collect();
+  for (const prometheus::Collectable* collectable : options.collectables) {
+    for (auto& family : collectable->Collect()) Add(std::move(family), all);
+  }
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = prometheus::TextSerializer().Serialize(all)};
+}
+
+// Of the document, whatever it is sent as: a weak one.
+std::string OpenApiTag() {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  const absl::string_view gzip = OpenApiGzip();
+  SHA256(reinterpret_cast<const unsigned char*>(gzip.data()), gzip.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return absl::StrCat("W/\"", absl::BytesToHexString(digest), "\"");
+}
+
+HttpAnswer OpenApiPage(const HttpOptions&, const HttpHead& head) {
+  static const std::string* const tag = new std::string(OpenApiTag());
+  HttpAnswer out = {.content_type = "application/json", .body = "", .headers = {{"ETag", *tag}}};
+  if (absl::StrContains(head.Header("if-none-match"), *tag)) {
+    out.status = 304;  // not modified
+    return out;
+  }
+  if (!TakesGzip(head.Header("accept-encoding"))) {
+    out.body = Inflate(OpenApiGzip());
+    return out;
+  }
+  out.body = std::string(OpenApiGzip());
+  out.headers.emplace_back("Content-Encoding", "gzip");
+  out.headers.emplace_back("Vary", "Accept-Encoding");
+  return out;
+}
+
+constexpr HttpPage kPages[] = {
+    {.path = "/", .answer = IndexPage},
+    {.path = "/healthz", .is_health = true, .answer = HealthPage},
+    {.path = "/metrics", .has_access = true, .answer = MetricsPage},
+    {.path = "/openapi.json", .answer = OpenApiPage},
+    {.path = "/readyz", .is_health = true, .answer = ReadyPage},
+    {.path = "/version", .answer = VersionPage},
+};
+
+}  // namespace
+
+const HttpPage* PageOf(absl::string_view path) {
+  const auto* const found =
+      std::find_if(std::begin(kPages), std::end(kPages),
+                   [path](const HttpPage& page) { return page.path == path; });
+  return found == std::end(kPages) ? nullptr : found;
+}
+
+}  // namespace sextant::server

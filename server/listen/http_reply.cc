@@ -1,0 +1,93 @@
+#include "server/listen/http_reply.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/listen/http_gzip.h"
+
+namespace sextant::server {
+namespace {
+
+// Below it the headers are most of an answer.
+constexpr size_t kMinGzipBytes = 1024;
+
+constexpr int kNoContent = 204;
+constexpr int kNotModified = 304;
+
+void AddHeader(absl::string_view name, absl::string_view value, std::string& out) {
+  absl::StrAppend(&out, name, ": ", value, "\r\n");
+}
+
+bool HasEncoding(const HttpAnswer& answer) {
+  return std::any_of(answer.headers.begin(), answer.headers.end(), [](const auto& header) {
+    return absl::EqualsIgnoreCase(header.first, "Content-Encoding");
+  });
+}
+
+}  // namespace
+
+absl::string_view HttpReply::method() const {
+  return head_.method == "HEAD" ? "GET" : absl::string_view(head_.method);
+}
+
+absl::StatusOr<std::string> HttpReply::ReadBody() {
+  absl::StatusOr<std::string> out = connection_.ReadBody(head_);
+  is_body_read_ = out.ok();
+  return out;
+}
+
+bool HttpReply::KeepsAlive() const {
+  return head_.kind == HttpHead::Kind::kWhole && head_.keeps_alive &&
+         (is_body_read_ || head_.body == HttpHead::Body::kNone);
+}
+
+// The reason after the status is for people who read along, and any will do.
+std::string HttpReply::StartOf(int status, absl::string_view content_type) const {
+  constexpr int kFirstError = 400;
+  std::string out =
+      absl::StrCat("HTTP/1.1 ", status, status < kFirstError ? " OK" : " Error", "\r\n");
+  if (!content_type.empty()) AddHeader("Content-Type", content_type, out);
+  AddHeader("X-Content-Type-Options", "nosniff", out);
+  if (!KeepsAlive()) AddHeader("Connection", "close", out);
+  return out;
+}
+
+void HttpReply::Answer(HttpAnswer answer) {
+  std::string out = StartOf(answer.status, answer.content_type);
+  if (answer.body.size() > kMinGzipBytes && !HasEncoding(answer)) {
+    AddHeader("Vary", "Accept-Encoding", out);
+    if (TakesGzip(head_.Header("accept-encoding"))) {
+      answer.body = Gzip(answer.body);
+      AddHeader("Content-Encoding", "gzip", out);
+    }
+  }
+  for (const auto& [name, value] : answer.headers) AddHeader(name, value, out);
+  if (answer.status != kNoContent && answer.status != kNotModified) {
+    AddHeader("Content-Length", absl::StrCat(answer.body.size()), out);
+  }
+  absl::StrAppend(&out, "\r\n", head_.method == "HEAD" ? "" : absl::string_view(answer.body));
+  is_answered_ = connection_.Send(out);
+}
+
+void HttpReply::BeginStream(absl::string_view content_type) {
+  std::string out = StartOf(/*status=*/200, content_type);
+  if (head_.is_1_1) AddHeader("Transfer-Encoding", "chunked", out);
+  out += "\r\n";
+  is_answered_ = false;
+  connection_.Send(out);
+}
+
+bool HttpReply::Write(absl::string_view bytes) {
+  if (bytes.empty() || head_.method == "HEAD") return true;
+  if (!head_.is_1_1) return connection_.Send(bytes);
+  return connection_.Send(absl::StrCat(absl::Hex(bytes.size()), "\r\n", bytes, "\r\n"));
+}
+
+void HttpReply::EndStream() {
+  const bool has_end = head_.is_1_1 && head_.method != "HEAD";
+  is_answered_ = !has_end || connection_.Send("0\r\n\r\n");
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,55 @@
+// A request of a connection, and its answer.
+#ifndef SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
+#define SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
+
+#include <chrono>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "server/listen/http_connection.h"
+#include "server/listen/http_exchange.h"
+#include "server/listen/http_head.h"
+
+namespace sextant::server {
+
+// Both arguments outlive it.
+class HttpReply final : public HttpExchange {
+ public:
+  HttpReply(HttpConnection& connection, const HttpHead& head)
+      : connection_(connection), head_(head) {}
+
+  absl::string_view method() const override;
+  absl::string_view path() const override { return head_.path; }
+  absl::optional<std::string> Parameter(const std::string& name) const override {
+    return head_.Parameter(name);
+  }
+  absl::string_view Header(const std::string& name) const override { return head_.Header(name); }
+  std::string peer() const override { return connection_.peer(); }
+  std::string certificate_name() const override { return connection_.certificate_name(); }
+  absl::StatusOr<std::string> ReadBody() override;
+  Woken Await(int event, std::chrono::system_clock::time_point deadline) override {
+    return connection_.Await(event, deadline);
+  }
+  void Answer(HttpAnswer answer) override;
+  void BeginStream(absl::string_view content_type) override;
+  bool Write(absl::string_view bytes) override;
+  void EndStream() override;
+
+  // True where the client may send a further request, once this one is answered.
+  bool keeps_connection() const { return is_answered_ && KeepsAlive(); }
+
+ private:
+  bool KeepsAlive() const;
+  std::string StartOf(int status, absl::string_view content_type) const;
+
+  HttpConnection& connection_;
+  const HttpHead& head_;
+  bool is_body_read_ = false;
+  bool is_answered_ = false;
+};
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_

@@ -1,0 +1,235 @@
+// What web pages, bombs and crowds can do to the HTTP port.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/listen/http_failure.h"
+#include "server/listen/http_guard.h"
+#include "server/listen/http_gzip.h"
+#include "server/listen/http_head.h"
+#include "tests/server/fake_probe.h"
+#include "tests/server/http_fixture.h"
+#include "tests/server/raw_caller.h"
+#include "tests/server/test_certificates.h"
+#include "tests/support/temporary_folder.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Woken = HttpExchange::Woken;
+
+constexpr auto kNoDeadline = std::chrono::system_clock::time_point::max();
+
+std::string Get(const std::string& path, const std::string& host, const std::string& headers = "") {
+  return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", host, "\r\n", headers,
+                      "Connection: close\r\n\r\n");
+}
+
+bool AnswerYes(HttpExchange& exchange) {
+  exchange.Answer(TextAnswer("yes"));
+  return true;
+}
+
+TEST(HttpGuard, KnowsItsOwnHosts) {
+  const std::vector<std::string> names = {"planner.example"};
+  for (const char* host :
+       {"127.0.0.1", "127.0.0.1:9464", "192.0.2.7:1", "[::1]", "[::1]:9464", "[2001:db8::7]:80",
+        "localhost", "LOCALHOST:9464", "planner.example", "Planner.Example:443", "localhost:"}) {
+    EXPECT_TRUE(CheckHost(host, names).ok()) << host;
+  }
+  for (const char* host :
+       {"", "evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example",
+        "planner.example.evil.example", "2130706433", "0x7f.1", "127.1", "::1", "[::1", "[evil]",
+        "[::1]evil.example", "localhost:9464x", "127.0.0.1:9464:1", "a@localhost", "127.0.0.1 "}) {
+    EXPECT_EQ(CheckHost(host, names).code(), absl::StatusCode::kPermissionDenied) << host;
+  }
+}
+
+TEST(HttpGuard, ComparesTheOriginWithTheHost) {
+  const auto check = [](const std::string& headers, bool is_encrypted = false) {
+    return CheckOrigin(ReadHttpHead(absl::StrCat("POST / HTTP/1.1\r\nHost: a:1\r\n", headers,
+                                                 "Content-Length: 0\r\n\r\n")),
+                       is_encrypted)
+        .ok();
+  };
+  EXPECT_TRUE(check(""));
+  EXPECT_TRUE(check("Origin: http://a:1\r\n"));
+  EXPECT_TRUE(check("Origin: https://A:1\r\n"));
+  EXPECT_TRUE(check("Origin: https://a:1\r\n", true));
+  EXPECT_FALSE(check("Origin: http://a:1\r\n", true));
+  for (const char* origin : {"http://a", "http://a:2", "http://b:1", "null", "a:1", "http://a:1/",
+                             "http://a:1, http://b:1", "ftp://a:1"}) {
+    EXPECT_FALSE(check(absl::StrCat("Origin: ", origin, "\r\n"))) << origin;
+  }
+  EXPECT_TRUE(check("Sec-Fetch-Site: same-origin\r\n"));
+  EXPECT_FALSE(check("Sec-Fetch-Site: cross-site\r\n"));
+  EXPECT_FALSE(check("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"));
+}
+
+TEST(HttpSafety, RefusesAForeignHostBeforeAnythingElse) {
+  Counted calls;
+  const HttpPortOf port([&](HttpExchange& exchange) {
+    calls.Add();
+    return AnswerYes(exchange);
+  });
+  for (const char* path : {"/call", "/metrics", "/", "/version", "/openapi.json"}) {
+    const std::string answer = port.AnswerTo(Get(path, "evil.example"));
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("--http_host"))) << path;
+    EXPECT_EQ(ConnectCodeOf(answer), "permission_denied") << path;
+    EXPECT_THAT(port.AnswerTo(Get(path, "127.0.0.1:9", "Origin: http://evil.example\r\n")),
+                StartsWith("HTTP/1.1 403 "))
+        << path;
+  }
+  EXPECT_EQ(calls.count(), 0);
+  for (const char* path : {"/healthz", "/readyz"}) {
+    EXPECT_THAT(port.AnswerTo(Get(path, "evil.example", "Origin: http://evil.example\r\n")),
+                StartsWith("HTTP/1.1 200 "))
+        << path;
+  }
+}
+
+TEST(HttpSafety, KnowsTheNamesOfTheFlag) {
+  HttpOptions options;
+  options.hosts = {"planner.example"};
+  const HttpPortOf port(AnswerYes, std::move(options));
+  EXPECT_THAT(port.AnswerTo(Get("/call", "planner.example:80")), EndsWith("\r\n\r\nyes"));
+  EXPECT_THAT(port.AnswerTo(Get("/call", "[::1]:9464")), EndsWith("\r\n\r\nyes"));
+}
+
+// Who shows a token was not misled by a page.
+TEST(HttpSafety, TakesAnyHostFromAKnownCaller) {
+  const std::string tokens = TemporaryFile("safety_tokens");
+  WriteFile(tokens, "known 0123456789abcdef\n");
+  const auto access = Access::Load({.demands_certificate = false, .token_file = tokens});
+  ASSERT_TRUE(access.ok()) << access.status();
+  HttpOptions options;
+  options.access = access->get();
+  const HttpPortOf port(AnswerYes, std::move(options));
+  const auto with = [&](const std::string& token) {
+    return port.AnswerTo(Get("/call", "evil.example", "Authorization: Bearer " + token + "\r\n"));
+  };
+  EXPECT_THAT(with("0123456789abcdef"), EndsWith("\r\n\r\nyes"));
+  EXPECT_THAT(with("0123456789abcdeX"), StartsWith("HTTP/1.1 403 "));
+}
+
+// The body never comes: an answer shows that none is waited for.
+TEST(HttpSafety, RefusesACompressedBodyUnread) {
+  Counted calls;
+  const HttpPortOf port([&](HttpExchange& exchange) {
+    calls.Add();
+    return HttpPortOf::AnswerLength(exchange);
+  });
+  for (const char* encoding : {"gzip", "br", "deflate", "zstd", "identity, gzip"}) {
+    const std::string answer = port.AnswerTo(HttpRequestOf(
+        "POST /call",
+        absl::StrCat("Content-Length: 291000\r\nContent-Encoding: ", encoding, "\r\n")));
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 501 "), HasSubstr("identity"))) << encoding;
+    EXPECT_EQ(ConnectCodeOf(answer), "unimplemented") << encoding;
+  }
+  EXPECT_THAT(port.AnswerTo(PostOf("", "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n")),
+              StartsWith("HTTP/1.1 501 "));
+  EXPECT_EQ(calls.count(), 0);
+  EXPECT_THAT(port.AnswerTo(PostOf("abc", "Content-Encoding: identity\r\n")),
+              HasSubstr("length 3"));
+}
+
+TEST(HttpGzip, IsTakenWhereTheClientSaysSo) {
+  for (const char* takes :
+       {"gzip", "br, gzip", "GZIP;q=0.5", "*", "gzip ; q=1", "br;q=1,*;q=0.1"}) {
+    EXPECT_TRUE(TakesGzip(takes)) << takes;
+  }
+  for (const char* not_taken : {"", "br", "identity", "gzip;q=0", "gzip;q=0.000", "*;q=0",
+                                "gzip;q=0, *", "gzip;q=nan", "gzip;q=-1", "gzipped"}) {
+    EXPECT_FALSE(TakesGzip(not_taken)) << not_taken;
+  }
+}
+
+TEST(HttpGzip, RoundTrips) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += absl::StrCat(i, i % 7 == 0 ? "\n" : " ");
+  EXPECT_LT(Gzip(text).size(), text.size() / 2);
+  EXPECT_EQ(Inflate(Gzip(text)), text);
+  EXPECT_EQ(Inflate(Gzip("")), "");
+}
+
+TEST(HttpSafety, CompressesLargeAnswers) {
+  const std::string large(10'000, 'x');
+  const HttpPortOf port([&](HttpExchange& exchange) {
+    exchange.Answer(TextAnswer(exchange.path() == "/large" ? large : "small"));
+    return true;
+  });
+  const auto answer = [&](const std::string& path, const std::string& encodings) {
+    return port.AnswerTo(Get(path, "localhost", "Accept-Encoding: " + encodings + "\r\n"));
+  };
+  const auto vary = HasSubstr("\r\nVary: Accept-Encoding\r\n");
+  const auto encoded = HasSubstr("\r\nContent-Encoding: ");
+  const std::string gzip = answer("/large", "br, gzip");
+  EXPECT_THAT(gzip, AllOf(vary, HasSubstr("\r\nContent-Encoding: gzip\r\n")));
+  EXPECT_EQ(Inflate(gzip.substr(gzip.find("\r\n\r\n") + 4)), large);
+  EXPECT_THAT(answer("/large", "br"), AllOf(vary, Not(encoded), EndsWith("\r\n\r\n" + large)));
+  EXPECT_THAT(answer("/large", "gzip;q=0"), AllOf(vary, Not(encoded)));
+  EXPECT_THAT(answer("/small", "gzip"), AllOf(Not(vary), Not(encoded), EndsWith("small")));
+}
+
+TEST(HttpSafety, DescribesTheApi) {
+  const HttpPortOf port;
+  const std::string plain = port.AnswerTo(Get("/openapi.json", "localhost"));
+  const std::string gzip =
+      port.AnswerTo(Get("/openapi.json", "localhost", "Accept-Encoding: gzip\r\n"));
+  const auto body = [](const std::string& answer) {
+    return answer.substr(answer.find("\r\n\r\n") + 4);
+  };
+  EXPECT_TRUE(nlohmann::json::parse(body(plain)).contains("openapi"));
+  EXPECT_EQ(Inflate(body(gzip)), body(plain));
+  const size_t tag = plain.find("ETag: ") + 6;
+  const std::string known = plain.substr(tag, plain.find("\r\n", tag) - tag);
+  EXPECT_THAT(port.AnswerTo(Get("/openapi.json", "localhost", "If-None-Match: " + known + "\r\n")),
+              AllOf(StartsWith("HTTP/1.1 304 "), EndsWith("\r\n\r\n")));
+}
+
+// Calls that wait take their share of the threads, and no more.
+TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
+  constexpr int kCalls = 24;  // of 32 threads: 64 connections
+  Counted started;
+  Event end;
+  HttpPortOf port([&](HttpExchange& exchange) {
+    started.Add();
+    EXPECT_EQ(exchange.Await(end.descriptor(), kNoDeadline), Woken::kEvent);
+    return AnswerYes(exchange);
+  });
+  std::vector<RawCaller> callers;
+  for (int i = 0; i < kCalls; ++i) {
+    callers.emplace_back(port.address());
+    ASSERT_TRUE(callers.back().Send(PostOf("")));
+  }
+  started.WaitFor(kCalls);
+  // Its body never comes.
+  const std::string refused =
+      port.AnswerTo(HttpRequestOf("POST /call", "Content-Length: 1000\r\n"));
+  EXPECT_THAT(refused, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\r\nRetry-After: 1\r\n")));
+  EXPECT_EQ(ConnectCodeOf(refused), "unavailable");
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+    EXPECT_THAT(port.AnswerTo(Get(path, "localhost")), StartsWith("HTTP/1.1 200 ")) << path;
+  }
+  // None that computes gives way to newcomers.
+  std::vector<RawCaller> slow;
+  for (int i = 0; i < 40; ++i) slow.emplace_back(port.address());
+  EXPECT_THAT(port.AnswerTo(Get("/healthz", "localhost")), StartsWith("HTTP/1.1 200 "));
+  end.Set();
+  for (const RawCaller& caller : callers) EXPECT_THAT(caller.ReadToEnd(), EndsWith("yes"));
+  EXPECT_EQ(started.count(), kCalls);
+  EXPECT_THAT(port.AnswerTo(PostOf("")), EndsWith("yes"));
+}
+
+}  // namespace
+}  // namespace sextant::server
