@@ -63,7 +63,7 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
       ->type_name("ADDRESS")
       ->capture_default_str();
   app.add_option("--http_host", options.http_host,
-                 "names by which callers over HTTP know the server, beside addresses and "
+                 "names by which callers over HTTP know the server, with addresses and "
                  "localhost, with commas between; may be repeated")
       ->delimiter(',')
       ->expected(1)
@@ -289,7 +289,7 @@ absl::Status Check(const ServerOptions& options) {
   for (const std::string& name : options.http_host) {
     if (!IsHostName(name)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--http_host=", name, " is no name of a host: write it without http:// and port"));
+          "--http_host=", name, ": write a host's name alone, such as planner.example"));
     }
   }
   if (options.http_listen != "none") {

@@ -29,7 +29,7 @@ struct ServerOptions {
   ServerRole role = ServerRole::kAll;
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string http_listen = "127.0.0.1:9464";  // "none": no HTTP
-  std::vector<std::string> http_host;          // names beside addresses and localhost
+  std::vector<std::string> http_host;          // names of this server for callers
   std::string channelz_listen = "none";        // a local address
   bool insecure_allow_remote = false;
   std::string tls_certificate;  // PEM files; empty: plain text

@@ -51,7 +51,7 @@ class HttpConnection {
   // The same without the port.
   const std::string& peer_host() const { return peer_host_; }
   bool is_encrypted() const { return ssl_ != nullptr; }
-  // Of the client's certificate; "" for none.
+  // The name in the client's certificate; "" for none.
   std::string certificate_name() const;
 
   bool interrupted() const { return interrupted_; }

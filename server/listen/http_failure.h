@@ -1,4 +1,4 @@
-// What ends a request over HTTP that has failed, wherever it did.
+// The end of every request over HTTP that fails.
 #ifndef SEXTANT_SERVER_LISTEN_HTTP_FAILURE_H_
 #define SEXTANT_SERVER_LISTEN_HTTP_FAILURE_H_
 
@@ -8,7 +8,7 @@
 
 namespace sextant::server {
 
-// What is wrong with a request before any method sees it; each is a status of HTTP.
+// Faults of a request that no method sees; each is a status of HTTP.
 enum class HttpFault {
   kMalformed,      // 400
   kForeign,        // 403: by a page of another site

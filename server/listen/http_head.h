@@ -40,7 +40,7 @@ struct HttpHead {
 
   // "" where there is none. `name` has any case.
   absl::string_view Header(absl::string_view name) const;
-  // Of the query, unescaped; the first of several. Absent where there is none.
+  // A value of the query, unescaped; the first of several. Absent where there is none.
   absl::optional<std::string> Parameter(absl::string_view name) const;
 };
 

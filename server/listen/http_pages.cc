@@ -74,7 +74,7 @@ HttpAnswer MetricsPage(const HttpOptions& options, const HttpHead&) {
           .body = prometheus::TextSerializer().Serialize(all)};
 }
 
-// Of the document, whatever it is sent as: a weak one.
+// A weak tag: one for the document, whatever encoding it is sent in.
 std::string OpenApiTag() {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   const absl::string_view gzip = OpenApiGzip();

@@ -20,9 +20,10 @@
 namespace sextant::server {
 namespace {
 
-// Of 128 connections 64 have a thread, 32 wait for one, and the rest end: a newcomer finds one to
-// take the place of before the listener has to close it. A thread that waits takes 20 kB, and the
-// computing is done on worker pools, so that their number costs nothing but that.
+// 128 connections have 64 threads, and at most 32 wait for one: so a newcomer ends the slowest
+// connection before the listener has to close the newcomer. The threads wait, and leave computing
+// to the worker pools, so that there may be more of them than processors; and less than a pool lets
+// wait, so that not all 64 places are HTTP callers'.
 HttpConnections::Limits LimitsOf(size_t max_connections) {
   constexpr size_t kConnectionsPerThread = 2;
   constexpr size_t kConnectionsPerWaiting = 4;

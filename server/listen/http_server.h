@@ -30,7 +30,7 @@ struct HttpOptions {
   TlsContext* tls = nullptr;            // null: plain text
   const Access* access = nullptr;       // null: everyone may read every page
   std::vector<std::string> hosts = {};  // names that callers know the server by
-  // Answers a GET or POST of any other path, and false where the path is no method's. Called on
+  // Answers a GET or POST of any other path; false where no method has the path. Called on
   // HTTP threads, fewer at a time than there are; judges the caller by `access` itself. Empty: no
   // path is.
   std::function<bool(HttpExchange& exchange)> api = {};

@@ -99,7 +99,7 @@ def http_answer(server, folder, name):
     try:
         with socket.create_connection((host, int(port)), timeout=60) as plain, \
                 context.wrap_socket(plain) as connection:
-            connection.sendall(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             return connection.recv(15).decode()
     except (ssl.SSLError, ConnectionError):
         return ""
@@ -138,7 +138,7 @@ def check_few_descriptors():
         answer = b""
         while not answer.startswith(b"HTTP/1.1 503"):  # once they are counted
             with socket.create_connection((host, int(port)), timeout=60) as http:
-                http.sendall(b"GET /readyz HTTP/1.1\r\nConnection: close\r\n\r\n")
+                http.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 answer = http.recv(12)
                 assert answer, "no answer"
         for each in held:

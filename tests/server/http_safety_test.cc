@@ -1,4 +1,4 @@
-// What web pages, bombs and crowds can do to the HTTP port.
+// Web pages, bombs and crowds at the HTTP port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>

@@ -77,7 +77,7 @@ TEST(HttpAwait, EndsWithTheClient) {
   EXPECT_EQ(port.WaitForEnd(), Woken::kClientLeft);
 }
 
-// What it has sent lies unread before its end.
+// The end comes after bytes that nobody has read.
 TEST(HttpAwait, EndsWithAClientThatSentMore) {
   WaitingPort port;
   RawCaller caller(port.address());

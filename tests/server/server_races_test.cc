@@ -117,7 +117,7 @@ TEST(ServerRaces, BetweenNewConnectionsAndTheEnd) {
         std::vector<RawCaller> open;
         while (!ends) {
           open.emplace_back(each, RawCaller::MayFail{});
-          open.back().Send("GET /metrics HTTP/1.1\r\n\r\n");
+          open.back().Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
           if (open.size() > 20) open.clear();
         }
       });
