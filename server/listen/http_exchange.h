@@ -28,7 +28,7 @@ class HttpExchange {
 
   virtual ~HttpExchange() = default;
 
-  virtual absl::string_view method() const = 0;  // "GET", "POST"
+  virtual absl::string_view method() const = 0;  // "GET", of HEAD too; "POST"
   virtual absl::string_view path() const = 0;    // "/sextant.v1.PlanningService/PlanRun", unescaped
   // The query's parameter of that name, unescaped; absent where there is none.
   virtual absl::optional<std::string> Parameter(const std::string& name) const = 0;
@@ -44,10 +44,11 @@ class HttpExchange {
   //
   // Errors: kResourceExhausted where it has more than gRPC takes (413), kInvalidArgument where it
   // is not framed as HTTP has it, kDeadlineExceeded where it comes too slowly (408), kCancelled
-  // where the client left.
+  // where the client left. FailureAnswer() of http_failure.h has the status of HTTP of each.
   virtual absl::StatusOr<std::string> ReadBody() = 0;
 
-  // Waits until the eventfd `event` is readable, the client leaves, or `deadline`.
+  // Waits until the eventfd `event` is readable, the client leaves, or `deadline`. A client that
+  // closes its sending side has left; one that has sent its next request has not.
   virtual Woken Await(int event, std::chrono::system_clock::time_point deadline) = 0;
 
   // Sends the whole answer, compressed where the client takes that. Once, unless BeginStream() was

@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <chrono>
+#include <random>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/call/call.h"
@@ -23,7 +21,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-using Woken = HttpExchange::Woken;
 
 constexpr char kChunked[] = "Transfer-Encoding: chunked\r\n";
 
@@ -165,6 +162,49 @@ TEST(HttpBody, IsNoneWhereTheClientLeft) {
   ended.WaitFor(1);
   port.Stop();
   EXPECT_EQ(code, absl::StatusCode::kCancelled);
+}
+
+// Bytes of good requests changed, left out and doubled. An answer is a page, or a Connect error.
+TEST(HttpBody, AnswersGarbageWithAnErrorOrNothing) {
+  const HttpPortOf port(AnswerError);
+  const std::string good[] = {
+      HttpRequestOf("POST /call?a=%20b", "Content-Length: 12\r\nAccept-Encoding: gzip;q=0.5, *\r\n",
+                    "{\"model\": {}}"),
+      HttpRequestOf("POST /call", absl::StrCat(kChunked, "Content-Type: application/json\r\n"),
+                    "5\r\n{\"a\":\r\nb\r\n{\"b\": 1.5}}\r\n0\r\n\r\n"),
+      HttpRequestOf("GET /metrics", "Origin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n")};
+  std::mt19937 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    std::string request = good[static_cast<size_t>(i) % 3];
+    for (int edit = 0; edit < 1 + i % 4; ++edit) {
+      const size_t at = random() % request.size();
+      switch (random() % 4) {
+        case 0:
+          request[at] = static_cast<char>(random());
+          break;
+        case 1:
+          request.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          request.insert(at, request.substr(random() % request.size(), random() % 24));
+          break;
+        default:
+          request.insert(at, 1, "\0\r\n%:;, 0f"[random() % 11]);
+      }
+      if (request.empty()) request = "x";
+    }
+    const RawCaller caller(port.address());
+    ASSERT_TRUE(caller.Send(request));
+    shutdown(caller.descriptor(), SHUT_WR);
+    const std::string answer = caller.ReadToEnd();
+    if (answer.empty()) continue;
+    ASSERT_THAT(answer, StartsWith("HTTP/1.1 ")) << request;
+    ASSERT_THAT(answer, Not(StartsWith("HTTP/1.1 500 "))) << request;
+    // The last of several: the first may be good.
+    const std::string last = answer.substr(answer.rfind("HTTP/1.1 "));
+    const bool is_error = last[9] == '4' || last[9] == '5';
+    ASSERT_EQ(is_error, !ConnectCodeOf(last).empty()) << request << answer;
+  }
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Web pages, bombs and crowds at the HTTP port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <httplib.h>
 
+#include <chrono>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,6 @@
 #include "tests/server/fake_probe.h"
 #include "tests/server/http_fixture.h"
 #include "tests/server/raw_caller.h"
-#include "tests/server/test_certificates.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::server {
