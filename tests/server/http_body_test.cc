@@ -149,7 +149,7 @@ TEST(HttpBody, EndsWhereItComesTooSlowly) {
 
 TEST(HttpBody, IsNoneWhereTheClientLeft) {
   absl::StatusCode code = absl::StatusCode::kOk;
-  Counted ended;
+  CallCount ended;
   HttpPortOf port([&](HttpExchange& exchange) {
     code = exchange.ReadBody().status().code();
     ended.Add();

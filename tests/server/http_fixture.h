@@ -47,7 +47,7 @@ inline std::string ConnectCodeOf(const std::string& answer) {
 }
 
 // A count that threads raise and wait for.
-class Counted {
+class CallCount {
  public:
   void Add() {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -29,7 +29,8 @@ using Woken = HttpExchange::Woken;
 
 constexpr auto kNoDeadline = std::chrono::system_clock::time_point::max();
 
-std::string Get(const std::string& path, const std::string& host, const std::string& headers = "") {
+std::string GetOf(const std::string& path, const std::string& host,
+                  const std::string& headers = "") {
   return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", host, "\r\n", headers,
                       "Connection: close\r\n\r\n");
 }
@@ -76,22 +77,22 @@ TEST(HttpGuard, ComparesTheOriginWithTheHost) {
 }
 
 TEST(HttpSafety, RefusesAForeignHostBeforeAnythingElse) {
-  Counted calls;
+  CallCount calls;
   const HttpPortOf port([&](HttpExchange& exchange) {
     calls.Add();
     return AnswerYes(exchange);
   });
   for (const char* path : {"/call", "/metrics", "/", "/version", "/openapi.json"}) {
-    const std::string answer = port.AnswerTo(Get(path, "evil.example"));
+    const std::string answer = port.AnswerTo(GetOf(path, "evil.example"));
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("--http_host"))) << path;
     EXPECT_EQ(ConnectCodeOf(answer), "permission_denied") << path;
-    EXPECT_THAT(port.AnswerTo(Get(path, "127.0.0.1:9", "Origin: http://evil.example\r\n")),
+    EXPECT_THAT(port.AnswerTo(GetOf(path, "127.0.0.1:9", "Origin: http://evil.example\r\n")),
                 StartsWith("HTTP/1.1 403 "))
         << path;
   }
   EXPECT_EQ(calls.count(), 0);
   for (const char* path : {"/healthz", "/readyz"}) {
-    EXPECT_THAT(port.AnswerTo(Get(path, "evil.example", "Origin: http://evil.example\r\n")),
+    EXPECT_THAT(port.AnswerTo(GetOf(path, "evil.example", "Origin: http://evil.example\r\n")),
                 StartsWith("HTTP/1.1 200 "))
         << path;
   }
@@ -101,8 +102,8 @@ TEST(HttpSafety, KnowsTheNamesOfTheFlag) {
   HttpOptions options;
   options.hosts = {"planner.example"};
   const HttpPortOf port(AnswerYes, std::move(options));
-  EXPECT_THAT(port.AnswerTo(Get("/call", "planner.example:80")), EndsWith("\r\n\r\nyes"));
-  EXPECT_THAT(port.AnswerTo(Get("/call", "[::1]:9464")), EndsWith("\r\n\r\nyes"));
+  EXPECT_THAT(port.AnswerTo(GetOf("/call", "planner.example:80")), EndsWith("\r\n\r\nyes"));
+  EXPECT_THAT(port.AnswerTo(GetOf("/call", "[::1]:9464")), EndsWith("\r\n\r\nyes"));
 }
 
 // Who shows a token was not misled by a page.
@@ -115,7 +116,7 @@ TEST(HttpSafety, TakesAnyHostFromAKnownCaller) {
   options.access = access->get();
   const HttpPortOf port(AnswerYes, std::move(options));
   const auto with = [&](const std::string& token) {
-    return port.AnswerTo(Get("/call", "evil.example", "Authorization: Bearer " + token + "\r\n"));
+    return port.AnswerTo(GetOf("/call", "evil.example", "Authorization: Bearer " + token + "\r\n"));
   };
   EXPECT_THAT(with("0123456789abcdef"), EndsWith("\r\n\r\nyes"));
   EXPECT_THAT(with("0123456789abcdeX"), StartsWith("HTTP/1.1 403 "));
@@ -123,7 +124,7 @@ TEST(HttpSafety, TakesAnyHostFromAKnownCaller) {
 
 // The body never comes: an answer shows that none is waited for.
 TEST(HttpSafety, RefusesACompressedBodyUnread) {
-  Counted calls;
+  CallCount calls;
   const HttpPortOf port([&](HttpExchange& exchange) {
     calls.Add();
     return HttpPortOf::AnswerLength(exchange);
@@ -168,7 +169,7 @@ TEST(HttpSafety, CompressesLargeAnswers) {
     return true;
   });
   const auto answer = [&](const std::string& path, const std::string& encodings) {
-    return port.AnswerTo(Get(path, "localhost", "Accept-Encoding: " + encodings + "\r\n"));
+    return port.AnswerTo(GetOf(path, "localhost", "Accept-Encoding: " + encodings + "\r\n"));
   };
   const auto vary = HasSubstr("\r\nVary: Accept-Encoding\r\n");
   const auto encoded = HasSubstr("\r\nContent-Encoding: ");
@@ -182,9 +183,9 @@ TEST(HttpSafety, CompressesLargeAnswers) {
 
 TEST(HttpSafety, DescribesTheApi) {
   const HttpPortOf port;
-  const std::string plain = port.AnswerTo(Get("/openapi.json", "localhost"));
+  const std::string plain = port.AnswerTo(GetOf("/openapi.json", "localhost"));
   const std::string gzip =
-      port.AnswerTo(Get("/openapi.json", "localhost", "Accept-Encoding: gzip\r\n"));
+      port.AnswerTo(GetOf("/openapi.json", "localhost", "Accept-Encoding: gzip\r\n"));
   const auto body = [](const std::string& answer) {
     return answer.substr(answer.find("\r\n\r\n") + 4);
   };
@@ -192,14 +193,15 @@ TEST(HttpSafety, DescribesTheApi) {
   EXPECT_EQ(Inflate(body(gzip)), body(plain));
   const size_t tag = plain.find("ETag: ") + 6;
   const std::string known = plain.substr(tag, plain.find("\r\n", tag) - tag);
-  EXPECT_THAT(port.AnswerTo(Get("/openapi.json", "localhost", "If-None-Match: " + known + "\r\n")),
-              AllOf(StartsWith("HTTP/1.1 304 "), EndsWith("\r\n\r\n")));
+  EXPECT_THAT(
+      port.AnswerTo(GetOf("/openapi.json", "localhost", "If-None-Match: " + known + "\r\n")),
+      AllOf(StartsWith("HTTP/1.1 304 "), EndsWith("\r\n\r\n")));
 }
 
 // Calls that wait take their share of the threads, and no more.
 TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
   constexpr int kCalls = 24;  // of 32 threads: 64 connections
-  Counted started;
+  CallCount started;
   Event end;
   HttpPortOf port([&](HttpExchange& exchange) {
     started.Add();
@@ -218,12 +220,12 @@ TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
   EXPECT_THAT(refused, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\r\nRetry-After: 1\r\n")));
   EXPECT_EQ(ConnectCodeOf(refused), "unavailable");
   for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
-    EXPECT_THAT(port.AnswerTo(Get(path, "localhost")), StartsWith("HTTP/1.1 200 ")) << path;
+    EXPECT_THAT(port.AnswerTo(GetOf(path, "localhost")), StartsWith("HTTP/1.1 200 ")) << path;
   }
   // None that computes gives way to newcomers.
   std::vector<RawCaller> slow;
   for (int i = 0; i < 40; ++i) slow.emplace_back(port.address());
-  EXPECT_THAT(port.AnswerTo(Get("/healthz", "localhost")), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(port.AnswerTo(GetOf("/healthz", "localhost")), StartsWith("HTTP/1.1 200 "));
   end.Set();
   for (const RawCaller& caller : callers) EXPECT_THAT(caller.ReadToEnd(), EndsWith("yes"));
   EXPECT_EQ(started.count(), kCalls);

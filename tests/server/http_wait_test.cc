@@ -52,8 +52,8 @@ class WaitingPort {
 
  private:
   Event event_;
-  Counted started_;
-  Counted ended_;
+  CallCount started_;
+  CallCount ended_;
   Woken woken_ = Woken::kEvent;
   HttpPortOf port_;
 };
@@ -183,7 +183,7 @@ TEST(HttpAwait, EndsWithTheEventOverTls) {
 
 // As much as it takes to fill the sockets of both ends, and no answer without end.
 TEST(HttpStream, EndsWhereTheClientTakesNothing) {
-  Counted ended;
+  CallCount ended;
   HttpPortOf port([&](HttpExchange& exchange) {
     exchange.BeginStream("application/connect+json");
     while (exchange.Write(std::string(100'000, 'x'))) {
