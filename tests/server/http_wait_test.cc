@@ -1,7 +1,9 @@
 // Calls over HTTP whose client leaves, sends more, or takes nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <memory>
@@ -179,6 +181,26 @@ TEST(HttpAwait, EndsWithTheEventOverTls) {
   port.WaitForStart();
   port.event().Set();
   EXPECT_THAT(caller.ReadToEnd(), EndsWith("\r\n\r\nend"));
+}
+
+TEST(HttpExchange, KnowsItsRequestAndItsCaller) {
+  const HttpPortOf port([](HttpExchange& exchange) {
+    EXPECT_EQ(exchange.method(), "GET");
+    EXPECT_EQ(exchange.path(), "/a b");
+    EXPECT_EQ(exchange.Parameter("x"), "1&2");
+    EXPECT_EQ(exchange.Header("tRaceparent"), "00-1");
+    EXPECT_EQ(exchange.certificate_name(), "");
+    exchange.Answer(TextAnswer(exchange.peer()));
+    return true;
+  });
+  const RawCaller caller(port.address());
+  sockaddr_in own = {};
+  socklen_t length = sizeof(own);
+  ASSERT_EQ(getsockname(caller.descriptor(), reinterpret_cast<sockaddr*>(&own), &length), 0);
+  ASSERT_TRUE(caller.Send(
+      HttpRequestOf("GET /a%20b?x=1%262", "Traceparent: 00-1\r\nConnection: close\r\n")));
+  EXPECT_THAT(caller.ReadToEnd(),
+              EndsWith(absl::StrCat("\r\n\r\nipv4:127.0.0.1:", ntohs(own.sin_port))));
 }
 
 // As much as it takes to fill the sockets of both ends, and no answer without end.
