@@ -44,11 +44,13 @@ int SizeForSsl(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// As poll() takes it: until `deadline`, which may be the largest value, at most an hour.
+// As poll() takes it: until `deadline`, which may be the largest value, at most an hour; 0 once it
+// has passed.
 template <typename Clock>
 int MillisecondsUntil(std::chrono::time_point<Clock> deadline) {
   constexpr std::chrono::hours kMax(1);
   const auto now = Clock::now();
+  if (deadline <= now) return 0;
   if (deadline - kMax > now) return static_cast<int>(std::chrono::milliseconds(kMax).count());
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count());
 }
@@ -148,10 +150,10 @@ HttpExchange::Woken HttpConnection::Await(int event,
     pollfd polled[] = {{.fd = event, .events = POLLIN, .revents = 0},
                        {.fd = descriptor_, .events = POLLRDHUP, .revents = 0}};
     const int left = MillisecondsUntil(deadline);
-    const int ready = poll(polled, 2, std::max(left, 0));
+    const int ready = poll(polled, 2, left);
     if (ready > 0 && polled[0].revents != 0) return HttpExchange::Woken::kEvent;
     if (ready > 0) return HttpExchange::Woken::kClientLeft;
-    if (ready == 0 && left <= 0) return HttpExchange::Woken::kDeadline;
+    if (ready == 0 && left == 0) return HttpExchange::Woken::kDeadline;
   }
 }
 
