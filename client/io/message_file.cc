@@ -138,7 +138,7 @@ grpc::Status ReadCalibrationFile(const std::string& file, std::istream& in, v1::
 grpc::Status ReadCalibrationFiles(const std::vector<std::string>& files, std::istream& in,
                                   google::protobuf::RepeatedPtrField<v1::Calibration>* out) {
   for (const std::string& file : files) {
-    const grpc::Status read = ReadCalibrationFile(file, in, out->Add());
+    grpc::Status read = ReadCalibrationFile(file, in, out->Add());
     if (!read.ok()) return read;
   }
   return grpc::Status::OK;
