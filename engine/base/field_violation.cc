@@ -19,6 +19,8 @@ namespace {
 // line ends from both.
 constexpr char kFieldsUrl[] = "sextant/field_violations";
 
+constexpr char kFieldKey[] = "field";
+
 std::string OneLine(absl::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -106,12 +108,25 @@ std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status) {
   return out;
 }
 
-absl::Status BelowField(const absl::Status& status, absl::string_view path) {
-  FieldViolations below;
+absl::Status WithField(absl::Status status, absl::string_view field) {
+  return WithMetadata(std::move(status), kFieldKey, field);
+}
+
+absl::Status WithPaths(const absl::Status& status,
+                       absl::FunctionRef<std::string(absl::string_view)> path_of) {
+  FieldViolations out;
   for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    below.Add(FieldPath(path, violation.field), violation.description);
+    out.Add(path_of(violation.field), violation.description);
   }
-  return below.empty() ? status : below.ToStatus();
+  if (!out.empty()) return out.ToStatus();
+  for (const auto& [key, field] : MetadataOf(status)) {
+    if (key == kFieldKey) return WithField(status, path_of(field));
+  }
+  return status;
+}
+
+absl::Status BelowField(const absl::Status& status, absl::string_view path) {
+  return WithPaths(status, [path](absl::string_view field) { return FieldPath(path, field); });
 }
 
 std::string FieldPath(absl::string_view path, absl::string_view name) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -67,8 +68,16 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 // The violations that `status` carries; empty if it carries none.
 std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status);
 
-// `status` with the fields of its violations below `path`: "runs[3]" makes "model" "runs[3].model".
-// Unchanged where it carries none.
+// `status`, which is no violation, with the field that it is about as a fact for programs, "field".
+// An OK status is unchanged.
+absl::Status WithField(absl::Status status, absl::string_view field);
+
+// `status` whose field, and those of its violations, have other paths in the caller's request:
+// `path_of` gives them. Unchanged where it names none.
+absl::Status WithPaths(const absl::Status& status,
+                       absl::FunctionRef<std::string(absl::string_view)> path_of);
+
+// The same, of a request at `path`: "runs[3]" makes "model" "runs[3].model".
 absl::Status BelowField(const absl::Status& status, absl::string_view path);
 
 // "path.name", or the nonempty one of the two.

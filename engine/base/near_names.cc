@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -11,12 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/reason.h"
 
 namespace sextant {
 namespace {
 
 constexpr size_t kMaxComparedBytes = 64;
 constexpr int kMaxNearNames = 6;
+constexpr int kMaxNearNamesOfFact = 3;  // as server/call/status.cc has room for
 
 bool IsSeparator(char c) { return absl::StrContains(" -_./:", c); }
 
@@ -134,6 +137,14 @@ std::string UnknownNameMessage(absl::string_view kind, absl::string_view name,
                       "\" is not known",
                       near.empty() ? "" : absl::StrCat("; near names: ", absl::StrJoin(near, ", ")),
                       "; all: ", where_listed);
+}
+
+absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
+                              absl::Span<const KnownName> names, absl::string_view where_listed) {
+  absl::Status status = absl::NotFoundError(UnknownNameMessage(kind, name, names, where_listed));
+  const std::vector<absl::string_view> near = NearNames(name, names, kMaxNearNamesOfFact);
+  if (near.empty()) return status;
+  return WithMetadata(std::move(status), "near_names", absl::StrJoin(near, ", "));
 }
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -52,6 +53,10 @@ std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<cons
 // accelerator "h100-smx" is not known; near names: h100-sxm, h200-sxm; all: <where_listed>
 std::string UnknownNameMessage(absl::string_view kind, absl::string_view name,
                                absl::Span<const KnownName> names, absl::string_view where_listed);
+
+// kNotFound with that message; the three nearest names are a fact for programs, "near_names".
+absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
+                              absl::Span<const KnownName> names, absl::string_view where_listed);
 
 }  // namespace sextant
 

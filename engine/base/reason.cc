@@ -36,9 +36,12 @@ std::string ReasonOf(const absl::Status& status) {
 
 absl::Status WithMetadata(absl::Status status, absl::string_view key, absl::string_view value) {
   if (status.ok()) return status;
-  absl::Cord facts = status.GetPayload(kMetadataUrl).value_or(absl::Cord());
-  facts.Append(absl::StrCat(key, "\n", Line(value), "\n"));
-  status.SetPayload(kMetadataUrl, std::move(facts));
+  std::string facts;
+  for (const auto& [other, text] : MetadataOf(status)) {
+    if (other != key) absl::StrAppend(&facts, other, "\n", text, "\n");
+  }
+  absl::StrAppend(&facts, key, "\n", Line(value), "\n");
+  status.SetPayload(kMetadataUrl, absl::Cord(facts));
   return status;
 }
 

@@ -21,8 +21,8 @@ absl::Status WithReason(absl::Status status, absl::string_view reason);
 // ours.
 std::string ReasonOf(const absl::Status& status);
 
-// `status` with one more fact for programs, e.g. "fault" = "crashed". Line ends in the value
-// become blanks. An OK status is unchanged.
+// `status` with a fact for programs, e.g. "fault" = "crashed", in place of a former one of that
+// key. Line ends in the value become blanks. An OK status is unchanged.
 absl::Status WithMetadata(absl::Status status, absl::string_view key, absl::string_view value);
 
 // The facts of `status`, as key and value, in the order in which they were added.

@@ -188,9 +188,8 @@ absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
   for (const ReportedName& row : kFamilies) {
     if (family == row.reported) return AcceleratorNamed(row.name);
   }
-  return WithReason(
-      absl::NotFoundError(UnknownNameMessage("accelerator", name, Names(), "docs/accelerators.md")),
-      "GPU_UNKNOWN");
+  return WithReason(UnknownNameError("accelerator", name, Names(), "docs/accelerators.md"),
+                    "GPU_UNKNOWN");
 }
 
 const Accelerator* AcceleratorReportedAs(absl::string_view reported) {

@@ -20,7 +20,7 @@ absl::StatusOr<const ModelPreset*> CheckedPreset(const ModelSpec& model,
   if (model.preset.empty()) return nullptr;
   const auto preset = FindModelPreset(model.preset);
   if (preset.ok()) return *preset;
-  if (violations.empty()) return preset.status();
+  if (violations.empty()) return WithField(preset.status(), "model.preset");
   violations.Add("model.preset", preset.status().message());
   return nullptr;
 }

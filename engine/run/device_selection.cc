@@ -110,7 +110,9 @@ const Accelerator* FindSelected(const DeviceSelection& selection, absl::string_v
 }
 
 absl::Status StatusOfAll(const std::vector<UnknownName>& unknown, FieldViolations& violations) {
-  if (violations.empty() && unknown.size() == 1) return unknown.front().status;
+  if (violations.empty() && unknown.size() == 1) {
+    return WithField(unknown.front().status, unknown.front().field);
+  }
   for (const UnknownName& name : unknown) violations.Add(name.field, name.status.message());
   return violations.ToStatus();
 }

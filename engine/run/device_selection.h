@@ -116,8 +116,8 @@ struct UnknownName {
 const Accelerator* FindSelected(const DeviceSelection& selection, absl::string_view path,
                                 std::vector<UnknownName>& unknown);
 
-// An unknown name is kNotFound where it is the request's only error. With other errors it is one
-// more violation, so that all can be fixed at once.
+// An unknown name is kNotFound, with its field, where it is the request's only error. With other
+// errors it is one more violation, so that all can be fixed at once.
 absl::Status StatusOfAll(const std::vector<UnknownName>& unknown, FieldViolations& violations);
 
 // Says that `device` was never measured, or that its last probe had a wrong result. Absent where it

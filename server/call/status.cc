@@ -26,7 +26,8 @@ constexpr size_t kMaxFieldBytes = 64;
 constexpr size_t kMaxSubjectBytes = 80;  // a device's UUID, whole
 constexpr size_t kMaxDescriptionBytes = 256;
 constexpr size_t kMaxMetadataCount = 4;
-constexpr size_t kMaxMetadataBytes = 64;
+constexpr size_t kMaxMetadataKeyBytes = 64;
+constexpr size_t kMaxMetadataBytes = 128;     // three devices' UUIDs as near names
 constexpr size_t kMaxViolationsBytes = 2900;  // leaves room for the other details below 4 KiB
 constexpr size_t kMaxMessageBytes = 960;      // leaves room for "(and N more)" below 1 KiB
 
@@ -70,7 +71,7 @@ google::rpc::ErrorInfo ToErrorInfo(const absl::Status& status, absl::string_view
   info.set_reason(ReasonOf(status));
   for (const auto& [key, value] : MetadataOf(status)) {
     if (info.metadata().size() == kMaxMetadataCount) break;
-    (*info.mutable_metadata())[Shown(key, kMaxMetadataBytes)] = Shown(value, kMaxMetadataBytes);
+    (*info.mutable_metadata())[Shown(key, kMaxMetadataKeyBytes)] = Shown(value, kMaxMetadataBytes);
   }
   if (!trace_id.empty()) (*info.mutable_metadata())["trace_id"] = std::string(trace_id);
   return info;

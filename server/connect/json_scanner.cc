@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -73,8 +74,10 @@ bool JsonScanner::Fault(absl::string_view what) {
 bool JsonScanner::Expect(char c) {
   if (Consume(c)) return true;
   if (at_ == text_.size()) return Fault(absl::StrFormat("it ends where %c has to follow", c));
-  return Fault(
-      absl::StrFormat("%c has to follow, not %s", c, absl::CHexEscape(text_.substr(at_, 1))));
+  const absl::string_view found = text_.substr(at_, 1);
+  const bool is_shown = absl::ascii_isprint(static_cast<unsigned char>(found[0]));
+  return Fault(absl::StrCat(std::string(1, c), " has to follow, not ",
+                            is_shown ? std::string(found) : absl::CHexEscape(found)));
 }
 
 bool JsonScanner::ExpectEnd() {

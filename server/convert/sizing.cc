@@ -53,11 +53,7 @@ std::string SizeRequestField(absl::string_view field) {
 }
 
 absl::Status InSizeRequest(const absl::Status& status) {
-  FieldViolations out;
-  for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    out.Add(SizeRequestField(violation.field), violation.description);
-  }
-  return out.empty() ? status : out.ToStatus();
+  return WithPaths(status, SizeRequestField);
 }
 
 std::string SizedPlanTo(const SizedRun& sized, const v1::PlanRunRequest& request, v1::Plan* out) {

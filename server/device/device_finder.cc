@@ -23,7 +23,7 @@ NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& 
                             const CalibrationQuery& query) {
   const v1::Device* device = host.FindDevice(name);
   if (device == nullptr) {
-    return {.found = UnknownDevice(UnknownDeviceMessage(name, host.devices))};
+    return {.found = UnknownDevice(name, host.devices)};
   }
   NamedDevice out = {.found = {},
                      .uuid = device->uuid(),

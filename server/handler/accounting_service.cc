@@ -175,9 +175,9 @@ absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelRes
 }
 
 absl::Status ListModels(const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
-  SEXTANT_ASSIGN_OR_RETURN(const std::vector<const ModelPreset*> presets,
-                           ModelPresetsLike(request.pattern()));
-  for (const ModelPreset* preset : presets) {
+  const auto presets = ModelPresetsLike(request.pattern());
+  if (!presets.ok()) return WithField(presets.status(), "pattern");
+  for (const ModelPreset* preset : *presets) {
     const ArchitectureCount& count = preset->checked->count();
     v1::ListModelsResponse::Model* const out = response->add_models();
     out->set_name(std::string(preset->name));

@@ -96,10 +96,10 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const v1::GetCalibrationRequest& r
     FieldViolations violations;
     if (!RequireDeviceName(name, "device", violations)) return violations.ToStatus();
     const v1::Device* device = host.FindDevice(name);
-    if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(name, host.devices));
+    if (device == nullptr) return WithField(UnknownDevice(name, host.devices), "device");
     return device;
   }
-  if (host.devices.empty()) return UnknownDevice("this host has no device that can be measured");
+  if (host.devices.empty()) return NoDevice("this host has no device that can be measured");
   if (host.devices.size() == 1) return &host.devices.front();
   const auto is_gpu = [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; };
   if (std::count_if(host.devices.begin(), host.devices.end(), is_gpu) == 1) {

@@ -21,8 +21,9 @@ namespace {
 absl::Status ListAccelerators(const v1::ListAcceleratorsRequest& request,
                               v1::ListAcceleratorsResponse* response) {
   if (request.has_name()) {
-    SEXTANT_ASSIGN_OR_RETURN(const Accelerator* accelerator, FindAccelerator(request.name()));
-    AcceleratorTo(*accelerator, response->add_accelerators());
+    const absl::StatusOr<const Accelerator*> accelerator = FindAccelerator(request.name());
+    if (!accelerator.ok()) return WithField(accelerator.status(), "name");
+    AcceleratorTo(**accelerator, response->add_accelerators());
   } else {
     for (const Accelerator& a : Accelerators()) AcceleratorTo(a, response->add_accelerators());
   }

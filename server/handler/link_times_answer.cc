@@ -299,7 +299,7 @@ absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const Device
   if (nodes.ok()) CheckMeasuredDevices(*nodes, out.selection, violations);
   absl::StatusOr<MeasuredLinks> measured = MeasuredLinksFrom(out.selection, violations);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
-  SEXTANT_RETURN_IF_ERROR(nodes.status());
+  SEXTANT_RETURN_IF_ERROR(BelowField(nodes.status(), "nodes"));
   SEXTANT_RETURN_IF_ERROR(CheckMeasured(out.selection, "name it by nodes.device.accelerator"));
   if (nodes->accelerator == nullptr) nodes->accelerator = ProductOf(out.selection);
   out.nodes = *std::move(nodes);
@@ -312,8 +312,9 @@ absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const Device
 absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
                                  v1::ListNodeTypesResponse* response) {
   if (request.has_name()) {
-    SEXTANT_ASSIGN_OR_RETURN(const NodeType* node, FindNodeType(request.name()));
-    NodeTypeTo(*node, response->add_node_types());
+    const absl::StatusOr<const NodeType*> node = FindNodeType(request.name());
+    if (!node.ok()) return WithField(node.status(), "name");
+    NodeTypeTo(**node, response->add_node_types());
   } else {
     for (const NodeType& node : NodeTypes()) NodeTypeTo(node, response->add_node_types());
   }

@@ -68,15 +68,13 @@ absl::Status CheckRequest(const v1::SizeClusterRequest& request) {
 
 // InSizeRequest(), of the product at index `product`, whose own fields the run has.
 absl::Status InProduct(const absl::Status& status, int product) {
-  FieldViolations out;
   const std::string path = absl::StrCat("products[", product, "].");
-  for (const FieldViolation& violation : FieldViolationsOf(InSizeRequest(status))) {
-    std::string field = violation.field;
-    if (field == "run.cluster.device.accelerator") field = absl::StrCat(path, "accelerator");
-    if (field == "run.cluster.node_type") field = absl::StrCat(path, "node_type");
-    out.Add(field, violation.description);
-  }
-  return out.empty() ? status : out.ToStatus();
+  return WithPaths(status, [&path](absl::string_view run_field) {
+    const std::string field = SizeRequestField(run_field);
+    if (field == "run.cluster.device.accelerator") return absl::StrCat(path, "accelerator");
+    if (field == "run.cluster.node_type") return absl::StrCat(path, "node_type");
+    return field;
+  });
 }
 
 // The run of one product.

@@ -1,6 +1,7 @@
 #include "server/probe/probe_spec.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
@@ -73,7 +74,7 @@ void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
 
 // Appends unknown devices to `unknown`, all other violations to `violations`.
 void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot& host,
-                  FieldViolations& violations, FieldViolations& unknown) {
+                  FieldViolations& violations, std::vector<UnknownName>& unknown) {
   if (request.devices_size() > kMaxNamedDevices) {
     violations.Add("devices", absl::StrCat("must be at most ", kMaxNamedDevices, " devices, not ",
                                            request.devices_size()));
@@ -83,7 +84,7 @@ void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot&
     const std::string& name = request.devices(i);
     const std::string field = absl::StrCat("devices[", i, "]");
     if (!RequireDeviceName(name, field, violations) || host.FindDevice(name) != nullptr) continue;
-    unknown.Add(field, UnknownDeviceMessage(name, host.devices));
+    unknown.push_back({field, UnknownDevice(name, host.devices)});
   }
 }
 
@@ -106,15 +107,11 @@ Devices DevicesOf(const v1::RunProbeRequest& request, const CalibrationSnapshot&
 
 absl::Status Check(const v1::RunProbeRequest& request, const CalibrationSnapshot& host) {
   FieldViolations violations;
-  FieldViolations unknown;
+  std::vector<UnknownName> unknown;
   CheckMode(request.mode(), violations);
   CheckDevices(request, host, violations, unknown);
   CheckShapes(request, DevicesOf(request, host), violations);
-  if (violations.empty() && !unknown.empty()) {
-    return UnknownDevice(unknown.all().front().description);
-  }
-  for (const FieldViolation& v : unknown.all()) violations.Add(v.field, v.description);
-  return violations.ToStatus();
+  return StatusOfAll(unknown, violations);
 }
 
 v1::ProbeMode ModeOf(const v1::RunProbeRequest& request) {
@@ -152,7 +149,7 @@ absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
     spec.probes.push_back(ProbeOf(*device, request, spec.budget));
   }
   if (spec.probes.empty()) {
-    return UnknownDevice(
+    return NoDevice(
         "this server has no device to measure: it is a planner (--role=planner), or its host has "
         "none that the probe finds; ask the server of the host whose devices are meant");
   }

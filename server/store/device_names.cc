@@ -4,6 +4,11 @@
 #include "engine/base/reason.h"
 
 namespace sextant::server {
+namespace {
+
+constexpr char kDeviceUnknown[] = "DEVICE_UNKNOWN";
+
+}  // namespace
 
 bool RequireDeviceName(absl::string_view name, absl::string_view field,
                        FieldViolations& violations) {
@@ -14,7 +19,7 @@ bool RequireDeviceName(absl::string_view name, absl::string_view field,
   return false;
 }
 
-std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices) {
+absl::Status UnknownDevice(absl::string_view uuid, const std::vector<v1::Device>& devices) {
   std::vector<KnownName> names;
   for (const v1::Device& device : devices) {
     if (device.kind() == v1::DEVICE_KIND_CPU) {
@@ -22,11 +27,13 @@ std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::D
     }
     names.push_back({.name = device.uuid(), .also = device.product_name()});
   }
-  return UnknownNameMessage("device", uuid, names, "sextant devices (HardwareService.ListDevices)");
+  return WithReason(
+      UnknownNameError("device", uuid, names, "sextant devices (HardwareService.ListDevices)"),
+      kDeviceUnknown);
 }
 
-absl::Status UnknownDevice(absl::string_view message) {
-  return WithReason(absl::NotFoundError(message), "DEVICE_UNKNOWN");
+absl::Status NoDevice(absl::string_view message) {
+  return WithReason(absl::NotFoundError(message), kDeviceUnknown);
 }
 
 }  // namespace sextant::server

@@ -2,7 +2,6 @@
 #ifndef SEXTANT_SERVER_STORE_DEVICE_NAMES_H_
 #define SEXTANT_SERVER_STORE_DEVICE_NAMES_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,11 +15,11 @@ namespace sextant::server {
 bool RequireDeviceName(absl::string_view name, absl::string_view field,
                        FieldViolations& violations);
 
-// device "x" is not known; near names: ...; all: sextant devices (HardwareService.ListDevices)
-std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices);
+// kNotFound with reason DEVICE_UNKNOWN and near names of the host's `devices`.
+absl::Status UnknownDevice(absl::string_view uuid, const std::vector<v1::Device>& devices);
 
-// kNotFound with reason DEVICE_UNKNOWN.
-absl::Status UnknownDevice(absl::string_view message);
+// The same of a host that has none.
+absl::Status NoDevice(absl::string_view message);
 
 }  // namespace sextant::server
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/device_selection.h"
 #include "engine/run/run_spec.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
@@ -90,7 +92,7 @@ void FlopsFrom(const v1::ReportProgressRequest& request, FieldViolations& violat
 
 // Appends unknown devices to `unknown`, all other violations to `violations`.
 void GpusFrom(const v1::ReportProgressRequest& request, const CalibrationSnapshot& host,
-              FieldViolations& violations, FieldViolations& unknown, JobReport& out) {
+              FieldViolations& violations, std::vector<UnknownName>& unknown, JobReport& out) {
   constexpr char kField[] = "gpu_uuids";
   const int count = request.gpu_uuids_size();
   if (count < 1 || count > static_cast<int>(kMaxGpusOfReportedJob)) {
@@ -109,7 +111,7 @@ void GpusFrom(const v1::ReportProgressRequest& request, const CalibrationSnapsho
     if (!RequireDeviceName(name, field, violations)) continue;
     const v1::Device* device = host.FindDevice(name);
     if (device == nullptr && (host.is_listed || name == "host")) {
-      unknown.Add(field, UnknownDeviceMessage(name, host.devices));
+      unknown.push_back({field, UnknownDevice(name, host.devices)});
       continue;
     }
     if (device == nullptr) RequireName(name, field, violations);
@@ -127,7 +129,7 @@ void GpusFrom(const v1::ReportProgressRequest& request, const CalibrationSnapsho
 absl::StatusOr<JobReport> JobReportFrom(const v1::ReportProgressRequest& request,
                                         const CalibrationSnapshot& host, absl::Time now) {
   FieldViolations violations;
-  FieldViolations unknown;
+  std::vector<UnknownName> unknown;
   JobReport out = {.job_id = request.job_id()};
   RequireName(request.job_id(), "job_id", violations);
   out.count.start = StartFrom(request, now, violations);
@@ -137,11 +139,7 @@ absl::StatusOr<JobReport> JobReportFrom(const v1::ReportProgressRequest& request
   violations.Require("", "device_count", request.device_count(), 1, kMaxDevices);
   FlopsFrom(request, violations, out);
   GpusFrom(request, host, violations, unknown, out);
-  if (violations.empty() && !unknown.empty()) {
-    return UnknownDevice(unknown.all().front().description);
-  }
-  for (const FieldViolation& v : unknown.all()) violations.Add(v.field, v.description);
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Requests that are refused, with the fields that are invalid and what is said of each: the lines
 // of refusals.jsonl. A line with "base" is answered; one "of" a base has the values of "set" at
 // JSON pointers, null: removed. "says" has a part of each description, "among" of some.
+// "not_found" has a part of the message of an unknown name, "at" its field, "near" its near names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,15 +12,18 @@
 #include <vector>
 
 #include "tests/server/json_call.h"
+#include "tests/server/wire_values.h"
 #include "tests/support/source_folder.h"
 
 namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Matcher;
+using ::testing::Pair;
 using ::testing::UnorderedElementsAreArray;
 
 std::vector<Matcher<std::string>> PartsIn(const json& texts) {
@@ -47,6 +51,11 @@ TEST(Refusals, NameEachFieldAndWhatIsWrong) {
       const grpc::Status status = CallJson(server, base["call"], request, &answer);
       EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
       EXPECT_THAT(status.error_message(), HasSubstr(line["not_found"].get<std::string>()));
+      const auto facts = DetailOf<google::rpc::ErrorInfo>(status).metadata();
+      EXPECT_THAT(facts, Contains(Pair("field", line["at"].get<std::string>())));
+      if (line.contains("near")) {
+        EXPECT_THAT(facts, Contains(Pair("near_names", line["near"].get<std::string>())));
+      }
       continue;
     }
     const std::vector<std::string> faults = Faults(server, base["call"], request);

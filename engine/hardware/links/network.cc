@@ -133,9 +133,7 @@ absl::Span<const NamedNetwork> NamedNetworks() { return kNetworks; }
 
 absl::StatusOr<const NamedNetwork*> FindNetwork(absl::string_view name) {
   if (const NamedNetwork* const found = FindNamed(NamedNetworks(), name)) return found;
-  return WithReason(
-      absl::NotFoundError(UnknownNameMessage("network", name, Names(), "docs/links.md")),
-      "NETWORK_UNKNOWN");
+  return WithReason(UnknownNameError("network", name, Names(), "docs/links.md"), "NETWORK_UNKNOWN");
 }
 
 absl::Status NetworkMissing(const NodeType& node, int64_t node_count) {

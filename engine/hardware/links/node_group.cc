@@ -33,12 +33,12 @@ class Resolver {
   }
 
  private:
-  // Records the error `status`.
-  void Keep(const absl::Status& status) {
+  // Records the error `status` of `field`.
+  void Keep(const absl::Status& status, absl::string_view field) {
     if (status.code() == absl::StatusCode::kInvalidArgument) {
       violations_.AddAll(status);
     } else if (unknown_.ok()) {
-      unknown_ = status;
+      unknown_ = WithField(status, field);
     }
   }
 
@@ -48,14 +48,14 @@ class Resolver {
     if (found.ok()) {
       out_.accelerator = *found;
     } else {
-      Keep(found.status());
+      Keep(found.status(), request_.accelerator_field);
     }
   }
 
   void FindNode() {
     if (request_.node_type.empty()) return FindOnlyNode();
     const absl::StatusOr<const NodeType*> found = FindNodeType(request_.node_type);
-    if (!found.ok()) return Keep(found.status());
+    if (!found.ok()) return Keep(found.status(), "node_type");
     out_.node = *found;
     if (out_.accelerator == nullptr) {
       if (request_.accelerator.empty()) TakeOnlyAccelerator();
@@ -125,7 +125,7 @@ class Resolver {
     const NodeType& node = out_.node == nullptr ? kAnyNode : *out_.node;
     const absl::StatusOr<Network> network =
         ResolveNetwork(node, request_.node_count, request_.network);
-    if (!network.ok()) return Keep(network.status());
+    if (!network.ok()) return Keep(network.status(), "network.name");
     if (several) out_.network = *network;
   }
 

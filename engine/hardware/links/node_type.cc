@@ -17,9 +17,8 @@ absl::StatusOr<const NodeType*> FindNodeType(absl::string_view name) {
   if (const NodeType* const found = FindNamed(NodeTypes(), name)) return found;
   std::vector<KnownName> known;
   for (const NodeType& node : NodeTypes()) known.push_back({node.name, node.product_name});
-  return WithReason(
-      absl::NotFoundError(UnknownNameMessage("node type", name, known, "docs/links.md")),
-      "NODE_TYPE_UNKNOWN");
+  return WithReason(UnknownNameError("node type", name, known, "docs/links.md"),
+                    "NODE_TYPE_UNKNOWN");
 }
 
 std::vector<const NodeType*> NodeTypesOf(absl::string_view accelerator) {

@@ -88,8 +88,7 @@ const ModelPreset* FindRepository(absl::string_view name) {
 absl::Status UnknownModel(absl::string_view name) {
   std::vector<KnownName> names;
   for (const ModelPreset& preset : ModelPresets()) names.push_back({preset.name});
-  return WithReason(absl::NotFoundError(UnknownNameMessage("model", name, names, "docs/models.md")),
-                    "MODEL_UNKNOWN");
+  return WithReason(UnknownNameError("model", name, names, "docs/models.md"), "MODEL_UNKNOWN");
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ TEST(FieldViolations, MoveBelowAField) {
                                      FieldViolation{"runs[3].cluster.device_count", "must be 1"}));
   const absl::Status other = absl::NotFoundError("x");
   EXPECT_EQ(BelowField(other, "runs[3]"), other);
+  EXPECT_THAT(MetadataOf(BelowField(WithField(other, "model"), "runs[3]")),
+              ::testing::ElementsAre(std::make_pair("field", "runs[3].model")));
   EXPECT_THAT(BelowField(absl::OkStatus(), "runs[3]"), IsOk());
 }
 
@@ -121,6 +123,9 @@ TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {
   status = WithMetadata(std::move(status), "signal", "a\nb");
   EXPECT_THAT(MetadataOf(status), ::testing::ElementsAre(std::make_pair("fault", "crashed"),
                                                          std::make_pair("signal", "a b")));
+  EXPECT_THAT(
+      MetadataOf(WithMetadata(status, "fault", "stopped")),
+      ::testing::ElementsAre(std::make_pair("signal", "a b"), std::make_pair("fault", "stopped")));
   EXPECT_THAT(MetadataOf(absl::UnavailableError("x")), ::testing::IsEmpty());
   EXPECT_THAT(WithMetadata(absl::OkStatus(), "fault", "crashed"), IsOk());
 }

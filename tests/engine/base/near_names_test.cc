@@ -83,6 +83,15 @@ TEST(UnknownNameMessage, QuotesTheNameSafelyAndBriefly) {
             1000u);
 }
 
+TEST(UnknownNameError, TellsProgramsThreeNearNames) {
+  const KnownName names[] = {{"a-1"}, {"a-2"}, {"a-3"}, {"a-4"}, {"b"}};
+  const absl::Status status = UnknownNameError("thing", "a-9", names, "the list");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), UnknownNameMessage("thing", "a-9", names, "the list"));
+  EXPECT_THAT(MetadataOf(status), ElementsAre(Pair("near_names", "a-1, a-2, a-3")));
+  EXPECT_THAT(MetadataOf(UnknownNameError("thing", "xyz", names, "the list")), IsEmpty());
+}
+
 TEST(Clip, LeavesShortTextAlone) {
   EXPECT_EQ(Clip("", 5), "");
   EXPECT_EQ(Clip("12345", 5), "12345");

@@ -180,6 +180,8 @@ TEST(UnknownDevice, AloneIsNotFound) {
   run.cluster.device.devices[0] = {
       .found = WithReason(absl::NotFoundError("device \"x\" is not known"), "DEVICE_UNKNOWN")};
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  EXPECT_THAT(MetadataOf(PlanRun(run).status()),
+              ElementsAre(std::make_pair("field", "cluster.device.host_devices.devices[0]")));
   // Beside others it is a fault like them.
   run.cluster.device.devices.push_back(run.cluster.device.devices[0]);
   run.cluster.device_count = 2;
