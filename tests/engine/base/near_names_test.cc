@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "engine/base/reason.h"
 #include "engine/base/text.h"
 
 namespace sextant {
@@ -16,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 constexpr KnownName kNames[] = {{"a10", "A10 24GB"},
                                 {"a100-sxm-80", "A100 SXM4 80GB"},
