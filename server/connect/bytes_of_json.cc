@@ -33,7 +33,7 @@ using ::sextant::check::MessagePath;
 
 // As a refusal names at most (server/call/status.cc); the rest of the text is not read.
 constexpr size_t kMaxMistakes = 16;
-// Of the caller's text in a mistake's description.
+// The most of the caller's text in a mistake's description.
 constexpr size_t kMaxQuotedBytes = 48;
 
 // On one line of ASCII.
@@ -131,7 +131,7 @@ class Reader {
     return false;
   }
 
-  // Of the value that is next, and is passed.
+  // Names a mistake in the next value, and passes it.
   bool Mistake(const MessagePath& path, int depth, absl::string_view description) {
     absl::string_view ignored;
     if (!scanner_.Skip(depth, &ignored)) return NotJson(path);
@@ -146,7 +146,7 @@ class Reader {
 
   bool ReadMessage(const Descriptor& type, const MessagePath& path, int depth, std::string* out) {
     if (scanner_.Peek() != '{') return Wrong(path, depth, "an object in braces");
-    if (depth >= JsonScanner::kMaxDepth) return Mistake(path, depth, "");
+    if (depth >= JsonScanner::kMaxDepth) return Mistake(path, depth, "");  // a fault of Skip()
     scanner_.Consume('{');
     if (scanner_.Consume('}')) return true;
     Given given(static_cast<size_t>(type.field_count()));

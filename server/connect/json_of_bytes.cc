@@ -204,7 +204,7 @@ class Writer {
     return type != nullptr && WriteMessage(*type, any.value(), url);
   }
 
-  // Of a map whose keys are texts. protobuf writes both fields of an entry.
+  // Keys of a map are texts. protobuf writes both fields of an entry.
   bool WriteEntry(const Descriptor& entry, CodedInputStream& in) {
     CodedInputStream::Limit limit = 0;
     if (!Enter(in, &limit) ||

@@ -1,8 +1,9 @@
 // Time of calls from the bytes of the request to its answer, without gRPC: plans, and calls that
 // carry a calibration, the first one of which reads it and fits its models, which all later ones
-// find.
+// find. And the time of JSON.
 #include <benchmark/benchmark.h>
 #include <google/protobuf/arena.h>
+#include <google/protobuf/util/json_util.h>
 #include <prometheus/registry.h>
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "proto/matmul_kind.h"
+#include "server/connect/json_codec.h"
 #include "server/convert/run_spec.h"
 #include "server/device/device_finder.h"
 #include "server/handler/device_answers.h"
@@ -210,6 +212,69 @@ BENCHMARK_CAPTURE(PlanCall, llama_405b_does_not_fit, TooLarge(Llama405bLayout())
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(PlanCall, deepseek_v3_does_not_fit, TooLarge(DeepSeekLayout()))
     ->Unit(benchmark::kMicrosecond);
+
+// A plan's answer with everything in it, or without.
+v1::PlanRunResponse AnswerOf(v1::PlanRunRequest request, bool is_full) {
+  if (is_full) {
+    request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+    request.mutable_options()->set_include_ledger(true);
+    request.mutable_options()->set_include_operations(true);
+    request.mutable_options()->set_include_derivation(true);
+  }
+  PlanningState in;
+  FieldViolations violations;
+  const RunSpec run = RunSpecFrom(
+      request, DeviceFinder({.supplied = in.supplied, .host = in.host, .now = kNow}), violations);
+  CallWork work;
+  v1::PlanRunResponse out;
+  (void)AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,
+                   in.metrics, out.mutable_plan());
+  return out;
+}
+
+std::string JsonOf(const google::protobuf::Message& message) {
+  std::string out;
+  (void)google::protobuf::util::MessageToJsonString(message, &out);
+  return out;
+}
+
+void ReadJsonRequest(benchmark::State& state) {
+  const std::string json = JsonOf(Llama70bLayout());
+  for (auto _ : state) {
+    const auto bytes = BytesOfJson(*v1::PlanRunRequest::descriptor(), json);
+    if (!bytes.ok()) state.SkipWithError(std::string(bytes.status().message()).c_str());
+  }
+}
+BENCHMARK(ReadJsonRequest)->Unit(benchmark::kMicrosecond);
+
+void ReadJsonRequestByProtobuf(benchmark::State& state) {
+  const std::string json = JsonOf(Llama70bLayout());
+  for (auto _ : state) {
+    v1::PlanRunRequest out;
+    benchmark::DoNotOptimize(google::protobuf::util::JsonStringToMessage(json, &out).ok());
+  }
+}
+BENCHMARK(ReadJsonRequestByProtobuf)->Unit(benchmark::kMicrosecond);
+
+void WriteJsonAnswer(benchmark::State& state, bool is_full) {
+  const std::string bytes = AnswerOf(Llama70bLayout(), is_full).SerializeAsString();
+  size_t size = 0;
+  for (auto _ : state) {
+    const auto json = JsonOfBytes(*v1::PlanRunResponse::descriptor(), bytes);
+    if (!json.ok()) state.SkipWithError(std::string(json.status().message()).c_str());
+    size = json.ok() ? json->size() : 0;
+  }
+  state.counters["bytes"] = static_cast<double>(size);
+}
+BENCHMARK_CAPTURE(WriteJsonAnswer, basic, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(WriteJsonAnswer, full, true)->Unit(benchmark::kMicrosecond);
+
+void WriteJsonAnswerByProtobuf(benchmark::State& state, bool is_full) {
+  const v1::PlanRunResponse answer = AnswerOf(Llama70bLayout(), is_full);
+  for (auto _ : state) benchmark::DoNotOptimize(JsonOf(answer));
+}
+BENCHMARK_CAPTURE(WriteJsonAnswerByProtobuf, basic, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(WriteJsonAnswerByProtobuf, full, true)->Unit(benchmark::kMicrosecond);
 
 // Kernel rates with the most calibrations that a request may carry.
 void KernelRatesOfSixteen(benchmark::State& state) {

@@ -1,4 +1,4 @@
-// What a caller of the Connect protocol is told of a failure.
+// Errors as callers of the Connect protocol receive them.
 #include "server/call/connect_error.h"
 
 #include <gmock/gmock.h>
