@@ -68,7 +68,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 // The violations that `status` carries; empty if it carries none.
 std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status);
 
-// `status`, which is no violation, with the field that it is about as a fact for programs, "field".
+// `status`, of an unknown name, with the field that has it as a fact for programs, "field".
 // An OK status is unchanged.
 absl::Status WithField(absl::Status status, absl::string_view field);
 
