@@ -35,7 +35,7 @@ void HttpConnections::Take(int descriptor) {
     if (ended_) return;
     waiting_.push_back(std::move(connection));
     if (waiting_.size() > idle_threads_) MakeRoom();
-    if (waiting_.size() > max_waiting_) waiting_.pop_front();
+    if (waiting_.size() > idle_threads_ + max_waiting_) waiting_.pop_front();
   }
   changed_.notify_one();
 }
