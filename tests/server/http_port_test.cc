@@ -224,7 +224,7 @@ TEST(HttpPort, SaysWhyACallerIsNotLetIn) {
       AllOf(refuses("401 ", "the bearer token is not one of this server's"), asks_for_a_token));
   EXPECT_THAT(answer_with("Authorization: Bearer fedcba9876543210\r\n"),
               AllOf(refuses("403 ",
-                            "the server's access file does not let m\xc3\xa9t\\xc2\\x9bre "
+                            "the server's access file does not let m\xc3\xa9t\\\\xc2\\\\x9bre "
                             "call metrics"),
                     Not(HasSubstr("WWW-Authenticate"))));
 }
@@ -247,7 +247,7 @@ TEST(HttpPort, AnswersRequestsThatComeTogether) {
 TEST(HttpPort, ClosesOnGarbageBeforeARequestsTimeIsUp) {
   const TestServer server;
   const RawCaller first(server.server().http_address());
-  ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nConnection: close\r\n"));
+  ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"));
   EXPECT_THAT(AnswerTo(server, "garbage"), IsEmpty());
   EXPECT_THAT(AnswerTo(server, "\x16\x03\x01"), IsEmpty());
   EXPECT_THAT(AnswerTo(server, "GET / HTTP/1.1\r\n\x01"), StartsWith("HTTP/1.1 400 "));
