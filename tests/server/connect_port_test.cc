@@ -146,6 +146,7 @@ TEST_F(ConnectPortTest, CountsRequestsThatCannotBeRead) {
     Answer(exchange);
     EXPECT_EQ(exchange.answer.status, 400) << body;
     EXPECT_EQ(exchange.Code(), "invalid_argument");
+    EXPECT_THAT(exchange.Message(), Not(HasSubstr("encoded as protobuf")));
   }
   FakeExchange proto({.path = PathOf("PlanRun"),
                       .headers = {{"content-type", "application/proto"}},
@@ -261,10 +262,10 @@ TEST_F(ConnectPortTest, AnswersGet) {
 
 TEST_F(ConnectPortTest, SaysWhatAGetLacks) {
   const std::pair<std::map<std::string, std::string>, const char*> all[] = {
-      {{{"message", "{}"}}, "encoding"},
-      {{{"encoding", "xml"}, {"message", "{}"}}, "encoding"},
-      {{{"encoding", "json"}}, "message"},
-      {{{"encoding", "json"}, {"message", "*"}, {"base64", "1"}}, "message"},
+      {{{"message", "{}"}}, "encoding: must be"},
+      {{{"encoding", "xml"}, {"message", "{}"}}, "encoding: must be"},
+      {{{"encoding", "json"}}, "message: is missing"},
+      {{{"encoding", "json"}, {"message", "*"}, {"base64", "1"}}, "message: is not base64"},
       {{{"encoding", "json"}, {"message", "e30"}, {"base64", "yes"}}, "base64"},
       {{{"encoding", "json"}, {"message", "{}"}, {"connect", "v2"}}, "connect"}};
   for (const auto& [parameters, named] : all) {
