@@ -214,6 +214,7 @@ TEST_F(ConnectCallTest, CancelsAStreamWhoseMessagesAreNotTaken) {
   call->End(absl::CancelledError("nobody reads"));
   connection.join();
   EXPECT_EQ(exchange.stream, "");
+  EXPECT_EQ(exchange.stream_ends, 0);
 }
 
 TEST_F(ConnectCallTest, EndsAStreamAtItsDeadline) {
