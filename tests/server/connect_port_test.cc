@@ -210,8 +210,9 @@ TEST_F(ConnectPortTest, TakesTheContentTypesOfTheMethodAlone) {
 }
 
 TEST_F(ConnectPortTest, LeavesOtherPathsToOthers) {
-  for (const char* path : {"/", "/metrics", "/a/b", "/sextant.v1.PlanningService",
-                           "/sextant.v1.PlanningService/PlanRun/", "/favicon.ico/x.png", ""}) {
+  for (const char* path :
+       {"/", "/metrics", "/a/b", "/sextant.v1.PlanningService", "/sextant.v1.PlanningService/",
+        "/sextant.v1.PlanningService/PlanRun/", "/favicon.ico/x.png", ""}) {
     FakeExchange exchange({.path = path});
     EXPECT_FALSE(port_->Answer(exchange)) << path;
     EXPECT_EQ(exchange.answers, 0);
