@@ -388,6 +388,7 @@ void Server::Drain() {
   listener_->CloseConnections();
   grpc_->Shutdown();
   grpc_->Wait();
+  if (connect_ != nullptr) connect_->AwaitCalls();
 }
 
 }  // namespace sextant::server

@@ -88,8 +88,8 @@ absl::StatusOr<std::unique_ptr<ConnectPort>> ConnectPort::Of(
 }
 
 ConnectPort::~ConnectPort() {
-  open_->CancelAll();
-  open_->AwaitNone();
+  CancelCalls();
+  AwaitCalls();
 }
 
 bool ConnectPort::Answer(HttpExchange& exchange) {

@@ -34,6 +34,8 @@ class ConnectPort {
 
   // Ends the calls that are under way, and further ones, with Draining().
   void CancelCalls() { open_->CancelAll(); }
+  // Waits for the calls that are under way to end, and for their answers to be sent.
+  void AwaitCalls() { open_->AwaitNone(); }
 
  private:
   ConnectPort() = default;
