@@ -206,7 +206,7 @@ TEST(PrometheusApi, NobodyThereIsUnavailable) {
   EXPECT_THAT(status.message(), HasSubstr("Prometheus can't be reached"));
 }
 
-std::string WrittenFile(const std::string& name, const std::string& text) {
+std::string FileWith(const std::string& name, const std::string& text) {
   std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
@@ -216,18 +216,16 @@ TEST(PrometheusApi, TrustsWhomTheCaFileSays) {
   const TestAuthority ours("ours");
   const TestAuthority others("others");
   const CertificatePem pem = ours.Sign({.common_name = "localhost"});
-  httplib::SSLServer server(WrittenFile("fleet_certificate.pem", pem.certificate).c_str(),
-                            WrittenFile("fleet_key.pem", pem.key).c_str());
+  httplib::SSLServer server(FileWith("fleet_certificate.pem", pem.certificate).c_str(),
+                            FileWith("fleet_key.pem", pem.key).c_str());
   ASSERT_TRUE(server.is_valid());
   server.Post("/api/v1/query", Answering(kOneSample));
   const std::string url = absl::StrCat("https://localhost:", server.bind_to_any_port("127.0.0.1"));
   std::thread thread([&] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();
-  EXPECT_THAT(AskPrometheus({.url = url, .ca_file = WrittenFile("fleet_ca.pem", ours.pem())}),
-              IsOk());
+  EXPECT_THAT(AskPrometheus({.url = url, .ca_file = FileWith("fleet_ca.pem", ours.pem())}), IsOk());
   const absl::Status refused =
-      AskPrometheus({.url = url, .ca_file = WrittenFile("fleet_other_ca.pem", others.pem())})
-          .status();
+      AskPrometheus({.url = url, .ca_file = FileWith("fleet_other_ca.pem", others.pem())}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(refused.message(), HasSubstr("certificate is not signed by --fleet_ca_file"));
   EXPECT_FALSE(AskPrometheus({.url = url}).ok());  // the system trusts neither
