@@ -141,7 +141,7 @@ bool ReadAnswer(const HttpAnswer& answer, Message* out) {
 }
 
 // The examples' requests by method; of every other method, an empty request.
-const std::vector<std::pair<std::string, std::string>>& Examples() {
+const std::vector<std::pair<std::string, std::string>>& ExampleFiles() {
   static const auto* const all =
       new std::vector<std::pair<std::string, std::string>>{{"AllocateCompute", "allocate_compute"},
                                                            {"AnalyzeOperation", "attention"},
@@ -156,7 +156,7 @@ const std::vector<std::pair<std::string, std::string>>& Examples() {
 
 std::vector<std::string> RequestsOf(const std::string& method) {
   std::vector<std::string> out = {"{}"};
-  for (const auto& [name, file] : Examples()) {
+  for (const auto& [name, file] : ExampleFiles()) {
     if (name != method) continue;
     out.push_back(ReadFile(absl::StrCat(SourceFolder(), "/docs/examples/", file, ".json")));
   }
