@@ -6,7 +6,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
-#include "client/flags/number.h"
+#include "client/flags/words.h"
 #include "client/io/message_file.h"
 #include "client/report/number_format_text.h"
 #include "client/text/text.h"

@@ -5,7 +5,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
-#include "client/flags/number.h"
+#include "client/flags/words.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/kernel_chart.h"

@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "client/flags/field_path.h"
+#include "client/flags/words.h"
 #include "client/io/text_file.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.pb.h"

@@ -12,8 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/flags/field_flag.h"
-#include "client/flags/field_path.h"
-#include "client/flags/number.h"
+#include "client/flags/words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

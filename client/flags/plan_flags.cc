@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/words/adapters.h"
 
 namespace sextant::client {
 namespace {
@@ -334,9 +335,6 @@ constexpr FieldFlag kMessageWords[] = {
     WordFor("--failures-per-device-hour", "interruptions", Below::kDropped),
 };
 
-// Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.
-constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"};
-
 }  // namespace
 
 absl::Span<const FieldFlag> PlanFlags() { return kPlanFlags; }
@@ -349,18 +347,12 @@ std::string PlanDescriptionWords(const std::string& text) {
   return DescriptionWordsOf({PlanFlags(), kMessageWords}, text);
 }
 
-void AddDefaultTargets(v1::ModelChanges* changes) {
-  v1::ModelChanges::Adapters* adapters = changes->mutable_adapters();
-  if (!adapters->targets().empty()) return;
-  for (const char* target : kDefaultTargets) adapters->add_targets(target);
-}
-
 std::string DefaultTargetsHint(const v1::ModelChanges& changes, const CallError& error) {
   const bool at_fault = absl::c_any_of(error.field_violations, [](const CallError::Violation& v) {
     return absl::StartsWith(v.subject, "model.changes.adapters.targets");
   });
-  if (!at_fault || !absl::c_equal(changes.adapters().targets(), kDefaultTargets)) return "";
-  return absl::StrCat(absl::StrJoin(kDefaultTargets, ","),
+  if (!at_fault || !absl::c_equal(changes.adapters().targets(), words::kDefaultTargets)) return "";
+  return absl::StrCat(absl::StrJoin(words::kDefaultTargets, ","),
                       " is the default of --lora-targets: give it names of this model's matrices, "
                       "e.g. --lora-targets=attention.output (sextant count MODEL --tensors)");
 }

@@ -24,10 +24,6 @@ absl::Span<const FieldFlag> PlanFlags();
 std::string PlanFieldWords(const std::string& field);
 std::string PlanDescriptionWords(const std::string& text);
 
-// Adds the default targets, the query and value matrices, to low-rank adapters in `changes`, unless
-// they have targets.
-void AddDefaultTargets(v1::ModelChanges* changes);
-
 // Advice on an error about the default targets, which the user may not have given; "" where
 // `changes` has other targets, or for another error.
 std::string DefaultTargetsHint(const v1::ModelChanges& changes, const CallError& error);

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/flags/number.h"
+#include "client/flags/words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

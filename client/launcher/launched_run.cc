@@ -10,8 +10,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
+#include "client/flags/words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "client/plot/canvas.h"
 #include "client/text/memory_stages.h"
-#include "client/text/memory_words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

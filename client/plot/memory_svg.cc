@@ -7,7 +7,6 @@
 #include "client/plot/memory_chart.h"
 #include "client/plot/pictures.h"
 #include "client/plot/svg.h"
-#include "client/text/memory_words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

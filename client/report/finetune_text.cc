@@ -12,7 +12,6 @@
 #include "client/report/search_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
-#include "client/text/memory_words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

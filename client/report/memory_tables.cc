@@ -13,7 +13,6 @@
 #include "client/plot/memory_chart.h"
 #include "client/text/amounts.h"
 #include "client/text/memory_stages.h"
-#include "client/text/memory_words.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"
 

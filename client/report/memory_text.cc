@@ -17,7 +17,6 @@
 #include "client/report/rates_text.h"
 #include "client/report/screen.h"
 #include "client/text/layout_words.h"
-#include "client/text/memory_words.h"
 #include "client/text/text.h"
 
 namespace sextant::client {

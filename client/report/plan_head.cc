@@ -18,7 +18,6 @@
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
-#include "client/text/memory_words.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
 

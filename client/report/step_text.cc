@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
+#include "client/flags/words.h"
 #include "client/report/compute_text.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"

@@ -6,6 +6,7 @@
 #include "proto/text/device_text.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
+#include "proto/text/memory_words.h"
 #include "proto/text/progress_line.h"
 #include "proto/text/table.h"
 
@@ -19,6 +20,18 @@ using text::CalibrationText;
 using text::DeviceTitle;
 using text::InstantText;
 using text::ProgressLine;
+
+// Memory.
+using text::CapacityText;
+using text::GibNumber;
+using text::GibOf;
+using text::HeadroomText;
+using text::HostNeedText;
+using text::HostVerdictText;
+using text::IntervalText;
+using text::PeakText;
+using text::UnmodelledText;
+using text::VerdictWords;
 
 // Tables and lines.
 using text::Align;

@@ -18,6 +18,7 @@
 #include "server/convert/allocate_compute.h"
 #include "server/convert/layout_search.h"
 #include "server/convert/run_spec.h"
+#include "server/handler/admit_answer.h"
 #include "server/handler/batch_plan_answer.h"
 #include "server/handler/plan_answer.h"
 #include "server/handler/size_cluster_answer.h"
@@ -100,6 +101,7 @@ PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
   Add("SizeCluster", &PlanningService::SizeCluster);
   Add("SizeModel", &PlanningService::SizeModel);
   Add("AllocateCompute", &PlanningService::AllocateCompute);
+  Add("Admit", &PlanningService::Admit);
 }
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request, const CallContext& context,
@@ -236,6 +238,30 @@ void PlanningService::AllocateCompute(Method& method, UnaryTransport& transport)
       },
       [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
         return Allocate(in, out);
+      });
+}
+
+void PlanningService::Admit(Method& method, UnaryTransport& transport) {
+  const auto admission =
+      std::make_shared<Admission>(transport, AdmitTools{.metrics = &metrics_,
+                                                        .calibrations = options_.calibrations,
+                                                        .now = options_.now,
+                                                        .supplied = options_.supplied});
+  AnswerAfter<v1::AdmitRequest, v1::AdmitResponse>(
+      method, transport,
+      [this, admission](const v1::AdmitRequest& in, const Call& call, auto then) {
+        const std::string turn = call.Turn();  // the call may end below
+        admission->Read(in);
+        const v1::PlanRunRequest& run = admission->question().run;
+        if (!admission->is_decided() && IsShort(run)) admission->Plan(absl::OkStatus());
+        const bool waits = !admission->is_decided();
+        admission->WhenDecided([then] { then(absl::OkStatus()); });
+        if (!waits) return;
+        alarms_.At(admission->end(), [admission] { admission->EndBudget(); });
+        PoolOf(run).Post(turn, [admission](const absl::Status& ready) { admission->Plan(ready); });
+      },
+      [admission](const v1::AdmitRequest&, v1::AdmitResponse* out) {
+        return admission->Take(out);
       });
 }
 

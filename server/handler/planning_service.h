@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "engine/base/call_work.h"
 #include "engine/search/layout_search.h"
+#include "server/base/alarms.h"
 #include "server/call/service.h"
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
@@ -56,6 +57,7 @@ class PlanningService final : public Service {
   void SizeCluster(Method& method, UnaryTransport& transport);
   void SizeModel(Method& method, UnaryTransport& transport);
   void AllocateCompute(Method& method, UnaryTransport& transport);
+  void Admit(Method& method, UnaryTransport& transport);
 
  private:
   // Answers a call that plans many runs.
@@ -82,6 +84,7 @@ class PlanningService final : public Service {
 
   Metrics& metrics_;
   const PlanningOptions options_;
+  Alarms alarms_;  // of admissions
 };
 
 }  // namespace sextant::server

@@ -89,7 +89,12 @@ Metrics::Metrics(prometheus::Registry& registry)
       verdicts_(prometheus::BuildCounter()
                     .Name("sextant_plan_verdicts_total")
                     .Help("Plans answered, by verdict.")
-                    .Register(registry)) {
+                    .Register(registry)),
+      admissions_(prometheus::BuildCounter()
+                      .Name("sextant_admissions_total")
+                      .Help("Jobs judged for a scheduler, by the kind of caller and verdict; "
+                            "refused: their words were wrong.")
+                      .Register(registry)) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")

@@ -111,6 +111,10 @@ class Metrics {
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
+  // Counts admissions; both labels are of closed sets.
+  prometheus::Counter& admissions(const char* caller, const char* verdict) {
+    return admissions_.Add({{"caller", caller}, {"verdict", verdict}});
+  }
   // Counts plans answered with that verdict; its series exists from this call on.
   prometheus::Counter& verdict(Verdict of);
 
@@ -122,6 +126,7 @@ class Metrics {
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
   CounterFamily& verdicts_;
+  CounterFamily& admissions_;
   LazySeries<prometheus::Counter> fits_;
   LazySeries<prometheus::Counter> tight_;
   LazySeries<prometheus::Counter> does_not_fit_;

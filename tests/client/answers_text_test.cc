@@ -24,7 +24,6 @@
 #include "client/report/size_cluster_text.h"
 #include "client/report/size_model_text.h"
 #include "client/report/tensor_text.h"
-#include "client/text/memory_words.h"
 #include "client/text/sources.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/command/count_command.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
+#include "client/flags/words.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/client/fake_server.h"
 

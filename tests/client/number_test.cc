@@ -1,5 +1,3 @@
-#include "client/flags/number.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "client/flags/words.h"
 #include "tests/client/fixture.h"
 
 namespace sextant::client {

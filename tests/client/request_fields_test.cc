@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
+#include "client/flags/words.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/source_folder.h"
 

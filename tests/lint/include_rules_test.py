@@ -2,7 +2,8 @@
 """The house's include rules (CONTRIBUTING.md, "The house"): who may include whom.
 
   server -> engine, proto        client -> proto        gpu_probe -> proto, engine/base
-  proto/check and proto/text, of all programs about the messages: those and Abseil alone
+  proto/check, proto/text and proto/words, of all programs about the messages: those and Abseil
+  alone
   engine: Abseil and the standard library alone
   tests: anything
 
@@ -28,13 +29,13 @@ ALLOWED = {
     "engine": ["absl/", "engine/"],
     "proto": ["absl/", "google/protobuf/", "nlohmann/", "proto/", "sextant/v1/"],
     "server": ["absl/", "engine/", "proto/calibration_json.h", "proto/check/",
-               "proto/matmul_kind.h", "proto/openapi/", "proto/stable_points.h", "server/",
-               "sextant/v1/", "google/rpc/", "google/protobuf/", "grpc/", "grpcpp/",
-               "prometheus/", "CLI/", "nlohmann/",
+               "proto/matmul_kind.h", "proto/openapi/", "proto/stable_points.h",
+               "proto/words/", "server/", "sextant/v1/", "google/rpc/", "google/protobuf/",
+               "grpc/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
                "httplib.h", "openssl/", "netdb.h", "netinet/", "unistd.h", "limits.h", "dlfcn.h",
                "poll.h", "fcntl.h", "malloc.h", "spawn.h", "sys/", "arpa/inet.h"],
     "client": ["absl/", "client/", "proto/calibration_json.h", "proto/stable_points.h",
-               "proto/text/", "sextant/v1/",
+               "proto/text/", "proto/words/", "sextant/v1/",
                "google/rpc/", "google/protobuf/", "grpc/", "grpcpp/", "CLI/", "nlohmann/",
                "toml++/", "unistd.h", "sys/", "arpa/inet.h", "fcntl.h", "netinet/in.h", "poll.h",
                "signal.h"],

@@ -1,8 +1,8 @@
 // Sets one field of a request from text, by the field's path ("cluster.device_count"). The field's
 // type and name in the API determine how the text is read, so that a flag is just a name and a
 // path.
-#ifndef SEXTANT_CLIENT_FLAGS_FIELD_PATH_H_
-#define SEXTANT_CLIENT_FLAGS_FIELD_PATH_H_
+#ifndef SEXTANT_PROTO_WORDS_FIELD_PATH_H_
+#define SEXTANT_PROTO_WORDS_FIELD_PATH_H_
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace sextant::client {
+namespace sextant::words {
 
 // The form of a field's text.
 enum class FieldForm {
@@ -52,6 +52,6 @@ std::string ValueName(const google::protobuf::FieldDescriptor& field);
 absl::Status SetField(absl::string_view path, const std::string& text,
                       google::protobuf::Message* message);
 
-}  // namespace sextant::client
+}  // namespace sextant::words
 
-#endif  // SEXTANT_CLIENT_FLAGS_FIELD_PATH_H_
+#endif  // SEXTANT_PROTO_WORDS_FIELD_PATH_H_

@@ -1,4 +1,4 @@
-#include "client/flags/field_path.h"
+#include "proto/words/field_path.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
@@ -16,20 +16,23 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/flags/number.h"
-#include "client/text/text.h"
+#include "proto/text/enum_names.h"
+#include "proto/words/number.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/device_selector.pb.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/rates.pb.h"
 #include "sextant/v1/training.pb.h"
 
-namespace sextant::client {
+namespace sextant::words {
 namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+using text::EnumName;
+using text::EnumNames;
+using text::EnumNumber;
 
 // Names of `field`'s type that the server refuses in it: a rate may come from the request, but none
 // is required to; runs compute in floating point, and store in types that need no scales.
@@ -319,4 +322,4 @@ absl::Status SetField(absl::string_view path, const std::string& text, Message* 
   return SetPlace(place, text);
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::words

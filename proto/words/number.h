@@ -3,8 +3,8 @@
 //
 // Signs and zero are read like any other number: the server, whose errors name the field, decides
 // which values make sense.
-#ifndef SEXTANT_CLIENT_FLAGS_NUMBER_H_
-#define SEXTANT_CLIENT_FLAGS_NUMBER_H_
+#ifndef SEXTANT_PROTO_WORDS_NUMBER_H_
+#define SEXTANT_PROTO_WORDS_NUMBER_H_
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace sextant::client {
+namespace sextant::words {
 
 // A count: 1024, 15e12, 70B. Suffixes K M B T, in either case, are powers of 1000.
 //
@@ -66,6 +66,6 @@ absl::StatusOr<std::vector<int64_t>> ParseShape(absl::string_view text);
 // Errors: kInvalidArgument where a size is below 1, or the product does not fit in 64 bits.
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> sizes);
 
-}  // namespace sextant::client
+}  // namespace sextant::words
 
-#endif  // SEXTANT_CLIENT_FLAGS_NUMBER_H_
+#endif  // SEXTANT_PROTO_WORDS_NUMBER_H_

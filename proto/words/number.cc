@@ -1,4 +1,4 @@
-#include "client/flags/number.h"
+#include "proto/words/number.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,9 +16,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "client/text/amounts.h"
 
-namespace sextant::client {
+namespace sextant::words {
 namespace {
 
 struct Suffix {
@@ -248,15 +247,17 @@ absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> sizes) {
   int64_t count = 1;
   for (const int64_t size : sizes) {
     if (size < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(SizesText(sizes), " has a size of ", size, "; write sizes of at least 1"));
+      return absl::InvalidArgumentError(absl::StrCat("[", absl::StrJoin(sizes, ", "),
+                                                     "] has a size of ", size,
+                                                     "; write sizes of at least 1"));
     }
     if (__builtin_mul_overflow(count, size, &count)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          SizesText(sizes), " has more elements than fit in 64 bits; write at most 9.22e18"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("[", absl::StrJoin(sizes, ", "),
+                       "] has more elements than fit in 64 bits; write at most 9.22e18"));
     }
   }
   return count;
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::words

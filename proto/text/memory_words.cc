@@ -1,13 +1,16 @@
-#include "client/text/memory_words.h"
+#include "proto/text/memory_words.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/text/text.h"
+#include "proto/text/format.h"
+#include "sextant/v1/interval.pb.h"
+#include "sextant/v1/memory.pb.h"
+#include "sextant/v1/plan.pb.h"
 
-namespace sextant::client {
+namespace sextant::text {
 namespace {
 
 constexpr double kBytesOfGib = 1073741824.0;  // 2^30
@@ -133,4 +136,4 @@ const char* VerdictWords(v1::Verdict verdict) {
   }
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::text

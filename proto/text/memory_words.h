@@ -1,15 +1,18 @@
 // A device's memory in words: how much there is, how much a run takes, and the verdict.
-#ifndef SEXTANT_CLIENT_TEXT_MEMORY_WORDS_H_
-#define SEXTANT_CLIENT_TEXT_MEMORY_WORDS_H_
+#ifndef SEXTANT_PROTO_TEXT_MEMORY_WORDS_H_
+#define SEXTANT_PROTO_TEXT_MEMORY_WORDS_H_
 
 #include <cstdint>
 #include <string>
 
-#include "sextant/v1/interval.pb.h"
-#include "sextant/v1/memory.pb.h"
-#include "sextant/v1/plan.pb.h"
+namespace sextant::v1 {
+class DeviceCapacity;
+class Interval;
+class Memory;
+enum Verdict : int;
+}  // namespace sextant::v1
 
-namespace sextant::client {
+namespace sextant::text {
 
 // Bytes in GiB, of 2^30 bytes.
 double GibOf(int64_t bytes);
@@ -45,6 +48,6 @@ std::string HostVerdictText(const v1::Memory& memory);
 // "FITS", "TIGHT", "DOES NOT FIT", "STATE FITS".
 const char* VerdictWords(v1::Verdict verdict);
 
-}  // namespace sextant::client
+}  // namespace sextant::text
 
-#endif  // SEXTANT_CLIENT_TEXT_MEMORY_WORDS_H_
+#endif  // SEXTANT_PROTO_TEXT_MEMORY_WORDS_H_

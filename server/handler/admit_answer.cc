@@ -1,0 +1,116 @@
+#include "server/handler/admit_answer.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/call_work.h"
+#include "engine/base/field_violation.h"
+#include "server/call/worker_pool.h"
+#include "server/convert/run_spec.h"
+#include "server/handler/plan_answer.h"
+#include "sextant/v1/plan.pb.h"
+
+namespace sextant::server {
+
+Admission::Admission(const CallContext& context, AdmitTools tools)
+    : context_(context), tools_(std::move(tools)), start_(std::chrono::steady_clock::now()) {}
+
+void Admission::Read(const v1::AdmitRequest& request) {
+  scheduler_ = request.caller().scheduler();
+  absl::StatusOr<AdmitQuestion> question = AdmitQuestionFrom(request);
+  if (!question.ok()) return Decide(question.status(), {});
+  question_ = *std::move(question);
+  if (question_.doubt.empty()) return;
+  v1::AdmitResponse response;
+  UnknownTo(question_.doubt, &response);
+  Decide(absl::OkStatus(), std::move(response));
+}
+
+bool Admission::is_decided() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return decided_;
+}
+
+std::chrono::steady_clock::time_point Admission::end() const {
+  return start_ + absl::ToChronoNanoseconds(question_.budget);
+}
+
+void Admission::WhenDecided(std::function<void()> then) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!decided_) {
+      then_ = std::move(then);
+      return;
+    }
+  }
+  then();
+}
+
+// The call may be gone as soon as it is decided.
+absl::Status Admission::End() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return decided_ ? absl::CancelledError("the budget is over") : EndOf(context_);
+}
+
+void Admission::Plan(const absl::Status& ready) {
+  v1::AdmitResponse response;
+  if (!ready.ok()) return Decide(RefusalTo(question_, ready, &response), std::move(response));
+  if (is_decided()) return;
+  // Held to the end: the run's texts point into it.
+  const std::shared_ptr<const CalibrationSnapshot> host = tools_.calibrations();
+  FieldViolations violations;
+  const DeviceFinder finder(
+      {.supplied = *tools_.supplied, .host = *host, .now = tools_.now(), .fleet = nullptr});
+  const RunSpec run = RunSpecFrom(question_.run, finder, violations);
+  const auto end = [this] {
+    WorkerPool::EndTurn();
+    return End();
+  };
+  CallWork work(end);
+  v1::Plan plan;
+  const absl::Status planned =
+      AnswerPlan({.request = question_.run, .run = run, .violations = std::move(violations)}, work,
+                 *tools_.metrics, &plan)
+          .status();
+  if (std::chrono::steady_clock::now() >= Admission::end()) return EndBudget();
+  if (!planned.ok()) return Decide(RefusalTo(question_, planned, &response), std::move(response));
+  AdmissionTo(question_, plan, &response);
+  Decide(absl::OkStatus(), std::move(response));
+}
+
+void Admission::EndBudget() {
+  v1::AdmitResponse response;
+  UnknownTo(absl::StrCat("no answer within ", absl::FormatDuration(question_.budget),
+                         SearchesByDefault(question_.run)
+                             ? ": no layout is given, and looking for one takes longer; add --tp, "
+                               "--pp and --mbs"
+                             : ": the planner is busy, or the run takes longer to plan"),
+            &response);
+  Decide(absl::OkStatus(), std::move(response));
+}
+
+void Admission::Decide(absl::Status status, v1::AdmitResponse response) {
+  std::function<void()> then;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (decided_) return;
+    decided_ = true;
+    status_ = std::move(status);
+    response_ = std::move(response);
+    then = std::move(then_);
+  }
+  if (then != nullptr) then();
+}
+
+absl::Status Admission::Take(v1::AdmitResponse* response) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tools_.metrics
+      ->admissions(SchedulerLabel(scheduler_),
+                   status_.ok() ? AdmitLabel(response_.verdict()) : "refused")
+      .Increment();
+  *response = std::move(response_);
+  return status_;
+}
+
+}  // namespace sextant::server
