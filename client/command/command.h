@@ -47,9 +47,10 @@ using RunCommand = std::function<int(const CommandLine& line, const Streams& str
 // The part of a command line that all commands share. Each command keeps its own flags.
 struct CommandLine {
   ServerAddress server;
-  std::string output = "text";             // or "json"
+  std::string output = "text";             // or "json", "line"
   bool names_server = false;               // by --address or SEXTANT_ADDRESS
   bool local = false;                      // starts a server of its own
+  bool may_start_server = true;            // false: a hook's command, which waits for none
   bool asks_server = true;                 // false: the command can do without one
   bool quiet = false;                      // says nothing of a server that was started for it
   TypedNames typed_names;                  // for errors
@@ -57,6 +58,7 @@ struct CommandLine {
   std::shared_ptr<const CLI::App> parser;  // which completion scripts describe
 
   bool json() const { return output == "json"; }
+  bool one_line() const { return output == "line"; }  // of a verdict
 };
 
 // Adds a command to `app`; its --help ends in `help`. Its final callback has to set

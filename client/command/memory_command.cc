@@ -180,7 +180,9 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
     return whole ? MemoryText(request, response, filled_in)
                  : BriefMemory(request, response.plan(), filled_in, BriefWidth(streams));
   };
-  streams.out << (line.json() ? ProtoJson(response) : Printable(text()));
+  streams.out << (line.json()       ? ProtoJson(response)
+                  : line.one_line() ? VerdictLine(response.plan())
+                                    : Printable(text()));
   return *ExitCodeOfVerdict(response.plan().verdict());
 }
 

@@ -246,8 +246,9 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
     streams.out << emitted.text;
     return exit_code;
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(TextOf(flags, request, response, streams)));
+  streams.out << (line.json()       ? ProtoJson(response)
+                  : line.one_line() ? VerdictLine(response.plan())
+                                    : Printable(TextOf(flags, request, response, streams)));
   return exit_code;
 }
 

@@ -74,9 +74,10 @@ void AddGlobalFlags(CLI::App* app, CommandLine* line) {
   app->add_flag("--local", line->local, "start a server for this call alone, whoever else serves");
   app->add_flag("--print-request", line->server.prints_requests,
                 "print the request, as --request reads it; send nothing");
-  AddChoices(app->add_option("--output", line->output, "for people, or for programs")
+  AddChoices(app->add_option("--output", line->output,
+                             "for people, for programs, or a verdict in one line")
                  ->capture_default_str(),
-             "text|json");
+             "text|json|line");
 }
 
 // The parser. It fills `*line`, which has to outlive it.
@@ -151,6 +152,12 @@ NoCommand UsageError(const CLI::App& app, const std::string& message) {
           .command = NameOf(CommandRead(app))};
 }
 
+// True where the answer is a verdict, which --output=line prints.
+bool HasLine(const CLI::App& command) {
+  constexpr absl::string_view kCommands[] = {"plan", "search", "memory", "admit"};
+  return absl::c_linear_search(kCommands, command.get_name());
+}
+
 // CLI11's exceptions are all caught here.
 std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::string>& args) {
   CommandLine line;
@@ -170,6 +177,10 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
     NoCommand refused = UsageError(*app, std::move(wrong));
     refused.command.clear();
     return refused;
+  }
+  if (line.one_line() && !HasLine(CommandRead(*app))) {
+    return UsageError(*app, absl::StrCat(NameOf(CommandRead(*app)),
+                                         " has no verdict for --output=line; write text or json"));
   }
   line.names_server = !app->get_option("--address")->empty();
   line.typed_names = TypedNamesOf(args, *app);
@@ -196,7 +207,8 @@ int Explain(const NoCommand& no_command, const Streams& streams) {
 // True where the user asks for a private server, or names none and none is at the usual address.
 bool NeedsLocalServer(const CommandLine& line) {
   if (!line.asks_server || line.server.prints_requests) return false;
-  return line.local || (!line.names_server && !IsServed(line.server.address));
+  return line.local ||
+         (line.may_start_server && !line.names_server && !IsServed(line.server.address));
 }
 
 // Where it does not start, the call fails as it would have without it.

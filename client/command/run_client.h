@@ -19,6 +19,7 @@ namespace sextant::client {
 using AddsCommand = void(CLI::App* app, CommandLine* line);
 
 AddsCommand AddPlan;
+AddsCommand AddAdmit;
 AddsCommand AddSearch;
 AddsCommand AddAllocate;
 AddsCommand AddCompare;
@@ -45,10 +46,11 @@ AddsCommand AddCompletion;
 
 // All of them, in the order of --help.
 inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,     AddSearch,      AddCompare, AddFinetune, AddSizeCluster,  AddSizeModel,
-    AddAllocate, AddMemory,      AddCount,   AddModels,   AddAccelerators, AddDevices,
-    AddProbe,    AddCalibration, AddRates,   AddNodes,    AddLinks,        AddOperation,
-    AddGraph,    AddTensor,      AddTokens,  AddDataType, AddVersion,      AddCompletion};
+    AddPlan,      AddSearch,       AddCompare,  AddFinetune,  AddSizeCluster,
+    AddSizeModel, AddAllocate,     AddMemory,   AddAdmit,     AddCount,
+    AddModels,    AddAccelerators, AddDevices,  AddProbe,     AddCalibration,
+    AddRates,     AddNodes,        AddLinks,    AddOperation, AddGraph,
+    AddTensor,    AddTokens,       AddDataType, AddVersion,   AddCompletion};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

@@ -112,6 +112,7 @@ size_t Distance(absl::string_view a, absl::string_view b) {
 std::vector<std::string> WithOwnNames(std::vector<std::string> args, const CLI::App& app) {
   const CLI::App& command = CommandOf(args, app);
   for (std::string& arg : args) {
+    if (arg == "--") break;  // what follows is not the command's
     const absl::string_view name = NameIn(arg);
     arg = absl::StrCat(OwnName(name, command), arg.substr(name.size()));
   }

@@ -27,22 +27,24 @@ enum ExitCode : int {
   kExitTight = 7,       // a valid answer: whether it fits is open
   kExitStateFits = 8,   // a valid answer: model state fits; activations were not counted
   kExitLate = 9,        // a valid answer: the expected run misses its deadline or budget
+  kExitUnknown = 10,    // a valid answer: the job was not judged (admit)
   kExitSignal = 128,    // plus the signal's number: interrupted, as shells say it
 };
 
 // The codes as --help explains them.
 inline constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
-    "  0  it fits (plan, memory), or success\n"
+    "  0  it fits (plan, memory, admit), or success\n"
     "  1  it does not fit: a valid answer\n"
     "  2  usage: the command line is wrong, or the answer or a file can't be written\n"
     "  3  bad request: a field or a name is wrong; do not retry\n"
     "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"
     "  6  anything else: a defect, please report it\n"
-    "  7  it is tight (plan, memory): whether it fits is open\n"
+    "  7  it is tight (plan, memory, admit): whether it fits is open\n"
     "  8  model state fits (plan, memory), activations were not counted: do not launch on it\n"
     "  9  it may fit, and misses its deadline or budget (plan, search, compare, size-*)\n"
+    "  10  not judged (admit): let the job start\n"
     "  130  interrupted (Ctrl-C): the call was cancelled";
 
 struct CallError {

@@ -12,6 +12,7 @@
 #include "client/text/amounts.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
+#include "proto/words/plan_line.h"
 
 namespace sextant::client {
 namespace {
@@ -180,6 +181,11 @@ std::string MissWords(const v1::Plan& plan) {
                                IsMiss(state) ? limit.margin : ""));
   }
   return absl::StrJoin(out, ", ");
+}
+
+std::string VerdictLine(const v1::Plan& plan) {
+  const std::string misses = MissWords(plan);
+  return absl::StrCat(words::PlanLine(plan, {.misses = misses}), "\n");
 }
 
 std::string LimitWords(const v1::TimeEstimate& estimate) {

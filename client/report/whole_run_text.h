@@ -31,6 +31,10 @@ const char* LimitStateWords(LimitState state);
 // "DEADLINE MISSED by 16.9 days, BUDGET MAY BE MISSED"; empty where all limits are met.
 std::string MissWords(const v1::Plan& plan);
 
+// The verdict of the plan, with missed limits, as one line of at most words::kMaxLineLength
+// characters and a line end: --output=line.
+std::string VerdictLine(const v1::Plan& plan);
+
 // "deadline met, 12.4 days to spare, chance 93 %; budget missed by 12.00 USD"; empty where no limit
 // was given.
 std::string LimitWords(const v1::TimeEstimate& estimate);

@@ -1,0 +1,136 @@
+// `sextant admit`: asks whether a job may start, as a scheduler's hook asks.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/field_flag.h"
+#include "client/io/message_file.h"
+#include "client/text/text.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kAdmitHelp[] =
+    "Asks what a scheduler's hook asks: the words of a job's user as they are, and what the job\n"
+    "gets. Words set the fields of a run as the flags of sextant plan do (--tp 8, --tp=8 or "
+    "tp=8);\n"
+    "the server reads them, refuses whatever names a file, an address or an output, and answers\n"
+    "within --budget. One word is a whole line; several are quoted again. Prints the verdict in "
+    "one\n"
+    "line, and in a second the cheapest change. Exit codes: 0 it fits, 7 tight, 1 it does not "
+    "fit,\n"
+    "10 not judged, 3 the words are wrong; on all but 1 and 3 a job may start. Starts no server.\n"
+    "docs/admit.md has a hook.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant admit --devices=16 --accelerator=h100-sxm -- \\\n"
+    "      llama-3.1-8b --tp=2 --gbs=64 --sequence-length=8192\n"
+    "  sextant admit --devices=16 --accelerator=h100-sxm --scheduler=slurm -- \\\n"
+    "      \"llama-3.1-70b tp=8 pp=2 gbs=64 sequence-length=8192 tokens=1T\"\n";
+
+constexpr char kJob[] = "What the scheduler gives the job";
+constexpr char kCaller[] = "Who asks";
+
+constexpr FieldFlag kAdmitFlags[] = {
+    {"--device-count,--devices", "device_count", "how many devices", kJob},
+    {"--accelerator", "accelerator", "a catalogue name: sextant accelerators", kJob},
+    {"--node-type", "node_type", "server type, see sextant nodes", kJob},
+    {"--budget", "budget", "time until the answer, e.g. 0.3s; default: 0.1s", kJob},
+    {"--scheduler", "caller.scheduler", "the kind of hook, for the metrics", kCaller},
+    {"--job-name", "caller.job_name", "the job's", kCaller},
+    {"--user", "caller.user", "whose job it is", kCaller},
+};
+constexpr FieldFlag kAdmitWords[] = {WordFor("WORDS", "words", Below::kDropped)};
+
+struct AdmitFlags {
+  v1::AdmitRequest request;
+  std::vector<std::string> words;
+};
+
+// `word` as the server splits it off again.
+std::string Quoted(const std::string& word) {
+  const bool is_plain = !word.empty() && absl::c_all_of(word, [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '\'' && c != '"' && c != '\\';
+  });
+  if (is_plain) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string LineOf(const std::vector<std::string>& words) {
+  if (words.size() == 1) return words.front();
+  return absl::StrJoin(words, " ", [](std::string* out, const std::string& word) {
+    absl::StrAppend(out, Quoted(word));
+  });
+}
+
+std::optional<ExitCode> ExitCodeOfAdmission(v1::AdmitResponse::Verdict verdict) {
+  switch (verdict) {
+    case v1::AdmitResponse::VERDICT_FITS:
+      return kExitFits;
+    case v1::AdmitResponse::VERDICT_TIGHT:
+      return kExitTight;
+    case v1::AdmitResponse::VERDICT_DOES_NOT_FIT:
+      return kExitDoesNotFit;
+    case v1::AdmitResponse::VERDICT_UNKNOWN:
+      return kExitUnknown;
+    default:
+      return std::nullopt;
+  }
+}
+
+int RunAdmit(const AdmitFlags& flags, const CommandLine& line, const Streams& streams) {
+  v1::AdmitRequest request = flags.request;
+  request.set_words(LineOf(flags.words));
+  v1::AdmitResponse response;
+  grpc::Status status = Call(line.server, &v1::PlanningService::Stub::Admit, request, &response);
+  const std::optional<ExitCode> exit_code = ExitCodeOfAdmission(response.verdict());
+  if (status.ok() && !exit_code.has_value()) status = Incomplete("verdict that this client knows");
+  if (!status.ok()) {
+    return Fail(status, line, streams, {.field = [](const std::string& field) {
+                  return FieldWordsOf({kAdmitFlags, kAdmitWords}, field);
+                }});
+  }
+  if (line.json()) {
+    streams.out << ProtoJson(response);
+  } else {
+    streams.out << Printable(OneLine(response.message())) << "\n";
+    if (!response.change().empty() && !line.one_line()) {
+      streams.out << Printable(OneLine(response.change())) << "\n";
+    }
+  }
+  return *exit_code;
+}
+
+}  // namespace
+
+void AddAdmit(CLI::App* app, CommandLine* line) {
+  constexpr double kTimeoutSeconds = 2;  // a hook holds up its scheduler
+  const auto flags = std::make_shared<AdmitFlags>();
+  CLI::App* command =
+      AddCommand("admit", "Ask whether a job may start, as a hook does", kAdmitHelp, app);
+  command->add_option("WORDS", flags->words, "the words of the job's user, after --")
+      ->type_name("");
+  for (const FieldFlag& flag : kAdmitFlags) AddFieldFlag(flag, &flags->request, command);
+  command->final_callback([command, line, flags] {
+    line->may_start_server = false;
+    if (command->get_parent()->get_option("--timeout")->empty()) {
+      line->server.timeout_seconds =
+          kTimeoutSeconds + static_cast<double>(flags->request.budget().seconds());
+    }
+    line->run = [flags](const CommandLine& read, const Streams& streams) {
+      return RunAdmit(*flags, read, streams);
+    };
+  });
+}
+
+}  // namespace sextant::client
