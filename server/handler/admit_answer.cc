@@ -50,7 +50,7 @@ void Admission::WhenDecided(std::function<void()> then) {
 // The call may be gone as soon as it is decided.
 absl::Status Admission::End() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return decided_ ? absl::CancelledError("the budget is over") : EndOf(context_);
+  return decided_ || IsLate() ? absl::CancelledError("the budget is over") : EndOf(context_);
 }
 
 void Admission::Plan(const absl::Status& ready) {
@@ -73,7 +73,7 @@ void Admission::Plan(const absl::Status& ready) {
       AnswerPlan({.request = question_.run, .run = run, .violations = std::move(violations)}, work,
                  *tools_.metrics, &plan)
           .status();
-  if (std::chrono::steady_clock::now() >= Admission::end()) return EndBudget();
+  if (IsLate()) return EndBudget();
   if (!planned.ok()) return Decide(RefusalTo(question_, planned, &response), std::move(response));
   AdmissionTo(question_, plan, &response);
   Decide(absl::OkStatus(), std::move(response));

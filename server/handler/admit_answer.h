@@ -57,6 +57,7 @@ class Admission {
   absl::Status Take(v1::AdmitResponse* response);
 
  private:
+  bool IsLate() const { return std::chrono::steady_clock::now() >= end(); }
   void Decide(absl::Status status, v1::AdmitResponse response);
   absl::Status End() const;
 
