@@ -57,10 +57,13 @@ std::string DevicesOf(const v1::Plan& plan, int64_t per_node) {
 
 std::string MemoryOf(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
-  if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) return text::PeakText(memory);
+  const std::string usable = absl::StrCat(" of ", Gib(memory.capacity().usable_bytes()), " usable");
+  if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) {
+    return absl::StrCat(memory.unmodelled_settings().empty() ? "" : "at most ",
+                        text::IntervalText(memory.peak_bytes()), usable);
+  }
   return absl::StrCat(
-      Gib(memory.peak_bytes().expected()), " of ", Gib(memory.capacity().usable_bytes()),
-      " usable, ",
+      Gib(memory.peak_bytes().expected()), usable, ", ",
       memory.scope() == v1::MEMORY_SCOPE_MODEL_STATE ? "of model state alone" : "shared evenly");
 }
 
