@@ -32,8 +32,9 @@ std::string ValueText(const std::string& field, const v1::SettingValue& value) {
 
 // "--tp=8 (now 4)".
 std::string SettingWords(const v1::ChangedSetting& setting) {
-  return absl::StrCat(PlanFieldWord(setting.field()), "=", ValueText(setting.field(), setting.to()),
-                      " (now ", ValueText(setting.field(), setting.from()), ")");
+  return absl::StrCat(PlanFieldWord(setting.field()), "=",
+                      ValueText(setting.field(), setting.new_value()), " (now ",
+                      ValueText(setting.field(), setting.old_value()), ")");
 }
 
 // A bare count has no name.

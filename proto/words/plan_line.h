@@ -11,7 +11,7 @@
 
 namespace sextant::words {
 
-// Of every line here. A line of Slurm's sbatch and a warning of Kubernetes hold as much.
+// The most characters of a line here: enough for a verdict, little enough for a scheduler's log.
 inline constexpr size_t kMaxLineLength = 400;
 
 // `text` as one line of at most kMaxLineLength printable ASCII characters: '?' for every other

@@ -68,7 +68,7 @@ std::string SetDeviceCount(const v1::AdmitRequest& request, v1::ClusterSpec* clu
   }
   const int64_t count = request.device_count();
   if (count < 1 || count > kMaxDevices) {
-    return absl::StrCat("the scheduler gives ", count, " devices, which is no number to judge");
+    return absl::StrCat("the scheduler gives ", count, " devices, which can't be");
   }
   if (of_words != 0 && of_words != count) {
     return absl::StrCat("the words ask for ", of_words, " devices, and the scheduler gives ",
@@ -306,7 +306,7 @@ absl::Status RefusalTo(const AdmitQuestion& question, const absl::Status& status
     default:
       return status;
   }
-  // What the scheduler gives is no fault of the words.
+  // The scheduler's devices are not the words' mistake.
   for (const FieldViolation& each : FieldViolationsOf(status)) {
     const bool is_schedulers =
         (question.gives_node_type && each.field == "cluster.node_type") ||

@@ -37,8 +37,8 @@ void UnknownTo(absl::string_view why, v1::AdmitResponse* response);
 // Fills `*response`, which is empty, by the plan of question.run.
 void AdmissionTo(const AdmitQuestion& question, const v1::Plan& plan, v1::AdmitResponse* response);
 
-// What a failed plan of question.run is to the caller: doubt, which is UNKNOWN in `*response` and
-// OK; or an error, of words where they are wrong.
+// Returns the error of a failed plan of question.run, of the words where they are wrong; or OK for
+// doubt, which makes `*response` UNKNOWN.
 absl::Status RefusalTo(const AdmitQuestion& question, const absl::Status& status,
                        v1::AdmitResponse* response);
 

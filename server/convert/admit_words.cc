@@ -111,9 +111,8 @@ std::string UnknownName(absl::string_view name) {
     }
   }
   const std::vector<absl::string_view> near = NearNames(name, known, 3);
-  std::string out = absl::StrCat(Quoted(name),
-                                 " is no name of a run's setting here, where nothing names a file, "
-                                 "an address or an output");
+  std::string out =
+      absl::StrCat(Quoted(name), " sets nothing of a run: words name no file, address or output");
   const char* before = "; near names: --";
   for (const absl::string_view each : near) {
     absl::StrAppend(&out, std::exchange(before, ", --"), each);

@@ -19,7 +19,7 @@
 
 namespace sextant::server {
 
-// What a plan needs; all of it outlives the pools that plan.
+// The needs of a plan; all of them outlive the pools that plan.
 struct AdmitTools {
   Metrics* metrics;
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;

@@ -25,6 +25,15 @@ size_t CodeIndex(absl::StatusCode code) {
   return index < kCodeNames.size() ? index : static_cast<size_t>(absl::StatusCode::kUnknown);
 }
 
+CounterFamily& AdmissionsIn(prometheus::Registry& registry) {
+  return prometheus::BuildCounter()
+      .Name("sextant_admissions_total")
+      .Help(
+          "Jobs judged for a scheduler, by the kind of caller and verdict; refused: their words "
+          "were wrong.")
+      .Register(registry);
+}
+
 }  // namespace
 
 const char* CodeName(absl::StatusCode code) { return kCodeNames[CodeIndex(code)]; }
@@ -90,11 +99,7 @@ Metrics::Metrics(prometheus::Registry& registry)
                     .Name("sextant_plan_verdicts_total")
                     .Help("Plans answered, by verdict.")
                     .Register(registry)),
-      admissions_(prometheus::BuildCounter()
-                      .Name("sextant_admissions_total")
-                      .Help("Jobs judged for a scheduler, by the kind of caller and verdict; "
-                            "refused: their words were wrong.")
-                      .Register(registry)) {
+      admissions_(AdmissionsIn(registry)) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")

@@ -59,8 +59,8 @@ def hostile_lines(secret, victim):
     good = "llama-3.1-8b tp=8 gbs=64 sequence-length=8192"
     for _ in range(LINES):
         place = chance.choice(places)
-        word = chance.choice((f"--{chance.choice(flags)}={place}", f"{chance.choice(flags)}={place}",
-                              f"--{chance.choice(flags)} {place}", place))
+        flag = chance.choice(flags)
+        word = chance.choice((f"--{flag}={place}", f"{flag}={place}", f"--{flag} {place}", place))
         yield chance.choice((word, f"{good} {word}", f"{word} {good}"))
 
 
