@@ -25,13 +25,8 @@ size_t CodeIndex(absl::StatusCode code) {
   return index < kCodeNames.size() ? index : static_cast<size_t>(absl::StatusCode::kUnknown);
 }
 
-CounterFamily& AdmissionsIn(prometheus::Registry& registry) {
-  return prometheus::BuildCounter()
-      .Name("sextant_admissions_total")
-      .Help(
-          "Jobs judged for a scheduler, by the kind of caller and verdict; refused: their words "
-          "were wrong.")
-      .Register(registry);
+CounterFamily& CountersIn(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
 
 }  // namespace
@@ -67,10 +62,8 @@ void WaitMetrics::Record(double seconds) {
 }
 
 Metrics::Metrics(prometheus::Registry& registry)
-    : calls_(prometheus::BuildCounter()
-                 .Name("sextant_calls_total")
-                 .Help("Calls answered, by method, gRPC status code and protocol.")
-                 .Register(registry)),
+    : calls_(CountersIn(registry, "sextant_calls_total",
+                        "Calls answered, by method, gRPC status code and protocol.")),
       duration_(prometheus::BuildHistogram()
                     .Name("sextant_call_duration_seconds")
                     .Help("Time from the handler's start to its answer, by method and protocol.")
@@ -95,11 +88,10 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Help("Parallel layouts evaluated by plans.")
                               .Register(registry)
                               .Add({})),
-      verdicts_(prometheus::BuildCounter()
-                    .Name("sextant_plan_verdicts_total")
-                    .Help("Plans answered, by verdict.")
-                    .Register(registry)),
-      admissions_(AdmissionsIn(registry)) {
+      verdicts_(CountersIn(registry, "sextant_plan_verdicts_total", "Plans answered, by verdict.")),
+      admissions_(CountersIn(registry, "sextant_admissions_total",
+                             "Jobs judged for a scheduler, by the kind of caller and verdict; "
+                             "refused: their words were wrong.")) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")
