@@ -14,7 +14,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "proto/words/plan_line.h"
 #include "server/call/worker_pool.h"
 #include "server/handler/admit_answer.h"
 #include "tests/server/admit_requests.h"
@@ -233,12 +232,6 @@ TEST(Admission, AnswersMutatedLinesWithAVerdictOrTheWordThatIsWrong) {
     }
   }
   EXPECT_GT(judged, kLines / 100);
-}
-
-TEST(OneLineOf, IsPrintableAndShort) {
-  EXPECT_EQ(words::OneLineOf("a\nb\tc\x1b[2J\x7f\xe2\x80\xae"), "a b c?[2J????");
-  EXPECT_EQ(words::OneLineOf(std::string(400, 'a')), std::string(400, 'a'));
-  EXPECT_EQ(words::OneLineOf(std::string(401, 'a')), std::string(397, 'a') + "...");
 }
 
 }  // namespace
