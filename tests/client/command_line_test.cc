@@ -190,9 +190,10 @@ TEST(Help, NamesTheConventionsOfFlops) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command :
-       {"",        "plan",   "search",      "allocate", "memory",  "count",     "accelerators",
-        "devices", "probe",  "calibration", "rates",    "nodes",   "links",     "op",
-        "graph",   "tensor", "tokens",      "dtype",    "version", "completion"}) {
+       {"",      "plan",         "search",    "allocate", "memory",      "admit",
+        "count", "accelerators", "devices",   "probe",    "calibration", "rates",
+        "nodes", "links",        "op",        "graph",    "tensor",      "tokens",
+        "dtype", "version",      "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

@@ -35,6 +35,7 @@ struct PlanningHandlers {
   Handler<v1::BatchPlanRunsRequest, v1::BatchPlanRunsResponse> batch_plan_runs = {};
   Handler<v1::SizeClusterRequest, v1::SizeClusterResponse> size_cluster = {};
   Handler<v1::SizeModelRequest, v1::SizeModelResponse> size_model = {};
+  Handler<v1::AdmitRequest, v1::AdmitResponse> admit = {};
 };
 
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
@@ -115,6 +116,7 @@ class FakeServer {
     SEXTANT_FAKE_RPC(BatchPlanRuns, batch_plan_runs)
     SEXTANT_FAKE_RPC(SizeCluster, size_cluster)
     SEXTANT_FAKE_RPC(SizeModel, size_model)
+    SEXTANT_FAKE_RPC(Admit, admit)
 
    private:
     PlanningHandlers handlers_;

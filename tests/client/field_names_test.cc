@@ -13,6 +13,7 @@
 #include "client/flags/words.h"
 #include "proto/words/plan_line.h"
 #include "sextant/v1/field_options.pb.h"
+#include "sextant/v1/planning_service.pb.h"
 #include "tests/client/fixture.h"
 
 namespace sextant::client {

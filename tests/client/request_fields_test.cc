@@ -68,6 +68,7 @@ const Message* RequestOf(const std::string& command) {
       {"size-cluster", &v1::SizeClusterRequest::default_instance()},
       {"size-model", &v1::SizeModelRequest::default_instance()},
       {"allocate", &v1::AllocateComputeRequest::default_instance()},
+      {"admit", &v1::AdmitRequest::default_instance()},
       {"count", &v1::CountModelRequest::default_instance()},
       {"op", &v1::AnalyzeOperationRequest::default_instance()},
       {"graph", &v1::AnalyzeGraphRequest::default_instance()},
