@@ -51,7 +51,7 @@ TEST(FieldNames, AreFoundBelowThePlan) {
             "measured_step.layout.micro_batch_size");
 }
 
-// What FieldText() writes, SetField() reads.
+// SetField() reads a text of FieldText().
 TEST(FieldText, IsReadAgain) {
   const std::pair<const char*, const char*> kTexts[] = {
       {"layout.parallel.tensor_parallel_size", "8"}, {"layout.sharding.zero_stage", "gradients"},
@@ -85,8 +85,8 @@ v1::Plan SmallPlan() {
         peak_bytes { low: 2147483648 expected: 3221225472 high: 4294967296 }
         capacity { usable_bytes: 1073741824 }
         changes {
-          settings { field: "layout.sharding.zero_stage"
-                     from { enum_name: "ZERO_STAGE_NONE" } to { enum_name: "ZERO_STAGE_OPTIMIZER" } }
+          settings { field: "layout.sharding.zero_stage" from { enum_name: "ZERO_STAGE_NONE" }
+                     to { enum_name: "ZERO_STAGE_OPTIMIZER" } }
           settings { field: "layout.parallel.tensor_parallel_size"
                      from { number: 1 } to { number: 2 } }
           peak_bytes { expected: 536870912 }
