@@ -78,7 +78,7 @@ enum Mood {
 '''
 
 # Calls that a link can hold.
-GETS = {"PlanRun", "ListDataTypes", "DescribeDataType", "DescribeTokens", "CountModel",
+GETS = {"PlanRun", "Admit", "ListDataTypes", "DescribeDataType", "DescribeTokens", "CountModel",
         "ListModels", "ListAccelerators", "ListDevices", "ListNodeTypes"}
 
 
