@@ -89,7 +89,8 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
               ElementsAre("adam", "adamw", "adam-8bit"));
   // bash hands "--optimizer=adam" over as three words, and "--optimizer=" as two.
   EXPECT_THAT(BashOffers({"sextant", "plan", "--optimizer", "=", "mu"}), ElementsAre("muon"));
-  EXPECT_THAT(BashOffers({"sextant", "plan", "--output", "="}), ElementsAre("text", "json"));
+  EXPECT_THAT(BashOffers({"sextant", "plan", "--output", "="}),
+              ElementsAre("text", "json", "line"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--view", "="}), ElementsAre("basic", "full"));
   EXPECT_THAT(BashOffers({"sextant", "allocate", "--rule", "=", "kap"}),
               ElementsAre("kaplan-2020"));

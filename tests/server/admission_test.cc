@@ -22,7 +22,6 @@ namespace sextant::server {
 namespace {
 
 using ::testing::StartsWith;
-using Verdict = v1::AdmitResponse;
 
 // A call whose caller waits.
 class WaitingCall final : public CallContext {
@@ -85,7 +84,7 @@ TEST(Admission, IsInDoubtWithoutAThread) {
   AdmitQuestion question;
   v1::AdmitResponse response;
   ASSERT_TRUE(RefusalTo(question, ServerBusy("too many calls wait"), &response).ok());
-  EXPECT_EQ(response.verdict(), Verdict::VERDICT_UNKNOWN);
+  EXPECT_EQ(response.verdict(), v1::AdmitResponse::VERDICT_UNKNOWN);
   EXPECT_THAT(response.message(), StartsWith("UNKNOWN: too many calls wait"));
   EXPECT_FALSE(RefusalTo(question, absl::InternalError("broken"), &response).ok());
 }
@@ -218,7 +217,7 @@ TEST(Admission, AnswersMutatedLinesWithAVerdictOrTheWordThatIsWrong) {
     const absl::Status status = judge.Ask(request, &response);
     if (status.ok()) {
       ++judged;
-      ASSERT_NE(response.verdict(), Verdict::VERDICT_UNSPECIFIED) << request.words();
+      ASSERT_NE(response.verdict(), v1::AdmitResponse::VERDICT_UNSPECIFIED) << request.words();
       ASSERT_TRUE(IsOneShortLine(response.message())) << request.words();
       ASSERT_TRUE(IsOneShortLine(response.change())) << request.words();
       continue;

@@ -26,7 +26,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-using Verdict = v1::AdmitResponse;
 
 TEST(AdmitQuestion, IsInDoubtWhereTheSchedulerAndTheWordsDiffer) {
   const auto doubt_of = [](const v1::AdmitRequest& request) {
@@ -87,7 +86,7 @@ v1::AdmitResponse Admitted(const PlanningServer& server, const v1::AdmitRequest&
 TEST(Admit, SaysWhatFits) {
   const PlanningServer server = WithSample();
   const v1::AdmitResponse answer = Admitted(server, AdmitRequestOf(kWordsThatFit));
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_FITS) << answer.message();
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_FITS) << answer.message();
   EXPECT_THAT(answer.message(), AllOf(StartsWith("FITS: llama-3.1-8b, 8 x h100-sxm: 1 node x 8; "),
                                       HasSubstr(" usable"), HasSubstr(" predicted")));
   EXPECT_THAT(answer.change(), IsEmpty());
@@ -113,7 +112,7 @@ TEST(Admit, SaysWhatDoesNotFitAndTheCheapestChange) {
       Admitted(server, AdmitRequestOf("llama-3.1-8b tp=1 gbs=64 sequence-length=8192 "
                                       "--framework=megatron-lm",
                                       16));
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_DOES_NOT_FIT) << answer.message();
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_DOES_NOT_FIT) << answer.message();
   EXPECT_THAT(answer.message(),
               StartsWith("DOES NOT FIT: llama-3.1-8b, 16 x h100-sxm: 2 nodes x 8; "));
   EXPECT_THAT(answer.change(), AllOf(StartsWith("--"), HasSubstr(" (now "), HasSubstr(" GiB")));
@@ -126,27 +125,27 @@ TEST(Admit, KeepsTightTight) {
   const v1::AdmitResponse answer = Admitted(
       server, AdmitRequestOf("llama-3.1-8b tp=8 gbs=64 sequence-length=8192 --fits-chance=1 "
                              "--does-not-fit-chance=0 --reserved-memory-bytes=55GiB"));
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_TIGHT) << answer.message();
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_TIGHT) << answer.message();
   EXPECT_THAT(answer.message(), StartsWith("TIGHT: "));
 }
 
 TEST(Admit, DoesNotJudgeStateAlone) {
   const PlanningServer server = WithSample();
   const v1::AdmitResponse answer = Admitted(server, AdmitRequestOf("llama-3.1-8b"));
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_UNKNOWN);
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_UNKNOWN);
   EXPECT_THAT(answer.message(), AllOf(StartsWith("UNKNOWN: no layout is given"),
                                       HasSubstr("STATE FITS: llama-3.1-8b, 8 x h100-sxm")));
   EXPECT_THAT(answer.layout(), IsEmpty());
   // State that is too large needs no layout to be too large.
   EXPECT_EQ(Admitted(server, AdmitRequestOf("llama-3.1-405b")).verdict(),
-            Verdict::VERDICT_DOES_NOT_FIT);
+            v1::AdmitResponse::VERDICT_DOES_NOT_FIT);
 }
 
 TEST(Admit, LooksForALayoutWhereTheBatchIsGiven) {
   const PlanningServer server = WithSample();
   const v1::AdmitResponse answer = Admitted(
       server, AdmitRequestOf("llama-3.1-8b gbs=64 sequence-length=4096 --framework=megatron-lm"));
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_FITS) << answer.message();
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_FITS) << answer.message();
   EXPECT_EQ(answer.layout().count("SEXTANT_TP"), 1);
   EXPECT_EQ(answer.layout().count("SEXTANT_PP"), 1);
   EXPECT_EQ(answer.layout().at("SEXTANT_FRAMEWORK"), "megatron-lm");
@@ -183,7 +182,7 @@ TEST(Admit, DoesNotBlameTheWordsForTheScheduler) {
   v1::AdmitRequest request = AdmitRequestOf(kWordsThatFit);
   request.set_node_type("dgx-a100");  // which has no H100s
   const v1::AdmitResponse answer = Admitted(server, request);
-  EXPECT_EQ(answer.verdict(), Verdict::VERDICT_UNKNOWN);
+  EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_UNKNOWN);
   EXPECT_THAT(answer.message(), HasSubstr("the scheduler's cluster.node_type: is dgx-a100"));
 }
 
@@ -209,19 +208,20 @@ TEST(Admit, AnswersAtTheEndOfItsBudget) {
     request.mutable_budget()->set_seconds(0);
     request.mutable_budget()->set_nanos(20'000'000);
     v1::AdmitResponse answer = Admitted(server, request);
-    EXPECT_EQ(answer.verdict(), Verdict::VERDICT_UNKNOWN);
+    EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_UNKNOWN);
     EXPECT_THAT(answer.message(),
                 StartsWith("UNKNOWN: no answer within 20ms: the planner is busy"));
     request.set_words("llama-3.1-8b gbs=64 sequence-length=4096");
     answer = Admitted(server, request);
-    EXPECT_EQ(answer.verdict(), Verdict::VERDICT_UNKNOWN);
+    EXPECT_EQ(answer.verdict(), v1::AdmitResponse::VERDICT_UNKNOWN);
     EXPECT_THAT(answer.message(), HasSubstr("no layout is given"));
     // A short plan takes no thread of theirs.
-    EXPECT_EQ(Admitted(server, AdmitRequestOf(kWordsThatFit)).verdict(), Verdict::VERDICT_FITS);
+    EXPECT_EQ(Admitted(server, AdmitRequestOf(kWordsThatFit)).verdict(),
+              v1::AdmitResponse::VERDICT_FITS);
   }
   EXPECT_EQ(
       Admitted(server, AdmitRequestOf("mixtral-8x7b tp=8 gbs=64 sequence-length=4096")).verdict(),
-      Verdict::VERDICT_DOES_NOT_FIT);
+      v1::AdmitResponse::VERDICT_DOES_NOT_FIT);
 }
 
 }  // namespace

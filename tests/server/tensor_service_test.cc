@@ -37,14 +37,14 @@ TEST_F(TensorServiceTest, AnswersWhatATensorTakes) {
 }
 
 // Each kind of step in JSON, and the resulting shape.
-struct Written {
+struct WrittenStep {
   const char* step;
   const char* shape;
   bool is_view;
 };
 
 TEST_F(TensorServiceTest, EveryKindOfStep) {
-  const std::vector<Written> written = {
+  const std::vector<WrittenStep> written = {
       {R"({"select":{"axis":-1,"index":1}})", "[2,3]", true},
       {R"({"slice":{"axis":2,"start":1,"stop":4,"step":2}})", "[2,3,2]", true},
       {R"({"slice":{"axis":1,"start":1}})", "[2,2,4]", true},
@@ -69,7 +69,7 @@ TEST_F(TensorServiceTest, EveryKindOfStep) {
       {R"({"check_shape":{"expression":"a *rest"}})", "[2,3,4]", true},
       {R"({"flat_index":{"index":[1,2,3]}})", "[2,3,4]", true},
   };
-  for (const Written& w : written) {
+  for (const WrittenStep& w : written) {
     const json answer =
         Analyze({{"shape", {2, 3, 4}}, {"data_type", "DATA_TYPE_FP32"}}, {json::parse(w.step)});
     ASSERT_EQ(answer["steps"].size(), 1) << w.step;
