@@ -71,14 +71,20 @@ void Call::End(const absl::Status& status) {
 
 void PostCall(const Call& call, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
+  PostWork(
+      call.Turn(), workers, [&call] { return EndOf(call.context()); }, std::move(then));
+}
+
+void PostWork(const std::string& turn, WorkerPool& workers, std::function<absl::Status()> end,
+              std::function<void(const absl::Status&)> then) {
   WaitMetrics* const waits = workers.waits();
   if (waits != nullptr) waits->waiting().Increment();
   const auto start = std::chrono::steady_clock::now();
-  workers.Post(call.Turn(), [=, &call, then = std::move(then)](const absl::Status& ready) {
+  workers.Post(turn, [=, end = std::move(end), then = std::move(then)](const absl::Status& ready) {
     const std::chrono::duration<double> wait = std::chrono::steady_clock::now() - start;
     if (waits != nullptr) waits->waiting().Decrement();
     if (waits != nullptr && ready.ok()) waits->Record(wait.count());
-    then(ready.ok() ? EndOf(call.context()) : ready);
+    then(ready.ok() ? end() : ready);
   });
 }
 

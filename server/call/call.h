@@ -60,6 +60,11 @@ class Call {
 // the pool's calls that wait.
 void PostCall(const Call& call, WorkerPool& workers, std::function<void(const absl::Status&)> then);
 
+// The same of work for a call that may have ended when its turn comes: `then` gets what `end`
+// returns. `turn` is the call's Turn().
+void PostWork(const std::string& turn, WorkerPool& workers, std::function<absl::Status()> end,
+              std::function<void(const absl::Status&)> then);
+
 // kInvalidArgument with reason FIELD_INVALID: the bytes are not a message of this type.
 absl::Status Undecodable(const std::string& type_name);
 

@@ -258,7 +258,9 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
         admission->WhenDecided([then] { then(absl::OkStatus()); });
         if (!waits) return;
         alarms_.At(admission->end(), [admission] { admission->EndBudget(); });
-        PoolOf(run).Post(turn, [admission](const absl::Status& ready) { admission->Plan(ready); });
+        PostWork(
+            turn, PoolOf(run), [] { return absl::OkStatus(); },
+            [admission](const absl::Status& ready) { admission->Plan(ready); });
       },
       [admission](const v1::AdmitRequest&, v1::AdmitResponse* out) {
         return admission->Take(out);
