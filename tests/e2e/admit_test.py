@@ -19,8 +19,8 @@ from api import grpc
 LINES = 3000
 SECRET = "xyzzy-secret-xyzzy"
 
-# Opened by the server itself: its own memory, now and then; by Abseil, once, the clock's rate and the
-# time zone.
+# Opened by the server itself: its own memory, now and then; by Abseil, once, the clock's rate and
+# the time zone.
 OWN = ("/proc/self/statm", "/sys/devices/system/cpu/", "/etc/localtime")
 
 
