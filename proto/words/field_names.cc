@@ -49,6 +49,7 @@ void AddFields(const Descriptor& type, absl::string_view prefix, std::vector<Nam
 std::string CountsText(const Message& message, const FieldDescriptor& field) {
   if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT64) return "";
   std::vector<int64_t> counts;
+  counts.reserve(static_cast<size_t>(message.GetReflection()->FieldSize(message, &field)));
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
     counts.push_back(message.GetReflection()->GetRepeatedInt64(message, &field, i));
   }
