@@ -66,12 +66,12 @@ TEST(AdmitCommand, PrintsTheVerdictAndTheChange) {
 
 TEST(AdmitCommand, ExitsByItsVerdict) {
   Admissions server;
-  const std::pair<v1::AdmitResponse::Verdict, int> kCodes[] = {
+  const std::pair<v1::AdmitResponse::Verdict, int> codes[] = {
       {v1::AdmitResponse::VERDICT_FITS, 0},         {v1::AdmitResponse::VERDICT_TIGHT, 7},
       {v1::AdmitResponse::VERDICT_DOES_NOT_FIT, 1}, {v1::AdmitResponse::VERDICT_UNKNOWN, 10},
       {v1::AdmitResponse::VERDICT_UNSPECIFIED, 6},
   };
-  for (const auto& [verdict, code] : kCodes) {
+  for (const auto& [verdict, code] : codes) {
     server.answering.response.set_verdict(verdict);
     EXPECT_EQ(server.Run({"gpt2"}).exit_code, code) << verdict;
   }

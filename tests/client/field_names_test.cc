@@ -53,12 +53,12 @@ TEST(FieldNames, AreFoundBelowThePlan) {
 
 // SetField() reads a text of FieldText().
 TEST(FieldText, IsReadAgain) {
-  const std::pair<const char*, const char*> kTexts[] = {
+  const std::pair<const char*, const char*> texts[] = {
       {"layout.parallel.tensor_parallel_size", "8"}, {"layout.sharding.zero_stage", "gradients"},
       {"layout.sequence_parallel", "false"},         {"layout.kernels.expert_load_factor", "1.25"},
       {"layout.parallel.layers_per_chunk", "8x8x7"},
   };
-  for (const auto& [path, text] : kTexts) {
+  for (const auto& [path, text] : texts) {
     v1::PlanRunRequest request;
     ASSERT_TRUE(SetField(path, text, &request).ok()) << path;
     const google::protobuf::Message* message = &request;

@@ -56,7 +56,7 @@ class Judge {
   }
 
  private:
-  const WaitingCall call_;
+  WaitingCall call_;
   const std::shared_ptr<const CalibrationSnapshot> host_ =
       std::make_shared<const CalibrationSnapshot>();
   prometheus::Registry registry_;

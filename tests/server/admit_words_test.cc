@@ -44,7 +44,7 @@ TEST(ReadWords, SetFieldsAsTheCommandLineDoes) {
   const struct {
     const char* words;
     const char* request;
-  } kCases[] = {
+  } cases[] = {
       {"llama-3.1-8b --tokens=15T --tp 8 pp=2",
        "model { preset: 'llama-3.1-8b' } training { token_count: 15000000000000 } "
        "layout { parallel { tensor_parallel_size: 8 pipeline_parallel_size: 2 } }"},
@@ -81,7 +81,7 @@ TEST(ReadWords, SetFieldsAsTheCommandLineDoes) {
        "cluster { device_count: 16 device { accelerator: 'h100-sxm' } node_type: 'dgx-h100' "
        "network { name: 'ib-ndr' } }"},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     v1::PlanRunRequest expected;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(c.request, &expected)) << c.words;
     v1::PlanRunRequest read;
@@ -98,7 +98,7 @@ TEST(ReadWords, RefuseFilesAddressesAndOutputsByName) {
   const struct {
     const char* words;
     const char* says;
-  } kCases[] = {
+  } cases[] = {
       {"--config=/etc/shadow", "--config names a file, and none is read here"},
       {"hugging_face_config=x", "--config names a file"},
       {"--transformer={}", "--transformer names a file"},
@@ -145,7 +145,7 @@ TEST(ReadWords, RefuseFilesAddressesAndOutputsByName) {
       {"'", "is not closed"},
       {"\\", "backslash at the end"},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     v1::PlanRunRequest read;
     const std::vector<FieldViolation> found = FieldViolationsOf(ReadWords(c.words, &read));
     ASSERT_EQ(found.size(), 1) << c.words;
