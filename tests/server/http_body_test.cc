@@ -69,6 +69,9 @@ TEST(HttpBody, RefusesChunksThatCanBeReadInTwoWays) {
               absl::StatusCode::kInvalidArgument)
         << chunks;
   }
+  ChunkedBody endless;
+  size_t taken = 0;
+  EXPECT_FALSE(endless.Take(std::string(100, '0'), taken).ok());
   const HttpPortOf port(AnswerError);
   const std::string answer = port.AnswerTo(ChunkedPost("3;x\r\nabc\r\n0\r\n\r\n"));
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));

@@ -90,14 +90,23 @@ TEST(HttpAwait, EndsWithAClientThatSentMore) {
   EXPECT_EQ(port.WaitForEnd(), Woken::kClientLeft);
 }
 
+// The wait begins, and its deadline has passed, when the next request has come.
 TEST(HttpAwait, GoesOnWhereTheNextRequestHasCome) {
-  WaitingPort port;
+  CallCount started;
+  CallCount sent;
+  const Event event;
+  const HttpPortOf port([&](HttpExchange& exchange) {
+    started.Add();
+    sent.WaitFor(1);
+    EXPECT_EQ(exchange.Await(event.descriptor(), SystemClock::now()), Woken::kDeadline);
+    exchange.Answer(TextAnswer("end"));
+    return true;
+  });
   const RawCaller caller(port.address());
   ASSERT_TRUE(caller.Send(HttpRequestOf("POST /call", "Content-Length: 0\r\n")));
-  port.WaitForStart();
+  started.WaitFor(1);
   ASSERT_TRUE(caller.Send(HttpRequestOf("GET /healthz", "Connection: close\r\n")));
-  port.event().Set();
-  EXPECT_EQ(port.WaitForEnd(), Woken::kEvent);
+  sent.Add();
   EXPECT_THAT(caller.ReadToEnd(), AllOf(HasSubstr("\r\n\r\nend"), EndsWith("\r\n\r\nok\n")));
 }
 
