@@ -58,7 +58,8 @@ def get(server, path):
     """The status code of a page."""
     host, port = server.http.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=10) as client:
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+                       "Connection: close\r\n\r\n".encode())
         return int(client.recv(4096).split()[1])
 
 
