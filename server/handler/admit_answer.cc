@@ -54,8 +54,7 @@ absl::Status Admission::End() const {
 }
 
 void Admission::Plan(const absl::Status& ready) {
-  v1::AdmitResponse response;
-  if (!ready.ok()) return Decide(RefusalTo(question_, ready, &response), std::move(response));
+  if (!ready.ok()) return DecideBy(ready);
   if (is_decided()) return;
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = tools_.calibrations();
@@ -74,9 +73,16 @@ void Admission::Plan(const absl::Status& ready) {
                  *tools_.metrics, &plan)
           .status();
   if (IsLate()) return EndBudget();
-  if (!planned.ok()) return Decide(RefusalTo(question_, planned, &response), std::move(response));
+  if (!planned.ok()) return DecideBy(planned);
+  v1::AdmitResponse response;
   AdmissionTo(question_, plan, &response);
   Decide(absl::OkStatus(), std::move(response));
+}
+
+void Admission::DecideBy(const absl::Status& failure) {
+  v1::AdmitResponse response;
+  absl::Status status = RefusalTo(question_, failure, &response);
+  Decide(std::move(status), std::move(response));
 }
 
 void Admission::EndBudget() {

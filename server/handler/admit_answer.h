@@ -59,6 +59,8 @@ class Admission {
  private:
   bool IsLate() const { return std::chrono::steady_clock::now() >= end(); }
   void Decide(absl::Status status, v1::AdmitResponse response);
+  // Decides by the failure of a plan.
+  void DecideBy(const absl::Status& failure);
   absl::Status End() const;
 
   const CallContext& context_;

@@ -170,7 +170,8 @@ TEST(Admit, NamesTheWordsThatARunCannotHave) {
   grpc::Status status = Admit(server, AdmitRequestOf("lama-3.1-8b"), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(ViolationsOf(status), ElementsAre(Pair("words", HasSubstr("llama-3.1-8b"))));
-  status = Admit(server, AdmitRequestOf("llama-3.1-8b tp=0 --fits-chance=2"), &response);
+  status = Admit(server, AdmitRequestOf("llama-3.1-8b tp=0 --fits-chance=2 --sequence-length=8"),
+                 &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(ViolationsOf(status),
               UnorderedElementsAre(Pair("words", StartsWith("--tp: ")),
