@@ -144,7 +144,7 @@ def check_command_line():
         code, line, _ = run(server, "plan", *flags, "--tokens=1T", "--devices=8",
                             "--accelerator=h100-sxm", "--output=line")
         assert code == 0 and line.startswith("FITS: llama-3.1-8b, 8 x h100-sxm; "), line
-        code, judged, _ = run(server, *job, "--", fits, "tokens=1T")
+        code, judged, _ = run(server, *job, "--", f"{fits} tokens=1T")
         assert judged == line.replace("h100-sxm;", "h100-sxm: 1 node x 8;"), (judged, line)
         assert line.count("\n") == 1 and len(line) <= 401, line
         code, memory, _ = run(server, "memory", *flags, "--devices=8", "--accelerator=h100-sxm",
