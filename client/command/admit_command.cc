@@ -34,9 +34,9 @@ constexpr char kAdmitHelp[] =
     "\n"
     "Examples:\n"
     "  sextant admit --devices=16 --accelerator=h100-sxm -- \\\n"
-    "      llama-3.1-8b --tp=2 --gbs=64 --sequence-length=8192\n"
-    "  sextant admit --devices=16 --accelerator=h100-sxm --scheduler=slurm -- \\\n"
-    "      \"llama-3.1-70b tp=8 pp=2 gbs=64 sequence-length=8192 tokens=1T\"\n";
+    "      llama-3.1-8b --tp=8 --gbs=64 --sequence-length=8192\n"
+    "  sextant admit --devices=64 --accelerator=h100-sxm --scheduler=slurm -- \\\n"
+    "      \"llama-3.1-70b tp=8 pp=4 zero=1 gbs=64 sequence-length=8192 tokens=1T\"\n";
 
 constexpr char kJob[] = "What the scheduler gives the job";
 constexpr char kCaller[] = "Who asks";
