@@ -22,20 +22,18 @@ namespace {
 
 constexpr char kAdmitHelp[] =
     "Asks what a scheduler's hook asks: the words of a job's user as they are, and what the job\n"
-    "gets. Words set the fields of a run as the flags of sextant plan do (--tp 8, --tp=8 or "
-    "tp=8);\n"
-    "the server reads them, refuses whatever names a file, an address or an output, and answers\n"
-    "within --budget. One word is a whole line; several are quoted again. Prints the verdict in "
-    "one\n"
-    "line, and in a second the cheapest change. Exit codes: 0 it fits, 7 tight, 1 it does not "
-    "fit,\n"
-    "10 not judged, 3 the words are wrong; on all but 1 and 3 a job may start. Starts no server.\n"
+    "gets. Words set the fields of a run as the flags of sextant plan do (--tp 8, --tp=8, tp=8).\n"
+    "The server reads them, refuses names of files, addresses and outputs, and answers within\n"
+    "--budget. One word is a whole line; several are quoted again. Prints the verdict in one "
+    "line,\n"
+    "and in a second the cheapest change. Exit codes: 0 it fits, 7 tight, 1 it does not fit, 10\n"
+    "not judged, 3 the words are wrong; on all but 1 and 3 a job may start. Starts no server.\n"
     "docs/admit.md has a hook.\n"
     "\n"
     "Examples:\n"
-    "  sextant admit --devices=16 --accelerator=h100-sxm -- \\\n"
+    "  sextant admit --devices=16 --accelerator=h100-sxm --budget=1s -- \\\n"
     "      llama-3.1-8b --tp=8 --gbs=64 --sequence-length=8192\n"
-    "  sextant admit --devices=64 --accelerator=h100-sxm --scheduler=slurm -- \\\n"
+    "  sextant admit --devices=64 --accelerator=h100-sxm --scheduler=slurm --budget=1s -- \\\n"
     "      \"llama-3.1-70b tp=8 pp=4 zero=1 gbs=64 sequence-length=8192 tokens=1T\"\n";
 
 constexpr char kJob[] = "What the scheduler gives the job";
