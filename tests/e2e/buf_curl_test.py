@@ -42,8 +42,8 @@ def check_http(server):
     proto = os.path.join(ROOT, "proto")
     search = {**GOOD_REQUEST, "training": {"tokenCount": 10**12, "sequenceLength": 8192},
               "layout": {"globalBatchSize": 2048}}
-    for call, request in (("PlanningService/PlanRun", GOOD_REQUEST), ("PlanningService/PlanRun", {}),
-                          ("PlanningService/PlanRun", search),
+    for call, request in (("PlanningService/PlanRun", GOOD_REQUEST),
+                          ("PlanningService/PlanRun", {}), ("PlanningService/PlanRun", search),
                           ("HardwareService/ListAccelerators", {})):
         prints = []
         for address, flags in ((server.address, ["grpc", "--http2-prior-knowledge"]),

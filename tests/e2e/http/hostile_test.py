@@ -29,14 +29,14 @@ SEED = 49
 PLAN = "/sextant.v1.PlanningService/PlanRun"
 JSON = "Content-Type: application/json"
 STREAM = "Content-Type: application/connect+json"
-CODES = {400: {"invalid_argument", "failed_precondition", "out_of_range"}, 404: {"not_found",
-         "unimplemented"}, 408: {"deadline_exceeded"}, 411: {"invalid_argument"},
+CODES = {400: {"invalid_argument", "failed_precondition", "out_of_range"},
+         404: {"not_found", "unimplemented"}, 408: {"deadline_exceeded"}, 411: {"invalid_argument"},
          413: {"resource_exhausted"}, 415: {"invalid_argument", "unimplemented", "unknown"},
          429: {"resource_exhausted"}, 431: {"resource_exhausted", "invalid_argument"},
          405: {"unimplemented"}, 403: {"permission_denied"}, 501: {"unimplemented"},
          504: {"deadline_exceeded"}}
-WORDS = [b"\xff", b"\xc3", b"\x00", b"{", b"}", b"[", b"]", b'"', b"\\", b"\\ud800", b"1e400", b"-1",
-         b"null", b"NaN", b",", b":", b"99999999999999999999", b'"@type":"x",', b"\xed\xa0\x80"]
+WORDS = [b"\xff", b"\xc3", b"\x00", b"{", b"}", b"[", b"]", b'"', b"\\", b"\\ud800", b"1e400",
+         b"-1", b"null", b"NaN", b",", b":", b"99999999999999999999", b'"@type":"x",', b"\xed\xa0\x80"]
 
 
 def post(path, body, *headers):
@@ -122,7 +122,8 @@ def broken_requests():
     yield "a body over the limit", post(PLAN, big, JSON), 413
     yield "a chunked body over the limit", post(
         PLAN, chunked(big), JSON, "Transfer-Encoding: chunked"), 413
-    yield "a length over the limit", post(PLAN, b"", JSON, "Content-Length: 99999999999999999999"), 413
+    yield "a length over the limit", post(
+        PLAN, b"", JSON, "Content-Length: 99999999999999999999"), 413
     yield "two lengths", post(PLAN, good, JSON, "Content-Length: 35", "Content-Length: 35"), 400
     yield "a length and chunks", post(PLAN, good, JSON, *both), 400
     yield "no length", f"POST {PLAN} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\n\r\n".encode(), 411
