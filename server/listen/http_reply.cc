@@ -5,6 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/call/status.h"
+#include "server/listen/http_failure.h"
 #include "server/listen/http_gzip.h"
 
 namespace sextant::server {
@@ -12,6 +15,8 @@ namespace {
 
 // Below it the headers are most of an answer.
 constexpr size_t kMinGzipBytes = 1024;
+
+constexpr double kRetrySeconds = 1;
 
 constexpr int kNoContent = 204;
 constexpr int kNotModified = 304;
@@ -28,6 +33,22 @@ bool HasEncoding(const HttpAnswer& answer) {
 
 }  // namespace
 
+absl::Status NoPlace() {
+  return WithRetryDelay(
+      HttpError(HttpFault::kBusy, "as many calls over HTTP are under way as it takes"),
+      kRetrySeconds);
+}
+
+absl::Status HttpReply::BeginCall() {
+  if (head_.body == HttpHead::Body::kNone) return TakePlace();
+  return places_.is_full() ? NoPlace() : absl::OkStatus();
+}
+
+absl::Status HttpReply::TakePlace() {
+  has_place_ = places_.Take();
+  return has_place_ ? absl::OkStatus() : NoPlace();
+}
+
 absl::string_view HttpReply::method() const {
   return head_.method == "HEAD" ? "GET" : absl::string_view(head_.method);
 }
@@ -35,6 +56,7 @@ absl::string_view HttpReply::method() const {
 absl::StatusOr<std::string> HttpReply::ReadBody() {
   absl::StatusOr<std::string> out = connection_.ReadBody(head_);
   is_body_read_ = out.ok();
+  if (out.ok() && !has_place_) SEXTANT_RETURN_IF_ERROR(TakePlace());
   return out;
 }
 

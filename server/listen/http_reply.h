@@ -2,7 +2,9 @@
 #ifndef SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 #define SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,11 +16,43 @@
 
 namespace sextant::server {
 
-// Both arguments outlive it.
+// The places of calls, which are fewer than the threads. Thread-safe.
+class CallPlaces {
+ public:
+  explicit CallPlaces(size_t places) : free_(static_cast<ptrdiff_t>(places)) {}
+
+  bool is_full() const { return free_ <= 0; }
+  // False where there is none.
+  bool Take() {
+    if (free_.fetch_sub(1) > 0) return true;
+    Release();
+    return false;
+  }
+  void Release() { ++free_; }
+
+ private:
+  std::atomic<ptrdiff_t> free_;
+};
+
+// The error of a call that gets no place: try again soon.
+absl::Status NoPlace();
+
+// All arguments outlive it.
 class HttpReply final : public HttpExchange {
  public:
-  HttpReply(HttpConnection& connection, const HttpHead& head)
-      : connection_(connection), head_(head) {}
+  HttpReply(HttpConnection& connection, const HttpHead& head, CallPlaces& places)
+      : connection_(connection), head_(head), places_(places) {}
+  ~HttpReply() override {
+    if (has_place_) places_.Release();
+  }
+  HttpReply(const HttpReply&) = delete;
+  HttpReply& operator=(const HttpReply&) = delete;
+
+  // Has the request answered as a call, which takes its place once its body has come: while a
+  // client sends it, its connection gives way to newcomers.
+  //
+  // Errors: NoPlace().
+  absl::Status BeginCall();
 
   absl::string_view method() const override;
   absl::string_view path() const override { return head_.path; }
@@ -41,11 +75,14 @@ class HttpReply final : public HttpExchange {
   bool keeps_connection() const { return is_answered_ && KeepsAlive(); }
 
  private:
+  absl::Status TakePlace();
   bool KeepsAlive() const;
   std::string StartOf(int status, absl::string_view content_type) const;
 
   HttpConnection& connection_;
   const HttpHead& head_;
+  CallPlaces& places_;
+  bool has_place_ = false;
   bool is_body_read_ = false;
   bool is_answered_ = false;
 };

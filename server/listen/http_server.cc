@@ -1,13 +1,11 @@
 #include "server/listen/http_server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "server/call/status.h"
 #include "server/listen/http_connection.h"
 #include "server/listen/http_connections.h"
 #include "server/listen/http_failure.h"
@@ -37,7 +35,6 @@ size_t MaxCalls(size_t max_connections) { return LimitsOf(max_connections).threa
 
 constexpr char kPageMethods[] = "GET, HEAD, OPTIONS";
 constexpr char kApiMethods[] = "GET, HEAD, POST, OPTIONS";
-constexpr double kRetrySeconds = 1;
 
 HttpAnswer UnknownMethod(absl::string_view allowed) {
   HttpAnswer out = FailureAnswer(
@@ -60,10 +57,10 @@ class OwnHttpServer final : public HttpServer {
  public:
   explicit OwnHttpServer(HttpOptions options)
       : options_(std::move(options)),
-        max_calls_(MaxCalls(options_.max_connections)),
+        places_(MaxCalls(options_.max_connections)),
         connections_(LimitsOf(options_.max_connections), options_.tls,
                      [this](HttpConnection& connection, const HttpHead& head) {
-                       HttpReply reply(connection, head);
+                       HttpReply reply(connection, head, places_);
                        Answer(head, connection.is_encrypted(), reply);
                        return reply.keeps_connection();
                      }) {}
@@ -120,22 +117,17 @@ class OwnHttpServer final : public HttpServer {
     if (reply.method() != "GET" && reply.method() != "POST") {
       return reply.Answer(UnknownMethod(kApiMethods));
     }
-    const size_t others = calls_.fetch_add(1);
-    if (others >= max_calls_) {
-      reply.Answer(FailureAnswer(WithRetryDelay(
-          HttpError(HttpFault::kBusy, absl::StrCat(max_calls_, " calls over HTTP are under way")),
-          kRetrySeconds)));
+    if (const absl::Status begun = reply.BeginCall(); !begun.ok()) {
+      reply.Answer(FailureAnswer(begun));
     } else if (!options_.api || !options_.api(reply)) {
       reply.Answer(FailureAnswer(
           HttpError(HttpFault::kUnknownPath,
                     "no page or method has this path: /openapi.json has those of the API")));
     }
-    --calls_;
   }
 
   const HttpOptions options_;
-  const size_t max_calls_;
-  std::atomic<size_t> calls_{0};
+  CallPlaces places_;
   std::unique_ptr<Listener> listener_;
   HttpConnections connections_;  // last: its threads use the rest
 };

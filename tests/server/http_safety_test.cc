@@ -232,5 +232,20 @@ TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
   EXPECT_THAT(port.AnswerTo(PostOf("")), EndsWith("yes"));
 }
 
+// Clients that take their time with their bodies hold connections, which give way, and no places.
+TEST(HttpSafety, TakesCallsWhileOthersSendTheirBodies) {
+  constexpr int kSlow = 40;  // of 32 threads, 24 of them for calls
+  HttpPortOf port([](HttpExchange& exchange) {
+    const absl::StatusOr<std::string> body = exchange.ReadBody();
+    return body.ok() ? AnswerYes(exchange) : (exchange.Answer(FailureAnswer(body.status())), true);
+  });
+  std::vector<RawCaller> slow;
+  for (int i = 0; i < kSlow; ++i) {
+    slow.emplace_back(port.address());
+    ASSERT_TRUE(slow.back().Send(HttpRequestOf("POST /call", "Content-Length: 1000\r\n")));
+  }
+  EXPECT_THAT(port.AnswerTo(PostOf("a body")), EndsWith("yes"));
+}
+
 }  // namespace
 }  // namespace sextant::server
