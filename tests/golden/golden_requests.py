@@ -147,7 +147,10 @@ def parts(message, deeper=True):
                 yield f"{field.name}.{name}", data
             continue
         alone = type(message)()
-        if field.label == field.LABEL_REPEATED:
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            for key in value:  # of texts
+                getattr(alone, field.name)[key] = value[key]
+        elif field.label == field.LABEL_REPEATED:
             getattr(alone, field.name).MergeFrom(value)
         elif field.type == field.TYPE_MESSAGE:
             getattr(alone, field.name).CopyFrom(value)
