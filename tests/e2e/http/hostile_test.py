@@ -127,10 +127,9 @@ def broken_requests():
     yield "two lengths", post(PLAN, good, JSON, "Content-Length: 35", "Content-Length: 35"), 400
     yield "a length and chunks", post(PLAN, good, JSON, *both), 400
     yield "no length", f"POST {PLAN} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\n\r\n".encode(), 411
-    for size in (b"-1", b"0x5", b"+5", b"5 5", b"", b"ffffffffffffffffff"):
+    for size in (b"-1", b"0x5", b"+5", b"5 5", b"", b"f" * 18):
         yield f"a chunk of {size}", post(
-            PLAN, size + b"\r\n" + good, JSON, "Transfer-Encoding: chunked"), (
-                413 if size.startswith(b"ff") else 400)
+            PLAN, size + b"\r\n" + good, JSON, "Transfer-Encoding: chunked"), 400
     yield "an encoding of frames", post(PLAN, good, JSON, "Transfer-Encoding: gzip"), 400
     yield "a NUL in the head", post(PLAN, good, JSON, "X-Name: a\0b"), 400
     yield "a NUL in the body", post(PLAN, b'{"model":{"preset":"a\0b"}}', JSON), 400
@@ -180,8 +179,11 @@ def mutated(seeds, chance):
     body = bytearray(chance.choice(seeds))
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(body) + 1)
-        kind = chance.randrange(4)
-        if kind == 0:
+        kind = chance.randrange(6)
+        if kind > 3:  # one that is JSON as before
+            digits = [place for place, byte in enumerate(body) if 48 <= byte < 58]
+            body[chance.choice(digits)] = chance.randrange(48, 58)
+        elif kind == 0:
             body[at:at + chance.randint(1, 20)] = b""
         elif kind == 1:
             body[at:at] = chance.choice(WORDS)
@@ -215,7 +217,7 @@ def check_mutations(server):
         for index in range(MUTATIONS):
             path = chance.choice(sorted(seeds))
             body = mutated(seeds[path], chance)
-            wire.send(post(f"/sextant.v1.{path}", body, JSON))
+            wire.send(post(f"/sextant.v1.{path}", body, JSON, "Connect-Timeout-Ms: 20"))
             answered = wire.answer()
             assert answered is not None, (index, path, body)
             answers[answered[0]] = answers.get(answered[0], 0) + 1
@@ -224,7 +226,7 @@ def check_mutations(server):
             else:
                 check_error((index, path, body), answered)
     print(f"{MUTATIONS} mutated bodies: {answers}", flush=True)
-    assert answers.get(200, 0) > 100 and answers.get(400, 0) > MUTATIONS / 2, answers
+    assert answers.get(200, 0) > 100 and answers.get(400, 0) > 100, answers
 
 
 def check_slow(server):
