@@ -85,10 +85,10 @@ v1::Plan SmallPlan() {
         peak_bytes { low: 2147483648 expected: 3221225472 high: 4294967296 }
         capacity { usable_bytes: 1073741824 }
         changes {
-          settings { field: "layout.sharding.zero_stage" from { enum_name: "ZERO_STAGE_NONE" }
-                     to { enum_name: "ZERO_STAGE_OPTIMIZER" } }
+          settings { field: "layout.sharding.zero_stage" old_value { enum_name: "ZERO_STAGE_NONE" }
+                     new_value { enum_name: "ZERO_STAGE_OPTIMIZER" } }
           settings { field: "layout.parallel.tensor_parallel_size"
-                     from { number: 1 } to { number: 2 } }
+                     old_value { number: 1 } new_value { number: 2 } }
           peak_bytes { expected: 536870912 }
         }
       }

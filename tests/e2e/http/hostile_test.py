@@ -36,7 +36,8 @@ CODES = {400: {"invalid_argument", "failed_precondition", "out_of_range"},
          405: {"unimplemented"}, 403: {"permission_denied"}, 501: {"unimplemented"},
          504: {"deadline_exceeded"}}
 WORDS = [b"\xff", b"\xc3", b"\x00", b"{", b"}", b"[", b"]", b'"', b"\\", b"\\ud800", b"1e400",
-         b"-1", b"null", b"NaN", b",", b":", b"99999999999999999999", b'"@type":"x",', b"\xed\xa0\x80"]
+         b"-1", b"null", b"NaN", b",", b":", b"99999999999999999999", b'"@type":"x",',
+         b"\xed\xa0\x80"]
 
 
 def post(path, body, *headers):
