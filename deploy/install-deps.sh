@@ -30,7 +30,7 @@ readonly TESTS=(
   python3 python3-grpcio python3-protobuf
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml systemd haproxy
-  curl lua5.1 lua-socket lua-cjson
+  curl lua5.1 lua-socket lua-cjson strace
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.

@@ -1,6 +1,7 @@
 #include "server/listen/http_reply.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,40 @@ constexpr double kRetrySeconds = 1;
 
 constexpr int kNoContent = 204;
 constexpr int kNotModified = 304;
+
+// For people who read along. Source: RFC 9110 section 15, RFC 6585; 499 is nginx's.
+absl::string_view ReasonOf(int status) {
+  struct Reason {
+    int status;
+    absl::string_view words;
+  };
+  static constexpr Reason kReasons[] = {
+      {200, "OK"},
+      {204, "No Content"},
+      {304, "Not Modified"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {408, "Request Timeout"},
+      {409, "Conflict"},
+      {411, "Length Required"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {499, "Client Closed Request"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+  };
+  const auto* const found =
+      std::find_if(std::begin(kReasons), std::end(kReasons),
+                   [status](const Reason& reason) { return reason.status == status; });
+  return found == std::end(kReasons) ? "" : found->words;
+}
 
 void AddHeader(absl::string_view name, absl::string_view value, std::string& out) {
   absl::StrAppend(&out, name, ": ", value, "\r\n");
@@ -65,11 +100,8 @@ bool HttpReply::KeepsAlive() const {
          (is_body_read_ || head_.body == HttpHead::Body::kNone);
 }
 
-// The reason after the status is for people who read along, and any will do.
 std::string HttpReply::StartOf(int status, absl::string_view content_type) const {
-  constexpr int kFirstError = 400;
-  std::string out =
-      absl::StrCat("HTTP/1.1 ", status, status < kFirstError ? " OK" : " Error", "\r\n");
+  std::string out = absl::StrCat("HTTP/1.1 ", status, " ", ReasonOf(status), "\r\n");
   if (!content_type.empty()) AddHeader("Content-Type", content_type, out);
   AddHeader("X-Content-Type-Options", "nosniff", out);
   if (!KeepsAlive()) AddHeader("Connection", "close", out);
