@@ -257,7 +257,10 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
         const bool waits = !admission->is_decided();
         admission->WhenDecided([then] { then(absl::OkStatus()); });
         if (!waits) return;
-        alarms_.At(admission->end(), [admission] { admission->EndBudget(); });
+        // A decided one is gone long before its alarm.
+        alarms_.At(admission->end(), [weak = std::weak_ptr<Admission>(admission)] {
+          if (const auto late = weak.lock(); late != nullptr) late->EndBudget();
+        });
         PostWork(
             turn, PoolOf(run), [] { return absl::OkStatus(); },
             [admission](const absl::Status& ready) { admission->Plan(ready); });
