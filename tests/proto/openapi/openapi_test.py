@@ -15,12 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(FOLDER)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 import examples_test  # noqa: E402
-from api import grpc  # noqa: E402
+import api  # noqa: E402, F401 (makes the messages)
 from sextantd import BIN, SKIPPED, Server  # noqa: E402
 
 TOOLS = os.path.join(ROOT, "build", "tools", "openapi")
@@ -173,34 +175,42 @@ def check_calls(document):
     assert {path: set(item) for path, item in document["paths"].items()} == calls
 
 
-def example_cases():
-    """The requests of docs/examples, as they are written and as protobuf prints them, and the
-    answers of a server."""
-    from google.protobuf import descriptor_pool, json_format
-    from google.protobuf.message_factory import MessageFactory
-    from sextant.v1 import accounting_service_pb2, planning_service_pb2  # noqa: F401
-    pool = descriptor_pool.Default()
+def post(server, path, body):
+    """The answer to a call over HTTP, of whatever status."""
+    question = urllib.request.Request(f"http://{server.http}{path}", body,
+                                      {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(question, timeout=60) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as refused:
+        return json.load(refused)
+
+
+def example_cases(document, text):
+    """The requests of docs/examples and their answers over HTTP, by a server that offers `document`,
+    whose text is `text`; and errors."""
     with open(os.path.join(examples_test.FOLDER, "README.md"), encoding="utf-8") as file:
         rows = [row.groupdict() for row in examples_test.ROW.finditer(file.read())]
-    with Server("--log_calls=none") as server, grpc.insecure_channel(server.address) as channel:
+    reference = re.compile(r"#/components/schemas/(.*)")
+    with Server("--log_calls=none") as server:
+        with urllib.request.urlopen(f"http://{server.http}/openapi.json", timeout=60) as page:
+            assert page.read() == text, "the server offers another document"
         for row in rows:
-            with open(os.path.join(examples_test.FOLDER, row["file"]), encoding="utf-8") as file:
-                value = json.load(file)
-            service = f"sextant.v1.{row['service']}"
-            method = pool.FindServiceByName(service).methods_by_name[row["method"]]
-            request, response = (MessageFactory(pool).GetPrototype(message)
-                                 for message in (method.input_type, method.output_type))
-            message = json_format.ParseDict(value, request())
-            call = channel.unary_unary(f"/{service}/{row['method']}",
-                                       request_serializer=request.SerializeToString,
-                                       response_deserializer=response.FromString)
-            answer = call(message, timeout=60)
-            for kind, schema, content in (
-                    ("as written", method.input_type, value),
-                    ("as printed", method.input_type, json_format.MessageToDict(message)),
-                    ("answered", method.output_type, json_format.MessageToDict(answer))):
-                yield {"name": f"{row['file']}, {kind}", "schema": schema.full_name,
-                       "value": content, "valid": True}
+            with open(os.path.join(examples_test.FOLDER, row["file"]), "rb") as file:
+                body = file.read()
+            path = f"/sextant.v1.{row['service']}/{row['method']}"
+            call = document["paths"][path]["post"]
+            for kind, content, value in (
+                    ("asked", call["requestBody"]["content"], json.loads(body)),
+                    ("answered", call["responses"]["200"]["content"], post(server, path, body))):
+                schema = reference.match(content["application/json"]["schema"]["$ref"])[1]
+                yield {"name": f"{row['file']}, {kind}", "schema": schema, "value": value,
+                       "valid": True}
+        plan = "/sextant.v1.PlanningService/PlanRun"
+        for path, body in ((plan, b"{}"), (plan, b'{"model": {"presett": 1}}'), (plan, b"["),
+                           ("/sextant.v1.PlanningService/Plan", b"{}"), ("/nowhere", b"{}")):
+            yield {"name": f"error of {body} at {path}", "schema": "connect.Error",
+                   "value": post(server, path, body), "valid": True}
 
 
 def cases_by_hand():
@@ -258,10 +268,11 @@ def problems_of(path, cases, folder):
 
 
 def check_document(path, folder):
-    with open(path, encoding="utf-8") as file:
-        document = json.load(file)
+    with open(path, "rb") as file:
+        text = file.read()
+    document = json.loads(text)
     check_calls(document)
-    cases = [*cases_by_hand(), *example_cases()]
+    cases = [*cases_by_hand(), *example_cases(document, text)]
     problems = problems_of(path, cases, folder)
     assert not problems, "\n".join(problems)
     # The validators do judge: a document with a fault.
