@@ -51,8 +51,15 @@ absl::StatusOr<std::string> ReadRequest(const ConnectMethod& method, const Conne
   if (method.streams) {
     SEXTANT_ASSIGN_OR_RETURN(message, MessageIn(body));
   }
-  if (head.codec == ConnectCodec::kJson) return BytesOfJson(*method.request, message);
-  return method.streams ? std::string(message) : std::move(body);
+  if (head.codec == ConnectCodec::kProto) {
+    return method.streams ? std::string(message) : std::move(body);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(std::string bytes, BytesOfJson(*method.request, message));
+  if (bytes.size() <= kMaxReceiveBytes) return bytes;
+  // Each -1 of a list is ten of them.
+  return HttpError(HttpFault::kLargeBody, absl::StrCat("the request has ", bytes.size(),
+                                                       " bytes as protobuf, and at most ",
+                                                       kMaxReceiveBytes, " are taken"));
 }
 
 // A message of the answer, in the codec that the request has.

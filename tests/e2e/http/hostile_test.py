@@ -120,6 +120,9 @@ def broken_requests():
     yield "a million empty messages", post(
         "/sextant.v1.PlanningService/BatchPlanRuns",
         b'{"runs":[' + b"{}," * (MOST_BODY_BYTES // 3 - 100) + b"{}]}", JSON), 400
+    yield "numbers that are longer in protobuf", post(
+        "/sextant.v1.AccountingService/AnalyzeTensor",
+        b'{"tensor":{"shape":[' + b"-1," * 340_000 + b"1]}}", JSON), 413
     yield "a body over the limit", post(PLAN, big, JSON), 413
     yield "a chunked body over the limit", post(
         PLAN, chunked(big), JSON, "Transfer-Encoding: chunked"), 413
