@@ -84,7 +84,7 @@ TEST(HttpHead, RefusesWhatCanBeReadInTwoWays) {
         "POST / HTTP/1.0\r\nTransfer-Encoding: chunked"}) {
     EXPECT_TRUE(IsMalformed(absl::StrCat(line, "\r\n", kHost, "\r\n"))) << line;
   }
-  EXPECT_TRUE(IsMalformed(std::string("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n", 30)));
+  EXPECT_TRUE(IsMalformed(std::string("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n", 28)));
   EXPECT_TRUE(IsMalformed("GET / HTTP/1.1\r\n\r\n"));
   EXPECT_EQ(ReadHttpHead("GET / HTTP/1.0\r\n\r\n").kind, Kind::kWhole);
 }
