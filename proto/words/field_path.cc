@@ -164,7 +164,7 @@ absl::Status SetPairs(const Place& place, const std::string& text) {
     }
     Message* const message = MessageAt(place);
     for (int i = 0; i < 2; ++i) {
-      const absl::Status set =
+      absl::Status set =
           SetPlace({message, message->GetDescriptor()->field(i)}, counts[static_cast<size_t>(i)]);
       if (!set.ok()) return set;
     }

@@ -43,7 +43,9 @@ bool IsPathOfMethod(absl::string_view path) {
   if (split == absl::string_view::npos) return false;
   const absl::string_view service = path.substr(0, split);
   const absl::string_view method = path.substr(split + 1);
-  const auto is_letter = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
+  const auto is_letter = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
   return service.find('.') != absl::string_view::npos && !method.empty() &&
          std::all_of(service.begin(), service.end(),
                      [is_letter](char c) { return is_letter(c) || c == '.'; }) &&

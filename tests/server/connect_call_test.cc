@@ -53,7 +53,7 @@ class ConnectCallTest : public ConnectTest {
     };
     return unary_held_.get_future();
   }
-  std::future<StreamCall*> HoldStream(std::function<void()> cancelled) {
+  std::future<StreamCall*> HoldStream(const std::function<void()>& cancelled) {
     service_.stream = [this, cancelled](Method& method, StreamTransport& transport) {
       auto out = std::make_unique<StreamCall>(method, transport, cancelled);
       stream_held_.set_value(out.get());

@@ -82,7 +82,7 @@ class AllServices {
   Ended Direct(Service& service, const std::string& method, const Message& request,
                Message* response) {
     FakeUnaryCall call({}, request);
-    const Ended out = server::Answer(service, method, call);
+    Ended out = server::Answer(service, method, call);
     if (out.status.ok()) {
       grpc::ByteBuffer bytes = *call.response();
       grpc::ProtoBufferReader reader(&bytes);

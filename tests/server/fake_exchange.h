@@ -104,9 +104,11 @@ class FakeExchange final : public HttpExchange {
   std::vector<std::pair<int, std::string>> Envelopes() const {
     std::vector<std::pair<int, std::string>> out;
     for (size_t at = 0; at < stream.size();) {
-      const auto byte = [this, at](size_t i) { return static_cast<unsigned char>(stream[at + i]); };
+      const auto byte = [this, at](size_t i) {
+        return size_t{static_cast<unsigned char>(stream[at + i])};
+      };
       const size_t length = byte(1) << 24 | byte(2) << 16 | byte(3) << 8 | byte(4);
-      out.emplace_back(byte(0), stream.substr(at + 5, length));
+      out.emplace_back(static_cast<int>(byte(0)), stream.substr(at + 5, length));
       at += 5 + length;
     }
     return out;

@@ -121,6 +121,7 @@ TEST(Server, ServesAgainWhenIdleConnectionsEnd) {
   const TestServer server(options);
   httplib::Client http("http://" + server.server().http_address());
   std::vector<RawCaller> idle;
+  idle.reserve(20);
   for (int i = 0; i < 20; ++i) idle.emplace_back(server.server().grpc_addresses()[0]);
   WaitUntil([&] { return http.Get("/readyz")->status == 503; });
   idle.clear();
@@ -133,6 +134,7 @@ TEST(Http, AnswersWhileClientsSendAByteNowAndThen) {
   const TestServer server;
   const std::string address = server.server().http_address();
   std::vector<RawCaller> slow;
+  slow.reserve(80);
   for (int i = 0; i < 80; ++i) slow.emplace_back(address);
   for (int round = 0; round < 3; ++round) {
     for (const RawCaller& caller : slow) caller.Send("G");

@@ -78,7 +78,8 @@ def main():
                 check(server, host, refused, token=TOKEN, context=context)
                 check(server, host, [(PLAN, "unauthenticated")], token="f" * 16, context=context)
                 code, headers = call(server, PLAN, host, context=context)
-                assert code == "unauthenticated" and headers["WWW-Authenticate"] == "Bearer", headers
+                assert code == "unauthenticated", code
+                assert headers["WWW-Authenticate"] == "Bearer", headers
         context.load_cert_chain(f"{folder}/scheduler.pem", f"{folder}/scheduler.key")
         client_ca = f"--tls_client_ca={folder}/ca.pem"
         with Server(*tls, client_ca, http="0.0.0.0:0") as server:

@@ -187,8 +187,8 @@ def post(server, path, body):
 
 
 def example_cases(document, text):
-    """The requests of docs/examples and their answers over HTTP, by a server that offers `document`,
-    whose text is `text`; and errors."""
+    """The requests of docs/examples and their answers over HTTP, by a server that offers `document`
+    as `text`; and errors."""
     with open(os.path.join(examples_test.FOLDER, "README.md"), encoding="utf-8") as file:
         rows = [row.groupdict() for row in examples_test.ROW.finditer(file.read())]
     reference = re.compile(r"#/components/schemas/(.*)")
