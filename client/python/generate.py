@@ -268,7 +268,8 @@ def main():
     assert len(names) == len(set(names)), "two types have one name"
     assert not [name for name in names if keyword.iskeyword(name)]
     shutil.rmtree(flags.output, ignore_errors=True)
-    shutil.copytree(HERE, flags.output, ignore=shutil.ignore_patterns("__pycache__", "generate.py"))
+    shutil.copytree(HERE, flags.output, ignore=shutil.ignore_patterns(
+        "__pycache__", "generate.py", "CMakeLists.txt"))
     texts = {"types": types_text(api), "raw": raw_text(api), "fields": fields_text(api),
              "catalogue": catalogue_text(read(flags.accelerators), read(flags.catalogue)),
              "version": f'__version__ = "{flags.version}"\n'}

@@ -22,7 +22,7 @@ import urllib.request
 from sextantd import BIN, ROOT, SKIPPED, Server
 
 sys.path.insert(0, os.path.join(ROOT, "client/python"))
-import sextant_progress  # noqa: E402
+from sextant import progress as sextant_progress  # noqa: E402
 
 GPUS = ["GPU-01010101-0101-0101-0101-010101010101", "GPU-02020202-0202-0202-0202-020202020202"]
 DEVICES = 4  # of the job: half of it is on another host

@@ -9,14 +9,14 @@ have data of its own: with tensor, pipeline or sequence parallelism give `data_p
 
 from transformers import TrainerCallback
 
-import sextant_progress
+import sextant.progress
 
 
 class SextantCallback(TrainerCallback):
     def __init__(self, sequence_length, data_parallel_size=None, **progress_arguments):
         self._sequence_length = sequence_length
         self._data_parallel_size = data_parallel_size
-        self._progress_arguments = progress_arguments  # sextant_progress.Progress()'s
+        self._progress_arguments = progress_arguments  # sextant.progress.Progress()'s
         self._progress = None
 
     def on_train_begin(self, args, state, control, **kwargs):
@@ -24,7 +24,7 @@ class SextantCallback(TrainerCallback):
         self._step_tokens = (args.train_batch_size * args.gradient_accumulation_steps *
                              (self._data_parallel_size or args.world_size) * self._sequence_length)
         self._first_step = state.global_step
-        self._progress = sextant_progress.Progress(
+        self._progress = sextant.progress.Progress(
             **{"device_count": args.world_size, **self._progress_arguments})
 
     def on_step_end(self, args, state, control, **kwargs):

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-import sextant_progress
+import sextant.progress
 
 ITERATION = re.compile(r"\biteration +\d+/ *\d+ \|.*?\bconsumed samples: +(\d+) \|")
 
@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--address", default="127.0.0.1:50051", help="of this host's sextantd")
     arguments = parser.parse_args()
     gpu_uuids = arguments.gpu_uuids.split(",") if arguments.gpu_uuids else host_gpus()
-    progress = sextant_progress.Progress(
+    progress = sextant.progress.Progress(
         arguments.model_flops_per_token, job_id=arguments.job_id, gpu_uuids=gpu_uuids,
         device_count=arguments.device_count, address=arguments.address)
     follow(sys.stdin, progress, arguments.sequence_length)

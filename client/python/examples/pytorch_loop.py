@@ -9,7 +9,7 @@ import os
 import torch
 import torch.distributed
 
-import sextant_progress
+import sextant.progress
 
 HIDDEN = 4096
 SEQUENCE = 2048
@@ -40,7 +40,7 @@ def main():
     model = torch.nn.parallel.DistributedDataParallel(layer)
     optimizer = torch.optim.AdamW(model.parameters())
     # torchrun gives every job the id "none" unless --rdzv-id says another.
-    progress = sextant_progress.Progress(MODEL_FLOPS_PER_TOKEN)
+    progress = sextant.progress.Progress(MODEL_FLOPS_PER_TOKEN)
     train(model, optimizer, random_batches(10_000), progress)
     progress.close()
     torch.distributed.destroy_process_group()

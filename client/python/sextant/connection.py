@@ -165,6 +165,9 @@ class Calls:
                 if not part:
                     break
                 parts.append(part)
+            if response.length:
+                raise http.client.IncompleteRead(b"".join(parts), response.length)
+            response.read()  # tells the connection that it is free
         except BaseException:
             connection.close()
             raise

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, cast
+
+from .fields import ENUMS, PLAN_FIELDS
 
 if TYPE_CHECKING:
     from . import types
@@ -143,13 +146,23 @@ def _words(name: str, prefix: str) -> str:
     return name[len(prefix):].lower().replace("_", " ") if name.startswith(prefix) else name
 
 
-def _value(value: Mapping[str, Any]) -> str:
-    return str(next(iter(value.values()), ""))
-
-
 def _change_text(setting: Mapping[str, Any]) -> str:
-    return (f"{setting.get('field', '')} = {_value(setting.get('newValue', {}))} "
-            f"(now {_value(setting.get('oldValue', {}))})")
+    """'zero="optimizer" (now "none")': as a keyword takes it."""
+    path = setting.get("field", "")
+    json_path = tuple(re.sub("_(.)", lambda found: found[1].upper(), part)
+                      for part in path.split("."))
+    names = [name for name, field in PLAN_FIELDS.items() if field.path == json_path]
+    form = PLAN_FIELDS[names[-1]].form if names else ""
+    prefix = ENUMS[form[5:]][0][:-len("UNSPECIFIED")] if form.startswith("enum:") else ""
+
+    def text_of(value: Mapping[str, Any]) -> str:
+        inside = next(iter(value.values()), "")
+        if "number" in value:
+            return str(inside)
+        return f'"{_words(inside, prefix)}"' if prefix else repr(inside)
+
+    return (f"{names[-1] if names else path}={text_of(setting.get('newValue', {}))} "
+            f"(now {text_of(setting.get('oldValue', {}))})")
 
 
 def _bars(title: str, rows: List[Tuple[str, List[Tuple[str, float]]]], limit: float,

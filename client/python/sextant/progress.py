@@ -1,6 +1,6 @@
 """Reports a job's progress to this host's sextantd (docs/fleet.md, "Live MFU"). Needs grpcio alone.
 
-    progress = sextant_progress.Progress(model_flops_per_token=4.2e11)  # after set_device()
+    progress = sextant.progress.Progress(model_flops_per_token=4.2e11)  # after set_device()
     for batch in loader:
         train(batch)
         progress.add(tokens_in_the_batches_of_all_processes)
@@ -9,8 +9,6 @@
 Every process does so for its own GPU. No call raises or waits for the network: a thread sends the
 latest count every `interval` seconds. What goes wrong is logged where it changes, as "sextant".
 """
-from __future__ import annotations
-
 import logging
 import os
 import struct
@@ -62,7 +60,7 @@ class Progress:
             self._fixed = b"".join([
                 field(1, str(job_id).encode()),
                 field(2, field(1, now // 10**9) + field(2, now % 10**9)),
-                field(4, int(device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS", "1"))),
+                field(4, int(device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS") or 1)),
                 plan_field(plan) if plan else field(6, float(model_flops_per_token or "none")),
                 *(field(5, uuid.encode()) for uuid in gpu_uuids or [torch_device()])])
             self._thread.start()
