@@ -50,7 +50,8 @@ class Calls:
         if address is None:
             address = os.environ.get("SEXTANT_HTTP_ADDRESS") or DEFAULT_ADDRESS
         scheme, _, self.address = address.rpartition("://")
-        if scheme not in ("", "http", "https") or ":" not in self.address:
+        port = self.address.rpartition(":")[2]
+        if scheme not in ("", "http", "https") or not port.isdigit():
             raise ValueError(f"address {address!r}: write HOST:PORT or https://HOST:PORT; "
                              "Unix sockets have no HTTP")
         self.timeout = timeout
