@@ -28,6 +28,7 @@ readonly PROGRAMS=(
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
+  python3-build python3-setuptools python3-venv python3-wheel mypy
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml systemd haproxy
   curl lua5.1 lua-socket lua-cjson strace
