@@ -173,7 +173,9 @@ def form_of(api, field):
         form, annotation = "enum:" + type_name(field.type_name), annotation.replace(
             type_name(field.type_name), "str")
     elif field.type in WHOLE:
-        form = "bytes" if field.name.endswith("_bytes") else "int"
+        # As FormOf() of proto/words/field_path.cc.
+        form = ("bytes" if field.name.endswith("_bytes") else
+                "length" if field.name.endswith(("_length", "_batch_size")) else "int")
     elif field.type == FIELD.TYPE_MESSAGE:
         form = WELL_KNOWN.get(field.type_name, "message").lower()
         if form == "duration":
@@ -205,11 +207,11 @@ def keywords_of(api, full, path=()):
 
 
 def fields_text(api):
-    out = [HEAD.format("The fields of requests as keywords, by their names on the command line."),
+    out = [HEAD.format("Fields of requests as keywords, by their names on the command line."),
            "from typing import TYPE_CHECKING, Dict, List, NamedTuple, Tuple, TypedDict, Union\n\n",
            "if TYPE_CHECKING:\n    from datetime import datetime, timedelta\n\n",
            "    from . import types\n\n\n",
-           'class Field(NamedTuple):\n    """Where a keyword\'s value goes, and how it is read."""\n',
+           'class Field(NamedTuple):\n    """Where a value goes, and how it is read."""\n',
            "    path: Tuple[str, ...]\n    form: str\n    repeated: bool\n\n\n"]
     enums = set()
     for name, request in KEYWORDS.items():
@@ -245,7 +247,7 @@ def catalogue_text(accelerators, catalogue):
     assert not unknown, unknown
     table = ",\n    ".join(repr(row) for row in rows)
     names = "".join(f"    {name!r}: {row!r},\n" for name, row in reported.items())
-    return (HEAD.format("The catalogue of accelerators, as HardwareService.ListAccelerators has it.")
+    return (HEAD.format("The catalogue, as HardwareService.ListAccelerators has it.")
             + "from typing import TYPE_CHECKING, Dict, List\n\nif TYPE_CHECKING:\n"
             "    from . import types\n\n"
             f"ACCELERATORS: List[types.Accelerator] = [\n    {table}]\n\n"

@@ -32,6 +32,7 @@ monitoring-plugins utils_base
 Prometheus external_labels max_global_series_per_user
 Linux CapEff set_mempolicy
 CMake compile_commands
+SkyPilot admin_policy admin_policy_utils
 """.split())
 
 

@@ -11,7 +11,7 @@ from .connection import AsyncCalls, Calls
 from .fields import COUNT_FIELDS, PLAN_FIELDS, SIZE_CLUSTER_FIELDS
 from .plans import Plan
 from .raw import AsyncRaw, Raw
-from .request import combinations, has, request_of, value_of
+from .request import combinations, has, request_of, start_now, value_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -128,6 +128,7 @@ class Client:
         `products` is [{"accelerator": ..., "deviceHourPriceUsd": ...}]; `raw` has all of them.
         Where none meets the limits it is the nearest miss, which does not fit."""
         request = request_of(SIZE_CLUSTER_FIELDS, model, fields)
+        start_now(request.setdefault("run", {}))
         answer = self.raw.size_cluster(cast("types.SizeClusterRequest", request), timeout)
         clusters = answer.get("clusters", [])
         best = answer.get("best")
@@ -161,6 +162,7 @@ class Client:
 def _run_of(model: Optional[str], fields: Mapping[str, Any],
             view: str = "PLAN_VIEW_FULL") -> Dict[str, Any]:
     request = request_of(PLAN_FIELDS, model, fields)
+    start_now(request)
     request.setdefault("options", {}).setdefault("view", view)
     return request
 
@@ -181,6 +183,9 @@ def _finetuning(method: str, run: Dict[str, Any]) -> Dict[str, Any]:
         adapters = changes.setdefault("adapters", {})
         adapters.setdefault("rank", "16")
         adapters.setdefault("targets", ["all-linear"])
+    given = {"parallel", "sharding", "contextParallelSize", "microBatchSize"} & set(layout)
+    if not given and "measuredStep" not in run:
+        run["options"].setdefault("search", "LAYOUT_SEARCH_EXHAUSTIVE")
     storage = layout.setdefault("storage", {})
     if method == "qlora" and "frozenDataType" not in storage:
         storage["frozenDataType"] = "DATA_TYPE_FP4"

@@ -40,8 +40,8 @@ class Calls:
     which the next one takes over.
 
     `address` is HOST:PORT, http://HOST:PORT or https://HOST:PORT; by default $SEXTANT_HTTP_ADDRESS,
-    else 127.0.0.1:9464. `timeout` is that of calls which give none, in seconds; None waits for ever.
-    The files are PEM; a certificate or authority is for https.
+    else 127.0.0.1:9464. `timeout` is that of calls which give none, in seconds; None waits for
+    ever. The files are PEM; a certificate or authority is for https.
     """
 
     def __init__(self, address: Optional[str] = None, *, token: Optional[str] = None,

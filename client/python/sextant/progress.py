@@ -56,11 +56,12 @@ class Progress:
         self._thread = threading.Thread(target=self._run, args=[address, interval], daemon=True)
         try:
             env, now = os.environ, time.time_ns()
+            ranks = device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS") or 1
             job_id = job_id or env.get("SLURM_JOB_ID") or env["TORCHELASTIC_RUN_ID"]
             self._fixed = b"".join([
                 field(1, str(job_id).encode()),
                 field(2, field(1, now // 10**9) + field(2, now % 10**9)),
-                field(4, int(device_count or env.get("WORLD_SIZE") or env.get("SLURM_NTASKS") or 1)),
+                field(4, int(ranks)),
                 plan_field(plan) if plan else field(6, float(model_flops_per_token or "none")),
                 *(field(5, uuid.encode()) for uuid in gpu_uuids or [torch_device()])])
             self._thread.start()

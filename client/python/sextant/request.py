@@ -11,11 +11,13 @@ from .errors import FieldError
 from .fields import ENUMS, Field
 
 # As the command line reads them (docs/plan.md).
-_COUNTS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20}
+_COUNTS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+_LENGTHS = {"": 1, "Ki": 2**10, "Mi": 2**20}  # 8K could be either
 _BYTES = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "PB": 10**15, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_SUFFIXES = {"bytes": _BYTES, "int": _COUNTS, "duration": _SECONDS}
+_WHOLE = {"bytes": (_BYTES, "80GiB or 80GB"), "int": (_COUNTS, "1024, 15e12 or 70B"),
+          "length": (_LENGTHS, "8192 or 8Ki")}
 
 
 def number_of(text: str, suffixes: Mapping[str, int]) -> Optional[decimal.Decimal]:
@@ -24,16 +26,16 @@ def number_of(text: str, suffixes: Mapping[str, int]) -> Optional[decimal.Decima
     if read is None:
         return None
     suffix = read[2]
-    if suffix not in suffixes:
+    if suffixes is _COUNTS:
         suffix = suffix.upper()
     return decimal.Decimal(read[1]) * suffixes[suffix] if suffix in suffixes else None
 
 
-def _whole(value: Any, suffixes: Mapping[str, int]) -> str:
+def _whole(value: Any, form: str) -> str:
+    suffixes, such_as = _WHOLE[form]
     number = number_of(str(value), suffixes)
     if number is None or number != number.to_integral_value():
-        raise ValueError("write a whole number, or a text such as " + (
-            "80GiB or 80GB" if suffixes is _BYTES else "1024, 15e12 or 70B"))
+        raise ValueError(f"write a whole number, or a text such as {such_as}")
     return str(int(number))
 
 
@@ -68,8 +70,8 @@ def _timestamp(value: Any) -> str:
 
 def value_of(value: Any, form: str) -> Any:
     """A keyword's value as JSON; ValueError says what to write."""
-    if form in ("int", "bytes"):
-        return _whole(value, _SUFFIXES[form])
+    if form in _WHOLE:
+        return _whole(value, form)
     if form == "float":
         return float(value)
     if form == "duration":
@@ -114,6 +116,14 @@ def request_of(fields: Mapping[str, Field], model: Optional[str],
             raise FieldError("invalid_argument", f"{name}={value!r}: {error}", "FIELD_INVALID",
                              [(name, str(error))]) from error
     return request
+
+
+def start_now(run: Dict[str, Any]) -> None:
+    """A run with a deadline starts now, unless it says otherwise."""
+    economics = run.get("economics", {})
+    if "deadline" in economics:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        economics.setdefault("startTime", now.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def has(request: Mapping[str, Any], *path: str) -> bool:

@@ -1,7 +1,7 @@
 """SkyPilot: `admin_policy: sextant.policies.skypilot.SextantPolicy` in its configuration.
 
-A task whose `envs` has SEXTANT_PLAN ("llama-3.1-8b --tokens=1T --gbs=64 ...") is judged on its GPUs;
-it finds the layout in its environment. Any other passes.
+A task whose `envs` has SEXTANT_PLAN ("llama-3.1-8b --tokens=1T --gbs=64 ...") is judged on its
+GPUs; it finds the layout in its environment. Any other passes.
 """
 from __future__ import annotations
 
