@@ -2,11 +2,15 @@
 """The client's wheel in a fresh environment, against a real sextantd: sizes, plans, errors with
 fields, deadlines, streams, threads, asyncio, and connections that are kept and never leak."""
 
+import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 import zipfile
 
 import client
@@ -175,10 +179,11 @@ def check_wheel(path):
 
 class ClosingServer:
     """Answers one request on each connection, and closes it without a word; counts connections.
-    With `cut` it promises more of each answer than it sends."""
+    `head` is the status and further headers; with `cut` it promises more than it sends."""
 
-    def __init__(self, cut=False):
-        self._cut = cut
+    def __init__(self, head="200 OK", body="{}", cut=False):
+        size = len(body) + 98 * cut
+        self._answer = (f"HTTP/1.1 {head}\r\nContent-Length: {size}\r\n\r\n{body}").encode()
         self.connections = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self._listening.getsockname()[1]
@@ -191,9 +196,7 @@ class ClosingServer:
             text = b""
             while not text.endswith(b"{}"):
                 text += wire.recv(65536)
-            size = 100 if self._cut else 2
-            wire.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                         b"Content-Length: %d\r\n\r\n{}" % size)
+            wire.sendall(self._answer)
             wire.close()
 
 
@@ -212,9 +215,51 @@ else:
     raise AssertionError("half an answer is taken for one")""", ClosingServer(cut=True).address)
 
 
+BUSY = ({"code": "resource_exhausted", "message": "busy", "details": [
+    {"type": "google.rpc.RetryInfo", "debug": {"retryDelay": "1.5s"}}]}, "429 Busy", 1.5)
+FULL = ({"code": "unavailable", "message": "full"}, "503 Full\r\nRetry-After: 2", 2)
+NOT_JSON = ("<html>", "502 Bad Gateway", None)
+
+
+def check_drip(python):
+    """The time is that of the call, not of each byte."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def drip():
+        wire, _ = listening.accept()
+        with contextlib.suppress(OSError):
+            wire.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(1000):
+                wire.sendall(b" ")
+                time.sleep(0.05)
+
+    threading.Thread(target=drip, daemon=True).start()
+    run_python(python, """
+import sextant
+try:
+    sextant.Client().raw.list_models({}, timeout=0.5)
+except sextant.DeadlineExceeded:
+    pass
+else:
+    raise AssertionError("no end")""", "127.0.0.1:%d" % listening.getsockname()[1])
+
+
+def check_busy(python):
+    """A planner with too much to do says when to try again; a proxy may not."""
+    for body, head, seconds in (BUSY, FULL, NOT_JSON):
+        body = body if isinstance(body, str) else json.dumps(body)
+        run_python(python, f"""
+import sextant
+try:
+    sextant.Client().raw.list_models({{}})
+except sextant.Unavailable as error:
+    assert error.retry_after == {seconds}, error.retry_after
+else:
+    raise AssertionError("no error")""", ClosingServer(head, body).address)
+
+
 def check_tls(python):
     """A server whose certificate the client has to be told of, and a token."""
-    import tempfile
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
@@ -250,6 +295,8 @@ def main():
             for text in (CALLS, ERRORS, ASYNC, PEAKS, MANY):
                 run_python(python, text, server.http)
         check_closed_connections(python)
+        check_busy(python)
+        check_drip(python)
         check_tls(python)
     print("plans, errors, streams and threads, without a leak")
     return 0
