@@ -107,6 +107,9 @@ for _ in range(10_000):
     ask()
     assert len(client.calls._idle) == 1
 assert descriptors() == before, (descriptors(), before)
+if os.fork() == 0:  # a data loader: the connection is its parent's
+    os._exit(client.calls._take()[1])
+assert os.wait()[1] == 0
 threads = [threading.Thread(target=lambda: [ask() for _ in range(50)]) for _ in range(32)]
 for thread in threads:
     thread.start()
