@@ -175,7 +175,9 @@ def check_wheel(path):
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+        entries = wheel.read(next(name for name in names if name.endswith("entry_points.txt")))
     assert "Requires-Dist" not in metadata and "Requires-Python: >=3.9" in metadata, metadata
+    assert b"[dstack.plugins]\nsextant = sextant.policies.dstack:SextantPlugin" in entries, entries
     assert "sextant/types.py" in names and "sextant/py.typed" in names, names
     print(f"the wheel has {size} bytes")
 

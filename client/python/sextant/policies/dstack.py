@@ -1,4 +1,4 @@
-"""dstack: `plugins: [sextant.policies.dstack]` in its server's config.yml.
+"""dstack: `plugins: [sextant]` in its server's config.yml, where the wheel is installed.
 
 A run whose `env` has SEXTANT_PLAN ("llama-3.1-8b --tokens=1T --gbs=64 ...") is judged on its GPUs;
 it finds the layout in its environment. Any other passes, and so do fleets, volumes and gateways.
