@@ -18,7 +18,7 @@ PACKAGE = os.path.join(BIN, "..", "client", "python", "package")
 def skip_without(*, modules=(), programs=()):
     """Ends the test as skipped where something is missing."""
     missing = [name for name in programs if shutil.which(name) is None]
-    missing += [f"python3-{name}" for name in modules if subprocess.run(
+    missing += [f"Python's {name}" for name in modules if subprocess.run(
         ["/usr/bin/python3", "-c", f"import {name}"], capture_output=True, check=False).returncode]
     if not os.path.isdir(PACKAGE):
         missing.append("the client, which needs python3-protobuf when it is built")
@@ -27,12 +27,13 @@ def skip_without(*, modules=(), programs=()):
         sys.exit(SKIPPED)
 
 
-def build_wheel(folder):
-    """The path of the client's wheel, built below `folder`."""
+def build_wheel(folder, **variables):
+    """The path of the client's wheel, built below `folder` with these in the environment."""
     sources = os.path.join(folder, "sources")
     shutil.copytree(PACKAGE, sources, ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["/usr/bin/python3", "-m", "build", "--no-isolation", "--wheel",
-                    f"--outdir={folder}", sources], check=True, capture_output=True)
+                    f"--outdir={folder}", sources], check=True, capture_output=True,
+                   env={**os.environ, **variables})
     wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
     assert len(wheels) == 1, wheels
     return os.path.join(folder, wheels[0])

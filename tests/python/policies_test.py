@@ -4,12 +4,15 @@ projects themselves are not installed here), with a planner that answers, hangs,
 was there: a launch goes on with one warning, or is refused with Admit's line."""
 
 import contextlib
+import http.server
 import importlib
+import json
 import logging
 import os
 import signal
 import socket
 import sys
+import threading
 import types
 
 import client
@@ -189,6 +192,35 @@ def check_fails_open(address):
                 assert len(texts) == 1 and "not planned" in texts[0], texts
 
 
+class Busy(http.server.BaseHTTPRequestHandler):
+    """A planner with too much to do."""
+    asked = 0
+
+    def do_POST(self):
+        Busy.asked += 1
+        body = json.dumps({"code": "resource_exhausted", "message": "busy", "details": [
+            {"type": "google.rpc.ErrorInfo", "debug": {"reason": "SERVER_BUSY"}}]}).encode()
+        self.send_response(429)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def check_busy():
+    """Its answer is no silence: it is asked for each job."""
+    with http.server.HTTPServer(("127.0.0.1", 0), Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with planner_at("127.0.0.1:%d" % server.server_port):
+            for _ in range(3):
+                assert policies.check(TOO_LARGE, **GPUS) is None
+        server.shutdown()
+    assert Busy.asked == 3, Busy.asked
+    assert all("busy" in text for text in WARNINGS.take())
+
+
 def check_asks_again(address):
     """The pause ends."""
     with planner_at("127.0.0.1:1"):
@@ -225,6 +257,7 @@ def main():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         check_fails_open("127.0.0.1:%d" % silent.getsockname()[1])
     check_fails_open("planner.invalid:9464")
+    check_busy()
     with planner_at("no address"):
         assert policies.check(TOO_LARGE) is None
         assert "HOST:PORT" in WARNINGS.take()[0]

@@ -168,6 +168,17 @@ assert sextant_progress.Progress is __import__("sextant.progress").progress.Prog
 """
 
 
+def check_same_bytes(path):
+    """What is built again is the same, where the time is given."""
+    built = []
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(client.build_wheel(folder, SOURCE_DATE_EPOCH="1700000000"), "rb") as file:
+                built.append(file.read())
+    assert built[0] == built[1], "two builds differ"
+    assert os.path.getsize(path) == len(built[0])
+
+
 def check_wheel(path):
     size = os.path.getsize(path)
     assert size < 100_000, size
@@ -296,6 +307,7 @@ def main():
     client.skip_without(modules=["build", "venv", "setuptools", "wheel"], programs=["openssl"])
     with fresh_python() as (python, wheel):
         check_wheel(wheel)
+        check_same_bytes(wheel)
         with Server("--log_calls=none") as server:
             for text in (CALLS, ERRORS, ASYNC, PEAKS, MANY):
                 run_python(python, text, server.http)

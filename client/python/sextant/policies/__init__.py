@@ -54,12 +54,14 @@ def check(words: str, *, devices: Optional[int] = None, accelerator: str = "",
     except FieldError as error:
         raise Refused("; ".join(f"{name}: {text}" for name, text in error.fields)
                       or error.message) from None
-    except (DeadlineExceeded, Unavailable) as error:
-        _asked_again_at = time.monotonic() + PAUSE
-        _log.warning("not planned: %s; jobs start unchecked for %.0f s", error, PAUSE)
-        return None
     except Exception as error:  # whatever it is, it is no reason to stop a job
-        _log.warning("not planned: %s", error)
+        # A planner that is busy answers, with a reason: it is asked again, or else one user's many
+        # questions would switch the check off for all.
+        silent = isinstance(error, (DeadlineExceeded, Unavailable)) and not error.reason
+        if silent:
+            _asked_again_at = time.monotonic() + PAUSE
+        _log.warning("not planned: %s%s", error,
+                     f"; jobs start unchecked for {PAUSE:.0f} s" if silent else "")
         return None
     if admission.verdict == "DOES_NOT_FIT":
         raise Refused("; ".join(filter(None, (admission.message, admission.change))))
