@@ -1,17 +1,17 @@
 # Debian packages of the components:
 #
-#   cpack --config build/release/CPackConfig.cmake -G DEB
+#   cpack --config build/release/CPackConfig.cmake -D CPACK_PACKAGE_CONTACT="NAME <ADDRESS>"
+#
+# The contact is who answers for these packages. With SOURCE_DATE_EPOCH two runs pack the same bytes.
 #
 # sextantd is in a package of its own, without a service: planners and agents need it, and so does a
 # `sextant` that starts a server for the length of a call. Nothing is bundled: what the programs
 # load comes from Debian, with its security updates.
-set(SEXTANT_PACKAGE_MAINTAINER "The Sextant Authors <root@localhost>" CACHE STRING
-  "Who answers for the packages: NAME <ADDRESS>")
-
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME sextant)
 set(CPACK_PACKAGE_VENDOR "The Sextant Authors")
-set(CPACK_PACKAGE_CONTACT ${SEXTANT_PACKAGE_MAINTAINER})
+set(CPACK_PACKAGE_CONTACT "The Sextant Authors <root@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -22,7 +22,7 @@ set(CPACK_COMPONENTS_ALL client server planner probe)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 0sextant1)  # before Debian's own first
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

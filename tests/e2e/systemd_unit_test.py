@@ -97,7 +97,7 @@ def check_exposure(folder, unit):
 
 
 def flags_of(unit):
-    return setting(unit, "ExecStart")[-1].split()[1:]
+    return [flag for flag in setting(unit, "ExecStart")[-1].split()[1:] if flag != "$FLAGS"]
 
 
 def call(server, *command):

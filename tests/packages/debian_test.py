@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""The Debian packages: the same bytes twice, sound to lintian, and in a clean bookworm installed,
+served as their own user, asked, upgraded with what a site has changed and measured, removed and
+purged, after which nothing is left."""
+
+import filecmp
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from clean_root import CleanRoot
+
+BUILD = os.path.dirname(os.environ["SEXTANT_BIN"])
+SKIPPED = 77
+TOOLS = ("mmdebstrap", "lintian", "help2man", "cpack", "unshare")
+CONTACT = "A Site <sextant@packages.debian.org>"
+PLAN = ("plan", "llama-3.1-8b", "--tokens=1e9", "--gbs=32", "--sequence-length=8192",
+        "--accelerator=h100-sxm", "--devices=16")
+MOST_CLIENT_BYTES = 8_000_000
+
+
+def pack(folders):
+    """The packages by name, made at once in each folder; they have to be the same."""
+    running = [subprocess.Popen(
+        ["cpack", "--config", f"{BUILD}/CPackConfig.cmake", "-B", folder,
+         "-D", f"CPACK_PACKAGE_CONTACT={CONTACT}"], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}) for folder in folders]
+    for process in running:
+        told = process.communicate()[0]
+        assert process.returncode == 0, told
+    names = sorted(os.path.basename(path) for path in glob.glob(f"{folders[0]}/*.deb"))
+    same, *others = filecmp.cmpfiles(*folders, names, shallow=False)
+    assert len(same) == 4 and not any(others), (same, others)
+    return {name.split("_")[0]: os.path.join(folders[0], name) for name in names}
+
+
+def check_lintian(debs):
+    told = subprocess.run(["lintian", "--fail-on=error,warning", "--allow-root", *debs.values()],
+                          check=False, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def contents(deb):
+    listed = subprocess.run(["dpkg-deb", "-c", deb], check=True, capture_output=True, text=True)
+    return {line.split()[5][1:] for line in listed.stdout.splitlines()}
+
+
+def check_contents(debs):
+    helped = subprocess.run([f"{BUILD}/bin/sextant", "--help"], check=True, capture_output=True,
+                            text=True).stdout
+    commands = re.findall(r"^  ([a-z-]+)  ", helped.split("Subcommands:")[1].split("\n\n")[0],
+                          re.MULTILINE)
+    assert {"plan", "probe"} <= set(commands), commands
+    wanted = {f"/usr/share/man/man1/sextant-{command}.1.gz" for command in commands} | {
+        "/usr/bin/sextant", "/usr/share/bash-completion/completions/sextant",
+        "/usr/share/zsh/vendor-completions/_sextant", "/usr/share/doc/sextant/NOTICE",
+        "/usr/share/sextant/proto/sextant/v1/planning_service.proto"}
+    assert wanted <= contents(debs["sextant"]), wanted - contents(debs["sextant"])
+    assert os.path.getsize(debs["sextant"]) <= MOST_CLIENT_BYTES
+    libraries = [path for deb in debs.values() for path in contents(deb) if ".so" in path]
+    assert not libraries, libraries
+
+
+def newer(deb, folder):
+    """The same package as the next version."""
+    tree = os.path.join(folder, "tree")
+    subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
+    with open(f"{tree}/DEBIAN/control", encoding="utf-8") as file:
+        control = file.read()
+    with open(f"{tree}/DEBIAN/control", "w", encoding="utf-8") as file:
+        file.write(control.replace("-0sextant1", "-0sextant2"))
+    path = os.path.join(folder, "newer_" + os.path.basename(deb))
+    subprocess.run(["dpkg-deb", "-Zgzip", "-z1", "-b", tree, path], check=True,
+                   stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
+    return path
+
+
+def copy_in(root, debs):
+    """Their paths inside."""
+    for deb in debs:
+        shutil.copy(deb, root.path("/tmp"))
+    return ["/tmp/" + os.path.basename(deb) for deb in debs]
+
+
+class Service:
+    """The program that a package's unit starts, as its user and with the flags of /etc/default."""
+
+    def __init__(self, root, name):
+        self.root, self.name = root, name
+        unit = "".join(root.read(path[len(root.folder):]) for path in sorted(
+            glob.glob(root.path(f"/lib/systemd/system/{name}.service"))
+            + glob.glob(root.path(f"/lib/systemd/system/{name}.service.d/*.conf"))))
+        self.start = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)[-1]
+        self.socket = f"/var/lib/{name}/api.sock"
+
+    def __enter__(self):
+        as_user = ["runuser", "-u", self.name, "--", "env", f"STATE_DIRECTORY=/var/lib/{self.name}",
+                   "sh", "-c", f". /etc/default/{self.name}; exec {self.start}"]
+        # As systemd makes it.
+        self.root.run("install", "-d", "-o", self.name, "-g", self.name, f"/var/lib/{self.name}")
+        self.process = subprocess.Popen(self.root.command(*as_user), stderr=subprocess.PIPE,
+                                        text=True)
+        for line in self.process.stderr:
+            if '"event":"serving"' in line:
+                return self
+        raise AssertionError(f"{self.name} ended: {self.process.wait()}")
+
+    def ask(self, *words):
+        """As a stranger."""
+        return self.root.run("runuser", "-u", "nobody", "--", "sextant",
+                             f"--address=unix:{self.socket}", *words)
+
+    def __exit__(self, *_):
+        self.process.kill()  # and with it what runs inside
+        self.process.wait()
+        self.process.stderr.close()
+
+
+def set_flags(root, name):
+    """What a site changes: the flags, in the place for them."""
+    path = root.path(f"/etc/default/{name}")
+    text = root.read(f"/etc/default/{name}")
+    assert 'FLAGS=""\n' in text, text
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(
+            'FLAGS=""', f'FLAGS="--listen=unix:/var/lib/{name}/api.sock --http_listen=none"'))
+
+
+def check_package(root, debs, name, folder):
+    """From a clean root to a clean root; `name` is the package of a service."""
+    before = root.files()
+    packages = ["sextant", "sextant-server", name]
+    enabled = f"/etc/systemd/system/multi-user.target.wants/{name}.service"
+    root.apt("install", *copy_in(root, [debs[package] for package in packages]))
+    assert root.exists(enabled)
+    set_flags(root, name)
+    with Service(root, name) as service:
+        owner = os.stat(root.path(service.socket)).st_uid
+        assert owner != 0, owner
+        assert service.ask(*PLAN).startswith("FITS"), service.ask(*PLAN)
+        if name == "sextant-agent":
+            service.ask("probe", "--mode=quick")
+    kept = glob.glob(root.path(f"/var/lib/{name}/calibrations/*.json"))
+    assert len(kept) == (name == "sextant-agent"), kept
+
+    flags = root.read(f"/etc/default/{name}")
+    root.apt("install", *copy_in(root, [newer(debs[package], folder) for package in packages]))
+    assert "-0sextant2" in root.run("dpkg-query", "-W", name)
+    assert root.read(f"/etc/default/{name}") == flags and root.exists(enabled)
+    with Service(root, name) as service:
+        assert service.ask(*PLAN).startswith("FITS")
+        if kept:
+            assert "host" in service.ask("calibration"), service.ask("calibration")
+
+    root.apt("remove", *packages)
+    assert root.read(f"/etc/default/{name}") == flags and not root.exists("/usr/bin/sextantd")
+    assert all(os.path.exists(path) for path in kept)
+    root.apt("purge", "--autoremove", *packages)
+    after = root.files()
+    assert after == before, (sorted(after - before), sorted(before - after))
+
+
+def missing_tool():
+    if os.geteuid() != 0:
+        return "not root, who makes a clean system"
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    return f"no {', '.join(missing)}" if missing else None
+
+
+def main():
+    if missing := missing_tool():
+        print(f"skipped: {missing}")
+        return SKIPPED
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        folders = [os.path.join(folder, name) for name in ("first", "second", "root")]
+        for each in folders:
+            os.mkdir(each)
+        os.chmod(folder, 0o755)
+        debs = pack(folders[:2])
+        print(f"packed after {time.monotonic() - started:.0f} s")
+        check_contents(debs)
+        check_lintian(debs)
+        try:
+            root = CleanRoot(os.path.join(BUILD, "bookworm.tar"), folders[2])
+            root.apt("update")
+        except (subprocess.CalledProcessError, AssertionError) as failed:
+            print(f"skipped: no clean bookworm from the mirror: {failed}")
+            return SKIPPED
+        for name in ("sextant-planner", "sextant-agent"):
+            check_package(root, debs, name, folder)
+            print(f"{name} came and went after {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
