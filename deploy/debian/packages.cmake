@@ -2,7 +2,8 @@
 #
 #   cpack --config build/release/CPackConfig.cmake -D CPACK_PACKAGE_CONTACT="NAME <ADDRESS>"
 #
-# The contact is who answers for these packages. With SOURCE_DATE_EPOCH two runs pack the same bytes.
+# The contact is who answers for these packages. $SOURCE_DATE_EPOCH is their time: with it two runs
+# pack the same bytes.
 #
 # sextantd is in a package of its own, without a service: planners and agents need it, and so does a
 # `sextant` that starts a server for the length of a call. Nothing is bundled: what the programs

@@ -22,7 +22,8 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     file(MAKE_DIRECTORY ${root}/lib ${root}/etc/default)
     file(RENAME ${root}/usr/lib/systemd ${root}/lib/systemd)
     file(REMOVE_RECURSE ${root}/usr/lib)
-    configure_file(${CPACK_SEXTANT_FILES}/${package}.default ${root}/etc/default/${package} COPYONLY)
+    configure_file(${CPACK_SEXTANT_FILES}/${package}.default
+      ${root}/etc/default/${package} COPYONLY)
   endif()
 
   # Names and times that are not in the files are left out, so that the same build packs the same.

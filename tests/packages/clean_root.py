@@ -7,7 +7,7 @@ import subprocess
 # What running and installing anything at all leaves behind: apt's and dpkg's own lists and logs,
 # caches, and the copies that are kept of the lists of users.
 NOT_OURS = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/tmp/", "/proc/",
-            "/etc/ld.so.cache", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-",
+            "/run/", "/etc/ld.so.cache", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-",
             "/etc/subuid-", "/etc/subgid-")
 
 
@@ -35,8 +35,8 @@ class CleanRoot:
 
     def command(self, *words):
         """A command line that runs `words` inside, as root, with processes of its own."""
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", self.folder,
-                "/bin/sh", "-c", 'mount -t proc proc /proc && cd / && exec "$@"', "sh", *words]
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c",
+                'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.folder, *words]
 
     def run(self, *words, fails=False):
         """Its output, both kinds together."""

@@ -5,6 +5,7 @@ purged, after which nothing is left."""
 
 import filecmp
 import glob
+import json
 import os
 import re
 import shutil
@@ -98,7 +99,7 @@ class Service:
             glob.glob(root.path(f"/lib/systemd/system/{name}.service"))
             + glob.glob(root.path(f"/lib/systemd/system/{name}.service.d/*.conf"))))
         self.start = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)[-1]
-        self.socket = f"/var/lib/{name}/api.sock"
+        self.address = None
 
     def __enter__(self):
         as_user = ["runuser", "-u", self.name, "--", "env", f"STATE_DIRECTORY=/var/lib/{self.name}",
@@ -109,13 +110,27 @@ class Service:
                                         text=True)
         for line in self.process.stderr:
             if '"event":"serving"' in line:
+                self.address = json.loads(line)["grpc"][0]
                 return self
         raise AssertionError(f"{self.name} ended: {self.process.wait()}")
 
     def ask(self, *words):
         """As a stranger."""
         return self.root.run("runuser", "-u", "nobody", "--", "sextant",
-                             f"--address=unix:{self.socket}", *words)
+                             f"--address={self.address}", *words)
+
+    def user(self):
+        """Of the innermost process, which is sextantd."""
+        inner = self.process.pid
+        while True:
+            with open(f"/proc/{inner}/task/{inner}/children", encoding="utf-8") as file:
+                below = file.read().split()
+            if not below:
+                break
+            inner = int(below[0])
+        with open(f"/proc/{inner}/comm", encoding="utf-8") as file:
+            assert file.read() == "sextantd\n"
+        return os.stat(f"/proc/{inner}").st_uid
 
     def __exit__(self, *_):
         self.process.kill()  # and with it what runs inside
@@ -130,7 +145,7 @@ def set_flags(root, name):
     assert 'FLAGS=""\n' in text, text
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.replace(
-            'FLAGS=""', f'FLAGS="--listen=unix:/var/lib/{name}/api.sock --http_listen=none"'))
+            'FLAGS=""', f'FLAGS="--listen=127.0.0.1:0 --http_listen=none"'))
 
 
 def check_package(root, debs, name, folder):
@@ -142,8 +157,7 @@ def check_package(root, debs, name, folder):
     assert root.exists(enabled)
     set_flags(root, name)
     with Service(root, name) as service:
-        owner = os.stat(root.path(service.socket)).st_uid
-        assert owner != 0, owner
+        assert f"{name}:x:{service.user()}:" in root.read("/etc/passwd"), service.user()
         assert service.ask(*PLAN).startswith("FITS"), service.ask(*PLAN)
         if name == "sextant-agent":
             service.ask("probe", "--mode=quick")
@@ -162,7 +176,8 @@ def check_package(root, debs, name, folder):
     root.apt("remove", *packages)
     assert root.read(f"/etc/default/{name}") == flags and not root.exists("/usr/bin/sextantd")
     assert all(os.path.exists(path) for path in kept)
-    root.apt("purge", "--autoremove", *packages)
+    root.apt("purge", name)
+    root.apt("autoremove", "--purge")
     after = root.files()
     assert after == before, (sorted(after - before), sorted(before - after))
 
