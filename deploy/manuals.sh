@@ -14,7 +14,7 @@ for shell in bash zsh fish; do
 done
 command -v help2man >/dev/null || exit 0
 
-# Page $1 of section $2 with summary $3, of the command line $4. help2man names it by the first word.
+# Page $1 of section $2 with summary $3, of command line $4. help2man names it by the first word.
 page() {
   local title=${1^^}
   help2man --no-info --section="$2" --name="$3" "$4" |

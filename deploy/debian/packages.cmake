@@ -42,12 +42,13 @@ macro(sextant_service_package component name summary description)
   set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS
     "sextant-server (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), adduser")
   set(package ${name})
-  foreach(script postinst prerm postrm conffiles)
-    configure_file(${CMAKE_CURRENT_LIST_DIR}/${script}.in
-      ${CMAKE_CURRENT_BINARY_DIR}/${name}/${script} @ONLY)
-    list(APPEND CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA
-      ${CMAKE_CURRENT_BINARY_DIR}/${name}/${script})
+  set(control ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  foreach(script postinst prerm postrm)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${script}.in ${control}/${script} @ONLY)
   endforeach()
+  file(WRITE ${control}/conffiles "/etc/default/${name}\n")
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA
+    ${control}/postinst ${control}/prerm ${control}/postrm ${control}/conffiles)
 endmacro()
 
 sextant_package(client sextant

@@ -26,8 +26,11 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
       ${root}/etc/default/${package} COPYONLY)
   endif()
 
+  file(WRITE ${documents}/changelog.Debian
+    "sextant (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
+    "  * Version ${CPACK_PACKAGE_VERSION}.\n\n"
+    " -- ${CPACK_PACKAGE_CONTACT}  ${changelog_date}\n")
   # Names and times that are not in the files are left out, so that the same build packs the same.
-  configure_file(${CPACK_SEXTANT_FILES}/changelog.in ${documents}/changelog.Debian @ONLY)
   file(GLOB_RECURSE to_compress ${root}/usr/share/man/*.[18] ${documents}/changelog.Debian)
   foreach(file IN LISTS to_compress)
     execute_process(COMMAND gzip -9n ${file} COMMAND_ERROR_IS_FATAL ANY)

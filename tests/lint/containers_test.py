@@ -87,7 +87,7 @@ def faults_of(name, text):
     for word, rest in instructions:
         if word == "COPY" and not rest.startswith("--from="):
             source = rest.split()[0]
-            if source != "." and not (os.path.exists(source) and source in given()):
+            if source != "." and not (os.path.exists(source) and is_given(source)):
                 faults.append(f"{name}: COPY {source}, which the builder is not given")
     return faults
 

@@ -6,8 +6,8 @@ import subprocess
 
 # What running and installing anything at all leaves behind: apt's and dpkg's own lists and logs,
 # caches, and the copies that are kept of the lists of users.
-NOT_OURS = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/tmp/", "/proc/",
-            "/run/", "/etc/ld.so.cache", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-",
+NOT_OURS = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/proc/", "/run/",
+            "/etc/ld.so.cache", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-",
             "/etc/subuid-", "/etc/subgid-")
 
 

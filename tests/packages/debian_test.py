@@ -86,8 +86,8 @@ def newer(deb, folder):
 def copy_in(root, debs):
     """Their paths inside."""
     for deb in debs:
-        shutil.copy(deb, root.path("/tmp"))
-    return ["/tmp/" + os.path.basename(deb) for deb in debs]
+        shutil.copy(deb, root.path("/var/cache"))
+    return ["/var/cache/" + os.path.basename(deb) for deb in debs]
 
 
 class Service:
