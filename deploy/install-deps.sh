@@ -7,7 +7,7 @@
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
-#             validators of OpenAPI, clients of Connect, Lua, Prometheus, HAProxy
+#             validators of OpenAPI, clients of Connect, Lua, Prometheus, HAProxy, lintian
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -32,6 +32,7 @@ readonly TESTS=(
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml systemd haproxy
   curl lua5.1 lua-socket lua-cjson strace
+  help2man lintian mmdebstrap
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Writes what a shell and man(1) know of the programs in a folder, from what the programs print.
 #
-#   deploy/manuals.sh PROGRAM_FOLDER OUTPUT_FOLDER
+#   deploy/manuals.sh PROGRAM_FOLDER OUTPUT_FOLDER [HELP2MAN]
 #
-# completions/ always; man1/ and man8/ where help2man is. $SOURCE_DATE_EPOCH dates the pages.
+# completions/ always; man1/ and man8/ with help2man. $SOURCE_DATE_EPOCH dates the pages.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
-readonly PROGRAMS=$1 OUTPUT=$2
+readonly PROGRAMS=$1 OUTPUT=$2 HELP2MAN=${3:-}
 mkdir -p "$OUTPUT"/{completions,man1,man8}
 for shell in bash zsh fish; do
   "$PROGRAMS/sextant" completion "$shell" >"$OUTPUT/completions/$shell"
 done
-command -v help2man >/dev/null || exit 0
+[[ -n $HELP2MAN ]] || exit 0
 
 # Page $1 of section $2 with summary $3, of command line $4. help2man names it by the first word.
 page() {
   local title=${1^^}
-  help2man --no-info --section="$2" --name="$3" "$4" |
+  "$HELP2MAN" --no-info --section="$2" --name="$3" "$4" |
     sed "s|^\.TH [^ ]* |.TH $title |; /^\.SH NAME/{n; s|^[^ ]* |$1 |}" >"$OUTPUT/man$2/$1.$2"
 }
 

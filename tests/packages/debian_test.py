@@ -155,6 +155,9 @@ def check_package(root, debs, name, folder):
     enabled = f"/etc/systemd/system/multi-user.target.wants/{name}.service"
     root.apt("install", *copy_in(root, [debs[package] for package in packages]))
     assert root.exists(enabled)
+    loads = subprocess.run(["readelf", "-d", root.path("/usr/bin/sextantd")], check=True,
+                           capture_output=True, text=True).stdout
+    assert "NEEDED" in loads and "PATH" not in loads, loads  # Debian's libraries, no others
     set_flags(root, name)
     with Service(root, name) as service:
         assert f"{name}:x:{service.user()}:" in root.read("/etc/passwd"), service.user()
