@@ -17,6 +17,7 @@ from sextantd import BIN, ROOT, Server
 
 DOCUMENT = os.path.join(ROOT, "docs", "accounting.md")
 ANSWERS = os.path.join(ROOT, "tests", "golden", "textbook_answers.jsonl")
+PYTHON_CLIENT = os.path.join(BIN, "..", "client", "python", "package")
 BLOCK = re.compile(
     r"(?:<!-- answers: (?P<ids>[^>]*?) -->\n)?```console\n(?P<body>.*?)```", re.DOTALL)
 
@@ -41,11 +42,14 @@ def commands_of(body):
 
 def printed_by(command, server):
     """What a terminal shows. A fit that is none and a refusal exit with other codes than 0."""
+    folder = server.runtime_folder.name  # for files, and locks of probes
     environment = dict(os.environ, SEXTANT_ADDRESS=server.address,
+                       SEXTANT_LOCK_FOLDER=folder, TMPDIR=folder, PYTHONPATH=PYTHON_CLIENT,
                        PATH=BIN + os.pathsep + os.environ["PATH"])
-    return subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, timeout=250,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False).stdout
+    return subprocess.run(
+        ["bash", "-c", command.replace("127.0.0.1:9464", server.http)], cwd=ROOT,
+        env=environment, timeout=250, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False).stdout
 
 
 def shown(body, server):
