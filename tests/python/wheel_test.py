@@ -150,6 +150,8 @@ PEAKS = """
 import sextant
 # NVIDIA's datasheets: dense, half of what they print with sparsity.
 assert sextant.peak_flops("NVIDIA H100 80GB HBM3", "bf16") == 989.4e12
+assert (sextant.peak_flops("AMD Instinct MI300X", "bf16")
+        == sextant.peak_flops("mi300x", "bf16") > 1e15)
 assert sextant.peak_flops("NVIDIA A100-SXM4-80GB", "torch.bfloat16") == 312e12
 assert sextant.peak_flops("h100-sxm", "float8_e4m3fn").source
 assert len(sextant.accelerators()) > 40

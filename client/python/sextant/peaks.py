@@ -50,10 +50,10 @@ def accelerators() -> List[types.Accelerator]:
 
 def accelerator(name: str) -> types.Accelerator:
     """The product of that name: the catalogue's ("h100-sxm"), the product's, or what
-    torch.cuda.get_device_name() says ("NVIDIA H100 80GB HBM3"). KeyError has near names; a family
-    ("H100") is none, since its members differ."""
+    torch.cuda.get_device_name() says ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"). KeyError has
+    near names; a family ("H100") is none, since its members differ."""
     wanted = _comparable(name)
-    for spelling in (wanted, re.sub(r"^nvidia", "", wanted)):
+    for spelling in (wanted, re.sub(r"^(nvidia|amd)", "", wanted)):
         if spelling in _ROWS:
             return _ROWS[spelling]
     names = [row["name"] for row in ACCELERATORS]
