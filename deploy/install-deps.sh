@@ -20,13 +20,13 @@ readonly PROGRAMS=(
   libgrpc++-dev libgrpc-dev protobuf-compiler-grpc grpc-proto
   libprotobuf-dev protobuf-compiler
   libabsl-dev
-  prometheus-cpp-dev libcpp-httplib-dev libssl-dev
+  prometheus-cpp-dev libssl-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libdnnl2
 )
 # haproxy stands before planners as deploy/haproxy.cfg has it.
 readonly TESTS=(
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
   python3 python3-grpcio python3-protobuf
   python3-build python3-setuptools python3-venv python3-wheel mypy
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh

@@ -1,7 +1,5 @@
 #include "server/fleet/prometheus_api.h"
 
-#include <httplib.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,13 +9,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/fleet/http_post.h"
 #include "server/security/watched_file.h"
 
 namespace sextant::server {
 namespace {
 
 using nlohmann::json;
-using std::chrono::steady_clock;
 
 constexpr size_t kMaxVectorBytes = size_t{8} << 20;
 constexpr size_t kMaxErrorText = 200;
@@ -97,17 +95,35 @@ absl::Status StatusOfAnswer(int status, const std::string& body) {
   return absl::FailedPreconditionError(text);
 }
 
-absl::Status StatusOfError(httplib::Error error, bool is_late, bool is_too_long) {
-  if (is_too_long) return Malformed(absl::StrCat("it is over ", kMaxVectorBytes, " bytes"));
-  if (is_late && error != httplib::Error::Connection) {
-    return absl::DeadlineExceededError("Prometheus did not answer within a second");
+// The error that callers see of a query without an answer.
+absl::Status StatusOfError(const absl::Status& error) {
+  switch (error.code()) {
+    case absl::StatusCode::kOutOfRange:
+      return Malformed(absl::StrCat("it is over ", kMaxVectorBytes, " bytes"));
+    case absl::StatusCode::kDataLoss:
+      return Malformed(error.message());
+    case absl::StatusCode::kDeadlineExceeded:
+      return absl::DeadlineExceededError("Prometheus did not answer within a second");
+    case absl::StatusCode::kUnauthenticated:
+      return absl::UnavailableError(
+          "Prometheus' certificate is not signed by --fleet_ca_file, or not for this host");
+    default:
+      return absl::UnavailableError(
+          absl::StrCat("Prometheus can't be reached (", error.message(), ")"));
   }
-  if (error == httplib::Error::SSLServerVerification || error == httplib::Error::SSLLoadingCerts) {
-    return absl::UnavailableError(
-        "Prometheus' certificate is not signed by --fleet_ca_file, or not for this host");
+}
+
+// As application/x-www-form-urlencoded has it.
+std::string Escaped(absl::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) {
+      out += c;
+    } else {
+      absl::StrAppend(&out, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    }
   }
-  return absl::UnavailableError(
-      absl::StrCat("Prometheus can't be reached (", httplib::to_string(error), ")"));
+  return out;
 }
 
 absl::Status TokenError(absl::string_view file, absl::string_view why) {
@@ -161,43 +177,26 @@ absl::StatusOr<std::unique_ptr<const PrometheusApi>> PrometheusApi::Of(
 
 absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
     const std::string& promql, std::chrono::milliseconds limit) const {
-  const steady_clock::time_point end = steady_clock::now() + limit;
-  httplib::Client client(origin_);
-  if (!client.is_valid()) return absl::UnavailableError("--fleet_prometheus_url can't be used");
-  client.set_connection_timeout(limit);
-  client.set_read_timeout(limit);
-  client.set_write_timeout(limit);
-  client.set_follow_location(false);
-  if (!options_.ca_file.empty()) client.set_ca_cert_path(options_.ca_file);
-  httplib::Request request;
-  request.method = "POST";
-  request.path = path_;
-  request.set_header("Content-Type", "application/x-www-form-urlencoded");
-  request.set_header("Accept", "application/json");
-  if (!options_.tenant.empty()) request.set_header("X-Scope-OrgID", options_.tenant);
+  HttpPost post = {
+      .origin = origin_,
+      .path = path_,
+      .headers = {{"Content-Type", "application/x-www-form-urlencoded"},
+                  {"Accept", "application/json"}},
+      .body = absl::StrCat("timeout=", limit.count(),
+                           "ms&partial_response=false&query=", Escaped(promql)),
+      .ca_file = options_.ca_file,
+      .end = std::chrono::steady_clock::now() + limit,
+      .max_bytes = kMaxVectorBytes,
+  };
+  if (!options_.tenant.empty()) post.headers.emplace_back("X-Scope-OrgID", options_.tenant);
   if (!options_.token_file.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadToken(options_.token_file));
-    request.set_header("Authorization", absl::StrCat("Bearer ", token));
+    post.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
   }
-  request.body =
-      absl::StrCat("timeout=", limit.count(),
-                   "ms&partial_response=false&query=", httplib::detail::encode_query_param(promql));
-  std::string body;
-  bool is_late = false;
-  bool is_too_long = false;
-  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
-    is_late = steady_clock::now() > end;
-    is_too_long = body.size() + size > kMaxVectorBytes;
-    if (is_late || is_too_long) return false;
-    body.append(data, size);
-    return true;
-  };
-  const httplib::Result answer = client.send(request);
-  if (!answer) {
-    return StatusOfError(answer.error(), is_late || steady_clock::now() > end, is_too_long);
-  }
-  SEXTANT_RETURN_IF_ERROR(StatusOfAnswer(answer->status, body));
-  return SamplesFrom(body);
+  const absl::StatusOr<PostAnswer> answer = PostHttp(post);
+  if (!answer.ok()) return StatusOfError(answer.status());
+  SEXTANT_RETURN_IF_ERROR(StatusOfAnswer(answer->status, answer->body));
+  return SamplesFrom(answer->body);
 }
 
 }  // namespace sextant::server

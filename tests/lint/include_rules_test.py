@@ -32,7 +32,7 @@ ALLOWED = {
                "proto/matmul_kind.h", "proto/openapi/", "proto/stable_points.h",
                "proto/words/", "server/", "sextant/v1/", "google/rpc/", "google/protobuf/",
                "grpc/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/",
-               "httplib.h", "openssl/", "netdb.h", "netinet/", "unistd.h", "limits.h", "dlfcn.h",
+               "openssl/", "netdb.h", "netinet/", "unistd.h", "limits.h", "dlfcn.h",
                "poll.h", "fcntl.h", "malloc.h", "spawn.h", "sys/", "arpa/inet.h"],
     "client": ["absl/", "client/", "proto/calibration_json.h", "proto/stable_points.h",
                "proto/text/", "proto/words/", "sextant/v1/",

@@ -175,6 +175,45 @@ TEST(PrometheusApi, AnAnswerInPartIsRefused) {
   EXPECT_EQ(partial, "false");
 }
 
+// In chunks, as Go's servers send what is long.
+TEST(PrometheusApi, ReadsChunks) {
+  const FakePrometheus fake([](const httplib::Request&, httplib::Response& response) {
+    response.set_chunked_content_provider(
+        "application/json", [](size_t at, httplib::DataSink& sink) {
+          const std::string text = kOneSample;
+          if (at == text.size()) {
+            sink.done();
+            return true;
+          }
+          return sink.write(text.data() + at, std::min<size_t>(17, text.size() - at));
+        });
+  });
+  const auto samples = AskPrometheus({.url = fake.url()});
+  ASSERT_THAT(samples, IsOk());
+  EXPECT_THAT(*samples, SizeIs(1));
+}
+
+TEST(PrometheusApi, AnAnswerThatEndsEarlyIsRefused) {
+  for (const bool in_chunks : {false, true}) {
+    const FakePrometheus fake([&](const httplib::Request&, httplib::Response& response) {
+      const auto start = [](httplib::DataSink& sink) {
+        const absl::string_view empty = R"({"data":{"resultType":"vector","result":[]}})";
+        sink.write(empty.data(), empty.size());
+        return false;
+      };
+      if (in_chunks) {
+        response.set_chunked_content_provider(
+            "application/json", [=](size_t, httplib::DataSink& sink) { return start(sink); });
+      } else {
+        response.set_content_provider(
+            100, "application/json",
+            [=](size_t, size_t, httplib::DataSink& sink) { return start(sink); });
+      }
+    });
+    EXPECT_EQ(AskPrometheus({.url = fake.url()}).status().code(), absl::StatusCode::kDataLoss);
+  }
+}
+
 TEST(PrometheusApi, AnEndlessAnswerIsCutOff) {
   const FakePrometheus fake([](const httplib::Request&, httplib::Response& response) {
     response.set_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
