@@ -1,4 +1,4 @@
-"""A Debian bookworm with nothing but apt, to install packages into."""
+"""A Debian with nothing but apt, to install packages into."""
 
 import os
 import shutil
@@ -12,11 +12,12 @@ NOT_OURS = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/pro
 
 
 class CleanRoot:
-    """Unpacked into `folder`, from an archive that is made once and kept at `archive`."""
+    """Unpacked into `folder`, from an archive that is made once and kept in `kept`."""
 
-    def __init__(self, archive, folder):
+    def __init__(self, kept, folder, suite="bookworm"):
+        archive = os.path.join(kept, f"{suite}.tar")
         if not os.path.exists(archive):
-            subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "bookworm",
+            subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", suite,
                             archive + ".new.tar"], check=True, stdin=subprocess.DEVNULL)
             os.rename(archive + ".new.tar", archive)
         self.folder = folder

@@ -207,7 +207,7 @@ def main():
         check_contents(debs)
         check_lintian(debs)
         try:
-            root = CleanRoot(os.path.join(BUILD, "bookworm.tar"), folders[2])
+            root = CleanRoot(BUILD, folders[2])
             root.apt("update")
         except (subprocess.CalledProcessError, AssertionError) as failed:
             print(f"skipped: no clean bookworm from the mirror: {failed}")
