@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "engine/base/version.h"
 #include "server/base/log.h"
@@ -59,6 +61,18 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// From a thread of its own sends SIGTERM to this process when standard input ends.
+void WatchStdin() {
+  std::thread([] {
+    char ignored[256];
+    ssize_t got = 0;
+    do {
+      got = read(STDIN_FILENO, ignored, sizeof(ignored));
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    kill(getpid(), SIGTERM);
+  }).detach();
+}
+
 // Waits for SIGTERM or SIGINT, and has files read again at each SIGHUP. From then on a further
 // signal ends the process at once.
 void WaitForTermination(const sigset_t& signals, sextant::server::Server& server) {
@@ -81,6 +95,7 @@ int main(int argc, char** argv) {
 
   RaiseDescriptorLimit();
   const sigset_t signals = PrepareSignals();
+  if ((*options)->stops_with_stdin) WatchStdin();
   const auto server = sextant::server::Server::Start(**options);
   if (!server.ok()) {
     std::cerr << "sextantd: " << server.status().message() << "\n";

@@ -115,6 +115,9 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
                  "after that: how long calls under way may take to finish")
       ->type_name("SECONDS")
       ->capture_default_str();
+  app.add_flag("--stop_with_stdin", options.stops_with_stdin,
+               "stop as on SIGTERM when standard input ends: a pipe from the program that started "
+               "it, however that ends");
 }
 
 void DefineFleetFlags(CLI::App& app, ServerOptions& options) {

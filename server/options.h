@@ -47,6 +47,7 @@ struct ServerOptions {
   int search_niceness = 10;  // of the threads that search, as nice(1) has it
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
+  bool stops_with_stdin = false;
   std::string hostname;               // empty: as the system reports it
   std::string probe_program;          // a path; empty: it is looked for
   std::string probe_library_folder;   // of CUDA's libraries; empty: where the system has them

@@ -44,7 +44,7 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
       Parsed({"--listen=127.0.0.1:1", "--listen=unix:/run/x", "--http_listen=none",
               "--http_host=planner,planner.example", "--http_host=p", "--log_calls=errors",
               "--log_level=warning", "--search_niceness=3", "--drain_announce_seconds=0.5",
-              "--drain_grace_seconds=3"});
+              "--drain_grace_seconds=3", "--stop_with_stdin"});
   EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/run/x"));
   EXPECT_EQ(options.http_listen, "none");
   EXPECT_THAT(options.http_host, ElementsAre("planner", "planner.example", "p"));
@@ -53,6 +53,8 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
   EXPECT_EQ(options.search_niceness, 3);
   EXPECT_EQ(options.drain_announce_seconds, 0.5);
   EXPECT_EQ(options.drain_grace_seconds, 3);
+  EXPECT_TRUE(options.stops_with_stdin);
+  EXPECT_FALSE(Parsed({}).stops_with_stdin);
   EXPECT_TRUE(Parsed({"--insecure_allow_remote"}).insecure_allow_remote);
 }
 
