@@ -271,7 +271,7 @@ def main():
     assert not [name for name in names if keyword.iskeyword(name)]
     shutil.rmtree(flags.output, ignore_errors=True)
     shutil.copytree(HERE, flags.output, ignore=shutil.ignore_patterns(
-        "__pycache__", "generate.py", "CMakeLists.txt"))
+        "__pycache__", "generate.py", "CMakeLists.txt", "plan"))
     texts = {"types": types_text(api), "raw": raw_text(api), "fields": fields_text(api),
              "catalogue": catalogue_text(read(flags.accelerators), read(flags.catalogue)),
              "version": f'__version__ = "{flags.version}"\n'}
