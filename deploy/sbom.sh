@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Writes a bill of materials from what dpkg knows, without a network.
 #
-#   deploy/sbom.sh linked BUILD_FOLDER    a line for each Debian package of which the programs in
+#   deploy/sbom.sh linked BUILD_FOLDER [PROGRAM...]
+#                                         a line for each Debian package of which the programs in
 #                                         a build folder have code: NAME VERSION ARCHITECTURE
+#   deploy/sbom.sh program BUILD_FOLDER VERSION PROGRAM
+#                                         CycloneDX 1.4 as JSON: those of one program
 #   deploy/sbom.sh image VERSION [FILE]   SPDX 2.3 as JSON: packages of FILE, of which this version
 #                                         of sextant has code, and those that are installed here
 set -euo pipefail
@@ -13,10 +16,16 @@ readonly LINE='${Package} ${Version} ${Architecture}\n'
 
 # Headers and archives that were compiled and linked, and what the programs load.
 files_of() {
-  ninja -C "$1" -t deps | awk '/^[^ ]/ { ours = !/^tests\// } ours && /^ +\// { print $1 }'
-  sed -n '/^build bin\/sextant\(d\|-probe\|\): /,/^$/p' "$1/build.ninja" |
-    grep -oE '/[^ ]+\.(a|so)\b'
-  ldd "$1"/bin/{sextantd,sextant,sextant-probe} | sed -n 's|.*=> \(/[^ ]*\) .*|\1|p'
+  local build=$1 program
+  shift
+  ninja -C "$build" -t inputs "${@/#/bin\/}" | grep '\.o$' |
+    awk 'NR == FNR { linked[$1 ":"]; next }
+         /^[^ ]/ { ours = $1 in linked }
+         ours && /^ +\// { print $1 }' - <(ninja -C "$build" -t deps)
+  for program in "$@"; do
+    sed -n "/^build bin\/$program: /,/^\$/p" "$build/build.ninja" | grep -oE '/[^ ]+\.(a|so)\b'
+    ldd "$build/bin/$program" | sed -n 's|.*=> \(/[^ ]*\) .*|\1|p'
+  done
   g++ -print-file-name=libgcc.a
   g++ -print-file-name=libstdc++.a
 }
@@ -24,8 +33,10 @@ files_of() {
 linked() {
   local folder
   folder=$(realpath "$1")
+  shift
+  [[ $# -gt 0 ]] || set -- sextantd sextant sextant-probe
   # Below /lib a package may say /usr/lib, and the other way round.
-  files_of "$folder" | sort -u | xargs -r realpath -m -- | grep -vF "$folder/" | sort -u |
+  files_of "$folder" "$@" | sort -u | xargs -r realpath -m -- | grep -vF "$folder/" | sort -u |
     sed 's|^/usr/\(lib.*\)|&\n/\1|' | { xargs -r dpkg-query -S 2>/dev/null || true; } |
     sed 's|: /.*||; s|, |\n|g' | sort -u | xargs -r dpkg-query -W -f "$LINE"
 }
@@ -82,14 +93,42 @@ image() {
     "urn:sextant:sbom:$(sha256sum <<<"$version $time $lines" | cut -d ' ' -f 1)" <<<"$lines"
 }
 
+# A name of the contents is its serial number, in the form of a UUID of version 8 (RFC 9562).
+program() {
+  local folder=$1 version=$2 name=$3 lines time
+  lines=$(linked "$folder" "$name")
+  time=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
+  awk -v name="$name" -v version="$version" -v time="$time" \
+    -v sum="$(sha256sum <<<"$name $version $time $lines")" '
+    function purl(s) { gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); return s }
+    {
+      ref = sprintf("pkg:deb/debian/%s@%s?arch=%s", purl($1), purl($2), $3)
+      components = components comma sprintf("    {\"type\": \"library\", \"bom-ref\": \"%s\", " \
+        "\"name\": \"%s\", \"version\": \"%s\", \"purl\": \"%s\"}", ref, $1, $2, ref)
+      refs = refs comma "      \"" ref "\""
+      comma = ",\n"
+    }
+    END {
+      printf "{\n  \"bomFormat\": \"CycloneDX\",\n  \"specVersion\": \"1.4\",\n  \"version\": 1,\n"
+      printf "  \"serialNumber\": \"urn:uuid:%s-%s-8%s-8%s-%s\",\n", substr(sum, 1, 8), \
+        substr(sum, 9, 4), substr(sum, 13, 3), substr(sum, 16, 3), substr(sum, 19, 12)
+      printf "  \"metadata\": {\"timestamp\": \"%s\", \"component\": {\"type\": " \
+        "\"application\", \"bom-ref\": \"%s\", \"name\": \"%s\", \"version\": \"%s\"}},\n", \
+        time, name, name, version
+      printf "  \"components\": [\n%s\n  ],\n", components
+      printf "  \"dependencies\": [{\"ref\": \"%s\", \"dependsOn\": [\n%s\n  ]}]\n}\n", name, refs
+    }' <<<"$lines"
+}
+
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,7p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,10p' "$0" >&2
   exit 2
 }
 
-[[ $# -ge 2 && $# -le 3 ]] || usage
+[[ $# -ge 2 ]] || usage
 case $1 in
-  linked) linked "$2" ;;
+  linked) linked "${@:2}" ;;
+  program) program "${@:2}" ;;
   image) image "${@:2}" ;;
   *) usage ;;
 esac

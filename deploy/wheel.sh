@@ -32,6 +32,7 @@ for library in "$stage"/installed/lib/sextant/*; do
   cp -L "$library" "$programs/lib/sextant/$name"
 done
 cp "$here"/../{LICENSE,NOTICE} "$stage/wheel"
+cp "$stage"/installed/share/doc/sextant/*.cdx.json "$stage/wheel/sextant_plan"
 echo "$version" >"$stage/wheel/VERSION"
 echo "sextant-client==$version" >"$stage/wheel/requirements.txt"
 rm -rf "$stage/wheel/sextant_plan/__pycache__"

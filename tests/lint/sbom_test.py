@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""deploy/sbom.sh writes SPDX 2.3 of what it is told, and finds what built programs are made of."""
+"""deploy/sbom.sh writes SPDX 2.3 of what it is told, and finds what built programs are made of,
+which it writes as CycloneDX 1.4."""
 
 import json
 import os
@@ -64,10 +65,38 @@ def check_linked():
     assert not OF_TESTS & found, OF_TESTS & found
 
 
+def check_program(name, has, lacks):
+    """CycloneDX of a program: what its own headers and archives came in, and of no other's."""
+    arguments = ("program", os.path.dirname(os.environ["SEXTANT_BIN"]), "1.2.3", name)
+    text = run(*arguments, SOURCE_DATE_EPOCH="86400")
+    assert text == run(*arguments, SOURCE_DATE_EPOCH="86400")
+    document = json.loads(text)
+    assert document["bomFormat"] == "CycloneDX" and document["specVersion"] == "1.4", document
+    assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+                        document["serialNumber"]), document["serialNumber"]
+    assert document["metadata"] == {
+        "timestamp": "1970-01-02T00:00:00Z",
+        "component": {"type": "application", "bom-ref": name, "name": name, "version": "1.2.3"}}
+    of_name = {each["name"]: each for each in document["components"]}
+    assert has <= set(of_name) and not (lacks | OF_TESTS) & set(of_name), (name, of_name.keys())
+    for each in of_name.values():
+        assert each["type"] == "library" and each["bom-ref"] == each["purl"], each
+        assert re.fullmatch(r"pkg:deb/debian/[a-z0-9.%B-]+@[^@+:?]+\?arch=(amd64|arm64|all)",
+                            each["purl"]), each
+    assert document["dependencies"] == [
+        {"ref": name, "dependsOn": [each["purl"] for each in document["components"]]}]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_document(folder)
     check_linked()
+    check_program("sextant", {"libgrpc++-dev", "libtomlplusplus-dev", "libcli11-dev"},
+                  {"prometheus-cpp-dev", "libprometheus-cpp-core1.0"})
+    check_program("sextantd", {"libgrpc++-dev", "libprometheus-cpp-core1.0", "libssl3"},
+                  {"libtomlplusplus-dev"})
+    check_program("sextant-probe", {"libprotobuf-dev", "libabsl-dev"},
+                  {"libgrpc++-dev", "libssl-dev", "libssl3"})
     return 0
 
 

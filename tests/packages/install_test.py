@@ -10,13 +10,15 @@ import tempfile
 
 BUILD = os.path.dirname(os.environ["SEXTANT_BIN"])
 OF_COMPONENT = {
-    "client": {"bin/sextant", "share/sextant/openapi.json", "share/doc/sextant/LICENSE",
-               "share/doc/sextant/docs/install.md",
+    "client": {"bin/sextant", "share/doc/sextant/sextant.cdx.json", "share/sextant/openapi.json",
+               "share/doc/sextant/LICENSE", "share/doc/sextant/docs/install.md",
                "share/sextant/proto/sextant/v1/planning_service.proto",
                "share/sextant/proto/google/rpc/error_details.proto",
                "share/sextant/python/sextant_progress.py", "share/zsh/vendor-completions/_sextant"},
-    "server": {"bin/sextantd", "share/sextant/monitoring/alerts.yml"},
-    "probe": {"bin/sextant-probe", "lib/systemd/system/sextant-agent.service",
+    "server": {"bin/sextantd", "share/doc/sextant/sextantd.cdx.json",
+               "share/sextant/monitoring/alerts.yml"},
+    "probe": {"bin/sextant-probe", "share/doc/sextant/sextant-probe.cdx.json",
+              "lib/systemd/system/sextant-agent.service",
               "lib/systemd/system/sextant-agent.service.d/devices.conf"},
     "planner": {"lib/systemd/system/sextant-planner.service"},
 }
