@@ -45,10 +45,11 @@ def main():
         calls = [line for line in map(json.loads, server.process.stderr)
                  if line.get("protocol") == "connect"]
     ends = [(call["method"].rpartition("/")[2], call["code"]) for call in calls]
-    # Of both forms: the call whose caller left ended so, too.
+    # Of both forms. A caller whose deadline passes leaves, which the server may see a moment before
+    # its own clock says so.
     for method in ("PlanRun", "WatchPlanRun"):
-        for code in ("CANCELLED", "DEADLINE_EXCEEDED"):
-            assert ends.count((method, code)) == 2, (method, code, ends)
+        left, late = (ends.count((method, code)) for code in ("CANCELLED", "DEADLINE_EXCEEDED"))
+        assert left >= 2 and left + late == 4, (method, ends)
     print(f"{len(calls)} calls ended as their caller saw them end")
     return 0
 
