@@ -46,7 +46,8 @@ def mypy(folder, *paths):
 
 def check_mypy(folder):
     sources = [f"{PACKAGE}/sextant", f"{PACKAGE}/sextant_progress.py",
-               f"{PACKAGE}/examples/ray_driver.py"]
+               f"{PACKAGE}/examples/ray_driver.py",
+               os.path.join(ROOT, "client", "python", "plan", "sextant_plan")]
     passes, text = mypy(folder, *sources)
     assert passes, text
     programs = []
