@@ -12,7 +12,9 @@ NOT_OURS = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/pro
 
 
 class CleanRoot:
-    """Unpacked into `folder`, from an archive that is made once and kept in `kept`."""
+    """Unpacked into `folder`, from an archive that is made once and kept in `kept`.
+
+    CalledProcessError where this host can't make it, or run anything in it."""
 
     def __init__(self, kept, folder, suite="bookworm"):
         archive = os.path.join(kept, f"{suite}.tar")
@@ -23,6 +25,8 @@ class CleanRoot:
         self.folder = folder
         subprocess.run(["tar", "-xf", archive, "-C", folder, "--numeric-owner"], check=True)
         shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))
+        # Containers may not have their own processes here.
+        subprocess.run(self.command("/bin/true"), check=True, stdin=subprocess.DEVNULL)
 
     def path(self, inside):
         return self.folder + inside
