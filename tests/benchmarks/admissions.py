@@ -20,6 +20,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 # pylint: disable=wrong-import-position
 from sextantd import Server  # noqa: E402 isort: skip (it says where the others are)
 import admit_test  # noqa: E402
+from http_pages import SEARCH  # noqa: E402
 from api import grpc, json_format  # noqa: E402
 from sextant.v1 import admit_pb2, planning_service_pb2  # noqa: E402
 
@@ -30,15 +31,6 @@ GOOD = ("llama-3.1-8b tp=8 gbs=64 sequence-length=8192 tokens=1T",
         "deepseek-v3 --ep=8 --pp=4 --gbs=1024 --sequence-length=4096 --zero=optimizer",
         "llama-3.1-70b gbs=512 sequence-length=8192", "deepseek-v3 gbs=1024 sequence-length=4096",
         "--model=llama-3.1-405b tp=8 pp=16 --gbs 2048 --sequence-length 8192 --recompute=full")
-SEARCH = {
-    "model": {"preset": "deepseek-v3"},
-    "training": {"tokenCount": 10**12, "sequenceLength": 131072},
-    "cluster": {"device": {"accelerator": "h100-sxm"}, "deviceCount": 49152,
-                "nodeType": "dgx-h100"},
-    "layout": {"globalBatchSize": 49152},
-    "options": {"search": "LAYOUT_SEARCH_EXHAUSTIVE", "tensorAcrossNodes": True,
-                "searchKernels": True},
-}
 
 
 def lines(count):
