@@ -99,7 +99,7 @@ std::string CostWords(const v1::Plan& plan) {
     out.push_back(absl::StrCat(Grouped(plan.whole_run().step_count()), " steps"));
   }
   if (const v1::TimeEstimate* const basis = BasisOf(plan)) {
-    out.push_back(absl::StrCat(Grouped(basis->device_hours(), 0), " device-hours"));
+    out.push_back(absl::StrCat(DeviceHours(basis->device_hours())));
     if (basis->has_cost_usd()) out.push_back(absl::StrCat(Grouped(basis->cost_usd(), 2), " USD"));
     if (basis->has_energy_joules()) out.push_back(Energy(basis->energy_joules()));
     if (basis->kind() != v1::ESTIMATE_KIND_PREDICTED) out.push_back(EstimateWords(basis->kind()));

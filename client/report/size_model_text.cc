@@ -60,9 +60,9 @@ std::string ShapeWords(const v1::SizeModelResponse& response) {
 std::string TimeWords(const v1::SizeModelResponse& response) {
   const v1::TimeEstimate* const estimate = BasisEstimate(response.plan());
   if (estimate == nullptr) return "";
-  std::string out = absl::StrCat(DaysText(estimate->elapsed_seconds().expected()), " days ",
-                                 EstimateWords(estimate->kind()), ", ",
-                                 Grouped(estimate->device_hours(), 0), " device-hours");
+  std::string out =
+      absl::StrCat(DaysText(estimate->elapsed_seconds().expected()), " days ",
+                   EstimateWords(estimate->kind()), ", ", DeviceHours(estimate->device_hours()));
   if (estimate->has_cost_usd())
     absl::StrAppend(&out, ", ", Grouped(estimate->cost_usd(), 0), " USD");
   if (estimate->has_mfu()) absl::StrAppendFormat(&out, ", %.1f %% MFU", 100 * estimate->mfu());

@@ -20,18 +20,6 @@ std::string ThreeDigits(double value) {
   return Grouped(value, value < 99.95 ? 1 : 0);
 }
 
-// A unit of a run's duration.
-struct DurationUnit {
-  const char* name;
-  double seconds;
-};
-
-DurationUnit UnitOfDuration(double seconds) {
-  if (seconds >= 86400) return {" days", 86400};
-  if (seconds >= 3600) return {" hours", 3600};
-  return {" s", 1};
-}
-
 // A count in the suffixes that flags take.
 struct Suffixed {
   double value;
@@ -107,14 +95,19 @@ std::string TimeEndsText(const v1::Interval& seconds) {
 }
 
 std::string DurationToThreeDigits(double seconds) {
-  const DurationUnit unit = UnitOfDuration(seconds);
+  const text::DurationUnit unit = text::UnitOfDuration(seconds);
   return absl::StrCat(ThreeDigits(seconds / unit.seconds), unit.name);
 }
 
 std::string DurationEndsText(const v1::Interval& seconds) {
-  const DurationUnit unit = UnitOfDuration(seconds.expected());
+  const text::DurationUnit unit = text::UnitOfDuration(seconds.expected());
   return absl::StrCat(ThreeDigits(seconds.low() / unit.seconds), " to ",
                       ThreeDigits(seconds.high() / unit.seconds));
+}
+
+std::string DeviceHours(double hours) {
+  if (hours > 0 && hours < 0.01) return absl::StrFormat("%.2g device-hours", hours);
+  return absl::StrCat(ThreeDigits(hours), " device-hours");
 }
 
 std::string TokensPerSecond(double rate) {

@@ -42,6 +42,9 @@ std::string TimeEndsText(const v1::Interval& seconds);
 std::string DurationToThreeDigits(double seconds);
 std::string DurationEndsText(const v1::Interval& seconds);
 
+// "3,840,000 device-hours", "0.48 device-hours".
+std::string DeviceHours(double hours);
+
 // "63,527 tokens/s". Decimals matter only for a small rate, which must not read as zero.
 std::string TokensPerSecond(double rate);
 

@@ -105,10 +105,16 @@ std::string BinaryBytes(int64_t bytes) {
   return absl::StrFormat("%.2f %s", scaled, unit);
 }
 
+DurationUnit UnitOfDuration(double seconds) {
+  if (seconds >= 86400) return {" days", 86400};
+  if (seconds >= 3600) return {" hours", 3600};
+  if (seconds >= 60) return {" minutes", 60};
+  return {" s", 1};
+}
+
 std::string Duration(double seconds) {
-  if (seconds >= 86400) return absl::StrCat(Grouped(seconds / 86400, 2), " days");
-  if (seconds >= 3600) return absl::StrCat(Grouped(seconds / 3600, 2), " hours");
-  return absl::StrFormat("%.2f s", seconds);
+  const DurationUnit unit = UnitOfDuration(seconds);
+  return absl::StrCat(Grouped(seconds / unit.seconds, 2), unit.name);
 }
 
 std::string ShortTime(double seconds) {

@@ -37,7 +37,14 @@ std::string WithUnit(double value, absl::string_view unit);
 // "512 B", "64.00 KiB", "1.50 TiB", for sentences: the unit follows the size.
 std::string BinaryBytes(int64_t bytes);
 
-// "122.60 days", "3.20 hours", "45.00 s".
+// A unit of a run's duration: " days", " hours", " minutes" or " s".
+struct DurationUnit {
+  const char* name;
+  double seconds;
+};
+DurationUnit UnitOfDuration(double seconds);
+
+// "122.60 days", "3.20 hours", "41.00 minutes", "45.00 s".
 std::string Duration(double seconds);
 
 // A short time: "1.20 s", "6.88 ms", "12.30 us", "850.00 ns".

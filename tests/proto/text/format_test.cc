@@ -65,6 +65,8 @@ TEST(Duration, PicksAReadableUnit) {
   EXPECT_EQ(Duration(86400 * 1234.5), "1,234.50 days");
   EXPECT_EQ(Duration(86400), "1.00 days");
   EXPECT_EQ(Duration(15000), "4.17 hours");  // 15000 / 3600 = 4.1667
+  EXPECT_EQ(Duration(2460), "41.00 minutes");
+  EXPECT_EQ(Duration(60), "1.00 minutes");
   EXPECT_EQ(Duration(45), "45.00 s");
 }
 
