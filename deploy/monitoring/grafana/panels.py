@@ -1,4 +1,7 @@
-"""Grafana's JSON of a dashboard, as dictionaries: schema 38, which Grafana 9.5 and later read."""
+"""Grafana's JSON of a dashboard, as dictionaries: schema 38, which Grafana 9.5 and later read.
+
+Options that Grafana's published types require are all written, also those at their default
+(tests/monitoring/grafana_types_test.py)."""
 
 SCHEMA_VERSION = 38
 COLUMNS = 24
@@ -25,14 +28,16 @@ def stat(title, unit, expression, description, bad_above=None, width=4):
     if bad_above is not None:
         steps = [{"color": "green", "value": None}, {"color": "red", "value": bad_above}]
     options = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-               "colorMode": "value", "graphMode": "none", "textMode": "value"}
+               "colorMode": "value", "graphMode": "none", "textMode": "value",
+               "justifyMode": "auto", "orientation": "auto", "wideLayout": True,
+               "showPercentChange": False, "percentChangeColorMode": "standard"}
     return _panel("stat", title, description, [query(expression, instant=True)], width, 4, unit,
                   options, noValue="no data", thresholds={"mode": "absolute", "steps": steps})
 
 
 def timeseries(title, unit, queries, description, width=12, least=0, most=None):
     """Lines over time; `queries` is a list of (expression, legend)."""
-    options = {"legend": {"displayMode": "table", "placement": "bottom",
+    options = {"legend": {"showLegend": True, "displayMode": "table", "placement": "bottom",
                           "calcs": ["lastNotNull"]},
                "tooltip": {"mode": "multi", "sort": "desc"}}
     limits = {name: limit for name, limit in (("min", least), ("max", most)) if limit is not None}
@@ -44,8 +49,11 @@ def timeseries(title, unit, queries, description, width=12, least=0, most=None):
 def heatmap(title, unit, expression, legend, description, style="time_series", width=12):
     """Counts by bucket over time; `legend` is a bucket's bound."""
     options = {"calculate": False, "cellGap": 1, "yAxis": {"unit": unit},
-               "color": {"mode": "scheme", "scheme": "Blues", "steps": 32},
-               "tooltip": {"show": True, "yHistogram": False}}
+               "color": {"mode": "scheme", "scheme": "Blues", "steps": 32, "reverse": False,
+                         "fill": "dark-orange", "exponent": 0.5},
+               "legend": {"show": True}, "showValue": "never",
+               "exemplars": {"color": "rgba(255,0,255,0.7)"},
+               "tooltip": {"mode": "single", "yHistogram": False}}
     return _panel("heatmap", title, description, [query(expression, legend, style=style)], width,
                   9, "short", options)
 
@@ -64,7 +72,7 @@ def table(title, columns, description, labels, width=24, links=None):
     panel = _panel("table", title, description,
                    [query(expression, instant=True, style="table")
                     for _, _, expression in columns], width, 9, "short",
-                   {"showHeader": True, "cellHeight": "sm"}, noValue="none")
+                   {"showHeader": True, "cellHeight": "sm", "frameIndex": 0}, noValue="none")
     panel["transformations"] = [{"id": "merge", "options": {}},
                                 {"id": "organize", "options": organize}]
     overrides = [(heading, {"id": "unit", "value": unit}) for heading, unit, _ in columns]
@@ -84,7 +92,7 @@ def row(title):
 def variable(name, label, expression, many=True):
     """A choice of label values; of all, unless `many` is false."""
     found = {"name": name, "label": label, "type": "query", "datasource": DATA_SOURCE,
-             "definition": expression, "query": {"query": expression, "refId": name},
+             "query": {"query": expression, "refId": name},
              "refresh": 2, "sort": 1, "multi": many, "includeAll": many, "hide": 0}
     if many:
         found["allValue"] = ".*"
@@ -109,7 +117,8 @@ def dashboard(name, title, description, variables, panels):
     source = {"name": "datasource", "label": "Data source", "type": "datasource",
               "query": "prometheus", "hide": 0}
     others = {"type": "dashboards", "tags": ["sextant"], "asDropdown": True, "title": "Sextant",
-              "includeVars": False, "keepTime": True}
+              "tooltip": "Sextant's other dashboards", "icon": "external link",
+              "targetBlank": False, "includeVars": False, "keepTime": True}
     return {"uid": f"sextant-{name}", "id": None, "title": f"Sextant / {title}",
             "description": description, "tags": ["sextant"], "schemaVersion": SCHEMA_VERSION,
             "version": 1, "editable": True, "refresh": "1m", "timezone": "",
