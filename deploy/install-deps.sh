@@ -7,7 +7,8 @@
 #   programs  to build sextantd and sextant (the default)
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
-#             validators of OpenAPI, clients of Connect, Lua, Prometheus, HAProxy, lintian
+#             validators of OpenAPI, clients of Connect, types of Grafana's dashboards, Lua,
+#             Prometheus, HAProxy, lintian
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
@@ -56,7 +57,7 @@ readonly OLDER_CUDA_PACKAGE=nvidia-cuda-toolkit
 readonly OLDER_CUDA_DIR=build/tools/older-cuda
 
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,12p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,13p' "$0" >&2
   exit 2
 }
 
@@ -219,6 +220,7 @@ install_tests() {
   npm_install_buf
   npm_install_locked tests/proto/openapi openapi "validators of OpenAPI"
   npm_install_locked tests/e2e/http connect "clients of the Connect protocol"
+  npm_install_locked tests/monitoring grafana "types of Grafana's dashboards"
   # Without nvcc there are no kernels.
   if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
     fetch_older_cuda
