@@ -128,7 +128,7 @@ def check_figures(prometheus):
     labels, share = first(dashboards.substitute(slowest["targets"][0]["expr"]))
     assert labels["gpu"] == str(fleet.SLOW) and 0.88 < share < 0.93, (labels, share)
     wrong, = prometheus.query(dashboards.substitute(
-        fleet_dashboard["Wrong results"]["targets"][0]["expr"]))
+        fleet_dashboard["GPUs with wrong results"]["targets"][0]["expr"]))
     assert wrong[0]["gpu"] == str(fleet.WRONG) and wrong[1] == 0, wrong
 
 
