@@ -78,7 +78,7 @@ def check_variables(prometheus):
         for variable in dashboards.load(name)["templating"]["list"]:
             if variable["type"] != "query":
                 continue
-            match = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"])
+            match = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
             selector, label = dashboards.substitute(match.group(1)), match.group(2)
             prometheus.wait_for(
                 lambda s=selector, l=label: prometheus.query(f"count by ({l}) ({s})"),
@@ -153,13 +153,13 @@ def cells(page, table):
 
 
 def tile(page, name):
-    return re.search(rf'<b id="{name}">(.*?)</b>', page).group(1)
+    return re.search(rf'<b id="{name}"[^>]*>(.*?)</b>', page).group(1)
 
 
 def check_console(prometheus):
     """The page renders, and shows what the fleet is."""
     page = prometheus.get("/consoles/sextant.html")
-    assert "</html>" in page and "ZgotmplZ" not in page, page
+    assert "</html>" in page and "ZgotmplZ" not in page and fleet.SIMULATED in page, page
     assert tile(page, "gpus") == "11" and tile(page, "wrong") == tile(page, "slow") == "1", page
     assert tile(page, "agents") == "100.0 %" and tile(page, "oldest").startswith("1h 0m"), page
     products = {row[0]: row for row in cells(page, "products")}
@@ -170,13 +170,16 @@ def check_console(prometheus):
     slowest = cells(page, "slowest")
     assert slowest[0][:3] == [fleet.SIMULATED_HOST, str(fleet.SLOW), H100.name], slowest
     assert len(slowest) == 10 and not any("–" in row for row in slowest), slowest
-    assert ["GpuUnhealthy", fleet.SIMULATED_HOST, str(fleet.WRONG)] in cells(page, "alerts")
+    assert ["SextantGpuUnhealthy", "critical", fleet.SIMULATED_HOST,
+            str(fleet.WRONG)] in cells(page, "alerts")
     distribution = re.search(r'id="distribution">(.*?)<h2>', page, re.DOTALL).group(1)
     gpus = [int(count) for count in re.findall(r"</meter><td>(\d+)</tr>", distribution)]
     assert sum(gpus) == 11, distribution
     jobs = {row[0]: row for row in cells(page, "jobs")}
-    for job_id, (job_gpus, _, planned) in fleet.JOBS.items():
+    for job_id, (job_gpus, mfu, planned) in fleet.JOBS.items():
         assert jobs[job_id][1:3] == [str(len(job_gpus)), f"{100 * planned:.1f} %"], jobs
+        below = re.fullmatch(r"(-?\d+\.\d) points", jobs[job_id][5])
+        assert abs(float(below[1]) - 100 * (planned - mfu)) < 2, jobs
         assert "–" not in jobs[job_id], jobs
     service = {row[0]: row for row in cells(page, "service")}
     assert service.keys() == {"planner-0:9464", "planner-1:9464"}, service

@@ -19,6 +19,8 @@ from simulated_fleet import H100, H200, Gpu, exposition
 
 CONSOLE = os.path.join(MONITORING, "consoles", "sextant.html")
 MEASURED_AGO = 3600
+SIMULATED = ('<p class="critical">Simulated: no GPU, host or job on this page is real. Their figures '
+             'are made up for tests.</p>\n')
 
 # The host of the exporter, with one GPU that is slow, one that computed a wrong result and one
 # whose samples disagreed; and the agent's, with GPUs of another product.
@@ -142,6 +144,16 @@ def copies_in_a_hurry(paths, folder):
         yield copy
 
 
+def _say_simulated(path):
+    """Has the console page say what its GPUs are: pictures of it are shown elsewhere."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    heading = "<h1>Sextant: the fleet</h1>\n"
+    assert heading in text, path
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(heading, heading + SIMULATED))
+
+
 def _scrape(job, targets):
     """A scrape configuration; targets are (address, path, instance)."""
     return {"job_name": job, "static_configs": [
@@ -160,6 +172,7 @@ def monitored_fleet():
         exported = stack.enter_context(exporter()).address
         rules = list(copies_in_a_hurry(RULE_FILES, os.path.join(folder, "rules")))
         page, = copies_in_a_hurry([CONSOLE], os.path.join(folder, "consoles"))
+        _say_simulated(page)
         prometheus = Prometheus([], rules, flags=(
             f"--web.console.templates={os.path.dirname(page)}",))
         planner = stack.enter_context(Server(

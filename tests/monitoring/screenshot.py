@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Draws docs/fleet_console.png: the console page of a small simulated fleet, by chromium.
+"""Draws docs/fleet_console.png: the console page of a small simulated fleet, by chromium. The page
+says that it is simulated.
 
   tests/monitoring/screenshot.py [FILE]
 """
@@ -11,7 +12,7 @@ import sys
 from monitored_fleet import JOBS, monitored_fleet
 from prometheus import ROOT, why_absent
 
-WIDTH, HEIGHT = 1280, 1250
+WIDTH, HEIGHT = 1280, 1325
 
 
 def main():
@@ -20,6 +21,8 @@ def main():
         sys.exit(reason)
     picture = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "docs", "fleet_console.png")
     with monitored_fleet() as prometheus:
+        below = 'ALERTS{alertname="SextantJobBelowPlan",alertstate="firing"}'
+        prometheus.wait_for(lambda: prometheus.query(below), "the last of the alerts")
         # Rates are right once they look back over a whole window.
         for job_id, (_, mfu, _) in JOBS.items():
             query = f'job:sextant_mfu:ratio{{job_id="{job_id}"}} > {0.99 * mfu} < {1.01 * mfu}'
