@@ -19,8 +19,8 @@ from simulated_fleet import H100, H200, Gpu, exposition
 
 CONSOLE = os.path.join(MONITORING, "consoles", "sextant.html")
 MEASURED_AGO = 3600
-SIMULATED = ('<p class="critical">Simulated: no GPU, host or job on this page is real. Their figures '
-             'are made up for tests.</p>\n')
+SIMULATED = ('<p class="critical">Simulated: no GPU, host or job on this page is real. Their '
+             'figures are made up for tests.</p>\n')
 
 # The host of the exporter, with one GPU that is slow, one that computed a wrong result and one
 # whose samples disagreed; and the agent's, with GPUs of another product.
