@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/call/status.h"
+#include "server/call/worker_pool.h"
 #include "server/listen/http_failure.h"
 #include "server/listen/http_gzip.h"
 
@@ -68,19 +69,50 @@ bool HasEncoding(const HttpAnswer& answer) {
 
 }  // namespace
 
+bool CallPlaces::HasPlace(const std::string& host) const {
+  return free_ > (under_way_.count(host) > 0 ? reserved_ : 0);
+}
+
+bool CallPlaces::HasPlaceFor(const std::string& host) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return HasPlace(host);
+}
+
+bool CallPlaces::Take(const std::string& host) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!HasPlace(host)) return false;
+  --free_;
+  ++under_way_[host];
+  return true;
+}
+
+void CallPlaces::Release(const std::string& host) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++free_;
+  const auto of_host = under_way_.find(host);
+  if (--of_host->second == 0) under_way_.erase(of_host);
+}
+
 absl::Status NoPlace() {
   return WithRetryDelay(
-      HttpError(HttpFault::kBusy, "as many calls over HTTP are under way as it takes"),
+      HttpError(HttpFault::kBusy,
+                "as many calls over HTTP are under way as it takes of this host, or of all"),
       kRetrySeconds);
 }
 
+HttpReply::HttpReply(HttpConnection& connection, const HttpHead& head, CallPlaces& places)
+    : connection_(connection),
+      head_(head),
+      places_(places),
+      host_(TurnOfHost(connection.peer_host())) {}
+
 absl::Status HttpReply::BeginCall() {
   if (head_.body == HttpHead::Body::kNone) return TakePlace();
-  return places_.is_full() ? NoPlace() : absl::OkStatus();
+  return places_.HasPlaceFor(host_) ? absl::OkStatus() : NoPlace();
 }
 
 absl::Status HttpReply::TakePlace() {
-  has_place_ = places_.Take();
+  has_place_ = places_.Take(host_);
   return has_place_ ? absl::OkStatus() : NoPlace();
 }
 

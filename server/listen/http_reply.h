@@ -2,9 +2,10 @@
 #ifndef SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 #define SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,22 +17,26 @@
 
 namespace sextant::server {
 
-// The places of calls, which are fewer than the threads. Thread-safe.
+// The places of calls, which are fewer than the threads. Half of them are for hosts that have no
+// call under way, so that one host's calls never take all. Thread-safe.
 class CallPlaces {
  public:
-  explicit CallPlaces(size_t places) : free_(static_cast<ptrdiff_t>(places)) {}
+  explicit CallPlaces(size_t places) : reserved_(places / 2), free_(places) {}
 
-  bool is_full() const { return free_ <= 0; }
+  bool HasPlaceFor(const std::string& host) const;
   // False where there is none.
-  bool Take() {
-    if (free_.fetch_sub(1) > 0) return true;
-    Release();
-    return false;
-  }
-  void Release() { ++free_; }
+  bool Take(const std::string& host);
+  // Gives back a place that `host` took.
+  void Release(const std::string& host);
 
  private:
-  std::atomic<ptrdiff_t> free_;
+  // Under the lock.
+  bool HasPlace(const std::string& host) const;
+
+  const size_t reserved_;  // places that a host's first call alone may take
+  mutable std::mutex mutex_;
+  size_t free_;
+  std::map<std::string, size_t> under_way_;  // calls by host
 };
 
 // The error of a call that gets no place: try again soon.
@@ -40,10 +45,9 @@ absl::Status NoPlace();
 // All arguments outlive it.
 class HttpReply final : public HttpExchange {
  public:
-  HttpReply(HttpConnection& connection, const HttpHead& head, CallPlaces& places)
-      : connection_(connection), head_(head), places_(places) {}
+  HttpReply(HttpConnection& connection, const HttpHead& head, CallPlaces& places);
   ~HttpReply() override {
-    if (has_place_) places_.Release();
+    if (has_place_) places_.Release(host_);
   }
   HttpReply(const HttpReply&) = delete;
   HttpReply& operator=(const HttpReply&) = delete;
@@ -82,6 +86,7 @@ class HttpReply final : public HttpExchange {
   HttpConnection& connection_;
   const HttpHead& head_;
   CallPlaces& places_;
+  const std::string host_;  // whose place it takes
   bool has_place_ = false;
   bool is_body_read_ = false;
   bool is_answered_ = false;

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -56,7 +57,7 @@ class CallCount {
   }
   void WaitFor(int count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return count_ >= count; });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return count_ >= count; }));
   }
   int count() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -114,8 +115,8 @@ class HttpPortOf {
   void Stop() { server_.reset(); }
 
   // The answer to `bytes`, up to the end that it puts to the connection.
-  std::string AnswerTo(const std::string& bytes) const {
-    const RawCaller caller(address());
+  std::string AnswerTo(const std::string& bytes, int host = 1) const {
+    const RawCaller caller(address(), host);
     EXPECT_TRUE(caller.Send(bytes));
     return caller.ReadToEnd();
   }

@@ -12,6 +12,7 @@
 #include "server/listen/http_guard.h"
 #include "server/listen/http_gzip.h"
 #include "server/listen/http_head.h"
+#include "server/listen/http_reply.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/http_fixture.h"
 #include "tests/server/raw_caller.h"
@@ -198,7 +199,30 @@ TEST(HttpSafety, DescribesTheApi) {
       AllOf(StartsWith("HTTP/1.1 304 "), EndsWith("\r\n\r\n")));
 }
 
-// Calls that wait take their share of the threads, and no more.
+TEST(CallPlaces, KeepsHalfForHostsWithoutCalls) {
+  CallPlaces places(5);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(places.Take("a")) << i;
+  EXPECT_FALSE(places.HasPlaceFor("a"));
+  EXPECT_FALSE(places.Take("a"));
+  EXPECT_TRUE(places.HasPlaceFor("b"));
+  EXPECT_TRUE(places.Take("b"));
+  EXPECT_FALSE(places.Take("b"));  // its second
+  EXPECT_TRUE(places.Take("c"));
+  EXPECT_FALSE(places.HasPlaceFor("d"));
+  EXPECT_FALSE(places.Take("d"));
+  // A free place is for hosts without calls while half of them are taken.
+  places.Release("a");
+  EXPECT_FALSE(places.Take("a"));
+  EXPECT_TRUE(places.Take("d"));
+  for (const char* host : {"a", "a", "b", "c"}) places.Release(host);
+  // Hosts whose calls have ended are as good as new.
+  EXPECT_TRUE(places.Take("a"));
+  EXPECT_TRUE(places.Take("a"));
+  EXPECT_FALSE(places.Take("a"));
+  EXPECT_TRUE(places.Take("b"));
+}
+
+// Calls that wait take their share of the threads, and no more; and one host's, half of that.
 TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
   constexpr int kCalls = 24;  // of 32 threads: 64 connections
   CallCount started;
@@ -209,14 +233,17 @@ TEST(HttpSafety, AnswersHealthWhileAllCallsAreTaken) {
     return AnswerYes(exchange);
   });
   std::vector<RawCaller> callers;
-  for (int i = 0; i < kCalls; ++i) {
-    callers.emplace_back(port.address());
+  const auto call_from = [&](int host) {
+    callers.emplace_back(port.address(), host);
     ASSERT_TRUE(callers.back().Send(PostOf("")));
-  }
-  started.WaitFor(kCalls);
+    started.WaitFor(static_cast<int>(callers.size()));
+  };
   // Its body never comes.
-  const std::string refused =
-      port.AnswerTo(HttpRequestOf("POST /call", "Content-Length: 1000\r\n"));
+  const std::string without_body = HttpRequestOf("POST /call", "Content-Length: 1000\r\n");
+  for (int i = 0; i < kCalls / 2; ++i) call_from(1);
+  EXPECT_THAT(port.AnswerTo(without_body), StartsWith("HTTP/1.1 503 "));
+  for (int host = 2; callers.size() < kCalls; ++host) call_from(host);
+  const std::string refused = port.AnswerTo(without_body, 99);
   EXPECT_THAT(refused, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\r\nRetry-After: 1\r\n")));
   EXPECT_EQ(ConnectCodeOf(refused), "unavailable");
   for (const char* path : {"/healthz", "/readyz", "/metrics"}) {

@@ -22,18 +22,23 @@ namespace sextant::server {
 // One end of a connection to `address`, closed with it.
 class RawCaller {
  public:
-  explicit RawCaller(const std::string& address) : RawCaller(address, MayFail{}) {
+  // From 127.0.0.`host`.
+  explicit RawCaller(const std::string& address, int host = 1)
+      : RawCaller(address, MayFail{}, host) {
     EXPECT_TRUE(is_connected_);
   }
   // Nobody may listen.
   struct MayFail {};
-  RawCaller(const std::string& address, MayFail) : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+  RawCaller(const std::string& address, MayFail, int host = 1)
+      : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in name = {};
     name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xFFU) | static_cast<uint32_t>(host));
+    const auto* const bytes = reinterpret_cast<const sockaddr*>(&name);
+    EXPECT_EQ(bind(descriptor_, bytes, sizeof(name)), 0);
     name.sin_port = htons(static_cast<uint16_t>(SplitHostPort(address)->port));
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    is_connected_ =
-        connect(descriptor_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
+    is_connected_ = connect(descriptor_, bytes, sizeof(name)) == 0;
   }
   RawCaller(RawCaller&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   ~RawCaller() { Close(); }
