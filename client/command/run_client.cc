@@ -133,9 +133,10 @@ std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
   const CLI::App& command = CommandRead(app);
   const std::vector<std::string> unread = app.remaining(true);
   if (unread.empty()) return error.what();
+  // After "--" nothing is a flag.
   const auto flag =
       absl::c_find_if(unread, [](const std::string& word) { return absl::StartsWith(word, "--"); });
-  if (flag != unread.end()) return NoFlag(*flag, command);
+  if (flag != unread.end()) return *flag == "--" ? error.what() : NoFlag(*flag, command);
   const std::vector<const CLI::App*> known = command.get_subcommands({});
   if (known.empty()) return error.what();
   std::vector<std::string> names;
