@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Slurm's HealthCheckProgram: drains this node where a device is slow, or a result of it was wrong.
+# Slurm's HealthCheckProgram: drains this node where a device was slow in two measurements in a row,
+# or a result of it was wrong. docs/health.md says what else is CRITICAL, and what is not.
 #
 #   slurm.conf:  HealthCheckProgram=/usr/libexec/sextant/slurm-health-check.sh
 #                HealthCheckInterval=3600

@@ -47,7 +47,8 @@ void AddMatmuls(const MatmulList& matmuls, absl::string_view suffix, FigureList*
     out->Add(absl::StrCat("matmul ", text::EnumLabel(m->data_type()), suffix), "FLOP/s",
              {.key = absl::StrCat(m->m(), "x", m->n(), "x", m->k(), " ", LibraryOf(m->engine())),
               .rate = m->flops_per_second(),
-              .doubt = DoubtOf(m->time())});
+              .doubt = DoubtOf(m->time()),
+              .stable = m->time().stable()});
   }
 }
 
@@ -58,15 +59,19 @@ void AddPasses(const v1::Calibration& calibration, FigureList* out) {
     if (!s.main_memory() || !judged) continue;
     // For any size of the array: beyond the caches the rate does not depend on it.
     out->Add(text::EnumLabel(s.operation()), "B/s",
-             {.key = "", .rate = s.bytes_per_second(), .doubt = DoubtOf(s.time())});
+             {.key = "",
+              .rate = s.bytes_per_second(),
+              .doubt = DoubtOf(s.time()),
+              .stable = s.time().stable()});
   }
   for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
     const std::string key = absl::StrCat(e.multiply_add_count());
     const double doubt = DoubtOf(e.time());
+    const bool stable = e.time().stable();
     out->Add("elementwise bandwidth", "B/s",
-             {.key = key, .rate = e.bytes_per_second(), .doubt = doubt});
+             {.key = key, .rate = e.bytes_per_second(), .doubt = doubt, .stable = stable});
     out->Add("elementwise arithmetic", "FLOP/s",
-             {.key = key, .rate = e.flops_per_second(), .doubt = doubt});
+             {.key = key, .rate = e.flops_per_second(), .doubt = doubt, .stable = stable});
   }
 }
 
@@ -127,7 +132,9 @@ absl::optional<RatePair> CompareFigures(const HealthMetric& judged, const Health
   if (best_judged == nullptr) return absl::nullopt;
   return RatePair{.log_deficit = std::log(best_reference->rate / best_judged->rate),
                   .judged_doubt = best_judged->doubt,
-                  .reference_doubt = best_reference->doubt};
+                  .reference_doubt = best_reference->doubt,
+                  .judged_stable = best_judged->stable,
+                  .reference_stable = best_reference->stable};
 }
 
 std::vector<KnownDevice> GroupByDevice(std::vector<MeasuredDevice> all) {

@@ -18,6 +18,8 @@ struct RatePoint {
   std::string key;   // the work, e.g. "4096x4096x4096 onednn": only equal work is compared
   double rate = 0;   // in the figure's unit
   double doubt = 0;  // share by which noise may change the rate: 0 where it is stable
+  // False where the samples disagree or are few, even if their range, the doubt, is 0.
+  bool stable = true;
 };
 
 // Rates of one kind; the best one represents the figure.
@@ -46,6 +48,8 @@ struct RatePair {
   double log_deficit = 0;  // ln(reference / judged): above 0 where the judged one is slower
   double judged_doubt = 0;
   double reference_doubt = 0;
+  bool judged_stable = true;
+  bool reference_stable = true;
 };
 
 // Compares the best rates over the points that both have. Absent where they have none in common: a

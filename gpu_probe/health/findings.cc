@@ -214,7 +214,7 @@ std::string LowPowerText(const MeasuredDevice& judged,
 
 bool GoesByClock(absl::string_view figure) {
   return absl::StartsWith(figure, "matmul") || figure == "elementwise arithmetic" ||
-         figure == "all figures";
+         figure == kAllFigures;
 }
 
 std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double tolerance) {

@@ -36,6 +36,7 @@ struct HealthLimits {
   double peer_tolerance = 0.03;     // ... share by which it is slower than the median
   double limit_tolerance = 0.02;    // largest share above the clock-true limit
   double max_age_seconds = 7 * 86400.0;
+  int in_a_row = 2;  // measurements that have to be slow for CRITICAL, the judged one the last
 };
 
 // One thing that is wrong, or not known.
@@ -69,6 +70,9 @@ std::string LowClockText(const MeasuredDevice& judged,
 std::string LowPowerText(const MeasuredDevice& judged,
                          absl::Span<const MeasuredDevice* const> references,
                          absl::string_view than_whom);
+
+// The figure of the finding that a device is slower than its peers in all figures together.
+inline constexpr char kAllFigures[] = "all figures";
 
 // True where the figure of that name depends on the clock: false for passes over memory.
 bool GoesByClock(absl::string_view figure);

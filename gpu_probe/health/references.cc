@@ -16,16 +16,21 @@ absl::optional<HistoryReference> AgainstLast(const HealthMetric& judged,
   std::vector<double> deficits;
   std::vector<double> doubts;
   double judged_doubt = 0;
+  bool judged_stable = true;
+  size_t stable_count = 0;
   for (size_t i = accepted.size(); i-- > 0 && deficits.size() < kHistoryLength;) {
     const absl::optional<RatePair> pair = CompareFigures(judged, *accepted[i]);
     if (!pair.has_value()) continue;
     deficits.push_back(pair->log_deficit);
     doubts.push_back(pair->reference_doubt);
     judged_doubt = pair->judged_doubt;
+    judged_stable &= pair->judged_stable;
+    stable_count += pair->reference_stable ? 1 : 0;
   }
   if (deficits.empty()) return absl::nullopt;
   return HistoryReference{.log_deficit = Median(deficits),
                           .doubt = judged_doubt + Median(doubts),
+                          .stable = judged_stable && 2 * stable_count > deficits.size(),
                           .count = static_cast<int>(deficits.size())};
 }
 
@@ -44,7 +49,8 @@ struct FigureAmongPeers {
   std::vector<size_t> peers;     // the peer of each
   double median = 0;             // of the deficits
   double doubt = 0;
-  double spread = 0;  // of the deficits around their median, as a standard deviation
+  bool stable = true;  // the judged one, and most of the peers'
+  double spread = 0;   // of the deficits around their median, as a standard deviation
 };
 
 double SmallCountFactor(size_t count) {
@@ -67,6 +73,7 @@ FigureAmongPeers Among(const HealthMetric& judged,
   FigureAmongPeers out;
   std::vector<double> doubts;
   double judged_doubt = 0;
+  size_t stable_count = 0;
   for (size_t i = 0; i < peers.size(); ++i) {
     const HealthMetric* const figure = FigureNamed(judged.name, *peers[i]);
     if (figure == nullptr) continue;
@@ -76,8 +83,11 @@ FigureAmongPeers Among(const HealthMetric& judged,
     out.peers.push_back(i);
     doubts.push_back(pair->reference_doubt);
     judged_doubt = pair->judged_doubt;
+    out.stable &= pair->judged_stable;
+    stable_count += pair->reference_stable ? 1 : 0;
   }
   if (out.deficits.empty()) return out;
+  out.stable &= 2 * stable_count > out.deficits.size();
   out.median = Median(out.deficits);
   out.doubt = judged_doubt + Median(doubts);
   if (IsEnough(out)) out.spread = SpreadAround(out.median, out.deficits);
@@ -99,9 +109,11 @@ absl::optional<PeerReference> Overall(const std::vector<FigureAmongPeers>& figur
   // Deficits against the peers' median, by figure; the judged device's first.
   std::vector<double> judged;
   std::vector<std::vector<double>> of_peers(peer_count);
+  size_t stable_count = 0;
   for (const FigureAmongPeers& figure : figures) {
     if (!IsEnough(figure)) continue;
     judged.push_back(figure.median - figure.doubt);
+    stable_count += figure.stable ? 1 : 0;
     for (size_t i = 0; i < figure.peers.size(); ++i) {
       of_peers[figure.peers[i]].push_back(figure.median - figure.deficits[i]);
     }
@@ -117,6 +129,7 @@ absl::optional<PeerReference> Overall(const std::vector<FigureAmongPeers>& figur
   return WithDeviation(std::max(SpreadAround(middle, medians), kOverallNoise),
                        {.log_deficit = Median(judged) - middle,
                         .doubt = 0,  // subtracted figure by figure
+                        .stable = 2 * stable_count > judged.size(),
                         .count = static_cast<int>(medians.size())});
 }
 
@@ -156,6 +169,7 @@ PeerReferences AgainstPeers(const std::vector<HealthMetric>& judged,
     out.figures.back() =
         WithDeviation(deviation, {.log_deficit = figure.median,
                                   .doubt = figure.doubt,
+                                  .stable = figure.stable,
                                   .count = static_cast<int>(figure.deficits.size())});
   }
   out.overall = Overall(all, peers.size());

@@ -21,6 +21,7 @@ inline constexpr size_t kHistoryLength = 5;
 struct HistoryReference {
   double log_deficit = 0;  // ln(reference / judged) by the median: above 0 is slower
   double doubt = 0;        // the share that noise may account for
+  bool stable = true;      // the judged figure is, and so are most of those it is compared with
   int count = 0;           // measurements in it, 1 to kHistoryLength
 };
 
@@ -51,6 +52,7 @@ struct PeerReference {
   double doubt = 0;        // the share that noise may account for
   double deviation = 0;    // of log_deficit, for a device as fast as its peers
   double z = 0;            // (log_deficit - doubt) / deviation
+  bool stable = true;      // the judged figure is, and most of the peers'; of all: most figures
   int count = 0;           // peers, at least kMinPeerCount
 };
 

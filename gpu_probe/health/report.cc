@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "gpu_probe/health/slow_figures.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
 #include "proto/text/table.h"
@@ -31,9 +32,9 @@ std::string Label(const FigureVerdict& figure) {
 
 // Whole numbers without an exponent, which not all programs can read.
 std::string OfFigure(const FigureVerdict& figure) {
-  const std::string critical =
-      figure.alarm_below > 0 ? absl::StrFormat("%.0f:", figure.alarm_below) : "";
-  return absl::StrFormat("'%s'=%.0f;;%s;0", Label(figure), figure.value, critical);
+  const auto below = [](double rate) { return rate > 0 ? absl::StrFormat("%.0f:", rate) : ""; };
+  return absl::StrFormat("'%s'=%.0f;%s;%s;0", Label(figure), figure.value,
+                         below(figure.warning_below), below(figure.critical_below));
 }
 
 absl::optional<double> LowestRatio(const DeviceVerdict& device) {
@@ -216,7 +217,8 @@ void WriteFigure(const FigureVerdict& figure, JsonWriter* json) {
   json->Key("unit").String(figure.unit);
   json->Key("value").Number(figure.value);
   json->Key("stable").Bool(figure.stable);
-  if (figure.alarm_below > 0) json->Key("criticalBelow").Number(figure.alarm_below);
+  if (figure.warning_below > 0) json->Key("warningBelow").Number(figure.warning_below);
+  if (figure.critical_below > 0) json->Key("criticalBelow").Number(figure.critical_below);
   WriteHistory(figure, json);
   WritePeers("peers", figure.peers, json);
   json->EndObject();

@@ -33,9 +33,10 @@ std::string ReportText(const CheckReport& report);
 
 // The text after the "|" of a plugin's first line, by the Monitoring Plugins Guidelines:
 // 'label'=value[UOM];[warn];[crit];[min];[max], separated by blanks. For one device: each figure,
-// with the unit in its label and as "crit" the rate below which it is CRITICAL. For several: the
-// number of devices of each status and, for at most 32 devices, so that the line stays short, each
-// one's lowest ratio to a reference. Empty where nothing was judged.
+// with the unit in its label, as "warn" the rate below which it is slow, and as "crit" the one
+// below which it is CRITICAL if it was so before. For several: the number of devices of each status
+// and, for at most 32 devices, so that the line stays short, each one's lowest ratio to a
+// reference. Empty where nothing was judged.
 std::string PerformanceData(const CheckReport& report);
 
 // One line; docs/health.md explains its fields. Comparisons that were not made are absent, not

@@ -33,14 +33,20 @@ namespace {
 constexpr char kFooter[] =
     "Exit codes, of check alone: those of monitoring plugins (Nagios, Icinga)\n"
     "  0  OK: as fast as it was, and as its peers\n"
-    "  1  WARNING: measured too long ago, or slower than it was as all its peers are\n"
-    "  2  CRITICAL: slower than it was, or than its peers; a figure is lost; a result was wrong\n"
+    "  1  WARNING: measured too long ago; slower, but not in a row, or perhaps by chance, or as "
+    "all\n"
+    "     its peers are\n"
+    "  2  CRITICAL: slower than it was, or than its peers, in two measurements in a row; a figure "
+    "is\n"
+    "     lost; the hardware protects itself; a result was wrong\n"
     "  3  UNKNOWN: not measured, nothing to compare with, no calibration, a damaged one, one from "
     "the\n"
     "     future, rates that can't be; a wrong command line; --help\n"
     "\n"
     "Example: sextant-probe check /var/lib/sextant-probe\n"
     "Example: sextant-probe check --measure --keep=/var/lib/sextant-probe /var/lib/sextant-probe";
+
+constexpr int kMaxInARow = 100;
 
 // Adds an option for a share between 0 and 1, both ends excluded.
 CLI::Option* AddShare(CLI::App& app, const std::string& name, double& value,
@@ -83,6 +89,11 @@ void DefineHow(CLI::App& app, HealthLimits& limits, OptionTexts& texts) {
            "slower than the median of its peers by more than this, and by --peer_z, is bad");
   app.add_option("--peer_z", limits.peer_z, "standard deviations of its peers below them")
       ->check(CLI::Range(1.0, 100.0).description(""))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--in_a_row", limits.in_a_row,
+                 "measurements in a row that have to be slow for CRITICAL; fewer are a WARNING")
+      ->check(CLI::Range(1, kMaxInARow).description(""))
       ->type_name("NUMBER")
       ->capture_default_str();
   AddShare(app, "--limit_tolerance", limits.limit_tolerance,

@@ -1,7 +1,8 @@
 #include "gpu_probe/health/verdict.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,145 +12,6 @@
 
 namespace sextant::probe {
 namespace {
-
-struct FigureReferences {
-  const std::vector<HealthMetric>& judged;
-  const std::vector<const MeasuredDevice*>& history;  // oldest first
-  const std::vector<const MeasuredDevice*>& peers;
-  HealthLimits limits;
-};
-
-// A figure whose noise may account for more than this can't be judged: twice the tolerance of the
-// history.
-constexpr double kMaxDoubt = 0.10;
-
-// The finding that `figure` is slower than a reference that is higher by `log_deficit`.
-Finding Slower(const FigureVerdict& figure, double log_deficit, const std::string& than) {
-  const double reference = figure.value * std::exp(log_deficit);
-  return {.status = HealthStatus::kCritical,
-          .figure = figure.name,
-          .unit = figure.unit,
-          .value = figure.value,
-          .reference = reference,
-          .ratio = figure.value / reference,
-          .message = absl::StrCat(text::ScaledToFourDigits(figure.value, figure.unit), " is ",
-                                  text::PercentToTenth(1 - figure.value / reference), " below ",
-                                  text::ScaledToFourDigits(reference, figure.unit),
-                                  ", the median of ", than)};
-}
-
-bool IsAsFastAsPeers(const FigureVerdict& figure, const HealthLimits& limits) {
-  return figure.peers.has_value() &&
-         1 - std::exp(-figure.peers->log_deficit) <= limits.peer_tolerance;
-}
-
-// The lowest rate that is not slower than `reference`.
-double AlarmBelow(double value, const HistoryReference& reference, const HealthLimits& limits) {
-  return value * std::exp(reference.log_deficit - reference.doubt) * (1 - limits.history_tolerance);
-}
-
-double AlarmBelow(double value, const PeerReference& reference, const HealthLimits& limits) {
-  const double behind =
-      std::max(-std::log1p(-limits.peer_tolerance), limits.peer_z * reference.deviation);
-  return value * std::exp(reference.log_deficit - reference.doubt - behind);
-}
-
-bool IsClear(double doubt) { return doubt <= kMaxDoubt; }
-
-// Returns true where the figure could be judged.
-bool JudgeHistory(const HealthLimits& limits, FigureVerdict* figure,
-                  std::vector<Finding>* findings) {
-  if (!figure->history.has_value()) return false;
-  const HistoryReference& history = *figure->history;
-  figure->alarm_below = std::max(figure->alarm_below, AlarmBelow(figure->value, history, limits));
-  if (!IsSlowerThanHistory(history, limits.history_tolerance)) return IsClear(history.doubt);
-  Finding finding =
-      Slower(*figure, history.log_deficit, absl::StrFormat("its last %d", history.count));
-  finding.rule = "history";
-  if (IsAsFastAsPeers(*figure, limits)) {
-    finding.status = HealthStatus::kWarning;
-    absl::StrAppendFormat(&finding.message, "; its %d peers are as slow, so it is not this device",
-                          figure->peers->count);
-  }
-  findings->push_back(std::move(finding));
-  return true;
-}
-
-bool JudgePeers(const HealthLimits& limits, FigureVerdict* figure, std::vector<Finding>* findings) {
-  if (!figure->peers.has_value()) return false;
-  const PeerReference& peers = *figure->peers;
-  figure->alarm_below = std::max(figure->alarm_below, AlarmBelow(figure->value, peers, limits));
-  if (!IsSlowerThanPeers(peers, limits)) return IsClear(peers.doubt);
-  Finding finding = Slower(*figure, peers.log_deficit,
-                           absl::StrFormat("%d peers, by %.1f deviations", peers.count, peers.z));
-  finding.rule = "peers";
-  findings->push_back(std::move(finding));
-  return true;
-}
-
-void JudgeOverall(const PeerReferences& peers, const HealthLimits& limits, DeviceVerdict* verdict) {
-  verdict->overall = peers.overall;
-  if (!peers.overall.has_value() || !IsSlowerThanPeers(*peers.overall, limits)) return;
-  const double ratio = std::exp(-peers.overall->log_deficit);
-  verdict->findings.push_back(
-      {.status = HealthStatus::kCritical,
-       .rule = "peers",
-       .figure = "all figures",
-       .unit = "ratio",
-       .value = ratio,
-       .reference = 1,
-       .ratio = ratio,
-       .message = absl::StrFormat("are %s below the median of %d peers, by %.1f deviations",
-                                  text::PercentToTenth(1 - ratio), peers.overall->count,
-                                  peers.overall->z)});
-}
-
-void FindNothingJudged(const FigureReferences& references, std::vector<Finding>* findings) {
-  const bool alone = references.history.empty() && references.peers.size() < kMinPeerCount;
-  findings->push_back(
-      {.status = HealthStatus::kUnknown,
-       .rule = "reference",
-       .message = alone ? "was measured, but there is nothing to compare it with"
-                        : "was measured, but no figure of it can be compared: none is stable "
-                          "enough, or has a counterpart"});
-}
-
-// Figures with values alone, where comparing them is useless.
-std::vector<FigureVerdict> FiguresWithoutReferences(const std::vector<HealthMetric>& figures) {
-  std::vector<FigureVerdict> out;
-  for (const HealthMetric& figure : figures) {
-    const RatePoint& best = BestOf(figure);
-    out.push_back(
-        {.name = figure.name, .unit = figure.unit, .value = best.rate, .stable = best.doubt <= 0});
-  }
-  return out;
-}
-
-// Fills the verdict's figures and overall, and adds its findings. Slower than its history is
-// CRITICAL, but a WARNING where its peers are equally slow: then the cause is not this device.
-// Slower than its peers is CRITICAL. UNKNOWN where no figure could be judged.
-void JudgeFigures(const FigureReferences& references, DeviceVerdict* verdict) {
-  std::vector<const std::vector<HealthMetric>*> peer_figures;
-  for (const MeasuredDevice* peer : references.peers) peer_figures.push_back(&peer->figures);
-  const PeerReferences peers = AgainstPeers(references.judged, peer_figures);
-  JudgeOverall(peers, references.limits, verdict);
-  verdict->figures = FiguresWithoutReferences(references.judged);
-  bool any_judged = false;
-  for (size_t i = 0; i < references.judged.size(); ++i) {
-    FigureVerdict& figure = verdict->figures[i];
-    std::vector<const HealthMetric*> older;
-    for (const MeasuredDevice* measured : references.history) {
-      const HealthMetric* const same = FigureNamed(figure.name, measured->figures);
-      if (same != nullptr) older.push_back(same);
-    }
-    figure.history =
-        AgainstHistory(references.judged[i], older, references.limits.history_tolerance);
-    figure.peers = peers.figures[i];
-    any_judged |= JudgeHistory(references.limits, &figure, &verdict->findings);
-    any_judged |= JudgePeers(references.limits, &figure, &verdict->findings);
-  }
-  if (!any_judged) FindNothingJudged(references, &verdict->findings);
-}
 
 constexpr double kSecondsADay = 86400;
 
@@ -251,10 +113,11 @@ void NoteMeasurement(const MeasuredDevice& measured, const HealthLimits& limits,
     notes->push_back(std::move(note));
   }
   const auto unstable = std::count_if(measured.figures.begin(), measured.figures.end(),
-                                      [](const HealthMetric& f) { return BestOf(f).doubt > 0; });
+                                      [](const HealthMetric& f) { return !BestOf(f).stable; });
   if (unstable > 0) {
     notes->push_back(absl::StrFormat(
-        "%d of %d figures are not stable: they have to be further below by their own noise.",
+        "%d of %d figures are not stable: they have to be further below by their own noise, and "
+        "are a WARNING at most.",
         unstable, measured.figures.size()));
   }
 }
@@ -274,18 +137,76 @@ void FindAge(const DeviceVerdict& verdict, const HealthLimits& limits,
                                   limits.max_age_seconds / kSecondsADay)});
 }
 
-// Adds the device's reported clock and power to each finding that it is slow.
-void Explain(const MeasuredDevice& judged, const References& references,
-             std::vector<Finding>* findings) {
+// A device's measurements before the judged one, which are judged in turn.
+struct Earlier {
+  const KnownDevice& device;
+  const std::vector<const MeasuredDevice*>& history;  // oldest first
+  const std::vector<KnownDevice>& devices;
+};
+
+// The other devices' measurements that are nearest in time to an earlier one of the judged device:
+// what befell all of them at that time must not be held against one.
+std::vector<const MeasuredDevice*> PeersThen(const Earlier& earlier, const MeasuredDevice& then,
+                                             const HealthLimits& limits) {
+  const auto apart_seconds = [&then](const MeasuredDevice& measured) {
+    return std::abs(measured.unix_seconds() - then.unix_seconds());
+  };
+  std::vector<const MeasuredDevice*> peers;
+  for (const KnownDevice& other : earlier.devices) {
+    if (&other == &earlier.device) continue;
+    const MeasuredDevice* nearest = &other.newest;
+    for (const MeasuredDevice& older : other.older) {
+      if (apart_seconds(older) < apart_seconds(*nearest)) nearest = &older;
+    }
+    const bool near = static_cast<double>(apart_seconds(*nearest)) <= limits.max_age_seconds;
+    if (near && !nearest->beyond_limit && IsAlike(nearest->device(), then.device())) {
+      peers.push_back(nearest);
+    }
+  }
+  return peers;
+}
+
+// The findings of the measurement at `index` of the history, as if it were the newest.
+std::vector<Finding> FindingsThen(const Earlier& earlier, size_t index,
+                                  const HealthLimits& limits) {
+  const MeasuredDevice& then = *earlier.history[index];
+  return JudgeFigures({.judged = then,
+                       .history = {earlier.history.begin(),
+                                   earlier.history.begin() + static_cast<ptrdiff_t>(index)},
+                       .peers = PeersThen(earlier, then, limits),
+                       .limits = limits})
+      .findings;
+}
+
+bool IsCritical(absl::string_view figure, const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [figure](const Finding& f) {
+    return f.figure == figure && f.status == HealthStatus::kCritical;
+  });
+}
+
+// Lowers to WARNING what was not found in the measurements before as well. Those that lack the
+// figure are passed over, e.g. quick runs between full ones.
+void RequireInARow(const Earlier& earlier, const HealthLimits& limits,
+                   std::vector<Finding>* findings) {
+  std::map<size_t, std::vector<Finding>> known;  // by index in the history
   for (Finding& finding : *findings) {
-    const bool by_history = finding.rule == "history";
-    if ((!by_history && finding.rule != "peers") || !GoesByClock(finding.figure)) continue;
-    const std::vector<const MeasuredDevice*>& others =
-        by_history ? references.history : references.peers;
-    for (const std::string& why :
-         {LowClockText(judged, others, by_history ? "what it was" : "its peers'"),
-          LowPowerText(judged, others, by_history ? "it did" : "its peers")}) {
-      if (!why.empty()) absl::StrAppend(&finding.message, "; ", why);
+    if (finding.status != HealthStatus::kCritical) continue;
+    int in_a_row = 1;
+    for (size_t i = earlier.history.size(); i-- > 0 && in_a_row < limits.in_a_row;) {
+      if (finding.figure != kAllFigures &&
+          FigureNamed(finding.figure, earlier.history[i]->figures) == nullptr) {
+        continue;
+      }
+      if (known.count(i) == 0) known[i] = FindingsThen(earlier, i, limits);
+      if (!IsCritical(finding.figure, known[i])) break;
+      ++in_a_row;
+    }
+    if (in_a_row < limits.in_a_row) {
+      finding.status = HealthStatus::kWarning;
+      absl::StrAppend(&finding.message, "; slow in ", Plural(in_a_row, "measurement"),
+                      ", CRITICAL takes ", limits.in_a_row, " in a row: measure again");
+    } else if (in_a_row > 1) {
+      absl::StrAppendFormat(&finding.message, "; slow in %d measurements in a row", in_a_row);
     }
   }
 }
@@ -305,9 +226,10 @@ void SumUp(DeviceVerdict* verdict) {
       verdict->findings.empty() ? HealthStatus::kOk : verdict->findings.front().status;
 }
 
-DeviceVerdict Judge(const KnownDevice& judged, const References& references,
+DeviceVerdict Judge(const KnownDevice& judged, const std::vector<KnownDevice>& devices,
                     const JudgeOptions& options) {
   const MeasuredDevice& measured = judged.newest;
+  const References references = ReferencesOf(judged, devices, options);
   DeviceVerdict verdict;
   verdict.device = measured.device();
   verdict.mode = measured.calibration.mode();
@@ -325,12 +247,15 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
   }
   NoteHistory(references, &verdict.notes);
   NotePeers(references, &verdict.notes);
-  JudgeFigures({.judged = measured.figures,
-                .history = references.history,
-                .peers = references.peers,
-                .limits = options.limits},
-               &verdict);
-  Explain(measured, references, &verdict.findings);
+  FigureVerdicts judgement = JudgeFigures({.judged = measured,
+                                           .history = references.history,
+                                           .peers = references.peers,
+                                           .limits = options.limits});
+  RequireInARow({.device = judged, .history = references.history, .devices = devices},
+                options.limits, &judgement.findings);
+  verdict.figures = std::move(judgement.figures);
+  verdict.overall = judgement.overall;
+  Append(std::move(judgement.findings), &verdict.findings);
   Append(FindThrottling(measured.calibration), &verdict.findings);
   Append(FindMissing(measured, references.history, "its own earlier measurements"),
          &verdict.findings);
@@ -350,7 +275,7 @@ std::vector<DeviceVerdict> JudgeDevices(const std::vector<KnownDevice>& devices,
   for (const KnownDevice& device : devices) {
     const bool wanted =
         options.only_uuid.empty() || options.only_uuid == device.newest.device().uuid();
-    if (wanted) verdicts.push_back(Judge(device, ReferencesOf(device, devices, options), options));
+    if (wanted) verdicts.push_back(Judge(device, devices, options));
   }
   return verdicts;
 }

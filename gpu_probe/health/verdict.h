@@ -10,19 +10,9 @@
 #include "gpu_probe/health/figures.h"
 #include "gpu_probe/health/findings.h"
 #include "gpu_probe/health/references.h"
+#include "gpu_probe/health/slow_figures.h"
 
 namespace sextant::probe {
-
-// One figure and its references.
-struct FigureVerdict {
-  std::string name;
-  std::string unit;
-  double value = 0;
-  bool stable = true;
-  absl::optional<HistoryReference> history = {};
-  absl::optional<PeerReference> peers = {};
-  double alarm_below = 0;  // a lower rate is CRITICAL; 0 where nothing was compared
-};
 
 struct DeviceVerdict {
   HealthStatus status = HealthStatus::kUnknown;
@@ -45,7 +35,8 @@ struct JudgeOptions {
 };
 
 // One for each requested device, in the order of `devices`. OK only where at least one figure was
-// compared with a reference, and nothing was found.
+// compared with a reference, and nothing was found. That a figure is slow is CRITICAL only where
+// JudgeFigures() found it so in `limits.in_a_row` measurements in a row.
 std::vector<DeviceVerdict> JudgeDevices(const std::vector<KnownDevice>& devices,
                                         const JudgeOptions& options);
 

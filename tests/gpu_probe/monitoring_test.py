@@ -26,7 +26,7 @@ def stand_in(name, text):
     os.chmod(path, 0o755)
 
 
-def run(script, code, node_state="IDLE", **environment):
+def run(script, code, *arguments, node_state="IDLE", **environment):
     """The script's exit code and output, and how the stand-ins were called."""
     log = os.path.join(FOLDER, "log")
     with open(log, "w", encoding="utf-8"):
@@ -36,8 +36,8 @@ def run(script, code, node_state="IDLE", **environment):
     stand_in("scontrol", f'echo "scontrol $*" >> {log}\n'
                          f'[ "$2" = show ] && echo "State={node_state}"\nexit 0')
     stand_in("logger", f'echo "logger $*" >> {log}')
-    done = subprocess.run([os.path.join(SCRIPTS, script)], capture_output=True, text=True,
-                          timeout=60, check=False,
+    done = subprocess.run([os.path.join(SCRIPTS, script), *arguments], capture_output=True,
+                          text=True, timeout=60, check=False,
                           env={"PATH": f"{FOLDER}:/usr/bin:/bin", **environment})
     with open(log, encoding="utf-8") as file:
         return done.returncode, done.stdout, file.read()
@@ -61,13 +61,17 @@ def check_slurm():
 
 def check_node_problem_detector():
     script = "node-problem-detector.sh"
-    for code, expected in ((0, 0), (1, 1), (2, 1), (3, 2)):
-        ended, shown, _ = run(script, code)
-        assert (ended, shown) == (expected, LINES[code] + "\n"), (code, ended, shown)
+    # A warning is no condition of the node, by which it may be drained, but an event.
+    for arguments, by_code in (((), (0, 0, 1, 2)), (("warning",), (0, 1, 0, 2))):
+        for code, expected in enumerate(by_code):
+            ended, shown, _ = run(script, code, *arguments)
+            assert (ended, shown) == (expected, LINES[code] + "\n"), (arguments, code, ended)
     with open(os.path.join(SCRIPTS, "node-problem-detector.json"), encoding="utf-8") as file:
         rules = json.load(file)
     assert rules["rules"][0]["condition"] == rules["conditions"][0]["type"]
-    assert os.path.basename(rules["rules"][0]["path"]) == script
+    assert [(rule["type"], rule.get("args", [])) for rule in rules["rules"]] == \
+        [("permanent", []), ("temporary", ["warning"])], rules
+    assert all(os.path.basename(rule["path"]) == script for rule in rules["rules"]), rules
 
 
 def check_options_exist():

@@ -28,12 +28,14 @@ TEST(CheckOptionsTest, Defaults) {
   EXPECT_EQ(options.limits.peer_tolerance, 0.03);
   EXPECT_EQ(options.limits.limit_tolerance, 0.02);
   EXPECT_EQ(options.limits.max_age_seconds, 7 * 86400);
+  EXPECT_EQ(options.limits.in_a_row, 2);
 }
 
 TEST(CheckOptionsTest, EachOptionIsRead) {
   const CheckOptions options =
       Parsed({"a.json", "--history_tolerance=0.1", "--peer_z=5", "--peer_tolerance=0.04",
-              "--limit_tolerance=0.01", "--max_age=36h", "--format=json", "--device=GPU-1", "b"});
+              "--limit_tolerance=0.01", "--max_age=36h", "--in_a_row=3", "--format=json",
+              "--device=GPU-1", "b"});
   EXPECT_THAT(options.paths, ElementsAre("a.json", "b"));
   EXPECT_EQ(options.device, "GPU-1");
   EXPECT_TRUE(options.json);
@@ -42,6 +44,7 @@ TEST(CheckOptionsTest, EachOptionIsRead) {
   EXPECT_EQ(options.limits.peer_tolerance, 0.04);
   EXPECT_EQ(options.limits.limit_tolerance, 0.01);
   EXPECT_EQ(options.limits.max_age_seconds, 36 * 3600);
+  EXPECT_EQ(options.limits.in_a_row, 3);
   const CheckOptions fresh = Parsed({"--measure", "--keep=folder", "--budget=5s"});
   EXPECT_TRUE(fresh.measure);
   EXPECT_EQ(fresh.keep, "folder");
@@ -65,6 +68,7 @@ TEST(CheckOptionsTest, WrongCommandLinesAreSaidToBe) {
                                          {{"x", "--peer_tolerance=1"}, "peer_tolerance"},
                                          {{"x", "--peer_z=nan"}, "no number"},
                                          {{"x", "--peer_z=0"}, "peer_z"},
+                                         {{"x", "--in_a_row=0"}, "in_a_row"},
                                          {{"x", "--format=yaml"}, "format"},
                                          {{"x", "--mode=full"}, "--mode"}}) {
     const auto parsed = ParseCheckOptions(c.args);
@@ -75,9 +79,9 @@ TEST(CheckOptionsTest, WrongCommandLinesAreSaidToBe) {
 TEST(CheckOptionsTest, HelpSaysWhatTheExitCodesMean) {
   const auto help = ParseCheckOptions({"--help"}).value();
   const std::string text = std::get<AskedText>(help).text;
-  for (const char* word :
-       {"--history_tolerance", "--peer_z", "--peer_tolerance", "--limit_tolerance", "--max_age",
-        "--device", "--measure", "--keep", "0  OK", "1  WARNING", "2  CRITICAL", "3  UNKNOWN"}) {
+  for (const char* word : {"--history_tolerance", "--peer_z", "--peer_tolerance",
+                           "--limit_tolerance", "--max_age", "--in_a_row", "--device", "--measure",
+                           "--keep", "0  OK", "1  WARNING", "2  CRITICAL", "3  UNKNOWN"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }
 }

@@ -48,7 +48,7 @@ TEST(ConditionsTest, ALowClockExplainsASlowGpu) {
   SyntheticGpu slow = Node().back();
   slow.speeds = Everywhere(0.8);
   const std::vector<DeviceVerdict> verdicts =
-      VerdictsOver(NodeWith(slow, {.megahertz = 1404, .watts = 490}));
+      VerdictsOver(NodeWith(slow, {.megahertz = 1404, .watts = 490}), kAtOnce);
   ASSERT_EQ(verdicts.back().status, HealthStatus::kCritical);
   const auto explained = HasSubstr(
       "; its clock was 20.0 % below its peers', 1404 MHz against 1755 MHz; it drew 30.0 % less "

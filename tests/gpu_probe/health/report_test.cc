@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 
 CheckReport ReportOver(const std::vector<SyntheticGpu>& gpus) {
   CheckReport report;
-  report.devices = VerdictsOver(gpus);
+  report.devices = VerdictsOver(gpus, kAtOnce);
   report.now_unix_seconds = kNow;
   return report;
 }
@@ -31,11 +31,10 @@ std::vector<std::string> Lines(const std::string& text) {
 }
 
 // One device with a history.
-std::vector<SyntheticGpu> One(double speed) {
-  std::vector<SyntheticGpu> times(2);
-  times[0].unix_seconds -= kDay;
-  times[1].speeds = Everywhere(speed);
-  return times;
+std::vector<SyntheticGpu> One(double speed, int history = 5) {
+  SyntheticGpu gpu;
+  gpu.speeds = Everywhere(speed);
+  return WithHistory(gpu, Everywhere(1), history);
 }
 
 // 'label'=value[UOM];[warn];[crit];[min];[max]: no exponent, no comma.
@@ -55,12 +54,14 @@ TEST(ReportTest, PerformanceDataIsAsTheGuidelinesHaveIt) {
   }
 }
 
-// 3e12 B/s; of a history of 3e12 it is CRITICAL below 95 %.
+// 3e12 B/s; of a history of 3e12 it is slow below 95 %, which is CRITICAL if the history is long.
 TEST(ReportTest, OneDevicesFiguresAndWhereTheyAreCritical) {
   EXPECT_THAT(PerformanceData(ReportOver(One(1))),
-              HasSubstr("'copy_bytes_per_second'=3000000000000;;2850000000000:;0"));
+              HasSubstr("'copy_bytes_per_second'=3000000000000;2850000000000:;2850000000000:;0"));
+  EXPECT_THAT(PerformanceData(ReportOver(One(1, 4))),
+              HasSubstr("'copy_bytes_per_second'=3000000000000;2850000000000:;;0"));
   EXPECT_THAT(PerformanceData(ReportOver(One(1))),
-              HasSubstr("'matmul_bf16_sustained_flops_per_second'=630000000000000;;"));
+              HasSubstr("'matmul_bf16_sustained_flops_per_second'=630000000000000;"));
 }
 
 TEST(ReportTest, OfSeveralTheLowestRatio) {

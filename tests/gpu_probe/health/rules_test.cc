@@ -189,7 +189,7 @@ TEST(PeerRuleTest, TwoPeersAreTooFew) {
 TEST(PeerRuleTest, FiguresThatAgreeNeedLess) {
   std::vector<SyntheticGpu> gpus = Node();
   gpus[0].speeds = Everywhere(0.96);
-  const DeviceVerdict slow = VerdictsOver(gpus)[0];
+  const DeviceVerdict slow = VerdictsOver(gpus, kAtOnce)[0];
   EXPECT_THAT(slow.findings, ElementsAre(Field(&Finding::figure, "all figures")));
   EXPECT_THAT(slow.findings[0].ratio, DoubleNear(0.96, 1e-9));
   gpus[0].speeds = Everywhere(1);

@@ -138,6 +138,17 @@ std::vector<SyntheticGpu> Node() {
   return gpus;
 }
 
+std::vector<SyntheticGpu> WithHistory(const SyntheticGpu& gpu, const Speeds& before, int count) {
+  std::vector<SyntheticGpu> all;
+  for (int i = count; i > 0; --i) {
+    all.push_back(gpu);
+    all.back().speeds = before;
+    all.back().unix_seconds -= i * kDay / 2;
+  }
+  all.push_back(gpu);
+  return all;
+}
+
 MeasuredDevice Measured(const v1::Calibration& calibration) {
   return MeasuredFrom(calibration, HealthLimits().limit_tolerance);
 }

@@ -55,7 +55,14 @@ v1::Calibration Without(v1::DataType type, v1::Calibration calibration);
 // Eight equal GPUs, "GPU-0" to "GPU-7".
 std::vector<SyntheticGpu> Node();
 
+// Limits by which one slow measurement is enough.
+inline constexpr HealthLimits kAtOnce = {.in_a_row = 1};
+
 MeasuredDevice Measured(const v1::Calibration& calibration);
+
+// `gpu` at `count` times before, half a day apart, the last half a day before its own; then as it
+// is.
+std::vector<SyntheticGpu> WithHistory(const SyntheticGpu& gpu, const Speeds& before, int count);
 
 // The verdicts on `gpus`, checked at kNow. Equal UUIDs are one device at several times.
 std::vector<DeviceVerdict> VerdictsOver(const std::vector<SyntheticGpu>& gpus,
