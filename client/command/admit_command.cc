@@ -47,6 +47,10 @@ constexpr FieldFlag kAdmitFlags[] = {
     {"--scheduler", "caller.scheduler", "the kind of hook, for the metrics", kCaller},
     {"--job-name", "caller.job_name", "the job's", kCaller},
     {"--user", "caller.user", "whose job it is", kCaller},
+    {"--unanswered-count,--unanswered", "caller.unanswered_count",
+     "jobs that no planner judged since the last answer, for the metrics", kCaller},
+    {"--error-count,--errors", "caller.error_count",
+     "the hook's own errors since the last answer, for the metrics", kCaller},
 };
 constexpr FieldFlag kAdmitWords[] = {WordFor("WORDS", "words", Below::kDropped)};
 

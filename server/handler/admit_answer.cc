@@ -1,7 +1,9 @@
 #include "server/handler/admit_answer.h"
 
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/call_work.h"
@@ -12,12 +14,21 @@
 #include "sextant/v1/plan.pb.h"
 
 namespace sextant::server {
+namespace {
+
+bool BlamesTheWordsAlone(const absl::Status& status) {
+  const std::vector<FieldViolation> violations = FieldViolationsOf(status);
+  return !violations.empty() && absl::c_all_of(violations, [](const FieldViolation& violation) {
+    return violation.field == "words";
+  });
+}
+
+}  // namespace
 
 Admission::Admission(const CallContext& context, AdmitTools tools)
     : context_(context), tools_(std::move(tools)), start_(std::chrono::steady_clock::now()) {}
 
 void Admission::Read(const v1::AdmitRequest& request) {
-  scheduler_ = request.caller().scheduler();
   absl::StatusOr<AdmitQuestion> question = AdmitQuestionFrom(request);
   if (!question.ok()) return Decide(question.status(), {});
   question_ = *std::move(question);
@@ -109,12 +120,14 @@ void Admission::Decide(absl::Status status, v1::AdmitResponse response) {
   if (then != nullptr) then();
 }
 
-absl::Status Admission::Take(v1::AdmitResponse* response) {
+absl::Status Admission::Take(const v1::AdmitCaller& caller, v1::AdmitResponse* response) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  tools_.metrics
-      ->admissions(SchedulerLabel(scheduler_),
-                   status_.ok() ? AdmitLabel(response_.verdict()) : "refused")
-      .Increment();
+  const char* const label = SchedulerLabel(caller.scheduler());
+  AdmissionMetrics& counts = tools_.metrics->admissions();
+  counts.judged(label, status_.ok() ? AdmitLabel(response_.verdict()) : "refused").Increment();
+  if (status_.ok() || BlamesTheWordsAlone(status_)) {
+    counts.AddHookCounts(label, caller.unanswered_count(), caller.error_count());
+  }
   *response = std::move(response_);
   return status_;
 }

@@ -52,9 +52,10 @@ class Admission {
   // Decides that the budget is over.
   void EndBudget();
 
-  // Counts the verdict, moves the answer to `*response`, and returns the call's status. Once, after
-  // it is decided.
-  absl::Status Take(v1::AdmitResponse* response);
+  // Counts the verdict and, where it is one or the words are wrong, what `caller` has counted: it
+  // sends that until it is answered so. Moves the answer to `*response`, and returns the call's
+  // status. Once, after it is decided.
+  absl::Status Take(const v1::AdmitCaller& caller, v1::AdmitResponse* response);
 
  private:
   bool IsLate() const { return std::chrono::steady_clock::now() >= end(); }
@@ -66,7 +67,6 @@ class Admission {
   const CallContext& context_;
   const AdmitTools tools_;
   const std::chrono::steady_clock::time_point start_;
-  v1::AdmitCaller::Scheduler scheduler_ = v1::AdmitCaller::SCHEDULER_UNSPECIFIED;
   AdmitQuestion question_;
   mutable std::mutex mutex_;
   bool decided_ = false;

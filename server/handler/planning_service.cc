@@ -265,8 +265,8 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
             turn, PoolOf(run), [] { return absl::OkStatus(); },
             [admission](const absl::Status& ready) { admission->Plan(ready); });
       },
-      [admission](const v1::AdmitRequest&, v1::AdmitResponse* out) {
-        return admission->Take(out);
+      [admission](const v1::AdmitRequest& in, v1::AdmitResponse* out) {
+        return admission->Take(in.caller(), out);
       });
 }
 

@@ -61,6 +61,23 @@ void WaitMetrics::Record(double seconds) {
   wait_.GetOrAdd(add).Observe(seconds);
 }
 
+AdmissionMetrics::AdmissionMetrics(prometheus::Registry& registry)
+    : judged_(CountersIn(registry, "sextant_admissions_total",
+                         "Jobs judged for a scheduler, by the kind of caller and verdict; "
+                         "refused: their words were wrong.")),
+      unanswered_(CountersIn(registry, "sextant_admissions_unanswered_total",
+                             "Jobs with words that no planner judged, as hooks of schedulers "
+                             "counted them, by the kind of caller.")),
+      hook_errors_(CountersIn(registry, "sextant_hook_errors_total",
+                              "Run-time errors of hooks of schedulers, as they counted them, by "
+                              "the kind of caller.")) {}
+
+void AdmissionMetrics::AddHookCounts(const char* caller, int64_t unanswered, int64_t errors) {
+  const prometheus::Labels labels{{"caller", caller}};
+  if (unanswered > 0) unanswered_.Add(labels).Increment(static_cast<double>(unanswered));
+  if (errors > 0) hook_errors_.Add(labels).Increment(static_cast<double>(errors));
+}
+
 Metrics::Metrics(prometheus::Registry& registry)
     : calls_(CountersIn(registry, "sextant_calls_total",
                         "Calls answered, by method, gRPC status code and protocol.")),
@@ -89,9 +106,7 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Register(registry)
                               .Add({})),
       verdicts_(CountersIn(registry, "sextant_plan_verdicts_total", "Plans answered, by verdict.")),
-      admissions_(CountersIn(registry, "sextant_admissions_total",
-                             "Jobs judged for a scheduler, by the kind of caller and verdict; "
-                             "refused: their words were wrong.")) {
+      admissions_(registry) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -99,6 +100,23 @@ class WaitMetrics {
   LazySeries<prometheus::Histogram> wait_;
 };
 
+// The counts of jobs of schedulers. `caller` and `verdict` are of closed sets. Thread-safe.
+class AdmissionMetrics {
+ public:
+  explicit AdmissionMetrics(prometheus::Registry& registry);
+
+  prometheus::Counter& judged(const char* caller, const char* verdict) {
+    return judged_.Add({{"caller", caller}, {"verdict", verdict}});
+  }
+  // Adds jobs that no planner judged and errors, as a hook of that kind has counted them.
+  void AddHookCounts(const char* caller, int64_t unanswered, int64_t errors);
+
+ private:
+  CounterFamily& judged_;
+  CounterFamily& unanswered_;
+  CounterFamily& hook_errors_;
+};
+
 class Metrics {
  public:
   explicit Metrics(prometheus::Registry& registry);
@@ -111,10 +129,7 @@ class Metrics {
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
-  // Counts admissions; both labels are of closed sets.
-  prometheus::Counter& admissions(const char* caller, const char* verdict) {
-    return admissions_.Add({{"caller", caller}, {"verdict", verdict}});
-  }
+  AdmissionMetrics& admissions() { return admissions_; }
   // Counts plans answered with that verdict; its series exists from this call on.
   prometheus::Counter& verdict(Verdict of);
 
@@ -126,7 +141,7 @@ class Metrics {
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
   CounterFamily& verdicts_;
-  CounterFamily& admissions_;
+  AdmissionMetrics admissions_;
   LazySeries<prometheus::Counter> fits_;
   LazySeries<prometheus::Counter> tight_;
   LazySeries<prometheus::Counter> does_not_fit_;

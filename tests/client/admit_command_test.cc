@@ -47,10 +47,12 @@ TEST(AdmitCommand, SendsOneWordAsALineAndQuotesSeveral) {
 TEST(AdmitCommand, SendsWhatTheSchedulerGives) {
   Admissions server;
   server.Run({"--devices=16", "--accelerator=h100-sxm", "--node-type=dgx-h100", "--budget=0.3s",
-              "--scheduler=slurm", "--job-name=j", "--user=u", "--", "gpt2"});
+              "--scheduler=slurm", "--job-name=j", "--user=u", "--unanswered=2", "--errors=1", "--",
+              "gpt2"});
   ExpectSame(server.answering.request, FromJson<v1::AdmitRequest>(R"({
       "words": "gpt2", "device_count": 16, "accelerator": "h100-sxm", "node_type": "dgx-h100",
-      "budget": "0.300s", "caller": {"scheduler": "SCHEDULER_SLURM", "job_name": "j", "user": "u"}
+      "budget": "0.300s", "caller": {"scheduler": "SCHEDULER_SLURM", "job_name": "j", "user": "u",
+                                     "unanswered_count": 2, "error_count": 1}
       })"));
 }
 

@@ -2,9 +2,11 @@
 // write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -21,6 +23,9 @@
 namespace sextant::server {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 // A call whose caller waits.
@@ -48,11 +53,25 @@ class Judge {
     admission.Read(request);
     if (!admission.is_decided()) admission.Plan(absl::OkStatus());
     EXPECT_TRUE(admission.is_decided());
-    return admission.Take(response);
+    return admission.Take(request.caller(), response);
   }
   // The count of a series.
   double Count(const std::string& caller, const std::string& verdict) {
-    return metrics_.admissions(caller.c_str(), verdict.c_str()).Value();
+    return metrics_.admissions().judged(caller.c_str(), verdict.c_str()).Value();
+  }
+  // The series of what hooks have counted: "metric caller" and its count.
+  std::map<std::string, double> HookCounts() const {
+    std::map<std::string, double> counts;
+    for (const prometheus::MetricFamily& family : registry_.Collect()) {
+      if (family.name != "sextant_admissions_unanswered_total" &&
+          family.name != "sextant_hook_errors_total") {
+        continue;
+      }
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        counts[absl::StrCat(family.name, " ", metric.label.at(0).value)] = metric.counter.value;
+      }
+    }
+    return counts;
   }
 
  private:
@@ -77,6 +96,31 @@ TEST(Admission, IsCounted) {
   EXPECT_EQ(judge.Count("other", "fits"), 1);
   EXPECT_EQ(judge.Count("slurm", "unknown"), 1);
   EXPECT_EQ(judge.Count("slurm", "refused"), 1);
+}
+
+TEST(Admission, AddsWhatTheHookHasCountedOnceAndWhereItIsAnswered) {
+  Judge judge;
+  v1::AdmitResponse response;
+  v1::AdmitRequest request = AdmitRequestOf("");  // UNKNOWN
+  ASSERT_TRUE(judge.Ask(request, &response).ok());
+  EXPECT_THAT(judge.HookCounts(), IsEmpty());
+  request.mutable_caller()->set_scheduler(v1::AdmitCaller::SCHEDULER_SLURM);
+  request.mutable_caller()->set_unanswered_count(3);
+  ASSERT_TRUE(judge.Ask(request, &response).ok());
+  EXPECT_THAT(judge.HookCounts(),
+              ElementsAre(Pair("sextant_admissions_unanswered_total slurm", 3)));
+  request.set_words("--svg=x");
+  request.mutable_caller()->set_unanswered_count(1'000'000);
+  request.mutable_caller()->set_error_count(2);
+  ASSERT_FALSE(judge.Ask(request, &response).ok());
+  // The error names other fields, too: the hook has no answer, and sends its counts again.
+  request.mutable_caller()->set_user(std::string(257, 'u'));
+  ASSERT_FALSE(judge.Ask(request, &response).ok());
+  request.clear_words();
+  ASSERT_FALSE(judge.Ask(request, &response).ok());
+  EXPECT_THAT(judge.HookCounts(),
+              ElementsAre(Pair("sextant_admissions_unanswered_total slurm", 1'000'003),
+                          Pair("sextant_hook_errors_total slurm", 2)));
 }
 
 // A busy planner lets jobs start.

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <future>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -24,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -69,6 +72,25 @@ TEST(AdmitQuestion, NamesTheFieldsThatAreWrong) {
     fields.push_back(each.field);
   }
   EXPECT_THAT(fields, UnorderedElementsAre("budget", "caller.scheduler", "caller.user", "words"));
+}
+
+TEST(AdmitQuestion, TakesCountsUpToAMillion) {
+  const auto violations_of = [](int64_t unanswered, int64_t errors) {
+    v1::AdmitRequest request = AdmitRequestOf("gpt2");
+    request.mutable_caller()->set_unanswered_count(unanswered);
+    request.mutable_caller()->set_error_count(errors);
+    std::vector<std::string> out;
+    for (const auto& each : FieldViolationsOf(AdmitQuestionFrom(request).status())) {
+      out.push_back(absl::StrCat(each.field, " ", each.description));
+    }
+    return out;
+  };
+  EXPECT_THAT(violations_of(0, 1'000'000), IsEmpty());
+  EXPECT_THAT(violations_of(1'000'000, 0), IsEmpty());
+  EXPECT_THAT(violations_of(1'000'001, -1),
+              ElementsAre("caller.unanswered_count is 1000001: write 0 to 1000000",
+                          "caller.error_count is -1: write 0 to 1000000"));
+  EXPECT_THAT(violations_of(-1, 1'000'001), SizeIs(2));
 }
 
 grpc::Status Admit(const PlanningServer& server, const v1::AdmitRequest& request,
