@@ -2,15 +2,15 @@
 # Installs the Debian bookworm packages that Sextant needs. Installs nothing where nothing is
 # missing, and then needs neither root nor a network.
 #
-#   deploy/install-deps.sh [programs|kernels|tests|aarch64|runtime]
+#   deploy/install-deps.sh [programs|packages|kernels|tests|aarch64]
 #
 #   programs  to build sextantd and sextant (the default)
+#   packages  to pack them: Debian packages, wheels, an image
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
 #             validators of OpenAPI, clients of Connect, types of Grafana's dashboards, Lua,
-#             Prometheus, HAProxy, lintian
+#             Slurm, Prometheus, HAProxy, lintian
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
-#   runtime   oneDNN, with which sextant-probe measures processors, nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,15 +25,20 @@ readonly PROGRAMS=(
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libdnnl2
 )
-# haproxy stands before planners as deploy/haproxy.cfg has it.
+readonly PACKAGES=(
+  dpkg-dev file help2man mmdebstrap buildah
+  python3 python3-protobuf python3-build python3-setuptools python3-venv python3-wheel
+)
+# haproxy stands before planners as deploy/haproxy.cfg has it. Slurm's daemons do not start when
+# installed: there is no slurm.conf.
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
-  python3 python3-grpcio python3-protobuf
-  python3-build python3-setuptools python3-venv python3-wheel mypy
+  python3-grpcio mypy
   clang-14 libclang-rt-14-dev clang-format clang-tidy mold git openssl shellcheck zsh
   prometheus python3-yaml systemd haproxy
-  curl lua5.1 lua-socket lua-cjson strace
-  help2man lintian mmdebstrap
+  curl lua5.1 lua5.4 lua-socket lua-cjson strace
+  munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd
+  lintian
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.
@@ -43,9 +48,6 @@ readonly CROSS=(
 )
 readonly CROSS_LIBRARIES=(libprotobuf-dev libprotobuf32 libabsl-dev libabsl20220623 libcli11-dev)
 readonly AARCH64_DIR=build/aarch64/sysroot
-# The programs load what every Debian has and what is installed beside them; but oneDNN, with which
-# sextant-probe measures processors, it loads by name (without it, it uses its own kernel).
-readonly RUNTIME=(libdnnl2)
 
 # buf checks the .proto files and calls the server as a stranger would. Debian has no package.
 readonly BUF_VERSION=1.75.0
@@ -213,7 +215,7 @@ install_cross() {
 }
 
 install_tests() {
-  local packages=("${PROGRAMS[@]}" "${TESTS[@]}")
+  local packages=("${PROGRAMS[@]}" "${PACKAGES[@]}" "${TESTS[@]}")
   # Node may have come from elsewhere, with an npm of its own that Debian's conflicts with.
   command -v npm >/dev/null || packages+=(nodejs npm)
   apt_install "${packages[@]}"
@@ -233,9 +235,9 @@ flock 9
 
 case "${1:-programs}" in
   programs) apt_install "${PROGRAMS[@]}" ;;
+  packages) apt_install "${PACKAGES[@]}" ;;
   kernels) fetch_older_cuda ;;
   tests) install_tests ;;
   aarch64) install_cross ;;
-  runtime) apt_install "${RUNTIME[@]}" ;;
   *) usage ;;
 esac

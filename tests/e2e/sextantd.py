@@ -19,11 +19,12 @@ class Server:
     It keeps no calibrations unless `flags` say where. Its probes' locks are its own: they
     do not wait for, or stop, those of other programs on the host. `starter` is the start of
     the command line: a program that becomes the one that follows. `http` is the HTTP address, for
-    a server that follows another one.
+    a server that follows another one. `stdin` is its standard input, as Popen takes it.
     """
 
-    def __init__(self, *flags, starter=(), http="127.0.0.1:0"):
+    def __init__(self, *flags, starter=(), http="127.0.0.1:0", stdin=None):
         self.http = http
+        self.stdin = stdin
         self.flags = flags
         self.starter = starter
         if not any(flag.startswith("--calibration_directory") for flag in flags):
@@ -34,7 +35,8 @@ class Server:
         self.runtime_folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
-             f"--http_listen={self.http}", *self.flags], stderr=subprocess.PIPE, text=True,
+             f"--http_listen={self.http}", *self.flags], stdin=self.stdin,
+            stderr=subprocess.PIPE, text=True,
             env={**os.environ, "SEXTANT_LOCK_FOLDER": self.runtime_folder.name})
         self.events = []  # up to the one that says where it listens
         started = {}
