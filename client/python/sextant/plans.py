@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Of one hue each, told apart by lightness too.
 _COLOURS = ("#1f77b4", "#e6862c", "#2a9d5c", "#c23b3b", "#8a63b8", "#8c6d4a", "#d678b4", "#7f7f7f",
             "#b5a91f", "#17a2b8", "#5a6fd6", "#9ccc65", "#f2b134", "#ad4f6c", "#4db6ac", "#90a4ae")
+_STYLE = '<div style="font-family:sans-serif;font-size:13px;max-width:46em">'
 _VERDICT_COLOURS = {"VERDICT_FITS": "#2a9d5c", "VERDICT_TIGHT": "#b7791f",
                     "VERDICT_DOES_NOT_FIT": "#c23b3b"}
 
@@ -97,10 +98,10 @@ class Plan:
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, memory of each stage, time by cause."""
         if self.error:
-            return f"<div><b>no plan:</b> {html.escape(self.error)}</div>"
+            return f"{_STYLE}<b>no plan:</b> {html.escape(self.error)}</div>"
         colour = _VERDICT_COLOURS.get(f"VERDICT_{self.verdict}", "#7f7f7f")
         head, _, rest = self._line().partition(":")
-        out = ['<div style="font-family:sans-serif;font-size:13px;max-width:46em">',
+        out = [_STYLE,
                f'<div style="margin:.4em 0"><b style="background:{colour};color:#fff;'
                f'padding:.1em .5em;border-radius:3px">{html.escape(head)}</b>'
                f'{html.escape(rest)}</div>', self._memory_html(), self._time_html()]
@@ -108,7 +109,7 @@ class Plan:
             words = " and ".join(_change_text(each) for each in change.get("settings", []))
             peak = _expected(change.get("peakBytes"))
             after = "" if peak is None else f": {_gib(peak)}"
-            out.append(f"<div>Fits with {html.escape(words + after)}</div>")
+            out.append(f'<div style="margin-top:.6em">Fits with {html.escape(words + after)}</div>')
         return "".join(out) + "</div>"
 
     def _memory_html(self) -> str:
@@ -118,11 +119,12 @@ class Plan:
             for part in stage.get("sums", [])]) for stage in memory.get("stages", [])]
         if not rows and self.peak_bytes is not None:
             rows = [("peak", [("memory", self.peak_bytes)])]
-        # The first, the fullest and the last say what there is.
+        title = "Memory of a device"
         if len(rows) > 8:
+            title += f": the first, fullest and last of {len(rows)} stages"
             full = int(memory.get("peakStage", 0))
             rows = [rows[index] for index in sorted({0, full, len(rows) - 1})]
-        return _bars("Memory of a device", rows, self._usable(), _gib)
+        return _bars(title, rows, self._usable(), _gib)
 
     def _time_html(self) -> str:
         parts = [(_words(part.get("cause", ""), "STEP_CAUSE_"), part.get("seconds", 0.0))
@@ -170,7 +172,7 @@ def _bars(title: str, rows: List[Tuple[str, List[Tuple[str, float]]]], limit: fl
     """Stacked bars of one scale, a line at `limit`, and a legend with each part's largest."""
     if not rows:
         return ""
-    whole = max([limit, *(sum(size for _, size in parts) for _, parts in rows)]) * 1.02 or 1
+    whole = max([limit * 1.02, *(sum(size for _, size in parts) for _, parts in rows)]) or 1
     names = list(dict.fromkeys(name for _, parts in rows for name, size in parts if size > 0))
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out = [f'<div style="margin-top:.6em"><b>{html.escape(title)}</b></div>']
@@ -190,7 +192,7 @@ def _bars(title: str, rows: List[Tuple[str, List[Tuple[str, float]]]], limit: fl
             f'{pieces}{line}</div><div style="width:7em;text-align:right">{total}</div></div>')
     most = {name: max(size for _, parts in rows for each, size in parts if each == name)
             for name in names}
-    out.append("<div>" + " ".join(
+    out.append("<div>" + ("most of each: " if len(rows) > 1 else "") + " ".join(
         f'<span style="white-space:nowrap;margin-right:1em"><span style="display:inline-block;'
         f'width:.8em;height:.8em;background:{colours[name]}"></span> {html.escape(name)} '
         f'{text_of(most[name])}</span>' for name in names))
