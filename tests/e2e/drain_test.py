@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""SIGTERM: health says NOT_SERVING while the server serves on; then it exits with 0.
+"""SIGTERM, or the end of its input: health says NOT_SERVING while the server serves on; then it
+exits with 0.
 
 Neither a log that nobody reads nor an HTTP client that never ends its request keeps the server
 from answering, or from going; and each call ends with its answer or with UNAVAILABLE.
 """
 
+import json
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -77,8 +80,9 @@ def call_until_gone(server, codes):
 
 def check_calls_under_way():
     """gRPC's own shutdown cancels calls that come while it tells the clients."""
-    for _ in range(3):
-        with Server("--drain_announce_seconds=0", "--log_calls=none") as server:
+    for end in (Server.terminate, Server.terminate, lambda server: server.process.stdin.close()):
+        with Server("--drain_announce_seconds=0", "--log_calls=none", "--stop_with_stdin",
+                    stdin=subprocess.PIPE) as server:
             all_codes = [{} for _ in range(4)]
             callers = [threading.Thread(target=call_until_gone, args=(server, codes))
                        for codes in all_codes]
@@ -86,7 +90,7 @@ def check_calls_under_way():
                 caller.start()
             while any(not codes for codes in all_codes):
                 time.sleep(0.01)
-            server.terminate()
+            end(server)
             assert server.process.wait(timeout=60) == 0
             for caller in callers:
                 caller.join()
@@ -94,8 +98,31 @@ def check_calls_under_way():
                 assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}, codes
 
 
+def check_end_of_input():
+    """With the flag it ends as its input does, and not by what is written there."""
+    for flags, ends in ((["--stop_with_stdin"], True), ([], False)):
+        with Server("--drain_announce_seconds=0", *flags, stdin=subprocess.PIPE) as server:
+            server.process.stdin.write("stop\n")
+            server.process.stdin.flush()
+            with grpc.insecure_channel(server.address) as channel:
+                call = channel.unary_unary("/sextant.v1.AccountingService/ListModels")
+                for _ in range(5):
+                    time.sleep(0.1)
+                    call(b"", timeout=30)
+                server.process.stdin.close()
+                if ends:
+                    assert server.process.wait(timeout=60) == 0
+                    events = [line["event"] for line in map(json.loads, server.process.stderr)
+                              if "event" in line]
+                    assert events[-2:] == ["draining", "stopped"], events
+                else:
+                    time.sleep(0.5)
+                    call(b"", timeout=30)
+
+
 def main():
     check_a_stalled_log()
+    check_end_of_input()
     check_a_slow_http_client()
     check_calls_under_way()
     # The announcement is longer than the test needs: it ends with the watcher, not by a clock.

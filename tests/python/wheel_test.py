@@ -15,6 +15,7 @@ import zipfile
 
 import client
 from client import Server, fresh_python, run_python
+from security_test import SCHEDULER, make_certificates
 
 RUN = """
 import sextant
@@ -305,6 +306,41 @@ for arguments, code in ((trusted, "unauthenticated"), (dict(token=token), "unava
 """, server.http)
 
 
+def check_mutual_tls(python):
+    """A server that knows its callers by their certificates, of which it lets one in."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_certificates(folder)
+        with open(f"{folder}/access", "w", encoding="utf-8") as file:
+            file.write(f"* {SCHEDULER}\n")
+        with Server(f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key",
+                    f"--tls_client_ca={folder}/ca.pem", f"--access_file={folder}/access") as server:
+            run_python(python, f"""
+import asyncio, sextant
+address = "https://{server.http}"
+def caller(name):
+    return dict(ca_file="{folder}/ca.pem", certificate_file=f"{folder}/{{name}}.pem",
+                key_file=f"{folder}/{{name}}.key")
+run = dict(tokens="1T", sequence_length=8192, gbs=64, accelerator="h100-sxm", devices=16)
+with sextant.Client(address, **caller("scheduler")) as client:
+    assert client.plan("llama-3.1-8b", **run).fits
+    assert list(client.raw.watch_plan_run({{
+        "model": {{"preset": "llama-3.1-8b"}}, "training": {{"tokenCount": 10**12}},
+        "cluster": {{"device": {{"accelerator": "h100-sxm"}}, "deviceCount": 16}}}}))
+async def plan():
+    async with sextant.AsyncClient(address, **caller("scheduler")) as client:
+        return await client.plan("llama-3.1-8b", **run)
+assert asyncio.run(plan()).fits
+for arguments, code in ((caller("stranger"), "permission_denied"),
+                        (dict(ca_file="{folder}/ca.pem"), "unauthenticated")):
+    try:
+        sextant.Client(address, **arguments).count("gpt2")
+    except sextant.SextantError as error:
+        assert error.code == code, error
+    else:
+        raise AssertionError(arguments)
+""", server.http)
+
+
 def main():
     client.skip_without(modules=["build", "venv", "setuptools", "wheel"], programs=["openssl"])
     with fresh_python() as (python, wheel):
@@ -317,6 +353,7 @@ def main():
         check_busy(python)
         check_drip(python)
         check_tls(python)
+        check_mutual_tls(python)
     print("plans, errors, streams and threads, without a leak")
     return 0
 
