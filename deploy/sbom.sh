@@ -6,8 +6,8 @@
 #                                         a build folder have code: NAME VERSION ARCHITECTURE
 #   deploy/sbom.sh program BUILD_FOLDER VERSION PROGRAM
 #                                         CycloneDX 1.4 as JSON: those of one program
-#   deploy/sbom.sh image VERSION [FILE]   SPDX 2.3 as JSON: packages of FILE, of which this version
-#                                         of sextant has code, and those that are installed here
+#   deploy/sbom.sh image ROOT             the same of the system in a folder, with what its programs
+#                                         have
 set -euo pipefail
 export LC_ALL=C
 
@@ -41,71 +41,18 @@ linked() {
     sed 's|: /.*||; s|, |\n|g' | sort -u | xargs -r dpkg-query -W -f "$LINE"
 }
 
-# Of lines "linked NAME VERSION ARCHITECTURE" and "image ...". JSON takes their characters as they
-# are.
-document() {
-  awk -v version="$1" -v time="$2" -v address="$3" '
-    function id(s) { gsub(/\+/, "-plus-", s); gsub(/[^A-Za-z0-9.-]/, "-", s); return s }
-    function purl(s) { gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); return s }
-    function package(key, name, release, more) {
-      return sprintf("    {\"SPDXID\": \"SPDXRef-%s\", \"name\": \"%s\", " \
-        "\"versionInfo\": \"%s\", \"downloadLocation\": \"NOASSERTION\", " \
-        "\"filesAnalyzed\": false%s}",
-        key, name, release, more)
-    }
-    function relation(from, type, to) {
-      return sprintf("    {\"spdxElementId\": \"SPDXRef-%s\", \"relationshipType\": \"%s\", " \
-        "\"relatedSpdxElement\": \"SPDXRef-%s\"}", from, type, to)
-    }
-    BEGIN {
-      packages = package("image", "sextant-image", version) ",\n" \
-        package("sextant", "sextant", version)
-      relations = relation("DOCUMENT", "DESCRIBES", "image") ",\n" \
-        relation("image", "CONTAINS", "sextant")
-    }
-    {
-      key = "deb-" id($2 "-" $3 "-" $4)
-      if (!(key in seen)) {
-        seen[key] = 1
-        packages = packages ",\n" package(key, $2, $3, sprintf(", \"externalRefs\": [" \
-          "{\"referenceCategory\": \"PACKAGE-MANAGER\", \"referenceType\": \"purl\", " \
-          "\"referenceLocator\": \"pkg:deb/debian/%s@%s?arch=%s\"}]", purl($2), purl($3), $4))
-      }
-      relations = relations ",\n" ($1 == "linked" ? relation("sextant", "DEPENDS_ON", key) \
-                                                   : relation("image", "CONTAINS", key))
-    }
-    END {
-      printf "{\n  \"spdxVersion\": \"SPDX-2.3\",\n  \"dataLicense\": \"CC0-1.0\",\n"
-      printf "  \"SPDXID\": \"SPDXRef-DOCUMENT\",\n  \"name\": \"sextant-%s\",\n", version
-      printf "  \"documentNamespace\": \"%s\",\n", address
-      printf "  \"creationInfo\": {\"created\": \"%s\", \"creators\": [\"Tool: sbom.sh\"]},\n", time
-      printf "  \"packages\": [\n%s\n  ],\n", packages
-      printf "  \"relationships\": [\n%s\n  ]\n}\n", relations
-    }'
-}
-
-image() {
-  local version=$1 lines time
-  lines=$({ [[ $# -lt 2 ]] || sed 's/^/linked /' "$2"; dpkg-query -W -f "image $LINE"; } | sort -u)
-  time=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
-  # A name of the contents, as SPDX wants one that no other document has.
-  document "$version" "$time" \
-    "urn:sextant:sbom:$(sha256sum <<<"$version $time $lines" | cut -d ' ' -f 1)" <<<"$lines"
-}
-
+# CycloneDX of what is of type $1, by name $2 and version $3: of lines, each a component.
 # A name of the contents is its serial number, in the form of a UUID of version 8 (RFC 9562).
-program() {
-  local folder=$1 version=$2 name=$3 lines time
-  lines=$(linked "$folder" "$name")
+document() {
+  local lines time
+  lines=$(cat)
   time=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
-  awk -v name="$name" -v version="$version" -v time="$time" \
-    -v sum="$(sha256sum <<<"$name $version $time $lines")" '
-    function purl(s) { gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); return s }
+  awk -v type="$1" -v name="$2" -v version="$3" -v time="$time" \
+    -v sum="$(sha256sum <<<"$* $time $lines")" '
     {
-      ref = sprintf("pkg:deb/debian/%s@%s?arch=%s", purl($1), purl($2), $3)
-      components = components comma sprintf("    {\"type\": \"library\", \"bom-ref\": \"%s\", " \
-        "\"name\": \"%s\", \"version\": \"%s\", \"purl\": \"%s\"}", ref, $1, $2, ref)
-      refs = refs comma "      \"" ref "\""
+      components = components comma "    " $0
+      match($0, /"bom-ref": "[^"]*"/)
+      refs = refs comma "      " substr($0, RSTART + 11, RLENGTH - 11)
       comma = ",\n"
     }
     END {
@@ -113,11 +60,38 @@ program() {
       printf "  \"serialNumber\": \"urn:uuid:%s-%s-8%s-8%s-%s\",\n", substr(sum, 1, 8), \
         substr(sum, 9, 4), substr(sum, 13, 3), substr(sum, 16, 3), substr(sum, 19, 12)
       printf "  \"metadata\": {\"timestamp\": \"%s\", \"component\": {\"type\": " \
-        "\"application\", \"bom-ref\": \"%s\", \"name\": \"%s\", \"version\": \"%s\"}},\n", \
-        time, name, name, version
+        "\"%s\", \"bom-ref\": \"%s\", \"name\": \"%s\", \"version\": \"%s\"}},\n", \
+        time, type, name, name, version
       printf "  \"components\": [\n%s\n  ],\n", components
       printf "  \"dependencies\": [{\"ref\": \"%s\", \"dependsOn\": [\n%s\n  ]}]\n}\n", name, refs
     }' <<<"$lines"
+}
+
+# Of lines of packages. JSON takes their characters as they are.
+components() {
+  awk '
+    function purl(s) { gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); return s }
+    {
+      ref = sprintf("pkg:deb/%s/%s@%s?arch=%s", $1 ~ /^sextant/ ? "sextant" : "debian", purl($1), \
+        purl($2), $3)
+      printf "{\"type\": \"library\", \"bom-ref\": \"%s\", \"name\": \"%s\", " \
+        "\"version\": \"%s\", \"purl\": \"%s\"}\n", ref, $1, $2, ref
+    }'
+}
+
+program() {
+  linked "$1" "$3" | components | document application "$3" "$2"
+}
+
+# The packages that are installed there, and others that the programs' own bills have.
+image() {
+  local of_packages=(dpkg-query --admindir="$1/var/lib/dpkg" -W) version
+  version=$("${of_packages[@]}" -f '${Version}' sextant)
+  {
+    "${of_packages[@]}" -f "$LINE" | components
+    sed -n '/"purl"/{s/^ *//; s/,$//; p}' "$1"/usr/share/doc/sextant{,-server}/sextant*.cdx.json
+  } | awk -F '"name": ' '{ split($2, name, ",") } !seen[name[1]]++' | sort |
+    document container sextant-image "$version"
 }
 
 usage() {

@@ -27,6 +27,10 @@ mv "$stage/opt/sextant" "$root"
 mv "$root/bin" "$root/libexec"
 mkdir "$root/bin"
 for program in "$root"/libexec/*; do
+  if [[ $(head -c 2 "$program") == '#!' ]]; then
+    mv "$program" "$root/bin"  # a script of Slurm's hooks
+    continue
+  fi
   install -m 755 "$here/start.sh" "$root/bin/${program##*/}"
 done
 find "$root/lib/systemd" -type f -exec sed -i 's|/opt/sextant/bin/|/opt/sextant/libexec/|' {} +

@@ -19,7 +19,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/stage.cmake)
 set(CPACK_SEXTANT_FILES ${CMAKE_CURRENT_LIST_DIR})
-set(CPACK_COMPONENTS_ALL client server planner probe)
+set(CPACK_COMPONENTS_ALL client server planner probe slurm)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -72,6 +72,20 @@ sextant_service_package(probe sextant-agent
   "Runs sextantd as a service on a host whose GPUs or processor are measured,
 by sextant-probe, which is in this package, too. It plans as well. Its flags
 are in /etc/default/sextant-agent.")
+sextant_package(slurm sextant-slurm
+  "has Slurm ask what a training job needs before it is queued"
+  "Hooks of Slurm that ask a sextantd whether a job's run fits the GPUs that it
+asks for: job_submit.lua and cli_filter.lua, and sextant-sbatch for those who
+can change nothing in Slurm. sextant-slurm doctor says what slurm.conf needs.
+The site's settings are in /etc/sextant/slurm.lua, and refuse nothing at
+first.")
+set(CPACK_DEBIAN_SLURM_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_SLURM_PACKAGE_DEPENDS "lua5.1, lua-socket, lua-cjson")
+set(CPACK_DEBIAN_SLURM_PACKAGE_RECOMMENDS "slurmctld | slurm-client")
+set(CPACK_DEBIAN_SLURM_PACKAGE_SUGGESTS "sextant, sextant-planner")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/sextant-slurm/conffiles "/etc/sextant/slurm.lua\n")
+set(CPACK_DEBIAN_SLURM_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_CURRENT_BINARY_DIR}/sextant-slurm/conffiles)
 # By default both listen at the same addresses.
 set(CPACK_DEBIAN_PROBE_PACKAGE_CONFLICTS sextant-planner)
 set(CPACK_DEBIAN_PLANNER_PACKAGE_CONFLICTS sextant-agent)

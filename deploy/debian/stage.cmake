@@ -26,6 +26,11 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
       ${root}/etc/default/${package} COPYONLY)
   endif()
 
+  if(EXISTS ${root}/usr/share/sextant/slurm/slurm.lua)
+    file(MAKE_DIRECTORY ${root}/etc/sextant)
+    file(RENAME ${root}/usr/share/sextant/slurm/slurm.lua ${root}/etc/sextant/slurm.lua)
+  endif()
+
   file(WRITE ${documents}/changelog.Debian
     "sextant (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
     "  * Version ${CPACK_PACKAGE_VERSION}.\n\n"

@@ -14,6 +14,7 @@ import tempfile
 RECIPES = ("Dockerfile", "deploy/gpu.Dockerfile")
 ENTRY_POINT = "deploy/entrypoint.sh"
 ALL = ["--listen=0.0.0.0:50051", "--http_listen=0.0.0.0:9464"]
+PLANNER = ["--role=planner"]
 PROGRAMS = {"sextantd", "sextant", "sextant-probe"}
 
 
@@ -53,7 +54,7 @@ def stage_faults(name, instructions):
         if word == "FROM":
             stage = re.search(r" AS (\w+)$", rest)
             source = rest.split()[0]
-            if not source.startswith("${") and source not in stages:
+            if not source.startswith("${") and source not in stages | {"scratch"}:
                 faults.append(f"{name}: FROM {source}, which is no stage and no argument")
             stages.update(stage.groups() if stage else ())
         for source in re.findall(r"^--from=(\S+)", rest) if word == "COPY" else ():
@@ -103,14 +104,17 @@ def check_gpu_recipe():
     assert folder in read("docs/running.md"), f"docs/running.md does not say {folder}"
 
 
+def write_program(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+
+
 def started_by(folder, *flags):
     """What the entry point starts sextantd with, and its own line, as JSON."""
     program, script = os.path.join(folder, "sextantd"), os.path.join(folder, "entrypoint.sh")
-    for path, text in ((program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"),
-                       (script, read(ENTRY_POINT).replace("/usr/bin/sextantd", program))):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(path, 0o755)
+    write_program(program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    write_program(script, read(ENTRY_POINT).replace("/usr/bin/", folder + "/"))
     ran = subprocess.run([script, *flags], text=True, capture_output=True, check=True)
     lines = [json.loads(line) for line in ran.stderr.splitlines()]
     assert len(lines) <= 1, lines
@@ -118,7 +122,8 @@ def started_by(folder, *flags):
 
 
 def check_entry_point(folder):
-    """It listens beyond the container where flags say who may call, or that anyone may."""
+    """It listens beyond the container where flags say who may call, or that anyone may, and is a
+    planner where it has no probe."""
     for recipe in RECIPES:
         entry = re.search(r'^ENTRYPOINT \["([^"]+)"(.*)\]$', read(recipe), re.MULTILINE)
         assert entry.group(1) == "/usr/lib/sextant/entrypoint.sh", (recipe, entry.group())
@@ -127,18 +132,22 @@ def check_entry_point(folder):
         assert f'"--{flag}"' in read("server/options.cc"), f"sextantd has no flag --{flag}"
     for flags in (["--insecure_allow_remote"], ["--tls_certificate=a b", "--tls_key=k"],
                   ["--tls_certificate", "a", "--tls_key", "k"]):
-        assert started_by(folder, *flags) == (ALL + flags, None), flags
+        assert started_by(folder, *flags) == (PLANNER + ALL + flags, None), flags
     own = ["--insecure_allow_remote", "--listen=0.0.0.0:1"]
-    assert started_by(folder, *own) == (ALL[1:] + own, None)
+    assert started_by(folder, *own) == (PLANNER + ALL[1:] + own, None)
     own = ["--insecure_allow_remote", "--http_listen=none"]
-    assert started_by(folder, *own) == (ALL[:1] + own, None)
+    assert started_by(folder, *own) == (PLANNER + ALL[:1] + own, None)
     for flags in ([], ["--log_calls=none"], ["--tls_key=k"]):
         started, line = started_by(folder, *flags)
-        assert started == flags, (started, flags)
+        assert started == PLANNER + flags, (started, flags)
         assert line["level"] == "warning" and line["event"] == "listens_on_loopback", line
         assert "--tls_certificate" in line["reason"] and "--insecure" in line["reason"], line
-    for flags in (["--listen=0.0.0.0:1"], ["--version"]):
+    assert started_by(folder, "--listen=0.0.0.0:1") == (PLANNER + ["--listen=0.0.0.0:1"], None)
+    for flags in (["--version"], ["--listen=0.0.0.0:1", "--role=agent"]):
         assert started_by(folder, *flags) == (flags, None), flags
+    write_program(os.path.join(folder, "sextant-probe"), "")
+    flags = ["--insecure_allow_remote"]
+    assert started_by(folder, *flags) == (ALL + flags, None)
 
 
 def main():

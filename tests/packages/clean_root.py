@@ -19,9 +19,10 @@ class CleanRoot:
     def __init__(self, kept, folder, suite="bookworm"):
         archive = os.path.join(kept, f"{suite}.tar")
         if not os.path.exists(archive):
+            made = f"{archive}.{os.getpid()}.tar"  # another test may be making it, too
             subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", suite,
-                            archive + ".new.tar"], check=True, stdin=subprocess.DEVNULL)
-            os.rename(archive + ".new.tar", archive)
+                            made], check=True, stdin=subprocess.DEVNULL)
+            os.rename(made, archive)
         self.folder = folder
         subprocess.run(["tar", "-xf", archive, "-C", folder, "--numeric-owner"], check=True)
         shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
-"""The Debian packages: the same bytes twice, sound to lintian, and in a clean bookworm installed,
-served as their own user, asked, upgraded with what a site has changed and measured, removed and
-purged, after which nothing is left."""
+"""The Debian packages in a clean bookworm: installed, served as their own user, asked, upgraded
+with what a site has changed and measured, removed and purged, after which nothing is left."""
 
-import filecmp
 import glob
 import json
 import os
@@ -15,57 +13,13 @@ import tempfile
 import time
 
 from clean_root import CleanRoot
+from pack_test import packed
 
 BUILD = os.path.dirname(os.environ["SEXTANT_BIN"])
 SKIPPED = 77
-TOOLS = ("mmdebstrap", "lintian", "help2man", "cpack", "unshare")
-CONTACT = "A Site <sextant@packages.debian.org>"
+TOOLS = ("mmdebstrap", "unshare")
 PLAN = ("plan", "llama-3.1-8b", "--tokens=1e9", "--gbs=32", "--sequence-length=8192",
         "--accelerator=h100-sxm", "--devices=16")
-MOST_CLIENT_BYTES = 8_000_000
-
-
-def pack(folders):
-    """The packages by name, made at once in each folder; they have to be the same."""
-    running = [subprocess.Popen(
-        ["cpack", "--config", f"{BUILD}/CPackConfig.cmake", "-B", folder,
-         "-D", f"CPACK_PACKAGE_CONTACT={CONTACT}"], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}) for folder in folders]
-    for process in running:
-        told = process.communicate()[0]
-        assert process.returncode == 0, told
-    names = sorted(os.path.basename(path) for path in glob.glob(f"{folders[0]}/*.deb"))
-    same, *others = filecmp.cmpfiles(*folders, names, shallow=False)
-    assert len(same) == 4 and not any(others), (same, others)
-    return {name.split("_")[0]: os.path.join(folders[0], name) for name in names}
-
-
-def check_lintian(debs):
-    told = subprocess.run(["lintian", "--fail-on=error,warning", "--allow-root", *debs.values()],
-                          check=False, capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout + told.stderr
-
-
-def contents(deb):
-    listed = subprocess.run(["dpkg-deb", "-c", deb], check=True, capture_output=True, text=True)
-    return {line.split()[5][1:] for line in listed.stdout.splitlines()}
-
-
-def check_contents(debs):
-    helped = subprocess.run([f"{BUILD}/bin/sextant", "--help"], check=True, capture_output=True,
-                            text=True).stdout
-    commands = re.findall(r"^  ([a-z-]+)  ", helped.split("Subcommands:")[1].split("\n\n")[0],
-                          re.MULTILINE)
-    assert {"plan", "probe"} <= set(commands), commands
-    wanted = {f"/usr/share/man/man1/sextant-{command}.1.gz" for command in commands} | {
-        "/usr/bin/sextant", "/usr/share/bash-completion/completions/sextant",
-        "/usr/share/zsh/vendor-completions/_sextant", "/usr/share/doc/sextant/NOTICE",
-        "/usr/share/sextant/proto/sextant/v1/planning_service.proto"}
-    assert wanted <= contents(debs["sextant"]), wanted - contents(debs["sextant"])
-    assert os.path.getsize(debs["sextant"]) <= MOST_CLIENT_BYTES
-    libraries = [path for deb in debs.values() for path in contents(deb) if ".so" in path]
-    assert not libraries, libraries
 
 
 def newer(deb, folder):
@@ -138,6 +92,16 @@ class Service:
         self.process.stderr.close()
 
 
+def measure(service):
+    """Quickly, which takes a turn of the host's processors that other tests may have."""
+    for turn in range(5):
+        try:
+            return service.ask("probe", "--mode=quick")
+        except AssertionError as failed:
+            if turn == 4 or "PROBE_TIMEOUT" not in str(failed):
+                raise
+
+
 def set_flags(root, name):
     """What a site changes: the flags, in the place for them."""
     path = root.path(f"/etc/default/{name}")
@@ -163,7 +127,7 @@ def check_package(root, debs, name, folder):
         assert f"{name}:x:{service.user()}:" in root.read("/etc/passwd"), service.user()
         assert service.ask(*PLAN).startswith("FITS"), service.ask(*PLAN)
         if name == "sextant-agent":
-            service.ask("probe", "--mode=quick")
+            measure(service)
     kept = glob.glob(root.path(f"/var/lib/{name}/calibrations/*.json"))
     assert len(kept) == (name == "sextant-agent"), kept
 
@@ -185,10 +149,38 @@ def check_package(root, debs, name, folder):
     assert after == before, (sorted(after - before), sorted(before - after))
 
 
+def check_slurm_hooks(root, debs, folder):
+    """As above, of what no service runs: the site's file is what it has changed."""
+    before = root.files()
+    site = "/etc/sextant/slurm.lua"
+    root.apt("install", *copy_in(root, [debs["sextant-slurm"]]))
+    with open(root.path(site), "a", encoding="utf-8") as file:
+        file.write('mode = "refuse"\n')
+    changed = root.read(site)
+    root.apt("install", *copy_in(root, [newer(debs["sextant-slurm"], folder)]))
+    assert "-0sextant2" in root.run("dpkg-query", "-W", "sextant-slurm")
+    assert root.read(site) == changed
+    # There is no Slurm, no product in the file, and no planner: that is all. No module is missing.
+    told = root.run("sextant-slurm", "doctor", fails=True)
+    faults = re.findall(r"^FAIL +(.*)$", told, re.MULTILINE)
+    for word in ("scontrol", "devices is empty", "the planner at"):
+        assert sum(word in fault for fault in faults) == 1, (word, told)
+    assert len(faults) == 3, told
+    assert f"ok    {site}: mode refuse" in told, told
+    root.apt("remove", "sextant-slurm")
+    assert root.read(site) == changed and not root.exists("/usr/share/sextant")
+    root.apt("purge", "sextant-slurm")
+    root.apt("autoremove", "--purge")
+    after = root.files()
+    assert after == before, (sorted(after - before), sorted(before - after))
+
+
 def missing_tool():
     if os.geteuid() != 0:
         return "not root, who makes a clean system"
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if not packed():
+        missing.append("packages, which packages.pack makes")
     return f"no {', '.join(missing)}" if missing else None
 
 
@@ -198,23 +190,19 @@ def main():
         return SKIPPED
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        folders = [os.path.join(folder, name) for name in ("first", "second", "root")]
-        for each in folders:
-            os.mkdir(each)
         os.chmod(folder, 0o755)
-        debs = pack(folders[:2])
-        print(f"packed after {time.monotonic() - started:.0f} s")
-        check_contents(debs)
-        check_lintian(debs)
+        place = os.path.join(folder, "root")
+        os.mkdir(place)
         try:
-            root = CleanRoot(BUILD, folders[2])
+            root = CleanRoot(BUILD, place)
             root.apt("update")
         except (subprocess.CalledProcessError, AssertionError) as failed:
             print(f"skipped: no clean bookworm from the mirror: {failed}")
             return SKIPPED
         for name in ("sextant-planner", "sextant-agent"):
-            check_package(root, debs, name, folder)
+            check_package(root, packed(), name, folder)
             print(f"{name} came and went after {time.monotonic() - started:.0f} s")
+        check_slurm_hooks(root, packed(), folder)
     return 0
 
 

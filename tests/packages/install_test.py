@@ -20,6 +20,9 @@ OF_COMPONENT = {
     "probe": {"bin/sextant-probe", "share/doc/sextant/sextant-probe.cdx.json",
               "lib/systemd/system/sextant-agent.service",
               "lib/systemd/system/sextant-agent.service.d/devices.conf"},
+    "slurm": {"bin/sextant-sbatch", "bin/sextant-slurm", "share/sextant/slurm/job_submit.lua",
+              "share/sextant/slurm/cli_filter.lua", "share/sextant/slurm/slurm.lua",
+              "share/sextant/slurm/sextant/admission.lua", "share/man/man8/sextant-slurm.8"},
     "planner": {"lib/systemd/system/sextant-planner.service"},
 }
 

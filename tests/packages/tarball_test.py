@@ -45,7 +45,8 @@ def pack(folder):
 def check_floor(unpacked):
     programs = sorted(os.listdir(f"{unpacked}/libexec"))
     assert programs == ["sextant", "sextant-probe", "sextantd"], programs
-    assert sorted(os.listdir(f"{unpacked}/bin")) == programs
+    assert sorted(os.listdir(f"{unpacked}/bin")) == sorted(
+        programs + ["sextant-sbatch", "sextant-slurm"])
     libraries = sorted(os.listdir(f"{unpacked}/lib/sextant"))
     assert libraries
     for file in ([f"{unpacked}/libexec/{name}" for name in programs]
