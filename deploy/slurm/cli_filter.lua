@@ -12,15 +12,15 @@
 
 local MAX_SCRIPT_BYTES = 262144  -- #SEXTANT lines stand before the first command
 
--- As job_submit.lua: no module comes from the current folder (sextant/path.lua).
+-- As job_submit.lua: no module comes from the current folder.
 local function set_path()
   local here = debug.getinfo(1, "S").source:match("^@(/.*/)[^/]*$")
-  local path, cpath = package.path, package.cpath
-  package.path = (here and here .. "?.lua;" or "") .. "/usr/share/sextant/slurm/?.lua"
-  package.cpath = ""
-  require("sextant.path").add(path, cpath)
+  local function absolute(path) return ((";" .. path):gsub(";[^/;][^;]*", "")) end
+  package.path = (here and here .. "?.lua;" or "") .. "/usr/share/sextant/slurm/?.lua" ..
+                 absolute(package.path)
+  package.cpath = absolute(package.cpath)
 end
-pcall(set_path)
+set_path()
 
 local function say(options, line)
   if options.quiet == nil or options.quiet == "unset" or options.quiet == "0" then

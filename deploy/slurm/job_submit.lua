@@ -3,19 +3,20 @@
 -- dofile("/usr/share/sextant/slurm/job_submit.lua"), is job_submit.lua beside slurm.conf. Settings
 -- are in /etc/sextant/slurm.lua (sextant/site.lua).
 --
--- An error in here lets the job pass: the log says so. An error while the file is loaded would
--- end slurmctld, so that nothing outside of pcall can fail.
+-- An error in here lets the job pass: the log says so. Nothing but functions is made when the file
+-- is loaded, as an error then would end slurmctld.
 
--- Modules are beside this file, or where the package has them; none comes from the current folder
--- (sextant/path.lua). Where that fails, each call does, and says so.
+-- Modules are beside this file, or where the package has them. None comes from the current folder,
+-- which is anybody's: entries of Lua's own path that do not begin with "/" are left out, before the
+-- first require.
 local function set_path()
   local here = debug.getinfo(1, "S").source:match("^@(/.*/)[^/]*$")
-  local path, cpath = package.path, package.cpath
-  package.path = (here and here .. "?.lua;" or "") .. "/usr/share/sextant/slurm/?.lua"
-  package.cpath = ""
-  require("sextant.path").add(path, cpath)
+  local function absolute(path) return ((";" .. path):gsub(";[^/;][^;]*", "")) end
+  package.path = (here and here .. "?.lua;" or "") .. "/usr/share/sextant/slurm/?.lua" ..
+                 absolute(package.path)
+  package.cpath = absolute(package.cpath)
 end
-pcall(set_path)
+set_path()
 
 local NOT_SET = 4294967290  -- and above: NO_VAL, INFINITE and their like in 32 bits
 

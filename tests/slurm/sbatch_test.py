@@ -206,7 +206,7 @@ def check_current_folder(user, server):
     """No module comes from where the user stands, neither of ours nor of Lua's."""
     stranger = os.path.join(user.folder, "stranger")
     os.makedirs(f"{stranger}/sextant")
-    for name in ("socket", "cjson", "sextant/path", "sextant/sbatch", "sextant/words"):
+    for name in ("socket", "cjson", "sextant/sbatch", "sextant/words"):
         with open(f"{stranger}/{name}.lua", "w", encoding="utf-8") as file:
             file.write('io.open("victim", "w"):close()\n')
     mine = {"LUA_PATH": "./?.lua;;", "LUA_CPATH": "./?.so;;"}
