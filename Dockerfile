@@ -9,7 +9,7 @@ FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 # Alone, so that a change to a source file does not install everything anew.
 COPY deploy/install-deps.sh deploy/
-RUN deploy/install-deps.sh programs && deploy/install-deps.sh packages
+RUN deploy/install-deps.sh programs && deploy/install-deps.sh page && deploy/install-deps.sh packages
 COPY . .
 RUN cmake --preset release -DSEXTANT_BUILD_TESTS=OFF \
  && cmake --build --preset release --parallel "$(nproc)" \

@@ -2,14 +2,15 @@
 # Installs the Debian bookworm packages that Sextant needs. Installs nothing where nothing is
 # missing, and then needs neither root nor a network.
 #
-#   deploy/install-deps.sh [programs|packages|kernels|tests|aarch64]
+#   deploy/install-deps.sh [programs|page|packages|kernels|tests|aarch64]
 #
 #   programs  to build sextantd and sextant (the default)
+#   page      node and npm, with which sextantd gets its page for browsers
 #   packages  to pack them: Debian packages, wheels, an image
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
 #             validators of OpenAPI, clients of Connect, types of Grafana's dashboards, Lua,
-#             Slurm, Prometheus, HAProxy, lintian
+#             Slurm, Prometheus, HAProxy, lintian, chromium
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,7 +39,7 @@ readonly TESTS=(
   prometheus python3-yaml systemd haproxy
   curl lua5.1 lua5.4 lua-socket lua-cjson strace
   munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd
-  lintian
+  lintian chromium
 )
 # The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
 # which AARCH64_DIR gets the files: nothing of that architecture is installed.
@@ -59,7 +60,7 @@ readonly OLDER_CUDA_PACKAGE=nvidia-cuda-toolkit
 readonly OLDER_CUDA_DIR=build/tools/older-cuda
 
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,13p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,14p' "$0" >&2
   exit 2
 }
 
@@ -214,15 +215,19 @@ install_cross() {
   rm -rf "$folder"
 }
 
+# Node may have come from elsewhere, with an npm of its own that Debian's conflicts with.
+install_node() {
+  command -v npm >/dev/null || apt_install nodejs npm
+}
+
 install_tests() {
-  local packages=("${PROGRAMS[@]}" "${PACKAGES[@]}" "${TESTS[@]}")
-  # Node may have come from elsewhere, with an npm of its own that Debian's conflicts with.
-  command -v npm >/dev/null || packages+=(nodejs npm)
-  apt_install "${packages[@]}"
+  apt_install "${PROGRAMS[@]}" "${PACKAGES[@]}" "${TESTS[@]}"
+  install_node
   npm_install_buf
   npm_install_locked tests/proto/openapi openapi "validators of OpenAPI"
   npm_install_locked tests/e2e/http connect "clients of the Connect protocol"
   npm_install_locked tests/monitoring grafana "types of Grafana's dashboards"
+  npm_install_locked tests/page page "a driver of browsers"
   # Without nvcc there are no kernels.
   if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
     fetch_older_cuda
@@ -235,6 +240,7 @@ flock 9
 
 case "${1:-programs}" in
   programs) apt_install "${PROGRAMS[@]}" ;;
+  page) install_node ;;
   packages) apt_install "${PACKAGES[@]}" ;;
   kernels) fetch_older_cuda ;;
   tests) install_tests ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes a bill of materials from what dpkg knows, without a network.
+# Writes a bill of materials from what dpkg and the page's build know, without a network.
 #
 #   deploy/sbom.sh linked BUILD_FOLDER [PROGRAM...]
-#                                         a line for each Debian package of which the programs in
-#                                         a build folder have code: NAME VERSION ARCHITECTURE
+#                                         a line for each package of which the programs in a
+#                                         build folder have code: NAME VERSION ARCHITECTURE, or npm
 #   deploy/sbom.sh program BUILD_FOLDER VERSION PROGRAM
 #                                         CycloneDX 1.4 as JSON: those of one program
 #   deploy/sbom.sh image ROOT             the same of the system in a folder, with what its programs
@@ -39,6 +39,8 @@ linked() {
   files_of "$folder" "$@" | sort -u | xargs -r realpath -m -- | grep -vF "$folder/" | sort -u |
     sed 's|^/usr/\(lib.*\)|&\n/\1|' | { xargs -r dpkg-query -S 2>/dev/null || true; } |
     sed 's|: /.*||; s|, |\n|g' | sort -u | xargs -r dpkg-query -W -f "$LINE"
+  local page=$folder/server/page/packages
+  if [[ " $* " == *" sextantd "* && -e "$page" ]]; then cat "$page"; fi
 }
 
 # CycloneDX of what is of type $1, by name $2 and version $3: of lines, each a component.
@@ -72,8 +74,9 @@ components() {
   awk '
     function purl(s) { gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); return s }
     {
-      ref = sprintf("pkg:deb/%s/%s@%s?arch=%s", $1 ~ /^sextant/ ? "sextant" : "debian", purl($1), \
-        purl($2), $3)
+      ref = $3 == "npm" ? sprintf("pkg:npm/%s@%s", $1, $2) \
+        : sprintf("pkg:deb/%s/%s@%s?arch=%s", $1 ~ /^sextant/ ? "sextant" : "debian", purl($1), \
+          purl($2), $3)
       printf "{\"type\": \"library\", \"bom-ref\": \"%s\", \"name\": \"%s\", " \
         "\"version\": \"%s\", \"purl\": \"%s\"}\n", ref, $1, $2, ref
     }'

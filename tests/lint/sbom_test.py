@@ -58,7 +58,8 @@ def check_image(folder):
 
 def check_linked():
     lines = run("linked", os.path.dirname(os.environ["SEXTANT_BIN"])).splitlines()
-    assert all(re.fullmatch(r"[a-z0-9.+-]+ \S+ (amd64|arm64|all)", line) for line in lines), lines
+    assert all(re.fullmatch(r"[a-z0-9.+-]+ \S+ (amd64|arm64|all|npm)", line)
+               for line in lines), lines
     found = {line.split()[0] for line in lines}
     assert OF_PROGRAMS <= found, OF_PROGRAMS - found
     assert not OF_TESTS & found, OF_TESTS & found
@@ -80,8 +81,8 @@ def check_program(name, has, lacks):
     assert has <= set(of_name) and not (lacks | OF_TESTS) & set(of_name), (name, of_name.keys())
     for each in of_name.values():
         assert each["type"] == "library" and each["bom-ref"] == each["purl"], each
-        assert re.fullmatch(r"pkg:deb/debian/[a-z0-9.%B-]+@[^@+:?]+\?arch=(amd64|arm64|all)",
-                            each["purl"]), each
+        assert re.fullmatch(r"pkg:deb/debian/[a-z0-9.%B-]+@[^@+:?]+\?arch=(amd64|arm64|all)"
+                            r"|pkg:npm/[a-z0-9-]+@[0-9.]+", each["purl"]), each
     assert document["dependencies"] == [
         {"ref": name, "dependsOn": [each["purl"] for each in document["components"]]}]
 
@@ -92,7 +93,9 @@ def main():
     check_linked()
     check_program("sextant", {"libgrpc++-dev", "libtomlplusplus-dev", "libcli11-dev"},
                   {"prometheus-cpp-dev", "libprometheus-cpp-core1.0"})
-    check_program("sextantd", {"libgrpc++-dev", "libprometheus-cpp-core1.0", "libssl3"},
+    page = os.path.join(os.path.dirname(os.environ["SEXTANT_BIN"]), "server/page/packages")
+    of_page = {"d3-scale"} if os.path.exists(page) else set()
+    check_program("sextantd", {"libgrpc++-dev", "libprometheus-cpp-core1.0", "libssl3"} | of_page,
                   {"libtomlplusplus-dev"})
     check_program("sextant-probe", {"libprotobuf-dev", "libabsl-dev"},
                   {"libgrpc++-dev", "libssl-dev", "libssl3"})

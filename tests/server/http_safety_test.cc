@@ -13,6 +13,7 @@
 #include "server/listen/http_gzip.h"
 #include "server/listen/http_head.h"
 #include "server/listen/http_reply.h"
+#include "server/page/page_files.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/http_fixture.h"
 #include "tests/server/raw_caller.h"
@@ -197,6 +198,36 @@ TEST(HttpSafety, DescribesTheApi) {
   EXPECT_THAT(
       port.AnswerTo(GetOf("/openapi.json", "localhost", "If-None-Match: " + known + "\r\n")),
       AllOf(StartsWith("HTTP/1.1 304 "), EndsWith("\r\n\r\n")));
+}
+
+// A browser gets the page, where there is one; anybody else words.
+TEST(HttpSafety, HasAPageForBrowsers) {
+  const HttpPortOf port;
+  const auto html = [&](const std::string& more) {
+    return port.AnswerTo(GetOf("/", "localhost", "Accept: text/html,*/*;q=0.8\r\n" + more));
+  };
+  EXPECT_THAT(port.AnswerTo(GetOf("/", "localhost")), HasSubstr("<h1>sextantd "));
+  if (!PageFileOf("/").has_value()) {
+    EXPECT_THAT(html(""), HasSubstr("was built without its page"));
+    GTEST_SKIP() << "built without a page";
+  }
+  const std::string page = html("");
+  const std::string gzip = html("Accept-Encoding: gzip\r\n");
+  EXPECT_THAT(
+      page, AllOf(HasSubstr("\r\nContent-Security-Policy: default-src 'none'; script-src "),
+                  HasSubstr("\r\nX-Content-Type-Options: nosniff\r\n"),
+                  HasSubstr("\r\nReferrer-Policy: no-referrer\r\n"),
+                  HasSubstr("\r\nCache-Control: no-cache\r\n"), HasSubstr("\r\nVary: Accept\r\n")));
+  EXPECT_EQ(Inflate(gzip.substr(gzip.find("\r\n\r\n") + 4)),
+            page.substr(page.find("\r\n\r\n") + 4));
+  // Its files have a hash in their names: they stay what they are.
+  const size_t script = page.find("page/page.");
+  const std::string path = "/" + page.substr(script, page.find('"', script) - script);
+  EXPECT_THAT(port.AnswerTo(GetOf(path, "localhost")),
+              AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr(", immutable\r\n")));
+  EXPECT_THAT(port.AnswerTo(HttpRequestOf("HEAD " + path, "Connection: close\r\n")),
+              AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("\r\n\r\n")));
+  EXPECT_THAT(port.AnswerTo(GetOf("/page/page.js", "localhost")), Not(HasSubstr("immutable")));
 }
 
 TEST(CallPlaces, KeepsHalfForHostsWithoutCalls) {
