@@ -1,6 +1,8 @@
 // The views, in the order of the navigation.
 
 import type { View } from "./page";
+import { compare } from "./views/compare/compare";
 import { plan } from "./views/plan/plan";
+import { search } from "./views/search/search";
 
-export const VIEWS: View[] = [plan];
+export const VIEWS: View[] = [plan, search, compare];
