@@ -44,13 +44,13 @@ constexpr FieldFlag kAdmitFlags[] = {
     {"--accelerator", "accelerator", "a catalogue name: sextant accelerators", kJob},
     {"--node-type", "node_type", "server type, see sextant nodes", kJob},
     {"--budget", "budget", "time until the answer, e.g. 0.3s; default: 0.1s", kJob},
-    {"--scheduler", "caller.scheduler", "the kind of hook, for the metrics", kCaller},
+    {"--scheduler", "caller.scheduler", "the kind of hook", kCaller},
     {"--job-name", "caller.job_name", "the job's", kCaller},
     {"--user", "caller.user", "whose job it is", kCaller},
     {"--unanswered-count,--unanswered", "caller.unanswered_count",
-     "jobs that no planner judged since the last answer, for the metrics", kCaller},
+     "jobs that no planner judged since the last answer", kCaller},
     {"--error-count,--errors", "caller.error_count",
-     "the hook's own errors since the last answer, for the metrics", kCaller},
+     "the hook's own errors since the last answer", kCaller},
 };
 constexpr FieldFlag kAdmitWords[] = {WordFor("WORDS", "words", Below::kDropped)};
 

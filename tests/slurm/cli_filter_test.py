@@ -26,7 +26,7 @@ def comment_of(cluster, number):
 
 def variables(done):
     assert done.returncode == 0, done
-    ours = ("SEXTANT_BIN=", "SEXTANT_PLAN=", "SEXTANT_SLURM_FILE=")
+    ours = ("SEXTANT_PLAN=", "SEXTANT_SLURM_FILE=")
     return {line for line in done.stdout.splitlines()
             if line.startswith(("SEXTANT_", "A=")) and not line.startswith(ours)}
 

@@ -130,7 +130,10 @@ class Cluster:
         # Paths of Unix sockets are short, so the folder is near the root.
         self.temporary = tempfile.TemporaryDirectory(prefix="slurm.", ignore_cleanup_errors=True)
         self.folder = self.temporary.name
-        self.env = {**os.environ, "PATH": PATH, "LC_ALL": "C",
+        # Hooks and jobs see what these tests set, not what the tests themselves are told.
+        inherited = {name: value for name, value in os.environ.items()
+                     if not name.startswith("SEXTANT_")}
+        self.env = {**inherited, "PATH": PATH, "LC_ALL": "C",
                     "SLURM_CONF": f"{self.folder}/etc/slurm.conf",
                     **{name: value.format(folder=self.folder)
                        for name, value in self.environment.items()}}
