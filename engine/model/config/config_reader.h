@@ -77,15 +77,6 @@ class ConfigReader {
   std::set<std::string, std::less<>> odd_objects_;  // not objects, though members were read
 };
 
-// Rejects unread fields that imply parameters beyond its family's, or another mask: experts,
-// adapters, an encoder, biases and norms for which the family has no option. A value that means
-// none (false, 0, empty) is accepted.
-void RefuseCountedFields(ConfigReader& config);
-
-// The names of all unread fields except nulls, in alphabetical order. For a partly read object,
-// its unread members: "attn_config.clip_qkv".
-std::vector<std::string> IgnoredFields(const ConfigReader& config);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_

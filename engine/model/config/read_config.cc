@@ -12,6 +12,7 @@
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/config/config_reader.h"
 #include "engine/model/config/families.h"
+#include "engine/model/config/unread_fields.h"
 
 namespace sextant {
 namespace {
@@ -272,8 +273,23 @@ ConfigFields MembersOf(const ConfigValue& object) {
   return out;
 }
 
+// Moves the fields that may stand for parameters to `out`, or refuses them.
+void JudgeUnread(const Family& family, UnreadRule rule, ConfigReader& config,
+                 HuggingFaceModel& out) {
+  UnreadFields unread = SortUnreadFields(config, family.read_model == nullptr);
+  for (const auto& [name, value] : unread.others) {
+    if (rule == UnreadRule::kRefuse) {
+      config.Refuse(name, WhyNotIgnored(name, *value));
+    } else {
+      out.unread_fields.push_back(Clip(name, kMaxQuotedBytes));
+    }
+  }
+  out.ignored_fields = std::move(unread.harmless);
+}
+
 // Reads a model that wraps no other.
-absl::StatusOr<HuggingFaceModel> ReadModel(const ConfigFields& fields, absl::string_view path) {
+absl::StatusOr<HuggingFaceModel> ReadModel(const ConfigFields& fields, absl::string_view path,
+                                           UnreadRule rule) {
   FieldViolations violations;
   ConfigReader config(fields, path, violations);
   const Family* family = ReadFamily(config);
@@ -283,30 +299,59 @@ absl::StatusOr<HuggingFaceModel> ReadModel(const ConfigFields& fields, absl::str
   out.model_type = family->model_type;
   out.architecture =
       family->read_model != nullptr ? family->read_model(config) : ReadDecoder(*family, config);
-  RefuseCountedFields(config);
+  JudgeUnread(*family, rule, config, out);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   // The readers have already rejected what this rejects, in the config's words.
   SEXTANT_RETURN_IF_ERROR(CountArchitecture(out.architecture, path).status());
-  out.ignored_fields = IgnoredFields(config);
+  return out;
+}
+
+// True where the text model has the field `name`, too, with the same value.
+bool SaysTheSame(const ConfigFields& text_model, absl::string_view name, const ConfigValue& value) {
+  const auto found = text_model.find(name);
+  return found != text_model.end() && found->second.kind == value.kind &&
+         Quoted(found->second) == Quoted(value);
+}
+
+// Reads the text model in the field `wrapper` of a multimodal model. Tied or not is said by the
+// field around it, as transformers takes it: modeling_utils.py, tie_weights().
+absl::StatusOr<HuggingFaceModel> ReadWrapped(const ConfigFields& fields, absl::string_view path,
+                                             absl::string_view wrapper, UnreadRule rule) {
+  constexpr absl::string_view kTied = "tie_word_embeddings";
+  ConfigFields text_model = MembersOf(fields.find(wrapper)->second);
+  const auto tied = fields.find(kTied);
+  if (tied != fields.end()) text_model[std::string(kTied)] = tied->second;
+  SEXTANT_ASSIGN_OR_RETURN(HuggingFaceModel out,
+                           ReadModel(text_model, FieldPath(path, wrapper), rule));
+  out.wrapper = wrapper;
+  for (std::string& ignored : out.ignored_fields) ignored = FieldPath(wrapper, ignored);
+  for (std::string& unread : out.unread_fields) unread = FieldPath(wrapper, unread);
+  FieldViolations violations;
+  for (const auto& [name, value] : fields) {
+    if (name == wrapper || name == kTied) continue;
+    const std::string shown = Clip(name, kMaxQuotedBytes);
+    if (IsHarmlessAround(name, value) || SaysTheSame(text_model, name, value)) {
+      out.ignored_fields.push_back(shown);
+    } else if (rule == UnreadRule::kName) {
+      out.unread_fields.push_back(shown);
+    } else {
+      violations.Add(FieldPath(path, shown), WhyNotIgnored(name, value));
+    }
+  }
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   return out;
 }
 
 }  // namespace
 
-absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path) {
+absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path,
+                                            UnreadRule rule) {
   for (const absl::string_view wrapper : kWrappers) {
     const auto text_model = fields.find(wrapper);
     if (text_model == fields.end() || text_model->second.kind != Kind::kObject) continue;
-    SEXTANT_ASSIGN_OR_RETURN(HuggingFaceModel out,
-                             ReadModel(MembersOf(text_model->second), FieldPath(path, wrapper)));
-    out.wrapper = wrapper;
-    for (std::string& ignored : out.ignored_fields) ignored = FieldPath(wrapper, ignored);
-    for (const auto& [name, value] : fields) {
-      if (name != wrapper) out.ignored_fields.push_back(Clip(name, kMaxQuotedBytes));
-    }
-    return out;
+    return ReadWrapped(fields, path, wrapper, rule);
   }
-  return ReadModel(fields, path);
+  return ReadModel(fields, path, rule);
 }
 
 }  // namespace sextant

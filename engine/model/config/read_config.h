@@ -12,10 +12,14 @@
 
 namespace sextant {
 
+// What becomes of unread fields that may stand for parameters.
+enum class UnreadRule { kRefuse, kName };
+
 struct HuggingFaceModel {
   absl::string_view model_type;  // a family's name, static: "llama"
   ArchitectureSpec architecture = {};
-  std::vector<std::string> ignored_fields = {};  // unread fields, by name
+  std::vector<std::string> ignored_fields = {};  // unread, known to hold no parameters; by name
+  std::vector<std::string> unread_fields = {};   // unread, may stand for parameters; by name
   // The field that holds it ("text_config"), where the config is a multimodal model's, of which the
   // text model alone is read; empty: it is the whole model.
   absl::string_view wrapper = "";
@@ -27,8 +31,9 @@ struct HuggingFaceModel {
 // Errors, all kInvalidArgument FIELD_INVALID, under `path`:
 //   ".model_type", ".architectures"   missing, unknown, or of an unsupported model
 //   ".<field>"                        missing, of a wrong type, out of range, contradicting
-//                                     another, or about parameters that are not counted
-absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path);
+//                                     another, or unread and not known to hold no parameters
+absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::string_view path,
+                                            UnreadRule rule = UnreadRule::kRefuse);
 
 }  // namespace sextant
 

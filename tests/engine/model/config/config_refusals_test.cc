@@ -119,11 +119,11 @@ TEST(ConfigRefusals, OfMixturesNameTheFieldAndTheRemedy) {
         }(),
         "attn_config.kv_n_heads", "is given twice"},
        {SmallConfig("dbrx", {{"attn_config.lora_rank", 4}}), "attn_config.lora_rank",
-        "4 speaks of parameters"},
+        "4 speaks of low-rank matrices"},
        {With(SmallConfig("mpt"), "attn_config", NumberArray({1})), "attn_config",
         "must be an object, not an array"},
        {SmallConfig("mixtral", {{"n_shared_experts", 2}}), "n_shared_experts",
-        "2 speaks of parameters"}});
+        "2 speaks of experts"}});
 }
 
 TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
