@@ -34,6 +34,8 @@ constexpr FieldFlag kPlanFlags[] = {
      "a model's config.json, up to 64 KiB", kModel, Below::kOwnNames},
     {"--architecture", "model.architecture", "an Architecture in proto JSON", kModel,
      Below::kOwnNames},
+    {"--allow-unread-fields", "model.allow_unread_fields",
+     "count a config.json without the fields that are not known", kModel},
 
     {"--vocabulary-multiple", "model.changes.vocabulary_multiple",
      "pad the vocabulary to a multiple of this, e.g. 128", kChanges},

@@ -256,7 +256,9 @@ std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTen
 }
 
 std::string CountText(const CountSections& sections, const v1::CountModelResponse& response) {
+  const std::string unread = UnreadFieldsWords(response.unread_config_fields());
   std::string out = absl::StrCat(ParametersHeadline(response.model_name(), response.parameters()),
+                                 unread.empty() ? "" : Wrap("  ", unread, 2),
                                  ParameterComponents(response.parameters()),
                                  LayerKindsSection(response.layer_kinds()));
   if (response.has_flops()) {

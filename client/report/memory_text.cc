@@ -259,7 +259,10 @@ std::string WarningLine(const v1::Plan& plan, size_t width) {
 std::string BriefHead(const v1::PlanRunRequest& request, const v1::Plan& plan, size_t width) {
   const v1::Memory& memory = plan.memory();
   const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
-  const std::string run = Wrap("  run       ", RunWords(plan), kMemoryHang, width);
+  const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
+  const std::string run =
+      absl::StrCat(unread.empty() ? "" : Wrap("  model     ", unread, kMemoryHang, width),
+                   Wrap("  run       ", RunWords(plan), kMemoryHang, width));
   if (!IsByStage(plan)) {
     return absl::StrCat(Wrap(verdict, EvenShareWords(memory), 2, width), run,
                         Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang, width));
@@ -367,8 +370,10 @@ std::string BriefMemory(const v1::PlanRunRequest& request, const v1::Plan& plan,
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
+  const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
   return absl::StrCat(IsByStage(plan) ? ByStage(request, plan) : EvenShare(plan),
-                      FilledInSection(filled_in), MemoryNotes("Warnings", plan.warnings()),
+                      unread.empty() ? "" : Wrap("  ", unread, 2), FilledInSection(filled_in),
+                      MemoryNotes("Warnings", plan.warnings()),
                       MemoryNotes("Assumptions", plan.assumptions()),
                       IgnoredFieldsSection(plan.ignored_config_fields()), "\n",
                       Wrap("", absl::StrCat("engine ", response.engine_version()), 0));

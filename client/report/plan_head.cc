@@ -266,20 +266,24 @@ std::string AssumedNodesWords(const std::vector<const v1::Plan*>& plans) {
 }
 
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
-  return absl::StrCat(
-      HeadLine(plan, width), LineOf("  servers ", AssumedNodesWords({&plan}), width),
-      LayoutLine(plan, width), MemoryLine(plan, kHang, width), CountsLine(plan, kHang, width),
-      LineOf("  change  ", NearestChange(plan), width),
-      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
-      LineOf("  rates   ", RatesWords(plan, now), width),
-      LineOf("  warning ", WarningWords(plan), width));
+  return absl::StrCat(HeadLine(plan, width),
+                      LineOf("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+                      LineOf("  servers ", AssumedNodesWords({&plan}), width),
+                      LayoutLine(plan, width), MemoryLine(plan, kHang, width),
+                      CountsLine(plan, kHang, width),
+                      LineOf("  change  ", NearestChange(plan), width),
+                      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
+                      LineOf("  rates   ", RatesWords(plan, now), width),
+                      LineOf("  warning ", WarningWords(plan), width));
 }
 
 std::string BriefSearch(const v1::Plan& plan, size_t width) {
   constexpr size_t kMaxLines = 3;  // of each
   constexpr size_t kMaxLayouts = 5;
   const std::string head =
-      absl::StrCat(HeadLine(plan, width), LineOf("  servers ", AssumedNodesWords({&plan}), width),
+      absl::StrCat(HeadLine(plan, width),
+                   LineOf("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+                   LineOf("  servers ", AssumedNodesWords({&plan}), width),
                    FirstLines(LayoutLine(plan, width), kMaxLines), MemoryLine(plan, kHang, width),
                    FirstLines(LineOf("  change  ", NearestChange(plan), width), kMaxLines),
                    FirstLines(LineOf("  time    ", HeadlineTime(plan), width), kMaxLines),

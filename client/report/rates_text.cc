@@ -104,10 +104,14 @@ std::string NotesText(absl::string_view title,
 
 std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields) {
   if (fields.empty()) return "";
-  return absl::StrCat(
-      "\nFields of config.json that were not read: look them over\n",
-      Wrap("  ", "A field that only its author's code reads could change a count.", 2),
-      Wrap("  ", absl::StrJoin(fields, ", "), 2));
+  return absl::StrCat("\nFields of config.json that hold no parameters, and were not read\n",
+                      Wrap("  ", absl::StrJoin(fields, ", "), 2));
+}
+
+std::string UnreadFieldsWords(const google::protobuf::RepeatedPtrField<std::string>& fields) {
+  if (fields.empty()) return "";
+  return absl::StrCat("not read: ", absl::StrJoin(fields, ", "),
+                      "; the parameters that they may stand for are missing from all numbers");
 }
 
 }  // namespace sextant::client

@@ -35,6 +35,9 @@ std::string NotesText(absl::string_view title,
 // The fields of a config.json that were not read.
 std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields);
 
+// "not read: X; ..." of a config.json's fields that may stand for parameters; "" without any.
+std::string UnreadFieldsWords(const google::protobuf::RepeatedPtrField<std::string>& fields);
+
 }  // namespace sextant::client
 
 #endif  // SEXTANT_CLIENT_REPORT_RATES_TEXT_H_

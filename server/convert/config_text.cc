@@ -143,9 +143,9 @@ absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text) {
   return collector.Take();
 }
 
-absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text) {
+absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text, UnreadRule rule) {
   SEXTANT_ASSIGN_OR_RETURN(const ConfigFields fields, ParseConfigFields(text));
-  return ReadConfig(fields, kConfigPath);
+  return ReadConfig(fields, kConfigPath, rule);
 }
 
 }  // namespace sextant::server

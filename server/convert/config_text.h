@@ -22,7 +22,8 @@ absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text);
 
 // The model that `text` describes. Errors: ParseConfigFields()'s and ReadConfig()'s, under
 // kConfigPath.
-absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text);
+absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text,
+                                                       UnreadRule rule = UnreadRule::kRefuse);
 
 }  // namespace sextant::server
 

@@ -193,6 +193,9 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
   for (const std::string& field : spec.model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(field);
   }
+  for (const std::string& field : spec.model.hugging_face_config->unread_fields) {
+    out->add_unread_config_fields(field);
+  }
 }
 
 }  // namespace sextant::server

@@ -98,9 +98,14 @@ ModelSpec ModelSpecFrom(const v1::ModelSpec& m, FieldViolations& violations) {
   if (m.has_transformer()) out.transformer = TransformerFrom(m.transformer(), violations);
   if (m.has_parameter_count()) out.parameter_count = m.parameter_count();
   if (!m.hugging_face_config().empty()) {
-    const auto read = ReadHuggingFaceConfig(m.hugging_face_config());
+    const auto read = ReadHuggingFaceConfig(
+        m.hugging_face_config(), m.allow_unread_fields() ? UnreadRule::kName : UnreadRule::kRefuse);
     violations.AddAll(read.status());
     out.hugging_face_config = read.value_or(HuggingFaceModel());
+  }
+  if (m.allow_unread_fields() && m.hugging_face_config().empty()) {
+    violations.Add("model.allow_unread_fields",
+                   "is about model.hugging_face_config: give that, or leave it out");
   }
   if (m.has_architecture()) {
     out.architecture = ArchitectureFrom(m.architecture(), "model.architecture", violations);

@@ -15,8 +15,12 @@
 namespace sextant::server {
 namespace {
 
-void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
+void UnreadFieldsTo(const ModelSpec& model, bool full, v1::Plan* out) {
   if (!model.hugging_face_config.has_value()) return;
+  for (const std::string& name : model.hugging_face_config->unread_fields) {
+    out->add_unread_config_fields(name);
+  }
+  if (!full) return;
   for (const std::string& name : model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(name);
   }
@@ -29,7 +33,7 @@ std::string Fill(const RunSpec& run, Plan&& plan, Metrics& metrics, v1::Plan* ou
   if (run.cluster.device.fleet.has_value()) {
     FleetTo(*run.cluster.device.fleet, out->mutable_fleet());
   }
-  if (run.options.full) IgnoredFieldsTo(run.model, out);
+  UnreadFieldsTo(run.model, run.options.full, out);
   return fingerprint;
 }
 

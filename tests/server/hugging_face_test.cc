@@ -187,9 +187,9 @@ TEST(HuggingFaceConfig, TakesWhatIsJustWithinTheLimits) {
   EXPECT_THAT(ReadHuggingFaceConfig(std::string("\xef\xbb\xbf") + kLlama), IsOk());  // a BOM
   EXPECT_THAT(ReadHuggingFaceConfig(absl::StrCat("\r\n\t", kLlama, "\n")), IsOk());
   const std::string deep = absl::StrCat(std::string(63, '['), std::string(63, ']'));
-  EXPECT_THAT(ReadHuggingFaceConfig(LlamaWith("a", deep)), IsOk());
-  const size_t rest = 64 * 1024 - LlamaWith("a", "\"\"").size();
-  const auto whole = LlamaWith("a", absl::StrCat("\"", std::string(rest, 'x'), "\""));
+  EXPECT_THAT(ReadHuggingFaceConfig(LlamaWith("task_specific_params", deep)), IsOk());
+  const size_t rest = 64 * 1024 - LlamaWith("license", "\"\"").size();
+  const auto whole = LlamaWith("license", absl::StrCat("\"", std::string(rest, 'x'), "\""));
   ASSERT_EQ(whole.size(), 64u * 1024);
   EXPECT_THAT(ReadHuggingFaceConfig(whole), IsOk());
 }
@@ -263,16 +263,16 @@ TEST(HuggingFaceFamilies, ListWhatWasNotRead) {
           "intermediate_size": 16, "num_attention_heads": 2, "architectures": ["LlamaForCausalLM"],
           "torch_dtype": "bfloat16", "sliding_window": 4096, "rope_scaling": {"factor": 8},
           "pad_token_id": null, "quantization_config": {"bits": 4}, "num_local_experts": 1,
-          "head_dim": 4, "vision_start_token_id": 7, "house_rule": true,
+          "head_dim": 4, "vision_start_token_id": 7,
           "is_encoder_decoder": false, "fused_cross_entropy": true, "router_expert_loss": 0.1,
           "layer_types": ["full_attention", "sliding_attention"]})");
   ASSERT_THAT(model, IsOk());
   EXPECT_EQ(model->model_type, "llama");
   EXPECT_THAT(
       model->ignored_fields,
-      ElementsAre("fused_cross_entropy", "house_rule", "is_encoder_decoder", "layer_types",
-                  "num_local_experts", "quantization_config", "rope_scaling", "router_expert_loss",
-                  "sliding_window", "torch_dtype", "vision_start_token_id"));
+      ElementsAre("fused_cross_entropy", "is_encoder_decoder", "layer_types", "num_local_experts",
+                  "quantization_config", "rope_scaling", "router_expert_loss", "sliding_window",
+                  "torch_dtype", "vision_start_token_id"));
 }
 
 TEST(HuggingFaceFamilies, AreFoundByArchitectureWhereModelTypeIsMissing) {
@@ -312,6 +312,24 @@ TEST(HuggingFaceServer, PlansAsItsPreset) {
   from_config.mutable_plan()->clear_ignored_config_fields();
   from_config.mutable_plan()->set_model_name("llama-3.1-8b");
   EXPECT_EQ(from_config.SerializeAsString(), from_preset.SerializeAsString());
+}
+
+// A field that may stand for parameters is refused, or named in every view of an answer.
+TEST(HuggingFaceServer, NamesUnreadFieldsWhereAsked) {
+  const TestServer server;
+  v1::PlanRunRequest request = RequestFor(LlamaWith("attn_output_gate", "true"));
+  v1::PlanRunResponse response;
+  EXPECT_THAT(FaultsOf(server.PlanRun(request, &response)),
+              ElementsAre(HasSubstr("model.allow_unread_fields")));
+  request.mutable_model()->set_allow_unread_fields(true);
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(response.plan().unread_config_fields(), ElementsAre("attn_output_gate"));
+  EXPECT_THAT(response.plan().ignored_config_fields(), IsEmpty());
+  request.mutable_model()->clear_hugging_face_config();
+  request.mutable_model()->set_preset("gpt2");
+  EXPECT_THAT(FaultsOf(server.PlanRun(request, &response)),
+              ElementsAre(StartsWith("model.allow_unread_fields: ")));
 }
 
 // An answer cuts descriptions: the pointer to the families is at the end, and has to arrive.
