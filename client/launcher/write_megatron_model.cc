@@ -37,6 +37,9 @@ const v1::LayerKind* KindOf(const v1::Architecture& model, const std::string& na
 std::string WhyNoAttention(const v1::Attention& attention, v1::NormVariant norm) {
   if (attention.has_window() || attention.has_chunk()) return "windows or chunks of attention";
   if (attention.sinks()) return "attention sinks";
+  if (attention.output_gate() != v1::Attention::OUTPUT_GATE_UNSPECIFIED) {
+    return "a gate on attention's output";
+  }
   if (attention.mask() == v1::ATTENTION_MASK_FULL) return "attention without a causal mask";
   if (attention.query_key_norm() == v1::Attention::QUERY_KEY_NORM_ALL_HEADS ||
       (attention.query_key_norm_variant() != v1::NORM_VARIANT_UNSPECIFIED &&

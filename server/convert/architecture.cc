@@ -15,6 +15,7 @@ namespace {
 static_assert(static_cast<int>(NormVariant::kNonParametricLayerNorm) ==
               v1::NORM_VARIANT_NON_PARAMETRIC_LAYER_NORM);
 static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) == v1::Attention::QUERY_KEY_NORM_ALL_HEADS);
+static_assert(static_cast<int>(OutputGate::kPerHead) == v1::Attention::OUTPUT_GATE_PER_HEAD);
 static_assert(static_cast<int>(FeedForwardKind::kGated) == v1::FeedForward::KIND_GATED);
 
 // The fields of one message.
@@ -82,6 +83,8 @@ AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& pa
   out.query_key_norm_variant =
       NormVariantFrom(m.query_key_norm_variant(), path, "query_key_norm_variant", violations);
   out.sinks = m.sinks();
+  out.output_gate = f.Enum<OutputGate>(
+      m.output_gate(), v1::Attention::OutputGate_IsValid(m.output_gate()), "output_gate");
   out.mask = MaskFrom(m.mask(), f);
   out.window = f.Size(m.has_window(), m.window(), "window");
   out.chunk = f.Size(m.has_chunk(), m.chunk(), "chunk");
@@ -95,7 +98,8 @@ FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const check::MessagePa
       .kind = f.Enum<FeedForwardKind>(m.kind(), v1::FeedForward::Kind_IsValid(m.kind()), "kind"),
       .size = m.size(),
       .input_bias = m.input_bias(),
-      .output_bias = m.output_bias()};
+      .output_bias = m.output_bias(),
+      .activation_parameter_count = m.activation_parameter_count()};
 }
 
 ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
@@ -221,6 +225,7 @@ void FeedForwardTo(const FeedForwardSpec& spec, v1::FeedForward* out) {
   out->set_size(spec.size);
   out->set_input_bias(spec.input_bias);
   out->set_output_bias(spec.output_bias);
+  out->set_activation_parameter_count(spec.activation_parameter_count);
 }
 
 void LatentTo(const LatentSpec& spec, v1::Attention::Latent* out) {
@@ -248,6 +253,7 @@ void AttentionTo(const AttentionSpec& spec, AttentionMask usual, v1::Attention* 
   out->set_query_key_norm(static_cast<v1::Attention::QueryKeyNorm>(spec.query_key_norm));
   out->set_query_key_norm_variant(static_cast<v1::NormVariant>(spec.query_key_norm_variant));
   out->set_sinks(spec.sinks);
+  out->set_output_gate(static_cast<v1::Attention::OutputGate>(spec.output_gate));
   if (spec.mask != usual) {
     out->set_mask(spec.mask == AttentionMask::kFull ? v1::ATTENTION_MASK_FULL
                                                     : v1::ATTENTION_MASK_CAUSAL);

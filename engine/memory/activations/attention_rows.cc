@@ -102,7 +102,8 @@ class AttentionRows {
       const bool copied =
           (out_.batch().attention_output_copied && out_.batch().sequence_count > 1) ||
           (ExchangesHeads(out_.batch()) && !ExchangesOutputAgain(out_.batch()));
-      const bool shared = !copied && out_.KeepsAsComputed(SiteIn(cross_, ActivationSite::kHeads));
+      const bool shared =
+          !gated() && !copied && out_.KeepsAsComputed(SiteIn(cross_, ActivationSite::kHeads));
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
                 .again = core_again() && !shared,
@@ -114,6 +115,7 @@ class AttentionRows {
                                   SiteIn(cross_, ActivationSite::kHeads));
       }
     }
+    AddGate();
     out_.AddMatmulInput(HeadsRow({.name = "output_input",
                                   .kind = Kind::kMatmulInput,
                                   .step = BackwardStep::kOutput,
@@ -127,12 +129,20 @@ class AttentionRows {
         cross_ ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput;
     if (attention_.latent.has_value()) return AddLatentOutputGradients(*attention_.latent, input);
     const ActivationSite keys = cross_ ? ActivationSite::kEncoderOutput : input;
+    if (gated()) {
+      out_.AddOutputGradient({.name = "output_gate.output_gradient",
+                              .shape = "b s g",
+                              .cut = Cut::kTensor,
+                              .width = OutputGateSize(attention_) / out_.tensor_ranks()},
+                             input);
+    }
     AddQueryGradient(input);
     AddKeyGradient("key.output_gradient", "b s g d", attention_.query_key_head_size, keys);
     AddKeyGradient("value.output_gradient", "b s g v", attention_.value_head_size, keys);
   }
 
  private:
+  bool gated() const { return attention_.output_gate != OutputGate::kNone; }
   bool flash() const { return out_.batch().attention == AttentionKernel::kFlash; }
   bool core_again() const {
     return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
@@ -147,6 +157,22 @@ class AttentionRows {
   // A fused core saves all of its operands if any gradient is needed.
   bool ReadsOperand(ActivationSite gradient) const {
     return Needs(flash() ? ActivationSite::kHeads : gradient);
+  }
+
+  // The product of heads and gate, which the output matrix reads, has gradients for both. A fused
+  // core keeps the heads for its own.
+  void AddGate() {
+    if (!gated() || !Needs(ActivationSite::kHeads)) return;
+    out_.Add({.name = "output_gate",
+              .shape = "b s g",
+              .cut = Cut::kTensor,
+              .width = OutputGateSize(attention_) / out_.tensor_ranks(),
+              .step = BackwardStep::kOutput,
+              .kept_for = "gradient of heads",
+              .source = source::kChainRule});
+    if (!flash())
+      AddHeads(
+          {.name = "heads", .step = BackwardStep::kOutput, .kept_for = "gradient of the gate"});
   }
 
   void AddQueryGradient(ActivationSite read) {

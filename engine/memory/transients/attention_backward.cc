@@ -18,6 +18,7 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
   const int64_t keys = cross ? sizes_.encoder_tokens : sizes_.tokens;
   const int64_t length = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place_.part);
   const int64_t core_heads = AttendedKeyHeads(attention, a.layout, a.batch);
+  const int64_t gate = OutputGateSize(attention) / ranks;
   const CheckedInt d = attention.query_key_head_size;
   const CheckedInt v = attention.value_head_size;
   const CheckedInt hidden = sizes_.hidden;
@@ -31,8 +32,14 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
           .core_keys = (d + v) * core_heads * keys,
           .expanded = core_heads < heads ? (d + v) * heads * keys : CheckedInt(0),
           .scores = CheckedInt(heads) * sizes_.tokens * length,
-          .projections = hidden * (d * heads + (d + v) * key_heads),
+          .gate = CheckedInt(gate) * sizes_.tokens,
+          .projections = hidden * (d * heads + (d + v) * key_heads + gate),
           .output_weights = hidden * v * heads};
+}
+
+void LayerBackward::MakeGateGradient(const AttentionSpec& attention, const Operands& core) {
+  if (attention.output_gate == OutputGate::kNone) return;
+  Make("output_gate_gradient", "b s g", core.gate, "read by the gate's matrix");
 }
 
 void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch branch) {
@@ -45,6 +52,7 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   MakeWeightGradient({.shape = "h a v",
                       .elements = core.output_weights,
                       .reads = core.cross ? ActivationSite::kCrossHeads : ActivationSite::kHeads});
+  MakeGateGradient(attention, core);
   WalkExchangeBefore(core);
   if (context_.activations.batch.attention == AttentionKernel::kFlash) {
     WalkFusedCore(core);
@@ -61,6 +69,7 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   Start(branch, Step::kInput);
   Make("query_gradient", "b s a d", core.query, "read by query's matrix");
   Make("key_value_gradients", "b s g d+v", core.key + core.value, "read by theirs");
+  MakeGateGradient(attention, core);
   MakeBranchInput();
   MakeWeightGradient(
       {.shape = "(a+g) d+g v h",

@@ -115,7 +115,8 @@ class LayerBackward {
     CheckedInt core_keys = 0;
     CheckedInt expanded = 0;  // keys and values repeated for each query head; 0: not repeated
     CheckedInt scores = 0;
-    CheckedInt projections = 0;  // weights of query, key and value
+    CheckedInt gate = 0;
+    CheckedInt projections = 0;  // weights of query, key, value and gate
     CheckedInt output_weights = 0;
   };
 
@@ -123,6 +124,7 @@ class LayerBackward {
   void WalkRouted(const ExpertsSpec& experts);
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
+  void MakeGateGradient(const AttentionSpec& attention, const Operands& core);
   void WalkFusedCore(const Operands& core);
   void WalkUnfusedCore(const Operands& core);
   // Where context parallel ranks exchange heads: the output's gradient to the core, what stays

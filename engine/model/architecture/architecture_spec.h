@@ -41,6 +41,13 @@ enum class QueryKeyNorm {
   kAllHeads,  // one over all query heads, one over all key heads
 };
 
+// A projection of attention's input whose sigmoid multiplies attention's output before its matrix.
+enum class OutputGate {
+  kNone,
+  kPerChannel,  // a number for each of head_count * value_head_size channels (Qwen3-Next)
+  kPerHead,     // one for each head (Step-3.5)
+};
+
 enum class AttentionMask { kCausal, kFull };
 
 // Attention of `head_count` query heads over `key_value_head_count` heads: equal numbers are
@@ -58,12 +65,20 @@ struct AttentionSpec {
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   NormVariant query_key_norm_variant = NormVariant::kUnspecified;  // kUnspecified: the layer's
   bool sinks = false;  // a learned logit per head that draws attention from all tokens
+  OutputGate output_gate = OutputGate::kNone;
   AttentionMask mask = AttentionMask::kCausal;
   int64_t window = 0;  // tokens visible to a query, itself included; 0: all
   int64_t chunk = 0;   // tokens per block that attends only to itself; 0: one block
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
+
+// Rows of the gate's matrix.
+inline int64_t OutputGateSize(const AttentionSpec& attention) {
+  if (attention.output_gate == OutputGate::kNone) return 0;
+  return attention.head_count *
+         (attention.output_gate == OutputGate::kPerChannel ? attention.value_head_size : 1);
+}
 
 enum class FeedForwardKind {
   kUnspecified,
@@ -76,6 +91,7 @@ struct FeedForwardSpec {
   int64_t size = 0;
   bool input_bias = false;  // of up, and of gate
   bool output_bias = false;
+  int64_t activation_parameter_count = 0;  // learned numbers of the activation function (xIELU)
 
   friend bool operator==(const FeedForwardSpec&, const FeedForwardSpec&) = default;
 };

@@ -24,6 +24,7 @@ inline constexpr int64_t kMaxLayerRuns = 4096;  // of a stack
 
 inline constexpr int64_t kMaxHiddenSize = 10'000'000;
 inline constexpr int64_t kMaxFeedForwardSize = 100'000'000;
+inline constexpr int64_t kMaxActivationParameters = 1'000'000;
 inline constexpr int64_t kMaxHeadCount = 1'000'000;
 inline constexpr int64_t kMaxHeadSize = 1'000'000;
 inline constexpr int64_t kMaxExpertCount = 1'000'000;

@@ -73,6 +73,10 @@ void CheckAttention(const AttentionSpec& a, bool cross, absl::string_view path,
     violations.Add(FieldPath(path, "query_key_norm_variant"),
                    "is of no norm: give query_key_norm, or leave it out");
   }
+  if (a.output_gate != OutputGate::kNone && (cross || a.latent.has_value())) {
+    violations.Add(FieldPath(path, "output_gate"),
+                   "is not known in cross attention, nor with a latent");
+  }
   CheckMask(a, cross, path, violations);
 }
 
@@ -82,6 +86,8 @@ void CheckFeedForward(const FeedForwardSpec& spec, absl::string_view path,
     violations.Add(FieldPath(path, "kind"), "is required: write plain or gated");
   }
   violations.Require(path, "size", spec.size, 1, kMaxFeedForwardSize);
+  violations.RequireRange(path, "activation_parameter_count", spec.activation_parameter_count, 0,
+                          kMaxActivationParameters);
 }
 
 void CheckSharedExperts(const ExpertsSpec& e, absl::string_view path, FieldViolations& violations) {

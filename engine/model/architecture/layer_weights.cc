@@ -63,6 +63,10 @@ class AttentionWeights {
                            .columns = 1});
   }
 
+  // Source: Qiu et al. 2025, "Gated Attention for Large Language Models", arXiv 2505.06708,
+  // section 2.2.
+  void AddOutputGate() { Project("output_gate", OutputGateSize(attention_), false); }
+
   void AddOutput() {
     out_.Add(LinearWeights{.module = place_.module,
                            .name = "output",
@@ -119,6 +123,7 @@ void AddAttentionWeights(const AttentionSpec& attention, const AttentionPlace& p
   }
   weights.AddQueryKeyNorms();
   if (attention.sinks) weights.AddSinks();
+  if (attention.output_gate != OutputGate::kNone) weights.AddOutputGate();
   weights.AddOutput();
 }
 
@@ -153,6 +158,15 @@ void AddFeedForward(const FeedForwardSpec& spec, const FeedForwardPlace& place, 
                         .bias = spec.output_bias,
                         .copies = place.copies,
                         .active_copies = place.active_copies});
+  if (spec.activation_parameter_count == 0) return;
+  out.Add(WeightTensor{.module = place.module,
+                       .name = "activation",
+                       .role = WeightRole::kBias,
+                       .component = Component::kBias,
+                       .rows = spec.activation_parameter_count,
+                       .columns = 1,
+                       .copies = place.copies,
+                       .active_copies = place.active_copies});
 }
 
 void AddExperts(const ExpertsSpec& experts, int64_t hidden_size, WeightList& out) {

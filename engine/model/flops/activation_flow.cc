@@ -31,6 +31,7 @@ constexpr NamedSite kAttentionSites[] = {
     {"query_norm", {A::kQuery, A::kQuery}},
     {"key_norm", {A::kKey, A::kKey}},
     {"sinks", {A::kScores, A::kScores}},
+    {"output_gate", {A::kAttentionInput, A::kHeads}},
 };
 
 constexpr NamedSite kCrossAttentionSites[] = {
@@ -47,18 +48,21 @@ constexpr NamedSite kFeedForwardSites[] = {
     {"gate", {A::kFeedForwardInput, A::kFeedForwardInner}},
     {"up", {A::kFeedForwardInput, A::kFeedForwardInner}},
     {"down", {A::kFeedForwardInner, A::kLayerOutput}},
+    {"activation", {A::kFeedForwardInner, A::kFeedForwardInner}},
 };
 
 constexpr NamedSite kExpertSites[] = {
     {"gate", {A::kExpertInput, A::kExpertInner}},
     {"up", {A::kExpertInput, A::kExpertInner}},
     {"down", {A::kExpertInner, A::kLayerOutput}},
+    {"activation", {A::kExpertInner, A::kExpertInner}},
 };
 
 constexpr NamedSite kSharedExpertSites[] = {
     {"gate", {A::kFeedForwardInput, A::kSharedExpertInner}},
     {"up", {A::kFeedForwardInput, A::kSharedExpertInner}},
     {"down", {A::kSharedExpertInner, A::kLayerOutput}},
+    {"activation", {A::kSharedExpertInner, A::kSharedExpertInner}},
     {"token_gate", {A::kFeedForwardInput, A::kLayerOutput}},
 };
 

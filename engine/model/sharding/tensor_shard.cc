@@ -9,7 +9,8 @@ constexpr ShardRule kReplicated = {};
 
 // Latents and their norms are computed whole on every rank, and expanded by heads.
 ShardAxis AttentionAxis(const AttentionSpec& attention, absl::string_view name) {
-  if (name == "query" || name == "query_up" || name == "key_value_up" || name == "sinks") {
+  if (name == "query" || name == "query_up" || name == "key_value_up" || name == "sinks" ||
+      name == "output_gate") {
     return ShardAxis::kRows;
   }
   if (name == "key" || name == "value") return ShardAxis::kKeyValueRows;

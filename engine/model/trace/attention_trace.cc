@@ -54,7 +54,7 @@ class AttentionTrace {
                       .value = value_,
                       .output = heads_out_});
     AddOperandsAgain();
-    return AddOutput();
+    return AddOutput(AddOutputGate(input));
   }
 
  private:
@@ -208,13 +208,37 @@ class AttentionTrace {
     out_.Pass(TracePass::kInputGradient, "rotary", gradients, gradients);
   }
 
-  uint8_t AddOutput() {
+  // Multiplies the heads by the sigmoid of a projection of attention's input. Returns the product.
+  uint8_t AddOutputGate(uint8_t input) {
+    if (attention_.output_gate == OutputGate::kNone) return heads_out_;
+    const uint8_t gate =
+        out_.Make(TokenRows::kAll, OutputGateSize(attention_) / out_.tensor_ranks());
+    const uint8_t gated = out_.Make(TokenRows::kAll, heads_ * attention_.value_head_size);
+    static constexpr absl::string_view kGate[] = {"output_gate"};
+    out_.AddProjection({.module = module_,
+                        .op = "output_gate",
+                        .names = kGate,
+                        .split = MatrixSplit::kRows,
+                        .component = FlopsComponent::kAttentionQueryKeyValue,
+                        .input = input,
+                        .input_needs_gradient = Needs(Site::kAttentionInput),
+                        .keeps_computed = parts_.KeepsComputed(Site::kAttentionInput),
+                        .outputs = {{gate}}});
+    out_.Pass(TracePass::kForward, "gate_heads", {{heads_out_}, {gate}}, {{gated}});
+    if (Needs(Site::kHeads)) {
+      out_.Pass(TracePass::kInputGradient, "gate_heads", {{heads_out_}, {gate}, {gated, true}},
+                {{heads_out_, true}, {gate, true}});
+    }
+    return gated;
+  }
+
+  uint8_t AddOutput(uint8_t input) {
     const MicroBatchSpec& batch = out_.batch();
-    uint8_t input = heads_out_;
     const bool fused = batch.attention == AttentionKernel::kFlash;
     if (fused && batch.attention_output_copied && batch.sequence_count > 1) {
+      const uint8_t heads = input;
       input = out_.Make(TokenRows::kAll, heads_ * attention_.value_head_size);
-      out_.Pass(TracePass::kForward, "copy_heads", {{heads_out_}}, {{input}});
+      out_.Pass(TracePass::kForward, "copy_heads", {{heads}}, {{input}});
     }
     const uint8_t output = out_.Make(TokenRows::kSequence, out_.context().spec.hidden_size);
     constexpr absl::string_view kOutput[] = {"output"};
