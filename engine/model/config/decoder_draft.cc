@@ -10,12 +10,6 @@
 namespace sextant {
 namespace {
 
-// The traits in which two layers of a draft may differ.
-struct LayerTraits {
-  LayerSpan span;
-  bool experts;
-};
-
 absl::string_view NameOf(LayerSpan span) {
   switch (span) {
     case LayerSpan::kAll:
@@ -44,7 +38,16 @@ AttentionSpec AttentionOf(const DecoderDraft& d) {
           .query_key_norm_variant = s.query_key_norm == QueryKeyNorm::kNone
                                         ? NormVariant::kUnspecified
                                         : s.query_key_norm_variant,
-          .sinks = d.sinks};
+          .sinks = d.sinks,
+          .output_gate = s.output_gate};
+}
+
+void SetSizes(const WindowAttention& sizes, AttentionSpec& out) {
+  out.head_count = sizes.head_count;
+  out.key_value_head_count = sizes.key_value_head_count;
+  out.query_key_head_size = sizes.head_size;
+  out.value_head_size = sizes.value_head_size;
+  out.sinks = sizes.sinks;
 }
 
 LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
@@ -52,15 +55,20 @@ LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
   out.norm = d.style.norm;
   out.norms = d.style.norms;
   out.attention = AttentionOf(d);
-  if (traits.span == LayerSpan::kWindow) out.attention->window = d.window;
+  if (traits.span == LayerSpan::kWindow) {
+    out.attention->window = d.window;
+    if (d.window_attention.has_value()) SetSizes(*d.window_attention, *out.attention);
+  }
   if (traits.span == LayerSpan::kChunk) out.attention->chunk = d.chunk;
   if (traits.experts) {
     out.experts = d.experts;
   } else {
-    out.feed_forward = FeedForwardSpec{.kind = d.style.feed_forward,
-                                       .size = d.feed_forward_size,
-                                       .input_bias = d.style.feed_forward_bias,
-                                       .output_bias = d.style.feed_forward_bias};
+    out.feed_forward =
+        FeedForwardSpec{.kind = d.style.feed_forward,
+                        .size = d.feed_forward_size,
+                        .input_bias = d.style.feed_forward_bias,
+                        .output_bias = d.style.feed_forward_bias,
+                        .activation_parameter_count = d.style.activation_parameter_count};
   }
   return out;
 }
@@ -71,17 +79,22 @@ class LayerList {
   explicit LayerList(const DecoderDraft& draft) : draft_(draft) {}
 
   void Add(LayerTraits traits) {
-    const size_t key = static_cast<size_t>(traits.span) * 2 + (traits.experts ? 1 : 0);
-    if (kind_of_[key] < 0) {
-      kind_of_[key] = static_cast<int>(kinds_.size());
-      kinds_.push_back(LayerOf(draft_, traits));
-      traits_.push_back(traits);
-    }
-    if (runs_.empty() || runs_.back().layer_kind != kind_of_[key]) {
-      runs_.push_back({.layer_kind = kind_of_[key]});
-    }
+    const int kind = KindOf(traits);
+    if (runs_.empty() || runs_.back().layer_kind != kind) runs_.push_back({.layer_kind = kind});
     ++runs_.back().count;
   }
+
+  // The index of the kind of such layers, which is added where there is none.
+  int KindOf(LayerTraits traits) {
+    int& kind = kind_of_[static_cast<size_t>(traits.span) * 2 + (traits.experts ? 1 : 0)];
+    if (kind >= 0) return kind;
+    kind = static_cast<int>(kinds_.size());
+    kinds_.push_back(LayerOf(draft_, traits));
+    traits_.push_back(traits);
+    return kind;
+  }
+
+  int last_kind() const { return runs_.back().layer_kind; }
 
   void MoveTo(ArchitectureSpec& out) {
     for (size_t i = 0; i < kinds_.size(); ++i) kinds_[i].name = NameOfKind(traits_[i]);
@@ -136,12 +149,13 @@ ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
         {.span = d.spans.empty() ? LayerSpan::kAll : d.spans[at],
          .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[at])});
   }
-  layers.MoveTo(out);
   if (d.prediction_module_count > 0) {
-    out.multi_token_prediction =
-        MultiTokenPredictionSpec{.module_count = d.prediction_module_count,
-                                 .layer_kind = out.decoder.layers.back().layer_kind};
+    out.multi_token_prediction = MultiTokenPredictionSpec{
+        .module_count = d.prediction_module_count,
+        .layer_kind = d.prediction_layer.has_value() ? layers.KindOf(*d.prediction_layer)
+                                                     : layers.last_kind()};
   }
+  layers.MoveTo(out);
   return out;
 }
 

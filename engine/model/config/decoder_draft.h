@@ -32,12 +32,29 @@ struct DecoderStyle {
   bool query_key_value_bias = false;
   bool attention_output_bias = false;
   bool feed_forward_bias = false;
+  OutputGate output_gate = OutputGate::kNone;
+  int64_t activation_parameter_count = 0;
   bool head_bias = false;
   bool tied = false;
 };
 
 // The tokens that a layer attends to.
 enum class LayerSpan : uint8_t { kAll, kWindow, kChunk };
+
+// The traits in which two layers of a draft may differ.
+struct LayerTraits {
+  LayerSpan span = LayerSpan::kAll;
+  bool experts = false;
+};
+
+// Sizes of attention in layers with a window, where they differ from the other layers'.
+struct WindowAttention {
+  int64_t head_count = 0;
+  int64_t key_value_head_count = 0;
+  int64_t head_size = 0;
+  int64_t value_head_size = 0;
+  bool sinks = false;
+};
 
 struct DecoderDraft {
   int64_t layer_count = 0;
@@ -56,13 +73,15 @@ struct DecoderDraft {
   bool sinks = false;
 
   int64_t window = 0;  // of layers with a window
+  absl::optional<WindowAttention> window_attention = {};
   int64_t chunk = 0;
   std::vector<LayerSpan> spans = {};  // per layer; empty: all layers attend to all
 
   absl::optional<ExpertsSpec> experts = {};
   std::vector<bool> expert_layers = {};  // per layer; empty: all layers, if there are experts
 
-  int64_t prediction_module_count = 0;  // multi-token prediction, with the last layer's kind
+  int64_t prediction_module_count = 0;                // of multi-token prediction
+  absl::optional<LayerTraits> prediction_layer = {};  // of each module; absent: the last layer's
 };
 
 // `draft` with its zero sizes replaced by their defaults. The head count must divide the hidden

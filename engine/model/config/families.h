@@ -35,6 +35,26 @@ struct SizeNames {
   SizeName embedding_size = "";
 };
 
+// A true or false of the file, and what stands for it where it is absent. Without a name the style
+// says it.
+struct FlagName {
+  absl::string_view name = "";
+  bool if_absent = false;
+};
+
+// The config's names of the experts in a decoder's layers.
+struct ExpertFields {
+  absl::string_view expert_count = "";  // empty: the family has none, or its own reader
+  absl::string_view experts_per_token = "num_experts_per_tok";
+  absl::string_view expert_size = "moe_intermediate_size";
+  absl::string_view shared_count = "";  // null, 0 and absent: none
+  absl::string_view shared_size = "";   // of one shared expert; absent: expert_size
+  absl::string_view first_dense = "";   // the number of first layers without experts
+  int64_t first_dense_if_absent = 0;
+  FlagName correction_bias = {};  // of the router; without a name: if_absent
+};
+
+// One row says all that a family's models have in common, and the names of what differs.
 struct Family {
   absl::string_view model_type;    // "llama"
   absl::string_view architecture;  // the class with an output head: "LlamaForCausalLM"
@@ -47,7 +67,15 @@ struct Family {
   bool head_size_required = false;
   // True: if absent, feed_forward_size is 4 * hidden_size. False: it is required.
   bool feed_forward_is_four_hidden = false;
-  // Reads the options other than tie_word_embeddings; null: none.
+  FlagName query_key_value_bias = {};
+  FlagName attention_output_bias = {};
+  FlagName feed_forward_bias = {};
+  FlagName query_key_norm = {};  // false: none, whatever the style has
+  ExpertFields experts = {};
+  absl::string_view prediction_modules = "";  // the number of multi-token prediction modules
+  // Parts that the published files don't hold, and so are named instead of counted.
+  absl::Span<const absl::string_view> left_out = {};
+  // Reads the other options but tie_word_embeddings; null: none.
   void (*read_options)(ConfigReader& config, DecoderDraft& draft) = nullptr;
   // Reads a whole model that is not such a decoder; the result is valid only if nothing was
   // rejected. Null: a decoder. Otherwise only `model_type` and the architectures above are used.
@@ -59,6 +87,7 @@ absl::Span<const Family> AlibiFamilies();    // BLOOM and MPT
 absl::Span<const Family> LlamaFamilies();    // in Llama's style
 absl::Span<const Family> MixedFamilies();    // neither
 absl::Span<const Family> MixtureFamilies();  // mixtures of experts
+absl::Span<const Family> GroupedFamilies();  // experts on grouped-query attention, from 2024 on
 absl::Span<const Family> LatentFamilies();   // multi-head latent attention
 absl::Span<const Family> EncoderFamilies();  // encoders, and encoders with decoders
 
@@ -66,6 +95,8 @@ absl::Span<const Family> EncoderFamilies();  // encoders, and encoders with deco
 void ReadAttentionBias(ConfigReader& config, DecoderDraft& draft);
 // The same, and mlp_bias for every feed-forward matrix.
 void ReadBothBiases(ConfigReader& config, DecoderDraft& draft);
+// The options that `family` names by its fields.
+void ReadNamedOptions(const Family& family, ConfigReader& config, DecoderDraft& draft);
 // One bias for every matrix of a layer.
 void SetAllBiases(bool bias, DecoderDraft& draft);
 

@@ -18,6 +18,8 @@ constexpr SizeNames kNames = {.head_size = ""};
 
 constexpr DecoderStyle kStyle = {};
 
+constexpr DecoderStyle kTiedStyleOfLatent = {.tied = true};
+
 // Null means none, but the default of an absent field is one model's number.
 void RequireField(ConfigReader& config, absl::string_view name) {
   if (!config.Has(name)) config.Refuse(name, "is required: write a size, or null for none");
@@ -64,23 +66,6 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   if (head_dim != 0 && head_dim != latent.rotary_size) {
     config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or correct them");
   }
-}
-
-// The groups that group-limited routing chooses first: DeepSeek-AI 2024 (arXiv 2412.19437) section
-// 2.1.2. One group is not a limit.
-void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
-  const int64_t groups = config.Size("n_group");
-  const int64_t chosen = config.Size("topk_group");
-  if (groups <= 1) return;
-  if (chosen < 1 || chosen > groups || experts.expert_count % groups != 0 ||
-      experts.expert_count / groups * chosen < experts.experts_per_token) {
-    config.Refuse("topk_group",
-                  absl::StrCat("must be 1 to n_group (", groups,
-                               "), which divides n_routed_experts, and hold num_experts_per_tok"));
-    return;
-  }
-  experts.group_count = groups;
-  experts.groups_per_token = chosen;
 }
 
 // Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
@@ -130,6 +115,14 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// No experts.
+void ReadYoutuOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadLatentAttention(config, draft);
+  draft.style.feed_forward_bias = config.Flag("mlp_bias", false);
+}
+
+constexpr absl::string_view kYoutuAlso[] = {"YoutuForCausalLM"};
+
 constexpr Family kLatentFamilies[] = {
     {.model_type = "deepseek_v2",
      .architecture = "DeepseekV2ForCausalLM",
@@ -146,6 +139,17 @@ constexpr Family kLatentFamilies[] = {
      .names = kNames,
      .style = kStyle,
      .read_options = ReadDeepseekV3Options},
+    {.model_type = "glm4_moe_lite",
+     .architecture = "Glm4MoeLiteForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadDeepseekV3Options},
+    {.model_type = "youtu_llm",
+     .architecture = "YoutuLLMForCausalLM",
+     .also_architectures = kYoutuAlso,
+     .names = kNames,
+     .style = kTiedStyleOfLatent,
+     .read_options = ReadYoutuOptions},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 // Read in huggingface/transformers src/transformers/models, configuration_*.py @008e57439125 of
 // llama, gemma, gemma2, qwen2, qwen3, phi3, olmo2, olmo3, granite and smollm3;
 // configuration_mistral.py @001f85b38fb4; configuration_gemma3.py @008f5c8c29be (its text part).
+#include <string>
+
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -24,6 +26,20 @@ constexpr DecoderStyle kQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead};
 
 constexpr DecoderStyle kOlmo2Style = {.norms = kNormsAfter,
                                       .query_key_norm = QueryKeyNorm::kAllHeads};
+
+constexpr DecoderStyle kGlm4Style = {.norms = kNormsAround};
+
+constexpr DecoderStyle kExaone4Style = {.norms = kNormsAfter,
+                                        .query_key_norm = QueryKeyNorm::kPerHead};
+
+constexpr DecoderStyle kTiedQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
+
+constexpr DecoderStyle kArceeStyle = {.feed_forward = FeedForwardKind::kPlain};
+
+// xIELU learns two numbers a layer: arXiv 2411.13010.
+constexpr DecoderStyle kApertusStyle = {.feed_forward = FeedForwardKind::kPlain,
+                                        .query_key_norm = QueryKeyNorm::kPerHead,
+                                        .activation_parameter_count = 2};
 
 void ReadMistralOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowOfAllLayers(config, 4096, draft);
@@ -92,6 +108,44 @@ void ReadOlmo3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowPattern(config, {.window_if_absent = 4096, .period = 4}, draft);
 }
 
+// sliding_window_pattern is a period, or a letter a layer of one period: "LLLG".
+void ReadExaone4Options(ConfigReader& config, DecoderDraft& draft) {
+  draft.window = config.Span("sliding_window", 4096);
+  const ConfigValue* pattern = config.Find("sliding_window_pattern");
+  int64_t period = 4;
+  if (pattern != nullptr && pattern->kind == ConfigValue::Kind::kText) {
+    period = static_cast<int64_t>(pattern->text.size());
+    if (pattern->text != std::string(pattern->text.size() - 1, 'L') + "G") {
+      config.Refuse("sliding_window_pattern", "must be letters L with a last one G, or a number");
+    }
+  } else if (pattern != nullptr) {
+    period = config.Size("sliding_window_pattern");
+  }
+  if (ReadLayerTypes(config, draft) || period == 0) return;
+  SetSpans(
+      LayerSpan::kWindow, [&](int64_t i) { return (i + 1) % period != 0; }, draft);
+}
+
+void ReadMinistralOptions(ConfigReader& config, DecoderDraft& draft) {
+  draft.window = config.Span("sliding_window", 0);
+  if (ReadLayerTypes(config, draft)) return;
+  SetSpans(
+      LayerSpan::kWindow, [](int64_t) { return true; }, draft);
+}
+
+void ReadHunyuanDenseOptions(ConfigReader& config, DecoderDraft& draft) {
+  const int64_t again = config.Size("attention_head_dim");
+  if (again != 0 && draft.head_size != 0 && again != draft.head_size) {
+    config.Refuse("attention_head_dim", "is not head_dim: remove it, or correct them");
+  }
+}
+
+void ReadApertusOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadBothBiases(config, draft);
+  if (config.Text("hidden_act", "xielu") != "xielu") draft.style.activation_parameter_count = 0;
+  if (config.Flag("post_norm", false)) config.Refuse("post_norm", "must be false");
+}
+
 constexpr Family kLlamaFamilies[] = {
     {.model_type = "llama",
      .architecture = "LlamaForCausalLM",
@@ -152,6 +206,87 @@ constexpr Family kLlamaFamilies[] = {
      .architecture = "Olmo3ForCausalLM",
      .style = kOlmo2Style,
      .read_options = ReadOlmo3Options},
+    {.model_type = "glm",
+     .architecture = "GlmForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias", true}},
+    {.model_type = "glm4",
+     .architecture = "Glm4ForCausalLM",
+     .style = kGlm4Style,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias", true}},
+    {.model_type = "ernie4_5",
+     .architecture = "Ernie4_5ForCausalLM",
+     .style = kTiedStyle,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .query_key_value_bias = {"use_bias"},
+     .attention_output_bias = {"use_bias"},
+     .feed_forward_bias = {"use_bias"}},
+    {.model_type = "mimo",
+     .architecture = "MiMoForCausalLM",
+     .style = kQwen2Style,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias", true},
+     .prediction_modules = "num_nextn_predict_layers",
+     .read_options = ReadQwen2Options},
+    {.model_type = "exaone4",
+     .architecture = "Exaone4ForCausalLM",
+     .style = kExaone4Style,
+     .key_value_head_count_required = true,
+     .read_options = ReadExaone4Options},
+    {.model_type = "internlm3",
+     .architecture = "InternLM3ForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"qkv_bias"},
+     .attention_output_bias = {"bias"},
+     .feed_forward_bias = {"bias"}},
+    {.model_type = "seed_oss",
+     .architecture = "SeedOssForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .query_key_value_bias = {"attention_bias", true},
+     .attention_output_bias = {"attention_out_bias"},
+     .feed_forward_bias = {"mlp_bias"}},
+    {.model_type = "arcee",
+     .architecture = "ArceeForCausalLM",
+     .style = kArceeStyle,
+     .read_options = ReadBothBiases},
+    {.model_type = "ministral3",
+     .architecture = "Ministral3ForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadMinistralOptions},
+    {.model_type = "ministral",
+     .architecture = "MinistralForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .read_options = ReadMinistralOptions},
+    {.model_type = "hunyuan_v1_dense",
+     .architecture = "HunYuanDenseV1ForCausalLM",
+     .style = kTiedQwen3Style,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .attention_output_bias = {"attention_bias"},
+     .feed_forward_bias = {"mlp_bias"},
+     .query_key_norm = {"use_qk_norm", true},
+     .read_options = ReadHunyuanDenseOptions},
+    {.model_type = "qwen3_vl_text",
+     .architecture = "Qwen3VLForConditionalGeneration",
+     .style = kQwen3Style,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .attention_output_bias = {"attention_bias"}},
+    {.model_type = "apertus",
+     .architecture = "ApertusForCausalLM",
+     .style = kApertusStyle,
+     .query_key_norm = {"qk_norm", true},
+     .read_options = ReadApertusOptions},
 };
 
 }  // namespace

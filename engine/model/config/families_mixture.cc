@@ -8,6 +8,10 @@
 // Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as quoted in public text (text
 // index ids 6017024208 and 41338317673) and in vllm-project/vllm
 // vllm/model_executor/models/registry.py @0002bff0b6cb.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
@@ -23,6 +27,8 @@ constexpr SizeNames kDbrxNames = {.layer_count = "n_layers",
                                   .head_count = "n_heads",
                                   .key_value_head_count = "attn_config.kv_n_heads",
                                   .head_size = ""};
+
+constexpr SizeNames kHybridNames = {.feed_forward_size = "shared_intermediate_size"};
 
 constexpr DecoderStyle kMixtureLlamaStyle = {};
 
@@ -100,8 +106,10 @@ void ReadQwen2MoeOptions(ConfigReader& config, DecoderDraft& draft) {
       LayerSpan::kWindow, [&](int64_t i) { return i % 2 == 0 && i < last; }, draft);
 }
 
+// The norms of queries and keys are there whatever use_qk_norm says, which published files have.
 void ReadQwen3MoeOptions(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kWindowIfAbsent = 4096;
+  config.Flag("use_qk_norm", true);
   ReadAttentionBias(config, draft);
   ReadQwenExperts(config, draft);
   const bool use = config.Flag("use_sliding_window", false);
@@ -179,6 +187,36 @@ void ReadDbrxOptions(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+void ReadGraniteMoeOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadExperts(config, {.expert_count = "num_local_experts"}, draft.feed_forward_size, draft);
+}
+
+// A layer's feed-forward is a shared expert where it has experts. Fields of state-space layers say
+// nothing where all are attention.
+void ReadGraniteHybridOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  const auto types = config.Texts("layer_types");
+  for (const std::string& type : types.value_or(std::vector<std::string>{"mamba"})) {
+    if (type == "attention") continue;
+    config.Refuse("layer_types",
+                  absl::StrCat("must name attention layers alone: ",
+                               type == "mamba" ? "state-space layers (mamba)" : "others",
+                               " are not supported yet"));
+    break;
+  }
+  for (const auto& [name, value] : config.fields()) {
+    if (name.rfind("mamba_", 0) == 0) config.Find(name);
+  }
+  const int64_t size = config.Size("intermediate_size");
+  const int64_t experts = config.Count("num_local_experts", 8);
+  config.Count("num_experts_per_tok", 2);
+  if (experts == 0) return;
+  ReadExperts(config, {.expert_count = "num_local_experts"}, size, draft);
+  draft.experts->shared_expert_count = 1;
+  draft.experts->shared_expert = {.kind = FeedForwardKind::kGated, .size = draft.feed_forward_size};
+}
+
 // transformers spells the class differently.
 constexpr absl::string_view kPhimoeAlso[] = {"PhimoeForCausalLM"};
 
@@ -198,6 +236,22 @@ constexpr Family kMixtureFamilies[] = {
      .style = kMixtureQwen3Style,
      .key_value_head_count_required = true,
      .read_options = ReadQwen3MoeOptions},
+    {.model_type = "qwen3_vl_moe_text",
+     .architecture = "Qwen3VLMoeForConditionalGeneration",
+     .style = kMixtureQwen3Style,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen3MoeOptions},
+    {.model_type = "granitemoe",
+     .architecture = "GraniteMoeForCausalLM",
+     .style = kMixtureLlamaStyle,
+     .key_value_head_count_required = true,
+     .read_options = ReadGraniteMoeOptions},
+    {.model_type = "granitemoehybrid",
+     .architecture = "GraniteMoeHybridForCausalLM",
+     .names = kHybridNames,
+     .style = kMixtureLlamaStyle,
+     .key_value_head_count_required = true,
+     .read_options = ReadGraniteHybridOptions},
     {.model_type = "olmoe",
      .architecture = "OlmoeForCausalLM",
      .style = kOlmoeStyle,

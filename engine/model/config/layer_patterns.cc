@@ -1,5 +1,6 @@
 #include "engine/model/config/layer_patterns.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -35,17 +36,19 @@ void ReadWindowOfAllLayers(ConfigReader& config, int64_t if_absent, DecoderDraft
       LayerSpan::kWindow, [](int64_t) { return true; }, draft);
 }
 
-bool ReadLayerTypes(ConfigReader& config, DecoderDraft& draft) {
+bool ReadLayerTypes(ConfigReader& config, DecoderDraft& draft, int64_t more) {
   const auto types = config.Texts("layer_types");
   if (!types.has_value()) return false;
   if (draft.layer_count == 0) return true;  // reported already
-  if (static_cast<int64_t>(types->size()) != draft.layer_count) {
+  const auto named = static_cast<int64_t>(types->size());
+  if (named != draft.layer_count && named != draft.layer_count + more) {
     config.Refuse("layer_types", absl::StrCat("names ", types->size(), " layers, not ",
                                               draft.layer_count, ": write one a layer"));
     return true;
   }
   draft.spans.clear();
-  for (const std::string& type : *types) {
+  for (const std::string& type :
+       absl::MakeConstSpan(*types).first(static_cast<size_t>(draft.layer_count))) {
     const absl::optional<LayerSpan> span = SpanOf(type);
     if (!span.has_value()) {
       config.Refuse("layer_types",
@@ -88,11 +91,65 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
   return out;
 }
 
+// The groups that group-limited routing chooses first: DeepSeek-AI 2024 (arXiv 2412.19437) section
+// 2.1.2. One group is not a limit.
+void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
+  const int64_t groups = config.Size("n_group");
+  const int64_t chosen = config.Size("topk_group");
+  if (groups <= 1) return;
+  if (chosen < 1 || chosen > groups || experts.expert_count % groups != 0 ||
+      experts.expert_count / groups * chosen < experts.experts_per_token) {
+    config.Refuse(
+        "topk_group",
+        absl::StrCat("must be 1 to n_group (", groups,
+                     "), which divides the number of experts, and hold those of a token"));
+    return;
+  }
+  experts.group_count = groups;
+  experts.groups_per_token = chosen;
+}
+
+namespace {
+
+// The one number of a field: itself, or what each of its elements is.
+int64_t UniformNumber(absl::string_view name, int64_t least, int64_t most, ConfigReader& config) {
+  const auto numbers = config.Integers(name);
+  if (!numbers.has_value() || numbers->empty()) return 0;
+  const int64_t number = numbers->front();
+  const bool same = std::all_of(numbers->begin(), numbers->end(),
+                                [number](int64_t each) { return each == number; });
+  if (same && number >= least && number <= most) return number;
+  config.Refuse(name, absl::StrCat("must be one number from ", least, " to ", most,
+                                   " for all layers: describe them one by one in "
+                                   "model.architecture"));
+  return 0;
+}
+
+bool IsArray(absl::string_view name, ConfigReader& config) {
+  const ConfigValue* value = config.Find(name);
+  return value != nullptr && value->kind == ConfigValue::Kind::kArray;
+}
+
+}  // namespace
+
+int64_t ReadUniformSize(absl::string_view name, int64_t most, ConfigReader& config) {
+  return IsArray(name, config) ? UniformNumber(name, 1, most, config)
+                               : config.RequiredSize(name, most);
+}
+
+int64_t ReadUniformCount(absl::string_view name, int64_t most, ConfigReader& config) {
+  if (IsArray(name, config)) return UniformNumber(name, 0, most, config);
+  const int64_t count = config.Count(name, 0);
+  if (count <= most) return count;
+  config.Refuse(name, absl::StrCat("must be at most ", most));
+  return 0;
+}
+
 void ReadExperts(ConfigReader& config, const ExpertNames& names, int64_t size,
                  DecoderDraft& draft) {
   ExpertsSpec experts;
-  experts.expert_count = config.RequiredSize(names.expert_count, kMaxExpertCount);
-  experts.experts_per_token = config.RequiredSize(names.experts_per_token, kMaxExpertCount);
+  experts.expert_count = ReadUniformSize(names.expert_count, kMaxExpertCount, config);
+  experts.experts_per_token = ReadUniformSize(names.experts_per_token, kMaxExpertCount, config);
   experts.expert = {.kind = FeedForwardKind::kGated, .size = size};
   if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
     config.Refuse(names.experts_per_token,

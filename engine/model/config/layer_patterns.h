@@ -28,8 +28,8 @@ struct WindowPattern {
 void ReadWindowPattern(ConfigReader& config, const WindowPattern& pattern, DecoderDraft& draft);
 
 // layer_types, whose windows and chunks are draft.window and draft.chunk tokens long. Returns
-// false where it is absent.
-bool ReadLayerTypes(ConfigReader& config, DecoderDraft& draft);
+// false where it is absent. `more`: types of as many further modules may follow.
+bool ReadLayerTypes(ConfigReader& config, DecoderDraft& draft, int64_t more = 0);
 
 // Gives `span` to the layers where `has` returns true, if that span has a length.
 template <typename Has>
@@ -60,6 +60,14 @@ struct ExpertNames {
   absl::string_view expert_count;
   absl::string_view experts_per_token = "num_experts_per_tok";
 };
+
+// A size, or an array of the same size for every layer.
+int64_t ReadUniformSize(absl::string_view name, int64_t most, ConfigReader& config);
+// The same, or 0 where the field is absent; 0 is allowed.
+int64_t ReadUniformCount(absl::string_view name, int64_t most, ConfigReader& config);
+
+// The groups that group-limited routing chooses first, n_group and topk_group.
+void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts);
 
 // Reads the number of gated experts of `size`, and of experts per token, into draft.experts. A
 // token uses at most all of them.

@@ -5,93 +5,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
-#include "engine/base/near_names.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/text.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/config/config_reader.h"
 #include "engine/model/config/families.h"
+#include "engine/model/config/unknown_families.h"
 #include "engine/model/config/unread_fields.h"
 
 namespace sextant {
 namespace {
-
-struct Unsupported {
-  absl::string_view model_type;
-  absl::string_view reason;  // continues after "is"
-};
-
-constexpr char kExperts[] = "a mixture of experts, which is not supported yet";
-constexpr char kLatent[] = "a model with latent attention, which is not supported yet";
-constexpr char kStateSpace[] = "a state-space or recurrent model, which is not supported yet";
-constexpr char kEncoder[] = "a model with an encoder, which is not supported yet";
-constexpr char kVision[] = "a vision model, which is not supported yet";
-
-constexpr char kMultimodal[] =
-    "a multimodal model without a text_config, which alone is counted of one";
-
-// The unsupported models that users ask for most.
-constexpr Unsupported kUnsupported[] = {
-    {"qwen3_next", kStateSpace},
-    {"granitemoe", kExperts},
-    {"glm4_moe", kExperts},
-    {"minicpm3", kLatent},
-    {"mamba", kStateSpace},
-    {"mamba2", kStateSpace},
-    {"falcon_mamba", kStateSpace},
-    {"falcon_h1", kStateSpace},
-    {"jamba", kStateSpace},
-    {"bamba", kStateSpace},
-    {"zamba2", kStateSpace},
-    {"nemotron_h", kStateSpace},
-    {"recurrent_gemma", kStateSpace},
-    {"rwkv", kStateSpace},
-    {"roberta", kEncoder},
-    {"modernbert", kEncoder},
-    {"bart", kEncoder},
-    {"whisper", kEncoder},
-    {"vit", kVision},
-    {"dinov2", kVision},
-    {"siglip_vision_model", kVision},
-    {"clip", kMultimodal},
-    {"gemma3", kMultimodal},
-    {"gemma3n", kMultimodal},
-    {"llama4", kMultimodal},
-    {"llava", kMultimodal},
-    {"mistral3", kMultimodal},
-    {"mllama", kMultimodal},
-    {"paligemma", kMultimodal},
-    {"qwen2_vl", kMultimodal},
-    {"qwen2_5_vl", kMultimodal},
-    {"qwen3_vl", kMultimodal},
-};
-
-// An answer keeps 256 bytes of a description; the families' names alone are longer.
-constexpr char kWhereListed[] = "docs/config_json.md";
-constexpr size_t kMaxUnsupportedNameBytes = 32;
-
-// The error for a missing or unknown family: why it is not supported, where that is known, else
-// near names; and where all families are listed. Short enough that an answer keeps it whole.
-std::string ModelTypeMissing() {
-  return absl::StrCat("is required: a family's name, such as llama; all: ", kWhereListed);
-}
-
-std::string WhyModelTypeUnsupported(absl::string_view model_type) {
-  for (const Unsupported& entry : kUnsupported) {
-    if (entry.model_type != model_type) continue;
-    return absl::StrCat("\"", model_type, "\" is ", entry.reason,
-                        "; all that are supported: ", kWhereListed);
-  }
-  return UnknownNameMessage("model_type", Clip(model_type, kMaxUnsupportedNameBytes),
-                            KnownModelTypes(), kWhereListed);
-}
-
-std::string WhyArchitectureUnsupported(absl::string_view architecture) {
-  // Too many names would be near: most share "ForCausalLM".
-  return UnknownNameMessage("architecture", Clip(architecture, kMaxUnsupportedNameBytes), {},
-                            kWhereListed);
-}
 
 using Kind = ConfigValue::Kind;
 
@@ -164,6 +88,13 @@ void CheckHeads(const Family& family, const DecoderDraft& d, ConfigReader& confi
                   absl::StrCat("must divide ", names.head_count.name, " (", d.head_count,
                                "), which ", d.key_value_head_count, " does not"));
   }
+  if (d.window_attention.has_value() && d.window_attention->key_value_head_count > 0 &&
+      d.window_attention->head_count % d.window_attention->key_value_head_count != 0) {
+    config.Refuse(names.head_count.name,
+                  absl::StrCat("is ", d.window_attention->head_count, " in layers with a window, ",
+                               "whose ", d.window_attention->key_value_head_count,
+                               " key-value heads have to divide it"));
+  }
   if (d.head_size == 0 && d.hidden_size % d.head_count != 0) {
     config.Refuse(names.head_count.name,
                   absl::StrCat("must divide ", names.hidden_size.name, " (", d.hidden_size,
@@ -203,6 +134,7 @@ void RefuseContradictions(const DecoderDraft& draft, ConfigReader& config) {
 ArchitectureSpec ReadDecoder(const Family& family, ConfigReader& config) {
   DecoderDraft draft = ReadSizes(family, config);
   draft.style.tied = config.Flag("tie_word_embeddings", draft.style.tied);
+  ReadNamedOptions(family, config, draft);
   if (family.read_options != nullptr) family.read_options(config, draft);
   CheckHeads(family, draft, config);
   if (!config.ok()) return {};
@@ -276,6 +208,10 @@ ConfigFields MembersOf(const ConfigValue& object) {
 // Moves the fields that may stand for parameters to `out`, or refuses them.
 void JudgeUnread(const Family& family, UnreadRule rule, ConfigReader& config,
                  HuggingFaceModel& out) {
+  for (const absl::string_view name : family.left_out) {
+    const ConfigValue* value = config.Find(name);
+    if (value != nullptr && !IsHarmless(name, *value)) out.unread_fields.emplace_back(name);
+  }
   UnreadFields unread = SortUnreadFields(config, family.read_model == nullptr);
   for (const auto& [name, value] : unread.others) {
     if (rule == UnreadRule::kRefuse) {

@@ -34,6 +34,8 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
   constexpr int64_t kLatent = 48 + 6 + 60 + 56 + 5 + 70 + 64;
   // Experts of 6: 4, one shared, and the router.
   constexpr int64_t kLatentModel = 80 + 4 * (kLatent + 16) + 384 + 3 * (5 * 3 * 48 + 32) + 8 + 80;
+  // The same on plain attention, without the router's correction.
+  constexpr int64_t kGrouped = 80 + 4 * (256 + 16) + 384 + 3 * (5 * 144 + 32) + 8 + 80;
   const std::map<absl::string_view, int64_t> totals = {
       {"gpt2", 80 + 48 + 4 * kGpt2Layer + 16},
       {"gpt_bigcode", 80 + 48 + 4 * (kGpt2Layer - 2 * 4 * 8 - 2 * 4) + 16},
@@ -77,6 +79,41 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"deepseek_v2", kLatentModel},
       {"deepseek_v3", kLatentModel + 3 * 4},
       {"kimi_k2", kLatentModel + 3 * 4},
+      {"glm4_moe_lite", kLatentModel + 3 * 4},
+      {"youtu_llm", 80 + 4 * (kLatent + 16 + 384) + 8},
+      {"glm", kLlama + 4 * 24},
+      {"glm4", kLlama + 4 * (24 + 16)},
+      {"ernie4_5", kLlama - 80},
+      {"mimo", kLlama + 4 * 24},
+      {"exaone4", kLlama + 4 * 2 * 4},
+      {"internlm3", kLlama},
+      {"seed_oss", kLlama + 4 * 24},
+      {"arcee", kLlama - 4 * 128},
+      {"ministral", kLlama},
+      {"ministral3", kLlama},
+      {"hunyuan_v1_dense", kLlama - 80 + 4 * 2 * 4},
+      {"qwen3_vl_text", kLlama + 4 * 2 * 4},
+      // Norms of 4 for queries and keys, and 2 numbers of the activation.
+      {"apertus", kLlama - 4 * 128 + 4 * (2 * 4 + 2)},
+      {"qwen3_vl_moe_text", 80 + 4 * (256 + 8 + 4 * 144 + 32 + 16) + 8 + 80},
+      {"granitemoe", kMixtral},
+      {"granitemoehybrid", kLlama},
+      // Norms over all heads, 8 for queries and 8 for keys, and a router's correction.
+      {"minimax_m2", kMixtral + 4 * (16 + 4)},
+      {"glm4_moe", kGrouped + 3 * 4},
+      {"bailing_moe", kGrouped},
+      {"bailing_moe_v2", kGrouped},
+      {"dots1", kGrouped + 3 * 4 + 4 * 8},
+      {"hunyuan_v1_moe", 80 + 4 * (256 + 8 + 5 * 384 + 32 + 16) + 8},
+      {"ernie4_5_moe", kGrouped + 3 * 4 - 80},
+      // Four norms, and a gate of 8 x 8.
+      {"afmoe", 80 + 4 * (256 + 64 + 8 + 32 + 5 * 144 + 32 + 4) + 8 + 80},
+      // Layers with a window have 4 heads: 8 x 16 twice, and 64 twice.
+      {"step3p5", 80 + 2 * 256 + 2 * 384 + 4 * (8 + 16) + 384 + 3 * (4 * 144 + 240 + 36) + 88},
+      // A gate of 8 x 2.
+      {"laguna", 80 + 4 * (256 + 16 + 8 + 16) + 384 + 3 * (4 * 144 + 240 + 36) + 88},
+      // Layers with a window have one key-value head, and 2 sinks.
+      {"mimo_v2_flash", 80 + 256 + 3 * (192 + 2) + 4 * 16 + 384 + 3 * (4 * 144 + 36) + 88},
       // Positions, 2 types, a norm; a pooler with its bias.
       {"bert", 80 + 48 + 16 + 16 + 4 * kNeoxLayer + 72},
       // Tables of 32 x 2.
@@ -95,7 +132,10 @@ TEST(FamilyCounts, OnlyMixturesHaveIdleParameters) {
     const WeightCount count = CountOf(SmallConfig(family.name));
     const bool mixture = CountOf(SmallConfig(family.name)).active < count.total;
     const ConfigFields fields = SmallConfig(family.name);
-    const bool speaks = fields.count("num_experts_per_tok") + fields.count("ffn_config") > 0;
+    bool speaks = fields.count("ffn_config") > 0;
+    for (const char* name : {"num_experts_per_tok", "moe_topk", "moe_top_k", "moe_k"}) {
+      speaks = speaks || fields.count(name) > 0;
+    }
     EXPECT_EQ(mixture, speaks) << family.name;
   }
   // Two of four experts of 384, in four layers.
@@ -157,6 +197,39 @@ TEST(FamilyOptions, OfMixturesAddTheHandCount) {
                // Layers 0 and 2 rather than 5 x 144 + 32.
                {"llama4_text", {{"interleave_moe_layer_step", 2}}, 2 * (384 - 752)},
                {"dbrx", {{"attn_config.kv_n_heads", 1}}, -4 * 2 * 4 * 8}});
+}
+
+TEST(FamilyOptions, OfLaterMixturesAddTheHandCount) {
+  ExpectAdded(
+      {{"glm4_moe", {{"use_qk_norm", true}}, 4 * 8},
+       {"glm4_moe", {{"attention_bias", true}}, 4 * 24},
+       {"glm4_moe", {{"first_k_dense_replace", 0}}, 5 * 144 + 36 - 384},
+       // Two norms, 16 x 8, a layer of experts with its two norms, and a last norm.
+       {"glm4_moe", {{"num_nextn_predict_layers", 1}}, 16 + 128 + 256 + 5 * 144 + 36 + 16 + 8},
+       {"bailing_moe", {{"moe_router_enable_expert_bias", true}}, 3 * 4},
+       {"bailing_moe", {{"moe_shared_expert_intermediate_size", 10}}, 3 * (240 - 144)},
+       {"bailing_moe", {{"use_qkv_bias", true}}, 4 * 24},
+       {"hunyuan_v1_moe", {{"use_qk_norm", false}}, -4 * 8},
+       {"hunyuan_v1_moe", {{"num_shared_expert", 2}}, 4 * 384},
+       {"minimax_m2", {{"use_routing_bias", false}}, -4 * 4},
+       {"minimax_m2", {{"use_qk_norm", false}}, -4 * 16},
+       // Layer 3 alone.
+       {"ernie4_5_moe", {{"moe_layer_interval", 2}, {"moe_layer_start_index", 2}}, 2 * (384 - 756)},
+       {"ernie4_5_moe", {{"moe_layer_end_index", 2}}, 384 - 756},
+       {"afmoe", {{"num_dense_layers", 2}}, 2 * (384 - 756)},
+       // Gates of 8 x 2 and 8 x 4.
+       {"step3p5", {{"use_head_wise_attn_gate", true}}, 2 * 16 + 2 * 32},
+       // A dense layer with a window, three norms and 16 x 8.
+       {"step3p5", {{"num_nextn_predict_layers", 1}}, 384 + 8 + 16 + 384 + 24 + 128},
+       {"laguna", {{"gating", false}}, -4 * 16},
+       {"mimo_v2_flash", {{"add_full_attention_sink_bias", true}}, 2},
+       {"mimo_v2_flash", {{"v_head_dim", 6}}, (32 + 32) + 3 * (16 + 32)},
+       {"granitemoehybrid",
+        {{"num_local_experts", 4}, {"num_experts_per_tok", 2}, {"intermediate_size", 6}},
+        4 * (4 * 144 + 32)},
+       {"apertus", {{"hidden_act", "relu2"}}, -4 * 2},
+       {"seed_oss", {{"attention_out_bias", true}}, 4 * 8},
+       {"internlm3", {{"bias", true}}, 4 * (8 + 16 + 16 + 8)}});
 }
 
 TEST(FamilyOptions, OfLatentAddTheHandCount) {

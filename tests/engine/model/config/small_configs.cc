@@ -34,6 +34,34 @@ Fields Latent() {
                     {"first_k_dense_replace", 1}});
 }
 
+// Experts of 6, one shared, from the second layer on.
+Fields Grouped(const char* count, const char* shared) {
+  return LlamaWith({{count, 4},
+                    {shared, 1},
+                    {"num_experts_per_tok", 2},
+                    {"moe_intermediate_size", 6},
+                    {"first_k_dense_replace", 1}});
+}
+
+Fields Step() {
+  return {{"num_hidden_layers", 4},
+          {"hidden_size", 8},
+          {"intermediate_size", 16},
+          {"num_attention_heads", 2},
+          {"num_attention_groups", 2},
+          {"head_dim", 4},
+          {"vocab_size", 10},
+          {"moe_num_experts", 4},
+          {"moe_top_k", 2},
+          {"moe_intermediate_size", 6},
+          {"share_expert_dim", 10},
+          {"moe_layers_enum", "1,2,3"},
+          {"attention_other_setting.attention_type", "sliding_attention"},
+          {"attention_other_setting.num_attention_heads", 4},
+          {"attention_other_setting.num_attention_groups", 2},
+          {"attention_other_setting.head_dim", 4}};
+}
+
 // Those whose fields are not Llama's.
 const std::map<absl::string_view, Fields>& OwnFields() {
   static const Fields gpt2 = {
@@ -109,6 +137,51 @@ const std::map<absl::string_view, Fields>& OwnFields() {
       {"deepseek_v2", Latent()},
       {"deepseek_v3", Latent()},
       {"kimi_k2", Latent()},
+      {"glm4_moe_lite", Latent()},
+      {"youtu_llm", LlamaWith({{"q_lora_rank", 6},
+                               {"kv_lora_rank", 5},
+                               {"qk_nope_head_dim", 3},
+                               {"qk_rope_head_dim", 2},
+                               {"v_head_dim", 4}})},
+      {"ernie4_5", LlamaWith({{"head_dim", 4}})},
+      {"seed_oss", LlamaWith({{"head_dim", 4}})},
+      {"ministral3", LlamaWith({{"head_dim", 4}})},
+      {"qwen3_vl_text", LlamaWith({{"head_dim", 4}})},
+      {"qwen3_vl_moe_text",
+       LlamaWith({{"num_experts", 4}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 6}})},
+      {"granitemoe", mixture},
+      {"granitemoehybrid", LlamaWith({{"shared_intermediate_size", 16}, {"num_local_experts", 0}})},
+      {"minimax_m2", mixture},
+      {"glm4_moe", Grouped("n_routed_experts", "n_shared_experts")},
+      {"bailing_moe", Grouped("num_experts", "num_shared_experts")},
+      {"bailing_moe_v2", Grouped("num_experts", "num_shared_experts")},
+      {"dots1", Grouped("n_routed_experts", "n_shared_experts")},
+      {"hunyuan_v1_moe", LlamaWith({{"num_experts", 4},
+                                    {"moe_topk", 2},
+                                    {"moe_intermediate_size", 16},
+                                    {"num_shared_expert", 1}})},
+      {"ernie4_5_moe", LlamaWith({{"moe_num_experts", 4},
+                                  {"moe_k", 2},
+                                  {"moe_intermediate_size", 6},
+                                  {"moe_num_shared_experts", 1}})},
+      {"afmoe", LlamaWith({{"num_experts", 4},
+                           {"num_experts_per_tok", 2},
+                           {"moe_intermediate_size", 6},
+                           {"num_shared_experts", 1}})},
+      {"step3p5", Step()},
+      {"laguna", LlamaWith({{"head_dim", 4},
+                            {"num_experts", 4},
+                            {"num_experts_per_tok", 2},
+                            {"moe_intermediate_size", 6},
+                            {"shared_expert_intermediate_size", 10}})},
+      {"mimo_v2_flash", LlamaWith({{"head_dim", 4},
+                                   {"v_head_dim", 4},
+                                   {"n_routed_experts", 4},
+                                   {"num_experts_per_tok", 2},
+                                   {"moe_intermediate_size", 6},
+                                   {"swa_num_key_value_heads", 1},
+                                   {"add_swa_attention_sink_bias", true},
+                                   {"sliding_window", 3}})},
       {"bert",
        {{"num_hidden_layers", 4},
         {"hidden_size", 8},
@@ -137,6 +210,15 @@ ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigF
   }
   out["model_type"] = {.kind = Kind::kText, .text = std::string(model_type)};
   if (model_type == "gpt_neo") out["attention_types"] = AttentionTypes({"global", "local"}, 2);
+  if (model_type == "granitemoehybrid")
+    out["layer_types"] = TextArray(std::vector<std::string>(4, "attention"));
+  if (model_type == "step3p5") {
+    out["layer_types"] =
+        TextArray({"full_attention", "sliding_attention", "full_attention", "sliding_attention"});
+  }
+  if (model_type == "mimo_v2_flash") {
+    out["hybrid_layer_pattern"] = out["moe_layer_freq"] = NumberArray({0, 1, 1, 1});
+  }
   for (const ConfigField& field : more) SetField(field, out);
   return out;
 }

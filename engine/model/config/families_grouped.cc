@@ -1,0 +1,360 @@
+// Mixtures of experts on grouped-query attention, most with DeepSeek-V3's router.
+//
+// Read in huggingface/transformers src/transformers/models (August 2026): modeling_*.py and
+// configuration_*.py of glm4_moe, bailing_moe_v2, dots1, hunyuan_v1_moe, ernie4_5_moe, minimax_m2,
+// afmoe, mimo_v2_flash; and in ml-explore/mlx-lm mlx_lm/models:
+// bailing_moe.py, step3p5.py, laguna.py. The published totals that the tests compare with confirm
+// which router has a correction bias.
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/model/architecture/check_architecture.h"
+#include "engine/model/config/families.h"
+#include "engine/model/config/layer_patterns.h"
+
+namespace sextant {
+namespace {
+
+constexpr DecoderStyle kGroupedStyle = {};
+
+constexpr DecoderStyle kNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead};
+
+constexpr DecoderStyle kNormedQueries = {.query_key_norm = QueryKeyNorm::kAllHeads};
+
+constexpr DecoderStyle kTiedNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
+
+constexpr DecoderStyle kTiedGrouped = {.tied = true};
+
+constexpr DecoderStyle kAfmoeStyle = {.norms = kNormsAround,
+                                      .query_key_norm = QueryKeyNorm::kPerHead,
+                                      .output_gate = OutputGate::kPerChannel};
+
+constexpr SizeNames kStepNames = {.key_value_head_count = "num_attention_groups"};
+
+constexpr ExpertFields kDeepseekExperts = {.expert_count = "n_routed_experts",
+                                           .shared_count = "n_shared_experts",
+                                           .first_dense = "first_k_dense_replace",
+                                           .correction_bias = {.if_absent = true}};
+
+constexpr ExpertFields kLingExperts = {.expert_count = "num_experts",
+                                       .shared_count = "num_shared_experts",
+                                       .shared_size = "moe_shared_expert_intermediate_size",
+                                       .first_dense = "first_k_dense_replace",
+                                       .correction_bias = {"moe_router_enable_expert_bias"}};
+
+// Parts that the published files of MiniMax-M2 and Ernie-4.5 name and don't hold.
+constexpr absl::string_view kMiniMaxLeftOut[] = {"mtp_transformer_layers", "num_mtp_modules",
+                                                 "use_mtp"};
+constexpr absl::string_view kErnieLeftOut[] = {"num_nextn_predict_layers"};
+
+constexpr absl::string_view kBailingAlso[] = {"BailingMoeForCausalLM"};
+
+// Fields of the family that hold no parameters.
+void Pass(ConfigReader& config, std::initializer_list<absl::string_view> names) {
+  for (const absl::string_view name : names) config.Find(name);
+}
+
+void RefuseTrue(ConfigReader& config, absl::string_view name) {
+  if (config.Flag(name, false)) {
+    config.Refuse(name, "must be false: what it adds is not supported yet");
+  }
+}
+
+// Where all layers have experts, the dense size of this family is that of an expert.
+void RequireSameSize(ConfigReader& config, const DecoderDraft& draft) {
+  if (draft.experts->expert.size != draft.feed_forward_size && draft.feed_forward_size > 0) {
+    config.Refuse("moe_intermediate_size",
+                  absl::StrCat("must be intermediate_size (", draft.feed_forward_size,
+                               "), which this family's code takes for shared experts"));
+  }
+}
+
+void ReadBailingOptions(ConfigReader& config, DecoderDraft& draft) {
+  const bool bias = config.Flag("use_bias", false);
+  draft.style.attention_output_bias = bias;
+  if (bias) config.Refuse("use_bias", "must be false: which matrices then have one is not known");
+  Pass(config, {"norm_head", "norm_softmax"});
+}
+
+void ReadHunyuanOptions(ConfigReader& config, DecoderDraft& draft) {
+  RequireSameSize(config, draft);
+  RefuseTrue(config, "use_cla");
+  RefuseTrue(config, "mlp_bias");
+  Pass(config, {"cla_share_factor", "attention_head_dim", "moe_layer_num_skipped"});
+  if (!config.Flag("use_mixed_mlp_moe", true)) draft.experts->shared_expert_count = 0;
+  if (draft.experts->shared_expert_count == 0) draft.experts->shared_expert = {};
+}
+
+// Every `moe_layer_interval`-th of the layers from moe_layer_start_index to moe_layer_end_index
+// has experts.
+void ReadErnieMoeOptions(ConfigReader& config, DecoderDraft& draft) {
+  RefuseTrue(config, "use_bias");
+  Pass(config, {"moe_capacity", "moe_gate", "moe_use_aux_free", "moe_norm_min",
+                "moe_multimodal_paired_experts"});
+  const int64_t first = config.Count("moe_layer_start_index", 1);
+  int64_t last = draft.layer_count - 1;
+  const ConfigValue* end = config.Find("moe_layer_end_index");
+  if (end != nullptr && !(end->kind == ConfigValue::Kind::kInteger && end->integer == -1)) {
+    last = config.Count("moe_layer_end_index", last);
+  }
+  int64_t every = config.Size("moe_layer_interval");
+  if (every == 0) every = 1;
+  SetExpertLayers([=](int64_t i) { return (i + 1) % every == 0 && i >= first && i <= last; },
+                  draft);
+}
+
+void ReadMiniMaxM2Options(ConfigReader& config, DecoderDraft&) {
+  if (config.Text("qk_norm_type", "per_layer") != "per_layer") {
+    config.Refuse("qk_norm_type", "must be per_layer: norms over all heads of a layer");
+  }
+  if (config.Count("shared_intermediate_size", 0) != 0) {
+    config.Refuse("shared_intermediate_size", "must be 0: this family has no shared experts");
+  }
+}
+
+void ReadAfmoeOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadWindowPattern(
+      config, {.window_if_absent = 1024, .period = 4, .period_name = "global_attn_every_n_layers"},
+      draft);
+}
+
+// The numbers of layers in a text, "3,4,5".
+std::vector<bool> LayersInText(const std::string& text, absl::string_view name, int64_t layer_count,
+                               ConfigReader& config) {
+  std::vector<bool> out(static_cast<size_t>(layer_count), false);
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    int64_t number = 0;
+    if (absl::SimpleAtoi(part, &number) && number >= 0 && number < layer_count) {
+      out[static_cast<size_t>(number)] = true;
+    } else {
+      config.Refuse(name, absl::StrCat("must be numbers of layers from 0 to ", layer_count - 1,
+                                       " with commas between"));
+    }
+  }
+  return out;
+}
+
+// The sizes of layers with a window are in attention_other_setting. Modules of multi-token
+// prediction are dense layers with a window.
+void ReadStepOptions(ConfigReader& config, DecoderDraft& draft) {
+  if (config.Flag("use_head_wise_attn_gate", false)) {
+    draft.style.output_gate = OutputGate::kPerHead;
+  }
+  draft.window = config.Span("sliding_window", 512);
+  if (!ReadLayerTypes(config, draft, draft.prediction_module_count)) {
+    config.Refuse("layer_types", "is required: write full_attention or sliding_attention a layer");
+  }
+  Pass(config, {"attention_other_setting.attention_type"});
+  const auto other = [&config](absl::string_view name, int64_t most) {
+    return config.RequiredSize(absl::StrCat("attention_other_setting.", name), most);
+  };
+  WindowAttention window = {.head_count = other("num_attention_heads", kMaxHeadCount),
+                            .key_value_head_count = other("num_attention_groups", kMaxHeadCount),
+                            .head_size = other("head_dim", kMaxHeadSize)};
+  window.value_head_size = window.head_size;
+  draft.window_attention = window;
+  const std::vector<bool> with_experts = LayersInText(config.Text("moe_layers_enum", ""),
+                                                      "moe_layers_enum", draft.layer_count, config);
+  SetExpertLayers([&](int64_t i) { return with_experts[static_cast<size_t>(i)]; }, draft);
+  draft.experts->shared_expert_count = 1;
+  draft.experts->shared_expert = {
+      .kind = FeedForwardKind::kGated,
+      .size = config.RequiredSize("share_expert_dim", kMaxFeedForwardSize)};
+  draft.prediction_layer = LayerTraits{.span = LayerSpan::kWindow};
+}
+
+// One number of heads for all layers with a window, and one for the others, of a list with a number
+// a layer.
+void ReadHeadsPerLayer(ConfigReader& config, DecoderDraft& draft) {
+  constexpr absl::string_view kName = "num_attention_heads_per_layer";
+  const auto heads = config.Integers(kName);
+  if (!heads.has_value()) return;
+  WindowAttention window = {.key_value_head_count = draft.key_value_head_count,
+                            .head_size = draft.head_size,
+                            .value_head_size = draft.head_size};
+  if (heads->size() != draft.spans.size()) {
+    return config.Refuse(kName, "must have a number for each of layer_types");
+  }
+  int64_t full = 0;
+  for (size_t i = 0; i < heads->size(); ++i) {
+    int64_t& of = draft.spans[i] == LayerSpan::kWindow ? window.head_count : full;
+    if (of == 0) of = (*heads)[i];
+    if (of != (*heads)[i] || of < 1 || of > kMaxHeadCount) {
+      return config.Refuse(kName,
+                           "must be one number for all layers of a type: describe others "
+                           "in model.architecture");
+    }
+  }
+  if (full > 0) draft.head_count = full;
+  if (window.head_count > 0) draft.window_attention = window;
+}
+
+void ReadLagunaOptions(ConfigReader& config, DecoderDraft& draft) {
+  if (config.Flag("gating", true)) draft.style.output_gate = OutputGate::kPerHead;
+  ReadWindowPattern(config, {.window_if_absent = 512, .period = 4}, draft);
+  ReadHeadsPerLayer(config, draft);
+  draft.experts->shared_expert_count = 1;
+  draft.experts->shared_expert = {
+      .kind = FeedForwardKind::kGated,
+      .size = config.RequiredSize("shared_expert_intermediate_size", kMaxFeedForwardSize)};
+  const auto dense = ReadLayerNumbers(config, "mlp_only_layers", draft);
+  SetExpertLayers(
+      [&](int64_t i) { return dense.has_value() ? !(*dense)[static_cast<size_t>(i)] : i > 0; },
+      draft);
+}
+
+// 1 in `name` marks a layer; false, with a violation, where it does not name all layers.
+bool ReadLayerMarks(absl::string_view name, ConfigReader& config, const DecoderDraft& draft,
+                    std::vector<int64_t>& out) {
+  const auto marks = config.Integers(name);
+  if (marks.has_value() && static_cast<int64_t>(marks->size()) == draft.layer_count) {
+    out = *marks;
+    return true;
+  }
+  config.Refuse(name, "must have 0 or 1 for each layer");
+  return false;
+}
+
+void ReadMimoV2Options(ConfigReader& config, DecoderDraft& draft) {
+  Pass(config, {"attention_chunk_size", "attention_value_scale", "hybrid_block_size",
+                "swa_rope_theta", "topk_method"});
+  draft.value_head_size = config.RequiredSize("v_head_dim", kMaxHeadSize);
+  const auto or_else = [&config](absl::string_view name, int64_t other) {
+    const int64_t own = config.Size(name);
+    return own == 0 ? other : own;
+  };
+  draft.window_attention = WindowAttention{
+      .head_count = or_else("swa_num_attention_heads", draft.head_count),
+      .key_value_head_count = or_else("swa_num_key_value_heads", draft.key_value_head_count),
+      .head_size = or_else("swa_head_dim", draft.head_size),
+      .value_head_size = or_else("swa_v_head_dim", draft.value_head_size),
+      .sinks = config.Flag("add_swa_attention_sink_bias", false)};
+  draft.sinks = config.Flag("add_full_attention_sink_bias", false);
+  draft.window = or_else("sliding_window", config.Size("sliding_window_size"));
+  if (draft.window == 0) config.Refuse("sliding_window", "is required");
+  std::vector<int64_t> marks;
+  if (ReadLayerMarks("hybrid_layer_pattern", config, draft, marks)) {
+    SetSpans(
+        LayerSpan::kWindow, [&](int64_t i) { return marks[static_cast<size_t>(i)] == 1; }, draft);
+  }
+  if (ReadLayerMarks("moe_layer_freq", config, draft, marks)) {
+    SetExpertLayers([&](int64_t i) { return marks[static_cast<size_t>(i)] == 1; }, draft);
+  }
+}
+
+constexpr Family kGroupedFamilies[] = {
+    {.model_type = "glm4_moe",
+     .architecture = "Glm4MoeForCausalLM",
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .query_key_norm = {"use_qk_norm"},
+     .experts = kDeepseekExperts,
+     .prediction_modules = "num_nextn_predict_layers"},
+    {.model_type = "bailing_moe",
+     .architecture = "BailingMoeV2ForCausalLM",
+     .also_architectures = kBailingAlso,
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"use_qkv_bias"},
+     .query_key_norm = {"use_qk_norm"},
+     .experts = kLingExperts,
+     .prediction_modules = "num_nextn_predict_layers",
+     .read_options = ReadBailingOptions},
+    {.model_type = "bailing_moe_v2",
+     .architecture = "BailingMoeV2ForCausalLM",
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"use_qkv_bias"},
+     .query_key_norm = {"use_qk_norm"},
+     .experts = kLingExperts,
+     .prediction_modules = "num_nextn_predict_layers",
+     .read_options = ReadBailingOptions},
+    {.model_type = "dots1",
+     .architecture = "Dots1ForCausalLM",
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .attention_output_bias = {"attention_bias"},
+     .experts = kDeepseekExperts},
+    {.model_type = "hunyuan_v1_moe",
+     .architecture = "HunYuanMoEV1ForCausalLM",
+     .style = kTiedNormedHeads,
+     .key_value_head_count_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .attention_output_bias = {"attention_bias"},
+     .query_key_norm = {"use_qk_norm", true},
+     .experts = {.expert_count = "num_experts",
+                 .experts_per_token = "moe_topk",
+                 .shared_count = "num_shared_expert"},
+     .read_options = ReadHunyuanOptions},
+    {.model_type = "ernie4_5_moe",
+     .architecture = "Ernie4_5_MoeForCausalLM",
+     .style = kTiedGrouped,
+     .key_value_head_count_required = true,
+     .experts = {.expert_count = "moe_num_experts",
+                 .experts_per_token = "moe_k",
+                 .shared_count = "moe_num_shared_experts",
+                 .correction_bias = {.if_absent = true}},
+     .left_out = kErnieLeftOut,
+     .read_options = ReadErnieMoeOptions},
+    {.model_type = "minimax_m2",
+     .architecture = "MiniMaxM2ForCausalLM",
+     .style = kNormedQueries,
+     .key_value_head_count_required = true,
+     .query_key_norm = {"use_qk_norm", true},
+     .experts = {.expert_count = "num_local_experts",
+                 .expert_size = "intermediate_size",
+                 .correction_bias = {"use_routing_bias", true}},
+     .left_out = kMiniMaxLeftOut,
+     .read_options = ReadMiniMaxM2Options},
+    {.model_type = "afmoe",
+     .architecture = "AfmoeForCausalLM",
+     .style = kAfmoeStyle,
+     .key_value_head_count_required = true,
+     .experts = {.expert_count = "num_experts",
+                 .shared_count = "num_shared_experts",
+                 .first_dense = "num_dense_layers",
+                 .correction_bias = {.if_absent = true}},
+     .read_options = ReadAfmoeOptions},
+    {.model_type = "step3p5",
+     .architecture = "Step3p5ForCausalLM",
+     .names = kStepNames,
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .experts = {.expert_count = "moe_num_experts",
+                 .experts_per_token = "moe_top_k",
+                 .correction_bias = {.if_absent = true}},
+     .prediction_modules = "num_nextn_predict_layers",
+     .read_options = ReadStepOptions},
+    {.model_type = "laguna",
+     .architecture = "LagunaForCausalLM",
+     .style = kNormedHeads,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .attention_output_bias = {"attention_bias"},
+     .experts = {.expert_count = "num_experts", .correction_bias = {.if_absent = true}},
+     .read_options = ReadLagunaOptions},
+    {.model_type = "mimo_v2_flash",
+     .architecture = "MiMoV2FlashForCausalLM",
+     .style = kGroupedStyle,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .query_key_value_bias = {"attention_bias"},
+     .experts = {.expert_count = "n_routed_experts",
+                 .shared_count = "n_shared_experts",
+                 .correction_bias = {.if_absent = true}},
+     .read_options = ReadMimoV2Options},
+};
+
+}  // namespace
+
+absl::Span<const Family> GroupedFamilies() { return kGroupedFamilies; }
+
+}  // namespace sextant
