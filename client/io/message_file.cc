@@ -10,6 +10,7 @@
 #include "client/io/call_error.h"
 #include "client/io/text_file.h"
 #include "proto/calibration_json.h"
+#include "proto/words/config_text.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::client {
@@ -109,8 +110,12 @@ grpc::Status ReadMessage(const std::string& file, std::istream& in,
 // would be lost with the whole request.
 grpc::Status ReadConfig(const std::string& file, const std::string& where, std::istream& in,
                         std::string* text) {
-  const absl::StatusOr<std::string> read = ReadText(file, in, kMaxConfigBytes);
+  absl::StatusOr<std::string> read = ReadText(file, in, kMaxConfigFileBytes);
   if (!read.ok()) return ReadRefusal(read.status());
+  if (read->size() > kMaxConfigBytes) *read = words::WithoutQuantization(*read);
+  if (read->size() > kMaxConfigBytes) {
+    return ReadRefusal(TooLong(file == "-" ? "standard input" : file, kMaxConfigBytes));
+  }
   if (absl::StripAsciiWhitespace(*read).empty()) {
     return RefusalStatus("REQUEST_MALFORMED",
                          absl::StrCat(where, ": the file holds no text: give one that does"));

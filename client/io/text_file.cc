@@ -32,10 +32,7 @@ absl::StatusOr<std::string> ReadStream(std::istream& in, const std::string& name
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return CannotRead(name, std::strerror(errno));
   text.resize(static_cast<size_t>(in.gcount()));
-  if (text.size() > limit_bytes) {
-    return absl::OutOfRangeError(absl::StrCat(name, " holds more than the limit of ",
-                                              SizeName(limit_bytes), " (", limit_bytes, " bytes)"));
-  }
+  if (text.size() > limit_bytes) return TooLong(name, limit_bytes);
   return text;
 }
 
@@ -54,6 +51,11 @@ int WriteNew(const std::string& name, const std::string& text) {
 }
 
 }  // namespace
+
+absl::Status TooLong(const std::string& name, size_t limit_bytes) {
+  return absl::OutOfRangeError(absl::StrCat(name, " holds more than the limit of ",
+                                            SizeName(limit_bytes), " (", limit_bytes, " bytes)"));
+}
 
 std::string WhyUnreadable(const std::string& name) {
   struct stat found = {};

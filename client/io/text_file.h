@@ -16,8 +16,13 @@ namespace sextant::client {
 // wrongly read as "retry later".
 inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
 
-// Bytes of the longest config.json that a request takes: 64 KiB.
+// Bytes of the longest config.json that a request takes: 64 KiB; and of the longest file that is
+// read for one, whose quantization_config is dropped.
 inline constexpr size_t kMaxConfigBytes = size_t{64} << 10;
+inline constexpr size_t kMaxConfigFileBytes = size_t{8} << 20;
+
+// The error of a text that is longer than `limit_bytes`. `name` is the file's.
+absl::Status TooLong(const std::string& name, size_t limit_bytes);
 
 // Why `name` can't be read, as the system says it; "" where it can. Reads nothing of it: a pipe
 // would lose that.

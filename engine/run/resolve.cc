@@ -4,6 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -222,6 +225,13 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
   if (memory.ok()) out.memory = *std::move(memory);
 }
 
+bool HasIndexer(const ArchitectureSpec& spec) {
+  return absl::c_any_of(spec.layer_kinds, [](const LayerSpec& layer) {
+    return layer.attention.has_value() && layer.attention->latent.has_value() &&
+           layer.attention->latent->indexer.has_value();
+  });
+}
+
 // The model's shape. Where it is invalid, `out` keeps only its name.
 void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
@@ -237,6 +247,13 @@ void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
   if (!counted.ok()) return;
   out.parameters = out.shape.checked->count();
   if (lengths_are_sound) ResolveFlops(run, out, violations);
+  if (HasIndexer(*out.shape.architecture) &&
+      (run.layout.has_value() || run.options.search != SearchExtent::kNone)) {
+    violations.Add("model",
+                   "has attention with an indexer, whose memory and time are not known yet: count "
+                   "it, or plan it without a layout and without a search");
+    return;
+  }
   ResolveLayout(run, out, violations);
 }
 

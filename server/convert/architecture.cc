@@ -50,7 +50,12 @@ LatentSpec LatentFrom(const v1::Attention::Latent& m, const Fields& f) {
   return {.query_rank = f.Size(m.has_query_rank(), m.query_rank(), "query_rank"),
           .key_value_rank = m.key_value_rank(),
           .rotary_size = m.rotary_size(),
-          .down_bias = m.down_bias()};
+          .down_bias = m.down_bias(),
+          .indexer = m.has_indexer() ? absl::make_optional(
+                                           IndexerSpec{.head_count = m.indexer().head_count(),
+                                                       .head_size = m.indexer().head_size(),
+                                                       .chosen_count = m.indexer().chosen_count()})
+                                     : absl::nullopt};
 }
 
 NormVariant NormVariantFrom(v1::NormVariant wire, const check::MessagePath& path,
@@ -233,6 +238,10 @@ void LatentTo(const LatentSpec& spec, v1::Attention::Latent* out) {
   out->set_key_value_rank(spec.key_value_rank);
   out->set_rotary_size(spec.rotary_size);
   out->set_down_bias(spec.down_bias);
+  if (!spec.indexer.has_value()) return;
+  out->mutable_indexer()->set_head_count(spec.indexer->head_count);
+  out->mutable_indexer()->set_head_size(spec.indexer->head_size);
+  out->mutable_indexer()->set_chosen_count(spec.indexer->chosen_count);
 }
 
 // `usual` is the mask that an absent one means.

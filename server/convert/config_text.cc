@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/text.h"
 #include "engine/model/config/read_config.h"
+#include "proto/words/config_text.h"
 
 namespace sextant::server {
 namespace {
@@ -133,11 +135,15 @@ class FieldCollector : public nlohmann::json_sax<json> {
 
 absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text) {
   if (text.empty()) return InvalidField(kConfigPath, "is empty: write the text of a config.json");
+  std::string shorter;
+  if (text.size() > kMaxTextBytes) text = shorter = words::WithoutQuantization(text);
   if (text.size() > kMaxTextBytes) {
     return InvalidField(kConfigPath,
                         absl::StrCat("is ", text.size(), " bytes long, more than ", kMaxTextBytes,
                                      " (64 KiB): write the config.json alone"));
   }
+  std::string finite;
+  if (absl::StrContains(text, "Infinity")) text = finite = words::WithFiniteNumbers(text);
   FieldCollector collector;
   json::sax_parse(text.begin(), text.end(), &collector);
   return collector.Take();

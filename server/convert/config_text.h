@@ -15,9 +15,9 @@ inline constexpr char kConfigPath[] = "model.hugging_face_config";
 // Parses `text`. A byte order mark before it is skipped.
 //
 // Errors, all kInvalidArgument FIELD_INVALID, of kConfigPath or the field below it:
-//   empty; longer than 64 KiB; not JSON (line and column are named), NaN, Infinity and text
-//   that is not UTF-8 included; not an object; nested deeper than 64 levels; more than 1,000
-//   fields; a field given twice
+//   empty; longer than 64 KiB without its quantization_config; not JSON (line and column are
+//   named), NaN, -Infinity and text that is not UTF-8 included; not an object; nested deeper than
+//   64 levels; more than 1,000 fields; a field given twice
 absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text);
 
 // The model that `text` describes. Errors: ParseConfigFields()'s and ReadConfig()'s, under

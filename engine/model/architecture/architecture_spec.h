@@ -23,6 +23,17 @@ enum class NormVariant {
   kNonParametricLayerNorm,  // nothing
 };
 
+// An indexer scores all positions for each token, and attention sees those with the highest scores
+// alone. It reads the compressed queries, and learns by a loss of its own: its inputs get no
+// gradient. Source: DeepSeek-AI 2025, DeepSeek-V3.2 (arXiv 2512.02556), section 2.1.
+struct IndexerSpec {
+  int64_t head_count = 0;
+  int64_t head_size = 0;
+  int64_t chosen_count = 0;  // positions that a token attends to
+
+  friend bool operator==(const IndexerSpec&, const IndexerSpec&) = default;
+};
+
 // Multi-head latent attention: keys and values, and optionally queries, pass through narrow
 // latents, each of which is normalised. All heads share one rotary part of the key, which bypasses
 // the latent.
@@ -31,6 +42,7 @@ struct LatentSpec {
   int64_t key_value_rank = 0;
   int64_t rotary_size = 0;  // part of AttentionSpec::query_key_head_size; 0: none
   bool down_bias = false;   // of the projections into the latents
+  absl::optional<IndexerSpec> indexer = {};
 
   friend bool operator==(const LatentSpec&, const LatentSpec&) = default;
 };

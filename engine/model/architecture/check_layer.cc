@@ -19,6 +19,17 @@ void CheckHeads(const AttentionSpec& a, absl::string_view path, FieldViolations&
   }
 }
 
+void CheckIndexer(const LatentSpec& latent, absl::string_view path, FieldViolations& violations) {
+  const IndexerSpec& indexer = *latent.indexer;
+  violations.Require(path, "latent.indexer.head_count", indexer.head_count, 1, kMaxHeadCount);
+  violations.Require(path, "latent.indexer.head_size", indexer.head_size, 1, kMaxHeadSize);
+  violations.RequireRange(path, "latent.indexer.chosen_count", indexer.chosen_count, 1, kMaxSpan);
+  if (latent.query_rank == 0) {
+    violations.Add(FieldPath(path, "latent.indexer"),
+                   "reads compressed queries: give latent.query_rank");
+  }
+}
+
 void CheckLatent(const AttentionSpec& a, absl::string_view path, FieldViolations& violations) {
   const LatentSpec& latent = *a.latent;
   violations.RequireRange(path, "latent.query_rank", latent.query_rank, 0, kMaxHiddenSize);
@@ -29,6 +40,7 @@ void CheckLatent(const AttentionSpec& a, absl::string_view path, FieldViolations
                    absl::StrCat("must be 0 to ", a.query_key_head_size - 1,
                                 ", below query_key_head_size, not ", latent.rotary_size));
   }
+  if (latent.indexer.has_value()) CheckIndexer(latent, path, violations);
   if (a.key_value_head_count != a.head_count) {
     violations.Add(
         FieldPath(path, "key_value_head_count"),

@@ -40,6 +40,15 @@ class AttentionWeights {
     AddNorm("key_value_latent_norm", place_.norm, latent.key_value_rank);
     Latent("key_value_up", attention_.head_count * (plain_key + attention_.value_head_size),
            latent.key_value_rank, false);
+    if (latent.indexer.has_value()) AddIndexer(*latent.indexer, latent.query_rank);
+  }
+
+  // One key for all heads, normalised; a weight a head, of which the score is the weighted sum.
+  void AddIndexer(const IndexerSpec& indexer, int64_t query_rank) {
+    Latent("indexer_query", indexer.head_count * indexer.head_size, query_rank, false);
+    Latent("indexer_key", indexer.head_size, place_.hidden_size, false);
+    AddNorm("indexer_key_norm", NormVariant::kLayerNorm, indexer.head_size);
+    Latent("indexer_weights", indexer.head_count, place_.hidden_size, false);
   }
 
   void AddQueryKeyNorms() {

@@ -5,6 +5,7 @@
 // memory: moe_layer_freq skips layers, and which topk_method has a correction bias. The effect of
 // zeros: modeling_deepseek_v2.py @0233e509531a.
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
@@ -54,6 +55,10 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   draft.head_size = latent.rotary_size + config.RequiredSize("qk_nope_head_dim", kMaxHeadSize / 2);
   draft.value_head_size = config.RequiredSize("v_head_dim", kMaxHeadSize);
   draft.style.attention_output_bias = latent.down_bias;
+  const int64_t whole = config.Size("qk_head_dim");
+  if (whole != 0 && whole != draft.head_size) {
+    config.Refuse("qk_head_dim", "is not qk_nope_head_dim and qk_rope_head_dim: correct them");
+  }
   draft.latent = latent;
   if (draft.key_value_head_count != 0 && draft.key_value_head_count != draft.head_count) {
     config.Refuse("num_key_value_heads",
@@ -115,6 +120,26 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// An indexer in each layer. Layers of the type "shared" have none, and use another's choice.
+void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadDeepseekV3Options(config, draft);
+  draft.latent->indexer =
+      IndexerSpec{.head_count = config.RequiredSize("index_n_heads", kMaxHeadCount),
+                  .head_size = config.RequiredSize("index_head_dim", kMaxHeadSize),
+                  .chosen_count = config.RequiredSize("index_topk", kMaxLayerCount)};
+  if (draft.latent->query_rank == 0) {
+    config.Refuse("q_lora_rank", "must be a size: the indexer reads compressed queries");
+  }
+  config.Find("indexer_rope_interleave");
+  for (const std::string& type :
+       config.Texts("indexer_types").value_or(std::vector<std::string>{})) {
+    if (type == "full") continue;
+    config.Refuse("indexer_types",
+                  "must be full: layers that share an indexer are not supported yet");
+    break;
+  }
+}
+
 // No experts.
 void ReadYoutuOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadLatentAttention(config, draft);
@@ -144,6 +169,16 @@ constexpr Family kLatentFamilies[] = {
      .names = kNames,
      .style = kStyle,
      .read_options = ReadDeepseekV3Options},
+    {.model_type = "deepseek_v32",
+     .architecture = "DeepseekV32ForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadIndexedOptions},
+    {.model_type = "glm_moe_dsa",
+     .architecture = "GlmMoeDsaForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadIndexedOptions},
     {.model_type = "youtu_llm",
      .architecture = "YoutuLLMForCausalLM",
      .also_architectures = kYoutuAlso,

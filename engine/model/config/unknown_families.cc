@@ -20,7 +20,6 @@ constexpr char kMamba2[] = "holds state-space layers (Mamba-2)";
 constexpr char kTimeMixing[] = "holds recurrent layers (RWKV's time mixing)";
 constexpr char kConvolution[] = "holds short convolutions";
 constexpr char kLightning[] = "holds lightning attention (linear attention)";
-constexpr char kIndexer[] = "holds attention with an indexer";
 constexpr char kEncoder[] = "is an encoder of another kind than BERT's and T5's";
 constexpr char kVision[] = "is a vision model";
 constexpr char kMultimodal[] =
@@ -51,8 +50,6 @@ constexpr Unsupported kUnsupported[] = {
     {"minimax_m1", kLightning},
     {"minimax_text_01", kLightning},
     {"minimax_m3", "holds attention with an indexer over blocks"},
-    {"deepseek_v32", kIndexer},
-    {"glm_moe_dsa", kIndexer},
     {"deepseek_v4", "holds compressed attention with an indexer, and hyper-connections"},
     {"longcat_flash", "holds experts without parameters, and two attentions a layer"},
     {"gemma3n_text", "holds copies of the residual stream, and embeddings of each layer"},
@@ -113,7 +110,7 @@ std::string WhyModelTypeUnsupported(absl::string_view model_type) {
   for (const Unsupported& entry : kUnsupported) {
     if (entry.model_type != model_type) continue;
     return absl::StrCat("\"", model_type, "\" ", entry.what,
-                        ", which is not supported yet; all that are read: ", kWhereListed);
+                        ", not supported yet; all that are read: ", kWhereListed);
   }
   const absl::string_view same = SameName(model_type);
   return absl::StrCat(NotKnown("model_type", model_type),

@@ -31,6 +31,11 @@ constexpr NamedSite kAttentionSites[] = {
     {"query_norm", {A::kQuery, A::kQuery}},
     {"key_norm", {A::kKey, A::kKey}},
     {"sinks", {A::kScores, A::kScores}},
+    // An indexer chooses positions, which has no gradient.
+    {"indexer_query", {A::kQueryLatent, ActivationSet()}},
+    {"indexer_key", {A::kAttentionInput, ActivationSet()}},
+    {"indexer_key_norm", {A::kAttentionInput, ActivationSet()}},
+    {"indexer_weights", {A::kAttentionInput, ActivationSet()}},
     {"output_gate", {A::kAttentionInput, A::kHeads}},
 };
 

@@ -1,5 +1,7 @@
 #include "engine/model/flops/attended_length.h"
 
+#include <algorithm>
+
 namespace sextant {
 namespace {
 
@@ -19,7 +21,11 @@ Int128 TwiceCausalPairs(int64_t length, int64_t window, bool diagonal) {
 }
 
 Int128 TwicePairs(const AttentionSpec& attention, int64_t length, MaskConvention convention) {
-  const int64_t window = attention.window == 0 ? length : attention.window;
+  // A causal query has as many chosen positions as a window of their number would show it.
+  int64_t window = attention.window == 0 ? length : attention.window;
+  if (attention.latent.has_value() && attention.latent->indexer.has_value()) {
+    window = std::min(window, attention.latent->indexer->chosen_count);
+  }
   if (convention == MaskConvention::kFull || attention.mask == AttentionMask::kFull) {
     return Int128{2} * length * (window < length ? window : length);
   }

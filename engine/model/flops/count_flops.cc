@@ -43,6 +43,11 @@ LayerGroup LayerGroupOf(const ModelFlopsContext& context, ModelPart part, int ki
                       .expert_capacity = context.step.expert_capacity_factor.value_or(1)};
   if (layer.attention.has_value()) {
     group.attended = context.shares.Attended(*layer.attention, encoder);
+    AttentionSpec all = *layer.attention;
+    if (all.latent.has_value() && all.latent->indexer.has_value()) {
+      all.latent->indexer.reset();
+      group.indexed = context.shares.Attended(all, encoder);
+    }
   }
   return group;
 }

@@ -1,5 +1,6 @@
 #include "engine/model/flops/layer_flops.h"
 
+#include "absl/strings/match.h"
 #include "engine/model/flops/activation_flow.h"
 
 namespace sextant {
@@ -74,6 +75,8 @@ class LayerCount {
       AddCore({*group_.layer.attention, Site::kQuery, Site::kKey, Site::kValue, Site::kScores,
                Site::kHeads},
               group_.attended);
+      const auto& latent = group_.layer.attention->latent;
+      if (latent.has_value() && latent->indexer.has_value()) AddIndexer(*latent->indexer);
     }
     if (group_.layer.cross_attention.has_value()) {
       using Site = ActivationSite;
@@ -97,12 +100,13 @@ class LayerCount {
         reads == ActivationSite::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
     // The input of an adapter's second matrix is the output of its first, which is trained.
     const bool inner = tensor.role == WeightRole::kAdapterUp;
-    tally_.Add(ComponentOf(tensor.component),
-               PassesOf({.forward = ProductOf(tensor) * tokens * layers_,
-                         .input_needs_gradient = inner || needs_.Has(reads),
-                         .trained = IsTrained(tensor, state_.frozen),
-                         .recomputed = RecomputesLayer(),
-                         .capacity = routed ? group_.expert_capacity : 1}));
+    tally_.Add(
+        ComponentOf(tensor.component),
+        PassesOf({.forward = ProductOf(tensor) * tokens * layers_,
+                  .input_needs_gradient = inner || (needs_.Has(reads) && !IsDetached(tensor)),
+                  .trained = IsTrained(tensor, state_.frozen),
+                  .recomputed = RecomputesLayer(),
+                  .capacity = routed ? group_.expert_capacity : 1}));
   }
 
   // Source: S = Q K^T and O = P V; backward dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q: each
@@ -132,6 +136,20 @@ class LayerCount {
     tally_.Add(FlopsComponent::kAttentionValues, values);
   }
 
+  // Scores of all positions, with gradients for its own queries and keys.
+  void AddIndexer(const IndexerSpec& indexer) {
+    const double width = kFlopsPerMultiplyAdd * layers_ *
+                         static_cast<double>(indexer.head_count * indexer.head_size);
+    ByMask<PassFlops> scores;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const Flops qk(width * group_.indexed[i]);
+      scores[i] = {.forward = qk,
+                   .input_gradient = qk * (state_.frozen ? 0 : 2),
+                   .recompute = qk * RecomputesLayer()};
+    }
+    tally_.Add(FlopsComponent::kAttentionScores, scores);
+  }
+
   const LayerGroup& group_;
   const LayerState& state_;
   const ActivationSet needs_;
@@ -140,6 +158,8 @@ class LayerCount {
 };
 
 }  // namespace
+
+bool IsDetached(const WeightTensor& tensor) { return absl::StartsWith(tensor.name, "indexer_"); }
 
 bool IsMatrix(const WeightTensor& tensor) {
   return tensor.role != WeightRole::kBias && tensor.component != WeightComponent::kNorm &&

@@ -16,6 +16,9 @@ namespace sextant {
 // True for a matrix, which is part of a product; false for a vector, which is added or scales.
 bool IsMatrix(const WeightTensor& tensor);
 
+// True for a matrix of an indexer, whose input gets no gradient.
+bool IsDetached(const WeightTensor& tensor);
+
 // FLOPs of the product of `tensor` (its active copies) with one token.
 double ProductOf(const WeightTensor& tensor);
 
@@ -26,6 +29,7 @@ struct LayerGroup {
   double tokens = 1;                            // of their stack, per output token
   double encoder_tokens = 0;                    // projected by cross attention
   ByMask<double> attended = {};                 // TokenShares::Attended()
+  ByMask<double> indexed = {};                  // the same for what an indexer scores
   double cross_pairs = 0;
   bool scores_bias_trained = false;  // of relative positions
   bool encoder_output_needs_gradient = false;
