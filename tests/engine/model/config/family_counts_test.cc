@@ -80,6 +80,9 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"deepseek_v3", kLatentModel + 3 * 4},
       {"kimi_k2", kLatentModel + 3 * 4},
       {"glm4_moe_lite", kLatentModel + 3 * 4},
+      // An indexer: queries 8 x 6, a key 4 x 8 with its norm of 8, weights 2 x 8.
+      {"deepseek_v32", kLatentModel + 3 * 4 + 4 * 104},
+      {"glm_moe_dsa", kLatentModel + 3 * 4 + 4 * 104},
       {"youtu_llm", 80 + 4 * (kLatent + 16 + 384) + 8},
       {"glm", kLlama + 4 * 24},
       {"glm4", kLlama + 4 * (24 + 16)},

@@ -34,6 +34,12 @@ Fields Latent() {
                     {"first_k_dense_replace", 1}});
 }
 
+Fields Indexed() {
+  Fields out = Latent();
+  out.insert(out.end(), {{"index_n_heads", 2}, {"index_head_dim", 4}, {"index_topk", 3}});
+  return out;
+}
+
 // Experts of 6, one shared, from the second layer on.
 Fields Grouped(const char* count, const char* shared) {
   return LlamaWith({{count, 4},
@@ -138,6 +144,8 @@ const std::map<absl::string_view, Fields>& OwnFields() {
       {"deepseek_v3", Latent()},
       {"kimi_k2", Latent()},
       {"glm4_moe_lite", Latent()},
+      {"deepseek_v32", Indexed()},
+      {"glm_moe_dsa", Indexed()},
       {"youtu_llm", LlamaWith({{"q_lora_rank", 6},
                                {"kv_lora_rank", 5},
                                {"qk_nope_head_dim", 3},
