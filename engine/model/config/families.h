@@ -54,6 +54,17 @@ struct ExpertFields {
   FlagName correction_bias = {};  // of the router; without a name: if_absent
 };
 
+// What stands for sizes that are absent; 0: what Family says.
+struct SizeDefaults {
+  int64_t head_count = 0;
+  int64_t key_value_head_count = 0;
+  int64_t head_size = 0;
+  int64_t vocabulary_size = 0;
+};
+
+// The family of Llama's and Mistral's params.json, which names none.
+inline constexpr absl::string_view kParamsFile = "params.json";
+
 // One row says all that a family's models have in common, and the names of what differs.
 struct Family {
   absl::string_view model_type;    // "llama"
@@ -61,6 +72,9 @@ struct Family {
   absl::Span<const absl::string_view> also_architectures = {};  // other classes that are read
   SizeNames names = {};
   DecoderStyle style = {};
+  SizeDefaults defaults = {};
+  // True where the text model's fields stand among those of a multimodal model.
+  bool multimodal = false;
   // True for a size that the family's code defaults to a fixed number: the field is required,
   // because that number is one model's.
   bool key_value_head_count_required = false;

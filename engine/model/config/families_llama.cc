@@ -5,6 +5,8 @@
 // configuration_mistral.py @001f85b38fb4; configuration_gemma3.py @008f5c8c29be (its text part).
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -146,11 +148,59 @@ void ReadApertusOptions(ConfigReader& config, DecoderDraft& draft) {
   if (config.Flag("post_norm", false)) config.Refuse("post_norm", "must be false");
 }
 
+// The width that meta-llama/llama3 llama/model.py, FeedForward, makes of its fields where Llama's
+// params.json gives none: two thirds of 4 dim, times ffn_dim_multiplier, rounded up.
+void ReadParamsOptions(ConfigReader& config, DecoderDraft& draft) {
+  draft.style.tied = config.Flag("tied_embeddings", false);
+  draft.window = config.Span("sliding_window", 0);
+  SetSpans(
+      LayerSpan::kWindow, [](int64_t) { return true; }, draft);
+  const bool given = config.Find("hidden_dim") != nullptr;
+  const int64_t multiple = config.Size("multiple_of");
+  double factor = 1;
+  if (const ConfigValue* found = config.Find("ffn_dim_multiplier"); found != nullptr) {
+    const std::string digits =
+        found->kind == ConfigValue::Kind::kInteger ? absl::StrCat(found->integer) : found->text;
+    if (!absl::SimpleAtod(digits, &factor) || !(factor > 0 && factor <= 1000)) {
+      config.Refuse("ffn_dim_multiplier", "must be a number above 0, at most 1000");
+      factor = 1;
+    }
+  }
+  if (!given && multiple == 0) {
+    config.Refuse("hidden_dim", "is required: write the width, or multiple_of as Llama's files do");
+  } else if (!given) {
+    const auto width =
+        static_cast<int64_t>(factor * static_cast<double>(2 * draft.feed_forward_size / 3));
+    draft.feed_forward_size = (width + multiple - 1) / multiple * multiple;
+  }
+  if (config.Has("moe.num_experts")) {
+    ReadExperts(config,
+                {.expert_count = "moe.num_experts", .experts_per_token = "moe.num_experts_per_tok"},
+                draft.feed_forward_size, draft);
+  }
+}
+
+constexpr SizeNames kParamsNames = {.layer_count = "n_layers",
+                                    .hidden_size = "dim",
+                                    .feed_forward_size = "hidden_dim",
+                                    .head_count = "n_heads",
+                                    .key_value_head_count = "n_kv_heads"};
+
+// What gemma-3-4b's file leaves out: configuration_gemma3.py (as above), Gemma3TextConfig.
+constexpr SizeDefaults kGemma3Defaults = {
+    .head_count = 8, .key_value_head_count = 4, .head_size = 256, .vocabulary_size = 262208};
+
 constexpr Family kLlamaFamilies[] = {
     {.model_type = "llama",
      .architecture = "LlamaForCausalLM",
      .style = kLlamaStyle,
      .read_options = ReadBothBiases},
+    {.model_type = kParamsFile,
+     .architecture = kParamsFile,
+     .names = kParamsNames,
+     .style = kLlamaStyle,
+     .feed_forward_is_four_hidden = true,
+     .read_options = ReadParamsOptions},
     {.model_type = "mistral",
      .architecture = "MistralForCausalLM",
      .style = kLlamaStyle,
@@ -195,6 +245,7 @@ constexpr Family kLlamaFamilies[] = {
     {.model_type = "gemma3_text",
      .architecture = "Gemma3ForCausalLM",
      .style = kGemma3Style,
+     .defaults = kGemma3Defaults,
      .key_value_head_count_required = true,
      .head_size_required = true,
      .read_options = ReadGemma3Options},
@@ -275,6 +326,28 @@ constexpr Family kLlamaFamilies[] = {
      .feed_forward_bias = {"mlp_bias"},
      .query_key_norm = {"use_qk_norm", true},
      .read_options = ReadHunyuanDenseOptions},
+    {.model_type = "qwen2_vl",
+     .architecture = "Qwen2VLForConditionalGeneration",
+     .style = kQwen2Style,
+     .multimodal = true,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen2Options},
+    {.model_type = "qwen2_5_vl",
+     .architecture = "Qwen2_5_VLForConditionalGeneration",
+     .style = kQwen2Style,
+     .multimodal = true,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen2Options},
+    {.model_type = "qwen2_vl_text",
+     .architecture = "Qwen2VLForConditionalGeneration",
+     .style = kQwen2Style,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen2Options},
+    {.model_type = "qwen2_5_vl_text",
+     .architecture = "Qwen2_5_VLForConditionalGeneration",
+     .style = kQwen2Style,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen2Options},
     {.model_type = "qwen3_vl_text",
      .architecture = "Qwen3VLForConditionalGeneration",
      .style = kQwen3Style,

@@ -65,14 +65,24 @@ DecoderDraft ReadSizes(const Family& family, ConfigReader& config) {
   out.layer_count = Required(names.layer_count, kMaxLayerCount, config);
   out.hidden_size = Required(names.hidden_size, kMaxHiddenSize, config);
   out.feed_forward_size = ReadFeedForwardSize(family, out.hidden_size, config);
-  out.head_count = Required(names.head_count, kMaxHeadCount, config);
-  const auto size = [&config](const SizeName& name, int64_t most, bool required) {
-    return required ? Own(name, most, config) : Optional(name, most, config);
+  const auto or_default = [&config](const SizeName& name, int64_t most, int64_t if_absent) {
+    const bool absent = if_absent > 0 && config.Find(name.name) == nullptr;
+    return absent ? if_absent : Required(name, most, config);
+  };
+  out.head_count = or_default(names.head_count, kMaxHeadCount, family.defaults.head_count);
+  const auto size = [&config](const SizeName& name, int64_t most, bool required,
+                              int64_t if_absent = 0) {
+    const int64_t given =
+        required && if_absent == 0 ? Own(name, most, config) : Optional(name, most, config);
+    return given == 0 ? if_absent : given;
   };
   out.key_value_head_count =
-      size(names.key_value_head_count, kMaxHeadCount, family.key_value_head_count_required);
-  out.head_size = size(names.head_size, kMaxHeadSize, family.head_size_required);
-  out.vocabulary_size = Required(names.vocabulary_size, kMaxVocabularySize, config);
+      size(names.key_value_head_count, kMaxHeadCount, family.key_value_head_count_required,
+           family.defaults.key_value_head_count);
+  out.head_size =
+      size(names.head_size, kMaxHeadSize, family.head_size_required, family.defaults.head_size);
+  out.vocabulary_size =
+      or_default(names.vocabulary_size, kMaxVocabularySize, family.defaults.vocabulary_size);
   out.learned_position_count = size(names.learned_position_count, kMaxVocabularySize,
                                     !names.learned_position_count.name.empty());
   out.embedding_size = Optional(names.embedding_size, kMaxHiddenSize, config);
@@ -153,6 +163,9 @@ constexpr absl::string_view kWrappers[] = {"text_config", "llm_config", "languag
 using Architectures = absl::optional<std::vector<std::string>>;
 
 const Family* FamilyByArchitecture(ConfigReader& config, const Architectures& architectures) {
+  if (!architectures.has_value() && config.Has("dim") && config.Has("n_layers")) {
+    return FindFamily(kParamsFile);
+  }
   if (!architectures.has_value() || architectures->empty()) {
     config.Refuse("model_type", ModelTypeMissing());
     return nullptr;
@@ -213,14 +226,16 @@ void JudgeUnread(const Family& family, UnreadRule rule, ConfigReader& config,
     if (value != nullptr && !IsHarmless(name, *value)) out.unread_fields.emplace_back(name);
   }
   UnreadFields unread = SortUnreadFields(config, family.read_model == nullptr);
+  out.ignored_fields = std::move(unread.harmless);
   for (const auto& [name, value] : unread.others) {
-    if (rule == UnreadRule::kRefuse) {
+    if (family.multimodal && IsHarmlessAround(name, *value)) {
+      out.ignored_fields.push_back(Clip(name, kMaxQuotedBytes));
+    } else if (rule == UnreadRule::kRefuse) {
       config.Refuse(name, WhyNotIgnored(name, *value));
     } else {
       out.unread_fields.push_back(Clip(name, kMaxQuotedBytes));
     }
   }
-  out.ignored_fields = std::move(unread.harmless);
 }
 
 // Reads a model that wraps no other.
@@ -233,6 +248,7 @@ absl::StatusOr<HuggingFaceModel> ReadModel(const ConfigFields& fields, absl::str
 
   HuggingFaceModel out;
   out.model_type = family->model_type;
+  if (family->multimodal) out.wrapper = "the fields at its top";
   out.architecture =
       family->read_model != nullptr ? family->read_model(config) : ReadDecoder(*family, config);
   JudgeUnread(*family, rule, config, out);

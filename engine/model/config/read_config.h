@@ -20,8 +20,8 @@ struct HuggingFaceModel {
   ArchitectureSpec architecture = {};
   std::vector<std::string> ignored_fields = {};  // unread, known to hold no parameters; by name
   std::vector<std::string> unread_fields = {};   // unread, may stand for parameters; by name
-  // The field that holds it ("text_config"), where the config is a multimodal model's, of which the
-  // text model alone is read; empty: it is the whole model.
+  // The field that holds it ("text_config"), or words for the fields that do, where the config is a
+  // multimodal model's, of which the text model alone is read; empty: it is the whole model.
   absl::string_view wrapper = "";
 };
 

@@ -36,7 +36,7 @@ constexpr absl::string_view kHarmless[] = {
     "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_ratio",
     "rope_scaling", "rope_theta", "rope_theta_local", "rope_traditional", "rope_type", "rotary",
     "rotary_dim", "rotary_emb_base", "rotary_emb_fraction", "rotary_pct", "rotary_percentage",
-    "seq_length", "use_mrope", "use_rope", "use_rotary",
+    "seq_length", "use_mrope", "use_rope", "use_scaled_rope", "yarn", "use_rotary",
     // Windows that this family's code does not read.
     "attention_layers", "layer_switch", "max_window_layers", "order_of_interleaved_layers",
     "sliding_window", "sliding_window_pattern", "sliding_window_size", "use_sliding_window",
@@ -54,7 +54,7 @@ constexpr absl::string_view kHarmless[] = {
     "attn_implementation", "attn_uses_sequence_id", "bias_dropout_fusion", "cache_implementation",
     "chunk_size_feed_forward", "embedding_fraction", "flash_attention", "masked_softmax_fusion",
     "pre_allocate_kv_cache", "prefix_lm", "use_cache", "use_cache_quantization", "use_flash_attn",
-    "use_flash_attention", "use_return_dict",
+    "use_flash_attention", "use_return_dict", "causal",
     // Functions and factors without parameters.
     "activation_function", "activation_type", "apply_residual_connection_post_layernorm",
     "attention_multiplier", "attn_logit_softcapping", "attn_scale", "attn_temperature_tuning",

@@ -47,6 +47,7 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"bloom", 80 + 16 + 4 * kGpt2Layer + 16},
       {"mpt", 80 + 4 * (256 + 512 + 16) + 8},
       {"llama", kLlama},
+      {"params.json", kLlama},
       {"mistral", kLlama},
       {"granite", kLlama},
       {"smollm3", kLlama - 80},
@@ -95,6 +96,10 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"ministral", kLlama},
       {"ministral3", kLlama},
       {"hunyuan_v1_dense", kLlama - 80 + 4 * 2 * 4},
+      {"qwen2_vl", kLlama + 4 * 24},
+      {"qwen2_5_vl", kLlama + 4 * 24},
+      {"qwen2_vl_text", kLlama + 4 * 24},
+      {"qwen2_5_vl_text", kLlama + 4 * 24},
       {"qwen3_vl_text", kLlama + 4 * 2 * 4},
       // Norms of 4 for queries and keys, and 2 numbers of the activation.
       {"apertus", kLlama - 4 * 128 + 4 * (2 * 4 + 2)},
@@ -181,6 +186,23 @@ TEST(FamilyOptions, OfDecodersAddTheHandCount) {
                {"phi", {{"qk_layernorm", true}}, 4 * 16},
                {"cohere2", {{"attention_bias", true}}, 4 * 32},
                {"mistral", {{"head_dim", 8}}, 4 * 256}});
+}
+
+// Two thirds of 4 x 8 is 21; a multiple of 16 is 32, of 1.6 x 21 = 33 it is 48.
+TEST(FamilyOptions, OfParamsFilesAddTheHandCount) {
+  ExpectAdded({{"params.json", {{"hidden_dim", nullptr}, {"multiple_of", 16}}, 4 * 3 * 8 * 16},
+               {"params.json", {{"hidden_dim", nullptr}, {"multiple_of", 3}}, 4 * 3 * 8 * 5},
+               {"params.json",
+                {{"moe.num_experts", 4}, {"moe.num_experts_per_tok", 2}},
+                4 * (3 * 384 + 32)},
+               {"params.json", {{"tied_embeddings", true}}, -80}});
+  ConfigFields fields =
+      With(SmallConfig("params.json", {{"hidden_dim", nullptr}, {"multiple_of", 16}}),
+           "ffn_dim_multiplier", {.kind = ConfigValue::Kind::kOtherNumber, .text = "1.6"});
+  EXPECT_EQ(CountOf(fields).total, CountOf(SmallConfig("params.json")).total + 4 * 3 * 8 * 32);
+  // No model_type says so: the names of sizes do.
+  fields.erase("model_type");
+  EXPECT_EQ(CountOf(fields).total, CountOf(SmallConfig("params.json")).total + 4 * 3 * 8 * 32);
 }
 
 TEST(FamilyOptions, OfMixturesAddTheHandCount) {
