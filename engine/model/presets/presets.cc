@@ -46,6 +46,9 @@ constexpr Repository kRepositories[] = {
     {"bloom", "bloom-176b"},
     {"c4aicommandrv01", "command-r"},
     {"c4aicommandrplus", "command-r-plus"},
+    {"dotsllm1base", "dots.llm1"},
+    {"dotsllm1inst", "dots.llm1"},
+    {"glm4.32b", "glm-4-32b-0414"},
     {"gptj6b", "gpt-j-6b"},
     {"llama4maverick17b128e", "llama-4-maverick"},
     {"llama4scout17b16e", "llama-4-scout"},
@@ -117,7 +120,8 @@ const std::vector<ModelPreset>& ModelPresets() {
   static const std::vector<ModelPreset>& presets = *[] {
     auto* out = new std::vector<ModelPreset>;
     for (const absl::Span<const PresetTable> tables :
-         {GptTables(), LlamaTables(), OtherTables(), MixtureTables(), EncoderTables()}) {
+         {GptTables(), LlamaTables(), OtherTables(), MixtureTables(), GroupedTables(),
+          EncoderTables()}) {
       for (const PresetTable& table : tables) AddPresets(table, *out);
     }
     out->push_back(Gpt3Xl());

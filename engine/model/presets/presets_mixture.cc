@@ -142,6 +142,7 @@ constexpr ConfigField kV3[] = {{"model_type", "deepseek_v3"},
 
 constexpr PresetRow kV3Rows[] = {
     {"deepseek-v3", {61, 7168, 18432, 128, 256, 1, 2048, 3, 129280}},
+    {"deepseek-v3.1", {61, 7168, 18432, 128, 256, 1, 2048, 3, 129280}},
     {"deepseek-r1", {61, 7168, 18432, 128, 256, 1, 2048, 3, 129280}},
 };
 

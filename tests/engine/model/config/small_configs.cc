@@ -49,7 +49,7 @@ Fields Grouped(const char* count, const char* shared) {
                     {"first_k_dense_replace", 1}});
 }
 
-Fields Step() {
+Fields StepFields() {
   return {{"num_hidden_layers", 4},
           {"hidden_size", 8},
           {"intermediate_size", 16},
@@ -183,7 +183,7 @@ const std::map<absl::string_view, Fields>& OwnFields() {
                            {"num_experts_per_tok", 2},
                            {"moe_intermediate_size", 6},
                            {"num_shared_experts", 1}})},
-      {"step3p5", Step()},
+      {"step3p5", StepFields()},
       {"laguna", LlamaWith({{"head_dim", 4},
                             {"num_experts", 4},
                             {"num_experts_per_tok", 2},

@@ -20,8 +20,8 @@ using ::testing::IsEmpty;
 
 std::vector<PresetTable> AllTables() {
   std::vector<PresetTable> out;
-  for (const auto tables :
-       {GptTables(), LlamaTables(), OtherTables(), MixtureTables(), EncoderTables()}) {
+  for (const auto tables : {GptTables(), LlamaTables(), OtherTables(), MixtureTables(),
+                            GroupedTables(), EncoderTables()}) {
     out.insert(out.end(), tables.begin(), tables.end());
   }
   return out;
@@ -69,6 +69,20 @@ TEST(FindModelPreset, KnowsRepositoriesAndTags) {
       {"openai/gpt-oss-120b", "gpt-oss-120b"},
       {"TinyLlama/TinyLlama-1.1B-Chat-v1.0", "tinyllama-1.1b"},
       {"stabilityai/stablelm-2-1_6b", "stablelm-2-1.6b"},
+      {"zai-org/GLM-4.5", "glm-4.5"},
+      {"zai-org/GLM-4.5-Air", "glm-4.5-air"},
+      {"THUDM/GLM-4-32B-Base-0414", "glm-4-32b-0414"},
+      {"baidu/ERNIE-4.5-21B-A3B-Base-PT", "ernie-4.5-21b-a3b"},
+      {"inclusionAI/Ling-mini-2.0", "ling-mini-2.0"},
+      {"MiniMaxAI/MiniMax-M2", "minimax-m2"},
+      {"tencent/Hunyuan-A13B-Instruct", "hunyuan-a13b"},
+      {"arcee-ai/Trinity-Mini", "trinity-mini"},
+      {"rednote-hilab/dots.llm1.base", "dots.llm1"},
+      {"deepseek-ai/DeepSeek-V3.1-Base", "deepseek-v3.1"},
+      {"XiaomiMiMo/MiMo-7B-Base", "mimo-7b"},
+      {"ByteDance-Seed/Seed-OSS-36B-Instruct", "seed-oss-36b"},
+      {"swiss-ai/Apertus-8B-2509", "apertus-8b"},
+      {"ibm-granite/granite-3.1-1b-a400m-base", "granite-3.1-1b-a400m"},
       // Other shapes.
       {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", ""},
       {"mosaicml/mpt-7b-8k", ""},
