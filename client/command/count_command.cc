@@ -202,8 +202,18 @@ int RunCount(const CountCommand& count, const CommandLine& line, const Streams& 
                        return DefaultTargetsHint(request.model().changes(), error);
                      }});
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(CountText(count.sections, response)));
+  if (line.json()) {
+    streams.out << ProtoJson(response);
+  } else if (count.sections.architecture_alone) {
+    streams.out << ProtoJson(response.architecture());
+  } else {
+    streams.out << Printable(CountText(count.sections, response));
+    const std::string index = WeightsIndexWords(request.model().hugging_face_config().empty() ? ""
+                                                : count.config_file.empty() ? count.model
+                                                                            : count.config_file,
+                                                response.parameters().total());
+    if (!index.empty()) streams.out << Printable(Wrap("", index, 2));
+  }
   return kExitFits;
 }
 
@@ -236,7 +246,11 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
       command)
       ->type_name("SEQUENCES")
       ->group(kStepGroup);
-  command->add_flag("--conventions", count->sections.conventions, "FLOPs as others count them")
+  command->add_flag("--print-architecture", count->sections.architecture_alone,
+                    "that shape alone, in proto JSON, to be edited");
+  command
+      ->add_flag("--conventions", count->sections.conventions,
+                 "totals and FLOPs as others count them")
       ->group(kStepGroup);
   command->add_flag("--kaplan", count->sections.kaplan, "Kaplan's table of FLOPs, row by row")
       ->group(kStepGroup);
@@ -274,6 +288,8 @@ grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
   if (WaysOf(command) > 0) request->clear_model();
   SetFields(command.given, command.request, request);
   request->set_include_components(true);
+  if (command.sections.conventions) request->set_include_totals(true);
+  if (command.sections.architecture_alone) request->set_include_architecture(true);
   v1::ModelSpec* model = request->mutable_model();
   if (command.request.model().changes().has_adapters()) {
     AddDefaultTargets(model->mutable_changes());

@@ -213,11 +213,12 @@ std::string CheckFile(const std::string& name) {
 std::string CheckFileOrInput(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
 
 bool IsConfigFile(const std::string& model) {
-  return model == "-" || absl::EndsWith(model, ".json") || WhyUnreadable(model).empty();
+  return model == "-" || absl::EndsWith(model, ".json") ||
+         WhyUnreadable(ConfigFileAt(model)).empty();
 }
 
 std::string CheckModel(const std::string& model) {
-  return IsConfigFile(model) ? CheckFileOrInput(model) : "";
+  return IsConfigFile(model) ? CheckFileOrInput(ConfigFileAt(model)) : "";
 }
 
 void SetFields(const google::protobuf::FieldMask& given, const google::protobuf::Message& flags,

@@ -88,9 +88,8 @@ CLI::Option* AddEnums(const char* names, const char* help,
 std::string CheckFile(const std::string& name);
 std::string CheckFileOrInput(const std::string& name);
 
-// True where a command's MODEL is a config.json's file, or "-", rather than a name: the text ends
-// in
-// ".json", or such a file exists.
+// True where a command's MODEL is a config.json's file, a folder that holds one, or "-", rather
+// than a name: the text ends in ".json", or such a file exists.
 bool IsConfigFile(const std::string& model);
 inline constexpr char kModelHelp[] = "a name, a Hugging Face id or a config.json; - is stdin";
 

@@ -110,7 +110,7 @@ grpc::Status ReadMessage(const std::string& file, std::istream& in,
 // would be lost with the whole request.
 grpc::Status ReadConfig(const std::string& file, const std::string& where, std::istream& in,
                         std::string* text) {
-  absl::StatusOr<std::string> read = ReadText(file, in, kMaxConfigFileBytes);
+  absl::StatusOr<std::string> read = ReadText(ConfigFileAt(file), in, kMaxConfigFileBytes);
   if (!read.ok()) return ReadRefusal(read.status());
   if (read->size() > kMaxConfigBytes) *read = words::WithoutQuantization(*read);
   if (read->size() > kMaxConfigBytes) {

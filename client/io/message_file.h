@@ -32,8 +32,8 @@ grpc::Status ReadMessage(const std::string& file, std::istream& in,
                          google::protobuf::Message* message,
                          google::protobuf::Message* part = nullptr);
 
-// Reads a Hugging Face config.json, `file` or `in` as above, into `*text`; the server parses it.
-// `where` names the file in errors.
+// Reads a Hugging Face config.json, `file`, one in the folder `file`, or `in` as above, into
+// `*text`; the server parses it. `where` names the file in errors.
 //
 // Errors: as ReadRefusal(): REQUEST_TOO_LARGE above kMaxConfigBytes, or REQUEST_MALFORMED where it
 // can't be read, holds no text, or is not UTF-8.

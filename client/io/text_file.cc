@@ -11,7 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace sextant::client {
 namespace {
@@ -62,6 +66,42 @@ std::string WhyUnreadable(const std::string& name) {
   if (stat(name.c_str(), &found) != 0) return std::strerror(errno);
   if (S_ISDIR(found.st_mode)) return std::strerror(EISDIR);
   return access(name.c_str(), R_OK) == 0 ? "" : std::strerror(errno);
+}
+
+std::string ConfigFileAt(const std::string& name) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(name, ignored)) return name;
+  for (const char* file : {"config.json", "params.json"}) {
+    const std::string inside = (std::filesystem::path(name) / file).string();
+    if (WhyUnreadable(inside).empty()) return inside;
+  }
+  return name;
+}
+
+// transformers writes the index's metadata before its map of thousands of tensors.
+std::string WeightsIndexWords(const std::string& file, int64_t parameter_count) {
+  constexpr char kIndex[] = "model.safetensors.index.json";
+  const std::string total = "\"total_size\":";
+  if (file.empty() || file == "-" || parameter_count <= 0) return "";
+  std::ifstream in(std::filesystem::path(ConfigFileAt(file)).replace_filename(kIndex));
+  std::string start(4096, '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<size_t>(in.gcount()));
+  const size_t found = start.find(total);
+  if (found == std::string::npos) return "";
+  absl::string_view digits = absl::string_view(start).substr(found + total.size());
+  digits = absl::StripAsciiWhitespace(digits.substr(0, digits.find_first_of(",}\n")));
+  int64_t bytes = 0;
+  if (!absl::SimpleAtoi(digits, &bytes) || bytes <= 0) return "";
+  const std::string says =
+      absl::StrCat(kIndex, ": total_size says ", bytes, " bytes, counted ", parameter_count);
+  for (const int64_t each : {2, 4, 1}) {
+    if (bytes == each * parameter_count) return absl::StrCat(says, " of ", each, ": the same");
+  }
+  return absl::StrCat(
+      says, ", which makes ",
+      absl::StrFormat("%.4f", static_cast<double>(bytes) / static_cast<double>(parameter_count)),
+      " bytes each: the files hold others, such as scales, towers or copies");
 }
 
 absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,

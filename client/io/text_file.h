@@ -3,6 +3,7 @@
 #define SEXTANT_CLIENT_IO_TEXT_FILE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <istream>
 #include <string>
 
@@ -27,6 +28,14 @@ absl::Status TooLong(const std::string& name, size_t limit_bytes);
 // Why `name` can't be read, as the system says it; "" where it can. Reads nothing of it: a pipe
 // would lose that.
 std::string WhyUnreadable(const std::string& name);
+
+// `name`, or, where that is a folder with a config.json or a params.json, that file.
+std::string ConfigFileAt(const std::string& name);
+
+// "total_size says ..." of the model.safetensors.index.json next to the config `file`, against
+// `parameter_count`; "" where there is none. The size is in bytes, and includes whatever the files
+// hold: scales of packed weights, a vision tower, copies.
+std::string WeightsIndexWords(const std::string& file, int64_t parameter_count);
 
 // All of file `name`, or of `in` where `name` is "-".
 //

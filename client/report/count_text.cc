@@ -239,6 +239,28 @@ std::string StagesSection(const Stages& stages) {
   return absl::StrCat("\nStages: what each GPU holds\n", table.Text());
 }
 
+std::string TotalsSection(const google::protobuf::RepeatedPtrField<v1::PublishedTotal>& totals) {
+  if (totals.size() < 2) return "";
+  Table table(2, {Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"parameters", "total", "as in the files of"});
+  for (const v1::PublishedTotal& total : totals) {
+    table.AddRow({Grouped(total.parameter_count()),
+                  absl::StrCat(Words(total.name()), ": ", total.definition()), total.example()});
+  }
+  return absl::StrCat("\nTotals, as they may be published\n", table.Text());
+}
+
+// What is left out of a multimodal model.
+std::string TextModelWords(const v1::CountModelResponse& response) {
+  if (response.text_model_field().empty()) return "";
+  return absl::StrCat("the text model (", OneLine(response.text_model_field()),
+                      ") alone: other parts, such as a vision tower, are left out",
+                      response.has_vision_parameter_count()
+                          ? absl::StrCat("; the tower has ",
+                                         Grouped(response.vision_parameter_count()), " parameters")
+                          : "");
+}
+
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors) {
   if (tensors.empty()) return "";
   // The name is last: it may take more than a line.
@@ -256,11 +278,13 @@ std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTen
 }
 
 std::string CountText(const CountSections& sections, const v1::CountModelResponse& response) {
+  const std::string left_out = TextModelWords(response);
   const std::string unread = UnreadFieldsWords(response.unread_config_fields());
-  std::string out = absl::StrCat(ParametersHeadline(response.model_name(), response.parameters()),
-                                 unread.empty() ? "" : Wrap("  ", unread, 2),
-                                 ParameterComponents(response.parameters()),
-                                 LayerKindsSection(response.layer_kinds()));
+  std::string out = absl::StrCat(
+      ParametersHeadline(response.model_name(), response.parameters()),
+      left_out.empty() ? "" : Wrap("  ", left_out, 2), unread.empty() ? "" : Wrap("  ", unread, 2),
+      ParameterComponents(response.parameters()), LayerKindsSection(response.layer_kinds()),
+      TotalsSection(response.totals()));
   if (response.has_flops()) {
     absl::StrAppend(&out, ModelFlopsSection(response.flops(), HasTwoStacks(response)));
     if (sections.conventions) absl::StrAppend(&out, ConventionsSection(response.flops()));

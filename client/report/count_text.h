@@ -17,6 +17,7 @@ namespace sextant::client {
 struct CountSections {
   bool conventions = false;  // FLOPs by each published convention
   bool kaplan = false;
+  bool architecture_alone = false;  // nothing but the Architecture, in proto JSON
 };
 
 // The sums first, then components and layers; FLOPs, stages and tensors where `response` holds
@@ -28,6 +29,9 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
 
 // A line for each stage, or run of neighbours that hold the same, with the fullest one marked.
 std::string StagesSection(const google::protobuf::RepeatedPtrField<v1::StageParameters>& stages);
+
+// A line for each total in which such a model may be published.
+std::string TotalsSection(const google::protobuf::RepeatedPtrField<v1::PublishedTotal>& totals);
 
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors);
 

@@ -33,7 +33,11 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
         {.kind = NoteKind::kTextModelAlone,
          .text = absl::StrCat("The config.json is of a multimodal model: its text model (",
                               config->wrapper, ") alone is counted, as where the rest is ",
-                              "not trained with it."),
+                              "not trained with it.",
+                              config->vision_parameters.has_value()
+                                  ? absl::StrCat(" Its vision tower has ",
+                                                 *config->vision_parameters, " parameters.")
+                                  : ""),
          .fields = {"model.hugging_face_config"}});
   }
   const absl::string_view device = run.cluster.device.given_name;

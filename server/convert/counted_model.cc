@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/model/architecture/model_weights.h"
+#include "engine/model/architecture/published_totals.h"
 #include "server/convert/architecture.h"
 #include "server/convert/enums.h"
 
@@ -123,6 +124,13 @@ void StageTo(int64_t number, const StageWeights& stage, bool components, v1::Sta
   if (components) StageComponentsTo(stage, out);
 }
 
+void TotalTo(const PublishedTotal& total, v1::PublishedTotal* out) {
+  out->set_name(std::string(total.name));
+  out->set_definition(std::string(total.definition));
+  out->set_example(std::string(total.example));
+  out->set_parameter_count(total.parameter_count);
+}
+
 // `counted` has FLOPs. Writes each component's FLOPs where `components`.
 void ModelFlopsTo(const CountedModel& counted, bool components, v1::ModelFlops* out) {
   const StepFlops& flops = *counted.flops;
@@ -189,7 +197,17 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
     }
   }
   if (request.include_architecture()) ArchitectureTo(architecture, out->mutable_architecture());
+  if (request.include_totals()) {
+    for (const PublishedTotal& total : PublishedTotalsOf(architecture, model.count())) {
+      TotalTo(total, out->add_totals());
+    }
+  }
   if (!spec.model.hugging_face_config.has_value()) return;
+  const HuggingFaceModel& config = *spec.model.hugging_face_config;
+  out->set_text_model_field(std::string(config.wrapper));
+  if (config.vision_parameters.has_value()) {
+    out->set_vision_parameter_count(*config.vision_parameters);
+  }
   for (const std::string& field : spec.model.hugging_face_config->ignored_fields) {
     out->add_ignored_config_fields(field);
   }

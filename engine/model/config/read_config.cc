@@ -13,6 +13,7 @@
 #include "engine/model/config/families.h"
 #include "engine/model/config/unknown_families.h"
 #include "engine/model/config/unread_fields.h"
+#include "engine/model/config/vision_tower.h"
 
 namespace sextant {
 namespace {
@@ -276,6 +277,7 @@ absl::StatusOr<HuggingFaceModel> ReadWrapped(const ConfigFields& fields, absl::s
   SEXTANT_ASSIGN_OR_RETURN(HuggingFaceModel out,
                            ReadModel(text_model, FieldPath(path, wrapper), rule));
   out.wrapper = wrapper;
+  out.vision_parameters = VisionParameters(fields);
   for (std::string& ignored : out.ignored_fields) ignored = FieldPath(wrapper, ignored);
   for (std::string& unread : out.unread_fields) unread = FieldPath(wrapper, unread);
   FieldViolations violations;

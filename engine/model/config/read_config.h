@@ -2,11 +2,13 @@
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_READ_CONFIG_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_READ_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/config/config_fields.h"
 
@@ -23,6 +25,7 @@ struct HuggingFaceModel {
   // The field that holds it ("text_config"), or words for the fields that do, where the config is a
   // multimodal model's, of which the text model alone is read; empty: it is the whole model.
   absl::string_view wrapper = "";
+  absl::optional<int64_t> vision_parameters = {};  // of the vision tower that is left out
 };
 
 // Reads the model that `fields` at `path` describe: one of the families of docs/config_json.md,
