@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/io/message_file.h"
 #include "tests/client/fake_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 namespace {
@@ -66,6 +69,20 @@ TEST(CountCommand, TakesWhatReadsAsAFileForAConfig) {
   ExpectCountRequest({name}, absl::StrCat(R"({"model": {"preset": ")", name, R"("}})"));
 }
 
+TEST(CountCommand, TakesAFolderThatHoldsAConfig) {
+  const TemporaryFolder folder;
+  const auto write = [&folder](const char* name, const char* text) {
+    std::ofstream(folder.path() + "/" + name) << text;
+  };
+  // Without one it is a name.
+  ExpectCountRequest({folder.path()},
+                     absl::StrCat(R"({"model": {"preset": ")", folder.path(), R"("}})"));
+  write("params.json", R"({"b": 2})");
+  ExpectCountRequest({folder.path()}, R"({"model": {"hugging_face_config": "{\"b\": 2}"}})");
+  write("config.json", R"({"a": 1})");
+  ExpectCountRequest({folder.path()}, R"({"model": {"hugging_face_config": "{\"a\": 1}"}})");
+}
+
 TEST(CountCommand, NamesTheFileThatCantBeSent) {
   const std::string empty = FileWith("empty.json", " \n");
   EXPECT_THAT(Printed({empty}).err,
@@ -105,6 +122,47 @@ TEST(CountCommand, NamesTheFlagAtFault) {
       nlohmann::json::parse(CountAnswer({"gpt2", "--output=json"}, {}, status).err);
   EXPECT_EQ(json.at("fieldViolations").at(0).at("field"), "step.sequences[0].length");
   EXPECT_EQ(json.at("fieldViolations").at(0).at("description"), "see layers_per_chunk");
+}
+
+TEST(CountCommand, ComparesWithTheIndexOfTheWeights) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/config.json") << "{}";
+  v1::CountModelResponse response;
+  response.mutable_parameters()->set_total(10);
+  const auto says = [&](const std::string& metadata) {
+    std::ofstream(folder.path() + "/model.safetensors.index.json")
+        << "{\n  \"metadata\": {" << metadata << "}, \"weight_map\": {}}";
+    return CountAnswer({folder.path() + "/config.json"}, response).out;
+  };
+  EXPECT_THAT(says("\"total_size\": 20"),
+              HasSubstr("total_size says 20 bytes, counted 10 of 2: the same"));
+  EXPECT_THAT(says("\"total_size\": 25\n"), HasSubstr("which makes 2.5000 bytes each"));
+  EXPECT_THAT(says("\"total_size\": -1"), ::testing::Not(HasSubstr("total_size")));
+  EXPECT_THAT(says(""), ::testing::Not(HasSubstr("total_size")));
+  EXPECT_THAT(CountAnswer({"gpt2"}, response).out, ::testing::Not(HasSubstr("total_size")));
+}
+
+TEST(CountCommand, PrintsAnArchitectureToEdit) {
+  v1::CountModelResponse response;
+  response.mutable_parameters()->set_total(10);
+  response.mutable_architecture()->set_hidden_size(4);
+  EXPECT_EQ(CountAnswer({"gpt2", "--print-architecture"}, response).out,
+            ProtoJson(response.architecture()));
+  ExpectCountRequest({"gpt2", "--print-architecture"},
+                     R"({"model": {"preset": "gpt2"}, "include_architecture": true})");
+}
+
+TEST(CountCommand, SaysWhatIsMissingBeforeTheTables) {
+  v1::CountModelResponse response;
+  response.set_model_name("m");
+  response.mutable_parameters()->set_total(10);
+  response.add_unread_config_fields("attn_output_gate");
+  response.set_text_model_field("text_config");
+  response.set_vision_parameter_count(1234);
+  const std::string out = CountAnswer({"gpt2"}, response).out;
+  EXPECT_THAT(out, HasSubstr("  not read: attn_output_gate;"));
+  EXPECT_THAT(out, HasSubstr("the text model (text_config) alone"));
+  EXPECT_THAT(out, HasSubstr("1,234"));
 }
 
 TEST(CountCommand, SaysThatTargetsWereDefaults) {

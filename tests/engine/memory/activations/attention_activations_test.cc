@@ -117,6 +117,24 @@ TEST(AttentionActivations, OfNormsOfQueriesAndKeys) {
   EXPECT_EQ(LayerBytes(c), without + 30 * (8 * 16 + 2 * 16) * 2);
 }
 
+// The gate before its sigmoid, and the product that the output's matrix reads; a fused core keeps
+// the heads anyway, an unfused one does not.
+TEST(AttentionActivations, OfOutputGates) {
+  ActivationCase c = Grouped();
+  const int64_t without = LayerBytes(c);
+  c.spec.layer_kinds[0].attention->output_gate = OutputGate::kPerChannel;
+  EXPECT_EQ(RowBytes(c, "attention", "output_gate"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "output_input"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(LayerBytes(c), without + 30 * 2 * 8 * 16 * 2);
+  c.spec.layer_kinds[0].attention->output_gate = OutputGate::kPerHead;
+  EXPECT_EQ(RowBytes(c, "attention", "output_gate"), 30 * 8 * 2);
+  c.layout.tensor_parallel_size = 2;
+  EXPECT_EQ(RowBytes(c, "attention", "output_gate"), 30 * 4 * 2);
+  c.layout.tensor_parallel_size = 1;
+  c.batch.attention = AttentionKernel::kUnfused;
+  EXPECT_EQ(RowBytes(c, "attention", "heads"), 30 * 8 * 16 * 2);
+}
+
 TEST(AttentionActivations, OfUnfusedScores) {
   ActivationCase c = Grouped();
   c.batch.attention = AttentionKernel::kUnfused;

@@ -142,5 +142,40 @@ TEST(UnreadFields, AroundATextModelMayConcernItsOtherParts) {
               NamesFields(ElementsAre("config.num_hidden_layers")));
 }
 
+// Towers of Qwen3.5-27B (published 27,781,427,952 less text and module) and of Qwen3-VL-2B
+// (2,127,532,032 less 1,720,574,976).
+ConfigValue TowerOf(int64_t width, int64_t inner, int64_t out, int64_t depth, size_t deep) {
+  ConfigValue tower = {.kind = ConfigValue::Kind::kObject};
+  const auto add = [&tower](const char* name, ConfigValue value) {
+    value.name = name;
+    tower.elements.push_back(value);
+  };
+  add("model_type", TextValue("qwen3_vl"));
+  add("hidden_size", WholeValue(width));
+  add("intermediate_size", WholeValue(inner));
+  add("out_hidden_size", WholeValue(out));
+  add("depth", WholeValue(depth));
+  add("in_channels", WholeValue(3));
+  add("patch_size", WholeValue(16));
+  add("temporal_patch_size", WholeValue(2));
+  add("spatial_merge_size", WholeValue(2));
+  add("num_position_embeddings", WholeValue(2304));
+  add("deepstack_visual_indexes", NumberArray(std::vector<int64_t>(deep, 1)));
+  tower.element_count = tower.elements.size();
+  return tower;
+}
+
+TEST(VisionTower, IsCountedWhereItIsKnown) {
+  const auto of = [](const ConfigValue& tower) {
+    const auto model = ReadConfig(Wrapped("vision_config", tower), "config");
+    EXPECT_THAT(model, IsOk());
+    return model.ok() ? model->vision_parameters.value_or(-1) : -2;
+  };
+  EXPECT_EQ(of(TowerOf(1152, 4304, 5120, 27, 0)), 460'730'096);
+  EXPECT_EQ(of(TowerOf(1024, 4096, 2048, 24, 3)), 406'957'056);
+  EXPECT_EQ(of(ObjectValue()), -1);
+  EXPECT_EQ(of(TowerOf(1024, 0, 2048, 24, 3)), -1);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -121,6 +121,46 @@ TEST(CountFlops, OfLatentAttention) {
             2 * 2 * (5 * 8 + 24 * 5 + (7 + 2) * 8 + 4 * (4 + 4) * 7));
 }
 
+// An indexer of 3 heads of 5 scores all 16 positions; attention sees 4 of them. Its matrices are 15
+// x 5, 5 x 8 and 3 x 8; their inputs get no gradient.
+TEST(CountFlops, OfAnIndexer) {
+  ArchitectureSpec spec = SmallDecoder();
+  AttentionSpec& attention = *spec.layer_kinds[0].attention;
+  attention = Heads(4, 4, 6);
+  attention.latent = LatentSpec{.query_rank = 5, .key_value_rank = 7, .rotary_size = 2};
+  const StepFlops dense = Counted(spec, {.sequences = {{1, 16}}});
+  attention.latent->indexer = IndexerSpec{.head_count = 3, .head_size = 5, .chosen_count = 4};
+  const StepFlops flops = Counted(spec, {.sequences = {{1, 16}}});
+  auto full = ForwardOf(flops, MaskConvention::kFull);
+  EXPECT_EQ(full["decoder/attention_scores"], 2 * 2 * (4 * 4 * 6 + 16 * 3 * 5));
+  EXPECT_EQ(full["decoder/attention_values"], 2 * 2 * 4 * 4 * 6);
+  const double added = 2 * 2 * (15 * 5 + 5 * 8 + 3 * 8);
+  EXPECT_EQ(full["decoder/attention_latent"],
+            ForwardOf(dense, MaskConvention::kFull)["decoder/attention_latent"] + added);
+  // Half of 16 positions, and 4 - 4 x 4 / 32 of them.
+  auto causal = ForwardOf(flops, MaskConvention::kCausal);
+  EXPECT_EQ(causal["decoder/attention_scores"], 2 * 2 * (3.5 * 4 * 6 + 8 * 3 * 5));
+  const auto latent_of = [](const StepFlops& of) {
+    for (const ComponentFlops& row : of.components) {
+      if (row.component == FlopsComponent::kAttentionLatent) return row.per_token[0];
+    }
+    return PassFlops();
+  };
+  EXPECT_EQ(latent_of(flops).weight_gradient.value() - latent_of(dense).weight_gradient.value(),
+            added);
+  EXPECT_EQ(latent_of(flops).input_gradient.value(), latent_of(dense).input_gradient.value());
+}
+
+// A gate is one more product of attention's input.
+TEST(CountFlops, OfAnOutputGate) {
+  ArchitectureSpec spec = SmallDecoder();
+  auto without = ForwardOf(Counted(spec, {.sequences = {{1, 16}}}), MaskConvention::kFull);
+  spec.layer_kinds[0].attention->output_gate = OutputGate::kPerChannel;
+  auto with = ForwardOf(Counted(spec, {.sequences = {{1, 16}}}), MaskConvention::kFull);
+  EXPECT_EQ(with["decoder/attention_query_key_value"],
+            without["decoder/attention_query_key_value"] + 2 * 2 * 8 * 8);
+}
+
 // One token a sequence passes the pooler and the classifier.
 TEST(CountFlops, OfAPooler) {
   ArchitectureSpec spec = SmallEncoderDecoder();

@@ -1,0 +1,48 @@
+// Totals as files have them, by hand.
+#include "engine/model/architecture/published_totals.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/model/presets/presets.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+std::map<std::string, int64_t> TotalsOf(absl::string_view name) {
+  const auto preset = FindModelPreset(name);
+  EXPECT_THAT(preset, IsOk());
+  std::map<std::string, int64_t> out;
+  if (!preset.ok()) return out;
+  const ModelPreset& model = **preset;
+  for (const PublishedTotal& total :
+       PublishedTotalsOf(model.architecture, model.checked->count())) {
+    out[std::string(total.name)] = total.parameter_count;
+  }
+  return out;
+}
+
+// The published totals: GLM-4.5's files hold copies, GLM-4.6's do not.
+TEST(PublishedTotals, OfFilesWithModules) {
+  const auto glm = TotalsOf("glm-4.5");
+  EXPECT_EQ(glm.at("with_copies"), 358'337'791'296);
+  EXPECT_EQ(glm.at("all"), 356'785'898'816);
+  EXPECT_EQ(glm.at("main_model"), 352'797'829'024);
+  EXPECT_EQ(glm.at("with_copied_embeddings"), 356'785'898'816 + 151'552 * int64_t{5'120});
+  EXPECT_EQ(glm.at("with_copied_heads"), glm.at("with_copied_embeddings"));
+  // 89 layers and a module, 160 experts each.
+  EXPECT_EQ(glm.at("without_corrections"), 356'785'898'816 - 90 * 160);
+  EXPECT_EQ(TotalsOf("deepseek-v3").at("with_copies"), 684'489'845'504);
+}
+
+TEST(PublishedTotals, OfOthersAreOne) {
+  EXPECT_THAT(TotalsOf("llama-3.1-8b"),
+              ::testing::ElementsAre(::testing::Pair("all", 8'030'261'248)));
+}
+
+}  // namespace
+}  // namespace sextant
