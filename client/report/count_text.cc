@@ -250,7 +250,7 @@ std::string TotalsSection(const google::protobuf::RepeatedPtrField<v1::Published
   return absl::StrCat("\nTotals, as they may be published\n", table.Text());
 }
 
-// What is left out of a multimodal model.
+// Parts of a multimodal model that are left out.
 std::string TextModelWords(const v1::CountModelResponse& response) {
   if (response.text_model_field().empty()) return "";
   return absl::StrCat("the text model (", OneLine(response.text_model_field()),

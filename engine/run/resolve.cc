@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -221,13 +220,6 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
     if (!violations.Mentions(field)) violations.Add(field, violation.description);
   }
   if (memory.ok()) out.memory = *std::move(memory);
-}
-
-bool HasIndexer(const ArchitectureSpec& spec) {
-  return absl::c_any_of(spec.layer_kinds, [](const LayerSpec& layer) {
-    return layer.attention.has_value() && layer.attention->latent.has_value() &&
-           layer.attention->latent->indexer.has_value();
-  });
 }
 
 // The model's shape. Where it is invalid, `out` keeps only its name.

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/architecture/published_totals.h"
 #include "server/convert/architecture.h"
 #include "server/convert/enums.h"
 
@@ -149,6 +149,16 @@ void ModelFlopsTo(const CountedModel& counted, bool components, v1::ModelFlops* 
   for (const KaplanRow& row : counted.kaplan_table) KaplanRowTo(row, out->add_kaplan_table());
 }
 
+// The parts of a config.json that were not counted.
+void ConfigTo(const HuggingFaceModel& config, v1::CountModelResponse* out) {
+  out->set_text_model_field(std::string(config.wrapper));
+  if (config.vision_parameters.has_value()) {
+    out->set_vision_parameter_count(*config.vision_parameters);
+  }
+  for (const std::string& field : config.ignored_fields) out->add_ignored_config_fields(field);
+  for (const std::string& field : config.unread_fields) out->add_unread_config_fields(field);
+}
+
 }  // namespace
 
 void ParameterCountsTo(const ArchitectureCount& count, bool components, v1::ParameterCounts* out) {
@@ -202,17 +212,8 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
       TotalTo(total, out->add_totals());
     }
   }
-  if (!spec.model.hugging_face_config.has_value()) return;
-  const HuggingFaceModel& config = *spec.model.hugging_face_config;
-  out->set_text_model_field(std::string(config.wrapper));
-  if (config.vision_parameters.has_value()) {
-    out->set_vision_parameter_count(*config.vision_parameters);
-  }
-  for (const std::string& field : spec.model.hugging_face_config->ignored_fields) {
-    out->add_ignored_config_fields(field);
-  }
-  for (const std::string& field : spec.model.hugging_face_config->unread_fields) {
-    out->add_unread_config_fields(field);
+  if (spec.model.hugging_face_config.has_value()) {
+    ConfigTo(*spec.model.hugging_face_config, out);
   }
 }
 

@@ -310,6 +310,13 @@ void CheckTraining(const ArchitectureSpec& s, absl::string_view path, FieldViola
 
 }  // namespace
 
+bool HasIndexer(const ArchitectureSpec& spec) {
+  return absl::c_any_of(spec.layer_kinds, [](const LayerSpec& layer) {
+    return layer.attention.has_value() && layer.attention->latent.has_value() &&
+           layer.attention->latent->indexer.has_value();
+  });
+}
+
 void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
                        FieldViolations& violations) {
   const size_t faults = violations.all().size();

@@ -52,6 +52,9 @@ void CheckArchitecture(const ArchitectureSpec& spec, absl::string_view path,
 // The same for one kind of layer (e.g. "model.layer_kinds[0]").
 void CheckLayer(const LayerSpec& layer, absl::string_view path, FieldViolations& violations);
 
+// True where a layer's attention chooses positions by an indexer.
+bool HasIndexer(const ArchitectureSpec& spec);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_CHECK_ARCHITECTURE_H_

@@ -60,6 +60,19 @@ absl::StatusOr<ArchitectureCount> CountWeights(const WeightTensors& tensors,
 absl::StatusOr<ArchitectureCount> CountArchitecture(const ArchitectureSpec& spec,
                                                     absl::string_view path);
 
+// A named way to add up a model's parameters.
+struct PublishedTotal {
+  absl::string_view name;        // "main_model"
+  absl::string_view definition;  // "without multi-token prediction"
+  absl::string_view example;     // a model whose files have that total
+  int64_t parameter_count = 0;
+};
+
+// The totals of a model of `spec`, counted as `count`, in which it may be published: all of it
+// first, then those that differ from it. Derived in docs/architecture.md, "Published totals".
+std::vector<PublishedTotal> PublishedTotalsOf(const ArchitectureSpec& spec,
+                                              const ArchitectureCount& count);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_

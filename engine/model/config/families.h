@@ -5,6 +5,7 @@
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_FAMILIES_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_FAMILIES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -54,7 +55,7 @@ struct ExpertFields {
   FlagName correction_bias = {};  // of the router; without a name: if_absent
 };
 
-// What stands for sizes that are absent; 0: what Family says.
+// Sizes that stand for absent ones; 0: as Family says.
 struct SizeDefaults {
   int64_t head_count = 0;
   int64_t key_value_head_count = 0;
@@ -123,6 +124,14 @@ const Family* FindFamilyOfArchitecture(absl::string_view architecture);
 
 // The model_types of all families.
 std::vector<KnownName> KnownModelTypes();
+
+// Why a config.json's model is of no family: the part that is missing, where that is known, and the
+// remedy. Each ends with the place where all families are listed, and is short enough that an
+// answer, which cuts descriptions at 256 bytes, keeps it whole. No other family is suggested: its
+// count would be wrong.
+std::string ModelTypeMissing();
+std::string WhyModelTypeUnsupported(absl::string_view model_type);
+std::string WhyArchitectureUnsupported(absl::string_view architecture);
 
 }  // namespace sextant
 

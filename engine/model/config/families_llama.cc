@@ -186,7 +186,7 @@ constexpr SizeNames kParamsNames = {.layer_count = "n_layers",
                                     .head_count = "n_heads",
                                     .key_value_head_count = "n_kv_heads"};
 
-// What gemma-3-4b's file leaves out: configuration_gemma3.py (as above), Gemma3TextConfig.
+// Sizes that gemma-3-4b's file leaves out: configuration_gemma3.py (as above), Gemma3TextConfig.
 constexpr SizeDefaults kGemma3Defaults = {
     .head_count = 8, .key_value_head_count = 4, .head_size = 256, .vocabulary_size = 262208};
 

@@ -11,7 +11,6 @@
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/config/config_reader.h"
 #include "engine/model/config/families.h"
-#include "engine/model/config/unknown_families.h"
 #include "engine/model/config/unread_fields.h"
 #include "engine/model/config/vision_tower.h"
 

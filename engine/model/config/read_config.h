@@ -14,7 +14,7 @@
 
 namespace sextant {
 
-// What becomes of unread fields that may stand for parameters.
+// The rule for unread fields that may stand for parameters.
 enum class UnreadRule { kRefuse, kName };
 
 struct HuggingFaceModel {

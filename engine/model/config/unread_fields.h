@@ -23,7 +23,7 @@ bool IsHarmlessAround(absl::string_view name, const ConfigValue& value);
 // The part of a model that the field `name` is about: "experts", "an indexer".
 absl::string_view PartOf(absl::string_view name);
 
-// What is wrong with the unread field `name`: the part that it may stand for, and the remedies.
+// The error of the unread field `name`: the part that it may stand for, and the remedies.
 std::string WhyNotIgnored(absl::string_view name, const ConfigValue& value);
 
 // The unread fields by name. For a partly read object, its unread members:

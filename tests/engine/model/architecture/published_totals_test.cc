@@ -1,12 +1,11 @@
 // Totals as files have them, by hand.
-#include "engine/model/architecture/published_totals.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
+#include "engine/model/architecture/count_weights.h"
 #include "engine/model/presets/presets.h"
 #include "tests/support/status_matchers.h"
 

@@ -86,7 +86,7 @@ TEST(UnreadFields, ThatMayStandForParametersAreNamedWhereThatIsAsked) {
   }
 }
 
-// A name that nobody knows is no better than a known one.
+// An unknown name may stand for anything.
 TEST(UnreadFields, OfUnknownNamesAreRefused) {
   const auto status = ReadConfig(SmallConfig("llama", {{"house_rule", true}}), "config").status();
   EXPECT_THAT(status, NamesFields(ElementsAre("config.house_rule")));
