@@ -68,7 +68,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
        "maximum_age": "90.5s"}})");
   request.mutable_model()->set_hugging_face_config(
       R"({"model_type": "gptj", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 10,
-          "rotary": true})");
+          "rotary": true, "house_rule": true})");
+  request.mutable_model()->set_allow_unread_fields(true);
   // Detects a field that is added to the API but not to the conversion or to the test.
   // Layouts and architectures have tests of their own; a device is selected in one way.
   v1::PlanRunRequest shallow = request;
@@ -90,6 +91,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
   EXPECT_EQ(run.model.hugging_face_config->architecture.hidden_size, 8);
   EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
+  EXPECT_THAT(run.model.hugging_face_config->unread_fields, ::testing::ElementsAre("house_rule"));
   ASSERT_TRUE(run.model.architecture.has_value());
   EXPECT_EQ(run.model.architecture->hidden_size, 25);  // more of it: convert_architecture_test.cc
   const ModelChanges& changes = run.model.changes;

@@ -343,7 +343,7 @@ TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
         std::string(R"({"model_type": "nemotron_h"})"), std::string(R"({"model_type": "gemma3n"})"),
         absl::StrCat(R"({"model_type": "gpt )", accents, R"("})"),
         absl::StrCat(R"({"architectures": [")", accents, R"("]})"),
-        std::string(R"({"architectures": ["GraniteMoeForCausalLM"]})")}) {
+        std::string(R"({"architectures": ["MambaForCausalLM"]})")}) {
     v1::PlanRunResponse response;
     const grpc::Status status = server.PlanRun(RequestFor(config), &response);
     EXPECT_THAT(FaultsOf(status), ElementsAre(EndsWith(": docs/config_json.md"))) << config;
