@@ -17,6 +17,9 @@ bool HasFrozen(const StackSpec& stack) {
 
 absl::Status CheckAttention(const AttentionSpec& attention, const ShapeLimits& limits) {
   if (attention.latent.has_value()) return NoFormula("the formula knows no latent attention");
+  if (attention.output_gate != OutputGate::kNone) {
+    return NoFormula("the formula knows no gate on attention's output");
+  }
   if (attention.query_key_head_size != attention.value_head_size) {
     return NoFormula("the formula has one head size for keys and values");
   }
@@ -130,6 +133,12 @@ class MegatronCounter {
         a.value_head_size != attention_->value_head_size ||
         a.latent.has_value() != attention_->latent.has_value()) {
       return NotCounted("the counter has one size of attention for all layers");
+    }
+    if (a.output_gate != OutputGate::kNone) {
+      return NotCounted("the counter knows no gate on attention's output");
+    }
+    if (a.latent.has_value() && a.latent->indexer.has_value()) {
+      return NotCounted("the counter knows no indexer");
     }
     if (!a.latent.has_value() && a.query_key_head_size != a.value_head_size) {
       return NotCounted("the counter has one head size for keys and values");
