@@ -15,7 +15,7 @@ template <typename Matches>
 const Family* FindWhere(Matches matches) {
   for (const absl::Span<const Family> families :
        {GptFamilies(), AlibiFamilies(), LlamaFamilies(), MixedFamilies(), MixtureFamilies(),
-        GroupedFamilies(), LatentFamilies(), EncoderFamilies()}) {
+        GroupedFamilies(), LatentFamilies(), BlockFamilies(), EncoderFamilies()}) {
     for (const Family& family : families) {
       if (matches(family)) return &family;
     }

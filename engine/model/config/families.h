@@ -104,6 +104,7 @@ absl::Span<const Family> MixedFamilies();    // neither
 absl::Span<const Family> MixtureFamilies();  // mixtures of experts
 absl::Span<const Family> GroupedFamilies();  // experts on grouped-query attention, from 2024 on
 absl::Span<const Family> LatentFamilies();   // multi-head latent attention
+absl::Span<const Family> BlockFamilies();    // a file that describes each layer
 absl::Span<const Family> EncoderFamilies();  // encoders, and encoders with decoders
 
 // The option attention_bias, default false; for queries, keys, values and output alike.

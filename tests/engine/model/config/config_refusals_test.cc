@@ -217,6 +217,10 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
         "0 or 1 for each layer"},
        {SmallConfig("exaone4", {{"sliding_window_pattern", "LGLG"}}), "sliding_window_pattern",
         "letters L with a last one G"},
+       {With(SmallConfig("nemotron-nas"), "block_configs", NumberArray({1, 1})), "block_configs",
+        "an object for each of num_hidden_layers"},
+       {With(SmallConfig("nemotron-nas"), "block_configs", NumberArray({1, 1, 1, 1})),
+        "block_configs", "must say attention and ffn"},
        {SmallConfig("mamba"), "model_type", "state-space"},
        {SmallConfig("vit"), "model_type", "a vision model"},
        {SmallConfig("llama4"), "model_type", "multimodal"}});

@@ -1,6 +1,7 @@
 #include "tests/engine/model/config/small_configs.h"
 
 #include <map>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -215,6 +216,24 @@ const std::map<absl::string_view, Fields>& OwnFields() {
   return own;
 }
 
+// A layer for each pair: heads in a group, and ffn_mult; 0 leaves a part out.
+ConfigValue Blocks(const std::vector<std::pair<int64_t, int64_t>>& layers) {
+  const auto part = [](const char* name, const char* size, int64_t value) {
+    const ConfigValue none = {.kind = Kind::kBoolean, .name = "no_op", .boolean = value == 0};
+    const ConfigValue number = {.kind = Kind::kInteger, .name = size, .integer = value};
+    return ConfigValue{
+        .kind = Kind::kObject, .name = name, .element_count = 2, .elements = {none, number}};
+  };
+  ConfigValue out = {.kind = Kind::kArray, .element_count = layers.size()};
+  for (const auto& [heads, factor] : layers) {
+    out.elements.push_back({.kind = Kind::kObject,
+                            .element_count = 2,
+                            .elements = {part("attention", "n_heads_in_group", heads),
+                                         part("ffn", "ffn_mult", factor)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigField>& more) {
@@ -224,6 +243,10 @@ ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigF
     SetField(field, out);
   }
   out["model_type"] = {.kind = Kind::kText, .text = std::string(model_type)};
+  if (model_type == "nemotron-nas") {
+    out["num_key_value_heads"] = out["intermediate_size"] = {};
+    out["block_configs"] = Blocks({{2, 96}, {0, 96}, {1, 0}, {0, 0}});
+  }
   if (model_type == "gpt_neo") out["attention_types"] = AttentionTypes({"global", "local"}, 2);
   if (model_type == "granitemoehybrid")
     out["layer_types"] = TextArray(std::vector<std::string>(4, "attention"));
