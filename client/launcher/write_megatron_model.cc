@@ -53,6 +53,7 @@ std::string WhyNoAttention(const v1::Attention& attention, v1::NormVariant norm)
   const bool wider = attention.has_value_head_size() &&
                      attention.value_head_size() != attention.query_key_head_size();
   if (wider && !attention.has_latent()) return "values of another size than keys";
+  if (attention.latent().has_indexer()) return "an indexer of attention";
   return attention.latent().down_bias() ? "biases of latents" : "";
 }
 
@@ -73,6 +74,7 @@ std::string WhyNoLayer(const v1::LayerKind& kind, v1::NormVariant norm) {
   if (kind.has_feed_forward() == kind.has_experts()) {
     return "layers with both a feed-forward and experts, or neither";
   }
+  if (kind.feed_forward().activation_parameter_count() > 0) return "an activation with parameters";
   const std::string why = WhyNoAttention(kind.attention(), norm);
   return why.empty() && kind.has_experts() ? WhyNoExperts(kind.experts()) : why;
 }
