@@ -84,7 +84,9 @@ void ReadHunyuanOptions(ConfigReader& config, DecoderDraft& draft) {
   RequireSameSize(config, draft);
   RefuseTrue(config, "use_cla");
   RefuseTrue(config, "mlp_bias");
-  Pass(config, {"cla_share_factor", "attention_head_dim", "moe_layer_num_skipped"});
+  Pass(config, {"cla_share_factor", "attention_head_dim", "moe_layer_num_skipped", "class_num",
+                "dense_list", "num_media_embeds", "org_vocab_size", "pool_type", "skip_cls_token",
+                "use_rotary_pos_emb"});
   if (!config.Flag("use_mixed_mlp_moe", true)) draft.experts->shared_expert_count = 0;
   if (draft.experts->shared_expert_count == 0) draft.experts->shared_expert = {};
 }
@@ -108,6 +110,13 @@ void ReadErnieMoeOptions(ConfigReader& config, DecoderDraft& draft) {
 }
 
 void ReadMiniMaxM2Options(ConfigReader& config, DecoderDraft&) {
+  Pass(config, {"layernorm_full_attention_beta", "layernorm_linear_attention_beta",
+                "layernorm_mlp_beta", "mlp_intermediate_size", "shared_moe_mode"});
+  for (const int64_t type : config.Integers("attn_type_list").value_or(std::vector<int64_t>{})) {
+    if (type == 1) continue;
+    config.Refuse("attn_type_list", "must be 1 for each layer: linear attention is not supported");
+    break;
+  }
   if (config.Text("qk_norm_type", "per_layer") != "per_layer") {
     config.Refuse("qk_norm_type", "must be per_layer: norms over all heads of a layer");
   }
@@ -148,7 +157,11 @@ void ReadStepOptions(ConfigReader& config, DecoderDraft& draft) {
   if (!ReadLayerTypes(config, draft, draft.prediction_module_count)) {
     config.Refuse("layer_types", "is required: write full_attention or sliding_attention a layer");
   }
-  Pass(config, {"attention_other_setting.attention_type"});
+  Pass(config, {"attention_other_setting.attention_type", "att_impl_type", "moe_every_n_layer",
+                "moe_router_activation", "need_fp32_gate", "norm_expert_weight", "swiglu_limits",
+                "swiglu_limits_shared", "use_qk_norm", "use_rope_layers", "yarn_only_types",
+                "zero_centered"});
+  draft.experts->router_correction_bias = config.Flag("use_moe_router_bias", true);
   const auto other = [&config](absl::string_view name, int64_t most) {
     return config.RequiredSize(absl::StrCat("attention_other_setting.", name), most);
   };

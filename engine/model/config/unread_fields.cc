@@ -84,7 +84,7 @@ constexpr absl::string_view kHarmless[] = {
 constexpr absl::string_view kHarmlessEnds[] = {
     "_act",          "_aux_loss",    "_capacity_factor", "_dropout",        "_dropout_prob",
     "_dropout_rate", "_eps",         "_epsilon",         "_jitter_eps",     "_jitter_noise",
-    "_loss_coef",    "_loss_weight", "_pdrop",           "_scaling_factor", "_token_id",
+    "_loss_coef",    "_loss_weight", "_pdrop",           "_scaling_factor", "_id",
     "_token_ids",    "_token_index"};
 
 // Last words in the names of rates and weights: fractions of these change no count.

@@ -207,6 +207,8 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
         "must be intermediate_size (16)"},
        {SmallConfig("glm4_moe", {{"moe_layer_freq", 2}}), "moe_layer_freq", "must be 1"},
        {SmallConfig("bailing_moe", {{"use_bias", true}}), "use_bias", "must be false"},
+       {With(SmallConfig("minimax_m2"), "attn_type_list", NumberArray({1, 0, 1, 1})),
+        "attn_type_list", "linear attention"},
        {SmallConfig("minimax_m2", {{"qk_norm_type", "per_head"}}), "qk_norm_type", "per_layer"},
        {SmallConfig("step3p5", {{"moe_layers_enum", "1,4"}}), "moe_layers_enum", "from 0 to 3"},
        {SmallConfig("step3p5", {{"attention_other_setting.num_attention_heads", 3}}),

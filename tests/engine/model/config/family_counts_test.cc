@@ -248,6 +248,7 @@ TEST(FamilyOptions, OfLaterMixturesAddTheHandCount) {
        {"step3p5", {{"use_head_wise_attn_gate", true}}, 2 * 16 + 2 * 32},
        // A dense layer with a window, three norms and 16 x 8.
        {"step3p5", {{"num_nextn_predict_layers", 1}}, 384 + 8 + 16 + 384 + 24 + 128},
+       {"step3p5", {{"use_moe_router_bias", false}}, -3 * 4},
        {"laguna", {{"gating", false}}, -4 * 16},
        {"mimo_v2_flash", {{"add_full_attention_sink_bias", true}}, 2},
        {"mimo_v2_flash", {{"v_head_dim", 6}}, (32 + 32) + 3 * (16 + 32)},
