@@ -49,6 +49,26 @@ ConfigFields Six(absl::string_view model_type, std::vector<ConfigField> more = {
   return SmallConfig(model_type, more);
 }
 
+TEST(FamilyLayers, OfLaterFamiliesHaveTheirWindowsAndExperts) {
+  ExpectLayers({{SmallConfig("exaone4"), "w4096 w4096 w4096 all"},
+                {SmallConfig("exaone4", {{"sliding_window", 5}, {"sliding_window_pattern", "LG"}}),
+                 "w5 all w5 all"},
+                {SmallConfig("exaone4", {{"sliding_window", 5}, {"sliding_window_pattern", 3}}),
+                 "w5 w5 all w5"},
+                {SmallConfig("exaone4", {{"sliding_window", nullptr}}), "all all all all"},
+                {SmallConfig("ministral3"), "all all all all"},
+                {SmallConfig("ministral3", {{"sliding_window", 5}}), "w5 w5 w5 w5"},
+                {SmallConfig("afmoe", {{"num_dense_layers", 1}}), "w1024 w1024+e w1024+e all+e"},
+                {SmallConfig("afmoe", {{"sliding_window", 5}, {"global_attn_every_n_layers", 2}}),
+                 "w5+e all+e w5+e all+e"},
+                {SmallConfig("step3p5"), "all w512+e all+e w512+e"},
+                {SmallConfig("laguna", {{"sliding_window", 5}}), "w5 w5+e w5+e all+e"},
+                {SmallConfig("mimo_v2_flash"), "all w3+e w3+e w3+e"},
+                {SmallConfig("ernie4_5_moe"), "all all+e all+e all+e"},
+                {SmallConfig("mimo", {{"use_sliding_window", true}, {"max_window_layers", 3}}),
+                 "all all all w4096"}});
+}
+
 TEST(FamilyLayers, HaveTheirWindowsAsTheFamilysCodeHasThem) {
   ExpectLayers(
       {{SmallConfig("llama", {{"sliding_window", 5}}), "all all all all"},
