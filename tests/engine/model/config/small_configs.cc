@@ -245,7 +245,7 @@ ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigF
   out["model_type"] = {.kind = Kind::kText, .text = std::string(model_type)};
   if (model_type == "nemotron-nas") {
     out["num_key_value_heads"] = out["intermediate_size"] = {};
-    out["block_configs"] = Blocks({{2, 96}, {0, 96}, {1, 0}, {0, 0}});
+    out["block_configs"] = Blocks({{2, 96}, {0, 100}, {1, 0}, {0, 0}});
   }
   if (model_type == "gpt_neo") out["attention_types"] = AttentionTypes({"global", "local"}, 2);
   if (model_type == "granitemoehybrid")
