@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
@@ -94,9 +95,11 @@ std::string WeightsIndexWords(const std::string& file, int64_t parameter_count) 
   int64_t bytes = 0;
   if (!absl::SimpleAtoi(digits, &bytes) || bytes <= 0) return "";
   const std::string says =
-      absl::StrCat(kIndex, ": total_size says ", bytes, " bytes, counted ", parameter_count);
+      absl::StrCat(kIndex, ": total_size says ", Grouped(bytes), " bytes, counted ",
+                   Grouped(parameter_count), " parameters");
   for (const int64_t each : {2, 4, 1}) {
-    if (bytes == each * parameter_count) return absl::StrCat(says, " of ", each, ": the same");
+    if (bytes == each * parameter_count)
+      return absl::StrCat(says, " of ", each, each == 1 ? " byte" : " bytes", ": the same");
   }
   return absl::StrCat(
       says, ", which makes ",

@@ -59,11 +59,13 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   } else {
     WalkUnfusedCore(core);
   }
+  MakeGateGradient(attention, core);
   WalkExchangeAfter(core);
   if (attention.query_key_norm != QueryKeyNorm::kNone) {
     Start(branch, Step::kHeadNorms);
     Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
     Make("key_value_gradients", "b s g d+v", core.key + core.value, "not yet read");
+    MakeGateGradient(attention, core);
   }
   if (attention.latent.has_value()) return WalkLatents(attention, core);
   Start(branch, Step::kInput);
