@@ -209,6 +209,17 @@ TEST(LayerBackward, OfAttentionsCore) {
   EXPECT_EQ(c.Added(kLayerPhase), kHid + 2 * kHid + kHid / 2 + 2 * kHid + 2 * kHid + 10 * 4 * 4);
 }
 
+// The gate's gradient waits for its matrix; the gate and the product, which output's matrix read,
+// are gone.
+TEST(LayerBackward, OfAttentionsCoreWithAGate) {
+  TransientCase c = Wide();
+  c.base.spec.layer_kinds[0].feed_forward.reset();
+  c.base.spec.layer_kinds[0].norms.before_feed_forward = false;
+  c.base.spec.layer_kinds[0].attention->output_gate = OutputGate::kPerChannel;
+  EXPECT_EQ(c.Added(kLayerPhase), kHid + 4 * kHid + 2 * kHid + 10 * 4 * 4 + kHid);
+  EXPECT_EQ(c.Freed(kLayerPhase), 2 * kHid);
+}
+
 // 2 ranks of 10 tokens each. The core as above, when output's input, a tensor of its own, is gone.
 // The exchange of dO has three of them, that of dQ, dK and dV two more than these: both less.
 TEST(LayerBackward, OfExchangedHeads) {
