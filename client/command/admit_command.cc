@@ -49,8 +49,8 @@ constexpr FieldFlag kAdmitFlags[] = {
     {"--user", "caller.user", "whose job it is", kCaller},
     {"--unanswered-count,--unanswered", "caller.unanswered_count",
      "jobs that no planner judged since the last answer", kCaller},
-    {"--error-count,--errors", "caller.error_count",
-     "the hook's own errors since the last answer", kCaller},
+    {"--error-count,--errors", "caller.error_count", "the hook's own errors since the last answer",
+     kCaller},
 };
 constexpr FieldFlag kAdmitWords[] = {WordFor("WORDS", "words", Below::kDropped)};
 

@@ -43,7 +43,7 @@ IN_OTHER_WORDS = {
     "checkpoint-70b-mixed-adamw": r"^  checkpoint +980\.00 GB ",
     "checkpoint-70b-weights-only": r"weight 140\.00 GB,",
     "checkpoint-70b-write": r"a write takes 49\.0 s",
-    "checkpoint-interval-young": r"Young\s+1,680 s",
+    "checkpoint-interval-young": r"Young\s+28\.0 minutes",
 }
 
 # Parameters stand in a column of their own.

@@ -148,10 +148,10 @@ def check_counts(server):
     assert mixture.startswith("mixtral-8x7b: 46,702,792,704 parameters, 12,879,925,248 active")
     config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
-              "vocab_size": 128256, "rope_theta": 500000.0, "made_up": 1}
+              "vocab_size": 128256, "rope_theta": 500000.0, "use_cache": True}
     answer = count(server, "-", "--tensors", given=json.dumps(config))
     assert answer["parameters"]["total"] == "8030261248", answer
-    assert "made_up" in answer["ignoredConfigFields"], answer
+    assert "use_cache" in answer["ignoredConfigFields"], answer
     for parts in (answer["tensors"], answer["parameters"]["components"]):
         assert sum(int(part["parameterCount"]) for part in parts) == 8030261248, parts
     assert "made_up" in text_of(server, "count", "-", given=json.dumps(config))
