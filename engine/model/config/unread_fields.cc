@@ -27,8 +27,8 @@ constexpr absl::string_view kHarmless[] = {
     "quantization", "quantization_config", "residual_in_fp32", "scale_attention_softmax_in_fp32",
     "torch_dtype",
     // Positions.
-    "alibi", "alibi_bias_max", "attn_rotary_emb", "initial_context_length", "max_length",
-    "max_position_embeddings", "max_seq_len", "max_seq_length", "max_sequence_length",
+    "alibi", "alibi_bias_max", "attn_rotary_emb", "initial_context_length", "llama_4_scaling",
+    "max_length", "max_position_embeddings", "max_seq_len", "max_seq_length", "max_sequence_length",
     "model_max_length", "mrope_section", "n_ctx", "n_positions", "offset_alibi",
     "original_max_position_embeddings", "partial_rotary_factor", "partial_rotary_factors",
     "position_embedding_type=alibi", "position_embedding_type=nope", "position_embedding_type=rope",
@@ -190,7 +190,8 @@ bool IsNegative(absl::string_view name) {
   return false;
 }
 
-// True where `value` means none. One expert is a plain feed-forward block. 8.0 may be a count like
+// True where `value` means none. One expert is a plain feed-forward block,
+// but a shared one adds to others. 8.0 may be a count like
 // 8: a fraction is ignored only where its name says that it is a rate.
 bool SaysNone(absl::string_view name, const ConfigValue& value) {
   switch (value.kind) {
@@ -201,7 +202,8 @@ bool SaysNone(absl::string_view name, const ConfigValue& value) {
     case Kind::kBoolean:
       return !value.boolean && !IsNegative(name);
     case Kind::kInteger:
-      return value.integer == 0 || (value.integer == 1 && absl::StrContains(name, "expert"));
+      return value.integer == 0 || (value.integer == 1 && absl::StrContains(name, "expert") &&
+                                    !absl::StrContains(name, "share"));
     case Kind::kText:
       return value.text.empty();
     case Kind::kArray:
