@@ -11,14 +11,17 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/text.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/config/families.h"
+#include "engine/model/config/unread_fields.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kBlocks[] = "block_configs";
 constexpr int64_t kWidthStep = 256;
+constexpr size_t kMaxMemberBytes = 40;
 
 const ConfigValue* MemberOf(const ConfigValue* object, absl::string_view name) {
   if (object == nullptr) return nullptr;
@@ -78,7 +81,27 @@ class BlockReader {
     }
   }
 
+  // Members beside those that are read may stand for parts of their own.
+  void CheckMembers(const ConfigValue* object, absl::Span<const absl::string_view> read) {
+    if (object == nullptr) return;
+    for (const ConfigValue& member : object->elements) {
+      const bool known = std::find(read.begin(), read.end(), member.name) != read.end();
+      if (!known && !IsHarmless(member.name, member)) {
+        config_.Refuse(kBlocks, absl::StrCat("name ", Clip(member.name, kMaxMemberBytes),
+                                             ", which is not supported yet"));
+      }
+      if ((member.name == "no_op" || member.name == "replace_with_linear") &&
+          member.kind != ConfigValue::Kind::kBoolean && member.kind != ConfigValue::Kind::kNull) {
+        config_.Refuse(kBlocks, absl::StrCat("must have true or false for ", member.name));
+      }
+    }
+  }
+
   Block BlockOf(const ConfigValue& value) {
+    CheckMembers(&value, {"attention", "ffn"});
+    CheckMembers(MemberOf(&value, "attention"),
+                 {"n_heads_in_group", "no_op", "replace_with_linear", "window_length"});
+    CheckMembers(MemberOf(&value, "ffn"), {"ffn_mult", "no_op", "replace_with_linear"});
     const ConfigValue* attention = MemberOf(&value, "attention");
     const ConfigValue* feed_forward = MemberOf(&value, "ffn");
     for (const ConfigValue* part : {attention, feed_forward}) {
