@@ -41,15 +41,33 @@ void ReadFlag(const FlagName& flag, ConfigReader& config, bool& out) {
   if (!flag.name.empty()) out = config.Flag(flag.name, flag.if_absent);
 }
 
+// The first layers have no experts, or those that mlp_layer_types says.
+void ReadFirstDense(const ExpertFields& names, ConfigReader& config, DecoderDraft& draft) {
+  if (config.Count("moe_layer_freq", 1) != 1) {
+    config.Refuse("moe_layer_freq", "must be 1: layers without experts are the first ones");
+  }
+  const int64_t first = config.Count(names.first_dense, 0);
+  if (ReadFeedForwardTypes(config, draft)) return;
+  if (!names.none_if_absent) RequireGiven(names.first_dense, config);
+  if (first > draft.layer_count && draft.layer_count > 0) {
+    config.Refuse(names.first_dense,
+                  absl::StrCat("must be 0 to ", draft.layer_count, ", not ", first));
+  }
+  SetExpertLayers([first](int64_t i) { return i >= first; }, draft);
+}
+
 void ReadNamedExperts(const ExpertFields& names, ConfigReader& config, DecoderDraft& draft) {
-  const int64_t size = ReadUniformSize(names.expert_size, kMaxFeedForwardSize, config);
+  const int64_t size =
+      ReadUniformSize(names.expert_size, kMaxFeedForwardSize, draft.layer_count, config);
   ReadExperts(config, {names.expert_count, names.experts_per_token}, size, draft);
   ExpertsSpec& experts = *draft.experts;
   experts.router_correction_bias = names.correction_bias.if_absent;
   ReadFlag(names.correction_bias, config, experts.router_correction_bias);
   ReadExpertGroups(config, experts);
   if (!names.shared_count.empty()) {
-    experts.shared_expert_count = ReadUniformCount(names.shared_count, kMaxExpertCount, config);
+    if (!names.none_if_absent) RequireGiven(names.shared_count, config);
+    experts.shared_expert_count =
+        ReadUniformCount(names.shared_count, kMaxExpertCount, draft.layer_count, config);
   }
   if (experts.shared_expert_count > 0) {
     experts.shared_expert = experts.expert;
@@ -57,12 +75,7 @@ void ReadNamedExperts(const ExpertFields& names, ConfigReader& config, DecoderDr
     if (own > 0) experts.shared_expert.size = own;
   }
   config.Find("topk_method");
-  if (names.first_dense.empty()) return;
-  if (config.Count("moe_layer_freq", 1) != 1) {
-    config.Refuse("moe_layer_freq", "must be 1: layers without experts are the first ones");
-  }
-  const int64_t first = config.Count(names.first_dense, names.first_dense_if_absent);
-  SetExpertLayers([first](int64_t i) { return i >= first; }, draft);
+  if (!names.first_dense.empty()) ReadFirstDense(names, config, draft);
 }
 
 }  // namespace

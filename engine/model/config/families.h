@@ -48,10 +48,12 @@ struct ExpertFields {
   absl::string_view expert_count = "";  // empty: the family has none, or its own reader
   absl::string_view experts_per_token = "num_experts_per_tok";
   absl::string_view expert_size = "moe_intermediate_size";
-  absl::string_view shared_count = "";  // null, 0 and absent: none
+  absl::string_view shared_count = "";  // null and 0: none
   absl::string_view shared_size = "";   // of one shared expert; absent: expert_size
   absl::string_view first_dense = "";   // the number of first layers without experts
-  int64_t first_dense_if_absent = 0;
+  // True: shared_count and first_dense are 0 where they are absent. False: they are required,
+  // because the family's code takes one model's.
+  bool none_if_absent = false;
   FlagName correction_bias = {};  // of the router; without a name: if_absent
 };
 

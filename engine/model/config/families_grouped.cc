@@ -5,6 +5,7 @@
 // afmoe, mimo_v2_flash; and in ml-explore/mlx-lm mlx_lm/models:
 // bailing_moe.py, step3p5.py, laguna.py. The published totals that the tests compare with confirm
 // which router has a correction bias.
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -25,8 +26,6 @@ constexpr DecoderStyle kNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead}
 
 constexpr DecoderStyle kNormedQueries = {.query_key_norm = QueryKeyNorm::kAllHeads};
 
-constexpr DecoderStyle kTiedNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
-
 constexpr DecoderStyle kTiedGrouped = {.tied = true};
 
 constexpr DecoderStyle kAfmoeStyle = {.norms = kNormsAround,
@@ -39,6 +38,12 @@ constexpr ExpertFields kDeepseekExperts = {.expert_count = "n_routed_experts",
                                            .shared_count = "n_shared_experts",
                                            .first_dense = "first_k_dense_replace",
                                            .correction_bias = {.if_absent = true}};
+
+constexpr ExpertFields kDotsExperts = {.expert_count = "n_routed_experts",
+                                       .shared_count = "n_shared_experts",
+                                       .first_dense = "first_k_dense_replace",
+                                       .none_if_absent = true,
+                                       .correction_bias = {.if_absent = true}};
 
 constexpr ExpertFields kLingExperts = {.expert_count = "num_experts",
                                        .shared_count = "num_shared_experts",
@@ -78,6 +83,15 @@ void ReadBailingOptions(ConfigReader& config, DecoderDraft& draft) {
   draft.style.attention_output_bias = bias;
   if (bias) config.Refuse("use_bias", "must be false: which matrices then have one is not known");
   Pass(config, {"norm_head", "norm_softmax"});
+}
+
+// The layers from max_window_layers on have the window.
+void ReadDotsOptions(ConfigReader& config, DecoderDraft& draft) {
+  draft.window = config.Span("sliding_window", 4096);
+  const int64_t first = config.Count("max_window_layers", 62);
+  if (ReadLayerTypes(config, draft)) return;
+  SetSpans(
+      LayerSpan::kWindow, [first](int64_t i) { return i >= first; }, draft);
 }
 
 void ReadHunyuanOptions(ConfigReader& config, DecoderDraft& draft) {
@@ -170,6 +184,7 @@ void ReadStepOptions(ConfigReader& config, DecoderDraft& draft) {
                             .head_size = other("head_dim", kMaxHeadSize)};
   window.value_head_size = window.head_size;
   draft.window_attention = window;
+  RequireGiven("moe_layers_enum", config);
   const std::vector<bool> with_experts = LayersInText(config.Text("moe_layers_enum", ""),
                                                       "moe_layers_enum", draft.layer_count, config);
   SetExpertLayers([&](int64_t i) { return with_experts[static_cast<size_t>(i)]; }, draft);
@@ -189,8 +204,10 @@ void ReadHeadsPerLayer(ConfigReader& config, DecoderDraft& draft) {
   WindowAttention window = {.key_value_head_count = draft.key_value_head_count,
                             .head_size = draft.head_size,
                             .value_head_size = draft.head_size};
-  if (heads->size() != draft.spans.size()) {
-    return config.Refuse(kName, "must have a number for each of layer_types");
+  if (draft.spans.empty()) draft.spans.assign(heads->size(), LayerSpan::kAll);
+  if (static_cast<int64_t>(heads->size()) != draft.layer_count ||
+      heads->size() != draft.spans.size()) {
+    return config.Refuse(kName, "must have a number for each layer");
   }
   int64_t full = 0;
   for (size_t i = 0; i < heads->size(); ++i) {
@@ -206,15 +223,30 @@ void ReadHeadsPerLayer(ConfigReader& config, DecoderDraft& draft) {
   if (window.head_count > 0) draft.window_attention = window;
 }
 
+// true, or a name of its grain.
+OutputGate ReadGating(ConfigReader& config) {
+  const ConfigValue* gating = config.Find("gating");
+  if (gating == nullptr || gating->kind != ConfigValue::Kind::kText) {
+    return config.Flag("gating", true) ? OutputGate::kPerHead : OutputGate::kNone;
+  }
+  if (gating->text == "per-element") return OutputGate::kPerChannel;
+  if (gating->text != "per-head") {
+    config.Refuse("gating", "must be true, false, per-head or per-element");
+  }
+  return OutputGate::kPerHead;
+}
+
 void ReadLagunaOptions(ConfigReader& config, DecoderDraft& draft) {
-  if (config.Flag("gating", true)) draft.style.output_gate = OutputGate::kPerHead;
-  ReadWindowPattern(config, {.window_if_absent = 512, .period = 4}, draft);
+  draft.style.output_gate = ReadGating(config);
+  draft.window = config.Span("sliding_window", 512);
+  ReadLayerTypes(config, draft);
   ReadHeadsPerLayer(config, draft);
   draft.experts->shared_expert_count = 1;
   draft.experts->shared_expert = {
       .kind = FeedForwardKind::kGated,
       .size = config.RequiredSize("shared_expert_intermediate_size", kMaxFeedForwardSize)};
   const auto dense = ReadLayerNumbers(config, "mlp_only_layers", draft);
+  if (ReadFeedForwardTypes(config, draft)) return;
   SetExpertLayers(
       [&](int64_t i) { return dense.has_value() ? !(*dense)[static_cast<size_t>(i)] : i > 0; },
       draft);
@@ -224,7 +256,8 @@ void ReadLagunaOptions(ConfigReader& config, DecoderDraft& draft) {
 bool ReadLayerMarks(absl::string_view name, ConfigReader& config, const DecoderDraft& draft,
                     std::vector<int64_t>& out) {
   const auto marks = config.Integers(name);
-  if (marks.has_value() && static_cast<int64_t>(marks->size()) == draft.layer_count) {
+  if (marks.has_value() && static_cast<int64_t>(marks->size()) == draft.layer_count &&
+      std::all_of(marks->begin(), marks->end(), [](int64_t m) { return m == 0 || m == 1; })) {
     out = *marks;
     return true;
   }
@@ -293,11 +326,11 @@ constexpr Family kGroupedFamilies[] = {
      .key_value_head_count_required = true,
      .query_key_value_bias = {"attention_bias"},
      .attention_output_bias = {"attention_bias"},
-     .experts = kDeepseekExperts},
+     .experts = kDotsExperts,
+     .read_options = ReadDotsOptions},
     {.model_type = "hunyuan_v1_moe",
      .architecture = "HunYuanMoEV1ForCausalLM",
-     .style = kTiedNormedHeads,
-     .key_value_head_count_required = true,
+     .style = kNormedHeads,
      .query_key_value_bias = {"attention_bias"},
      .attention_output_bias = {"attention_bias"},
      .query_key_norm = {"use_qk_norm", true},
@@ -319,6 +352,7 @@ constexpr Family kGroupedFamilies[] = {
      .architecture = "MiniMaxM2ForCausalLM",
      .style = kNormedQueries,
      .key_value_head_count_required = true,
+     .head_size_required = true,
      .query_key_norm = {"use_qk_norm", true},
      .experts = {.expert_count = "num_local_experts",
                  .expert_size = "intermediate_size",
@@ -328,7 +362,7 @@ constexpr Family kGroupedFamilies[] = {
     {.model_type = "afmoe",
      .architecture = "AfmoeForCausalLM",
      .style = kAfmoeStyle,
-     .key_value_head_count_required = true,
+     .head_size_required = true,
      .experts = {.expert_count = "num_experts",
                  .shared_count = "num_shared_experts",
                  .first_dense = "num_dense_layers",
@@ -362,6 +396,7 @@ constexpr Family kGroupedFamilies[] = {
      .query_key_value_bias = {"attention_bias"},
      .experts = {.expert_count = "n_routed_experts",
                  .shared_count = "n_shared_experts",
+                 .none_if_absent = true,
                  .correction_bias = {.if_absent = true}},
      .read_options = ReadMimoV2Options},
 };

@@ -4,8 +4,8 @@
 // @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. From DeepSeek's own code, from
 // memory: moe_layer_freq skips layers, and which topk_method has a correction bias. The effect of
 // zeros: modeling_deepseek_v2.py @0233e509531a.
+#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
@@ -74,7 +74,7 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
 }
 
 // Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
-// others, those whose index is a multiple of moe_layer_freq do.
+// others, those whose index is a multiple of moe_layer_freq do. mlp_layer_types says it by name.
 void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
   const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "n_routed_experts"}, size, draft);
@@ -83,6 +83,10 @@ void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
   if (shared > 0) draft.experts->shared_expert = draft.experts->expert;
   int64_t every = config.Size("moe_layer_freq");
   if (every == 0) every = 1;
+  if (ReadFeedForwardTypes(config, draft)) {
+    config.Count("first_k_dense_replace", 0);
+    return;
+  }
   if (!config.Has("first_k_dense_replace")) config.Refuse("first_k_dense_replace", "is required");
   const int64_t first = config.Count("first_k_dense_replace", 0);
   if (first > draft.layer_count && draft.layer_count > 0) {
@@ -120,7 +124,21 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-// An indexer in each layer. Layers of the type "shared" have none, and use another's choice.
+// `name`, where it is there, has to be `type` for each layer.
+void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,
+                 ConfigReader& config) {
+  const auto types = config.Texts(name);
+  if (!types.has_value() || draft.layer_count == 0) return;
+  const bool same = std::all_of(types->begin(), types->end(),
+                                [type](const std::string& each) { return each == type; });
+  if (same && static_cast<int64_t>(types->size()) == draft.layer_count) return;
+  config.Refuse(name, absl::StrCat("must be ", type, " for each of ", draft.layer_count,
+                                   " layers: others, such as those that share an indexer, are not "
+                                   "supported yet"));
+}
+
+// An indexer in each layer. Layers of the type "shared" have none, and use another's choice; so do
+// those between each index_topk_freq-th.
 void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadDeepseekV3Options(config, draft);
   draft.latent->indexer =
@@ -131,12 +149,12 @@ void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
     config.Refuse("q_lora_rank", "must be a size: the indexer reads compressed queries");
   }
   config.Find("indexer_rope_interleave");
-  for (const std::string& type :
-       config.Texts("indexer_types").value_or(std::vector<std::string>{})) {
-    if (type == "full") continue;
-    config.Refuse("indexer_types",
-                  "must be full: layers that share an indexer are not supported yet");
-    break;
+  RequireType("indexer_types", "full", draft, config);
+  RequireType("layer_types", "deepseek_sparse_attention", draft, config);
+  config.Find("index_skip_topk_offset");
+  if (config.Size("index_topk_freq") > 1) {
+    config.Refuse("index_topk_freq",
+                  "must be 1: layers that share an indexer are not supported yet");
   }
 }
 
@@ -182,6 +200,11 @@ constexpr Family kLatentFamilies[] = {
     {.model_type = "youtu_llm",
      .architecture = "YoutuLLMForCausalLM",
      .also_architectures = kYoutuAlso,
+     .names = kNames,
+     .style = kTiedStyleOfLatent,
+     .read_options = ReadYoutuOptions},
+    {.model_type = "youtu",
+     .architecture = "YoutuForCausalLM",
      .names = kNames,
      .style = kTiedStyleOfLatent,
      .read_options = ReadYoutuOptions},

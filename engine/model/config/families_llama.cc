@@ -34,8 +34,6 @@ constexpr DecoderStyle kGlm4Style = {.norms = kNormsAround};
 constexpr DecoderStyle kExaone4Style = {.norms = kNormsAfter,
                                         .query_key_norm = QueryKeyNorm::kPerHead};
 
-constexpr DecoderStyle kTiedQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
-
 constexpr DecoderStyle kArceeStyle = {.feed_forward = FeedForwardKind::kPlain};
 
 // xIELU learns two numbers a layer: arXiv 2411.13010.
@@ -117,7 +115,8 @@ void ReadExaone4Options(ConfigReader& config, DecoderDraft& draft) {
   int64_t period = 4;
   if (pattern != nullptr && pattern->kind == ConfigValue::Kind::kText) {
     period = static_cast<int64_t>(pattern->text.size());
-    if (pattern->text != std::string(pattern->text.size() - 1, 'L') + "G") {
+    if (period == 0 || pattern->text.find('G') + 1 != pattern->text.size() ||
+        pattern->text.find_first_not_of("LG") != std::string::npos) {
       config.Refuse("sliding_window_pattern", "must be letters L with a last one G, or a number");
     }
   } else if (pattern != nullptr) {
@@ -128,11 +127,19 @@ void ReadExaone4Options(ConfigReader& config, DecoderDraft& draft) {
       LayerSpan::kWindow, [&](int64_t i) { return (i + 1) % period != 0; }, draft);
 }
 
-void ReadMinistralOptions(ConfigReader& config, DecoderDraft& draft) {
-  draft.window = config.Span("sliding_window", 0);
+void ReadTypedWindow(ConfigReader& config, int64_t window_if_absent, DecoderDraft& draft) {
+  draft.window = config.Span("sliding_window", window_if_absent);
   if (ReadLayerTypes(config, draft)) return;
   SetSpans(
       LayerSpan::kWindow, [](int64_t) { return true; }, draft);
+}
+
+void ReadMinistralOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadTypedWindow(config, 4096, draft);
+}
+
+void ReadMinistral3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadTypedWindow(config, 0, draft);
 }
 
 void ReadHunyuanDenseOptions(ConfigReader& config, DecoderDraft& draft) {
@@ -261,11 +268,13 @@ constexpr Family kLlamaFamilies[] = {
      .architecture = "GlmForCausalLM",
      .style = kLlamaStyle,
      .key_value_head_count_required = true,
+     .head_size_required = true,
      .query_key_value_bias = {"attention_bias", true}},
     {.model_type = "glm4",
      .architecture = "Glm4ForCausalLM",
      .style = kGlm4Style,
      .key_value_head_count_required = true,
+     .head_size_required = true,
      .query_key_value_bias = {"attention_bias", true}},
     {.model_type = "ernie4_5",
      .architecture = "Ernie4_5ForCausalLM",
@@ -311,7 +320,7 @@ constexpr Family kLlamaFamilies[] = {
      .style = kLlamaStyle,
      .key_value_head_count_required = true,
      .head_size_required = true,
-     .read_options = ReadMinistralOptions},
+     .read_options = ReadMinistral3Options},
     {.model_type = "ministral",
      .architecture = "MinistralForCausalLM",
      .style = kLlamaStyle,
@@ -319,8 +328,7 @@ constexpr Family kLlamaFamilies[] = {
      .read_options = ReadMinistralOptions},
     {.model_type = "hunyuan_v1_dense",
      .architecture = "HunYuanDenseV1ForCausalLM",
-     .style = kTiedQwen3Style,
-     .key_value_head_count_required = true,
+     .style = kQwen3Style,
      .query_key_value_bias = {"attention_bias"},
      .attention_output_bias = {"attention_bias"},
      .feed_forward_bias = {"mlp_bias"},

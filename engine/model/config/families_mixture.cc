@@ -205,6 +205,10 @@ void ReadGraniteHybridOptions(ConfigReader& config, DecoderDraft& draft) {
                                " are not supported yet"));
     break;
   }
+  if (types.has_value() && static_cast<int64_t>(types->size()) != draft.layer_count) {
+    config.Refuse("layer_types", absl::StrCat("names ", types->size(), " layers, not ",
+                                              draft.layer_count, ": write one a layer"));
+  }
   for (const auto& [name, value] : config.fields()) {
     if (name.rfind("mamba_", 0) == 0) config.Find(name);
   }
@@ -244,13 +248,11 @@ constexpr Family kMixtureFamilies[] = {
     {.model_type = "granitemoe",
      .architecture = "GraniteMoeForCausalLM",
      .style = kMixtureLlamaStyle,
-     .key_value_head_count_required = true,
      .read_options = ReadGraniteMoeOptions},
     {.model_type = "granitemoehybrid",
      .architecture = "GraniteMoeHybridForCausalLM",
      .names = kHybridNames,
      .style = kMixtureLlamaStyle,
-     .key_value_head_count_required = true,
      .read_options = ReadGraniteHybridOptions},
     {.model_type = "olmoe",
      .architecture = "OlmoeForCausalLM",

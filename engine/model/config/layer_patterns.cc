@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
@@ -91,6 +92,26 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
   return out;
 }
 
+void RequireGiven(absl::string_view name, ConfigReader& config) {
+  if (!config.Has(name)) config.Refuse(name, "is required: write a number, or 0 for none");
+}
+
+bool ReadFeedForwardTypes(ConfigReader& config, DecoderDraft& draft) {
+  constexpr absl::string_view kName = "mlp_layer_types";
+  const auto types = config.Texts(kName);
+  if (!types.has_value()) return false;
+  if (draft.layer_count == 0) return true;  // reported already
+  const bool known = std::all_of(types->begin(), types->end(), [](const std::string& type) {
+    return type == "dense" || type == "sparse";
+  });
+  if (!known || static_cast<int64_t>(types->size()) != draft.layer_count) {
+    config.Refuse(kName, absl::StrCat("must name ", draft.layer_count, " layers, dense or sparse"));
+    return true;
+  }
+  SetExpertLayers([&](int64_t i) { return (*types)[static_cast<size_t>(i)] == "sparse"; }, draft);
+  return true;
+}
+
 // The groups that group-limited routing chooses first: DeepSeek-AI 2024 (arXiv 2412.19437) section
 // 2.1.2. One group is not a limit.
 void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
@@ -111,10 +132,17 @@ void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
 
 namespace {
 
-// The one number of a field: itself, or what each of its elements is.
-int64_t UniformNumber(absl::string_view name, int64_t least, int64_t most, ConfigReader& config) {
+// What each element of the array `name` is.
+int64_t UniformNumber(absl::string_view name, std::pair<int64_t, int64_t> limits, int64_t layers,
+                      ConfigReader& config) {
+  const auto [least, most] = limits;
   const auto numbers = config.Integers(name);
-  if (!numbers.has_value() || numbers->empty()) return 0;
+  if (!numbers.has_value() || layers == 0) return 0;  // reported already
+  if (static_cast<int64_t>(numbers->size()) != layers) {
+    config.Refuse(name, absl::StrCat("has ", numbers->size(), " numbers, not ", layers,
+                                     ": write one a layer, or one for all"));
+    return 0;
+  }
   const int64_t number = numbers->front();
   const bool same = std::all_of(numbers->begin(), numbers->end(),
                                 [number](int64_t each) { return each == number; });
@@ -132,13 +160,15 @@ bool IsArray(absl::string_view name, ConfigReader& config) {
 
 }  // namespace
 
-int64_t ReadUniformSize(absl::string_view name, int64_t most, ConfigReader& config) {
-  return IsArray(name, config) ? UniformNumber(name, 1, most, config)
+int64_t ReadUniformSize(absl::string_view name, int64_t most, int64_t layers,
+                        ConfigReader& config) {
+  return IsArray(name, config) ? UniformNumber(name, {1, most}, layers, config)
                                : config.RequiredSize(name, most);
 }
 
-int64_t ReadUniformCount(absl::string_view name, int64_t most, ConfigReader& config) {
-  if (IsArray(name, config)) return UniformNumber(name, 0, most, config);
+int64_t ReadUniformCount(absl::string_view name, int64_t most, int64_t layers,
+                         ConfigReader& config) {
+  if (IsArray(name, config)) return UniformNumber(name, {0, most}, layers, config);
   const int64_t count = config.Count(name, 0);
   if (count <= most) return count;
   config.Refuse(name, absl::StrCat("must be at most ", most));
@@ -148,8 +178,10 @@ int64_t ReadUniformCount(absl::string_view name, int64_t most, ConfigReader& con
 void ReadExperts(ConfigReader& config, const ExpertNames& names, int64_t size,
                  DecoderDraft& draft) {
   ExpertsSpec experts;
-  experts.expert_count = ReadUniformSize(names.expert_count, kMaxExpertCount, config);
-  experts.experts_per_token = ReadUniformSize(names.experts_per_token, kMaxExpertCount, config);
+  experts.expert_count =
+      ReadUniformSize(names.expert_count, kMaxExpertCount, draft.layer_count, config);
+  experts.experts_per_token =
+      ReadUniformSize(names.experts_per_token, kMaxExpertCount, draft.layer_count, config);
   experts.expert = {.kind = FeedForwardKind::kGated, .size = size};
   if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
     config.Refuse(names.experts_per_token,

@@ -46,6 +46,12 @@ void SetSpans(LayerSpan span, Has has, DecoderDraft& draft) {
 absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::string_view name,
                                                    const DecoderDraft& draft);
 
+// Refuses `name` where it is absent: what then stands for it is one model's. Null is none.
+void RequireGiven(absl::string_view name, ConfigReader& config);
+
+// mlp_layer_types, dense or sparse a layer: which have experts. Returns false where it is absent.
+bool ReadFeedForwardTypes(ConfigReader& config, DecoderDraft& draft);
+
 // Gives experts to the layers where `has` returns true.
 template <typename Has>
 void SetExpertLayers(Has has, DecoderDraft& draft) {
@@ -61,10 +67,11 @@ struct ExpertNames {
   absl::string_view experts_per_token = "num_experts_per_tok";
 };
 
-// A size, or an array of the same size for every layer.
-int64_t ReadUniformSize(absl::string_view name, int64_t most, ConfigReader& config);
+// A size, or an array of the same size for each of `layers`.
+int64_t ReadUniformSize(absl::string_view name, int64_t most, int64_t layers, ConfigReader& config);
 // The same, or 0 where the field is absent; 0 is allowed.
-int64_t ReadUniformCount(absl::string_view name, int64_t most, ConfigReader& config);
+int64_t ReadUniformCount(absl::string_view name, int64_t most, int64_t layers,
+                         ConfigReader& config);
 
 // The groups that group-limited routing chooses first, n_group and topk_group.
 void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts);
