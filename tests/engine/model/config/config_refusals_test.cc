@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model/config/read_config.h"
@@ -23,6 +24,14 @@ ConfigFields Without(ConfigFields fields, const std::string& name) {
 }
 
 ConfigValue Number(const char* digits) { return {.kind = Kind::kOtherNumber, .text = digits}; }
+
+// nemotron-nas with `value` as a further member of its first layer's attention.
+ConfigFields WithBlockMember(const char* name, ConfigValue value) {
+  ConfigFields fields = SmallConfig("nemotron-nas");
+  value.name = name;
+  fields["block_configs"].elements.front().elements.front().elements.push_back(value);
+  return fields;
+}
 
 struct RefusedCase {
   ConfigFields fields;
@@ -123,7 +132,31 @@ TEST(ConfigRefusals, OfMixturesNameTheFieldAndTheRemedy) {
        {With(SmallConfig("mpt"), "attn_config", NumberArray({1})), "attn_config",
         "must be an object, not an array"},
        {SmallConfig("mixtral", {{"n_shared_experts", 2}}), "n_shared_experts",
-        "2 speaks of experts"}});
+        "2 speaks of experts"},
+       // One is not none: it stands beside the others.
+       {SmallConfig("qwen3_moe", {{"n_shared_experts", 1}}), "n_shared_experts",
+        "1 speaks of experts"},
+       {SmallConfig("llama", {{"num_shared_expert", 1}}), "num_shared_expert",
+        "1 speaks of experts"}});
+}
+
+// transformers takes one model's number for each.
+TEST(ConfigRefusals, OfFieldsThatOneModelsNumberStandsForNameThem) {
+  for (const auto& [family, field] :
+       std::vector<std::pair<const char*, const char*>>{{"glm", "head_dim"},
+                                                        {"glm4", "head_dim"},
+                                                        {"minimax_m2", "head_dim"},
+                                                        {"afmoe", "head_dim"},
+                                                        {"afmoe", "num_dense_layers"},
+                                                        {"afmoe", "num_shared_experts"},
+                                                        {"glm4_moe", "first_k_dense_replace"},
+                                                        {"glm4_moe", "n_shared_experts"},
+                                                        {"bailing_moe", "first_k_dense_replace"},
+                                                        {"hunyuan_v1_moe", "num_shared_expert"},
+                                                        {"ernie4_5_moe", "moe_num_shared_experts"},
+                                                        {"step3p5", "moe_layers_enum"}}) {
+    ExpectRefused({{Without(SmallConfig(family), field), field, "is required"}});
+  }
 }
 
 TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
@@ -195,11 +228,30 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
        {With(SmallConfig("glm_moe_dsa"), "indexer_types",
              TextArray({"full", "shared", "full", "shared"})),
         "indexer_types", "share an indexer"},
+       {With(SmallConfig("glm_moe_dsa"), "indexer_types", TextArray({"full"})), "indexer_types",
+        "for each of 4 layers"},
+       {With(SmallConfig("glm_moe_dsa"), "layer_types", TextArray({"full_attention"})),
+        "layer_types", "must be deepseek_sparse_attention"},
+       {SmallConfig("glm_moe_dsa", {{"index_topk_freq", 4}}), "index_topk_freq", "must be 1"},
        {SmallConfig("glm_moe_dsa", {{"q_lora_rank", nullptr}}), "q_lora_rank", "must be a size"},
        {SmallConfig("glm_moe_dsa", {{"qk_head_dim", 4}}), "qk_head_dim", "is not qk_nope"},
        {With(SmallConfig("granitemoehybrid"), "layer_types",
              TextArray({"attention", "mamba", "attention", "mamba"})),
         "layer_types", "state-space layers (mamba)"},
+       {With(SmallConfig("granitemoehybrid"), "layer_types", TextArray({"attention"})),
+        "layer_types", "names 1 layers, not 4"},
+       {With(SmallConfig("hunyuan_v1_moe"), "moe_topk", NumberArray({2, 2})), "moe_topk",
+        "has 2 numbers, not 4"},
+       {With(SmallConfig("hunyuan_v1_moe"), "num_experts", NumberArray({})), "num_experts",
+        "has 0 numbers, not 4"},
+       {With(SmallConfig("glm4_moe"), "mlp_layer_types", TextArray({"dense", "sparse"})),
+        "mlp_layer_types", "must name 4 layers, dense or sparse"},
+       {With(SmallConfig("laguna"), "mlp_layer_types",
+             TextArray({"dense", "sparse", "sparse", "moe"})),
+        "mlp_layer_types", "dense or sparse"},
+       {SmallConfig("laguna", {{"gating", "per-layer"}}), "gating", "per-head or per-element"},
+       {SmallConfig("glm4_moe", {{"first_k_dense_replace", 5}}), "first_k_dense_replace",
+        "must be 0 to 4, not 5"},
        {With(SmallConfig("hunyuan_v1_moe"), "moe_topk", NumberArray({2, 2, 1, 2})), "moe_topk",
         "must be one number"},
        {SmallConfig("hunyuan_v1_moe", {{"use_cla", true}}), "use_cla", "must be false"},
@@ -217,12 +269,20 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
         "num_attention_heads_per_layer", "one number for all layers of a type"},
        {With(SmallConfig("mimo_v2_flash"), "moe_layer_freq", NumberArray({0, 1})), "moe_layer_freq",
         "0 or 1 for each layer"},
+       {With(SmallConfig("mimo_v2_flash"), "moe_layer_freq", NumberArray({0, 1, 2, 1})),
+        "moe_layer_freq", "0 or 1 for each layer"},
+       {SmallConfig("exaone4", {{"sliding_window_pattern", ""}}), "sliding_window_pattern",
+        "letters L with a last one G"},
        {SmallConfig("exaone4", {{"sliding_window_pattern", "LGLG"}}), "sliding_window_pattern",
         "letters L with a last one G"},
        {With(SmallConfig("nemotron-nas"), "block_configs", NumberArray({1, 1})), "block_configs",
         "an object for each of num_hidden_layers"},
        {With(SmallConfig("nemotron-nas"), "block_configs", NumberArray({1, 1, 1, 1})),
         "block_configs", "must say attention and ffn"},
+       {WithBlockMember("moe", {.kind = Kind::kObject, .element_count = 1}), "block_configs",
+        "name moe, which is not supported"},
+       {WithBlockMember("no_op", {.kind = Kind::kText, .text = "true"}), "block_configs",
+        "must have true or false for no_op"},
        {SmallConfig("mamba"), "model_type", "state-space"},
        {SmallConfig("vit"), "model_type", "a vision model"},
        {SmallConfig("llama4"), "model_type", "multimodal"}});

@@ -75,6 +75,11 @@ const std::map<absl::string_view, Fields>& OwnFields() {
       {"n_layer", 4}, {"n_embd", 8}, {"n_head", 2}, {"n_positions", 6}, {"vocab_size", 10}};
   static const Fields gptj = {{"n_layer", 4}, {"n_embd", 8}, {"n_head", 2}, {"vocab_size", 10}};
   static const Fields mixture = LlamaWith({{"num_local_experts", 4}, {"num_experts_per_tok", 2}});
+  static const Fields youtu = LlamaWith({{"q_lora_rank", 6},
+                                         {"kv_lora_rank", 5},
+                                         {"qk_nope_head_dim", 3},
+                                         {"qk_rope_head_dim", 2},
+                                         {"v_head_dim", 4}});
   static const std::map<absl::string_view, Fields> own = {
       {"gpt2", gpt2},
       {"gpt_bigcode", gpt2},
@@ -154,11 +159,10 @@ const std::map<absl::string_view, Fields>& OwnFields() {
       {"glm4_moe_lite", Latent()},
       {"deepseek_v32", Indexed()},
       {"glm_moe_dsa", Indexed()},
-      {"youtu_llm", LlamaWith({{"q_lora_rank", 6},
-                               {"kv_lora_rank", 5},
-                               {"qk_nope_head_dim", 3},
-                               {"qk_rope_head_dim", 2},
-                               {"v_head_dim", 4}})},
+      {"youtu_llm", youtu},
+      {"youtu", youtu},
+      {"glm", LlamaWith({{"head_dim", 4}})},
+      {"glm4", LlamaWith({{"head_dim", 4}})},
       {"ernie4_5", LlamaWith({{"head_dim", 4}})},
       {"seed_oss", LlamaWith({{"head_dim", 4}})},
       {"ministral3", LlamaWith({{"head_dim", 4}})},
@@ -167,7 +171,8 @@ const std::map<absl::string_view, Fields>& OwnFields() {
        LlamaWith({{"num_experts", 4}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 6}})},
       {"granitemoe", mixture},
       {"granitemoehybrid", LlamaWith({{"shared_intermediate_size", 16}, {"num_local_experts", 0}})},
-      {"minimax_m2", mixture},
+      {"minimax_m2",
+       LlamaWith({{"num_local_experts", 4}, {"num_experts_per_tok", 2}, {"head_dim", 4}})},
       {"glm4_moe", Grouped("n_routed_experts", "n_shared_experts")},
       {"bailing_moe", Grouped("num_experts", "num_shared_experts")},
       {"bailing_moe_v2", Grouped("num_experts", "num_shared_experts")},
@@ -180,7 +185,9 @@ const std::map<absl::string_view, Fields>& OwnFields() {
                                   {"moe_k", 2},
                                   {"moe_intermediate_size", 6},
                                   {"moe_num_shared_experts", 1}})},
-      {"afmoe", LlamaWith({{"num_experts", 4},
+      {"afmoe", LlamaWith({{"head_dim", 4},
+                           {"num_dense_layers", 0},
+                           {"num_experts", 4},
                            {"num_experts_per_tok", 2},
                            {"moe_intermediate_size", 6},
                            {"num_shared_experts", 1}})},
