@@ -24,7 +24,7 @@ namespace sextant::client {
 namespace {
 
 constexpr char kCountHelp[] =
-    "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
+    "MODEL is a file if there is one of that name or it ends in .json, or its folder. Sizes\n"
     "of sequences take Ki (8Ki is 8192). A multiply-add counts as two FLOPs. Flags given with\n"
     "--request override its fields; MODEL replaces its whole model. Components,\n"
     "and matrices for --lora-targets, have the names that the answer shows (--tensors), blanks\n"

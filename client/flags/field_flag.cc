@@ -4,7 +4,9 @@
 #include <google/protobuf/util/field_mask_util.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -218,6 +220,10 @@ bool IsConfigFile(const std::string& model) {
 }
 
 std::string CheckModel(const std::string& model) {
+  if (absl::StrContains(model, "/") && ConfigFileAt(model) == model &&
+      WhyUnreadable(model) == std::strerror(EISDIR)) {
+    return absl::StrCat("folder \"", model, "\" holds neither a config.json nor a params.json");
+  }
   return IsConfigFile(model) ? CheckFileOrInput(ConfigFileAt(model)) : "";
 }
 

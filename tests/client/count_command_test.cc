@@ -74,9 +74,8 @@ TEST(CountCommand, TakesAFolderThatHoldsAConfig) {
   const auto write = [&folder](const char* name, const char* text) {
     std::ofstream(folder.path() + "/" + name) << text;
   };
-  // Without one it is a name.
-  ExpectCountRequest({folder.path()},
-                     absl::StrCat(R"({"model": {"preset": ")", folder.path(), R"("}})"));
+  EXPECT_THAT(Printed({folder.path()}).err,
+              HasSubstr("holds neither a config.json nor a params.json"));
   write("params.json", R"({"b": 2})");
   ExpectCountRequest({folder.path()}, R"({"model": {"hugging_face_config": "{\"b\": 2}"}})");
   write("config.json", R"({"a": 1})");
