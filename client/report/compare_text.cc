@@ -260,7 +260,8 @@ std::string CompareText(const Comparison& comparison, const v1::BatchPlanRunsRes
     if (run.has_plan()) plans.push_back(&run.plan());
   }
   const std::string servers = AssumedNodesWords(plans);
-  return absl::StrCat(MissLine(comparison, response), RunsTable(comparison, response, marks),
+  return absl::StrCat(MissLine(comparison, response), UnreadLines("model ", plans),
+                      RunsTable(comparison, response, marks),
                       MarkWords(comparison, response, marks),
                       servers.empty() ? "" : Wrap("servers ", servers, 2), MeaningLines(response),
                       RatesLines("rates ", plans, now), RefusalLines(comparison, response));

@@ -139,7 +139,7 @@ std::string FinetuneText(const std::vector<TuningMethod>& methods,
     layouts += TuningLine(methods[i].name, LayoutOrReason(run));
   }
   return absl::StrCat(plans.empty() ? "" : TuningHead(batch.runs(0), *plans.front()),
-                      MethodTable(methods, response), layouts,
+                      UnreadLines("  model  ", plans), MethodTable(methods, response), layouts,
                       TuningLine("adapt", AdapterWords(methods, batch)),
                       TuningLine("files", FileWords(methods)), RatesLines("  rates  ", plans, now));
 }

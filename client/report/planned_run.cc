@@ -1,5 +1,6 @@
 #include "client/report/planned_run.h"
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
 #include "client/report/plan_head.h"
+#include "client/report/rates_text.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -26,6 +28,18 @@ std::string ShortNumber(double value) {
     if (value >= 0.99995 * unit) return absl::StrFormat("%.4g%s", value / unit, name);
   }
   return absl::StrFormat("%.4g", value);
+}
+
+std::string UnreadLines(const char* label, const std::vector<const v1::Plan*>& plans) {
+  std::set<std::string> all;
+  for (const v1::Plan* const plan : plans) {
+    all.insert(UnreadFieldsWords(plan->unread_config_fields()));
+  }
+  std::string out;
+  for (const std::string& words : all) {
+    if (!words.empty()) out += Wrap(label, words, absl::string_view(label).size());
+  }
+  return out;
 }
 
 std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,

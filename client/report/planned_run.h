@@ -18,6 +18,10 @@ std::string DaysText(double seconds);
 // "950", "12.35k", "4.118M", "1.2e+13": four digits, in as few columns as a table has.
 std::string ShortNumber(double value);
 
+// The fields of the plans' config.json files that may stand for parameters and were not read, each
+// text once, after `label`.
+std::string UnreadLines(const char* label, const std::vector<const v1::Plan*>& plans);
+
 // The sources of the plans' rates with their age at `now`, each once, after `label`.
 std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& plans,
                        absl::Time now);

@@ -309,9 +309,9 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
       Counted(request.run().training().token_count(), "token"));
   const std::string servers = AssumedNodesWords(plans);
   return absl::StrCat(
-      Wrap("", head, 2), servers.empty() ? "" : Wrap("  ", servers, 2), ClusterTable(response),
-      BestLine(response), lines,
-      basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
+      Wrap("", head, 2), UnreadLines("  model  ", plans),
+      servers.empty() ? "" : Wrap("  ", servers, 2), ClusterTable(response), BestLine(response),
+      lines, basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
       basis == v1::SIZE_BASIS_STATE_ALONE ? Wrap("  days   ", absl::StrJoin(times, " or "), 9) : "",
       RatesLines("  rates  ", plans, now));
 }

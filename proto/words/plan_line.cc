@@ -44,6 +44,14 @@ std::string ModelOf(const v1::Plan& plan) {
              : plan.model_name();
 }
 
+// " (not read: gating, and 2 more)": fields of a config.json that may stand for parameters.
+std::string UnreadOf(const v1::Plan& plan) {
+  const int count = plan.unread_config_fields_size();
+  if (count == 0) return "";
+  return absl::StrCat(" (not read: ", plan.unread_config_fields(0),
+                      count == 1 ? "" : absl::StrCat(", and ", count - 1, " more"), ")");
+}
+
 // "16 x h100-sxm: 2 nodes x 8".
 std::string DevicesOf(const v1::Plan& plan, int64_t per_node) {
   const int64_t count = plan.device_count();
@@ -91,10 +99,10 @@ std::string OneLineOf(absl::string_view text) {
 }
 
 std::string PlanLine(const v1::Plan& plan, const LineFacts& facts) {
-  return OneLineOf(
-      absl::StrCat(text::VerdictWords(plan.verdict()), facts.misses.empty() ? "" : ", ",
-                   facts.misses, ": ", text::HostVerdictText(plan.memory()), ModelOf(plan), ", ",
-                   DevicesOf(plan, facts.devices_per_node), "; ", MemoryOf(plan), TimeOf(plan)));
+  return OneLineOf(absl::StrCat(
+      text::VerdictWords(plan.verdict()), facts.misses.empty() ? "" : ", ", facts.misses, ": ",
+      text::HostVerdictText(plan.memory()), ModelOf(plan), UnreadOf(plan), ", ",
+      DevicesOf(plan, facts.devices_per_node), "; ", MemoryOf(plan), TimeOf(plan)));
 }
 
 std::string ChangeWords(const v1::FittingChange& change) {

@@ -178,6 +178,10 @@ TEST(CompareText, NamesTheBasisAndTheSources) {
   EXPECT_THAT(mixed, HasSubstr("MFU         days are\n"));
   EXPECT_THAT(mixed, HasSubstr("45.1 %  by the textbook\n"));
   EXPECT_THAT(mixed, HasSubstr("rates datasheet: peak flops\nrates request: peak flops\n"));
+  EXPECT_THAT(mixed, Not(HasSubstr("not read")));
+  textbook.add_unread_config_fields("gating");
+  EXPECT_THAT(CompareText(comparison, response, absl::UnixEpoch()),
+              StartsWith("model not read: gating; "));
 }
 
 v1::PlannedRun PlannedBy(v1::Verdict verdict, double days, double margin_days, double chance) {

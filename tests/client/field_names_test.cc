@@ -107,6 +107,10 @@ TEST(PlanLine, SaysWhatWasJudged) {
   EXPECT_THAT(words::PlanLine(plan, {.devices_per_node = 6}), HasSubstr(": 3 nodes of 6;"));
   EXPECT_THAT(words::PlanLine(plan, {.misses = "DEADLINE MISSED"}),
               ::testing::StartsWith("DOES NOT FIT, DEADLINE MISSED: "));
+  plan.add_unread_config_fields("gating");
+  EXPECT_THAT(words::PlanLine(plan, {}), HasSubstr("llama-3.1-8b (not read: gating), 16 x"));
+  plan.add_unread_config_fields("sinks");
+  EXPECT_THAT(words::PlanLine(plan, {}), HasSubstr("(not read: gating, and 1 more), 16 x"));
   plan.set_token_count(1);  // memory alone was asked for
   EXPECT_EQ(words::PlanLine(plan, {}).find("predicted"), std::string::npos);
   plan.mutable_memory()->set_scope(v1::MEMORY_SCOPE_MODEL_STATE);

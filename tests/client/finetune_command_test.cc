@@ -180,6 +180,9 @@ TEST(FinetuneText, StandsSideBySide) {
       "  lora   --tp=1 --cp=1 --pp=1 --vpp=1 --zero=0 --mbs=2 --recompute=none\n"
       "  adapt  rank 16 on all-linear, the rest frozen\n"
       "  files  full: --emit=deepspeed; lora: no launcher that --emit knows can express it\n");
+  response.mutable_runs(1)->mutable_plan()->add_unread_config_fields("gating");
+  EXPECT_THAT(FinetuneText({{"full", {}}, {"lora", {}}}, batch, response, absl::UnixEpoch()),
+              HasSubstr("tokens a step\n  model  not read: gating; "));
 }
 
 TEST(Finetune, FailsWhereNoMethodIsPlanned) {

@@ -164,6 +164,15 @@ TEST(SizeCluster, SaysHowFarAProductIsFromIt) {
 }
 
 // Far from the 10 s of a call that plans one run.
+TEST(SizeCluster, NamesFieldsThatWereNotRead) {
+  v1::SizeClusterResponse answer = SampleClusters();
+  for (v1::SizedCluster& cluster : *answer.mutable_clusters()) {
+    cluster.mutable_plan()->add_unread_config_fields("gating");
+  }
+  EXPECT_THAT(SizeClusterText({}, answer, absl::UnixEpoch(), PlanFieldWords),
+              HasSubstr("\n  model  not read: gating; "));
+}
+
 TEST(SizeModel, WaitsLongerUnlessToldHowLong) {
   absl::Duration left;
   const FakeServer server(
