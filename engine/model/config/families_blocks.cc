@@ -81,7 +81,7 @@ class BlockReader {
     }
   }
 
-  // Members beside those that are read may stand for parts of their own.
+  // Other members than those that are read may stand for further parts.
   void CheckMembers(const ConfigValue* object, absl::Span<const absl::string_view> read) {
     if (object == nullptr) return;
     for (const ConfigValue& member : object->elements) {

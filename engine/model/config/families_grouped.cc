@@ -20,8 +20,6 @@
 namespace sextant {
 namespace {
 
-constexpr DecoderStyle kGroupedStyle = {};
-
 constexpr DecoderStyle kNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead};
 
 constexpr DecoderStyle kNormedQueries = {.query_key_norm = QueryKeyNorm::kAllHeads};
@@ -34,16 +32,13 @@ constexpr DecoderStyle kAfmoeStyle = {.norms = kNormsAround,
 
 constexpr SizeNames kStepNames = {.key_value_head_count = "num_attention_groups"};
 
-constexpr ExpertFields kDeepseekExperts = {.expert_count = "n_routed_experts",
-                                           .shared_count = "n_shared_experts",
-                                           .first_dense = "first_k_dense_replace",
-                                           .correction_bias = {.if_absent = true}};
-
-constexpr ExpertFields kDotsExperts = {.expert_count = "n_routed_experts",
-                                       .shared_count = "n_shared_experts",
-                                       .first_dense = "first_k_dense_replace",
-                                       .none_if_absent = true,
-                                       .correction_bias = {.if_absent = true}};
+constexpr ExpertFields DeepseekExperts(bool none_if_absent) {
+  return {.expert_count = "n_routed_experts",
+          .shared_count = "n_shared_experts",
+          .first_dense = "first_k_dense_replace",
+          .none_if_absent = none_if_absent,
+          .correction_bias = {.if_absent = true}};
+}
 
 constexpr ExpertFields kLingExperts = {.expert_count = "num_experts",
                                        .shared_count = "num_shared_experts",
@@ -223,7 +218,7 @@ void ReadHeadsPerLayer(ConfigReader& config, DecoderDraft& draft) {
   if (window.head_count > 0) draft.window_attention = window;
 }
 
-// true, or a name of its grain.
+// A gate a head (true), or a channel.
 OutputGate ReadGating(ConfigReader& config) {
   const ConfigValue* gating = config.Find("gating");
   if (gating == nullptr || gating->kind != ConfigValue::Kind::kText) {
@@ -292,6 +287,20 @@ void ReadMimoV2Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+constexpr Family BailingFamily(absl::string_view model_type,
+                               absl::Span<const absl::string_view> also_architectures) {
+  return {.model_type = model_type,
+          .architecture = "BailingMoeV2ForCausalLM",
+          .also_architectures = also_architectures,
+          .style = kNormedHeads,
+          .key_value_head_count_required = true,
+          .query_key_value_bias = {"use_qkv_bias"},
+          .query_key_norm = {"use_qk_norm"},
+          .experts = kLingExperts,
+          .prediction_modules = "num_nextn_predict_layers",
+          .read_options = ReadBailingOptions};
+}
+
 constexpr Family kGroupedFamilies[] = {
     {.model_type = "glm4_moe",
      .architecture = "Glm4MoeForCausalLM",
@@ -299,34 +308,17 @@ constexpr Family kGroupedFamilies[] = {
      .key_value_head_count_required = true,
      .query_key_value_bias = {"attention_bias"},
      .query_key_norm = {"use_qk_norm"},
-     .experts = kDeepseekExperts,
+     .experts = DeepseekExperts(false),
      .prediction_modules = "num_nextn_predict_layers"},
-    {.model_type = "bailing_moe",
-     .architecture = "BailingMoeV2ForCausalLM",
-     .also_architectures = kBailingAlso,
-     .style = kNormedHeads,
-     .key_value_head_count_required = true,
-     .query_key_value_bias = {"use_qkv_bias"},
-     .query_key_norm = {"use_qk_norm"},
-     .experts = kLingExperts,
-     .prediction_modules = "num_nextn_predict_layers",
-     .read_options = ReadBailingOptions},
-    {.model_type = "bailing_moe_v2",
-     .architecture = "BailingMoeV2ForCausalLM",
-     .style = kNormedHeads,
-     .key_value_head_count_required = true,
-     .query_key_value_bias = {"use_qkv_bias"},
-     .query_key_norm = {"use_qk_norm"},
-     .experts = kLingExperts,
-     .prediction_modules = "num_nextn_predict_layers",
-     .read_options = ReadBailingOptions},
+    BailingFamily("bailing_moe", kBailingAlso),
+    BailingFamily("bailing_moe_v2", {}),
     {.model_type = "dots1",
      .architecture = "Dots1ForCausalLM",
      .style = kNormedHeads,
      .key_value_head_count_required = true,
      .query_key_value_bias = {"attention_bias"},
      .attention_output_bias = {"attention_bias"},
-     .experts = kDotsExperts,
+     .experts = DeepseekExperts(true),
      .read_options = ReadDotsOptions},
     {.model_type = "hunyuan_v1_moe",
      .architecture = "HunYuanMoEV1ForCausalLM",
@@ -390,7 +382,6 @@ constexpr Family kGroupedFamilies[] = {
      .read_options = ReadLagunaOptions},
     {.model_type = "mimo_v2_flash",
      .architecture = "MiMoV2FlashForCausalLM",
-     .style = kGroupedStyle,
      .key_value_head_count_required = true,
      .head_size_required = true,
      .query_key_value_bias = {"attention_bias"},

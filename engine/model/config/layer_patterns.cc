@@ -132,7 +132,7 @@ void ReadExpertGroups(ConfigReader& config, ExpertsSpec& experts) {
 
 namespace {
 
-// What each element of the array `name` is.
+// The one number that all elements of the array `name` are.
 int64_t UniformNumber(absl::string_view name, std::pair<int64_t, int64_t> limits, int64_t layers,
                       ConfigReader& config) {
   const auto [least, most] = limits;

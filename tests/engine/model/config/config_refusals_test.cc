@@ -133,7 +133,7 @@ TEST(ConfigRefusals, OfMixturesNameTheFieldAndTheRemedy) {
         "must be an object, not an array"},
        {SmallConfig("mixtral", {{"n_shared_experts", 2}}), "n_shared_experts",
         "2 speaks of experts"},
-       // One is not none: it stands beside the others.
+       // One is not none: it adds to the others.
        {SmallConfig("qwen3_moe", {{"n_shared_experts", 1}}), "n_shared_experts",
         "1 speaks of experts"},
        {SmallConfig("llama", {{"num_shared_expert", 1}}), "num_shared_expert",
