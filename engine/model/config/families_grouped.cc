@@ -22,10 +22,6 @@ namespace {
 
 constexpr DecoderStyle kNormedHeads = {.query_key_norm = QueryKeyNorm::kPerHead};
 
-constexpr DecoderStyle kNormedQueries = {.query_key_norm = QueryKeyNorm::kAllHeads};
-
-constexpr DecoderStyle kTiedGrouped = {.tied = true};
-
 constexpr DecoderStyle kAfmoeStyle = {.norms = kNormsAround,
                                       .query_key_norm = QueryKeyNorm::kPerHead,
                                       .output_gate = OutputGate::kPerChannel};
@@ -233,6 +229,11 @@ OutputGate ReadGating(ConfigReader& config) {
 
 void ReadLagunaOptions(ConfigReader& config, DecoderDraft& draft) {
   draft.style.output_gate = ReadGating(config);
+  const bool by_head = draft.style.output_gate == OutputGate::kPerHead;
+  RequireType("gating_types", by_head ? "per_head" : "per_element", draft, config);
+  if (config.Count("decoder_sparse_step", 1) != 1) {
+    config.Refuse("decoder_sparse_step", "must be 1: mlp_layer_types says which have experts");
+  }
   draft.window = config.Span("sliding_window", 512);
   ReadLayerTypes(config, draft);
   ReadHeadsPerLayer(config, draft);
@@ -332,7 +333,7 @@ constexpr Family kGroupedFamilies[] = {
      .read_options = ReadHunyuanOptions},
     {.model_type = "ernie4_5_moe",
      .architecture = "Ernie4_5_MoeForCausalLM",
-     .style = kTiedGrouped,
+     .style = {.tied = true},
      .key_value_head_count_required = true,
      .experts = {.expert_count = "moe_num_experts",
                  .experts_per_token = "moe_k",
@@ -342,7 +343,7 @@ constexpr Family kGroupedFamilies[] = {
      .read_options = ReadErnieMoeOptions},
     {.model_type = "minimax_m2",
      .architecture = "MiniMaxM2ForCausalLM",
-     .style = kNormedQueries,
+     .style = {.query_key_norm = QueryKeyNorm::kAllHeads},
      .key_value_head_count_required = true,
      .head_size_required = true,
      .query_key_norm = {"use_qk_norm", true},

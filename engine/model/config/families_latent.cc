@@ -66,9 +66,11 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
                                "): a latent is expanded for every head"));
   }
   draft.key_value_head_count = draft.head_count;
-  // transformers writes the rotary part as head_dim.
+  // transformers writes the rotary part as head_dim, and takes it whatever a file says; GLM-5.2's
+  // has the plain part.
   const int64_t head_dim = config.Size("head_dim");
-  if (head_dim != 0 && head_dim != latent.rotary_size) {
+  if (head_dim != 0 && head_dim != latent.rotary_size &&
+      head_dim != draft.head_size - latent.rotary_size) {
     config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or correct them");
   }
 }
@@ -124,19 +126,6 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-// `name`, where it is there, has to be `type` for each layer.
-void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,
-                 ConfigReader& config) {
-  const auto types = config.Texts(name);
-  if (!types.has_value() || draft.layer_count == 0) return;
-  const bool same = std::all_of(types->begin(), types->end(),
-                                [type](const std::string& each) { return each == type; });
-  if (same && static_cast<int64_t>(types->size()) == draft.layer_count) return;
-  config.Refuse(name, absl::StrCat("must be ", type, " for each of ", draft.layer_count,
-                                   " layers: others, such as those that share an indexer, are not "
-                                   "supported yet"));
-}
-
 // An indexer in each layer. Layers of the type "shared" have none, and use another's choice; so do
 // those between each index_topk_freq-th.
 void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
@@ -150,6 +139,7 @@ void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
   }
   config.Find("indexer_rope_interleave");
   RequireType("indexer_types", "full", draft, config);
+  config.Find("index_share_for_mtp_iteration");
   RequireType("layer_types", "deepseek_sparse_attention", draft, config);
   config.Find("index_skip_topk_offset");
   if (config.Size("index_topk_freq") > 1) {

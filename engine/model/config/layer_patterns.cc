@@ -96,6 +96,17 @@ void RequireGiven(absl::string_view name, ConfigReader& config) {
   if (!config.Has(name)) config.Refuse(name, "is required: write a number, or 0 for none");
 }
 
+void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,
+                 ConfigReader& config) {
+  const auto types = config.Texts(name);
+  if (!types.has_value() || draft.layer_count == 0) return;
+  const bool same = std::all_of(types->begin(), types->end(),
+                                [type](const std::string& each) { return each == type; });
+  if (same && static_cast<int64_t>(types->size()) == draft.layer_count) return;
+  config.Refuse(name, absl::StrCat("must be ", type, " for each of ", draft.layer_count,
+                                   " layers: others are not supported yet"));
+}
+
 bool ReadFeedForwardTypes(ConfigReader& config, DecoderDraft& draft) {
   constexpr absl::string_view kName = "mlp_layer_types";
   const auto types = config.Texts(kName);

@@ -49,6 +49,10 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
 // Refuses `name` where it is absent: what then stands for it is one model's. Null is none.
 void RequireGiven(absl::string_view name, ConfigReader& config);
 
+// The array `name`, where it is there, has to be `type` for each layer.
+void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,
+                 ConfigReader& config);
+
 // mlp_layer_types, dense or sparse a layer: which have experts. Returns false where it is absent.
 bool ReadFeedForwardTypes(ConfigReader& config, DecoderDraft& draft);
 

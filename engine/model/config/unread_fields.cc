@@ -82,10 +82,12 @@ constexpr absl::string_view kHarmless[] = {
 
 // Ends of such names.
 constexpr absl::string_view kHarmlessEnds[] = {
-    "_act",          "_aux_loss",    "_capacity_factor", "_dropout",        "_dropout_prob",
-    "_dropout_rate", "_eps",         "_epsilon",         "_jitter_eps",     "_jitter_noise",
-    "_loss_coef",    "_loss_weight", "_pdrop",           "_scaling_factor", "_id",
-    "_token_ids",    "_token_index"};
+    "_act",          "_aux_loss",       "_capacity_factor",
+    "_dropout",      "_dropout_prob",   "_dropout_rate",
+    "_eps",          "_epsilon",        "_jitter_eps",
+    "_jitter_noise", "_loss_coef",      "_loss_weight",
+    "_pdrop",        "_scaling_factor", "_id",
+    "_token_ids",    "_token_index",    "_dtype"};
 
 // Last words in the names of rates and weights: fractions of these change no count.
 constexpr absl::string_view kRateWords[] = {"alpha", "coef", "coeff", "dropout", "jitter",

@@ -227,7 +227,7 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
         "take turns more than 4096 times"},
        {With(SmallConfig("glm_moe_dsa"), "indexer_types",
              TextArray({"full", "shared", "full", "shared"})),
-        "indexer_types", "share an indexer"},
+        "indexer_types", "must be full for each of 4 layers"},
        {With(SmallConfig("glm_moe_dsa"), "indexer_types", TextArray({"full"})), "indexer_types",
         "for each of 4 layers"},
        {With(SmallConfig("glm_moe_dsa"), "layer_types", TextArray({"full_attention"})),
@@ -249,6 +249,10 @@ TEST(ConfigRefusals, OfOthersNameTheFieldAndTheRemedy) {
        {With(SmallConfig("laguna"), "mlp_layer_types",
              TextArray({"dense", "sparse", "sparse", "moe"})),
         "mlp_layer_types", "dense or sparse"},
+       {With(SmallConfig("laguna"), "gating_types",
+             TextArray({"per_head", "per_element", "per_head", "per_head"})),
+        "gating_types", "must be per_head for each of 4 layers"},
+       {SmallConfig("laguna", {{"decoder_sparse_step", 2}}), "decoder_sparse_step", "must be 1"},
        {SmallConfig("laguna", {{"gating", "per-layer"}}), "gating", "per-head or per-element"},
        {SmallConfig("glm4_moe", {{"first_k_dense_replace", 5}}), "first_k_dense_replace",
         "must be 0 to 4, not 5"},
@@ -304,6 +308,11 @@ TEST(ConfigIgnored, AreTheFieldsThatNoCountDependsOn) {
 TEST(ConfigIgnored, AreNotThoseThatSayTheSameTwice) {
   EXPECT_THAT(ReadConfig(SmallConfig("gpt_oss", {{"experts_per_token", 2}}), "config"), IsOk());
   EXPECT_THAT(ReadConfig(SmallConfig("deepseek_v3", {{"head_dim", 2}}), "config"), IsOk());
+  EXPECT_THAT(ReadConfig(SmallConfig("deepseek_v3", {{"head_dim", 3}}), "config"), IsOk());
+  EXPECT_THAT(ReadConfig(With(SmallConfig("laguna"), "gating_types",
+                              TextArray(std::vector<std::string>(4, "per_head"))),
+                         "config"),
+              IsOk());
   EXPECT_THAT(
       ReadConfig(SmallConfig("t5", {{"is_gated_act", false}, {"hidden_size", 8}}), "config"),
       IsOk());
