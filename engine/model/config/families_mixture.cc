@@ -210,7 +210,7 @@ void ReadGraniteHybridOptions(ConfigReader& config, DecoderDraft& draft) {
                                               draft.layer_count, ": write one a layer"));
   }
   for (const auto& [name, value] : config.fields()) {
-    if (name.rfind("mamba_", 0) == 0) config.Find(name);
+    if (name.rfind("mamba_", 0) == 0 || name.rfind("time_step_", 0) == 0) config.Find(name);
   }
   const int64_t size = config.Size("intermediate_size");
   const int64_t experts = config.Count("num_local_experts", 8);

@@ -59,26 +59,28 @@ constexpr absl::string_view kHarmless[] = {
     "activation_function", "activation_type", "apply_residual_connection_post_layernorm",
     "attention_multiplier", "attn_logit_softcapping", "attn_scale", "attn_temperature_tuning",
     "clip_qkv", "embedding_multiplier", "emb_scale", "final_logit_softcapping", "floor_scale",
-    "hidden_act", "hidden_activation", "logit_scale", "logits_scaling", "mlp_type=default",
-    "mup_enabled", "norm_type=layer_norm", "norm_type=rms", "norm_type=rmsnorm",
-    "query_pre_attn_scalar", "residual_multiplier", "scale_attn_by_inverse_layer_idx",
-    "scale_attn_weights", "slow_but_exact", "softmax_scale", "summary_activation",
-    "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    "swiglu_alpha", "swiglu_limit", "use_embedding_sharing", "use_gated_activation",
-    "use_gemma_norm", "use_parallel_block", "use_parallel_embedding", "use_parallel_residual",
-    "use_rmsnorm", "skip_bias_add", "skip_bias_add_qkv",
-    // A pooler that the classes that are read do not have.
-    "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head",
-    "pooler_type",
+    "hidden_act", "hidden_activation", "hidden_factor", "logit_scale", "logits_scaling",
+    "mlp_type=default", "mup_enabled", "norm_type=layer_norm", "norm_type=rms", "norm_type=rmsnorm",
+    "normalization_function=rmsnorm", "query_pre_attn_scalar", "residual_multiplier",
+    "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "slow_but_exact", "softmax_scale",
+    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+    "summary_use_proj", "swiglu_alpha", "swiglu_limit", "use_embedding_sharing",
+    "use_gated_activation", "use_gemma_norm", "use_parallel_block", "use_parallel_embedding",
+    "use_parallel_residual", "use_rmsnorm", "skip_bias_add", "skip_bias_add_qkv",
+    // A pooler, and a vision tower without its vit_type, that the classes that are read do not
+    // have.
+    "anyres_pooling_size", "vit_input_resolution", "vit_mapping_type", "vit_norm_type", "vit_patch",
+    "vit_token", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type",
     // Routing of the experts that the family reads.
     "moe_normalize_expert_weights", "moe_renormalize", "moe_router_activation_func", "n_group",
     "norm_topk_prob", "route_norm", "route_scale", "score_func", "score_function", "scoring_func",
-    "topk_group", "use_grouped_topk",
+    "topk_group", "num_limited_groups", "use_grouped_mm", "use_grouped_topk",
     // Training.
     "attn_dropout", "aux_loss_alpha", "cross_entropy_loss_fusion", "dropout", "ep_size",
-    "fused_cross_entropy", "gradient_checkpointing", "init_device", "init_std",
-    "initializer_factor", "initializer_range", "layerdrop", "pretraining_tp", "reduce_results",
-    "rescale_prenorm_residual", "seq_aux", "tf_legacy_loss"};
+    "fused_cross_entropy", "gradient_checkpointing", "init_device", "init_method",
+    "init_scale_factor", "init_std", "initializer_factor", "initializer_range", "layerdrop",
+    "pretraining_tp", "reduce_results", "rescale_prenorm_residual", "seq_aux", "tf_legacy_loss"};
 
 // Ends of such names.
 constexpr absl::string_view kHarmlessEnds[] = {
@@ -87,7 +89,8 @@ constexpr absl::string_view kHarmlessEnds[] = {
     "_eps",          "_epsilon",        "_jitter_eps",
     "_jitter_noise", "_loss_coef",      "_loss_weight",
     "_pdrop",        "_scaling_factor", "_id",
-    "_token_ids",    "_token_index",    "_dtype"};
+    "_token_ids",    "_token_index",    "_initializer_range",
+    "_dtype"};
 
 // Last words in the names of rates and weights: fractions of these change no count.
 constexpr absl::string_view kRateWords[] = {"alpha", "coef", "coeff", "dropout", "jitter",
