@@ -242,6 +242,15 @@ void ForEachUnread(const ConfigReader& config, Visit visit) {
   }
 }
 
+// The part of a model that the field `name` is about: "experts", "an indexer"; "" where the name
+// tells none.
+absl::string_view PartNamedBy(absl::string_view name) {
+  for (const Part& part : kParts) {
+    if (HasWords(LastName(name), part.words)) return part.part;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool IsHarmless(absl::string_view path, const ConfigValue& value) {
@@ -264,21 +273,21 @@ bool IsHarmlessAround(absl::string_view name, const ConfigValue& value) {
                      [](absl::string_view word) { return Contains(kOtherParts, word); });
 }
 
-absl::string_view PartOf(absl::string_view name) {
-  for (const Part& part : kParts) {
-    if (HasWords(LastName(name), part.words)) return part.part;
-  }
-  return "parameters";
-}
-
 std::string WhyNotIgnored(absl::string_view name, const ConfigValue& value) {
   if (name == "layer_types") {
     return "must name full_attention, sliding_attention or chunked_attention layers alone: others "
            "hold other parameters, and are not supported yet";
   }
-  return absl::StrCat(Quoted(value), " speaks of ", PartOf(name),
+  constexpr absl::string_view kOr = "or set model.allow_unread_fields to count without it";
+  const absl::string_view part = PartNamedBy(name);
+  if (part.empty()) {
+    return absl::StrCat(
+        "is not known here, and may stand for parameters: remove the field if it does not, ", kOr);
+  }
+  return absl::StrCat(Quoted(value), " speaks of ", part,
                       ", which this family does not have here: remove the field if the model has "
-                      "none, or set model.allow_unread_fields to count without it");
+                      "none, ",
+                      kOr);
 }
 
 UnreadFields SortUnreadFields(ConfigReader& config, bool sizes_compared) {

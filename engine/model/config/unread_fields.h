@@ -20,9 +20,6 @@ bool IsHarmless(absl::string_view name, const ConfigValue& value);
 // The same for a field around a multimodal model's text model, which also concerns the other parts.
 bool IsHarmlessAround(absl::string_view name, const ConfigValue& value);
 
-// The part of a model that the field `name` is about: "experts", "an indexer".
-absl::string_view PartOf(absl::string_view name);
-
 // The error of the unread field `name`: the part that it may stand for, and the remedies.
 std::string WhyNotIgnored(absl::string_view name, const ConfigValue& value);
 

@@ -129,6 +129,7 @@ TEST(ConfigRefusals, OfMixturesNameTheFieldAndTheRemedy) {
         "attn_config.kv_n_heads", "is given twice"},
        {SmallConfig("dbrx", {{"attn_config.lora_rank", 4}}), "attn_config.lora_rank",
         "4 speaks of low-rank matrices"},
+       {SmallConfig("llama", {{"made_up", 1}}), "made_up", "is not known here"},
        {With(SmallConfig("mpt"), "attn_config", NumberArray({1})), "attn_config",
         "must be an object, not an array"},
        {SmallConfig("mixtral", {{"n_shared_experts", 2}}), "n_shared_experts",
