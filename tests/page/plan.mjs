@@ -163,6 +163,38 @@ test("is copied in forms that run", async (server) => {
   assert.equal(await copied(page, "Link"), page.url());
 });
 
+test("is copied as a job script, of the plan's devices and layout", async (server) => {
+  const run = {
+    ...RUN,
+    model: { preset: "llama-3.1-70b" },
+    cluster: { ...RUN.cluster, deviceCount: "64" },
+  };
+  const { plan } = await ask(server, "PlanningService/PlanRun", { ...run, options: OPTIONS });
+  const page = await open(server, linkOf("plan", run));
+  await answered(page);
+  const script = shell(await copied(page, "Slurm’s job script"));
+  execFileSync("bash", ["-n"], { input: script });
+  const number = (flag) => Number(new RegExp(`--${flag}[= ](\\d+)`).exec(script)[1]);
+  assert.equal(number("nodes") * number("gpus-per-node"), 64);
+  assert.match(script, /^srun torchrun .*--nproc-per-node=8 /m);
+  const { parallel, contextParallelSize, microBatchSize } = plan.search.chosen.layout;
+  assert.deepEqual(
+    [
+      number("tensor-model-parallel-size"),
+      number("pipeline-model-parallel-size"),
+      number("context-parallel-size"),
+      number("micro-batch-size"),
+    ],
+    [
+      parallel.tensorParallelSize,
+      parallel.pipelineParallelSize,
+      contextParallelSize,
+      microBatchSize,
+    ].map((size) => Number(size ?? 1)),
+  );
+  assert.ok(number("tensor-model-parallel-size") > 1);
+});
+
 test("lists what a stage holds", async (server) => {
   const page = await open(server, linkOf("plan", RUN));
   await answered(page);

@@ -39,6 +39,7 @@ const FORMS: [string, (run: Run) => string][] = [
   ["Megatron-LM’s arguments", (run) => command(" --emit=megatron", run)],
   ["torchtitan’s configuration", (run) => command(" --emit=torchtitan", run)],
   ["DeepSpeed’s configuration", (run) => command(" --emit=deepspeed", run)],
+  ["Slurm’s job script", (run) => command(" --emit=slurm", run)],
 ];
 
 export function copies(page: Page): HTMLElement {
