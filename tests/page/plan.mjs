@@ -3,17 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 
-import {
-  ask,
-  assertSound,
-  linkOf,
-  metric,
-  open,
-  runOf,
-  runTests,
-  startServer,
-  test,
-} from "./harness.mjs";
+import { ask, assertSound, linkOf, open, runOf, runTests, startServer, test } from "./harness.mjs";
 
 const RUN = {
   model: { preset: "llama-3.1-8b" },
@@ -24,29 +14,15 @@ const RUN = {
 const OPTIONS = { view: "PLAN_VIEW_FULL", search: "LAYOUT_SEARCH_EXHAUSTIVE" };
 const LAID_OUT = { microBatchSize: "1", globalBatchSize: "64" };
 
-// What a shell prints for a command, with the programs under test in its path.
-function shell(command, env = {}) {
-  const bin = process.env.SEXTANT_BIN;
-  return execFileSync("bash", ["-c", command], {
-    encoding: "utf8",
-    env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, ...env },
-  });
-}
-
-// The request of a command line, and the page's text of the run in another form.
-const printed = (flags) => JSON.parse(shell(`sextant plan ${flags} --print-request`));
-async function copied(page, form) {
-  await page.evaluate(() => {
-    window.copied = undefined;
-    navigator.clipboard.writeText = async (text) => {
-      window.copied = text;
-    };
-  });
-  // The menu closes a moment after each: the next click may be sooner than its end.
-  await page.$eval(`[data-copy="${form}"]`, (button) => button.click());
-  await page.waitForFunction(() => window.copied);
-  return page.evaluate(() => window.copied);
-}
+// The request of a command line.
+const printed = (flags) =>
+  JSON.parse(
+    execFileSync(path.join(process.env.SEXTANT_BIN, "sextant"), [
+      "plan",
+      ...flags.split(" "),
+      "--print-request",
+    ]),
+  );
 
 const answered = (page) => page.waitForSelector(".answer[data-whole=true]:not(.stale, .waiting)");
 const verdict = (page) => page.textContent("#verdict");
@@ -136,92 +112,12 @@ test("holds in its link what --print-request prints", async (server) => {
   assert.equal(await field(page, "model.preset").inputValue(), "70B");
 });
 
-test("is copied in forms that run", async (server) => {
-  // Of a layout that all launchers can express.
-  const run = {
-    ...RUN,
-    training: { ...RUN.training, recompute: "RECOMPUTE_POLICY_FULL" },
-    layout: { ...LAID_OUT, sharding: { zeroStage: "ZERO_STAGE_PARAMETERS" } },
-  };
-  const page = await open(server, linkOf("plan", run));
-  await answered(page);
-  const answer = JSON.parse(shell(await copied(page, "curl")));
-  assert.equal(answer.plan.verdict, "VERDICT_FITS");
-  assert.match(shell(await copied(page, "Command line")), /^FITS: llama-3.1-8b/);
-  assert.match(shell(await copied(page, "Megatron-LM’s arguments")), /--global-batch-size 64/);
-  assert.match(shell(await copied(page, "torchtitan’s configuration")), /global_batch_size = 64/);
-  assert.match(shell(await copied(page, "DeepSpeed’s configuration")), /"train_batch_size": 64/);
-  const python = path.join(process.env.SEXTANT_BIN, "../client/python/package");
-  const script = await copied(page, "Python");
-  assert.equal(
-    execFileSync("/usr/bin/python3", ["-c", script], {
-      encoding: "utf8",
-      env: { ...process.env, PYTHONPATH: python },
-    }),
-    "VERDICT_FITS\n",
-  );
-  assert.equal(await copied(page, "Link"), page.url());
-});
-
-test("is copied as a job script, of the plan's devices and layout", async (server) => {
-  const run = {
-    ...RUN,
-    model: { preset: "llama-3.1-70b" },
-    cluster: { ...RUN.cluster, deviceCount: "64" },
-  };
-  const { plan } = await ask(server, "PlanningService/PlanRun", { ...run, options: OPTIONS });
-  const page = await open(server, linkOf("plan", run));
-  await answered(page);
-  const script = shell(await copied(page, "Slurm’s job script"));
-  execFileSync("bash", ["-n"], { input: script });
-  const number = (flag) => Number(new RegExp(`--${flag}[= ](\\d+)`).exec(script)[1]);
-  assert.equal(number("nodes") * number("gpus-per-node"), 64);
-  assert.match(script, /^srun torchrun .*--nproc-per-node=8 /m);
-  const { parallel, contextParallelSize, microBatchSize } = plan.search.chosen.layout;
-  assert.deepEqual(
-    [
-      number("tensor-model-parallel-size"),
-      number("pipeline-model-parallel-size"),
-      number("context-parallel-size"),
-      number("micro-batch-size"),
-    ],
-    [
-      parallel.tensorParallelSize,
-      parallel.pipelineParallelSize,
-      contextParallelSize,
-      microBatchSize,
-    ].map((size) => Number(size ?? 1)),
-  );
-  assert.ok(number("tensor-model-parallel-size") > 1);
-});
-
 test("lists what a stage holds", async (server) => {
   const page = await open(server, linkOf("plan", RUN));
   await answered(page);
   await page.click("[aria-labelledby=memory] summary");
   await page.waitForSelector(".scroll tbody tr:has-text('attention.query')");
   await assertSound(page);
-});
-
-test("waits for a planner that is busy", async (server) => {
-  const page = await open(server, "", { allowed: /status of 503/ });
-  await answered(page);
-  let refused = 0;
-  await page.route("**/WatchPlanRun", (route) =>
-    refused++ === 0
-      ? route.fulfill({
-          status: 503,
-          headers: { "Retry-After": "1", "Content-Type": "application/json" },
-          body: JSON.stringify({ code: "unavailable", message: "too many calls" }),
-        })
-      : route.continue(),
-  );
-  await field(page, "training.tokenCount").fill("3T");
-  await page.keyboard.press("Enter");
-  await page.waitForSelector(".mistake:visible:has-text('too many calls')");
-  await answered(page);
-  assert.equal(refused, 2);
-  assert.ok(await page.isHidden(".mistake"));
 });
 
 test("says what is wrong beside the field", async (server) => {
@@ -379,30 +275,6 @@ test("shows a tight plan, one without a layout, and one of 64 stages", async (se
   await assertSound(stages);
 });
 
-test("asks for a token once", async () => {
-  const { writeFileSync, mkdtempSync } = await import("node:fs");
-  const folder = mkdtempSync("/tmp/page-token-");
-  writeFileSync(`${folder}/tokens`, "ada the-long-secret-of-ada\n", { mode: 0o600 });
-  writeFileSync(`${folder}/access`, "* ada\n");
-  const server = await startServer([
-    `--token_file=${folder}/tokens`,
-    `--access_file=${folder}/access`,
-  ]);
-  const page = await open(server, linkOf("plan", RUN), { allowed: /status of 401/ });
-  await page.waitForSelector("dialog.token");
-  await assertSound(page);
-  await page.fill("#token", "the-long-secret-of-ada");
-  await page.keyboard.press("Enter");
-  await answered(page);
-  assert.equal(await page.locator("dialog").count(), 0);
-  assert.ok(!page.url().includes("secret"));
-  assert.deepEqual(
-    await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]),
-    [0, 0, ""],
-  );
-  await server.stop();
-});
-
 test("goes on when the planner is back", async () => {
   const first = await startServer();
   const page = await open(first, linkOf("plan", RUN), { allowed: /ERR_CONNECTION|status of 503/ });
@@ -439,33 +311,6 @@ test("is used by the keyboard alone", async (server) => {
   await assertSound(page);
   await page.keyboard.press("Escape");
   assert.ok(await page.evaluate(() => document.activeElement.matches("button.figure")));
-});
-
-test("searches at most three times while 20 characters are typed", async () => {
-  const server = await startServer();
-  const searches = async () => await metric(server, "sextant_call_wait_seconds_count", "searches");
-  const page = await open(
-    server,
-    linkOf("plan", { ...RUN, training: { sequenceLength: "8192", tokenCount: "1" } }),
-  );
-  await answered(page);
-  const before = await searches();
-  await field(page, "training.tokenCount").fill("");
-  await page.waitForTimeout(20);
-  await field(page, "training.tokenCount").pressSequentially("100000000000000.00e-1", {
-    delay: 150,
-  });
-  await answered(page);
-  const count = (await searches()) - before;
-  assert.ok(count >= 1 && count <= 3, `${count} searches`);
-  assert.equal((await runOf(page)).training.tokenCount, "10000000000000");
-  // Nothing goes on when the page is left.
-  await field(page, "training.tokenCount").fill("2T");
-  await page.waitForTimeout(950);
-  await page.close();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  assert.equal(await metric(server, "sextant_plans_in_flight"), 0);
-  await server.stop();
 });
 
 await runTests();

@@ -199,19 +199,6 @@ test("says so where nothing fits", async (server) => {
   await assertSound(page);
 });
 
-test("does not search while somebody types", async (server) => {
-  const searches = () => metric(server, "sextant_call_wait_seconds_count", "searches");
-  const page = await open(server, linkOf("search", RUN));
-  await searched(page);
-  const before = await searches();
-  await page.locator("form [data-path='training.tokenCount']").pressSequentially("0000", {
-    delay: 300,
-  });
-  assert.equal(await searches(), before);
-  await searched(page);
-  assert.equal(await searches(), before + 1);
-});
-
 test("draws a thousand points", async (server) => {
   const { search, memory, ...plan } = await searchOf(server, RUN);
   const made = Array.from({ length: 1000 }, (_, i) => ({
