@@ -1,6 +1,7 @@
 // "Copy as" of the view Plan: what is copied is run.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 
 import { ask, linkOf, open, runTests, test } from "./harness.mjs";
@@ -108,6 +109,46 @@ test("is copied as a job script, of the plan's devices and layout", async (serve
     ].map((size) => Number(size ?? 1)),
   );
   assert.ok(number("tensor-model-parallel-size") > 1);
+});
+
+test("leads from / to a launcher's command, without a flag", async (server) => {
+  const page = await open(server);
+  await answered(page);
+  await catchCopies(page);
+  await page.evaluate(() => {
+    window.steps = { pointerdown: 0, keydown: 0 };
+    for (const kind of Object.keys(window.steps)) {
+      addEventListener(kind, (event) => event.isTrusted && ++window.steps[kind], true);
+    }
+  });
+  // A run that shares nothing with the example. Tab selects what a field has.
+  await page.click("form [data-path='model.preset']");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("llama-3.1-8b");
+  await page.keyboard.press("Tab"); // past the button of a config.json
+  for (const value of ["100B", "4096", "64", "h200-sxm", "16"]) {
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(value);
+  }
+  await page.click("summary:text('Copy as')");
+  await page.click("[data-copy='Megatron-LM’s arguments']");
+  const flags = [
+    "--tokens=100B --sequence-length=4096 --accelerator=h200-sxm",
+    "--devices=16 --gbs=64 --emit=megatron",
+  ].join(" ");
+  const command = `sextant plan llama-3.1-8b ${flags}`;
+  assert.equal(shell(await caught(page)), shell(command));
+  const { pointerdown, keydown } = await page.evaluate(() => window.steps);
+  const guide = readFileSync(path.join(import.meta.dirname, "../../docs/page.md"), "utf8");
+  assert.ok(
+    guide
+      .replace(/\s+/g, " ")
+      .includes(
+        `${pointerdown} clicks and ${keydown} keys on the page, and ${command.length + 1} keys ` +
+          `and ${flags.split(" ").length} flags on the command line`,
+      ),
+    JSON.stringify({ pointerdown, keydown, command: command.length + 1 }),
+  );
 });
 
 await runTests();
