@@ -36,6 +36,11 @@ test("each view asks for a token once", async () => {
   await inEachView(async (view, i) => {
     const page = await open(server, linkOf(view, RUN), { allowed: /status of 401/ });
     await page.waitForSelector("dialog.token");
+    const all = await page.$$eval("nav a", (links) => links.map((link) => link.hash));
+    assert.deepEqual(
+      all.map((hash) => /#(\w+)/.exec(hash)[1]),
+      VIEWS.map(([name]) => name),
+    );
     assert.equal(await page.locator(VIEWS[i][2]).count(), 0, view);
     await page.fill("#token", TOKEN);
     await page.keyboard.press("Enter");
