@@ -175,7 +175,7 @@ void ReadStepOptions(ConfigReader& config, DecoderDraft& draft) {
                             .head_size = other("head_dim", kMaxHeadSize)};
   window.value_head_size = window.head_size;
   draft.window_attention = window;
-  RequireGiven("moe_layers_enum", config);
+  if (config.Find("moe_layers_enum") == nullptr) config.Refuse("moe_layers_enum", "is required");
   const std::vector<bool> with_experts = LayersInText(config.Text("moe_layers_enum", ""),
                                                       "moe_layers_enum", draft.layer_count, config);
   SetExpertLayers([&](int64_t i) { return with_experts[static_cast<size_t>(i)]; }, draft);
