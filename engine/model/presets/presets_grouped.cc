@@ -84,7 +84,8 @@ constexpr ConfigField kHunyuan[] = {{"model_type", "hunyuan_v1_moe"},
                                     {"head_dim", 128},
                                     {"num_experts", 64},
                                     {"moe_topk", 8},
-                                    {"num_shared_expert", 1}};
+                                    {"num_shared_expert", 1},
+                                    {"tie_word_embeddings", true}};
 
 constexpr PresetRow kHunyuanRows[] = {{"hunyuan-a13b", {32, 4096, 3072, 32, 8, 3072, 128167}}};
 
