@@ -103,8 +103,8 @@ local function decided(settings, job, found)
   }
 end
 
--- As planner.admit, with the counts that no planner has yet, for its /metrics. One that answers has
--- them: whichever does behind a balancer, their sum is right.
+-- As planner.admit, with the counts that no planner has yet, for its /metrics. A planner that answers
+-- has counted them, so that the sum over several planners is right.
 local function ask_and_tell(settings, request)
   local sent = {}
   for name, known in pairs(told) do
