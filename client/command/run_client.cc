@@ -140,6 +140,7 @@ std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
   const std::vector<const CLI::App*> known = command.get_subcommands({});
   if (known.empty()) return error.what();
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const CLI::App* further : known) names.push_back(further->get_name());
   return absl::StrCat("\"", unread.front(), "\" is not a command", NearText(unread.front(), names),
                       "; write one of ", absl::StrJoin(names, ", "));
@@ -174,8 +175,8 @@ std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::str
   } catch (const CLI::Error& error) {
     return UsageError(*app, WithTypedNames(MessageOf(error, *app), TypedNamesOf(args, *app)));
   }
-  if (std::string wrong = CheckIdentityFiles(line.server); !wrong.empty()) {
-    NoCommand refused = UsageError(*app, std::move(wrong));
+  if (const std::string wrong = CheckIdentityFiles(line.server); !wrong.empty()) {
+    NoCommand refused = UsageError(*app, wrong);
     refused.command.clear();
     return refused;
   }

@@ -73,7 +73,7 @@ std::string ConfigFileAt(const std::string& name) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(name, ignored)) return name;
   for (const char* file : {"config.json", "params.json"}) {
-    const std::string inside = (std::filesystem::path(name) / file).string();
+    std::string inside = (std::filesystem::path(name) / file).string();
     if (WhyUnreadable(inside).empty()) return inside;
   }
   return name;

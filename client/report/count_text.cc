@@ -73,7 +73,7 @@ std::vector<std::string> CellsOf(const ComponentRow& row, const v1::ParameterCou
 
 // "32", or "0/32" where none of them is trained.
 std::string LayersText(const v1::ModelTensor& tensor) {
-  const std::string layers = Grouped(tensor.layer_count());
+  std::string layers = Grouped(tensor.layer_count());
   if (tensor.trainable_layer_count() == tensor.layer_count()) return layers;
   return absl::StrCat(Grouped(tensor.trainable_layer_count()), "/", layers);
 }

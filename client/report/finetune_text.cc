@@ -10,6 +10,7 @@
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"

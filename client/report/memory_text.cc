@@ -238,6 +238,7 @@ std::string StagesLine(const v1::Memory& memory, size_t width) {
 std::string FilledInLine(const std::vector<std::string>& filled_in, size_t width) {
   if (filled_in.empty()) return "";
   std::vector<std::string> subjects;
+  subjects.reserve(filled_in.size());
   for (const std::string& sentence : filled_in) {
     subjects.push_back(sentence.substr(0, sentence.find(':')));
   }

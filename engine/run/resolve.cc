@@ -67,7 +67,7 @@ void ResolveMatmul(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
   WriterOf({.quantity = "matmul_flops_per_second",
             .data_type = gang.matmul->data_type,
             .unit = "FLOP/s",
-            .measured = std::move(measured)},
+            .measured = measured},
            out)
       .FromMeasurement(*gang.slowest, {.value = gang.matmul->rate.value(),
                                        .source = gang.source,

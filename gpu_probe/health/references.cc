@@ -62,6 +62,7 @@ double SmallCountFactor(size_t count) {
 // The standard deviation of `values`, at least kMinPeerCount of them, whose median is `middle`.
 double SpreadAround(double middle, const std::vector<double>& values) {
   std::vector<double> distances;
+  distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - middle));
   return kMadToDeviation * SmallCountFactor(values.size()) * Median(distances);
 }

@@ -176,8 +176,8 @@ void ReadParamsOptions(ConfigReader& config, DecoderDraft& draft) {
   if (!given && multiple == 0) {
     config.Refuse("hidden_dim", "is required: write the width, or multiple_of as Llama's files do");
   } else if (!given) {
-    const auto width =
-        static_cast<int64_t>(factor * static_cast<double>(2 * draft.feed_forward_size / 3));
+    const int64_t thirds = 2 * draft.feed_forward_size / 3;
+    const auto width = static_cast<int64_t>(factor * static_cast<double>(thirds));
     draft.feed_forward_size = (width + multiple - 1) / multiple * multiple;
   }
   if (config.Has("moe.num_experts")) {
