@@ -57,7 +57,9 @@ std::string OriginOf(const v1::RateUsed& rate, const SourceList& sources) {
 // Delimits texts at characters that no field's path has.
 struct IsNotOfAPath {
   absl::string_view Find(absl::string_view text, size_t from) const {
-    const auto is_of_a_path = [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; };
+    const auto is_of_a_path = [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+    };
     const auto* const found = std::find_if_not(text.begin() + from, text.end(), is_of_a_path);
     return {found, found == text.end() ? size_t{0} : size_t{1}};
   }
