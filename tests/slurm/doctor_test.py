@@ -103,20 +103,6 @@ def check_current_folder(cluster):
         os.remove(name)
 
 
-def check_current_folder(cluster):
-    """Root's doctor takes no module from where root stands."""
-    here = f"{cluster.folder}/run"
-    names = [f"{here}/{name}.lua" for name in ("socket", "cjson")]
-    for name in names:
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(f'io.open("{here}/victim", "w"):close()\n')
-    code, faults, lines = doctor(cluster)
-    assert code == 0 and not faults, lines
-    assert not os.path.exists(f"{here}/victim")
-    for name in names:
-        os.remove(name)
-
-
 def check_lua(cluster):
     none = {"LUA_PATH": "/nowhere/?.lua", "LUA_CPATH": "/nowhere/?.so"}
     code, faults, lines = doctor(cluster, none)
