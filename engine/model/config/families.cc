@@ -15,7 +15,8 @@ template <typename Matches>
 const Family* FindWhere(Matches matches) {
   for (const absl::Span<const Family> families :
        {GptFamilies(), AlibiFamilies(), LlamaFamilies(), MixedFamilies(), MixtureFamilies(),
-        GroupedFamilies(), LatentFamilies(), BlockFamilies(), EncoderFamilies()}) {
+        GroupedFamilies(), WindowedFamilies(), LatentFamilies(), BlockFamilies(),
+        EncoderFamilies()}) {
     for (const Family& family : families) {
       if (matches(family)) return &family;
     }

@@ -99,15 +99,16 @@ struct Family {
   ArchitectureSpec (*read_model)(ConfigReader& config) = nullptr;
 };
 
-absl::Span<const Family> GptFamilies();      // in GPT-2's style
-absl::Span<const Family> AlibiFamilies();    // BLOOM and MPT
-absl::Span<const Family> LlamaFamilies();    // in Llama's style
-absl::Span<const Family> MixedFamilies();    // neither
-absl::Span<const Family> MixtureFamilies();  // mixtures of experts
-absl::Span<const Family> GroupedFamilies();  // experts on grouped-query attention, from 2024 on
-absl::Span<const Family> LatentFamilies();   // multi-head latent attention
-absl::Span<const Family> BlockFamilies();    // a file that describes each layer
-absl::Span<const Family> EncoderFamilies();  // encoders, and encoders with decoders
+absl::Span<const Family> GptFamilies();       // in GPT-2's style
+absl::Span<const Family> AlibiFamilies();     // BLOOM and MPT
+absl::Span<const Family> LlamaFamilies();     // in Llama's style
+absl::Span<const Family> MixedFamilies();     // neither
+absl::Span<const Family> MixtureFamilies();   // mixtures of experts
+absl::Span<const Family> GroupedFamilies();   // experts on grouped-query attention, from 2024 on
+absl::Span<const Family> WindowedFamilies();  // the same, with other heads in layers with a window
+absl::Span<const Family> LatentFamilies();    // multi-head latent attention
+absl::Span<const Family> BlockFamilies();     // a file that describes each layer
+absl::Span<const Family> EncoderFamilies();   // encoders, and encoders with decoders
 
 // The option attention_bias, default false; for queries, keys, values and output alike.
 void ReadAttentionBias(ConfigReader& config, DecoderDraft& draft);

@@ -96,6 +96,10 @@ void RequireGiven(absl::string_view name, ConfigReader& config) {
   if (!config.Has(name)) config.Refuse(name, "is required: write a number, or 0 for none");
 }
 
+void Pass(ConfigReader& config, std::initializer_list<absl::string_view> names) {
+  for (const absl::string_view name : names) config.Find(name);
+}
+
 void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,
                  ConfigReader& config) {
   const auto types = config.Texts(name);

@@ -5,6 +5,7 @@
 #define SEXTANT_ENGINE_MODEL_CONFIG_LAYER_PATTERNS_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -48,6 +49,9 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
 
 // Refuses `name` where it is absent: what then stands for it is one model's. Null is none.
 void RequireGiven(absl::string_view name, ConfigReader& config);
+
+// Fields of a family that hold no parameters: marks them as read.
+void Pass(ConfigReader& config, std::initializer_list<absl::string_view> names);
 
 // The array `name`, where it is there, has to be `type` for each layer.
 void RequireType(absl::string_view name, absl::string_view type, const DecoderDraft& draft,

@@ -62,6 +62,7 @@ Fields StepFields() {
           {"moe_top_k", 2},
           {"moe_intermediate_size", 6},
           {"share_expert_dim", 10},
+          {"use_head_wise_attn_gate", false},
           {"moe_layers_enum", "1,2,3"},
           {"attention_other_setting.attention_type", "sliding_attention"},
           {"attention_other_setting.num_attention_heads", 4},
