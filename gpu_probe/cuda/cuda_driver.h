@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
 
@@ -52,63 +53,71 @@ inline constexpr int kComputeCapabilityMinor = 76;
 
 }  // namespace cuda
 
-// Each member is the function that the comment on its line names. Tests put in functions of their
-// own.
+// Tests put in functions of their own.
 struct CudaDriver {
-  std::function<cuda::Result(unsigned)> init;                           // cuInit
-  std::function<cuda::Result(int*)> driver_version;                     // cuDriverGetVersion
-  std::function<cuda::Result(int*)> device_count;                       // cuDeviceGetCount
-  std::function<cuda::Result(cuda::Device*, int)> device;               // cuDeviceGet
-  std::function<cuda::Result(char*, int, cuda::Device)> name;           // cuDeviceGetName
-  std::function<cuda::Result(cuda::Uuid*, cuda::Device)> uuid;          // cuDeviceGetUuid_v2
-  std::function<cuda::Result(int*, int, cuda::Device)> attribute;       // cuDeviceGetAttribute
-  std::function<cuda::Result(std::size_t*, cuda::Device)> memory_size;  // cuDeviceTotalMem_v2
-  std::function<cuda::Result(char*, int, cuda::Device)> pci_bus_id;     // cuDeviceGetPCIBusId
+  template <typename... Arguments>
+  using Function = std::function<cuda::Result(Arguments...)>;
+
+  LibrarySymbols symbols;
+
+  Function<unsigned> init = symbols("cuInit");
+  Function<int*> driver_version = symbols("cuDriverGetVersion");
+  Function<int*> device_count = symbols("cuDeviceGetCount");
+  Function<cuda::Device*, int> device = symbols("cuDeviceGet");
+  Function<char*, int, cuda::Device> name = symbols("cuDeviceGetName");
+  // Version 2, since CUDA 11.4, distinguishes a MIG instance from its GPU; the first one does not.
+  Function<cuda::Uuid*, cuda::Device> uuid = symbols("cuDeviceGetUuid_v2");
+  Function<int*, int, cuda::Device> attribute = symbols("cuDeviceGetAttribute");
+  Function<std::size_t*, cuda::Device> memory_size = symbols("cuDeviceTotalMem_v2");
+  Function<char*, int, cuda::Device> pci_bus_id = symbols("cuDeviceGetPCIBusId");
 
   // Functions for measuring, which listing does not need. All of them act on the current context.
-  std::function<cuda::Result(cuda::Context*, cuda::Device)> retain_context;
-  std::function<cuda::Result(cuda::Device)> release_context;  // cuDevicePrimaryCtxRelease_v2
-  std::function<cuda::Result(cuda::Context)> set_context;     // cuCtxSetCurrent
+  Function<cuda::Context*, cuda::Device> retain_context = symbols("cuDevicePrimaryCtxRetain");
+  Function<cuda::Device> release_context = symbols("cuDevicePrimaryCtxRelease_v2");
+  Function<cuda::Context> set_context = symbols("cuCtxSetCurrent");
 
-  std::function<cuda::Result(cuda::Address*, std::size_t)> allocate;    // cuMemAlloc_v2
-  std::function<cuda::Result(cuda::Address)> free;                      // cuMemFree_v2
-  std::function<cuda::Result(void**, std::size_t, unsigned)> pin_host;  // cuMemHostAlloc
-  std::function<cuda::Result(void*)> free_host;                         // cuMemFreeHost
-  // cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2
-  std::function<cuda::Result(cuda::Address, const void*, std::size_t, cuda::Stream)> to_device;
-  std::function<cuda::Result(void*, cuda::Address, std::size_t, cuda::Stream)> to_host;
-  // cuMemcpyPeerAsync (to, its context, from, its context, bytes, stream)
-  std::function<cuda::Result(cuda::Address, cuda::Context, cuda::Address, cuda::Context,
-                             std::size_t, cuda::Stream)>
-      to_peer;
-  std::function<cuda::Result(cuda::Address, unsigned char, std::size_t, cuda::Stream)> fill_bytes;
-  std::function<cuda::Result(int*, cuda::Device, cuda::Device)> can_access_peer;
-  std::function<cuda::Result(cuda::Context, unsigned)> enable_peer;  // cuCtxEnablePeerAccess
+  Function<cuda::Address*, std::size_t> allocate = symbols("cuMemAlloc_v2");
+  Function<cuda::Address> free = symbols("cuMemFree_v2");
+  Function<void**, std::size_t, unsigned> pin_host = symbols("cuMemHostAlloc");
+  Function<void*> free_host = symbols("cuMemFreeHost");
+  Function<cuda::Address, const void*, std::size_t, cuda::Stream> to_device =
+      symbols("cuMemcpyHtoDAsync_v2");
+  Function<void*, cuda::Address, std::size_t, cuda::Stream> to_host =
+      symbols("cuMemcpyDtoHAsync_v2");
+  // To, its context, from, its context, bytes, stream.
+  Function<cuda::Address, cuda::Context, cuda::Address, cuda::Context, std::size_t, cuda::Stream>
+      to_peer = symbols("cuMemcpyPeerAsync");
+  Function<cuda::Address, unsigned char, std::size_t, cuda::Stream> fill_bytes =
+      symbols("cuMemsetD8Async");
+  Function<int*, cuda::Device, cuda::Device> can_access_peer = symbols("cuDeviceCanAccessPeer");
+  Function<cuda::Context, unsigned> enable_peer = symbols("cuCtxEnablePeerAccess");
 
-  std::function<cuda::Result(cuda::Stream*, unsigned)> make_stream;
-  std::function<cuda::Result(cuda::Stream)> drop_stream;
-  std::function<cuda::Result(cuda::Stream)> wait_stream;  // cuStreamSynchronize
-  std::function<cuda::Result(cuda::Event*, unsigned)> make_event;
-  std::function<cuda::Result(cuda::Event)> drop_event;
-  std::function<cuda::Result(cuda::Event, cuda::Stream)> record_event;
-  std::function<cuda::Result(cuda::Event)> wait_event;  // cuEventSynchronize
-  // cuEventElapsedTime, in milliseconds
-  std::function<cuda::Result(float*, cuda::Event, cuda::Event)> elapsed;
+  Function<cuda::Stream*, unsigned> make_stream = symbols("cuStreamCreate");
+  Function<cuda::Stream> drop_stream = symbols("cuStreamDestroy_v2");
+  Function<cuda::Stream> wait_stream = symbols("cuStreamSynchronize");
+  Function<cuda::Event*, unsigned> make_event = symbols("cuEventCreate");
+  Function<cuda::Event> drop_event = symbols("cuEventDestroy_v2");
+  Function<cuda::Event, cuda::Stream> record_event = symbols("cuEventRecord");
+  Function<cuda::Event> wait_event = symbols("cuEventSynchronize");
+  // In milliseconds.
+  Function<float*, cuda::Event, cuda::Event> elapsed = symbols("cuEventElapsedTime");
 
-  std::function<cuda::Result(cuda::Module*, const void*)> load_module;  // cuModuleLoadData
-  std::function<cuda::Result(cuda::Module)> unload_module;
-  std::function<cuda::Result(cuda::Function*, cuda::Module, const char*)> find_function;
-  // cuLaunchKernel (function, grid's x y z, block's x y z, shared bytes, stream, arguments, extra)
-  std::function<cuda::Result(cuda::Function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                             unsigned, unsigned, cuda::Stream, void**, void**)>
-      launch;
+  Function<cuda::Module*, const void*> load_module = symbols("cuModuleLoadData");
+  Function<cuda::Module> unload_module = symbols("cuModuleUnload");
+  Function<cuda::Function*, cuda::Module, const char*> find_function =
+      symbols("cuModuleGetFunction");
+  // Function, grid's x y z, block's x y z, shared bytes, stream, arguments, extra.
+  Function<cuda::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+           cuda::Stream, void**, void**>
+      launch = symbols("cuLaunchKernel");
 
-  std::function<cuda::Result(cuda::Stream, int)> begin_capture;         // ..._v2
-  std::function<cuda::Result(cuda::Stream, cuda::Graph*)> end_capture;  // cuStreamEndCapture
-  std::function<cuda::Result(cuda::GraphRun*, cuda::Graph, unsigned long long)> make_graph_run;
-  std::function<cuda::Result(cuda::GraphRun, cuda::Stream)> launch_graph;  // cuGraphLaunch
-  std::function<cuda::Result(cuda::GraphRun)> drop_graph_run;
-  std::function<cuda::Result(cuda::Graph)> drop_graph;
+  Function<cuda::Stream, int> begin_capture = symbols("cuStreamBeginCapture_v2");
+  Function<cuda::Stream, cuda::Graph*> end_capture = symbols("cuStreamEndCapture");
+  Function<cuda::GraphRun*, cuda::Graph, unsigned long long> make_graph_run =
+      symbols("cuGraphInstantiateWithFlags");
+  Function<cuda::GraphRun, cuda::Stream> launch_graph = symbols("cuGraphLaunch");
+  Function<cuda::GraphRun> drop_graph_run = symbols("cuGraphExecDestroy");
+  Function<cuda::Graph> drop_graph = symbols("cuGraphDestroy");
 };
 
 // Loads libcuda.so.1, or `path` where one is given. Makes no context and calls nothing.

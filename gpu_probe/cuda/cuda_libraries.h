@@ -1,6 +1,5 @@
-// Libraries that are loaded by name at run time, since many hosts don't have them, and among them
-// NVIDIA's libraries of kernels. The latter are loaded in the worker process only (cuBLASLt takes
-// 154 MB of memory when it loads).
+// NVIDIA's libraries of kernels. They are loaded in the worker process only (cuBLASLt takes 154 MB
+// of memory when it loads).
 #ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
 
@@ -9,61 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
-
-class SharedLibrary {
- public:
-  // Loads the first of `names` that loads: a path, or a name that the system's loader looks up.
-  // With a `folder`, only from there. Never unloaded: such libraries may have threads of their own.
-  //
-  // Errors: kNotFound with the loader's words for each name.
-  static absl::StatusOr<SharedLibrary> Open(const std::string& folder,
-                                            const std::vector<std::string>& names);
-
-  // The name under which it was opened.
-  const std::string& name() const { return name_; }
-
-  // Points `*out` at the function `name`. Where the library has none, leaves `*out` empty and
-  // returns false. The caller is responsible for the types.
-  template <typename Result, typename... Arguments>
-  bool Find(const char* name, std::function<Result(Arguments...)>* out) const {
-    void* const symbol = Symbol(name);
-    if (symbol == nullptr) return false;
-    *out = reinterpret_cast<Result (*)(Arguments...)>(symbol);
-    return true;
-  }
-
- private:
-  SharedLibrary(void* handle, std::string name);
-  void* Symbol(const char* name) const;
-
-  void* handle_;
-  std::string name_;
-};
-
-// Finds functions of one library, and remembers the first missing one.
-class FunctionFinder {
- public:
-  // `library` outlives it.
-  explicit FunctionFinder(const SharedLibrary& library) : library_(library) {}
-
-  template <typename Function>
-  void Find(const char* name, Function* out) {
-    if (!library_.Find(name, out) && missing_.empty()) missing_ = name;
-  }
-
-  const SharedLibrary& library() const { return library_; }
-  // "" where all were found.
-  const std::string& missing() const { return missing_; }
-
- private:
-  const SharedLibrary& library_;
-  std::string missing_;
-};
 
 // Where to look for them.
 struct CudaLibrarySearch {
@@ -85,38 +34,44 @@ struct CublasLtChoice {
 static_assert(sizeof(CublasLtChoice) == 96);
 
 // Pointers to the library's own objects and to memory are void*; statuses, types and attributes are
-// int. 0 is success. Each member is the function cublasLt...
+// int. 0 is success.
 struct CublasLt {
   using Status = int;
 
-  std::string version;  // "13.1.0"
-  // ...Create, ...Destroy
-  std::function<Status(void**)> create;
-  std::function<Status(void*)> destroy;
-  // ...MatmulDescCreate (compute type, scale type), ...SetAttribute, ...Destroy
-  std::function<Status(void**, int, int)> matmul_create;
-  std::function<Status(void*, int, const void*, std::size_t)> matmul_set;
-  std::function<Status(void*)> matmul_destroy;
-  // ...MatrixLayoutCreate (type, rows, columns, leading dimension), ...SetAttribute, ...Destroy
-  std::function<Status(void**, int, uint64_t, uint64_t, int64_t)> layout_create;
-  std::function<Status(void*, int, const void*, std::size_t)> layout_set;
-  std::function<Status(void*)> layout_destroy;
-  // ...MatmulPreferenceCreate, ...SetAttribute, ...Destroy
-  std::function<Status(void**)> preference_create;
-  std::function<Status(void*, int, const void*, std::size_t)> preference_set;
-  std::function<Status(void*)> preference_destroy;
-  // ...MatmulAlgoGetHeuristic (handle, matmul, layouts of A, B, C, D, preference, wanted, choices,
-  // found)
+  LibrarySymbols symbols;
+
+  std::function<std::size_t()> get_version = symbols("cublasLtGetVersion");
+  std::function<Status(void**)> create = symbols("cublasLtCreate");
+  std::function<Status(void*)> destroy = symbols("cublasLtDestroy");
+  // Compute type, scale type.
+  std::function<Status(void**, int, int)> matmul_create = symbols("cublasLtMatmulDescCreate");
+  std::function<Status(void*, int, const void*, std::size_t)> matmul_set =
+      symbols("cublasLtMatmulDescSetAttribute");
+  std::function<Status(void*)> matmul_destroy = symbols("cublasLtMatmulDescDestroy");
+  // Type, rows, columns, leading dimension.
+  std::function<Status(void**, int, uint64_t, uint64_t, int64_t)> layout_create =
+      symbols("cublasLtMatrixLayoutCreate");
+  std::function<Status(void*, int, const void*, std::size_t)> layout_set =
+      symbols("cublasLtMatrixLayoutSetAttribute");
+  std::function<Status(void*)> layout_destroy = symbols("cublasLtMatrixLayoutDestroy");
+  std::function<Status(void**)> preference_create = symbols("cublasLtMatmulPreferenceCreate");
+  std::function<Status(void*, int, const void*, std::size_t)> preference_set =
+      symbols("cublasLtMatmulPreferenceSetAttribute");
+  std::function<Status(void*)> preference_destroy = symbols("cublasLtMatmulPreferenceDestroy");
+  // Handle, matmul, layouts of A, B, C, D, preference, wanted, choices, found.
   std::function<Status(void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*)>
-      choose;
-  // ...MatmulAlgoConfigGetAttribute (algorithm, attribute, value, its bytes, bytes written)
-  std::function<Status(const uint64_t*, int, void*, std::size_t, std::size_t*)> describe;
-  // ...Matmul (handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its
-  // layout, algorithm, workspace, its bytes, stream)
+      choose = symbols("cublasLtMatmulAlgoGetHeuristic");
+  // Algorithm, attribute, value, its bytes, bytes written.
+  std::function<Status(const uint64_t*, int, void*, std::size_t, std::size_t*)> describe =
+      symbols("cublasLtMatmulAlgoConfigGetAttribute");
+  // Handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout,
+  // algorithm, workspace, its bytes, stream.
   std::function<Status(void*, void*, const void*, const void*, void*, const void*, void*,
                        const void*, const void*, void*, void*, void*, const uint64_t*, void*,
                        std::size_t, void*)>
-      multiply;
+      multiply = symbols("cublasLtMatmul");
+
+  std::string version = {};  // "13.1.0"
 };
 
 // Loads the first of libcublasLt.so.13 and .12 that the driver can run.
@@ -128,21 +83,27 @@ absl::StatusOr<CublasLt> LoadCublasLt(const CudaLibrarySearch& search);
 struct Cudnn {
   using Status = int;
 
-  std::string version;                                   // "9.13.0"
-  std::size_t version_number = 0;                        // 91300
-  std::function<void(char*, std::size_t)> last_error;    // cudnnGetLastErrorString
-  std::function<Status(void**)> create;                  // cudnnCreate
-  std::function<Status(void*)> destroy;                  // cudnnDestroy
-  std::function<Status(void*, void*)> set_stream;        // cudnnSetStream
-  std::function<Status(int, void**)> descriptor_create;  // cudnnBackendCreateDescriptor
-  // cudnnBackendSetAttribute (attribute, type, element count, elements)
-  std::function<Status(void*, int, int, int64_t, const void*)> descriptor_set;
-  // cudnnBackendGetAttribute (attribute, type, room for elements, element count, elements)
-  std::function<Status(void*, int, int, int64_t, int64_t*, void*)> descriptor_get;
-  std::function<Status(void*)> descriptor_finalize;  // cudnnBackendFinalize
-  std::function<Status(void*)> descriptor_destroy;   // cudnnBackendDestroyDescriptor
-  // cudnnBackendExecute (handle, plan, its operands)
-  std::function<Status(void*, void*, void*)> execute;
+  LibrarySymbols symbols;
+
+  std::function<std::size_t()> get_version = symbols("cudnnGetVersion");
+  std::function<Status(void**)> create = symbols("cudnnCreate");
+  std::function<Status(void*)> destroy = symbols("cudnnDestroy");
+  std::function<Status(void*, void*)> set_stream = symbols("cudnnSetStream");
+  std::function<void(char*, std::size_t)> last_error = symbols("cudnnGetLastErrorString");
+  std::function<Status(int, void**)> descriptor_create = symbols("cudnnBackendCreateDescriptor");
+  // Attribute, type, element count, elements.
+  std::function<Status(void*, int, int, int64_t, const void*)> descriptor_set =
+      symbols("cudnnBackendSetAttribute");
+  // Attribute, type, room for elements, element count, elements.
+  std::function<Status(void*, int, int, int64_t, int64_t*, void*)> descriptor_get =
+      symbols("cudnnBackendGetAttribute");
+  std::function<Status(void*)> descriptor_finalize = symbols("cudnnBackendFinalize");
+  std::function<Status(void*)> descriptor_destroy = symbols("cudnnBackendDestroyDescriptor");
+  // Handle, plan, its operands.
+  std::function<Status(void*, void*, void*)> execute = symbols("cudnnBackendExecute");
+
+  std::string version = {};        // "9.13.0"
+  std::size_t version_number = 0;  // 91300
 };
 
 // Loads libcudnn.so.9.
@@ -153,20 +114,28 @@ absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search);
 struct Nccl {
   using Status = int;
 
-  std::string version;                                           // "2.28.3"
-  std::function<Status(void**, int, const int*)> comm_init_all;  // ncclCommInitAll
-  std::function<Status(void*)> comm_abort;                       // ncclCommAbort
-  std::function<Status()> group_start;                           // ncclGroupStart
-  std::function<Status()> group_end;                             // ncclGroupEnd
-  // ncclAllReduce (from, to, count, type, operation, communicator, stream)
-  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> all_reduce;
-  // ncclReduceScatter, the same with the count that each rank receives
-  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> reduce_scatter;
-  // ncclAllGather (from, to, the count that each rank sends, type, communicator, stream)
-  std::function<Status(const void*, void*, std::size_t, int, void*, void*)> all_gather;
-  // ncclSend (from, count, type, peer, communicator, stream) and ncclRecv
-  std::function<Status(const void*, std::size_t, int, int, void*, void*)> send;
-  std::function<Status(void*, std::size_t, int, int, void*, void*)> receive;
+  LibrarySymbols symbols;
+
+  std::function<Status(int*)> get_version = symbols("ncclGetVersion");
+  std::function<Status(void**, int, const int*)> comm_init_all = symbols("ncclCommInitAll");
+  std::function<Status(void*)> comm_abort = symbols("ncclCommAbort");
+  std::function<Status()> group_start = symbols("ncclGroupStart");
+  std::function<Status()> group_end = symbols("ncclGroupEnd");
+  // From, to, count, type, operation, communicator, stream.
+  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> all_reduce =
+      symbols("ncclAllReduce");
+  // The same with the count that each rank receives.
+  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> reduce_scatter =
+      symbols("ncclReduceScatter");
+  // From, to, the count that each rank sends, type, communicator, stream.
+  std::function<Status(const void*, void*, std::size_t, int, void*, void*)> all_gather =
+      symbols("ncclAllGather");
+  // From, count, type, peer, communicator, stream.
+  std::function<Status(const void*, std::size_t, int, int, void*, void*)> send =
+      symbols("ncclSend");
+  std::function<Status(void*, std::size_t, int, int, void*, void*)> receive = symbols("ncclRecv");
+
+  std::string version = {};  // "2.28.3"
 };
 
 // Loads libnccl.so.2.

@@ -1,72 +1,19 @@
 #include "gpu_probe/cuda/nvml.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
-#include "gpu_probe/cuda/cuda_libraries.h"
 
 namespace sextant::probe {
-namespace {
-
-// Finds the functions that identify a GPU and read its settings.
-void FindFacts(const SharedLibrary& library, Nvml* out) {
-  library.Find("nvmlDeviceGetHandleByIndex_v2", &out->device);
-  library.Find("nvmlDeviceGetUUID", &out->uuid);
-  library.Find("nvmlDeviceGetPciInfo_v3", &out->pci_info);
-  library.Find("nvmlDeviceGetPowerManagementDefaultLimit", &out->default_power_limit);
-  library.Find("nvmlDeviceGetPersistenceMode", &out->persistence);
-  library.Find("nvmlDeviceGetApplicationsClock", &out->application_clock);
-  library.Find("nvmlDeviceGetCurrPcieLinkGeneration", &out->pcie_generation);
-  library.Find("nvmlDeviceGetCurrPcieLinkWidth", &out->pcie_width);
-  library.Find("nvmlDeviceGetMaxPcieLinkGeneration", &out->maximum_pcie_generation);
-  library.Find("nvmlDeviceGetMaxPcieLinkWidth", &out->maximum_pcie_width);
-  library.Find("nvmlDeviceGetNvLinkState", &out->nvlink_state);
-}
-
-void FindDeviceFunctions(const SharedLibrary& library, Nvml* out) {
-  library.Find("nvmlDeviceIsMigDeviceHandle", &out->is_mig_instance);
-  library.Find("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &out->gpu_of_instance);
-  library.Find("nvmlDeviceGetMemoryInfo_v2", &out->memory2);
-  library.Find("nvmlDeviceGetMemoryInfo", &out->memory1);
-  library.Find("nvmlDeviceGetUtilizationRates", &out->utilization);
-  if (!library.Find("nvmlDeviceGetComputeRunningProcesses_v3", &out->processes)) {
-    library.Find("nvmlDeviceGetComputeRunningProcesses_v2", &out->processes);
-  }
-  if (!library.Find("nvmlDeviceGetMPSComputeRunningProcesses_v3", &out->mps_processes)) {
-    library.Find("nvmlDeviceGetMPSComputeRunningProcesses_v2", &out->mps_processes);
-  }
-  library.Find("nvmlDeviceGetTemperature", &out->temperature);
-  library.Find("nvmlDeviceGetComputeMode", &out->compute_mode);
-  library.Find("nvmlDeviceGetMigMode", &out->mig_mode);
-  library.Find("nvmlDeviceGetEccMode", &out->ecc_mode);
-  library.Find("nvmlDeviceGetEnforcedPowerLimit", &out->enforced_power_limit);
-  library.Find("nvmlDeviceGetRetiredPagesPendingStatus", &out->retirement_pending);
-  library.Find("nvmlDeviceGetTotalEccErrors", &out->ecc_errors);
-  library.Find("nvmlDeviceGetRemappedRows", &out->remapped_rows);
-  library.Find("nvmlDeviceGetClockInfo", &out->clock);
-  library.Find("nvmlDeviceGetMaxClockInfo", &out->maximum_clock);
-  library.Find("nvmlDeviceGetTotalEnergyConsumption", &out->energy);
-  if (!library.Find("nvmlDeviceGetCurrentClocksEventReasons", &out->throttle_reasons)) {
-    library.Find("nvmlDeviceGetCurrentClocksThrottleReasons", &out->throttle_reasons);
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<Nvml> LoadNvml(const std::string& path) {
-  SEXTANT_ASSIGN_OR_RETURN(const SharedLibrary library,
-                           SharedLibrary::Open("", {path.empty() ? "libnvidia-ml.so.1" : path}));
-  Nvml nvml;
-  if (!library.Find("nvmlInit_v2", &nvml.init) ||
-      !library.Find("nvmlDeviceGetHandleByUUID", &nvml.find)) {
-    return absl::NotFoundError(absl::StrCat(library.name(), " is not NVML"));
-  }
-  library.Find("nvmlSystemGetDriverVersion", &nvml.driver_version);
-  library.Find("nvmlDeviceGetCount_v2", &nvml.device_count);
-  FindFacts(library, &nvml);
-  FindDeviceFunctions(library, &nvml);
-  return nvml;
+  SEXTANT_ASSIGN_OR_RETURN(LibrarySymbols symbols,
+                           LibrarySymbols::Open("", {path.empty() ? "libnvidia-ml.so.1" : path}));
+  Nvml nvml = {.symbols = std::move(symbols)};
+  if (nvml.init && nvml.find) return nvml;
+  return absl::NotFoundError(absl::StrCat(nvml.symbols.library(), " is not NVML"));
 }
 
 absl::Status NvmlStatus(nvml::Return code, absl::string_view call) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
 
@@ -112,54 +113,61 @@ inline constexpr unsigned kTextLength = 96;
 
 }  // namespace nvml
 
-// Each member is the function that the comment on its line names; empty where the library has none,
-// which counts as the answer kFunctionNotFound. Tests put in functions of their own.
+// A function that the library does not have is empty, which counts as the answer kFunctionNotFound.
+// Tests put in functions of their own.
 struct Nvml {
   template <typename... Arguments>
   using Function = std::function<nvml::Return(Arguments...)>;
+  template <typename... Arguments>
+  using Query = Function<nvml::Device, Arguments...>;
 
-  Function<> init;                            // nvmlInit_v2
-  Function<char*, unsigned> driver_version;   // nvmlSystemGetDriverVersion
-  Function<unsigned*> device_count;           // nvmlDeviceGetCount_v2
-  Function<const char*, nvml::Device*> find;  // nvmlDeviceGetHandleByUUID
-  Function<unsigned, nvml::Device*> device;   // nvmlDeviceGetHandleByIndex_v2
+  LibrarySymbols symbols;
 
-  Function<nvml::Device, char*, unsigned> uuid;     // nvmlDeviceGetUUID
-  Function<nvml::Device, nvml::PciInfo*> pci_info;  // nvmlDeviceGetPciInfo_v3
+  Function<> init = symbols("nvmlInit_v2");
+  Function<char*, unsigned> driver_version = symbols("nvmlSystemGetDriverVersion");
+  Function<unsigned*> device_count = symbols("nvmlDeviceGetCount_v2");
+  Function<const char*, nvml::Device*> find = symbols("nvmlDeviceGetHandleByUUID");
+  Function<unsigned, nvml::Device*> device = symbols("nvmlDeviceGetHandleByIndex_v2");
 
-  Function<nvml::Device, unsigned*> is_mig_instance;      // nvmlDeviceIsMigDeviceHandle
-  Function<nvml::Device, nvml::Device*> gpu_of_instance;  // ...GetDeviceHandleFromMigDeviceHandle
+  Query<char*, unsigned> uuid = symbols("nvmlDeviceGetUUID");
+  Query<nvml::PciInfo*> pci_info = symbols("nvmlDeviceGetPciInfo_v3");
 
-  Function<nvml::Device, nvml::Memory2*> memory2;          // nvmlDeviceGetMemoryInfo_v2
-  Function<nvml::Device, nvml::Memory1*> memory1;          // nvmlDeviceGetMemoryInfo
-  Function<nvml::Device, nvml::Utilization*> utilization;  // nvmlDeviceGetUtilizationRates
-  // nvmlDeviceGetComputeRunningProcesses and nvmlDeviceGetMPSComputeRunningProcesses, version 3
-  // or 2, with room for `*count` entries of nvml::kLargestProcessInfo bytes.
-  Function<nvml::Device, unsigned*, nvml::ProcessInfo*> processes;
-  Function<nvml::Device, unsigned*, nvml::ProcessInfo*> mps_processes;
-  Function<nvml::Device, int, unsigned*> temperature;         // nvmlDeviceGetTemperature
-  Function<nvml::Device, int*> compute_mode;                  // nvmlDeviceGetComputeMode
-  Function<nvml::Device, unsigned*, unsigned*> mig_mode;      // nvmlDeviceGetMigMode
-  Function<nvml::Device, int*, int*> ecc_mode;                // nvmlDeviceGetEccMode
-  Function<nvml::Device, unsigned*> enforced_power_limit;     // nvmlDeviceGetEnforcedPowerLimit
-  Function<nvml::Device, unsigned*> default_power_limit;      // ...GetPowerManagementDefaultLimit
-  Function<nvml::Device, int*> persistence;                   // nvmlDeviceGetPersistenceMode
-  Function<nvml::Device, int, unsigned*> application_clock;   // nvmlDeviceGetApplicationsClock, MHz
-  Function<nvml::Device, unsigned*> pcie_generation;          // nvmlDeviceGetCurrPcieLinkGeneration
-  Function<nvml::Device, unsigned*> pcie_width;               // nvmlDeviceGetCurrPcieLinkWidth
-  Function<nvml::Device, unsigned*> maximum_pcie_generation;  // nvmlDeviceGetMaxPcieLinkGeneration
-  Function<nvml::Device, unsigned*> maximum_pcie_width;       // nvmlDeviceGetMaxPcieLinkWidth
-  Function<nvml::Device, unsigned, int*> nvlink_state;        // nvmlDeviceGetNvLinkState
-  Function<nvml::Device, int*> retirement_pending;            // ...GetRetiredPagesPendingStatus
-  Function<nvml::Device, int, unsigned*> clock;               // nvmlDeviceGetClockInfo, in MHz
-  Function<nvml::Device, int, unsigned*> maximum_clock;       // nvmlDeviceGetMaxClockInfo, in MHz
-  Function<nvml::Device, unsigned long long*> energy;         // ...GetTotalEnergyConsumption, in mJ
-  // nvmlDeviceGetCurrentClocksEventReasons; before driver R535 ...ThrottleReasons
-  Function<nvml::Device, unsigned long long*> throttle_reasons;
-  // nvmlDeviceGetTotalEccErrors
-  Function<nvml::Device, int, int, unsigned long long*> ecc_errors;
-  // nvmlDeviceGetRemappedRows: corrected, uncorrected, pending, failed
-  Function<nvml::Device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows;
+  Query<unsigned*> is_mig_instance = symbols("nvmlDeviceIsMigDeviceHandle");
+  Query<nvml::Device*> gpu_of_instance = symbols("nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
+
+  Query<nvml::Memory2*> memory2 = symbols("nvmlDeviceGetMemoryInfo_v2");
+  Query<nvml::Memory1*> memory1 = symbols("nvmlDeviceGetMemoryInfo");
+  Query<nvml::Utilization*> utilization = symbols("nvmlDeviceGetUtilizationRates");
+  // With room for `*count` entries of nvml::kLargestProcessInfo bytes.
+  Query<unsigned*, nvml::ProcessInfo*> processes =
+      symbols("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2");
+  Query<unsigned*, nvml::ProcessInfo*> mps_processes = symbols(
+      "nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2");
+  Query<int, unsigned*> temperature = symbols("nvmlDeviceGetTemperature");
+  Query<int*> compute_mode = symbols("nvmlDeviceGetComputeMode");
+  Query<unsigned*, unsigned*> mig_mode = symbols("nvmlDeviceGetMigMode");
+  Query<int*, int*> ecc_mode = symbols("nvmlDeviceGetEccMode");
+  Query<unsigned*> enforced_power_limit = symbols("nvmlDeviceGetEnforcedPowerLimit");
+  Query<unsigned*> default_power_limit = symbols("nvmlDeviceGetPowerManagementDefaultLimit");
+  Query<int*> persistence = symbols("nvmlDeviceGetPersistenceMode");
+  Query<int, unsigned*> application_clock = symbols("nvmlDeviceGetApplicationsClock");
+  Query<unsigned*> pcie_generation = symbols("nvmlDeviceGetCurrPcieLinkGeneration");
+  Query<unsigned*> pcie_width = symbols("nvmlDeviceGetCurrPcieLinkWidth");
+  Query<unsigned*> maximum_pcie_generation = symbols("nvmlDeviceGetMaxPcieLinkGeneration");
+  Query<unsigned*> maximum_pcie_width = symbols("nvmlDeviceGetMaxPcieLinkWidth");
+  Query<unsigned, int*> nvlink_state = symbols("nvmlDeviceGetNvLinkState");
+  Query<int*> retirement_pending = symbols("nvmlDeviceGetRetiredPagesPendingStatus");
+  // Clocks are in MHz, energy in mJ.
+  Query<int, unsigned*> clock = symbols("nvmlDeviceGetClockInfo");
+  Query<int, unsigned*> maximum_clock = symbols("nvmlDeviceGetMaxClockInfo");
+  Query<unsigned long long*> energy = symbols("nvmlDeviceGetTotalEnergyConsumption");
+  // The second before driver R535.
+  Query<unsigned long long*> throttle_reasons = symbols(
+      "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
+  Query<int, int, unsigned long long*> ecc_errors = symbols("nvmlDeviceGetTotalEccErrors");
+  // Corrected, uncorrected, pending, failed
+  Query<unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows =
+      symbols("nvmlDeviceGetRemappedRows");
 };
 
 // Loads libnvidia-ml.so.1, or `path` where one is given, and calls nothing.

@@ -17,12 +17,12 @@
 namespace sextant::probe {
 namespace {
 
-// The first members of dnnl_version_t: the same in versions 2 and 3.
-struct VersionStart {
-  int major = 0;
-  int minor = 0;
-  int patch = 0;
-};
+// Errors: kFailedPrecondition where the library lacks a function.
+absl::Status AllFound(const LibrarySymbols& symbols) {
+  if (symbols.missing().empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      symbols.library(), " is not a oneDNN that the probe knows: it has no ", symbols.missing()));
+}
 
 // Debian adds the minor version to the name of version 3's library.
 std::vector<std::string> NamesToTry(const std::string& path) {
@@ -85,13 +85,12 @@ struct alignas(64) MatmulDescriptor2 {
   std::array<std::byte, 16384> bytes = {};
 };
 
-absl::StatusOr<onednn::Object> MemoryFor(const OnednnLibrary& library, void* engine,
+absl::StatusOr<onednn::Object> MemoryFor(const Onednn& library, void* engine,
                                          const void* descriptor) {
   void* memory = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(library.functions().memory_create(&memory, descriptor, engine, nullptr),
-                   "dnnl_memory_create"));
-  return onednn::Object(memory, library.functions().memory_destroy);
+  SEXTANT_RETURN_IF_ERROR(OnednnStatus(library.memory_create(&memory, descriptor, engine, nullptr),
+                                       "dnnl_memory_create"));
+  return onednn::Object(memory, library.memory_destroy);
 }
 
 // The three operands' descriptors, by address.
@@ -101,7 +100,7 @@ struct Descriptors {
   const void* c = nullptr;
 };
 
-absl::StatusOr<OnednnDescription> WithMemories(const OnednnLibrary& library, void* engine,
+absl::StatusOr<OnednnDescription> WithMemories(const Onednn& library, void* engine,
                                                onednn::Object primitive_descriptor,
                                                const Descriptors& descriptors) {
   SEXTANT_ASSIGN_OR_RETURN(auto a, MemoryFor(library, engine, descriptors.a));
@@ -111,64 +110,71 @@ absl::StatusOr<OnednnDescription> WithMemories(const OnednnLibrary& library, voi
                            std::move(c)};
 }
 
-absl::StatusOr<onednn::Object> Descriptor3(const OnednnLibrary& library,
-                                           const OnednnMatrix& matrix) {
-  onednn::Status (*create)(void**, int, const int64_t*, int, const int64_t*) = nullptr;
-  onednn::Deleter destroy = nullptr;
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_memory_desc_create_with_strides", &create));
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_memory_desc_destroy", &destroy));
+// The functions of one version alone.
+struct Onednn2 {
+  LibrarySymbols symbols;
+  Onednn::Function<void*, int, const int64_t*, int, const int64_t*> describe_memory =
+      symbols("dnnl_memory_desc_init_by_strides");
+  Onednn::Function<void*, const void*, const void*, const void*, const void*> describe =
+      symbols("dnnl_matmul_desc_init");
+  Onednn::Function<void**, const void*, const void*, void*, const void*> create =
+      symbols("dnnl_primitive_desc_create");
+};
+struct Onednn3 {
+  LibrarySymbols symbols;
+  Onednn::Function<void**, void*, const void*, const void*, const void*, const void*, const void*>
+      create = symbols("dnnl_matmul_primitive_desc_create");
+  Onednn::Function<void**, int, const int64_t*, int, const int64_t*> describe_memory =
+      symbols("dnnl_memory_desc_create_with_strides");
+  onednn::Deleter drop_memory = symbols("dnnl_memory_desc_destroy");
+};
+
+absl::StatusOr<onednn::Object> Descriptor3(const Onednn3& library, const OnednnMatrix& matrix) {
   void* descriptor = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(create(&descriptor, 2, matrix.dimensions, matrix.data_type, matrix.strides),
-                   "dnnl_memory_desc_create_with_strides"));
-  return onednn::Object(descriptor, destroy);
+  SEXTANT_RETURN_IF_ERROR(OnednnStatus(
+      library.describe_memory(&descriptor, 2, matrix.dimensions, matrix.data_type, matrix.strides),
+      "dnnl_memory_desc_create_with_strides"));
+  return onednn::Object(descriptor, library.drop_memory);
 }
 
 // Describes the multiplication for version 2, which uses structures where version 3 uses objects.
 //
 // Errors: kUnimplemented where the library has no kernel for it.
-absl::StatusOr<OnednnDescription> DescribeForVersion2(const OnednnLibrary& library, void* engine,
+absl::StatusOr<OnednnDescription> DescribeForVersion2(const Onednn& library, void* engine,
                                                       const OnednnMatrices& matrices) {
-  onednn::Status (*init)(void*, int, const int64_t*, int, const int64_t*) = nullptr;
-  onednn::Status (*matmul_init)(void*, const void*, const void*, const void*, const void*) =
-      nullptr;
-  onednn::Status (*create)(void**, const void*, const void*, void*, const void*) = nullptr;
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_memory_desc_init_by_strides", &init));
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_matmul_desc_init", &matmul_init));
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_primitive_desc_create", &create));
-
+  const Onednn2 own = {.symbols = library.symbols};
+  SEXTANT_RETURN_IF_ERROR(AllFound(own.symbols));
   std::array<MemoryDescriptor2, 3> memories;
   const std::array<const OnednnMatrix*, 3> all = {&matrices.a, &matrices.b, &matrices.c};
   for (size_t i = 0; i < all.size(); ++i) {
-    SEXTANT_RETURN_IF_ERROR(
-        OnednnStatus(init(&memories[i], 2, all[i]->dimensions, all[i]->data_type, all[i]->strides),
-                     "dnnl_memory_desc_init_by_strides"));
+    SEXTANT_RETURN_IF_ERROR(OnednnStatus(own.describe_memory(&memories[i], 2, all[i]->dimensions,
+                                                             all[i]->data_type, all[i]->strides),
+                                         "dnnl_memory_desc_init_by_strides"));
   }
   MatmulDescriptor2 matmul;
   SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(matmul_init(&matmul, &memories[0], &memories[1], nullptr, &memories[2]),
+      OnednnStatus(own.describe(&matmul, &memories[0], &memories[1], nullptr, &memories[2]),
                    "dnnl_matmul_desc_init"));
   void* created = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(create(&created, &matmul, nullptr, engine, nullptr),
+  SEXTANT_RETURN_IF_ERROR(OnednnStatus(own.create(&created, &matmul, nullptr, engine, nullptr),
                                        "dnnl_primitive_desc_create"));
-  onednn::Object descriptor(created, library.functions().primitive_desc_destroy);
+  onednn::Object descriptor(created, library.primitive_desc_destroy);
   return WithMemories(library, engine, std::move(descriptor),
                       {&memories[0], &memories[1], &memories[2]});
 }
 
-absl::StatusOr<OnednnDescription> DescribeForVersion3(const OnednnLibrary& library, void* engine,
+absl::StatusOr<OnednnDescription> DescribeForVersion3(const Onednn& library, void* engine,
                                                       const OnednnMatrices& matrices) {
-  onednn::Status (*create)(void**, void*, const void*, const void*, const void*, const void*,
-                           const void*) = nullptr;
-  SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_matmul_primitive_desc_create", &create));
-  SEXTANT_ASSIGN_OR_RETURN(const auto a, Descriptor3(library, matrices.a));
-  SEXTANT_ASSIGN_OR_RETURN(const auto b, Descriptor3(library, matrices.b));
-  SEXTANT_ASSIGN_OR_RETURN(const auto c, Descriptor3(library, matrices.c));
+  const Onednn3 own = {.symbols = library.symbols};
+  SEXTANT_RETURN_IF_ERROR(AllFound(own.symbols));
+  SEXTANT_ASSIGN_OR_RETURN(const auto a, Descriptor3(own, matrices.a));
+  SEXTANT_ASSIGN_OR_RETURN(const auto b, Descriptor3(own, matrices.b));
+  SEXTANT_ASSIGN_OR_RETURN(const auto c, Descriptor3(own, matrices.c));
   void* created = nullptr;
   SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(create(&created, engine, a.get(), b.get(), nullptr, c.get(), nullptr),
+      OnednnStatus(own.create(&created, engine, a.get(), b.get(), nullptr, c.get(), nullptr),
                    "dnnl_matmul_primitive_desc_create"));
-  onednn::Object descriptor(created, library.functions().primitive_desc_destroy);
+  onednn::Object descriptor(created, library.primitive_desc_destroy);
   return WithMemories(library, engine, std::move(descriptor), {a.get(), b.get(), c.get()});
 }
 
@@ -183,14 +189,14 @@ constexpr int kWeights = 33;
 class OnednnMatmul : public PreparedMatmul {
  public:
   // `stream` and the library must outlive it.
-  OnednnMatmul(const OnednnFunctions& functions, void* stream, OnednnDescription description,
+  OnednnMatmul(const Onednn& library, void* stream, OnednnDescription description,
                onednn::Object primitive)
-      : functions_(functions),
+      : library_(library),
         stream_(stream),
         description_(std::move(description)),
         primitive_(std::move(primitive)) {
     const char* name = nullptr;
-    const onednn::Status queried = functions.primitive_desc_query(
+    const onednn::Status queried = library.primitive_desc_query(
         description_.primitive_descriptor.get(), kImplementationName, 0, &name);
     if (queried == 0 && name != nullptr) kernel_ = name;
   }
@@ -206,18 +212,18 @@ class OnednnMatmul : public PreparedMatmul {
                                                         {kWeights, description_.b.get()},
                                                         {kDestination, description_.c.get()}}};
     SEXTANT_RETURN_IF_ERROR(
-        OnednnStatus(functions_.primitive_execute(primitive_.get(), stream_, 3, arguments.data()),
+        OnednnStatus(library_.primitive_execute(primitive_.get(), stream_, 3, arguments.data()),
                      "dnnl_primitive_execute"));
-    return OnednnStatus(functions_.stream_wait(stream_), "dnnl_stream_wait");
+    return OnednnStatus(library_.stream_wait(stream_), "dnnl_stream_wait");
   }
 
  private:
   absl::Status SetData(const onednn::Object& memory, void* data) const {
-    return OnednnStatus(functions_.memory_set_data_handle(memory.get(), data),
+    return OnednnStatus(library_.memory_set_data_handle(memory.get(), data),
                         "dnnl_memory_set_data_handle");
   }
 
-  const OnednnFunctions functions_;
+  const Onednn& library_;
   void* const stream_;
   const OnednnDescription description_;
   const onednn::Object primitive_;
@@ -255,62 +261,27 @@ absl::StatusOr<OnednnMatrices> MatricesOf(const v1::MatmulShape& shape) {
 
 }  // namespace
 
-absl::StatusOr<OnednnLibrary> OnednnLibrary::Load(const std::string& path, const CoreSet& cores) {
+absl::StatusOr<Onednn> Onednn::Load(const std::string& path, const CoreSet& cores) {
   SetEnvironment(cores);
-  OnednnLibrary library;
-  std::vector<std::string> faults;
-  for (const std::string& name : NamesToTry(path)) {
-    library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    library.path_ = name;
-    if (library.handle_ != nullptr) break;
-    const char* const fault = dlerror();
-    faults.emplace_back(fault == nullptr ? name : fault);
-  }
-  if (library.handle_ == nullptr) {
+  auto symbols = LibrarySymbols::Open("", NamesToTry(path), RTLD_NOW);
+  if (!symbols.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("oneDNN could not be loaded (", absl::StrJoin(faults, "; "), ")"));
+        absl::StrCat("oneDNN could not be loaded (", symbols.status().message(), ")"));
   }
-  SEXTANT_RETURN_IF_ERROR(library.ReadVersion());
-  SEXTANT_RETURN_IF_ERROR(library.FindAll());
-  return library;
-}
-
-absl::Status OnednnLibrary::FindAny(const char* name, void** out) const {
-  *out = dlsym(handle_, name);
-  if (*out != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(path_, " is not a oneDNN that the probe knows: it has no ", name));
-}
-
-absl::Status OnednnLibrary::ReadVersion() {
-  const VersionStart* (*read)() = nullptr;
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_version", &read));
-  const VersionStart* const found = read();
+  Onednn library = {.symbols = *std::move(symbols)};
+  if (!library.get_version) return AllFound(library.symbols);
+  const onednn::Version* const found = library.get_version();
   if (found == nullptr || (found->major != 2 && found->major != 3)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path_, " is oneDNN of a version that the probe does not know (",
+        absl::StrCat(library.symbols.library(),
+                     " is oneDNN of a version that the probe does not "
+                     "know (",
                      found == nullptr ? 0 : found->major, "): install version 2 or 3"));
   }
-  major_version_ = found->major;
-  version_ = absl::StrCat(found->major, ".", found->minor, ".", found->patch);
-  return absl::OkStatus();
-}
-
-absl::Status OnednnLibrary::FindAll() {
-  OnednnFunctions& f = functions_;
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_engine_create", &f.engine_create));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_engine_destroy", &f.engine_destroy));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_stream_create", &f.stream_create));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_stream_wait", &f.stream_wait));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_stream_destroy", &f.stream_destroy));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_memory_create", &f.memory_create));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_memory_set_data_handle", &f.memory_set_data_handle));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_memory_destroy", &f.memory_destroy));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_primitive_desc_destroy", &f.primitive_desc_destroy));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_primitive_desc_query", &f.primitive_desc_query));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_primitive_create", &f.primitive_create));
-  SEXTANT_RETURN_IF_ERROR(Find("dnnl_primitive_execute", &f.primitive_execute));
-  return Find("dnnl_primitive_destroy", &f.primitive_destroy);
+  SEXTANT_RETURN_IF_ERROR(AllFound(library.symbols));
+  library.major_version = found->major;
+  library.version = absl::StrCat(found->major, ".", found->minor, ".", found->patch);
+  return library;
 }
 
 absl::Status OnednnStatus(onednn::Status status, absl::string_view call) {
@@ -328,24 +299,23 @@ absl::Status OnednnStatus(onednn::Status status, absl::string_view call) {
   }
 }
 
-OnednnEngine::OnednnEngine(OnednnLibrary library, onednn::Object engine, onednn::Object stream)
+OnednnEngine::OnednnEngine(Onednn library, onednn::Object engine, onednn::Object stream)
     : library_(std::move(library)),
-      name_(absl::StrCat("onednn ", library_.version())),
+      name_(absl::StrCat("onednn ", library_.version)),
       engine_(std::move(engine)),
       stream_(std::move(stream)) {}
 
 absl::StatusOr<std::unique_ptr<OnednnEngine>> OnednnEngine::Create(const std::string& path,
                                                                    const CoreSet& cores) {
-  SEXTANT_ASSIGN_OR_RETURN(OnednnLibrary library, OnednnLibrary::Load(path, cores));
-  const OnednnFunctions& functions = library.functions();
+  SEXTANT_ASSIGN_OR_RETURN(Onednn library, Onednn::Load(path, cores));
   void* raw_engine = nullptr;
   SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(functions.engine_create(&raw_engine, kCpu, 0), "dnnl_engine_create"));
-  onednn::Object engine(raw_engine, functions.engine_destroy);
+      OnednnStatus(library.engine_create(&raw_engine, kCpu, 0), "dnnl_engine_create"));
+  onednn::Object engine(raw_engine, library.engine_destroy);
   void* raw_stream = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(functions.stream_create(&raw_stream, raw_engine, kInOrder),
-                                       "dnnl_stream_create"));
-  onednn::Object stream(raw_stream, functions.stream_destroy);
+  SEXTANT_RETURN_IF_ERROR(
+      OnednnStatus(library.stream_create(&raw_stream, raw_engine, kInOrder), "dnnl_stream_create"));
+  onednn::Object stream(raw_stream, library.stream_destroy);
   return absl::WrapUnique(
       new OnednnEngine(std::move(library), std::move(engine), std::move(stream)));
 }
@@ -353,16 +323,15 @@ absl::StatusOr<std::unique_ptr<OnednnEngine>> OnednnEngine::Create(const std::st
 absl::StatusOr<std::unique_ptr<PreparedMatmul>> OnednnEngine::Prepare(
     const v1::MatmulShape& shape) {
   SEXTANT_ASSIGN_OR_RETURN(const OnednnMatrices matrices, MatricesOf(shape));
-  const auto describe = library_.major_version() == 2 ? DescribeForVersion2 : DescribeForVersion3;
+  const auto describe = library_.major_version == 2 ? DescribeForVersion2 : DescribeForVersion3;
   SEXTANT_ASSIGN_OR_RETURN(OnednnDescription description,
                            describe(library_, engine_.get(), matrices));
-  const OnednnFunctions& functions = library_.functions();
   void* raw_primitive = nullptr;
   SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-      functions.primitive_create(&raw_primitive, description.primitive_descriptor.get()),
+      library_.primitive_create(&raw_primitive, description.primitive_descriptor.get()),
       "dnnl_primitive_create"));
-  onednn::Object primitive(raw_primitive, functions.primitive_destroy);
-  return std::make_unique<OnednnMatmul>(functions, stream_.get(), std::move(description),
+  onednn::Object primitive(raw_primitive, library_.primitive_destroy);
+  return std::make_unique<OnednnMatmul>(library_, stream_.get(), std::move(description),
                                         std::move(primitive));
 }
 

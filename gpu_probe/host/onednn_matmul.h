@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/host_facts.h"
+#include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
 
@@ -20,8 +22,15 @@ namespace sextant::probe {
 namespace onednn {
 
 using Status = int;  // 0: success
-using Deleter = Status (*)(void* object);
+using Deleter = std::function<Status(void* object)>;
 using Object = std::unique_ptr<void, Deleter>;
+
+// The first members of dnnl_version_t: the same in versions 2 and 3.
+struct Version {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+};
 
 struct Argument {
   int index = 0;
@@ -36,61 +45,40 @@ inline constexpr int kU8 = 6;
 
 }  // namespace onednn
 
-// The functions that versions 2 and 3 share.
-struct OnednnFunctions {
-  onednn::Status (*engine_create)(void** engine, int kind, size_t index) = nullptr;
-  onednn::Deleter engine_destroy = nullptr;
-  onednn::Status (*stream_create)(void** stream, void* engine, unsigned flags) = nullptr;
-  onednn::Status (*stream_wait)(void* stream) = nullptr;
-  onednn::Deleter stream_destroy = nullptr;
-  onednn::Status (*memory_create)(void** memory, const void* descriptor, void* engine,
-                                  void* data) = nullptr;
-  onednn::Status (*memory_set_data_handle)(void* memory, void* data) = nullptr;
-  onednn::Deleter memory_destroy = nullptr;
-  onednn::Deleter primitive_desc_destroy = nullptr;
-  onednn::Status (*primitive_desc_query)(const void* descriptor, int what, int index,
-                                         void* result) = nullptr;
-  onednn::Status (*primitive_create)(void** primitive, const void* descriptor) = nullptr;
-  onednn::Status (*primitive_execute)(const void* primitive, void* stream, int argument_count,
-                                      const onednn::Argument* arguments) = nullptr;
-  onednn::Deleter primitive_destroy = nullptr;
-};
-
 // A loaded library. Never unloaded: its threads can't be ended.
-class OnednnLibrary {
- public:
+struct Onednn {
+  template <typename... Arguments>
+  using Function = std::function<onednn::Status(Arguments...)>;
+
   // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3. Sets
   // its environment variables so that it uses a thread for each of `cores`, bound to them where
   // they are pinned, computes FP32 in FP32, and writes no log.
   //
   // Errors: kNotFound where there is none; kFailedPrecondition where it is not oneDNN 2 or 3.
-  static absl::StatusOr<OnednnLibrary> Load(const std::string& path, const CoreSet& cores);
+  static absl::StatusOr<Onednn> Load(const std::string& path, const CoreSet& cores);
 
-  int major_version() const { return major_version_; }
-  // "2.6.3"
-  const std::string& version() const { return version_; }
-  const OnednnFunctions& functions() const { return functions_; }
+  LibrarySymbols symbols;
 
-  // Finds the function `name`, for functions that differ between versions.
-  //
-  // Errors: kFailedPrecondition where the library does not have it.
-  template <typename Function>
-  absl::Status Find(const char* name, Function* out) const {
-    return FindAny(name, reinterpret_cast<void**>(out));
-  }
+  // The functions that versions 2 and 3 share.
+  std::function<const onednn::Version*()> get_version = symbols("dnnl_version");
+  Function<void**, int, size_t> engine_create = symbols("dnnl_engine_create");
+  Function<void*> engine_destroy = symbols("dnnl_engine_destroy");
+  Function<void**, void*, unsigned> stream_create = symbols("dnnl_stream_create");
+  Function<void*> stream_wait = symbols("dnnl_stream_wait");
+  Function<void*> stream_destroy = symbols("dnnl_stream_destroy");
+  Function<void**, const void*, void*, void*> memory_create = symbols("dnnl_memory_create");
+  Function<void*, void*> memory_set_data_handle = symbols("dnnl_memory_set_data_handle");
+  Function<void*> memory_destroy = symbols("dnnl_memory_destroy");
+  Function<void*> primitive_desc_destroy = symbols("dnnl_primitive_desc_destroy");
+  Function<const void*, int, int, void*> primitive_desc_query =
+      symbols("dnnl_primitive_desc_query");
+  Function<void**, const void*> primitive_create = symbols("dnnl_primitive_create");
+  Function<const void*, void*, int, const onednn::Argument*> primitive_execute =
+      symbols("dnnl_primitive_execute");
+  Function<void*> primitive_destroy = symbols("dnnl_primitive_destroy");
 
- private:
-  OnednnLibrary() = default;
-
-  absl::Status FindAny(const char* name, void** out) const;
-  absl::Status FindAll();
-  absl::Status ReadVersion();
-
-  void* handle_ = nullptr;
-  std::string path_;
-  int major_version_ = 0;
-  std::string version_;
-  OnednnFunctions functions_;
+  int major_version = 0;
+  std::string version = {};  // "2.6.3"
 };
 
 // OK for 0, otherwise kInternal naming the call and oneDNN's name of the status; kUnimplemented and
@@ -99,7 +87,7 @@ absl::Status OnednnStatus(onednn::Status status, absl::string_view call);
 
 class OnednnEngine : public MatmulEngine {
  public:
-  // Errors: OnednnLibrary::Load()'s, and kInternal where the library refuses to start.
+  // Errors: Onednn::Load()'s, and kInternal where the library refuses to start.
   static absl::StatusOr<std::unique_ptr<OnednnEngine>> Create(const std::string& path,
                                                               const CoreSet& cores);
 
@@ -107,9 +95,9 @@ class OnednnEngine : public MatmulEngine {
   absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) override;
 
  private:
-  OnednnEngine(OnednnLibrary library, onednn::Object engine, onednn::Object stream);
+  OnednnEngine(Onednn library, onednn::Object engine, onednn::Object stream);
 
-  const OnednnLibrary library_;
+  const Onednn library_;
   const std::string name_;
   const onednn::Object engine_;
   const onednn::Object stream_;
