@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,6 +61,28 @@ class Workload {
   virtual absl::Status Check() = 0;
 };
 
+using MakeWorkload = std::function<absl::StatusOr<std::unique_ptr<Workload>>()>;
+
+// What several points' workloads share, e.g. arrays: made by the first that needs it, freed with
+// the last that uses it.
+template <typename Data>
+class SharedData {
+ public:
+  using Make = std::function<absl::StatusOr<std::shared_ptr<Data>>()>;
+  explicit SharedData(Make make) : make_(std::move(make)) {}
+
+  absl::StatusOr<std::shared_ptr<Data>> Get() {
+    if (std::shared_ptr<Data> there = data_.lock()) return there;
+    absl::StatusOr<std::shared_ptr<Data>> made = make_();
+    if (made.ok()) data_ = *made;
+    return made;
+  }
+
+ private:
+  const Make make_;
+  std::weak_ptr<Data> data_;
+};
+
 // Passes of a point that is measured at several times: the third against the first shows drift.
 inline constexpr int kRevisitPassCount = 3;
 
@@ -101,7 +124,7 @@ struct Point {
 
   // Allocates and fills; called once, just before the first sample. On kResourceExhausted or
   // kUnimplemented the point is left out, and the message becomes a note.
-  std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
+  MakeWorkload make;
   // Writes the point into the calibration.
   std::function<void(const v1::TimeStatistics& time, v1::Calibration* out)> record;
   // Called at each event of a sustained sample, when no work is queued. May be empty.

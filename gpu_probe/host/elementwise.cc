@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/points/memory.h"
 
 namespace sextant::probe {
 namespace {
@@ -64,54 +65,6 @@ const double kFixedPoint = double{kSummand} / (1 - double{kFactor});
 constexpr double kRoundingOfStep = 2 * 0x1p-24;
 
 constexpr int64_t kFloatBytes = sizeof(float);
-constexpr int64_t kMovedBytesAnElement = 2 * kFloatBytes;  // read and written
-
-// The ladder's array, which lives while a workload uses it.
-struct ArraySource {
-  absl::StatusOr<int64_t> array_bytes;
-  std::weak_ptr<ElementwiseArray> array = {};
-};
-
-absl::StatusOr<std::unique_ptr<Workload>> Make(int64_t multiply_add_count, ArraySource* source,
-                                               const SharedContext& context) {
-  SEXTANT_RETURN_IF_ERROR(source->array_bytes.status());
-  std::shared_ptr<ElementwiseArray> array = source->array.lock();
-  if (array == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        array, ElementwiseArray::Create(*source->array_bytes / kFloatBytes, *context));
-    source->array = array;
-  }
-  return std::make_unique<ElementwiseWorkload>(
-      ElementwiseRun{.kernel = ElementwiseKernelOf(WidestSimd(context->features)),
-                     .step_count = multiply_add_count,
-                     .segment_count = kSegmentCount},
-      std::move(array), context);
-}
-
-Point PointOf(int64_t multiply_add_count, std::shared_ptr<ArraySource> source,
-              const SharedContext& context) {
-  const int64_t array_bytes = source->array_bytes.value_or(0);
-  const double element_count = static_cast<double>(array_bytes / kFloatBytes);
-  const double flops = 2 * static_cast<double>(multiply_add_count) * element_count;
-  const double bytes = kMovedBytesAnElement * element_count;
-  Point point;
-  point.phase = "elementwise";
-  point.label = absl::StrCat("fp32, ", multiply_add_count, " multiply-adds an element");
-  point.work = flops / kSegmentCount;
-  point.unit = "FLOP/s";
-  point.make = [=] { return Make(multiply_add_count, source.get(), context); };
-  point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::ElementwiseMeasurement* const measured = out->add_elementwise();
-    measured->set_multiply_add_count(multiply_add_count);
-    measured->set_flops_per_byte(flops / bytes);
-    measured->set_array_bytes(array_bytes);
-    *measured->mutable_time() = TimeOfPass(time, kSegmentCount);
-    measured->set_flops_per_second(flops / measured->time().median_seconds());
-    measured->set_bytes_per_second(bytes / measured->time().median_seconds());
-  };
-  return point;
-}
-
 }  // namespace
 
 ElementwiseKernel ElementwiseKernelOf(SimdLevel level) {
@@ -135,41 +88,28 @@ absl::StatusOr<std::shared_ptr<ElementwiseArray>> ElementwiseArray::Create(
 ElementwiseWorkload::ElementwiseWorkload(const ElementwiseRun& run,
                                          std::shared_ptr<ElementwiseArray> array,
                                          SharedContext context)
-    : context_(std::move(context)), run_(run), array_(std::move(array)) {}
+    : ArrayWorkload(std::move(context),
+                    {.element_count = array->count, .segment_count = run.segment_count}),
+      run_(run),
+      array_(std::move(array)) {}
 
-Part ElementwiseWorkload::PartOfThread(int index, int64_t segment) const {
-  return SegmentPart(ThreadPart(array_->count, index, context_->team->size()), segment,
-                     run_.segment_count);
+void ElementwiseWorkload::PoisonPart(const Part& part) {
+  array_->pattern.Copy(part.begin, part.end - part.begin, array_->x.As<float>() + part.begin);
 }
 
-void ElementwiseWorkload::Poison() {
-  poisoned_segment_ = next_segment_;
-  runs_since_poison_ = 0;
-  context_->team->Run([&](int index) {
-    const Part part = PartOfThread(index, poisoned_segment_);
-    array_->pattern.Copy(part.begin, part.end - part.begin, array_->x.As<float>() + part.begin);
-  });
-}
-
-absl::Status ElementwiseWorkload::Run(int64_t repetition_count) {
-  context_->team->Run([&](int index) {
-    for (int64_t i = 0; i < repetition_count; ++i) {
-      const Part part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
-      run_.kernel({.x = array_->x.As<float>() + part.begin,
-                   .count = part.end - part.begin,
-                   .step_count = run_.step_count,
-                   .a = kFactor,
-                   .b = kSummand});
-    }
-  });
-  next_segment_ = (next_segment_ + repetition_count) % run_.segment_count;
-  runs_since_poison_ += repetition_count;
-  return absl::OkStatus();
+void ElementwiseWorkload::RunPart(int /*index*/, const Part& part, int64_t times) {
+  for (int64_t i = 0; i < times; ++i) {
+    run_.kernel({.x = array_->x.As<float>() + part.begin,
+                 .count = part.end - part.begin,
+                 .step_count = run_.step_count,
+                 .a = kFactor,
+                 .b = kSummand});
+  }
 }
 
 int64_t ElementwiseWorkload::FirstWrong(const Part& part) const {
   const double steps =
-      static_cast<double>(CeilDivide(runs_since_poison_, run_.segment_count) * run_.step_count);
+      static_cast<double>(CeilDivide(runs_since_poison(), segment_count()) * run_.step_count);
   const double power = std::pow(double{kFactor}, steps);
   const double rounding = kRoundingOfStep * std::min(steps, 1 / (1 - double{kFactor}));
   return FirstOfBlocks(part.begin, part.end, [&](int64_t first, int64_t count) -> int64_t {
@@ -186,28 +126,31 @@ int64_t ElementwiseWorkload::FirstWrong(const Part& part) const {
   });
 }
 
-absl::Status ElementwiseWorkload::Check() {
-  std::vector<int64_t> wrong(static_cast<size_t>(context_->team->size()), -1);
-  context_->team->Run([&](int index) {
-    wrong[static_cast<size_t>(index)] = FirstWrong(PartOfThread(index, poisoned_segment_));
-  });
-  for (const int64_t i : wrong) {
-    if (i < 0) continue;
-    return absl::DataLossError(absl::StrCat("element ", i, " is ", array_->x.As<float>()[i],
-                                            " after ", run_.step_count,
-                                            " multiply-adds a pass, not what they give"));
-  }
-  return absl::OkStatus();
+std::string ElementwiseWorkload::Fault(int64_t element) const {
+  return absl::StrCat("is ", array_->x.As<float>()[element], " after ", run_.step_count,
+                      " multiply-adds a pass, not what they give");
 }
 
 std::vector<Point> ElementwisePoints(const SharedContext& context) {
-  const auto source = std::make_shared<ArraySource>(
-      ArraySource{.array_bytes = ArrayBytes({.minimum_bytes = int64_t{128} << 20}, *context)});
-  std::vector<Point> points;
-  for (int64_t count = kMinMultiplyAdds; count <= kMaxMultiplyAdds; count *= 2) {
-    points.push_back(PointOf(count, source, context));
-  }
-  return points;
+  const auto array_bytes = ArrayBytes({.minimum_bytes = int64_t{128} << 20}, *context);
+  const auto shared = std::make_shared<SharedData<ElementwiseArray>>(
+      [=]() -> absl::StatusOr<std::shared_ptr<ElementwiseArray>> {
+        SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+        return ElementwiseArray::Create(*array_bytes / kFloatBytes, *context);
+      });
+  return LadderPoints(
+      {.fewest = kMinMultiplyAdds,
+       .most = kMaxMultiplyAdds,
+       .array_bytes = array_bytes.value_or(0),
+       .segment_count = kSegmentCount},
+      [=](int64_t multiply_add_count) -> absl::StatusOr<std::unique_ptr<Workload>> {
+        SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<ElementwiseArray> array, shared->Get());
+        return std::make_unique<ElementwiseWorkload>(
+            ElementwiseRun{.kernel = ElementwiseKernelOf(WidestSimd(context->features)),
+                           .step_count = multiply_add_count,
+                           .segment_count = kSegmentCount},
+            std::move(array), context);
+      });
 }
 
 }  // namespace sextant::probe

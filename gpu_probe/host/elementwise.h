@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"
@@ -50,32 +52,24 @@ struct ElementwiseArray {
 struct ElementwiseRun {
   ElementwiseKernel kernel = nullptr;
   int64_t step_count = 1;
-  // A run processes one segment, and the next run the next one.
   int64_t segment_count = 1;
 };
 
-class ElementwiseWorkload : public Workload {
+class ElementwiseWorkload : public ArrayWorkload {
  public:
   ElementwiseWorkload(const ElementwiseRun& run, std::shared_ptr<ElementwiseArray> array,
                       SharedContext context);
 
-  // Restores the initial numbers of the segment that is processed next, so that an element that no
-  // pass changes is detected.
-  void Poison() override;
-  absl::Status Run(int64_t repetition_count) override;
-  // Compares that segment with x_n = f + (x_0 - f) a^n, f = b / (1 - a), in double.
-  absl::Status Check() override;
-
  private:
-  Part PartOfThread(int index, int64_t segment) const;
-  int64_t FirstWrong(const Part& part) const;
+  // Restores the initial numbers, so that an element that no pass changes is detected.
+  void PoisonPart(const Part& part) override;
+  void RunPart(int index, const Part& part, int64_t times) override;
+  // Compares with x_n = f + (x_0 - f) a^n, f = b / (1 - a), in double.
+  int64_t FirstWrong(const Part& part) const override;
+  std::string Fault(int64_t element) const override;
 
-  const SharedContext context_;  // first, so that it outlives the array
   const ElementwiseRun run_;
   const std::shared_ptr<ElementwiseArray> array_;
-  int64_t next_segment_ = 0;
-  int64_t poisoned_segment_ = 0;
-  int64_t runs_since_poison_ = 0;
 };
 
 }  // namespace sextant::probe

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/points/memory.h"
 
 namespace sextant::probe {
 namespace {
@@ -95,43 +96,6 @@ double Activation(double y) {
 
 constexpr int64_t kRowBytes = kFusionChannelCount * static_cast<int64_t>(sizeof(float));
 
-// The chain's arrays, which live while a workload uses them.
-struct FusionArraysSource {
-  absl::StatusOr<int64_t> array_bytes;
-  std::weak_ptr<FusionArrays> arrays = {};
-};
-
-absl::StatusOr<std::unique_ptr<Workload>> Make(bool fused, FusionArraysSource* source,
-                                               const SharedContext& context) {
-  SEXTANT_RETURN_IF_ERROR(source->array_bytes.status());
-  std::shared_ptr<FusionArrays> arrays = source->arrays.lock();
-  if (arrays == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(arrays,
-                             FusionArrays::Create(*source->array_bytes / kRowBytes, *context));
-    source->arrays = arrays;
-  }
-  return std::make_unique<FusionWorkload>(FusionKernelOf(WidestSimd(context->features)), fused,
-                                          std::move(arrays), context);
-}
-
-Point PointOf(bool fused, std::shared_ptr<FusionArraysSource> source,
-              const SharedContext& context) {
-  const int64_t array_bytes = source->array_bytes.value_or(0);
-  Point point;
-  point.phase = "fusion";
-  point.label = fused ? "fused chain" : "unfused chain";
-  point.work = (fused ? kFusedArrayCount : kUnfusedArrayCount) * static_cast<double>(array_bytes);
-  point.unit = "B/s";
-  point.make = [=] { return Make(fused, source.get(), context); };
-  point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::FusionMeasurement* const measured = out->mutable_fusion();
-    measured->set_operation_count(kFusionOperationCount);
-    measured->set_array_bytes(array_bytes);
-    *(fused ? measured->mutable_fused_time() : measured->mutable_unfused_time()) = time;
-  };
-  return point;
-}
-
 }  // namespace
 
 FusionKernel FusionKernelOf(SimdLevel level) {
@@ -162,82 +126,68 @@ absl::StatusOr<std::shared_ptr<FusionArrays>> FusionArrays::Create(int64_t row_c
 
 FusionWorkload::FusionWorkload(FusionKernel kernel, bool fused,
                                std::shared_ptr<FusionArrays> arrays, SharedContext context)
-    : context_(std::move(context)), kernel_(kernel), fused_(fused), arrays_(std::move(arrays)) {}
+    : ArrayWorkload(std::move(context), {.element_count = arrays->row_count * kFusionChannelCount,
+                                         .block = kFusionChannelCount}),
+      kernel_(kernel),
+      fused_(fused),
+      arrays_(std::move(arrays)) {}
 
-Part FusionWorkload::RowsOfThread(int index) const {
-  return PartOf(arrays_->row_count, index, context_->team->size(), 1);
+void FusionWorkload::PoisonPart(const Part& part) {
+  std::fill(arrays_->y.As<float>() + part.begin, arrays_->y.As<float>() + part.end, kUnwritten);
 }
 
-FusionSpan FusionWorkload::SpanOf(const Part& rows) const {
-  const int64_t first = rows.begin * kFusionChannelCount;
-  return {.x = arrays_->x.As<float>() + first,
-          .bias = arrays_->bias.data(),
-          .residual = arrays_->residual.As<float>() + first,
-          .y = arrays_->y.As<float>() + first,
-          .row_count = rows.end - rows.begin,
-          .scale = kScale};
-}
-
-void FusionWorkload::Poison() {
-  context_->team->Run([&](int index) {
-    const Part rows = RowsOfThread(index);
-    float* const y = arrays_->y.As<float>();
-    std::fill(y + rows.begin * kFusionChannelCount, y + rows.end * kFusionChannelCount, kUnwritten);
-  });
-}
-
-absl::Status FusionWorkload::Run(int64_t repetition_count) {
-  context_->team->Run([&](int index) {
-    const FusionSpan span = SpanOf(RowsOfThread(index));
-    for (int64_t i = 0; i < repetition_count; ++i) {
-      if (fused_) {
-        kernel_(FusionPass::kAll, span);
-        continue;
-      }
-      for (const FusionPass pass : kUnfused) kernel_(pass, span);
+void FusionWorkload::RunPart(int /*index*/, const Part& part, int64_t times) {
+  const FusionSpan span = {.x = arrays_->x.As<float>() + part.begin,
+                           .bias = arrays_->bias.data(),
+                           .residual = arrays_->residual.As<float>() + part.begin,
+                           .y = arrays_->y.As<float>() + part.begin,
+                           .row_count = (part.end - part.begin) / kFusionChannelCount,
+                           .scale = kScale};
+  for (int64_t i = 0; i < times; ++i) {
+    if (fused_) {
+      kernel_(FusionPass::kAll, span);
+      continue;
     }
-  });
-  return absl::OkStatus();
+    for (const FusionPass pass : kUnfused) kernel_(pass, span);
+  }
 }
 
-int64_t FusionWorkload::FirstWrongOfRow(int64_t row) const {
+int64_t FusionWorkload::FirstWrong(const Part& part) const {
   std::array<float, kFusionChannelCount> x;
   std::array<float, kFusionChannelCount> residual;
-  const int64_t first = row * kFusionChannelCount;
-  arrays_->pattern.Copy(first, kFusionChannelCount, x.data());
-  arrays_->pattern.Copy(kResidualStart + first, kFusionChannelCount, residual.data());
-  const float* const y = arrays_->y.As<float>() + first;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double biased = double{kScale} * x[i] + arrays_->bias[i];
-    const double expected = Activation(biased) + residual[i];
-    const double square = biased * biased;
-    const double allowed = kAllowed * (1 + square * square + std::abs(residual[i]));
-    if (!(std::abs(y[i] - expected) <= allowed)) return first + static_cast<int64_t>(i);
+  for (int64_t row = part.begin; row < part.end; row += kFusionChannelCount) {
+    arrays_->pattern.Copy(row, kFusionChannelCount, x.data());
+    arrays_->pattern.Copy(kResidualStart + row, kFusionChannelCount, residual.data());
+    const float* const y = arrays_->y.As<float>() + row;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double biased = double{kScale} * x[i] + arrays_->bias[i];
+      const double expected = Activation(biased) + residual[i];
+      const double square = biased * biased;
+      const double allowed = kAllowed * (1 + square * square + std::abs(residual[i]));
+      if (!(std::abs(y[i] - expected) <= allowed)) return row + static_cast<int64_t>(i);
+    }
   }
   return -1;
 }
 
-absl::Status FusionWorkload::Check() {
-  std::vector<int64_t> wrong(static_cast<size_t>(context_->team->size()), -1);
-  context_->team->Run([&](int index) {
-    const Part rows = RowsOfThread(index);
-    int64_t& found = wrong[static_cast<size_t>(index)];
-    for (int64_t row = rows.begin; row < rows.end && found < 0; ++row) {
-      found = FirstWrongOfRow(row);
-    }
-  });
-  for (const int64_t i : wrong) {
-    if (i < 0) continue;
-    return absl::DataLossError(absl::StrCat("element ", i, " is ", arrays_->y.As<float>()[i],
-                                            ", not what the chain of operations gives"));
-  }
-  return absl::OkStatus();
+std::string FusionWorkload::Fault(int64_t element) const {
+  return absl::StrCat("is ", arrays_->y.As<float>()[element],
+                      ", not what the chain of operations gives");
 }
 
 std::vector<Point> FusionPoints(const SharedContext& context) {
-  const auto source = std::make_shared<FusionArraysSource>(FusionArraysSource{
-      .array_bytes = ArrayBytes({.array_count = 3, .cache_multiple = 2}, *context)});
-  return {PointOf(/*fused=*/false, source, context), PointOf(/*fused=*/true, source, context)};
+  const auto array_bytes = ArrayBytes({.array_count = 3, .cache_multiple = 2}, *context);
+  const auto shared = std::make_shared<SharedData<FusionArrays>>(
+      [=]() -> absl::StatusOr<std::shared_ptr<FusionArrays>> {
+        SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+        return FusionArrays::Create(*array_bytes / kRowBytes, *context);
+      });
+  return FusionPair(
+      array_bytes.value_or(0), [=](bool fused) -> absl::StatusOr<std::unique_ptr<Workload>> {
+        SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<FusionArrays> arrays, shared->Get());
+        return std::make_unique<FusionWorkload>(FusionKernelOf(WidestSimd(context->features)),
+                                                fused, std::move(arrays), context);
+      });
 }
 
 }  // namespace sextant::probe

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gpu_probe/fusion_chain.h"
+#include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"
@@ -50,23 +52,18 @@ struct FusionArrays {
                                                               const HostContext& context);
 };
 
-class FusionWorkload : public Workload {
+class FusionWorkload : public ArrayWorkload {
  public:
   FusionWorkload(FusionKernel kernel, bool fused, std::shared_ptr<FusionArrays> arrays,
                  SharedContext context);
 
-  void Poison() override;
-  absl::Status Run(int64_t repetition_count) override;
-  // Compares y with the chain in double: the fused and the unfused chain round in different places.
-  absl::Status Check() override;
-
  private:
-  Part RowsOfThread(int index) const;
-  FusionSpan SpanOf(const Part& rows) const;
-  // The first wrong element of a row; -1 where all are right.
-  int64_t FirstWrongOfRow(int64_t row) const;
+  void PoisonPart(const Part& part) override;
+  void RunPart(int index, const Part& part, int64_t times) override;
+  // Compares y with the chain in double: the fused and the unfused chain round in different places.
+  int64_t FirstWrong(const Part& part) const override;
+  std::string Fault(int64_t element) const override;
 
-  const SharedContext context_;  // first, so that it outlives the arrays
   const FusionKernel kernel_;
   const bool fused_;
   const std::shared_ptr<FusionArrays> arrays_;

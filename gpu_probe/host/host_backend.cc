@@ -23,6 +23,7 @@
 #include "gpu_probe/host/onednn_matmul.h"
 #include "gpu_probe/host/registers.h"
 #include "gpu_probe/host_environment.h"
+#include "gpu_probe/points/matmul.h"
 #include "proto/matmul_kind.h"
 
 namespace sextant::probe {
@@ -49,21 +50,9 @@ absl::optional<int64_t> PhysicalMemoryBytes() {
   return pages * page_bytes;
 }
 
-constexpr int64_t kMaxDimension = 1'000'000;
-
 // Used where the host does not report its available memory.
 constexpr int64_t kCapWhereMemoryIsUnknown = int64_t{256} << 20;
 constexpr int64_t kDefaultShareOfMemory = 4;
-
-absl::Status CheckShape(const v1::MatmulShape& shape) {
-  for (const int64_t dimension : {shape.m(), shape.n(), shape.k()}) {
-    if (dimension >= 1 && dimension <= kMaxDimension) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("a multiplication of ", shape.m(), "x", shape.n(), "x", shape.k(),
-                     " was asked for: m, n and k must be 1 to ", kMaxDimension));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<int64_t> MemoryCap(int64_t requested_bytes, const HostFacts& facts) {
   if (requested_bytes < 0) {
@@ -201,7 +190,7 @@ v1::Device HostDevice() {
 
 absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
   for (const v1::MatmulShape& shape : request.matmuls) {
-    SEXTANT_RETURN_IF_ERROR(CheckShape(shape));
+    SEXTANT_RETURN_IF_ERROR(CheckMatmulShape(shape));
   }
   ProbePlan plan;
   plan.device = HostDevice();

@@ -113,9 +113,6 @@ struct HostContext {
 // Shared by the workloads, which keep it alive.
 using SharedContext = std::shared_ptr<HostContext>;
 
-// The statistics of a pass that takes `run_count` runs, from `time` of one run.
-v1::TimeStatistics TimeOfPass(const v1::TimeStatistics& time, double run_count);
-
 // Adds `note` unless it is there already.
 void AddNote(const std::string& note, v1::Calibration* out);
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/host/matmul_workload.h"
+#include "gpu_probe/points/matmul.h"
 
 namespace sextant::probe {
 namespace {
@@ -69,11 +70,13 @@ int64_t TouchedBytes(const HostContext& context) {
   return std::min({wanted, kMaxTouchedBytes, context.memory->cap_bytes() / kTouchedShareOfCap});
 }
 
-// The arena of a type's shapes, which lives while a workload uses it.
+// The arena of a type's shapes.
 class ArenaSource {
  public:
   ArenaSource(v1::DataType type, SharedContext context)
-      : type_(type), context_(std::move(context)) {}
+      : context_(context), arena_([this, type, raw = context.get()] {
+          return MatmulArena::Create(type, bytes_, *raw);
+        }) {}
 
   // Includes a shape, unless the arena would then exceed the cap.
   //
@@ -90,19 +93,12 @@ class ArenaSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::shared_ptr<MatmulArena>> Get() {
-    if (std::shared_ptr<MatmulArena> there = arena_.lock()) return there;
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MatmulArena> made,
-                             MatmulArena::Create(type_, bytes_, *context_));
-    arena_ = made;
-    return made;
-  }
+  absl::StatusOr<std::shared_ptr<MatmulArena>> Get() { return arena_.Get(); }
 
  private:
-  const v1::DataType type_;
   const SharedContext context_;
   MatmulBytes bytes_;
-  std::weak_ptr<MatmulArena> arena_;
+  SharedData<MatmulArena> arena_;
 };
 
 // The engine that multiplied a shape, known once its workload is made.
@@ -166,50 +162,27 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(const ShapeToMeasure& what) {
                                                                 .matmul = std::move(matmul)});
 }
 
-double OperationCount(const v1::MatmulShape& shape) {
-  return 2.0 * static_cast<double>(shape.m()) * static_cast<double>(shape.n()) *
-         static_cast<double>(shape.k());
-}
-
-v1::MatmulMeasurement Measurement(const ShapeToMeasure& what, const v1::TimeStatistics& time) {
-  v1::MatmulMeasurement out;
-  out.set_data_type(what.shape.data_type());
-  out.set_m(what.shape.m());
-  out.set_n(what.shape.n());
-  out.set_k(what.shape.k());
-  *out.mutable_time() = time;
-  out.set_flops_per_second(OperationCount(what.shape) / time.median_seconds());
-  out.set_engine(what.made_by->engine);
-  out.set_kernel(what.made_by->kernel);
-  return out;
-}
-
-// The difference of one point from the grid's.
-struct Role {
-  bool first = false;
-  bool sustained = false;
-  v1::MatmulMeasurement::Purpose purpose = v1::MatmulMeasurement::PURPOSE_GRID;
-  int pass_count = 1;
-};
-
-Point PointOf(const ShapeToMeasure& what, const Role& role) {
-  const std::string type = TypeLabel(what.shape.data_type());
-  Point point;
-  point.phase = absl::StrCat(role.sustained ? "sustained " : "matmul ", type);
-  point.label = absl::StrCat(type, " ", what.shape.m(), "x", what.shape.n(), "x", what.shape.k());
-  point.work = OperationCount(what.shape);
-  point.unit = "FLOP/s";
-  point.first = role.first;
-  point.pass_count = role.pass_count;
-  point.sustained_seconds = role.sustained ? kSustainedSeconds : 0;
-  point.make = [what] { return Make(what); };
-  point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::MatmulMeasurement measured = Measurement(what, time);
-    measured.set_window(role.sustained ? v1::MatmulMeasurement::WINDOW_SUSTAINED
-                                       : v1::MatmulMeasurement::WINDOW_BURST);
-    measured.set_purpose(role.purpose);
-    *out->add_matmuls() = std::move(measured);
-    if (!what.made_by->note.empty()) AddNote(what.made_by->note, out);
+Point PointOf(const ShapeToMeasure& what, v1::MatmulMeasurement::Purpose purpose,
+              double sustained_seconds = 0) {
+  v1::MatmulMeasurement measured;
+  measured.set_data_type(what.shape.data_type());
+  measured.set_m(what.shape.m());
+  measured.set_n(what.shape.n());
+  measured.set_k(what.shape.k());
+  measured.set_purpose(purpose);
+  Point point = MatmulPoint(
+      measured, sustained_seconds, [what] { return Make(what); },
+      [by = what.made_by](const v1::TimeStatistics&, v1::MatmulMeasurement* out) {
+        out->set_engine(by->engine);
+        out->set_kernel(by->kernel);
+      });
+  if (sustained_seconds > 0) {
+    point.phase = absl::StrCat("sustained ", TypeLabel(what.shape.data_type()));
+  }
+  point.record = [by = what.made_by, record = std::move(point.record)](
+                     const v1::TimeStatistics& time, v1::Calibration* out) {
+    record(time, out);
+    if (!by->note.empty()) AddNote(by->note, out);
   };
   return point;
 }
@@ -267,12 +240,7 @@ absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context
         name,
         " is multiplied by oneDNN alone, which is not there: install libdnnl, or ask for FP32."));
   }
-  v1::MatmulShape tiny;
-  tiny.set_data_type(type);
-  tiny.set_m(16);
-  tiny.set_n(16);
-  tiny.set_k(16);
-  const auto prepared = context.onednn->Prepare(tiny);
+  const auto prepared = context.onednn->Prepare(Shape(type, 16, 16, 16));
   if (prepared.ok()) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(context.onednn->name(), " does not multiply in ",
                                                name, " here: ", prepared.status().message(), "."));
@@ -280,41 +248,30 @@ absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context
 
 std::vector<Point> GridPoints(v1::ProbeMode mode, v1::DataType type, const SharedContext& context) {
   const auto arenas = std::make_shared<ArenaSource>(type, context);
-  std::vector<Point> points;
-  points.push_back(PointOf(ToMeasure(FirstShape(type), arenas, context),
-                           {.first = true, .pass_count = kRevisitPassCount}));
-  for (const v1::MatmulShape& shape : GridShapes(mode, type)) {
-    points.push_back(PointOf(ToMeasure(shape, arenas, context), {.pass_count = kRevisitPassCount}));
-  }
+  const auto grid_point = [&](const v1::MatmulShape& shape) {
+    return PointOf(ToMeasure(shape, arenas, context), v1::MatmulMeasurement::PURPOSE_GRID);
+  };
+  std::vector<Point> points = {grid_point(FirstShape(type))};
+  points.front().first = true;
+  for (const v1::MatmulShape& shape : GridShapes(mode, type)) points.push_back(grid_point(shape));
   if (const auto shape = SustainedShape(mode, type)) {
-    points.push_back(PointOf(ToMeasure(*shape, arenas, context), {.sustained = true}));
+    points.push_back(PointOf(ToMeasure(*shape, arenas, context),
+                             v1::MatmulMeasurement::PURPOSE_GRID, kSustainedSeconds));
   }
   return points;
 }
 
 std::vector<Point> RequestedPoints(const std::vector<v1::MatmulShape>& shapes,
                                    const SharedContext& context) {
-  std::vector<std::pair<v1::DataType, std::shared_ptr<ArenaSource>>> sources;
+  std::map<v1::DataType, std::shared_ptr<ArenaSource>> arenas;
   std::vector<Point> points;
   for (const v1::MatmulShape& shape : shapes) {
-    const auto known = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
-      return source.first == shape.data_type();
-    });
-    const bool first = known == sources.end();
-    if (first) {
-      sources.emplace_back(shape.data_type(),
-                           std::make_shared<ArenaSource>(shape.data_type(), context));
-    }
-    const auto& arenas = first ? sources.back().second : known->second;
-    points.push_back(PointOf(
-        ToMeasure(shape, arenas, context),
-        {.purpose = v1::MatmulMeasurement::PURPOSE_REQUESTED, .pass_count = kRevisitPassCount}));
+    std::shared_ptr<ArenaSource>& arena = arenas[shape.data_type()];
+    if (arena == nullptr) arena = std::make_shared<ArenaSource>(shape.data_type(), context);
+    points.push_back(
+        PointOf(ToMeasure(shape, arena, context), v1::MatmulMeasurement::PURPOSE_REQUESTED));
   }
   return points;
-}
-
-std::string TypeLabel(v1::DataType type) {
-  return absl::AsciiStrToLower(absl::StripPrefix(v1::DataType_Name(type), "DATA_TYPE_"));
 }
 
 }  // namespace sextant::probe

@@ -2,7 +2,6 @@
 #ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_POINTS_H_
 #define SEXTANT_GPU_PROBE_HOST_MATMUL_POINTS_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -33,9 +32,6 @@ std::vector<Point> GridPoints(v1::ProbeMode mode, v1::DataType type, const Share
 // The shapes that the user asked for, in order.
 std::vector<Point> RequestedPoints(const std::vector<v1::MatmulShape>& shapes,
                                    const SharedContext& context);
-
-// "fp32" for FP32, as labels spell it.
-std::string TypeLabel(v1::DataType type);
 
 }  // namespace sextant::probe
 

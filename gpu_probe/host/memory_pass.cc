@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/points/memory.h"
 
 namespace sextant::probe {
 namespace {
@@ -68,65 +67,30 @@ constexpr int64_t kSecondLevelBytes = int64_t{256} << 10;
 // Both arrays together take a quarter of the last level, which others may use, too.
 constexpr int64_t kLastLevelShare = 8;
 
-// Arrays of one size, which live while a workload uses them.
-class MemoryPassArraysSource {
- public:
-  MemoryPassArraysSource(absl::StatusOr<int64_t> array_bytes, SharedContext context)
-      : array_bytes_(std::move(array_bytes)), context_(std::move(context)) {}
+using Arrays = SharedData<MemoryPassArrays>;
 
-  // 0 where no arrays will be made.
-  int64_t array_bytes() const { return array_bytes_.value_or(0); }
+// Arrays of `array_bytes` each, where there is room for them.
+std::shared_ptr<Arrays> ArraysOf(const absl::StatusOr<int64_t>& array_bytes,
+                                 const SharedContext& context) {
+  return std::make_shared<Arrays>([=]() -> absl::StatusOr<std::shared_ptr<MemoryPassArrays>> {
+    SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+    return MemoryPassArrays::Create(*array_bytes / kDoubleBytes, *context);
+  });
+}
 
-  absl::StatusOr<std::shared_ptr<MemoryPassArrays>> Get() {
-    SEXTANT_RETURN_IF_ERROR(array_bytes_.status());
-    if (std::shared_ptr<MemoryPassArrays> there = arrays_.lock()) return there;
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> made,
-                             MemoryPassArrays::Create(*array_bytes_ / kDoubleBytes, *context_));
-    arrays_ = made;
-    return made;
-  }
-
- private:
-  const absl::StatusOr<int64_t> array_bytes_;
-  const SharedContext context_;
-  std::weak_ptr<MemoryPassArrays> arrays_;
-};
-
-Point PointOf(MemoryPassOperation operation, bool main_memory,
-              std::shared_ptr<MemoryPassArraysSource> source, const SharedContext& context) {
-  const std::string name = absl::AsciiStrToLower(
-      absl::StripPrefix(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_"));
-  const int64_t segment_count = main_memory ? kSegmentCount : 1;
-  const int64_t array_bytes = source->array_bytes();
-  const double pass_bytes = MemoryPassBytes(operation, array_bytes / kDoubleBytes);
-  Point point;
-  point.phase = main_memory ? "memory" : "cache";
-  // No size where no memory is left.
-  point.label = array_bytes > 0 ? absl::StrCat(name, " ", array_bytes / 1024, " KiB")
-                                : absl::StrCat(name, " in ", point.phase);
-  point.work = pass_bytes / static_cast<double>(segment_count);
-  point.unit = "B/s";
-  point.make = [=]() -> absl::StatusOr<std::unique_ptr<Workload>> {
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> arrays, source->Get());
-    if (operation == v1::StreamMeasurement::OPERATION_TRIAD) {
+MakeStream WorkloadsOn(std::shared_ptr<Arrays> shared, const SharedContext& context) {
+  return [=](const StreamPass& pass) -> absl::StatusOr<std::unique_ptr<Workload>> {
+    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> arrays, shared->Get());
+    if (pass.operation == v1::StreamMeasurement::OPERATION_TRIAD) {
       SEXTANT_RETURN_IF_ERROR(arrays->AddB(*context));
     }
     return std::make_unique<MemoryPassWorkload>(
-        MemoryPassRun{.operation = operation,
+        MemoryPassRun{.operation = pass.operation,
                       .kernel = MemoryPassKernelOf(WidestSimd(context->features)),
-                      .segment_count = segment_count,
-                      .past_caches = main_memory},
+                      .segment_count = pass.segment_count,
+                      .past_caches = pass.main_memory},
         std::move(arrays), context);
   };
-  point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::StreamMeasurement* const measured = out->add_streams();
-    measured->set_operation(operation);
-    measured->set_array_bytes(array_bytes);
-    measured->set_main_memory(main_memory);
-    *measured->mutable_time() = TimeOfPass(time, static_cast<double>(segment_count));
-    measured->set_bytes_per_second(pass_bytes / measured->time().median_seconds());
-  };
-  return point;
 }
 
 // Bytes of each array where both fit into a cache, smallest first.
@@ -184,15 +148,11 @@ void MemoryPassArrays::CopyOfB(int64_t first, int64_t count, double* to) const {
 MemoryPassWorkload::MemoryPassWorkload(const MemoryPassRun& run,
                                        std::shared_ptr<MemoryPassArrays> arrays,
                                        SharedContext context)
-    : context_(std::move(context)),
+    : ArrayWorkload(std::move(context),
+                    {.element_count = arrays->count(), .segment_count = run.segment_count}),
       run_(run),
       arrays_(std::move(arrays)),
-      sums_(static_cast<size_t>(context_->team->size())) {}
-
-Part MemoryPassWorkload::PartOfThread(int index, int64_t segment) const {
-  return SegmentPart(ThreadPart(arrays_->count(), index, context_->team->size()), segment,
-                     run_.segment_count);
-}
+      sums_(static_cast<size_t>(this->context().team->size())) {}
 
 MemoryPassSpan MemoryPassWorkload::SpanOf(const Part& part) const {
   return {.a = arrays_->a() + part.begin,
@@ -204,28 +164,19 @@ MemoryPassSpan MemoryPassWorkload::SpanOf(const Part& part) const {
 }
 
 void MemoryPassWorkload::Poison() {
-  poisoned_segment_ = next_segment_;
   for (Sum& sum : sums_) sum.value = kUnwrittenNumber;
-  context_->team->Run([&](int index) {
-    const Part part = PartOfThread(index, poisoned_segment_);
-    std::fill(arrays_->c() + part.begin, arrays_->c() + part.end, kUnwrittenNumber);
-  });
+  ArrayWorkload::Poison();
 }
 
-absl::Status MemoryPassWorkload::Run(int64_t repetition_count) {
-  context_->team->Run([&](int index) {
-    Part part = PartOfThread(index, next_segment_);
-    for (int64_t i = 0; i < repetition_count; ++i) {
-      // PartOfThread()'s divisions take a fifth of the time of a pass over first-level caches.
-      if (i > 0 && run_.segment_count > 1) {
-        part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
-      }
-      sums_[static_cast<size_t>(index)].value = run_.kernel(run_.operation, SpanOf(part));
-    }
-  });
-  last_segment_ = (next_segment_ + repetition_count - 1) % run_.segment_count;
-  next_segment_ = (next_segment_ + repetition_count) % run_.segment_count;
-  return absl::OkStatus();
+void MemoryPassWorkload::PoisonPart(const Part& part) {
+  std::fill(arrays_->c() + part.begin, arrays_->c() + part.end, kUnwrittenNumber);
+}
+
+void MemoryPassWorkload::RunPart(int index, const Part& part, int64_t times) {
+  const MemoryPassSpan span = SpanOf(part);
+  for (int64_t i = 0; i < times; ++i) {
+    sums_[static_cast<size_t>(index)].value = run_.kernel(run_.operation, span);
+  }
 }
 
 int64_t MemoryPassWorkload::FirstWrong(const Part& part) const {
@@ -239,23 +190,15 @@ int64_t MemoryPassWorkload::FirstWrong(const Part& part) const {
   });
 }
 
-absl::Status MemoryPassWorkload::CheckOutput(int64_t segment) const {
-  std::vector<int64_t> wrong(sums_.size(), -1);
-  context_->team->Run([&](int index) {
-    wrong[static_cast<size_t>(index)] = FirstWrong(PartOfThread(index, segment));
-  });
-  for (const int64_t i : wrong) {
-    if (i < 0) continue;
-    return absl::DataLossError(absl::StrCat("element ", i, " is ", arrays_->c()[i], ", not ",
-                                            Expected(run_.operation, *arrays_, i, /*count=*/1)[0]));
-  }
-  return absl::OkStatus();
+std::string MemoryPassWorkload::Fault(int64_t element) const {
+  return absl::StrCat("is ", arrays_->c()[element], ", not ",
+                      Expected(run_.operation, *arrays_, element, /*count=*/1)[0]);
 }
 
 absl::Status MemoryPassWorkload::CheckSums() const {
   std::vector<Sum> expected(sums_.size());
-  context_->team->Run([&](int index) {
-    const Part part = PartOfThread(index, last_segment_);
+  context().team->Run([&](int index) {
+    const Part part = PartOfThread(index, last_segment());
     std::array<double, kCheckedElementCount> a;
     double sum = 0;
     FirstOfBlocks(part.begin, part.end, [&](int64_t first, int64_t count) -> int64_t {
@@ -275,29 +218,19 @@ absl::Status MemoryPassWorkload::CheckSums() const {
 
 absl::Status MemoryPassWorkload::Check() {
   if (run_.operation == v1::StreamMeasurement::OPERATION_READ) return CheckSums();
-  SEXTANT_RETURN_IF_ERROR(CheckOutput(poisoned_segment_));
-  if (last_segment_ == poisoned_segment_) return absl::OkStatus();
-  return CheckOutput(last_segment_);
+  SEXTANT_RETURN_IF_ERROR(ArrayWorkload::Check());
+  return last_segment() == poisoned_segment() ? absl::OkStatus() : CheckSegment(last_segment());
 }
 
 std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& context) {
-  std::vector<Point> points;
-  const bool quick = mode == v1::PROBE_MODE_QUICK;
   const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinBytesInFull : kMinBytes;
-  const auto main_arrays = std::make_shared<MemoryPassArraysSource>(
-      ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context), context);
-  points.push_back(
-      PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/true, main_arrays, context));
-  points.back().first = true;
-  if (quick) return points;
-  for (const auto operation :
-       {v1::StreamMeasurement::OPERATION_READ, v1::StreamMeasurement::OPERATION_WRITE,
-        v1::StreamMeasurement::OPERATION_SCALE, v1::StreamMeasurement::OPERATION_TRIAD}) {
-    points.push_back(PointOf(operation, /*main_memory=*/true, main_arrays, context));
-  }
+  const auto main_bytes = ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context);
+  std::vector<Point> points = MainMemoryPoints(
+      mode, {.array_bytes = main_bytes.value_or(0), .segment_count = kSegmentCount},
+      WorkloadsOn(ArraysOf(main_bytes, context), context));
   for (const int64_t bytes : CachedSizes(mode, *context)) {
-    points.push_back(PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/false,
-                             std::make_shared<MemoryPassArraysSource>(bytes, context), context));
+    points.push_back(StreamPoint({.array_bytes = bytes, .main_memory = false},
+                                 WorkloadsOn(ArraysOf(bytes, context), context)));
   }
   return points;
 }

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/memory_pass_kernels.h"
 #include "gpu_probe/host/random_data.h"
@@ -58,28 +60,25 @@ class MemoryPassArrays {
 struct MemoryPassRun {
   MemoryPassOperation operation = v1::StreamMeasurement::OPERATION_UNSPECIFIED;
   MemoryPassKernel kernel = nullptr;
-  // A run processes one segment, and the next run the next one.
   int64_t segment_count = 1;
   bool past_caches = false;
 };
 
-class MemoryPassWorkload : public Workload {
+class MemoryPassWorkload : public ArrayWorkload {
  public:
   MemoryPassWorkload(const MemoryPassRun& run, std::shared_ptr<MemoryPassArrays> arrays,
                      SharedContext context);
 
-  // Poisons the segment that is processed next.
   void Poison() override;
-  absl::Status Run(int64_t repetition_count) override;
   // Compares the poisoned segment and the one that was processed last.
   absl::Status Check() override;
 
  private:
-  Part PartOfThread(int index, int64_t segment) const;
+  void PoisonPart(const Part& part) override;
+  void RunPart(int index, const Part& part, int64_t times) override;
+  int64_t FirstWrong(const Part& part) const override;
+  std::string Fault(int64_t element) const override;
   MemoryPassSpan SpanOf(const Part& part) const;
-  // The first wrong element of c in `part`; -1 where all are right.
-  int64_t FirstWrong(const Part& part) const;
-  absl::Status CheckOutput(int64_t segment) const;
   absl::Status CheckSums() const;
 
   // One thread's sum, on a cache line of its own.
@@ -87,13 +86,9 @@ class MemoryPassWorkload : public Workload {
     double value = 0;
   };
 
-  const SharedContext context_;  // first, so that it outlives the arrays
   const MemoryPassRun run_;
   const std::shared_ptr<MemoryPassArrays> arrays_;
   std::vector<Sum> sums_;
-  int64_t next_segment_ = 0;
-  int64_t last_segment_ = 0;
-  int64_t poisoned_segment_ = 0;
 };
 
 }  // namespace sextant::probe

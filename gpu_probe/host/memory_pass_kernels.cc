@@ -111,17 +111,4 @@ MemoryPassKernel MemoryPassKernelOf(SimdLevel level) {
       .At(level);
 }
 
-double MemoryPassBytes(MemoryPassOperation operation, int64_t count) {
-  const double array_bytes = static_cast<double>(count) * sizeof(double);
-  switch (operation) {
-    case v1::StreamMeasurement::OPERATION_READ:
-    case v1::StreamMeasurement::OPERATION_WRITE:
-      return array_bytes;
-    case v1::StreamMeasurement::OPERATION_TRIAD:
-      return 3 * array_bytes;
-    default:
-      return 2 * array_bytes;
-  }
-}
-
 }  // namespace sextant::probe

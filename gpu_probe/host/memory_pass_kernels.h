@@ -30,9 +30,6 @@ using MemoryPassKernel = double (*)(MemoryPassOperation operation, const MemoryP
 // The kernel for a level of this processor.
 MemoryPassKernel MemoryPassKernelOf(SimdLevel level);
 
-// Bytes that a pass over arrays of `count` elements reads and writes.
-double MemoryPassBytes(MemoryPassOperation operation, int64_t count);
-
 }  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_KERNELS_H_

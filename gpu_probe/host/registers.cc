@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/host/matmul_points.h"
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"
+#include "gpu_probe/points/matmul.h"
 
 namespace sextant::probe {
 namespace {

@@ -66,14 +66,6 @@ TEST(MemoryPassKernels, AgreeWithAScalarLoopAtEverySize) {
   }
 }
 
-TEST(MemoryPassBytes, CountWhatIsReadAndWritten) {
-  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_READ, 10), 80);
-  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_WRITE, 10), 80);
-  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_COPY, 10), 160);
-  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_SCALE, 10), 160);
-  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_TRIAD, 10), 240);
-}
-
 class MemoryPassWorkloadTest : public ::testing::TestWithParam<MemoryPassOperation> {
  protected:
   void SetUp() override {
