@@ -140,6 +140,7 @@ class DeviceMemory {
 // The buffer for the report of a kernel named check_..., which is the kernel's first parameter.
 class GpuCheck {
  public:
+  GpuCheck() = default;
   // Errors: DeviceMemory::Allocate()'s.
   static absl::StatusOr<GpuCheck> Create(const SharedSession& session);
 

@@ -12,6 +12,24 @@ namespace {
 // Two chunks of runs are queued at a time: the GPU works on one while the host waits for the other.
 constexpr double kChunkSeconds = kMaxQueuedSeconds / 2;
 
+class FunctionWorkload : public GpuWorkload {
+ public:
+  FunctionWorkload(SharedSession session, GpuWork work)
+      : GpuWorkload(std::move(session), work.host_part), work_(std::move(work)) {}
+
+  void Poison() override { poisoned_ = work_.poison(); }
+  absl::Status Check() override {
+    SEXTANT_RETURN_IF_ERROR(poisoned_);
+    return work_.check();
+  }
+
+ private:
+  absl::Status Enqueue() override { return work_.enqueue(); }
+
+  const GpuWork work_;
+  absl::Status poisoned_;
+};
+
 }  // namespace
 
 GpuWorkload::~GpuWorkload() {
@@ -127,6 +145,10 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
   device_seconds_ = static_cast<double>(milliseconds) * 1e-3;
   run_seconds_ = device_seconds_ / static_cast<double>(repetition_count);
   return absl::OkStatus();
+}
+
+std::unique_ptr<Workload> MakeGpuWorkload(SharedSession session, GpuWork work) {
+  return std::make_unique<FunctionWorkload>(std::move(session), std::move(work));
 }
 
 }  // namespace sextant::probe

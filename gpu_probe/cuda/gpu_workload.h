@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -112,6 +115,17 @@ class GpuWorkload : public Workload {
   double device_seconds_ = 0;
   double run_seconds_ = 0;  // of one run, in the latest call; 0: not known
 };
+
+// A workload by functions, for work that needs no more.
+struct GpuWork {
+  HostPart host_part = HostPart::kRecords;
+  std::function<absl::Status()> poison = [] {
+    return absl::OkStatus();
+  };  // Check() tells its error
+  std::function<absl::Status()> enqueue;
+  std::function<absl::Status()> check;
+};
+std::unique_ptr<Workload> MakeGpuWorkload(SharedSession session, GpuWork work);
 
 }  // namespace sextant::probe
 

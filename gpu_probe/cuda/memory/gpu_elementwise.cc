@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,21 +13,15 @@
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/fusion_chain.h"
+#include "gpu_probe/points/memory.h"
 
 namespace sextant::probe {
 namespace {
 
 constexpr float kDataScale = 0x1p-18F;  // numbers from -2 to 2
 
-absl::Status FillRandom(const DeviceMemory& memory, uint64_t seed, const SharedSession& session) {
-  const uint64_t count = static_cast<uint64_t>(memory.size_bytes()) / sizeof(float);
-  return session->Launch("fill_whole_fp32", GridOver(static_cast<int64_t>(count), *session),
-                         memory.address(), count, seed, kDataScale);
-}
-
 constexpr int64_t kLadderArrayBytes = int64_t{512} << 20;
 constexpr int64_t kBytesOfElement = sizeof(float);
-constexpr double kMovedBytesOfElement = 2.0 * kBytesOfElement;  // read and written
 
 constexpr uint64_t kLadderSeed = uint64_t{2} << 40;
 
@@ -44,109 +37,54 @@ constexpr double kLadderFixedPoint = 1;
 // its result may have twice that step. Errors shrink by a with every later step.
 constexpr double kLadderRounding = 2 * 0x1p-24;
 
-struct GpuElementwiseArray {
-  DeviceMemory x;
-  GpuCheck check;
+struct LadderArray {
+  DeviceMemory x = {};
+  GpuCheck check = {};
+  int64_t run_count = 0;  // since it was poisoned
 };
 
-// `step_count` multiply-adds on every element, in place.
-class GpuElementwiseWorkload : public GpuWorkload {
- public:
-  GpuElementwiseWorkload(int64_t step_count, std::shared_ptr<GpuElementwiseArray> array,
-                         const SharedSession& session);
-
-  // Restores the array's initial numbers, so that an element that no pass changes, or that one pass
-  // skips, is detected.
-  void Poison() override;
-  // Compares every element with the result of all runs since then, in double.
-  absl::Status Check() override;
-
- private:
-  absl::Status Enqueue() override;
-
-  const int64_t step_count_;
-  const std::string kernel_;
-  const std::shared_ptr<GpuElementwiseArray> array_;
-  int64_t runs_since_poison_ = 0;
-  absl::Status poisoned_;
-};
-
-// Not recorded: the check has to know how often it ran.
-GpuElementwiseWorkload::GpuElementwiseWorkload(int64_t step_count,
-                                               std::shared_ptr<GpuElementwiseArray> array,
-                                               const SharedSession& session)
-    : GpuWorkload(session, HostPart::kQueues),
-      step_count_(step_count),
-      kernel_(absl::StrCat("multiply_adds_", step_count)),
-      array_(std::move(array)) {}
-
-void GpuElementwiseWorkload::Poison() {
-  runs_since_poison_ = 0;
-  poisoned_ = FillRandom(array_->x, kLadderSeed, shared_session());
+absl::StatusOr<std::shared_ptr<LadderArray>> MakeLadderArray(
+    const absl::StatusOr<int64_t>& array_bytes, const SharedSession& session) {
+  SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+  auto array = std::make_shared<LadderArray>();
+  SEXTANT_ASSIGN_OR_RETURN(array->check, GpuCheck::Create(session));
+  SEXTANT_ASSIGN_OR_RETURN(array->x, DeviceMemory::Allocate(session, *array_bytes));
+  return array;
 }
 
-absl::Status GpuElementwiseWorkload::Enqueue() {
-  ++runs_since_poison_;
-  const int64_t vector_count = array_->x.size_bytes() / kVectorBytes;
-  return session().Launch(kernel_.c_str(), GridOver(vector_count, session()), array_->x.address(),
-                          static_cast<uint64_t>(vector_count), kLadderFactor, kLadderSummand);
-}
-
-absl::Status GpuElementwiseWorkload::Check() {
-  SEXTANT_RETURN_IF_ERROR(poisoned_);
-  const double steps = static_cast<double>(runs_since_poison_ * step_count_);
+// Compares every element with the result of all runs since it was poisoned, in double.
+absl::Status CheckLadder(int64_t step_count, LadderArray& array, GpuSession& session) {
+  const double steps = static_cast<double>(array.run_count * step_count);
   const double power = std::pow(double{kLadderFactor}, steps);
   const double rounding = kLadderRounding * std::min(steps, 1 / double{kSlowness});
-  const int64_t count = array_->x.size_bytes() / kBytesOfElement;
-  return AllRight(array_->check.Run("check_multiply_adds", GridOver(count, session()),
-                                    array_->x.address(), static_cast<uint64_t>(count), kLadderSeed,
-                                    kDataScale, kLadderFixedPoint, power, rounding),
+  const int64_t count = array.x.size_bytes() / kBytesOfElement;
+  return AllRight(array.check.Run("check_multiply_adds", GridOver(count, session),
+                                  array.x.address(), static_cast<uint64_t>(count), kLadderSeed,
+                                  kDataScale, kLadderFixedPoint, power, rounding),
                   count, "element");
 }
 
-// The ladder's array, which lives while a workload uses it.
-struct LadderSource {
-  absl::StatusOr<int64_t> array_bytes;
-  std::weak_ptr<GpuElementwiseArray> array = {};
-};
-
-absl::StatusOr<std::unique_ptr<Workload>> MakeLadderStep(int64_t step_count, LadderSource* source,
-                                                         const SharedSession& session) {
-  SEXTANT_RETURN_IF_ERROR(source->array_bytes.status());
-  std::shared_ptr<GpuElementwiseArray> array = source->array.lock();
-  if (array == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
-    SEXTANT_ASSIGN_OR_RETURN(DeviceMemory x, DeviceMemory::Allocate(session, *source->array_bytes));
-    array = std::make_shared<GpuElementwiseArray>(
-        GpuElementwiseArray{.x = std::move(x), .check = std::move(check)});
-    source->array = array;
-  }
-  return std::make_unique<GpuElementwiseWorkload>(step_count, std::move(array), session);
-}
-
-Point LadderPoint(int64_t step_count, std::shared_ptr<LadderSource> source,
-                  const SharedSession& session) {
-  const int64_t array_bytes = source->array_bytes.value_or(0);
-  const double element_count = static_cast<double>(array_bytes / kBytesOfElement);
-  const double flops = 2 * static_cast<double>(step_count) * element_count;
-  const double bytes = kMovedBytesOfElement * element_count;
-  Point point;
-  point.phase = "elementwise";
-  point.label = absl::StrCat("fp32, ", step_count, " multiply-adds an element");
-  point.work = flops;
-  point.unit = "FLOP/s";
-  point.minimum_sample_seconds = kGpuSampleSeconds;
-  point.make = [=] { return MakeLadderStep(step_count, source.get(), session); };
-  point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::ElementwiseMeasurement* const measured = out->add_elementwise();
-    measured->set_multiply_add_count(step_count);
-    measured->set_flops_per_byte(flops / bytes);
-    measured->set_array_bytes(array_bytes);
-    *measured->mutable_time() = time;
-    measured->set_flops_per_second(flops / time.median_seconds());
-    measured->set_bytes_per_second(bytes / time.median_seconds());
-  };
-  return point;
+// `step_count` multiply-adds on every element, in place. Not recorded: the check has to know how
+// often it ran. The poison is the array's initial numbers, so that an element that no pass changes,
+// or that one pass skips, is detected.
+std::unique_ptr<Workload> LadderWorkload(int64_t step_count, std::shared_ptr<LadderArray> array,
+                                         const SharedSession& session) {
+  return MakeGpuWorkload(
+      session, {.host_part = HostPart::kQueues,
+                .poison =
+                    [=] {
+                      array->run_count = 0;
+                      return FillWhole(array->x, kLadderSeed, kDataScale, *session);
+                    },
+                .enqueue =
+                    [=, kernel = absl::StrCat("multiply_adds_", step_count)] {
+                      ++array->run_count;
+                      const int64_t vector_count = array->x.size_bytes() / kVectorBytes;
+                      return session->Launch(
+                          kernel.c_str(), GridOver(vector_count, *session), array->x.address(),
+                          static_cast<uint64_t>(vector_count), kLadderFactor, kLadderSummand);
+                    },
+                .check = [=] { return CheckLadder(step_count, *array, *session); }});
 }
 
 constexpr int64_t kFusionArrayBytes = int64_t{256} << 20;
@@ -160,144 +98,91 @@ constexpr unsigned char kFusionPoison = 0xFF;  // NaN as fp32
 constexpr double kFusionRounding = 10 * 0x1p-24;
 
 // Rows of kFusionChannelCount elements; x, residual and bias are random.
-struct GpuFusionArrays {
+struct ChainArrays {
   DeviceMemory x = {};
   DeviceMemory residual = {};
   DeviceMemory y = {};
   DeviceMemory bias = {};  // one row
-  GpuCheck check;
-
-  // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.
-  static absl::StatusOr<std::shared_ptr<GpuFusionArrays>> Create(int64_t array_bytes,
-                                                                 const SharedSession& session);
+  GpuCheck check = {};
 };
 
-class GpuFusionWorkload : public GpuWorkload {
- public:
-  GpuFusionWorkload(bool fused, std::shared_ptr<GpuFusionArrays> arrays,
-                    const SharedSession& session);
-
-  void Poison() override;
-  // Compares y with the chain in double: the fused and the unfused chain round in different places.
-  absl::Status Check() override;
-
- private:
-  absl::Status Enqueue() override;
-
-  const bool fused_;
-  const std::shared_ptr<GpuFusionArrays> arrays_;
-  const uint64_t vector_count_;
-  const LaunchShape shape_;
-  absl::Status poisoned_;
-};
-
-absl::StatusOr<std::shared_ptr<GpuFusionArrays>> GpuFusionArrays::Create(
-    int64_t array_bytes, const SharedSession& session) {
-  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
-  auto arrays = std::make_shared<GpuFusionArrays>(GpuFusionArrays{.check = std::move(check)});
-  SEXTANT_ASSIGN_OR_RETURN(arrays->x, DeviceMemory::Allocate(session, array_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(arrays->residual, DeviceMemory::Allocate(session, array_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(arrays->y, DeviceMemory::Allocate(session, array_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(
-      arrays->bias,
-      DeviceMemory::Allocate(session, kFusionChannelCount * static_cast<int64_t>(sizeof(float))));
-  SEXTANT_RETURN_IF_ERROR(FillRandom(arrays->x, kFusionSeed, session));
-  SEXTANT_RETURN_IF_ERROR(FillRandom(arrays->residual, kResidualSeed, session));
-  SEXTANT_RETURN_IF_ERROR(FillRandom(arrays->bias, kBiasSeed, session));
+absl::StatusOr<std::shared_ptr<ChainArrays>> MakeChainArrays(
+    const absl::StatusOr<int64_t>& array_bytes, const SharedSession& session) {
+  SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+  auto arrays = std::make_shared<ChainArrays>();
+  SEXTANT_ASSIGN_OR_RETURN(arrays->check, GpuCheck::Create(session));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->x, DeviceMemory::Allocate(session, *array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->residual, DeviceMemory::Allocate(session, *array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->y, DeviceMemory::Allocate(session, *array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->bias,
+                           DeviceMemory::Allocate(session, kFusionChannelCount * kBytesOfElement));
+  SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->x, kFusionSeed, kDataScale, *session));
+  SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->residual, kResidualSeed, kDataScale, *session));
+  SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->bias, kBiasSeed, kDataScale, *session));
   return arrays;
 }
 
-GpuFusionWorkload::GpuFusionWorkload(bool fused, std::shared_ptr<GpuFusionArrays> arrays,
-                                     const SharedSession& session)
-    : GpuWorkload(session, HostPart::kRecords),
-      fused_(fused),
-      arrays_(std::move(arrays)),
-      vector_count_(static_cast<uint64_t>(arrays_->y.size_bytes() / kVectorBytes)),
-      shape_(GridOver(arrays_->y.size_bytes() / kVectorBytes, *session)) {}
-
-void GpuFusionWorkload::Poison() {
-  poisoned_ = session().Fill(arrays_->y.address(), kFusionPoison, arrays_->y.size_bytes());
+absl::Status EnqueueChain(bool fused, const ChainArrays& arrays, GpuSession& gpu) {
+  const auto count = static_cast<uint64_t>(arrays.y.size_bytes() / kVectorBytes);
+  const LaunchShape shape = GridOver(arrays.y.size_bytes() / kVectorBytes, gpu);
+  const cuda::Address x = arrays.x.address();
+  const cuda::Address y = arrays.y.address();
+  const cuda::Address bias = arrays.bias.address();
+  const cuda::Address residual = arrays.residual.address();
+  if (fused) return gpu.Launch("fusion_all", shape, y, x, bias, residual, count, kFusionScale);
+  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_scale", shape, y, x, count, kFusionScale));
+  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_add_bias", shape, y, bias, count));
+  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_activate", shape, y, count));
+  return gpu.Launch("fusion_add_residual", shape, y, residual, count);
 }
 
-absl::Status GpuFusionWorkload::Enqueue() {
-  GpuSession& gpu = session();
-  const cuda::Address x = arrays_->x.address();
-  const cuda::Address y = arrays_->y.address();
-  const cuda::Address bias = arrays_->bias.address();
-  const cuda::Address residual = arrays_->residual.address();
-  if (fused_) {
-    return gpu.Launch("fusion_all", shape_, y, x, bias, residual, vector_count_, kFusionScale);
-  }
-  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_scale", shape_, y, x, vector_count_, kFusionScale));
-  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_add_bias", shape_, y, bias, vector_count_));
-  SEXTANT_RETURN_IF_ERROR(gpu.Launch("fusion_activate", shape_, y, vector_count_));
-  return gpu.Launch("fusion_add_residual", shape_, y, residual, vector_count_);
-}
-
-absl::Status GpuFusionWorkload::Check() {
-  SEXTANT_RETURN_IF_ERROR(poisoned_);
-  const int64_t count = arrays_->y.size_bytes() / static_cast<int64_t>(sizeof(float));
-  return AllRight(
-      arrays_->check.Run("check_fusion", GridOver(count, session()), arrays_->y.address(),
-                         static_cast<uint64_t>(count), kFusionSeed, kBiasSeed, kResidualSeed,
-                         kDataScale, kFusionScale, kFusionRounding),
-      count, "element");
-}
-
-// The chain's arrays, which live while a workload uses them.
-struct GpuFusionSource {
-  absl::StatusOr<int64_t> array_bytes;
-  std::weak_ptr<GpuFusionArrays> arrays = {};
-};
-
-absl::StatusOr<std::unique_ptr<Workload>> MakeFusion(bool fused, GpuFusionSource* source,
-                                                     const SharedSession& session) {
-  SEXTANT_RETURN_IF_ERROR(source->array_bytes.status());
-  std::shared_ptr<GpuFusionArrays> arrays = source->arrays.lock();
-  if (arrays == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(arrays, GpuFusionArrays::Create(*source->array_bytes, session));
-    source->arrays = arrays;
-  }
-  return std::make_unique<GpuFusionWorkload>(fused, std::move(arrays), session);
-}
-
-Point FusionPoint(bool fused, std::shared_ptr<GpuFusionSource> source,
-                  const SharedSession& session) {
-  const int64_t array_bytes = source->array_bytes.value_or(0);
-  Point point;
-  point.phase = "fusion";
-  point.label = fused ? "fused chain" : "unfused chain";
-  point.work = (fused ? kFusedArrayCount : kUnfusedArrayCount) * static_cast<double>(array_bytes);
-  point.unit = "B/s";
-  point.minimum_sample_seconds = kGpuSampleSeconds;
-  point.make = [=] { return MakeFusion(fused, source.get(), session); };
-  point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::FusionMeasurement* const measured = out->mutable_fusion();
-    measured->set_operation_count(kFusionOperationCount);
-    measured->set_array_bytes(array_bytes);
-    *(fused ? measured->mutable_fused_time() : measured->mutable_unfused_time()) = time;
-  };
-  return point;
+// Its check compares y with the chain in double: the fused and the unfused chain round in different
+// places.
+std::unique_ptr<Workload> ChainWorkload(bool fused, std::shared_ptr<ChainArrays> arrays,
+                                        const SharedSession& session) {
+  const int64_t count = arrays->y.size_bytes() / kBytesOfElement;
+  return MakeGpuWorkload(
+      session,
+      {.poison =
+           [=] {
+             return session->Fill(arrays->y.address(), kFusionPoison, arrays->y.size_bytes());
+           },
+       .enqueue = [=] { return EnqueueChain(fused, *arrays, *session); },
+       .check =
+           [=] {
+             return AllRight(
+                 arrays->check.Run("check_fusion", GridOver(count, *session), arrays->y.address(),
+                                   static_cast<uint64_t>(count), kFusionSeed, kBiasSeed,
+                                   kResidualSeed, kDataScale, kFusionScale, kFusionRounding),
+                 count, "element");
+           }});
 }
 
 }  // namespace
 
 std::vector<Point> GpuElementwisePoints(const SharedSession& session) {
-  const auto source = std::make_shared<LadderSource>(
-      LadderSource{.array_bytes = GpuArrayBytes({.wanted_bytes = kLadderArrayBytes}, *session)});
-  std::vector<Point> points;
-  for (int64_t count = kMinGpuMultiplyAdds; count <= kMaxGpuMultiplyAdds; count *= 2) {
-    points.push_back(LadderPoint(count, source, session));
-  }
-  return points;
+  const auto array_bytes = GpuArrayBytes({.wanted_bytes = kLadderArrayBytes}, *session);
+  const auto shared = std::make_shared<SharedData<LadderArray>>(
+      [=] { return MakeLadderArray(array_bytes, session); });
+  return LadderPoints({.fewest = kMinGpuMultiplyAdds,
+                       .most = kMaxGpuMultiplyAdds,
+                       .array_bytes = array_bytes.value_or(0)},
+                      [=](int64_t step_count) -> absl::StatusOr<std::unique_ptr<Workload>> {
+                        SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<LadderArray> array, shared->Get());
+                        return LadderWorkload(step_count, std::move(array), session);
+                      });
 }
 
 std::vector<Point> GpuFusionPoints(const SharedSession& session) {
-  const auto source = std::make_shared<GpuFusionSource>(
-      GpuFusionSource{.array_bytes = GpuArrayBytes(
-                          {.array_count = 3, .wanted_bytes = kFusionArrayBytes}, *session)});
-  return {FusionPoint(/*fused=*/false, source, session),
-          FusionPoint(/*fused=*/true, source, session)};
+  const auto array_bytes =
+      GpuArrayBytes({.array_count = 3, .wanted_bytes = kFusionArrayBytes}, *session);
+  const auto shared = std::make_shared<SharedData<ChainArrays>>(
+      [=] { return MakeChainArrays(array_bytes, session); });
+  return FusionPair(array_bytes.value_or(0),
+                    [=](bool fused) -> absl::StatusOr<std::unique_ptr<Workload>> {
+                      SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<ChainArrays> arrays, shared->Get());
+                      return ChainWorkload(fused, std::move(arrays), session);
+                    });
 }
 
 }  // namespace sextant::probe

@@ -25,6 +25,13 @@ LaunchShape GridOver(int64_t count, const GpuSession& session) {
   return {.block_count = static_cast<unsigned>(blocks), .thread_count = kPassThreadCount};
 }
 
+absl::Status FillWhole(const DeviceMemory& memory, uint64_t seed, float scale,
+                       GpuSession& session) {
+  const int64_t count = memory.size_bytes() / static_cast<int64_t>(sizeof(float));
+  return session.Launch("fill_whole_fp32", GridOver(count, session), memory.address(),
+                        static_cast<uint64_t>(count), seed, scale);
+}
+
 bool IsMainMemory(int64_t array_bytes, const GpuSession& session) {
   const int64_t cache_bytes = session.cache_bytes();
   return array_bytes >= kAlwaysMainMemoryBytes ||

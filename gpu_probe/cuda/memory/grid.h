@@ -1,9 +1,10 @@
-// Shapes of launches over arrays, and the size of arrays that exceed a GPU's cache.
+// Launches over arrays, their first content, and the size of arrays that exceed a GPU's cache.
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_GRID_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_GRID_H_
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
@@ -18,6 +19,10 @@ inline constexpr int64_t kVectorBytes = 16;  // of a thread's access
 // A launch for kernels that process `count` vectors or elements: as many threads as run at once, or
 // fewer where there is not enough work.
 LaunchShape GridOver(int64_t count, const GpuSession& session);
+
+// Queues filling `memory` with fp32 numbers: `scale` times the whole numbers of places from `seed`
+// on.
+absl::Status FillWhole(const DeviceMemory& memory, uint64_t seed, float scale, GpuSession& session);
 
 // True where arrays of that size are measured as memory: from four times the cache, or 1 GiB where
 // its size is not known (StreamMeasurement.main_memory).

@@ -42,12 +42,16 @@ CopySizes CopySizesOf(v1::ProbeMode mode) {
   return {.pinned = {64 * kKiB, 16 * kMiB, 256 * kMiB}, .pageable = {64 * kKiB, 16 * kMiB}};
 }
 
-// Buffers that all copies share, which live while one of them uses them.
+// The buffers, and the sizes of the largest copies that fit.
 struct CopySource {
-  // Sizes of the largest copies that fit.
+  explicit CopySource(const SharedSession& session)
+      : buffers([this, session] {
+          return HostCopyBuffers::Create(std::max(pinned_bytes, pageable_bytes), session);
+        }) {}
+
   int64_t pinned_bytes = 0;
   int64_t pageable_bytes = 0;
-  std::weak_ptr<HostCopyBuffers> buffers = {};
+  SharedData<HostCopyBuffers> buffers;
 };
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeCopy(const HostCopy& copy, CopySource* source,
@@ -58,28 +62,20 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeCopy(const HostCopy& copy, CopySou
                                                      " bytes of the GPU's memory, and the probe ",
                                                      "may take ", session->memory_cap_bytes()));
   }
-  std::shared_ptr<HostCopyBuffers> buffers = source->buffers.lock();
-  if (buffers == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        buffers,
-        HostCopyBuffers::Create(std::max(source->pinned_bytes, source->pageable_bytes), session));
-    source->buffers = buffers;
-  }
+  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<HostCopyBuffers> buffers, source->buffers.Get());
   SEXTANT_RETURN_IF_ERROR(buffers->NeedHostMemory(copy.pageable, host_bytes, session));
-  return std::make_unique<HostCopyWorkload>(copy, std::move(buffers), session);
+  return HostCopyWorkload(copy, std::move(buffers), session);
 }
 
 Point CopyPoint(const HostCopy& copy, std::shared_ptr<CopySource> source,
                 const SharedSession& session) {
-  const bool to_device = copy.direction == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
   Point point;
   point.phase = "host_copy";
   point.label =
-      absl::StrCat(to_device ? "host to device, " : "device to host, ", copy.size_bytes / kKiB,
-                   " KiB, ", copy.pageable ? "pageable" : "pinned");
+      absl::StrCat(copy.to_device() ? "host to device, " : "device to host, ",
+                   copy.size_bytes / kKiB, " KiB, ", copy.pageable ? "pageable" : "pinned");
   point.work = static_cast<double>(copy.size_bytes);
   point.unit = "B/s";
-  point.minimum_sample_seconds = kGpuSampleSeconds;
   point.make = [=] { return MakeCopy(copy, source.get(), session); };
   point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
     v1::HostCopyMeasurement* const measured = out->add_host_copies();
@@ -90,6 +86,45 @@ Point CopyPoint(const HostCopy& copy, std::shared_ptr<CopySource> source,
     measured->set_bytes_per_second(static_cast<double>(copy.size_bytes) / time.median_seconds());
   };
   return point;
+}
+
+absl::Status Enqueue(const HostCopy& copy, const HostCopyBuffers& buffers, GpuSession& session) {
+  const CudaDriver& cuda = session.driver();
+  void* const host = buffers.host(copy.pageable).data();
+  const size_t size = static_cast<size_t>(copy.size_bytes);
+  if (copy.to_device()) {
+    return CudaStatus(cuda.to_device(buffers.target.address(), host, size, session.stream()),
+                      "cuMemcpyHtoDAsync_v2");
+  }
+  return CudaStatus(cuda.to_host(host, buffers.source.address(), size, session.stream()),
+                    "cuMemcpyDtoHAsync_v2");
+}
+
+absl::Status PoisonTarget(const HostCopy& copy, const HostCopyBuffers& buffers,
+                          GpuSession& session) {
+  return session.Fill(buffers.target.address(), kCopyPoison, copy.size_bytes);
+}
+
+absl::Status Poison(const HostCopy& copy, const HostCopyBuffers& buffers, GpuSession& session) {
+  if (copy.to_device()) return PoisonTarget(copy, buffers, session);
+  // A copy may still be writing to the target of the poison.
+  const absl::Status waited = session.Synchronize();
+  std::memset(buffers.host(copy.pageable).data(), kCopyPoison,
+              static_cast<size_t>(copy.size_bytes));
+  return waited;
+}
+
+absl::Status Check(const HostCopy& copy, HostCopyBuffers& buffers, GpuSession& session) {
+  const cuda::Address target = buffers.target.address();
+  if (!copy.to_device()) {
+    SEXTANT_RETURN_IF_ERROR(PoisonTarget(copy, buffers, session));
+    SEXTANT_RETURN_IF_ERROR(
+        session.CopyToDevice(target, buffers.host(copy.pageable).data(), copy.size_bytes));
+  }
+  const int64_t count = copy.size_bytes / kBitsBytes;
+  return AllRight(buffers.check.Run("check_bits", GridOver(count, session), target,
+                                    static_cast<uint64_t>(count), kBitsSeed),
+                  count, "8-byte word");
 }
 
 }  // namespace
@@ -165,8 +200,8 @@ HostBuffer::~HostBuffer() {
 
 absl::StatusOr<std::shared_ptr<HostCopyBuffers>> HostCopyBuffers::Create(
     int64_t size_bytes, const SharedSession& session) {
-  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
-  auto buffers = std::make_shared<HostCopyBuffers>(HostCopyBuffers{.check = std::move(check)});
+  auto buffers = std::make_shared<HostCopyBuffers>();
+  SEXTANT_ASSIGN_OR_RETURN(buffers->check, GpuCheck::Create(session));
   SEXTANT_ASSIGN_OR_RETURN(buffers->source, DeviceMemory::Allocate(session, size_bytes));
   SEXTANT_ASSIGN_OR_RETURN(buffers->target, DeviceMemory::Allocate(session, size_bytes));
   const int64_t count = size_bytes / kBitsBytes;
@@ -186,51 +221,20 @@ absl::Status HostCopyBuffers::NeedHostMemory(bool is_pageable, int64_t size_byte
   return absl::OkStatus();
 }
 
-absl::Status HostCopyWorkload::PoisonTarget() {
-  return session().Fill(buffers_->target.address(), kCopyPoison, copy_.size_bytes);
-}
-
-void HostCopyWorkload::Poison() {
-  if (to_device()) {
-    poisoned_ = PoisonTarget();
-    return;
-  }
-  // A copy may still be writing to the target of the poison.
-  poisoned_ = session().Synchronize();
-  std::memset(buffers_->host(copy_.pageable).data(), kCopyPoison,
-              static_cast<size_t>(copy_.size_bytes));
-}
-
-absl::Status HostCopyWorkload::Enqueue() {
-  void* const host = buffers_->host(copy_.pageable).data();
-  const CudaDriver& cuda = session().driver();
-  const size_t size = static_cast<size_t>(copy_.size_bytes);
-  return to_device()
-             ? CudaStatus(
-                   cuda.to_device(buffers_->target.address(), host, size, session().stream()),
-                   "cuMemcpyHtoDAsync_v2")
-             : CudaStatus(cuda.to_host(host, buffers_->source.address(), size, session().stream()),
-                          "cuMemcpyDtoHAsync_v2");
-}
-
-absl::Status HostCopyWorkload::Check() {
-  SEXTANT_RETURN_IF_ERROR(poisoned_);
-  if (!to_device()) {
-    SEXTANT_RETURN_IF_ERROR(PoisonTarget());
-    SEXTANT_RETURN_IF_ERROR(session().CopyToDevice(
-        buffers_->target.address(), buffers_->host(copy_.pageable).data(), copy_.size_bytes));
-  }
-  const int64_t count = copy_.size_bytes / kBitsBytes;
-  return AllRight(
-      buffers_->check.Run("check_bits", GridOver(count, session()), buffers_->target.address(),
-                          static_cast<uint64_t>(count), kBitsSeed),
-      count, "8-byte word");
+std::unique_ptr<Workload> HostCopyWorkload(const HostCopy& copy,
+                                           std::shared_ptr<HostCopyBuffers> buffers,
+                                           const SharedSession& session) {
+  return MakeGpuWorkload(session,
+                         {.host_part = copy.pageable ? HostPart::kBlocks : HostPart::kRecords,
+                          .poison = [=] { return Poison(copy, *buffers, *session); },
+                          .enqueue = [=] { return Enqueue(copy, *buffers, *session); },
+                          .check = [=] { return Check(copy, *buffers, *session); }});
 }
 
 std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& session) {
   const CopySizes sizes = CopySizesOf(mode);
   const int64_t most_bytes = MostArrayBytes(/*array_count=*/2, *session);
-  const auto source = std::make_shared<CopySource>();
+  const auto source = std::make_shared<CopySource>(session);
   std::vector<Point> points;
   for (const bool pageable : {false, true}) {
     int64_t& largest_bytes = pageable ? source->pageable_bytes : source->pinned_bytes;

@@ -76,6 +76,8 @@ struct HostCopy {
   v1::HostCopyMeasurement::Direction direction = v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
   bool pageable = false;
   int64_t size_bytes = 0;
+
+  bool to_device() const { return direction == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE; }
 };
 
 // Buffers that all copies share: random bits on the GPU and on the host, and a target on the GPU.
@@ -84,7 +86,7 @@ struct HostCopyBuffers {
   DeviceMemory target = {};
   HostBuffer pinned = {};  // each is empty before NeedHostMemory()
   HostBuffer pageable = {};
-  GpuCheck check;
+  GpuCheck check = {};
 
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.
   static absl::StatusOr<std::shared_ptr<HostCopyBuffers>> Create(int64_t size_bytes,
@@ -97,33 +99,13 @@ struct HostCopyBuffers {
   const HostBuffer& host(bool is_pageable) const { return is_pageable ? pageable : pinned; }
 };
 
-// Copies of pageable memory keep the host busy until they are nearly done, so they can't be
-// recorded.
-class HostCopyWorkload : public GpuWorkload {
- public:
-  // `buffers` must have the host's memory of that kind, and all of its buffers at least
-  // copy.size_bytes.
-  HostCopyWorkload(const HostCopy& copy, std::shared_ptr<HostCopyBuffers> buffers,
-                   const SharedSession& session)
-      : GpuWorkload(session, copy.pageable ? HostPart::kBlocks : HostPart::kRecords),
-        copy_(copy),
-        buffers_(std::move(buffers)) {}
-
-  void Poison() override;
-  // Compares every byte on the GPU; data that arrived at the host is copied back first.
-  absl::Status Check() override;
-
- private:
-  absl::Status Enqueue() override;
-  bool to_device() const {
-    return copy_.direction == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
-  }
-  absl::Status PoisonTarget();
-
-  const HostCopy copy_;
-  const std::shared_ptr<HostCopyBuffers> buffers_;
-  absl::Status poisoned_;
-};
+// One copy, timed; its check compares every byte on the GPU, and copies back first what arrived at
+// the host. `buffers` must have the host's memory of that kind, and all of its buffers at least
+// copy.size_bytes. Copies of pageable memory keep the host busy until they are nearly done, so they
+// can't be recorded.
+std::unique_ptr<Workload> HostCopyWorkload(const HostCopy& copy,
+                                           std::shared_ptr<HostCopyBuffers> buffers,
+                                           const SharedSession& session);
 
 // Copies in both directions. QUICK: 64 MiB of pinned memory. Otherwise sizes from 64 KiB to 256 MiB
 // of pinned and of pageable memory, more of them in FULL. Sizes that don't fit twice into the GPU

@@ -35,32 +35,19 @@ const BlockHashes& HashesOfBlock() {
   return hashes;
 }
 
-class MultiprocessorWorkload : public GpuWorkload {
- public:
-  MultiprocessorWorkload(MultiprocessorRun run, std::shared_ptr<int64_t> seen,
-                         const SharedSession& session)
-      : GpuWorkload(session, HostPart::kQueues), run_(std::move(run)), seen_(std::move(seen)) {}
-
-  void Poison() override { poisoned_ = run_.Poison(session()); }
-  absl::Status Check() override {
-    SEXTANT_RETURN_IF_ERROR(poisoned_);
-    SEXTANT_ASSIGN_OR_RETURN(const int64_t count, run_.Check(session()));
-    *seen_ = std::max(*seen_, count);
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Enqueue() override { return run_.Enqueue(session()); }
-
-  const MultiprocessorRun run_;
-  const std::shared_ptr<int64_t> seen_;  // the most multiprocessors seen in one run
-  absl::Status poisoned_;
-};
-
 absl::StatusOr<std::unique_ptr<Workload>> MakeMultiprocessors(std::shared_ptr<int64_t> seen,
                                                               const SharedSession& session) {
-  SEXTANT_ASSIGN_OR_RETURN(MultiprocessorRun run, MultiprocessorRun::Create(session));
-  return std::make_unique<MultiprocessorWorkload>(std::move(run), std::move(seen), session);
+  SEXTANT_ASSIGN_OR_RETURN(MultiprocessorRun made, MultiprocessorRun::Create(session));
+  const auto run = std::make_shared<const MultiprocessorRun>(std::move(made));
+  return MakeGpuWorkload(session, {.host_part = HostPart::kQueues,
+                                   .poison = [=] { return run->Poison(*session); },
+                                   .enqueue = [=] { return run->Enqueue(*session); },
+                                   .check = [=]() -> absl::Status {
+                                     SEXTANT_ASSIGN_OR_RETURN(const int64_t count,
+                                                              run->Check(*session));
+                                     *seen = std::max(*seen, count);
+                                     return absl::OkStatus();
+                                   }});
 }
 
 // A millisecond at 2 GHz: a timer that ticks once a microsecond then has an error of at most 0.1 %.
@@ -80,35 +67,29 @@ struct ClockReading {
 };
 static_assert(sizeof(ClockReading) == 24);
 
-class ClockCounter {
- public:
-  static absl::StatusOr<ClockCounter> Create(const SharedSession& session) {
-    SEXTANT_ASSIGN_OR_RETURN(DeviceMemory memory,
-                             DeviceMemory::Allocate(session, sizeof(ClockReading)));
-    return ClockCounter(session, std::move(memory));
-  }
+// What one launch of `kernel` writes to `memory`, which held zeros.
+template <typename Reading, typename... Arguments>
+absl::StatusOr<Reading> ReadBy(const char* kernel, const LaunchShape& shape,
+                               const DeviceMemory& memory, GpuSession& session,
+                               Arguments... arguments) {
+  Reading reading;
+  SEXTANT_RETURN_IF_ERROR(session.Fill(memory.address(), 0, sizeof(reading)));
+  SEXTANT_RETURN_IF_ERROR(session.Launch(kernel, shape, memory.address(), arguments...));
+  SEXTANT_RETURN_IF_ERROR(session.CopyToHost(&reading, memory.address(), sizeof(reading)));
+  return reading;
+}
 
-  // Errors: kInternal where a clock stands still; GpuSession's.
-  absl::StatusOr<ClockReading> Read() {
-    SEXTANT_RETURN_IF_ERROR(session_->Fill(memory_.address(), 0, sizeof(ClockReading)));
-    SEXTANT_RETURN_IF_ERROR(session_->Launch("measure_clock", {.block_count = 1, .thread_count = 1},
-                                             memory_.address(), kCountedCycles));
-    ClockReading reading;
-    SEXTANT_RETURN_IF_ERROR(
-        session_->CopyToHost(&reading, memory_.address(), sizeof(ClockReading)));
-    if (reading.cycles > 0 && reading.end_ns > reading.start_ns) return reading;
-    return absl::InternalError(absl::StrCat("a clock of the GPU stands: ", reading.cycles,
-                                            " cycles from nanosecond ", reading.start_ns, " to ",
-                                            reading.end_ns));
-  }
-
- private:
-  ClockCounter(SharedSession session, DeviceMemory memory)
-      : session_(std::move(session)), memory_(std::move(memory)) {}
-
-  SharedSession session_;
-  DeviceMemory memory_;
-};
+// Errors: kInternal where a clock stands still; GpuSession's.
+absl::StatusOr<ClockReading> ReadClock(const DeviceMemory& memory, GpuSession& session) {
+  SEXTANT_ASSIGN_OR_RETURN(
+      const ClockReading reading,
+      ReadBy<ClockReading>("measure_clock", {.block_count = 1, .thread_count = 1}, memory, session,
+                           kCountedCycles));
+  if (reading.cycles > 0 && reading.end_ns > reading.start_ns) return reading;
+  return absl::InternalError(absl::StrCat("a clock of the GPU stands: ", reading.cycles,
+                                          " cycles from nanosecond ", reading.start_ns, " to ",
+                                          reading.end_ns));
+}
 
 double HertzOf(const ClockReading& reading) {
   return static_cast<double>(reading.cycles) * 1e9 /
@@ -125,7 +106,6 @@ std::vector<Point> MultiprocessorPoints(const SharedSession& session) {
   point.label = absl::StrCat("the same hashes on ", count, " multiprocessors");
   point.work = static_cast<double>(count * kHashBlocksOfMultiprocessor * kHashThreadCount);
   point.unit = "hashes/s";
-  point.minimum_sample_seconds = kGpuSampleSeconds;
   point.make = [=] { return MakeMultiprocessors(seen, session); };
   point.record = [=](const v1::TimeStatistics&, v1::Calibration* out) {
     if (*seen >= count) return;
@@ -192,10 +172,10 @@ absl::Status SmClockCounter::Stamp() {
   before_ = last_;
   // Enough blocks for each multiprocessor to get one.
   const auto blocks = static_cast<unsigned>(2 * session_->multiprocessor_count());
-  SEXTANT_RETURN_IF_ERROR(session_->Fill(memory_.address(), 0, sizeof(ClockStamp)));
-  SEXTANT_RETURN_IF_ERROR(session_->Launch(
-      "stamp_clock", {.block_count = blocks, .thread_count = 1}, memory_.address()));
-  return session_->CopyToHost(&last_, memory_.address(), sizeof(ClockStamp));
+  SEXTANT_ASSIGN_OR_RETURN(
+      last_, ReadBy<ClockStamp>("stamp_clock", {.block_count = blocks, .thread_count = 1}, memory_,
+                                *session_));
+  return absl::OkStatus();
 }
 
 absl::optional<double> SmClockCounter::HertzBetweenStamps() const {
@@ -207,13 +187,14 @@ absl::optional<double> SmClockCounter::HertzBetweenStamps() const {
 }
 
 absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session) {
-  SEXTANT_ASSIGN_OR_RETURN(ClockCounter counter, ClockCounter::Create(session));
+  SEXTANT_ASSIGN_OR_RETURN(const DeviceMemory memory,
+                           DeviceMemory::Allocate(session, sizeof(ClockReading)));
   SEXTANT_ASSIGN_OR_RETURN(const MultiprocessorRun work, MultiprocessorRun::Create(session));
-  SEXTANT_ASSIGN_OR_RETURN(const ClockReading first, counter.Read());
+  SEXTANT_ASSIGN_OR_RETURN(const ClockReading first, ReadClock(memory, *session));
   AwakeGpu awake = {.sm_clock_hertz = HertzOf(first)};
   for (int round = 0; round < kMaxRounds && awake.seconds < kMaxWakeSeconds; ++round) {
     for (int i = 0; i < kLaunchesOfRound; ++i) SEXTANT_RETURN_IF_ERROR(work.Enqueue(*session));
-    SEXTANT_ASSIGN_OR_RETURN(const ClockReading last, counter.Read());
+    SEXTANT_ASSIGN_OR_RETURN(const ClockReading last, ReadClock(memory, *session));
     const double before_hertz = std::exchange(awake.sm_clock_hertz, HertzOf(last));
     awake.steady = std::abs(awake.sm_clock_hertz - before_hertz) < kSteadyClockRatio * before_hertz;
     awake.seconds = static_cast<double>(last.end_ns - first.start_ns) * 1e-9;

@@ -64,7 +64,7 @@ class HostCopiesTest : public FakeSessionTest {
       ASSERT_THAT(buffers_->NeedHostMemory(pageable, kCopyBytes, session_), IsOk());
     }
   }
-  HostCopyWorkload Copy(Measured::Direction direction, bool pageable) {
+  std::unique_ptr<Workload> Copy(Measured::Direction direction, bool pageable) {
     return HostCopyWorkload(
         {.direction = direction, .pageable = pageable, .size_bytes = kCopyBytes}, buffers_,
         session_);
@@ -78,25 +78,25 @@ TEST_F(HostCopiesTest, WhatArrivesIsRightAndWhatDoesNotIsFound) {
   for (const auto direction :
        {Measured::DIRECTION_HOST_TO_DEVICE, Measured::DIRECTION_DEVICE_TO_HOST}) {
     for (const bool pageable : {false, true}) {
-      HostCopyWorkload copy = Copy(direction, pageable);
-      copy.Poison();
-      EXPECT_THAT(copy.Check(),
+      const auto copy = Copy(direction, pageable);
+      copy->Poison();
+      EXPECT_THAT(copy->Check(),
                   FailsSaying(absl::StatusCode::kDataLoss, "8192 of 8192 8-byte words are wrong"));
-      ASSERT_THAT(copy.Run(3), IsOk());
-      EXPECT_THAT(copy.Check(), IsOk());
-      copy.Poison();
-      ASSERT_THAT(copy.Run(100), IsOk());  // of pinned memory, recorded
-      EXPECT_THAT(copy.Check(), IsOk());
+      ASSERT_THAT(copy->Run(3), IsOk());
+      EXPECT_THAT(copy->Check(), IsOk());
+      copy->Poison();
+      ASSERT_THAT(copy->Run(100), IsOk());  // of pinned memory, recorded
+      EXPECT_THAT(copy->Check(), IsOk());
     }
   }
 }
 
 TEST_F(HostCopiesTest, OneWrongBitOnTheHostIsFound) {
-  HostCopyWorkload from_gpu = Copy(Measured::DIRECTION_DEVICE_TO_HOST, false);
-  from_gpu.Poison();
-  ASSERT_THAT(from_gpu.Run(1), IsOk());
+  const auto from_gpu = Copy(Measured::DIRECTION_DEVICE_TO_HOST, false);
+  from_gpu->Poison();
+  ASSERT_THAT(from_gpu->Run(1), IsOk());
   buffers_->host(false).data()[800] ^= 4;
-  EXPECT_THAT(from_gpu.Check(),
+  EXPECT_THAT(from_gpu->Check(),
               Says("1 of 8192 8-byte words are wrong, the first of them 8-byte word 100"));
 }
 
