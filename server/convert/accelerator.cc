@@ -27,7 +27,7 @@ class FigureWriter {
                  v1::Accelerator* out) const {
     if (!figure) return;
     v1::PeakRate* peak = out->add_peak_rates();
-    peak->set_data_type(DataTypeTo(type));
+    peak->set_data_type(DataTypePair::To(type));
     peak->set_matrix_unit(matrix_unit);
     Write(figure, [&] { return peak->mutable_flops_per_second(); });
   }

@@ -14,17 +14,7 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(ScalingRule::kBesiroglu2024) + 1 == v1::SCALING_RULE_BESIROGLU_2024);
-
-v1::ScalingRule ScalingRuleTo(ScalingRule rule) {
-  return static_cast<v1::ScalingRule>(static_cast<int>(rule) + 1);
-}
-
-absl::optional<ScalingRule> ScalingRuleFrom(v1::ScalingRule wire, FieldViolations& violations) {
-  if (!v1::ScalingRule_IsValid(wire)) violations.Add("rule", UnknownEnumNumber(wire));
-  if (!v1::ScalingRule_IsValid(wire) || wire == v1::SCALING_RULE_UNSPECIFIED) return absl::nullopt;
-  return static_cast<ScalingRule>(static_cast<int>(wire) - 1);
-}
+using ScalingRulePair = OneLater<ScalingRule::kBesiroglu2024, v1::ScalingRule_MAX>;
 
 // All counts of an answer fit: see kMaxBudgetFlops.
 int64_t Whole(double count) { return std::llround(count); }
@@ -45,11 +35,11 @@ void DeviceTimeTo(const DeviceBudget& devices, v1::DeviceTime* out) {
   out->set_device_count(Whole(devices.device_count));
   out->set_duration_seconds(devices.duration.value());
   out->set_device_hours(devices.device_hours());
-  out->set_basis(EstimateKindTo(devices.basis));
+  out->set_basis(EstimateKindPair::To(devices.basis));
   out->set_flops_per_second(devices.rate.value());
   if (devices.mfu.has_value()) {
     out->set_mfu(*devices.mfu);
-    out->set_mfu_basis(MfuBasisTo(devices.mfu_basis));
+    out->set_mfu_basis(MfuBasisPair::To(devices.mfu_basis));
   }
   if (devices.cost.has_value()) out->set_cost_usd(devices.cost->value());
 }
@@ -98,7 +88,7 @@ void ServingTo(const ServingAllocation& serving, absl::optional<double> loss,
 void RuleAllocationTo(const RuleAllocation& answer, Flops budget, SourceNumbers& sources,
                       v1::RuleAllocation* out) {
   const ScalingRuleFacts& rule = *answer.rule;
-  out->set_rule(ScalingRuleTo(rule.rule));
+  out->set_rule(ScalingRulePair::To(rule.rule));
   SizedModelTo(answer.optimum, budget, answer.loss, answer.extrapolated, out->mutable_optimum());
   for (const OffOptimum& other : answer.off_optimum) {
     v1::OffOptimum* const wire = out->add_off_optimum();
@@ -135,7 +125,7 @@ void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceResolver
   }
   if (request.has_assumed_mfu()) run.options.assumed_mfu = request.assumed_mfu();
   run.training.precision.compute_data_type =
-      DataTypeFrom(request.compute_data_type(), "compute_data_type", violations);
+      DataTypePair::From(request.compute_data_type(), "compute_data_type", violations);
   run.rate_requirement =
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
   if (request.has_cluster()) {
@@ -151,7 +141,7 @@ AllocationSpec AllocationSpecFrom(const v1::AllocateComputeRequest& request,
   AllocationSpec out;
   if (request.has_flops()) out.flops = request.flops();
   DevicesFrom(request, resolver, violations, out);
-  out.rule = ScalingRuleFrom(request.rule(), violations);
+  out.rule = ScalingRulePair::Find(request.rule(), "rule", violations);
   if (request.has_flops_per_parameter_token()) {
     out.flops_per_parameter_token = request.flops_per_parameter_token();
   }

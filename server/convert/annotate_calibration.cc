@@ -21,8 +21,8 @@ void AnnotateMatmul(const Accelerator* accelerator, v1::MatmulMeasurement& matmu
 absl::optional<double> DatasheetPeakFlopsPerSecond(const Accelerator* accelerator,
                                                    v1::DataType type) {
   if (accelerator == nullptr) return {};
-  FieldViolations unknown;  // a type of a newer version has no peak
-  const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, DataTypeFrom(type, "", unknown));
+  // A type of a newer version has no peak.
+  const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, DataTypePair::Known(type));
   return peak ? absl::make_optional(peak.value) : absl::nullopt;
 }
 

@@ -37,18 +37,7 @@ check::ProductLimits LimitsOf(const std::string& product_name) {
 
 constexpr int64_t kLastUnixSecond = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 
-static_assert(static_cast<int>(CollectiveOp::kAllReduce) + 1 ==
-              v1::COLLECTIVE_OPERATION_ALL_REDUCE);
-static_assert(static_cast<int>(CollectiveOp::kAllGather) + 1 ==
-              v1::COLLECTIVE_OPERATION_ALL_GATHER);
-static_assert(static_cast<int>(CollectiveOp::kReduceScatter) + 1 ==
-              v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);
-static_assert(static_cast<int>(CollectiveOp::kAllToAll) + 1 == v1::COLLECTIVE_OPERATION_ALL_TO_ALL);
-static_assert(static_cast<int>(CollectiveOp::kBroadcast) + 1 == v1::COLLECTIVE_OPERATION_BROADCAST);
-static_assert(static_cast<int>(CollectiveOp::kSendReceive) + 1 ==
-              v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
-static_assert(static_cast<int>(StreamPattern::kTriad) + 1 ==
-              v1::StreamMeasurement::OPERATION_TRIAD);
+using StreamPatternPair = OneLater<StreamPattern::kTriad, v1::StreamMeasurement::Operation_MAX>;
 
 std::string FingerprintOfBytes(const v1::Calibration& calibration) {
   // No maps and one version of protobuf a build: the bytes depend on the fields alone.
@@ -61,8 +50,7 @@ void ConsiderMatmuls(const v1::Calibration& calibration, DeviceCalibration& out)
   for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
     if (IsRequested(m)) ++out.requested_matmul_count;
     if (!IsOfGrid(m)) continue;
-    FieldViolations checked_before;
-    out.KeepIfBetter({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
+    out.KeepIfBetter({.data_type = DataTypePair::Known(m.data_type()),
                       .m = m.m(),
                       .n = m.n(),
                       .k = m.k(),
@@ -77,10 +65,6 @@ void ConsiderMatmuls(const v1::Calibration& calibration, DeviceCalibration& out)
   }
 }
 
-StreamPattern PatternFrom(v1::StreamMeasurement::Operation wire) {
-  return static_cast<StreamPattern>(static_cast<int>(wire) - 1);
-}
-
 MeasuredPass PassOf(const v1::TimeStatistics& time, double per_second, int64_t array_bytes) {
   return {.per_second = per_second,
           .array_bytes = array_bytes,
@@ -92,7 +76,7 @@ MeasuredPass PassOf(const v1::TimeStatistics& time, double per_second, int64_t a
 void ConsiderPasses(const v1::Calibration& calibration, DeviceCalibration& out) {
   for (const v1::StreamMeasurement& s : calibration.streams()) {
     if (!s.main_memory()) continue;
-    out.ConsiderPass(PatternFrom(s.operation()),
+    out.ConsiderPass(StreamPatternPair::Known(s.operation()),
                      PassOf(s.time(), s.bytes_per_second(), s.array_bytes()));
   }
   for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
@@ -129,8 +113,7 @@ DeviceCalibration BestOf(const v1::Calibration& calibration, std::string fingerp
 // The one of `all` in the type of `wire`, made where there is none yet.
 template <typename OfType, typename Measurement>
 OfType& InType(const Measurement& wire, std::vector<OfType>& all) {
-  FieldViolations checked_before;
-  const DataType type = DataTypeFrom(wire.data_type(), "", checked_before);
+  const DataType type = DataTypePair::Known(wire.data_type());
   const auto found = std::find_if(all.begin(), all.end(),
                                   [type](const OfType& each) { return each.data_type == type; });
   if (found != all.end()) return *found;
@@ -146,8 +129,7 @@ std::vector<MeasuredMatmulPoints> MatmulsFrom(const v1::Calibration& calibration
   std::vector<MeasuredMatmulPoints> out;
   for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
     if (!IsShapeBurst(m)) continue;
-    FieldViolations checked_before;
-    const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
+    const DataType type = DataTypePair::Known(m.data_type());
     auto of_type = std::find_if(out.begin(), out.end(),
                                 [type](const auto& each) { return each.data_type == type; });
     if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .matmuls = {}});
@@ -181,7 +163,7 @@ std::vector<MeasuredExperts> ExpertsFrom(const v1::Calibration& calibration) {
 std::vector<MeasuredCollective> CollectivesFrom(const v1::Calibration& calibration) {
   std::vector<MeasuredCollective> out;
   for (const v1::CollectiveMeasurement& wire : calibration.collectives()) {
-    out.push_back({.op = CollectiveOpFrom(wire.operation()),
+    out.push_back({.op = CollectiveOpPair::Known(wire.operation()),
                    .ranks = wire.rank_count(),
                    .bytes = wire.size_bytes(),
                    .seconds = wire.time().median_seconds()});
@@ -209,7 +191,7 @@ StreamCalibration StreamPassesFrom(const v1::Calibration& calibration) {
     out.cache_bytes = static_cast<double>(calibration.device().cache_bytes());
   }
   for (const v1::StreamMeasurement& m : calibration.streams()) {
-    out.streams.push_back({.pattern = PatternFrom(m.operation()),
+    out.streams.push_back({.pattern = StreamPatternPair::Known(m.operation()),
                            .array_bytes = m.array_bytes(),
                            .main_memory = m.main_memory(),
                            .time = Seconds(m.time().median_seconds())});
@@ -246,12 +228,6 @@ GroupedMatmulShape ShapeFrom(const v1::ExpertsMeasurement& wire) {
           .experts = wire.expert_count(),
           .expert_parallel = wire.expert_parallel_size(),
           .gated = wire.gated()};
-}
-
-CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire) {
-  const bool known =
-      v1::CollectiveOperation_IsValid(wire) && wire != v1::COLLECTIVE_OPERATION_UNSPECIFIED;
-  return known ? static_cast<CollectiveOp>(static_cast<int>(wire) - 1) : CollectiveOp::kAllReduce;
 }
 
 void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,

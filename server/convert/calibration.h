@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/device_model.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/calibration.pb.h"
 
 namespace sextant::server {
@@ -42,11 +43,11 @@ std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calib
                                                     absl::string_view path,
                                                     FieldViolations& violations);
 
-// Shapes and operations that a calibration names.
+// Shapes that a calibration names.
 AttentionShape ShapeFrom(const v1::AttentionMeasurement& wire);
 GroupedMatmulShape ShapeFrom(const v1::ExpertsMeasurement& wire);
-// kAllReduce where the operation is none.
-CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire);
+
+using CollectiveOpPair = OneLater<CollectiveOp::kSendReceive, v1::CollectiveOperation_MAX>;
 
 }  // namespace sextant::server
 

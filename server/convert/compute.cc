@@ -13,11 +13,8 @@ namespace sextant::server {
 namespace {
 
 static_assert(kMaxOperations == kMaxLedgerRows);
-static_assert(static_cast<int>(TracePass::kWeightGradient) + 1 ==
-              v1::OPERATION_PASS_WEIGHT_GRADIENT);
-static_assert(static_cast<int>(CollectiveKind::kRing) + 1 == v1::CollectiveExtent::KIND_RING);
-static_assert(static_cast<int>(TraceGroup::kExpertTensor) + 1 ==
-              v1::CollectiveExtent::GROUP_EXPERT_TENSOR);
+using CollectiveKindPair = OneLater<CollectiveKind::kRing, v1::CollectiveExtent::Kind_MAX>;
+using TraceGroupPair = OneLater<TraceGroup::kExpertTensor, v1::CollectiveExtent::Group_MAX>;
 
 void SecondsTo(const SecondsInterval& seconds, v1::Interval* out) {
   out->set_expected(seconds.expected.value());
@@ -63,8 +60,8 @@ struct WorkWriter {
   }
   void operator()(const CollectiveWork& work) const {
     v1::CollectiveExtent* const wire = out->mutable_collective();
-    wire->set_kind(static_cast<v1::CollectiveExtent::Kind>(static_cast<int>(work.kind) + 1));
-    wire->set_group(static_cast<v1::CollectiveExtent::Group>(static_cast<int>(work.group) + 1));
+    wire->set_kind(CollectiveKindPair::To(work.kind));
+    wire->set_group(TraceGroupPair::To(work.group));
     wire->set_size_bytes(work.bytes);
   }
 };
@@ -96,11 +93,11 @@ class ComputeWriter {
 
  private:
   void OperationTo(const TimedOperation& operation, Seconds whole, v1::TimedOperation* out) const {
-    out->set_part(ModelPartTo(operation.part));
+    out->set_part(ModelPartPair::To(operation.part));
     if (operation.layer_kind >= 0) {
       out->set_layer_kind(layer_kinds_[static_cast<size_t>(operation.layer_kind)]);
     }
-    out->set_training_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.op.pass) + 1));
+    out->set_training_pass(TracePassPair::To(operation.op.pass));
     StepOperationTo(operation, whole, out);
   }
 
@@ -128,7 +125,7 @@ class ComputeWriter {
   void TimeTo(const TimedOperation& operation, Seconds whole, v1::TimedOperation* out) const {
     DurationTo(operation.time, out->mutable_seconds());
     if (whole > Seconds(0)) out->set_share(operation.time.expected.value() / whole.value());
-    out->set_basis(KernelBasisTo(operation.time.basis));
+    out->set_basis(KernelBasisPair::To(operation.time.basis));
     out->set_source_number(sources_.Of(compute_.sources[operation.source].citation));
   }
 

@@ -28,7 +28,7 @@ TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations
                              .length = group.length(),
                              .encoder_length = group.encoder_length()});
   }
-  out.recompute = RecomputePolicyFrom(m.recompute(), "step.recompute", violations);
+  out.recompute = RecomputePolicyPair::From(m.recompute(), "step.recompute", violations);
   if (m.has_expert_capacity_factor()) out.expert_capacity_factor = m.expert_capacity_factor();
   return out;
 }

@@ -10,8 +10,7 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(MaskConvention::kCausalDiagonal) + 1 ==
-              v1::MASK_CONVENTION_CAUSAL_DIAGONAL);
+using MaskConventionPair = OneLater<MaskConvention::kCausalDiagonal, v1::MaskConvention_MAX>;
 
 void PassesTo(const PassFlops& passes, v1::PassFlops* out) {
   out->set_forward(passes.forward.value());
@@ -25,7 +24,7 @@ void PassesTo(const PassFlops& passes, v1::PassFlops* out) {
 void MaskedTo(const StepFlops& flops, MaskConvention mask, v1::ModelFlops::Masked* out) {
   const PassFlops& token = flops.PerToken(mask);
   const PassFlops step = flops.PerStep(mask);
-  out->set_mask(static_cast<v1::MaskConvention>(static_cast<int>(mask) + 1));
+  out->set_mask(MaskConventionPair::To(mask));
   PassesTo(token, out->mutable_passes());
   out->set_model_flops_per_token(token.Model().value());
   out->set_hardware_flops_per_token(token.HardwareWithoutFlashRecompute().value());
@@ -55,7 +54,7 @@ void ComponentTo(const ArchitectureSpec& architecture, const ComponentFlops& com
 
 void ConventionTo(const ConventionFlops& flops, v1::ModelFlops::Convention* out) {
   const ConventionFacts& facts = FactsOf(flops.convention);
-  out->set_convention(FlopsConventionTo(flops.convention));
+  out->set_convention(FlopsConventionPair::To(flops.convention));
   out->set_name(std::string(facts.name));
   out->set_definition(std::string(facts.definition));
   out->set_source(std::string(facts.source));

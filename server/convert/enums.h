@@ -2,9 +2,6 @@
 #ifndef SEXTANT_SERVER_CONVERT_ENUMS_H_
 #define SEXTANT_SERVER_CONVERT_ENUMS_H_
 
-#include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
-#include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
@@ -18,7 +15,7 @@
 #include "engine/model/transformer_spec.h"
 #include "engine/run/plan.h"
 #include "engine/tensor/data_type.h"
-#include "proto/check/field_checker.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/memory.pb.h"
@@ -30,64 +27,37 @@
 
 namespace sextant::server {
 
-using check::UnknownEnumNumber;
-
-// From the wire. proto3 lets any number through: one that this version does not know is a violation
-// at `field` and becomes the enum's default, as does the unspecified value.
-DataType DataTypeFrom(v1::DataType wire, const FieldName& field, FieldViolations& violations);
-FeedForwardKind FeedForwardKindFrom(v1::TransformerSpec::FeedForwardKind wire,
-                                    const FieldName& field, FieldViolations& violations);
-NormKind NormKindFrom(v1::TransformerSpec::NormKind wire, const FieldName& field,
-                      FieldViolations& violations);
-QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, const FieldName& field,
-                              FieldViolations& violations);
-OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, const FieldName& field,
-                                FieldViolations& violations);
-// Absent: unspecified.
-absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
-                                                    const FieldName& field,
-                                                    FieldViolations& violations);
-absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, const FieldName& field,
-                                          FieldViolations& violations);
-RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, const FieldName& field,
-                                    FieldViolations& violations);
-PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, const FieldName& field,
-                                      FieldViolations& violations);
-// Absent: unspecified.
-absl::optional<ContextParallelKind> ContextParallelKindFrom(v1::ContextParallelKind wire,
-                                                            const FieldName& field,
-                                                            FieldViolations& violations);
-absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, const FieldName& field,
-                                        FieldViolations& violations);
-WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, const FieldName& field,
-                                FieldViolations& violations);
-AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, const FieldName& field,
-                                    FieldViolations& violations);
-absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, const FieldName& field,
-                                      FieldViolations& violations);
-ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, const FieldName& field,
-                                FieldViolations& violations);
-Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, const FieldName& field,
-                        FieldViolations& violations);
-
-// To the wire.
-v1::DataType DataTypeTo(DataType type);
-v1::FlopsConvention FlopsConventionTo(FlopsConvention convention);
-v1::RateSource RateSourceTo(RateSource source);
-v1::Verdict VerdictTo(Verdict verdict);
-v1::LedgerKind LedgerKindTo(LedgerKind kind);
-v1::PeakPhase PeakPhaseTo(PeakPhase phase);
-v1::ModelPart ModelPartTo(ModelPart part);
-v1::ElementKind ElementKindTo(RowElements elements);
-v1::CapacitySource CapacitySourceTo(CapacitySource source);
-v1::ChangeCost ChangeCostTo(ChangeCost cost);
-v1::EstimateKind EstimateKindTo(EstimateKind kind);
-v1::MfuBasis MfuBasisTo(MfuBasis basis);
-v1::ZeroStage ZeroStageTo(ZeroStage stage);
-v1::FrameworkMemory::Kind FrameworkTo(Framework framework);
-v1::RecomputePolicy RecomputePolicyTo(RecomputePolicy policy);
-v1::KernelChoices::Attention AttentionKernelTo(AttentionKernel kernel);
-v1::KernelChoices::Loss LossKindTo(LossKind loss);
+using DataTypePair = SameNumbers<DataType::kInt4, v1::DataType_MAX>;
+using FeedForwardKindPair =
+    SameNumbers<FeedForwardKind::kGated, v1::TransformerSpec::FeedForwardKind_MAX>;
+using NormKindPair = SameNumbers<NormKind::kNonParametric, v1::TransformerSpec::NormKind_MAX>;
+using QueryKeyNormPair =
+    SameNumbers<QueryKeyNorm::kAllHeads, v1::TransformerSpec::QueryKeyNorm_MAX>;
+using RateSourcePair = SameNumbers<RateSource::kRequest, v1::RateSource_MAX>;
+using OptimizerKindPair = OneLater<OptimizerKind::kAdam8bit, v1::OptimizerSpec::Kind_MAX>;
+using FlopsConventionPair =
+    OneLater<FlopsConvention::kExactCausalDiagonal, v1::FlopsConvention_MAX>;
+using PipelineSchedulePair = OneLater<PipelineSchedule::kDualPipe, v1::PipelineSchedule_MAX>;
+using ContextParallelKindPair =
+    OneLater<ContextParallelKind::kAllToAll, v1::ContextParallelKind_MAX>;
+using ZeroStagePair = OneLater<ZeroStage::kParameters, v1::ZeroStage_MAX>;
+using WeightScalingPair = OneLater<WeightScaling::kMx, v1::WeightStorage::Scaling_MAX>;
+using AttentionKernelPair = OneLater<AttentionKernel::kUnfused, v1::KernelChoices::Attention_MAX>;
+using RecomputePolicyPair = OneLater<RecomputePolicy::kFull, v1::RecomputePolicy_MAX>;
+using LossKindPair = OneLater<LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_MAX>;
+using ExpertScalingPair = OneLater<ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_MAX>;
+using FrameworkPair = OneLater<Framework::kPytorchDdp, v1::FrameworkMemory::Kind_MAX>;
+using VerdictPair = OneLater<Verdict::kStateFits, v1::Verdict_MAX>;
+using RowElementsPair = OneLater<RowElements::kByte, v1::ElementKind_MAX>;
+using CapacitySourcePair = OneLater<CapacitySource::kNominal, v1::CapacitySource_MAX>;
+using ChangeCostPair = OneLater<ChangeCost::kOtherRun, v1::ChangeCost_MAX>;
+using MfuBasisPair = OneLater<MfuBasis::kPredicted, v1::MfuBasis_MAX>;
+using EstimateKindPair = OneLater<EstimateKind::kPredicted, v1::EstimateKind_MAX>;
+using LedgerKindPair = OneLater<LedgerKind::kFrameworkReserve, v1::LedgerKind_MAX>;
+using PeakPhasePair = OneLater<PeakPhase::kOptimizerStep, v1::PeakPhase_MAX>;
+using ModelPartPair = OneLater<ModelPart::kMultiTokenPrediction, v1::ModelPart_MAX>;
+using TracePassPair = OneLater<TracePass::kWeightGradient, v1::OperationPass_MAX>;
+using StepRatePair = OneLater<StepRate::kHost, v1::StepSensitivity::Rate_MAX>;
 
 }  // namespace sextant::server
 

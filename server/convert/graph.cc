@@ -14,24 +14,21 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(StorageKind::kParameterGradient) + 1 ==
-              v1::STORAGE_KIND_PARAMETER_GRADIENT);
+using StorageKindPair = OneLater<StorageKind::kParameterGradient, v1::StorageKind_MAX>;
+using GraphTensorKindPair = OneLater<GraphTensorKind::kMade, v1::GraphTensorKind_MAX>;
+using RecomputeExtentPair = OneLater<RecomputeExtent::kUntilLastNeeded, v1::RecomputeExtent_MAX>;
 
 void StorageTo(const GraphStorage& storage, v1::GraphStorage* out) {
   out->set_name(storage.name);
-  out->set_kind(static_cast<v1::StorageKind>(static_cast<int>(storage.kind) + 1));
+  out->set_kind(StorageKindPair::To(storage.kind));
   out->set_size_bytes(storage.size.value());
 }
-
-static_assert(static_cast<int>(GraphTensorKind::kMade) + 1 == v1::GRAPH_TENSOR_KIND_MADE);
-static_assert(static_cast<int>(RecomputeExtent::kUntilLastNeeded) + 1 ==
-              v1::RECOMPUTE_EXTENT_UNTIL_LAST_NEEDED);
 
 GraphTensor TensorFrom(const v1::GraphTensor& wire, absl::string_view path,
                        FieldViolations& violations) {
   return {.name = wire.name(),
           .shape = ShapeFrom(wire.shape()),
-          .data_type = DataTypeFrom(wire.data_type(), {path, "data_type"}, violations),
+          .data_type = DataTypePair::From(wire.data_type(), {path, "data_type"}, violations),
           .index_bytes = wire.index_bytes(),
           .parameter = wire.parameter(),
           .frozen = wire.frozen(),
@@ -58,25 +55,18 @@ GraphOperation OperationFrom(const v1::GraphOperation& wire, absl::string_view p
   GraphOperation out = {.name = wire.name(),
                         .inputs = {wire.inputs().begin(), wire.inputs().end()},
                         .output = wire.output().empty() ? wire.name() : wire.output(),
-                        .output_data_type = DataTypeFrom(wire.output_data_type(),
-                                                         {path, "output_data_type"}, violations),
+                        .output_data_type = DataTypePair::From(
+                            wire.output_data_type(), {path, "output_data_type"}, violations),
                         .segment = wire.segment()};
   WorkFrom(wire, path, out, violations);
   return out;
 }
 
-RecomputeExtent ExtentFrom(v1::RecomputeExtent wire, absl::string_view field,
-                           FieldViolations& violations) {
-  if (!v1::RecomputeExtent_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
-  return wire == v1::RECOMPUTE_EXTENT_UNTIL_LAST_NEEDED ? RecomputeExtent::kUntilLastNeeded
-                                                        : RecomputeExtent::kWholeSegment;
-}
-
 void TensorTo(const GraphTensorRow& row, v1::GraphTensorRow* out) {
   out->set_name(row.name);
-  out->set_kind(static_cast<v1::GraphTensorKind>(static_cast<int>(row.kind) + 1));
+  out->set_kind(GraphTensorKindPair::To(row.kind));
   ShapeTo(row.array.shape, out->mutable_shape());
-  if (row.array.index_bytes == 0) out->set_data_type(DataTypeTo(row.array.data_type));
+  if (row.array.index_bytes == 0) out->set_data_type(DataTypePair::To(row.array.data_type));
   out->set_size_bytes(row.size.value());
   out->set_view_of(row.view_of);
   out->set_has_gradient(row.has_gradient);
@@ -141,10 +131,11 @@ GraphSpec GraphFrom(const v1::Graph& wire, absl::string_view path, FieldViolatio
       .losses = {wire.losses().begin(), wire.losses().end()},
       .checkpointed_segments = {wire.checkpointed_segments().begin(),
                                 wire.checkpointed_segments().end()},
-      .extent =
-          ExtentFrom(wire.recompute_extent(), FieldPath(path, "recompute_extent"), violations),
-      .data_type = DataTypeFrom(wire.data_type(), {path, "data_type"}, violations),
-      .rule = UpdateRuleFrom(wire.optimizer(), FieldPath(path, "optimizer"), violations),
+      .extent = RecomputeExtentPair::From(wire.recompute_extent(), {path, "recompute_extent"},
+                                          violations),
+      .data_type = DataTypePair::From(wire.data_type(), {path, "data_type"}, violations),
+      .rule = UpdateRulePair::From(wire.optimizer(), {path, "optimizer"}, violations,
+                                   UpdateRule::kAdamw),
       .master_weights = wire.master_weights()};
   if (wire.has_transcendental_flops()) {
     out.convention.transcendental = wire.transcendental_flops();

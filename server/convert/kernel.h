@@ -8,14 +8,16 @@
 #include "engine/base/units.h"
 #include "engine/time/kernel_curves.h"
 #include "engine/time/operation_prediction.h"
+#include "server/convert/enum_pair.h"
 #include "server/convert/notes.h"
 #include "sextant/v1/interval.pb.h"
 #include "sextant/v1/kernel.pb.h"
 
 namespace sextant::server {
 
-KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
-                              FieldViolations& violations);
+using KernelBasisPair = OneLater<KernelBasis::kDatasheet, v1::KernelBasis_MAX>;
+using PredictionFormPair = OneLater<PredictionForm::kRoofline, v1::PredictionForm_MAX>;
+using KernelRegimePair = OneLater<KernelRegime::kSustained, v1::KernelRegime_MAX>;
 
 // Work and peak that the rates next to a predicted time are computed from.
 struct PredictedWork {
@@ -31,9 +33,6 @@ void DurationTo(const KernelTime& time, v1::Interval* out);
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, SourceNumbers& sources,
                         v1::KernelPrediction* out);
-
-v1::KernelBasis KernelBasisTo(KernelBasis basis);
-v1::PredictionForm PredictionFormTo(PredictionForm form);
 
 void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out);
 

@@ -41,10 +41,6 @@ NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
   return out;
 }
 
-v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op) {
-  return static_cast<v1::CollectiveOperation>(static_cast<int>(op) + 1);
-}
-
 void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
   out->set_name(Text(node.name));
   out->set_product_name(Text(node.product_name));
@@ -92,8 +88,8 @@ void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& so
   out->set_size_bytes(size_bytes);
   DurationTo(time, out->mutable_duration_seconds());
   if (expected > 0) out->set_bytes_per_second(static_cast<double>(size_bytes) / expected);
-  out->set_basis(KernelBasisTo(time.basis));
-  out->set_source(RateSourceTo(source.source));
+  out->set_basis(KernelBasisPair::To(time.basis));
+  out->set_source(RateSourcePair::To(source.source));
   out->set_source_number(sources.Of(source.citation));
 }
 

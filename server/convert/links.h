@@ -19,9 +19,6 @@ namespace sextant::server {
 // From the wire, as it is: ResolveNodes() checks it.
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec);
 
-// CollectiveOpFrom()'s inverse.
-v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op);
-
 void NodeTypeTo(const NodeType& node, v1::NodeType* out);
 void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out);
 

@@ -21,7 +21,7 @@ void IntervalTo(const BytesInterval& interval, v1::Interval* out) {
 
 void CapacityTo(const DeviceCapacity& capacity, v1::DeviceCapacity* out) {
   out->set_capacity_bytes(capacity.capacity.value());
-  out->set_source(CapacitySourceTo(capacity.source));
+  out->set_source(CapacitySourcePair::To(capacity.source));
   if (capacity.reported.has_value()) out->set_reported_bytes(capacity.reported->value());
   if (capacity.nominal.has_value()) out->set_nominal_bytes(capacity.nominal->value());
   out->set_reserved_bytes(capacity.reserved.value());
@@ -34,7 +34,7 @@ void StateTo(const Plan& plan, v1::ModelState* out) {
   for (const StateTerm& term : plan.state.terms) {
     auto* wire = out->add_terms();
     wire->set_name(Text(term.name));
-    wire->set_data_type(DataTypeTo(term.data_type));
+    wire->set_data_type(DataTypePair::To(term.data_type));
     wire->set_bytes_per_parameter(static_cast<double>(term.size.value()) /
                                   static_cast<double>(plan.parameters.all.total));
     wire->set_size_bytes(term.size.value());
@@ -71,8 +71,8 @@ struct RowContext {
 };
 
 void RowTo(const RowContext& context, const LedgerRow& row, v1::LedgerRow* out) {
-  out->set_kind(LedgerKindTo(row.kind));
-  if (row.part.has_value()) out->set_part(ModelPartTo(*row.part));
+  out->set_kind(LedgerKindPair::To(row.kind));
+  if (row.part.has_value()) out->set_part(ModelPartPair::To(*row.part));
   if (row.layer_kind >= 0) {
     out->set_layer_kind(context.layer_kinds[static_cast<size_t>(row.layer_kind)]);
   }
@@ -81,8 +81,8 @@ void RowTo(const RowContext& context, const LedgerRow& row, v1::LedgerRow* out) 
   out->set_name(RowName(row));
   out->set_shape(Text(row.shape));
   DimensionsTo(row, out);
-  out->set_element_kind(ElementKindTo(row.element_kind));
-  out->set_data_type(DataTypeTo(row.data_type));
+  out->set_element_kind(RowElementsPair::To(row.element_kind));
+  out->set_data_type(DataTypePair::To(row.data_type));
   out->set_element_bits(row.element_bits);
   out->set_elements(row.elements);
   out->set_scale_bytes(row.scale_bytes);
@@ -98,14 +98,14 @@ void StageTo(int64_t number, const RowContext& context, const StageEstimate& sta
   out->set_stage(number);
   out->set_layer_count(stage.layer_count);
   out->set_parameter_count(stage.parameter_count);
-  out->set_peak_phase(PeakPhaseTo(stage.memory.phase));
+  out->set_peak_phase(PeakPhasePair::To(stage.memory.phase));
   for (const int64_t count : stage.micro_batches_in_flight) {
     out->add_micro_batches_in_flight(count);
   }
   for (int i = 0; i < kLedgerKindCount; ++i) {
     const auto kind = static_cast<LedgerKind>(i);
     auto* sum = out->add_sums();
-    sum->set_kind(LedgerKindTo(kind));
+    sum->set_kind(LedgerKindPair::To(kind));
     sum->set_size_bytes(stage.memory.of(kind).value());
   }
   out->set_total_bytes(stage.memory.total().value());
@@ -123,16 +123,16 @@ struct ValueWriter {
   void operator()(int64_t value) const { out->set_number(value); }
   void operator()(bool value) const { out->set_enabled(value); }
   void operator()(ZeroStage value) const {
-    out->set_enum_name(v1::ZeroStage_Name(ZeroStageTo(value)));
+    out->set_enum_name(v1::ZeroStage_Name(ZeroStagePair::To(value)));
   }
   void operator()(RecomputePolicy value) const {
-    out->set_enum_name(v1::RecomputePolicy_Name(RecomputePolicyTo(value)));
+    out->set_enum_name(v1::RecomputePolicy_Name(RecomputePolicyPair::To(value)));
   }
   void operator()(AttentionKernel value) const {
-    out->set_enum_name(v1::KernelChoices::Attention_Name(AttentionKernelTo(value)));
+    out->set_enum_name(v1::KernelChoices::Attention_Name(AttentionKernelPair::To(value)));
   }
   void operator()(LossKind value) const {
-    out->set_enum_name(v1::KernelChoices::Loss_Name(LossKindTo(value)));
+    out->set_enum_name(v1::KernelChoices::Loss_Name(LossKindPair::To(value)));
   }
 };
 
@@ -143,7 +143,7 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
     absl::visit(ValueWriter{wire->mutable_old_value()}, setting.from);
     absl::visit(ValueWriter{wire->mutable_new_value()}, setting.to);
   }
-  out->set_cost(ChangeCostTo(change.cost));
+  out->set_cost(ChangeCostPair::To(change.cost));
   out->set_cost_text(std::move(change.cost_text));
   IntervalTo(change.process, out->mutable_peak_bytes());
   out->set_host_bytes(change.host.value());
@@ -183,8 +183,8 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   headroom.high = estimate.usable - used.low;
   IntervalTo(headroom, out->mutable_headroom_bytes());
   out->set_peak_stage(estimate.peak_stage);
-  out->set_zero_stage(ZeroStageTo(estimate.zero_stage));
-  out->set_framework(FrameworkTo(estimate.framework));
+  out->set_zero_stage(ZeroStagePair::To(estimate.zero_stage));
+  out->set_framework(FrameworkPair::To(estimate.framework));
   out->set_data_parallel_size(estimate.data_parallel_size);
   out->set_micro_batch_count(estimate.micro_batch_count);
   for (FittingChange& change : estimate.changes) {

@@ -32,13 +32,13 @@ TransformerSpec TransformerFrom(const v1::TransformerSpec& m, FieldViolations& v
   out.vocabulary_size = m.vocabulary_size();
   out.tied_embeddings = m.tied_embeddings();
   out.learned_position_count = m.learned_position_count();
-  out.feed_forward_kind =
-      FeedForwardKindFrom(m.feed_forward_kind(), "model.transformer.feed_forward_kind", violations);
-  out.norm_kind = NormKindFrom(m.norm_kind(), "model.transformer.norm_kind", violations);
+  out.feed_forward_kind = FeedForwardKindPair::From(
+      m.feed_forward_kind(), "model.transformer.feed_forward_kind", violations);
+  out.norm_kind = NormKindPair::From(m.norm_kind(), "model.transformer.norm_kind", violations);
   if (m.has_norms_per_layer()) out.norms_per_layer = m.norms_per_layer();
   if (m.has_final_norm()) out.final_norm = m.final_norm();
   out.query_key_norm =
-      QueryKeyNormFrom(m.query_key_norm(), "model.transformer.query_key_norm", violations);
+      QueryKeyNormPair::From(m.query_key_norm(), "model.transformer.query_key_norm", violations);
   out.query_key_value_bias = m.query_key_value_bias();
   out.attention_output_bias = m.attention_output_bias();
   out.feed_forward_bias = m.feed_forward_bias();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/convert/enum_pair.h"
+
 namespace sextant::server {
 
 void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out) {
@@ -13,10 +15,9 @@ void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out) {
 }
 
 void NoteTo(Note note, v1::Note* out) {
-  static_assert(kNoteKindCount == v1::NOTE_KIND_SOFTWARE_PUBLISHED);
-  static_assert(static_cast<int>(NoteSubject::kEconomics) + 1 == v1::NOTE_SUBJECT_ECONOMICS);
-  out->set_kind(static_cast<v1::NoteKind>(static_cast<int>(note.kind) + 1));
-  out->set_subject(static_cast<v1::NoteSubject>(static_cast<int>(SubjectOf(note.kind)) + 1));
+  out->set_kind(OneLater<NoteKind::kSoftwarePublished, v1::NoteKind_MAX>::To(note.kind));
+  out->set_subject(
+      OneLater<NoteSubject::kEconomics, v1::NoteSubject_MAX>::To(SubjectOf(note.kind)));
   NoteValuesTo(note.values, out->mutable_values());
   for (std::string& field : note.fields) out->add_fields(std::move(field));
   out->set_text(std::move(note.text));

@@ -9,17 +9,8 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(NumberKind::kFloatFamily) + 1 == v1::NUMBER_KIND_FLOAT_FAMILY);
-static_assert(static_cast<int>(OverflowRule::kNonSaturating) + 1 ==
-              v1::OVERFLOW_RULE_NON_SATURATING);
-static_assert(static_cast<int>(RoundingOutcome::kNotANumber) + 1 ==
-              v1::ROUNDING_OUTCOME_NOT_A_NUMBER);
-
-// The wire's enums have an unspecified value before the engine's first.
-template <typename Wire, typename Engine>
-Wire OneAfter(Engine value) {
-  return static_cast<Wire>(static_cast<int>(value) + 1);
-}
+using NumberKindPair = OneLater<NumberKind::kFloatFamily, v1::NumberKind_MAX>;
+using RoundingOutcomePair = OneLater<RoundingOutcome::kNotANumber, v1::RoundingOutcome_MAX>;
 
 void LayoutTo(const FloatLayout& layout, v1::FloatLayout* out) {
   out->set_name(std::string(layout.name));
@@ -47,9 +38,9 @@ void ScaleTo(const BlockScale& scale, v1::BlockScale* out) {
 }  // namespace
 
 void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out) {
-  out->set_data_type(DataTypeTo(format.type));
+  out->set_data_type(DataTypePair::To(format.type));
   out->set_name(std::string(DataTypeName(format.type)));
-  out->set_kind(OneAfter<v1::NumberKind>(format.kind));
+  out->set_kind(NumberKindPair::To(format.kind));
   for (const FloatLayout& layout : format.layouts) LayoutTo(layout, out->add_layouts());
   out->set_bits(format.bits);
   out->set_storage_bits(StorageBits(format));
@@ -58,7 +49,7 @@ void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out) {
     out->set_largest_integer(LargestInteger(format));
     out->set_lowest_integer(LowestInteger(format));
   }
-  out->set_overflow_rule(OneAfter<v1::OverflowRule>(format.overflow_rule));
+  out->set_overflow_rule(OverflowRulePair::To(format.overflow_rule));
   out->set_overflow_reason(std::string(format.overflow_reason));
   out->set_role(std::string(format.role));
   out->set_note(std::string(format.note));
@@ -72,12 +63,12 @@ void RoundedNumberTo(const NumberFormat& format, double given, const RoundedValu
                      v1::RoundedNumber* out) {
   out->set_given(given);
   out->set_value(rounded.value);
-  out->set_outcome(OneAfter<v1::RoundingOutcome>(rounded.outcome));
+  out->set_outcome(RoundingOutcomePair::To(rounded.outcome));
   out->set_subnormal(rounded.subnormal);
   if (rounded.relative_error) out->set_relative_error(*rounded.relative_error);
   if (rounded.code) out->set_code(*rounded.code);
   if (rounded.block_scale) out->set_block_scale(*rounded.block_scale);
-  out->set_overflow_rule(OneAfter<v1::OverflowRule>(rounded.overflow_rule));
+  out->set_overflow_rule(OverflowRulePair::To(rounded.overflow_rule));
   out->set_reason(RoundingReason(format, given, rounded));
 }
 

@@ -4,9 +4,12 @@
 
 #include "engine/tensor/number_format.h"
 #include "engine/tensor/rounding.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/number_format.pb.h"
 
 namespace sextant::server {
+
+using OverflowRulePair = OneLater<OverflowRule::kNonSaturating, v1::OverflowRule_MAX>;
 
 // Writes the properties of `format` and the accelerators that have a peak in it.
 void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out);

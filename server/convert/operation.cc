@@ -10,31 +10,10 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(ElementwiseFunction::kExp) + 1 == v1::ELEMENTWISE_FUNCTION_EXP);
-static_assert(static_cast<int>(ActivationFunction::kGeluErf) + 1 ==
-              v1::ACTIVATION_FUNCTION_GELU_ERF);
-static_assert(static_cast<int>(CausalConvention::kPublished) + 1 ==
-              v1::CAUSAL_CONVENTION_PUBLISHED);
-static_assert(static_cast<int>(UpdateRule::kLion) + 1 == v1::UPDATE_RULE_LION);
-
-// Converts one of the wire's enums; the unspecified value becomes `otherwise`.
-template <typename Engine, typename Wire>
-Engine EnumFrom(Wire wire, bool known, absl::string_view field, Engine otherwise,
-                FieldViolations& violations) {
-  if (!known) violations.Add(field, UnknownEnumNumber(wire));
-  return known && wire != 0 ? static_cast<Engine>(wire - 1) : otherwise;
-}
-
-// Absent for the unspecified value.
-absl::optional<MatmulScaling> ScalingFrom(v1::MatmulScaling wire, absl::string_view field,
-                                          FieldViolations& violations) {
-  static_assert(static_cast<int>(MatmulScaling::kTensor) == v1::MATMUL_SCALING_TENSOR);
-  static_assert(static_cast<int>(MatmulScaling::kBlock) == v1::MATMUL_SCALING_BLOCK);
-  const bool known = v1::MatmulScaling_IsValid(wire);
-  if (!known) violations.Add(field, UnknownEnumNumber(wire));
-  if (!known || wire == v1::MATMUL_SCALING_UNSPECIFIED) return absl::nullopt;
-  return static_cast<MatmulScaling>(wire);
-}
+using ElementwiseFunctionPair = OneLater<ElementwiseFunction::kExp, v1::ElementwiseFunction_MAX>;
+using ActivationFunctionPair = OneLater<ActivationFunction::kGeluErf, v1::ActivationFunction_MAX>;
+using CausalConventionPair = OneLater<CausalConvention::kPublished, v1::CausalConvention_MAX>;
+using MatmulScalingPair = SameNumbers<MatmulScaling::kBlock, v1::MatmulScaling_MAX>;
 
 // Reads the operation's message at `path`; one overload each.
 class Reader {
@@ -63,7 +42,7 @@ class Reader {
   Reduction Read(const v1::Operation::Reduction& w) const {
     return {.outer = w.outer(),
             .reduced = w.reduced(),
-            .function = ReductionFrom(w.function(), FieldPath(path_, "function"), violations_)};
+            .function = ReductionKindPair::From(w.function(), {path_, "function"}, violations_)};
   }
   template <typename Rows>
   Rows ReadRows(const v1::Operation::Rows& w) const {
@@ -71,8 +50,7 @@ class Reader {
   }
   Activation Read(const v1::Operation::Activation& w) const {
     return {
-        .function = EnumFrom(w.function(), v1::ActivationFunction_IsValid(w.function()),
-                             FieldPath(path_, "function"), ActivationFunction::kRelu, violations_),
+        .function = ActivationFunctionPair::From(w.function(), {path_, "function"}, violations_),
         .count = w.count()};
   }
   Rotary Read(const v1::Operation::Rotary& w) const {
@@ -87,9 +65,10 @@ class Reader {
   }
   Attention Read(const v1::Operation::Attention& w) const;
   OptimizerUpdate Read(const v1::Operation::OptimizerUpdate& w) const {
-    return {.parameters = w.parameters(),
-            .rule = UpdateRuleFrom(w.rule(), FieldPath(path_, "rule"), violations_),
-            .master_weights = w.master_weights()};
+    return {
+        .parameters = w.parameters(),
+        .rule = UpdateRulePair::From(w.rule(), {path_, "rule"}, violations_, UpdateRule::kAdamw),
+        .master_weights = w.master_weights()};
   }
   HostCopy Read(const v1::Operation::HostCopy& w) const {
     return {.bytes = w.bytes(),
@@ -111,9 +90,8 @@ class Reader {
 
  private:
   ElementwiseFunction Function(v1::ElementwiseFunction wire, absl::string_view below) const {
-    return EnumFrom(wire, v1::ElementwiseFunction_IsValid(wire),
-                    FieldPath(path_, FieldPath(below, "function")), ElementwiseFunction::kGeneral,
-                    violations_);
+    return ElementwiseFunctionPair::From(wire, FieldPath(path_, FieldPath(below, "function")),
+                                         violations_);
   }
   double FlopsPerElement(ElementwiseFunction function, double flops,
                          absl::string_view below) const {
@@ -132,19 +110,18 @@ Attention Reader::Read(const v1::Operation::Attention& w) const {
   if (!w.causal() && w.convention() != v1::CAUSAL_CONVENTION_UNSPECIFIED) {
     violations_.Add(FieldPath(path_, "convention"), "is of causal attention alone: set causal too");
   }
-  return {.batch = w.batch(),
-          .heads = w.heads(),
-          .kv_heads = w.kv_heads(),
-          .query_length = w.query_length(),
-          .key_length = w.key_length(),
-          .head_size = w.head_size(),
-          .value_head_size = w.value_head_size(),
-          .causal = w.causal(),
-          .convention = EnumFrom(w.convention(), v1::CausalConvention_IsValid(w.convention()),
-                                 FieldPath(path_, "convention"), CausalConvention::kWithDiagonal,
-                                 violations_),
-          .window = w.window(),
-          .fused = !w.unfused()};
+  return {
+      .batch = w.batch(),
+      .heads = w.heads(),
+      .kv_heads = w.kv_heads(),
+      .query_length = w.query_length(),
+      .key_length = w.key_length(),
+      .head_size = w.head_size(),
+      .value_head_size = w.value_head_size(),
+      .causal = w.causal(),
+      .convention = CausalConventionPair::From(w.convention(), {path_, "convention"}, violations_),
+      .window = w.window(),
+      .fused = !w.unfused()};
 }
 
 FusedChain Reader::Read(const v1::Operation::FusedChain& w) const {
@@ -228,24 +205,20 @@ void FillSizeDefaults(Operation& operation) {
 
 OperationTypes OperationTypesFrom(const v1::OperationTypes& wire, absl::string_view path,
                                   FieldViolations& violations) {
-  return {.input = DataTypeFrom(wire.input(), {path, "input"}, violations),
-          .output = DataTypeFrom(wire.output(), {path, "output"}, violations),
-          .accumulation = DataTypeFrom(wire.accumulation(), {path, "accumulation"}, violations),
-          .scaling = ScalingFrom(wire.scaling(), FieldPath(path, "scaling"), violations)};
+  return {
+      .input = DataTypePair::From(wire.input(), {path, "input"}, violations),
+      .output = DataTypePair::From(wire.output(), {path, "output"}, violations),
+      .accumulation = DataTypePair::From(wire.accumulation(), {path, "accumulation"}, violations),
+      .scaling = MatmulScalingPair::Find(wire.scaling(), {path, "scaling"}, violations)};
 }
 
 void OperationTypesTo(const OperationTypes& types, v1::OperationTypes* out) {
-  out->set_input(DataTypeTo(types.input));
-  out->set_output(DataTypeTo(types.output));
-  out->set_accumulation(DataTypeTo(types.accumulation));
+  out->set_input(DataTypePair::To(types.input));
+  out->set_output(DataTypePair::To(types.output));
+  out->set_accumulation(DataTypePair::To(types.accumulation));
   if (types.scaling.has_value()) {
-    out->set_scaling(static_cast<v1::MatmulScaling>(static_cast<int>(*types.scaling)));
+    out->set_scaling(MatmulScalingPair::To(*types.scaling));
   }
-}
-
-UpdateRule UpdateRuleFrom(v1::UpdateRule wire, absl::string_view field,
-                          FieldViolations& violations) {
-  return EnumFrom(wire, v1::UpdateRule_IsValid(wire), field, UpdateRule::kAdamw, violations);
 }
 
 }  // namespace sextant::server

@@ -8,6 +8,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/operation/operation.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/operation.pb.h"
 
 namespace sextant::server {
@@ -30,8 +31,7 @@ OperationTypes OperationTypesFrom(const v1::OperationTypes& wire, absl::string_v
                                   FieldViolations& violations);
 void OperationTypesTo(const OperationTypes& types, v1::OperationTypes* out);
 
-UpdateRule UpdateRuleFrom(v1::UpdateRule wire, absl::string_view field,
-                          FieldViolations& violations);
+using UpdateRulePair = OneLater<UpdateRule::kLion, v1::UpdateRule_MAX>;
 
 }  // namespace sextant::server
 

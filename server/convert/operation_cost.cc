@@ -14,13 +14,13 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(ArrayRole::kState) + 1 == v1::ARRAY_ROLE_STATE);
+using ArrayRolePair = OneLater<ArrayRole::kState, v1::ArrayRole_MAX>;
 
 void ArrayTo(const Array& array, Bytes size, v1::OperationArray* out) {
   out->set_name(array.name);
-  out->set_role(static_cast<v1::ArrayRole>(static_cast<int>(array.role) + 1));
+  out->set_role(ArrayRolePair::To(array.role));
   // Ids and masks are not numbers of a format.
-  if (array.index_bytes == 0) out->set_data_type(DataTypeTo(array.data_type));
+  if (array.index_bytes == 0) out->set_data_type(DataTypePair::To(array.data_type));
   ShapeTo(array.shape, out->mutable_shape());
   out->set_size_bytes(size.value());
 }

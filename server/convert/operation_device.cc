@@ -12,13 +12,12 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(RooflineBound::kMemory) + 1 == v1::ROOFLINE_BOUND_MEMORY);
-static_assert(static_cast<int>(AdviceKind::kLessArithmetic) + 1 == v1::ADVICE_KIND_LESS_ARITHMETIC);
-static_assert(static_cast<int>(UtilisationReading::kWaiting) + 1 ==
-              v1::UTILISATION_READING_WAITING);
+using RooflineBoundPair = OneLater<RooflineBound::kMemory, v1::RooflineBound_MAX>;
+using AdviceKindPair = OneLater<AdviceKind::kLessArithmetic, v1::AdviceKind_MAX>;
+using UtilisationReadingPair = OneLater<UtilisationReading::kWaiting, v1::UtilisationReading_MAX>;
 
 void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
-  out->set_bound(static_cast<v1::RooflineBound>(static_cast<int>(roofline.bound) + 1));
+  out->set_bound(RooflineBoundPair::To(roofline.bound));
   if (roofline.intensity.has_value()) out->set_arithmetic_intensity(*roofline.intensity);
   out->set_ridge_flops_per_byte(roofline.ridge);
   out->set_compute_seconds(roofline.compute.value());
@@ -30,7 +29,7 @@ void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
 }
 
 void AdviceTo(Advice advice, v1::Advice* out) {
-  out->set_kind(static_cast<v1::AdviceKind>(static_cast<int>(advice.kind) + 1));
+  out->set_kind(AdviceKindPair::To(advice.kind));
   NoteValuesTo(advice.values, out->mutable_values());
   out->set_text(std::move(advice.text));
 }
@@ -48,7 +47,7 @@ absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1:
   out->set_flops_per_second(flops.value() / *timed.achieved_seconds);
   out->set_peak_flops_per_second(peak.value());
   out->set_ratio(utilisation->ratio);
-  out->set_reading(static_cast<v1::UtilisationReading>(static_cast<int>(utilisation->reading) + 1));
+  out->set_reading(UtilisationReadingPair::To(utilisation->reading));
   SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline,
                            RooflineOf(timed.analysis.forward, timed.rates.rates, timed.method));
   out->set_explanation(ExplanationOf(*utilisation, roofline, Seconds(*timed.achieved_seconds)));
@@ -90,13 +89,6 @@ OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::strin
   }
   out.launch_seconds = wire.launch_seconds();
   return out;
-}
-
-RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
-                                  FieldViolations& violations) {
-  if (!v1::RooflineMethod_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
-  return wire == v1::ROOFLINE_METHOD_CLASSICAL ? RooflineMethod::kClassical
-                                               : RooflineMethod::kSmooth;
 }
 
 absl::Status OperationTimeTo(const TimedOperation& timed, SourceNumbers& sources,

@@ -8,6 +8,7 @@
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
 #include "server/convert/device_resolver.h"
+#include "server/convert/enum_pair.h"
 #include "server/convert/notes.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
@@ -19,8 +20,7 @@ namespace sextant::server {
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
                                     const DeviceResolver& resolver, FieldViolations& violations);
 
-RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
-                                  FieldViolations& violations);
+using RooflineMethodPair = OneLater<RooflineMethod::kClassical, v1::RooflineMethod_MAX>;
 
 struct TimedOperation {
   const OperationRequest& request;

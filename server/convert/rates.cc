@@ -21,10 +21,10 @@ void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
 
 void RateTo(const Rate& rate, SourceNumbers& sources, v1::RateUsed* out) {
   out->set_quantity(Text(rate.quantity));
-  out->set_data_type(DataTypeTo(rate.data_type));
+  out->set_data_type(DataTypePair::To(rate.data_type));
   out->set_value(rate.value);
   out->set_unit(Text(rate.unit));
-  out->set_source(RateSourceTo(rate.source));
+  out->set_source(RateSourcePair::To(rate.source));
   out->set_source_number(sources.Of(rate.citation));
   out->set_device(Text(rate.device));
   if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
@@ -36,7 +36,7 @@ void FleetTo(const FleetRates& fleet, v1::FleetCoverage* out) {
   if (fleet.oldest_unix_seconds > 0) {
     out->mutable_oldest_measured_time()->set_seconds(fleet.oldest_unix_seconds);
   }
-  if (!fleet.models.empty()) out->set_source(RateSourceTo(fleet.source));
+  if (!fleet.models.empty()) out->set_source(RateSourcePair::To(fleet.source));
   for (const std::string& uuid : fleet.unhealthy) out->add_unhealthy_devices(uuid);
   out->set_missing(fleet.missing);
   if (fleet.unread_seconds.has_value()) out->set_unread_seconds(*fleet.unread_seconds);
@@ -46,7 +46,8 @@ void FleetTo(const FleetRates& fleet, v1::FleetCoverage* out) {
 RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,
                                     FieldViolations& violations) {
   RateRequirement out;
-  out.minimum_source = RateSourceFrom(wire.minimum_source(), {path, "minimum_source"}, violations);
+  out.minimum_source =
+      RateSourcePair::Find(wire.minimum_source(), {path, "minimum_source"}, violations);
   if (!wire.has_maximum_age()) return out;
   out.maximum_age_seconds =
       SecondsFrom(wire.maximum_age(), FieldPath(path, "maximum_age"), violations);

@@ -17,18 +17,7 @@ constexpr double kMaxDurationSeconds = 1e9;
 constexpr absl::string_view kOwnFields[] = {"max_duration", "max_device_count",
                                             "tokens_per_parameter"};
 
-static_assert(static_cast<int>(SizeLimit::kBudget) == v1::SIZE_LIMIT_BUDGET);
-static_assert(static_cast<int>(SizeBasis::kStateAlone) + 1 == v1::SIZE_BASIS_STATE_ALONE);
-
 }  // namespace
-
-v1::SizeBasis SizeBasisTo(SizeBasis basis) {
-  return static_cast<v1::SizeBasis>(static_cast<int>(basis) + 1);
-}
-
-v1::SizeLimit SizeLimitTo(SizeLimit limit) {
-  return static_cast<v1::SizeLimit>(static_cast<int>(limit));
-}
 
 RunSpec SizedRunFrom(const v1::PlanRunRequest& run, const google::protobuf::Duration* max_duration,
                      const DeviceResolver& resolver, FieldViolations& violations) {

@@ -12,14 +12,15 @@
 #include "engine/run/run_spec.h"
 #include "engine/search/sized_run.h"
 #include "server/convert/device_resolver.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/plan.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "sextant/v1/sizing.pb.h"
 
 namespace sextant::server {
 
-v1::SizeBasis SizeBasisTo(SizeBasis basis);
-v1::SizeLimit SizeLimitTo(SizeLimit limit);
+using SizeBasisPair = OneLater<SizeBasis::kStateAlone, v1::SizeBasis_MAX>;
+using SizeLimitPair = SameNumbers<SizeLimit::kBudget, v1::SizeLimit_MAX>;
 
 // BatchedRunFrom(), with `max_duration` as the run's deadline unless that is null. Violations name
 // the fields of PlanRunRequest, and "max_duration".
@@ -40,7 +41,7 @@ std::string SizedPlanTo(const SizedRun& sized, const v1::PlanRunRequest& request
 // The figures of a try that all messages of one have.
 template <typename Tried>
 void TriedTo(const SizedRun& sized, Tried* out) {
-  out->set_misses(SizeLimitTo(sized.misses));
+  out->set_misses(SizeLimitPair::To(sized.misses));
   if (sized.elapsed.has_value()) out->set_elapsed_seconds(sized.elapsed->value());
   if (sized.cost.has_value()) out->set_cost_usd(sized.cost->value());
 }

@@ -11,8 +11,8 @@ namespace {
 using Constant = StackConstant;
 using Wire = v1::SoftwareStack;
 
-static_assert(kStepCauseCount + 1 == v1::StepCause_ARRAYSIZE);
-static_assert(kStepRateCount + 1 == v1::StepSensitivity::Rate_ARRAYSIZE);
+using StepCausePair = OneLater<StepCause::kHostOptimizer, v1::StepCause_MAX>;
+using OperationBoundPair = OneLater<OperationBound::kExchange, v1::StepOperation::Bound_MAX>;
 
 // A number of the message.
 struct NumberField {
@@ -77,8 +77,8 @@ void AssumptionsTo(const SoftwareConstants& software, SourceNumbers& sources, v1
 void OperationTo(const LongOperation& operation, double step_seconds, v1::StepOperation* out) {
   out->set_module(Text(operation.module));
   out->set_name(Text(operation.name));
-  out->set_training_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.pass) + 1));
-  out->set_bound(static_cast<v1::StepOperation::Bound>(static_cast<int>(operation.bound) + 1));
+  out->set_training_pass(TracePassPair::To(operation.pass));
+  out->set_bound(OperationBoundPair::To(operation.bound));
   out->set_seconds(operation.seconds.value());
   out->set_share(operation.seconds.value() / step_seconds);
   out->set_launches(operation.launches);
@@ -86,7 +86,7 @@ void OperationTo(const LongOperation& operation, double step_seconds, v1::StepOp
 }
 
 void SourceTo(const KernelTimeShare& share, SourceNumbers& sources, v1::KernelTimeSource* out) {
-  out->set_source(RateSourceTo(share.source.source));
+  out->set_source(RateSourcePair::To(share.source.source));
   out->set_share(share.share);
   out->set_source_number(sources.Of(share.source.citation));
   if (share.source.measured_unix_seconds == 0) return;
@@ -116,7 +116,7 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
   for (size_t i = 0; i < kStepCauseCount; ++i) {
     if (estimate.parts[i] <= 0) continue;
     v1::StepPart* const part = out->add_parts();
-    part->set_cause(static_cast<v1::StepCause>(i + 1));
+    part->set_cause(StepCausePair::To(static_cast<StepCause>(i)));
     part->set_seconds(estimate.parts[i]);
     part->set_share(estimate.parts[i] / expected);
   }
@@ -139,7 +139,7 @@ void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::Ste
   if (!full) return;
   for (const StepSensitivity& each : estimate.sensitivities) {
     v1::StepSensitivity* const wire = out->add_sensitivities();
-    wire->set_rate(static_cast<v1::StepSensitivity::Rate>(static_cast<int>(each.rate) + 1));
+    wire->set_rate(StepRatePair::To(each.rate));
     wire->set_saved_share(each.saved_share);
   }
   for (const LongOperation& each : step.longest_operations) {

@@ -12,8 +12,6 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(ReductionKind::kProduct) + 1 == v1::REDUCTION_FUNCTION_PRODUCT);
-
 SliceStep SliceFrom(const v1::TensorStep::Slice& wire) {
   SliceStep out = {.axis = wire.axis()};
   if (wire.has_start()) out.start = wire.start();
@@ -67,8 +65,8 @@ TensorAction ActionFrom(const v1::TensorStep& step, absl::string_view path,
   if (step.has_flatten()) return TensorStep(FlattenFrom(step.flatten()));
   if (step.has_contiguous()) return TensorStep(ContiguousStep{});
   if (step.has_cast()) {
-    return TensorStep(
-        CastStep{DataTypeFrom(step.cast().data_type(), {path, "cast.data_type"}, violations)});
+    return TensorStep(CastStep{
+        DataTypePair::From(step.cast().data_type(), {path, "cast.data_type"}, violations)});
   }
   if (step.has_elementwise()) return TensorStep(ElementwiseFrom(step.elementwise()));
   if (step.has_rearrange()) {
@@ -80,7 +78,7 @@ TensorAction ActionFrom(const v1::TensorStep& step, absl::string_view path,
   if (step.has_reduce()) {
     return ReduceAction{
         step.reduce().expression(), AxisSizesFrom(step.reduce().sizes()),
-        ReductionFrom(step.reduce().function(), FieldPath(path, "reduce.function"), violations)};
+        ReductionKindPair::From(step.reduce().function(), {path, "reduce.function"}, violations)};
   }
   if (step.has_check_shape()) return CheckShapeAction{step.check_shape().expression()};
   const auto& index = step.flat_index().index();
@@ -124,26 +122,16 @@ void AxisSizesTo(absl::Span<const AxisSize> sizes,
   }
 }
 
-ReductionKind ReductionFrom(v1::ReductionFunction wire, absl::string_view field,
-                            FieldViolations& violations) {
-  if (!v1::ReductionFunction_IsValid(wire)) {
-    violations.Add(field, UnknownEnumNumber(wire));
-    return ReductionKind::kSum;
-  }
-  return wire == v1::REDUCTION_FUNCTION_UNSPECIFIED ? ReductionKind::kSum
-                                                    : static_cast<ReductionKind>(wire - 1);
-}
-
 StridedTensor TensorFrom(const v1::TensorSpec& spec, absl::string_view path,
                          FieldViolations& violations) {
   FieldViolations found;
-  StridedTensor out = {.shape = ShapeFrom(spec.shape()),
-                       .strides = Strides(spec.strides().begin(), spec.strides().end()),
-                       .offset = spec.offset_elements(),
-                       .storage_elements = spec.has_storage_elements()
-                                               ? spec.storage_elements()
-                                               : std::numeric_limits<int64_t>::max(),
-                       .data_type = DataTypeFrom(spec.data_type(), {path, "data_type"}, found)};
+  StridedTensor out = {
+      .shape = ShapeFrom(spec.shape()),
+      .strides = Strides(spec.strides().begin(), spec.strides().end()),
+      .offset = spec.offset_elements(),
+      .storage_elements = spec.has_storage_elements() ? spec.storage_elements()
+                                                      : std::numeric_limits<int64_t>::max(),
+      .data_type = DataTypePair::From(spec.data_type(), {path, "data_type"}, found)};
   if (spec.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
     found.Add(FieldPath(path, "data_type"), "is required: write e.g. DATA_TYPE_BF16");
   }
@@ -181,7 +169,7 @@ absl::Status TensorLayoutTo(const StridedTensor& tensor, v1::TensorLayout* out) 
   ShapeTo(tensor.strides, out->mutable_strides());
   out->set_offset_elements(tensor.offset);
   out->set_storage_elements(tensor.storage_elements);
-  out->set_data_type(DataTypeTo(tensor.data_type));
+  out->set_data_type(DataTypePair::To(tensor.data_type));
   out->set_element_count(tensor.element_count());
   out->set_size_bytes(size.value());
   out->set_is_contiguous(IsContiguous(tensor));

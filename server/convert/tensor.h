@@ -11,6 +11,7 @@
 #include "engine/tensor/expression/tensor_analysis.h"
 #include "engine/tensor/shape.h"
 #include "google/protobuf/repeated_field.h"
+#include "server/convert/enum_pair.h"
 #include "sextant/v1/tensor.pb.h"
 
 namespace sextant::server {
@@ -22,9 +23,7 @@ std::vector<AxisSize> AxisSizesFrom(const google::protobuf::RepeatedPtrField<v1:
 void AxisSizesTo(absl::Span<const AxisSize> sizes,
                  google::protobuf::RepeatedPtrField<v1::AxisSize>* out);
 
-// The wire's ReductionFunction; unspecified is the sum.
-ReductionKind ReductionFrom(v1::ReductionFunction wire, absl::string_view field,
-                            FieldViolations& violations);
+using ReductionKindPair = OneLater<ReductionKind::kProduct, v1::ReductionFunction_MAX>;
 
 // The tensor at `path`, checked.
 StridedTensor TensorFrom(const v1::TensorSpec& spec, absl::string_view path,

@@ -51,9 +51,9 @@ void SlowestTo(const SlowestCost& slowest, v1::SlowestDevice* out) {
 }
 
 void TelemetryTo(const Plan& plan, const TimeEstimate* basis, v1::TelemetryPlan* out) {
-  out->set_flops_convention(FlopsConventionTo(plan.flops.convention));
+  out->set_flops_convention(FlopsConventionPair::To(plan.flops.convention));
   out->set_model_flops_per_token(plan.flops.used().per_token.value());
-  out->set_compute_data_type(DataTypeTo(plan.compute_data_type));
+  out->set_compute_data_type(DataTypePair::To(plan.compute_data_type));
   if (plan.peak.has_value()) out->set_peak_flops_per_second(plan.peak->value());
   if (basis == nullptr) return;
   if (basis->mfu.has_value()) out->set_planned_mfu(*basis->mfu);
@@ -117,7 +117,7 @@ void LimitTo(const LimitCheck& limit, v1::LimitCheck* out) {
 void WholeRunTo(const Plan& plan, v1::WholeRun* out) {
   const WholeRun& whole = plan.whole_run;
   const TimeEstimate* const basis = BasisOf(plan);
-  if (basis != nullptr) out->set_basis(EstimateKindTo(basis->kind));
+  if (basis != nullptr) out->set_basis(EstimateKindPair::To(basis->kind));
   if (whole.steps.has_value()) out->set_step_count(whole.steps->count);
   const double all = whole.elapsed.all();
   out->set_goodput_ratio(whole.goodput());

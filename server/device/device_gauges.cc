@@ -238,7 +238,7 @@ class DeviceGauges {
   static std::map<v1::DataType, const MeasuredMatmul*> InOrder(
       absl::Span<const MeasuredMatmul> matmuls) {
     std::map<v1::DataType, const MeasuredMatmul*> out;
-    for (const MeasuredMatmul& each : matmuls) out[DataTypeTo(each.data_type)] = &each;
+    for (const MeasuredMatmul& each : matmuls) out[DataTypePair::To(each.data_type)] = &each;
     return out;
   }
 
@@ -310,7 +310,7 @@ class DeviceGauges {
 
   void AddPredictionErrors(const DeviceModel& model) {
     for (const MatmulError& error : model.MatmulErrors()) {
-      const std::string type = TypeName(DataTypeTo(error.data_type));
+      const std::string type = TypeName(DataTypePair::To(error.data_type));
       Add(kPredictionError, error.median, {{"dtype", type}, {"quantile", "0.5"}});
       Add(kPredictionError, error.p90, {{"dtype", type}, {"quantile", "0.9"}});
     }

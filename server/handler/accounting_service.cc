@@ -43,11 +43,7 @@ constexpr int kMaxValues = 64;
 RoundingOptions RoundingOptionsFrom(const v1::DescribeDataTypeRequest& request,
                                     FieldViolations& violations) {
   RoundingOptions out;
-  if (!v1::OverflowRule_IsValid(request.overflow_rule())) {
-    violations.Add("overflow_rule", UnknownEnumNumber(request.overflow_rule()));
-  } else if (request.overflow_rule() != v1::OVERFLOW_RULE_UNSPECIFIED) {
-    out.overflow_rule = static_cast<OverflowRule>(request.overflow_rule() - 1);
-  }
+  out.overflow_rule = OverflowRulePair::Find(request.overflow_rule(), "overflow_rule", violations);
   if (request.has_block_maximum()) out.block_maximum = request.block_maximum();
   return out;
 }
@@ -63,7 +59,7 @@ void AddOf(int place, const absl::Status& status, FieldViolations& violations) {
 absl::Status DescribeDataType(const v1::DescribeDataTypeRequest& request,
                               v1::DescribeDataTypeResponse* response) {
   FieldViolations violations;
-  const DataType type = DataTypeFrom(request.data_type(), "data_type", violations);
+  const DataType type = DataTypePair::From(request.data_type(), "data_type", violations);
   const RoundingOptions options = RoundingOptionsFrom(request, violations);
   if (request.values_size() > kMaxValues) {
     violations.Add("values",

@@ -40,7 +40,7 @@ std::vector<DataType> TypesOf(const v1::GetKernelRatesRequest& request,
   for (int i = 0; i < request.data_types_size(); ++i) {
     const std::string field = absl::StrCat("data_types[", i, "]");
     const DataType type =
-        DataTypeFrom(static_cast<v1::DataType>(request.data_types(i)), field, violations);
+        DataTypePair::From(static_cast<v1::DataType>(request.data_types(i)), field, violations);
     if (request.data_types(i) == v1::DATA_TYPE_UNSPECIFIED) {
       violations.Add(field, "names no data type: write one, e.g. DATA_TYPE_BF16");
     }
@@ -161,7 +161,7 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   std::chrono::system_clock::time_point now,
                                   v1::GetCalibrationResponse* response) {
   if (!v1::ProbeMode_IsValid(request.mode())) {
-    return InvalidField("mode", UnknownEnumNumber(request.mode()));
+    return InvalidField("mode", check::UnknownEnumNumber(request.mode()));
   }
   SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request, host));
   const DeviceCalibrations* kept = host.FindAll(device->uuid());

@@ -42,10 +42,10 @@ std::vector<CollectiveOp> OperationsOf(const v1::GetLinkTimesRequest& request,
     if (number == v1::COLLECTIVE_OPERATION_UNSPECIFIED) {
       violations.Add(absl::StrCat("operations[", i, "]"),
                      "names no operation: write one, e.g. COLLECTIVE_OPERATION_ALL_REDUCE");
-    } else if (!v1::CollectiveOperation_IsValid(number)) {
-      violations.Add(absl::StrCat("operations[", i, "]"), UnknownEnumNumber(number));
-    } else {
-      out.push_back(CollectiveOpFrom(static_cast<v1::CollectiveOperation>(number)));
+    } else if (const auto op =
+                   CollectiveOpPair::Find(static_cast<v1::CollectiveOperation>(number),
+                                          absl::StrCat("operations[", i, "]"), violations)) {
+      out.push_back(*op);
     }
   }
   return out;
@@ -154,7 +154,7 @@ class LinkAnswer {
   absl::Status AddExchange(CollectiveOp op, const std::vector<int64_t>& sizes,
                            SourceNumbers& sources, v1::GetLinkTimesResponse* out) const {
     v1::GetLinkTimesResponse::Exchange* exchange = out->add_exchanges();
-    exchange->set_operation(CollectiveOperationTo(op));
+    exchange->set_operation(CollectiveOpPair::To(op));
     const LinkSource source = StandsOn(op);
     for (const int64_t bytes : sizes) {
       SEXTANT_ASSIGN_OR_RETURN(const KernelTime time,

@@ -58,8 +58,8 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
                              .now = out.query.now,
                              .fleet = options.fleet});
   out.named = OperationDeviceFrom(wire, "device", finder, violations);
-  out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
-  out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
+  out.method = RooflineMethodPair::From(wire.method(), "device.method", violations);
+  out.regime = KernelRegimePair::From(wire.regime(), "device.regime", violations);
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
   if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
   return out;

@@ -24,7 +24,7 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(SizeObjective::kEnergy) + 1 == v1::SIZE_OBJECTIVE_LEAST_ENERGY);
+using SizeObjectivePair = OneLater<SizeObjective::kEnergy, v1::SizeObjective_MAX>;
 
 // The catalogue's name of what a request calls `name`; an unknown one as it is.
 std::string NameOfProduct(const std::string& name) {
@@ -92,11 +92,11 @@ v1::PlanRunRequest RunOf(const v1::SizeClusterRequest& request, int product) {
 
 void ClusterTo(const ClusterSize& size, const v1::PlanRunRequest& run, v1::SizedCluster* out) {
   out->set_met(size.met);
-  out->set_basis(SizeBasisTo(size.basis));
+  out->set_basis(SizeBasisPair::To(size.basis));
   out->set_device_count(size.device_count);
   out->set_server_device_count(size.server_devices);
   out->set_server_count(CeilDivide(size.device_count, size.server_devices));
-  out->set_limit(SizeLimitTo(size.limit));
+  out->set_limit(SizeLimitPair::To(size.limit));
   out->set_least_device_count(size.least);
   out->set_network_known(size.network_known);
   if (size.sized().plan != nullptr) {
@@ -133,7 +133,7 @@ absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterReques
   FieldViolations violations;
   const RunSpec spec = SizedRunFrom(
       run, request.has_max_duration() ? &request.max_duration() : nullptr, resolver, violations);
-  ClusterQuestion question = {.objective = static_cast<SizeObjective>(ObjectiveOf(request) - 1)};
+  ClusterQuestion question = {.objective = SizeObjectivePair::Known(ObjectiveOf(request))};
   if (request.has_max_device_count()) question.max_devices = request.max_device_count();
   SEXTANT_ASSIGN_OR_RETURN(const ClusterSize size,
                            FindClusterSize(spec, question, std::move(violations), work));

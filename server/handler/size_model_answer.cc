@@ -15,13 +15,13 @@ namespace {
 
 void ModelTo(const LargestModel& size, const v1::PlanRunRequest& run, v1::SizeModelResponse* out) {
   out->set_met(size.met);
-  out->set_basis(SizeBasisTo(size.basis));
+  out->set_basis(SizeBasisPair::To(size.basis));
   out->set_parameter_count(size.model.parameter_count);
   out->set_token_count(size.model.token_count);
   if (size.shape.has_value()) ArchitectureTo(*size.shape, out->mutable_architecture());
   out->set_width_ratio(size.model.width_ratio);
   out->set_layer_count(size.model.layer_count);
-  out->set_limit(SizeLimitTo(size.limit));
+  out->set_limit(SizeLimitPair::To(size.limit));
   if (size.model.sized.plan != nullptr) {
     out->set_rates_fingerprint(SizedPlanTo(size.model.sized, run, out->mutable_plan()));
   }

@@ -22,7 +22,7 @@ void TelemetryService::ReportProgress(Method& method, UnaryTransport& transport)
         SEXTANT_ASSIGN_OR_RETURN(const JobReport report,
                                  JobReportFrom(in, *its_.host(), its_.now()));
         SEXTANT_ASSIGN_OR_RETURN(const ReportOutcome outcome, its_.jobs.Report(report));
-        out->set_outcome(ReportOutcomeTo(outcome));
+        out->set_outcome(ReportOutcomePair::To(outcome));
         return absl::OkStatus();
       });
 }

@@ -21,7 +21,7 @@ constexpr int64_t kMaxShapeDimension = 1'000'000;
 
 void CheckMode(v1::ProbeMode mode, FieldViolations& violations) {
   if (v1::ProbeMode_IsValid(mode)) return;
-  violations.Add("mode", UnknownEnumNumber(mode));
+  violations.Add("mode", check::UnknownEnumNumber(mode));
 }
 
 // The data types that a kind of device multiplies, as values and as an error's text.

@@ -76,7 +76,8 @@ void FlopsFrom(const v1::ReportProgressRequest& request, FieldViolations& violat
   violations.RequireRange(is_planned ? "telemetry" : "", "model_flops_per_token",
                           out.count.model_flops_per_token, kFlops);
   if (!v1::DataType_IsValid(plan.compute_data_type())) {
-    violations.Add("telemetry.compute_data_type", UnknownEnumNumber(plan.compute_data_type()));
+    violations.Add("telemetry.compute_data_type",
+                   check::UnknownEnumNumber(plan.compute_data_type()));
   }
   if (!plan.has_planned_mfu()) return;
   violations.RequireRange("telemetry", "planned_mfu", plan.planned_mfu(),
@@ -141,20 +142,6 @@ absl::StatusOr<JobReport> JobReportFrom(const v1::ReportProgressRequest& request
   GpusFrom(request, host, violations, unknown, out);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
   return out;
-}
-
-v1::ReportProgressResponse::Outcome ReportOutcomeTo(ReportOutcome outcome) {
-  switch (outcome) {
-    case ReportOutcome::kCounted:
-      break;
-    case ReportOutcome::kEarlierStart:
-      return v1::ReportProgressResponse::OUTCOME_EARLIER_START;
-    case ReportOutcome::kLowerCount:
-      return v1::ReportProgressResponse::OUTCOME_LOWER_COUNT;
-    case ReportOutcome::kChangedSettings:
-      return v1::ReportProgressResponse::OUTCOME_CHANGED_SETTINGS;
-  }
-  return v1::ReportProgressResponse::OUTCOME_COUNTED;
 }
 
 }  // namespace sextant::server

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/convert/enum_pair.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/telemetry/job_progress.h"
 #include "sextant/v1/telemetry_service.pb.h"
@@ -15,7 +16,8 @@ namespace sextant::server {
 absl::StatusOr<JobReport> JobReportFrom(const v1::ReportProgressRequest& request,
                                         const CalibrationSnapshot& host, absl::Time now);
 
-v1::ReportProgressResponse::Outcome ReportOutcomeTo(ReportOutcome outcome);
+using ReportOutcomePair =
+    OneLater<ReportOutcome::kChangedSettings, v1::ReportProgressResponse::Outcome_MAX>;
 
 }  // namespace sextant::server
 

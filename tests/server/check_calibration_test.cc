@@ -370,7 +370,7 @@ TEST(CheckKernels, CountsWorkAsTheEngineDoes) {
     collective->set_rank_count(1 + up_to(1000));
     collective->set_size_bytes(up_to(1'000'000'000));
     collective->set_bus_bytes_per_second(
-        WireShare(CollectiveOpFrom(collective->operation()), collective->rank_count()) *
+        WireShare(CollectiveOpPair::Known(collective->operation()), collective->rank_count()) *
         static_cast<double>(collective->size_bytes()) / collective->time().median_seconds());
     check::CheckCalibration(
         c, "c", {.rate_tolerance = 0}, [](const std::string& field, absl::string_view description) {

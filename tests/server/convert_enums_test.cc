@@ -18,43 +18,33 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-template <typename Engine, typename Wire>
-std::function<int(int)> By(Wire (*to)(Engine)) {
-  return [to](int value) { return static_cast<int>(to(static_cast<Engine>(value))); };
-}
-
-template <typename Engine>
-absl::optional<int> NumberOf(Engine value) {
-  return static_cast<int>(value);
-}
-template <typename Engine>
-absl::optional<int> NumberOf(absl::optional<Engine> value) {
-  return value.has_value() ? NumberOf(*value) : absl::nullopt;
-}
-
-template <typename Engine, typename Wire, typename Field>
-std::function<absl::optional<int>(int)> By(Engine (*from)(Wire, Field, FieldViolations&)) {
-  return [from](int number) {
-    FieldViolations violations;
-    const absl::optional<int> out = NumberOf(from(static_cast<Wire>(number), "f", violations));
-    EXPECT_TRUE(violations.empty());
-    // Numbers of a newer version have no meaning here.
+// The wire's values that `Pair` reads, and the engine's that it writes, have the same names.
+template <typename Pair>
+void Arrives(const std::string& header, const std::string& name) {
+  using Wire = typename Pair::Wire;
+  ExpectArrives({google::protobuf::GetEnumDescriptor<Wire>(), header, name}, "",
+                [](int number) -> absl::optional<int> {
+                  FieldViolations violations;
+                  const auto out = Pair::Find(static_cast<Wire>(number), "f", violations);
+                  EXPECT_TRUE(violations.empty());
+                  EXPECT_EQ(Pair::Known(static_cast<Wire>(number)),
+                            out.value_or(typename Pair::Engine{}));
+                  if (!out.has_value()) return absl::nullopt;
+                  return static_cast<int>(*out);
+                });
+  // Numbers of a newer version have no meaning here.
+  for (const int number : {-1, 99}) {
     FieldViolations unknown;
-    from(static_cast<Wire>(99), "f", unknown);
+    EXPECT_EQ(Pair::Find(static_cast<Wire>(number), "f", unknown), absl::nullopt);
     EXPECT_EQ(unknown.all().size(), 1u);
-    return out;
-  };
+  }
 }
-
-// The wire's values that `from` reads, and the engine's that `to` writes, have the same names.
-template <typename Engine, typename Wire, typename Field>
-void Arrives(Engine (*from)(Wire, Field, FieldViolations&), const std::string& header,
-             const std::string& name, const std::string& unspecified = "") {
-  ExpectArrives({google::protobuf::GetEnumDescriptor<Wire>(), header, name}, unspecified, By(from));
-}
-template <typename Engine, typename Wire>
-void Leaves(Wire (*to)(Engine), const std::string& header, const std::string& name) {
-  ExpectSameNames({google::protobuf::GetEnumDescriptor<Wire>(), header, name}, By(to));
+template <typename Pair>
+void Leaves(const std::string& header, const std::string& name) {
+  ExpectSameNames({google::protobuf::GetEnumDescriptor<typename Pair::Wire>(), header, name},
+                  [](int value) {
+                    return static_cast<int>(Pair::To(static_cast<typename Pair::Engine>(value)));
+                  });
 }
 
 constexpr char kDataType[] = "engine/tensor/data_type.h";
@@ -67,52 +57,47 @@ constexpr char kRates[] = "engine/hardware/rates.h";
 
 TEST(Enums, ArriveByTheirNames) {
   const std::string architecture = "engine/model/architecture/architecture_spec.h";
-  Arrives(DataTypeFrom, kDataType, "DataType", "Unspecified");
-  Arrives(FeedForwardKindFrom, architecture, "FeedForwardKind", "Unspecified");
-  Arrives(NormKindFrom, "engine/model/transformer_spec.h", "NormKind", "Unspecified");
-  Arrives(QueryKeyNormFrom, architecture, "QueryKeyNorm", "None");
-  Arrives(OptimizerKindFrom, "engine/memory/training_policy.h", "OptimizerKind", "Adamw");
-  Arrives(FlopsConventionFrom, kConvention, "FlopsConvention");
-  Arrives(RateSourceFrom, kRates, "RateSource");
-  Arrives(RecomputePolicyFrom, kStep, "RecomputePolicy", "None");
-  Arrives(PipelineScheduleFrom, "engine/memory/schedule/pipeline_schedule.h", "PipelineSchedule",
-          "OneForwardOneBackward");
-  Arrives(ContextParallelKindFrom, kChoices, "ContextParallelKind");
-  Arrives(ZeroStageFrom, kChoices, "ZeroStage");
-  Arrives(LossKindFrom, kChoices, "LossKind");
-  Arrives(WeightScalingFrom, "engine/memory/state/state_spec.h", "WeightScaling", "None");
-  Arrives(AttentionKernelFrom, kMicroBatch, "AttentionKernel", "Flash");
-  Arrives(ExpertScalingFrom, kMicroBatch, "ExpertScaling", "BeforeDown");
-  Arrives(FrameworkFrom, kFramework, "Framework", "MegatronLm");
-  Arrives(UpdateRuleFrom, "engine/operation/operation.h", "UpdateRule", "Adamw");
-  const EnumPair collectives = {v1::CollectiveOperation_descriptor(),
-                                "engine/hardware/links/collective.h", "CollectiveOp"};
-  ExpectArrives(collectives, "AllReduce", [](int number) {
-    return NumberOf(CollectiveOpFrom(static_cast<v1::CollectiveOperation>(number)));
-  });
+  Arrives<DataTypePair>(kDataType, "DataType");
+  Arrives<FeedForwardKindPair>(architecture, "FeedForwardKind");
+  Arrives<NormKindPair>("engine/model/transformer_spec.h", "NormKind");
+  Arrives<QueryKeyNormPair>(architecture, "QueryKeyNorm");
+  Arrives<OptimizerKindPair>("engine/memory/training_policy.h", "OptimizerKind");
+  Arrives<FlopsConventionPair>(kConvention, "FlopsConvention");
+  Arrives<RateSourcePair>(kRates, "RateSource");
+  Arrives<RecomputePolicyPair>(kStep, "RecomputePolicy");
+  Arrives<PipelineSchedulePair>("engine/memory/schedule/pipeline_schedule.h", "PipelineSchedule");
+  Arrives<ContextParallelKindPair>(kChoices, "ContextParallelKind");
+  Arrives<ZeroStagePair>(kChoices, "ZeroStage");
+  Arrives<LossKindPair>(kChoices, "LossKind");
+  Arrives<WeightScalingPair>("engine/memory/state/state_spec.h", "WeightScaling");
+  Arrives<AttentionKernelPair>(kMicroBatch, "AttentionKernel");
+  Arrives<ExpertScalingPair>(kMicroBatch, "ExpertScaling");
+  Arrives<FrameworkPair>(kFramework, "Framework");
+  Arrives<UpdateRulePair>("engine/operation/operation.h", "UpdateRule");
+  Arrives<CollectiveOpPair>("engine/hardware/links/collective.h", "CollectiveOp");
 }
 
 TEST(Enums, LeaveByTheirNames) {
   const std::string estimate = "engine/run/memory_estimate.h";
   const std::string row = "engine/memory/ledger_row.h";
-  Leaves(DataTypeTo, kDataType, "DataType");
-  Leaves(FlopsConventionTo, kConvention, "FlopsConvention");
-  Leaves(RateSourceTo, kRates, "RateSource");
-  Leaves(VerdictTo, "engine/memory/fit.h", "Verdict");
-  Leaves(ChangeCostTo, estimate, "ChangeCost");
-  Leaves(LedgerKindTo, row, "LedgerKind");
-  Leaves(ElementKindTo, row, "RowElements");
-  Leaves(PeakPhaseTo, "engine/memory/ledger/stage_memory.h", "PeakPhase");
-  Leaves(ModelPartTo, "engine/model/architecture/weight_tensor.h", "ModelPart");
-  Leaves(CapacitySourceTo, "engine/memory/fit.h", "CapacitySource");
-  Leaves(EstimateKindTo, "engine/run/plan.h", "EstimateKind");
-  Leaves(MfuBasisTo, "engine/run/plan.h", "MfuBasis");
-  Leaves(ZeroStageTo, kChoices, "ZeroStage");
-  Leaves(LossKindTo, kChoices, "LossKind");
-  Leaves(AttentionKernelTo, kMicroBatch, "AttentionKernel");
-  Leaves(FrameworkTo, kFramework, "Framework");
-  Leaves(RecomputePolicyTo, kStep, "RecomputePolicy");
-  Leaves(KernelBasisTo, "engine/hardware/kernels/kernel_time.h", "KernelBasis");
+  Leaves<DataTypePair>(kDataType, "DataType");
+  Leaves<FlopsConventionPair>(kConvention, "FlopsConvention");
+  Leaves<RateSourcePair>(kRates, "RateSource");
+  Leaves<VerdictPair>("engine/memory/fit.h", "Verdict");
+  Leaves<ChangeCostPair>(estimate, "ChangeCost");
+  Leaves<LedgerKindPair>(row, "LedgerKind");
+  Leaves<RowElementsPair>(row, "RowElements");
+  Leaves<PeakPhasePair>("engine/memory/ledger/stage_memory.h", "PeakPhase");
+  Leaves<ModelPartPair>("engine/model/architecture/weight_tensor.h", "ModelPart");
+  Leaves<CapacitySourcePair>("engine/memory/fit.h", "CapacitySource");
+  Leaves<EstimateKindPair>("engine/run/plan.h", "EstimateKind");
+  Leaves<MfuBasisPair>("engine/run/plan.h", "MfuBasis");
+  Leaves<ZeroStagePair>(kChoices, "ZeroStage");
+  Leaves<LossKindPair>(kChoices, "LossKind");
+  Leaves<AttentionKernelPair>(kMicroBatch, "AttentionKernel");
+  Leaves<FrameworkPair>(kFramework, "Framework");
+  Leaves<RecomputePolicyPair>(kStep, "RecomputePolicy");
+  Leaves<KernelBasisPair>("engine/hardware/kernels/kernel_time.h", "KernelBasis");
   ExpectSameNames({v1::NoteKind_descriptor(), "engine/base/note.h", "NoteKind"}, [](int kind) {
     v1::Note wire;
     NoteTo({static_cast<NoteKind>(kind), "text"}, &wire);

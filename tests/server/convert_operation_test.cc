@@ -271,20 +271,22 @@ TEST(KernelCurveTo, CarriesEveryField) {
   EXPECT_THAT(UnsetFields(wire), IsEmpty());
 }
 
-TEST(KernelRegimeFrom, IsABurstUnlessSaid) {
+TEST(KernelRegime, IsABurstUnlessSaid) {
   FieldViolations violations;
-  EXPECT_EQ(KernelRegimeFrom(v1::KERNEL_REGIME_UNSPECIFIED, "f", violations), KernelRegime::kBurst);
-  EXPECT_EQ(KernelRegimeFrom(v1::KERNEL_REGIME_SUSTAINED, "f", violations),
+  EXPECT_EQ(KernelRegimePair::From(v1::KERNEL_REGIME_UNSPECIFIED, "f", violations),
+            KernelRegime::kBurst);
+  EXPECT_EQ(KernelRegimePair::From(v1::KERNEL_REGIME_SUSTAINED, "f", violations),
             KernelRegime::kSustained);
   EXPECT_TRUE(violations.empty());
-  KernelRegimeFrom(static_cast<v1::KernelRegime>(7), "f", violations);
+  KernelRegimePair::From(static_cast<v1::KernelRegime>(7), "f", violations);
   EXPECT_FALSE(violations.empty());
 }
 
-TEST(PredictionFormTo, KeepsNames) {
-  ExpectSameNames({v1::PredictionForm_descriptor(), "engine/hardware/predict/kernel_source.h",
-                   "PredictionForm"},
-                  [](int form) { return PredictionFormTo(static_cast<PredictionForm>(form)); });
+TEST(PredictionForm, KeepsNames) {
+  ExpectSameNames(
+      {v1::PredictionForm_descriptor(), "engine/hardware/predict/kernel_source.h",
+       "PredictionForm"},
+      [](int form) { return PredictionFormPair::To(static_cast<PredictionForm>(form)); });
 }
 
 }  // namespace
