@@ -85,6 +85,8 @@ struct StateTerm {
   int64_t scale_bytes = 0;
   Bytes size = Bytes(0);
   absl::string_view source;  // the source that says this term is kept
+
+  bool is_gradient() const { return name == "gradient"; }
 };
 
 using StateTerms = absl::InlinedVector<StateTerm, 6>;

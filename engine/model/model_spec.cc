@@ -84,7 +84,7 @@ int WaysOf(const ModelSpec& model) {
 }
 
 ShapedModel Owned(absl::string_view name, ArchitectureSpec architecture) {
-  auto own = std::make_unique<ArchitectureSpec>(std::move(architecture));
+  auto own = std::make_shared<ArchitectureSpec>(std::move(architecture));
   const ArchitectureSpec* const pointer = own.get();
   return {.name = name, .architecture = pointer, .own = std::move(own)};
 }

@@ -57,7 +57,7 @@ bool IsShapeSound(const FieldViolations& violations);
 struct ShapedModel {
   absl::string_view name;  // the preset's, the config.json's model_type or the way it was given
   const ArchitectureSpec* architecture = nullptr;  // into the ModelSpec, a preset or `own`
-  std::unique_ptr<ArchitectureSpec> own = nullptr;
+  std::shared_ptr<ArchitectureSpec> own = nullptr;
   std::shared_ptr<const CheckedModel> checked = nullptr;  // null until CheckShape()
 };
 

@@ -66,6 +66,20 @@ void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violation
   }
 }
 
+CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters) {
+  CheckpointPlan out;
+  for (const StateTerm& term : state.terms) {
+    if (term.is_gradient()) continue;
+    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
+                           ? Bytes(parameters.trainable * term.element_bytes)
+                           : term.size;
+    if (size == Bytes(0)) continue;
+    out.terms.push_back({term.name, size});
+    out.size = out.size + size;
+  }
+  return out;
+}
+
 Seconds YoungInterval(Seconds stall, Seconds between_failures) {
   return Seconds(std::sqrt(2 * stall.value() * between_failures.value()));
 }

@@ -3,10 +3,13 @@
 #define SEXTANT_ENGINE_RUN_INTERRUPTIONS_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
+#include "engine/memory/model_state.h"
 
 namespace sextant {
 
@@ -28,6 +31,30 @@ struct InterruptionSpec {
 
 // Appends to `violations` all errors of `spec` by itself, at "interruptions".
 void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violations);
+
+struct CheckpointTerm {
+  absl::string_view name;  // as StateTerm::name
+  Bytes size = Bytes(0);
+};
+
+// The checkpoint that resumes a run.
+struct CheckpointPlan {
+  std::vector<CheckpointTerm> terms = {};
+  Bytes size = Bytes(0);                        // their sum
+  absl::optional<Seconds> write = {};           // absent: no rate is given
+  absl::optional<Seconds> young_interval = {};  // absent without failures, like the next
+  absl::optional<Seconds> daly_interval = {};
+  absl::optional<int64_t> count = {};       // in the expected run; absent where none is written
+  Bytes resume_read = Bytes(0);             // by all devices together
+  Bytes resume_read_per_device = Bytes(0);  // by the one that reads the most
+  absl::optional<Seconds> resume = {};      // absent: no rate is given
+};
+
+// A checkpoint of `state`, whose parameters are counted in `parameters`: all that a trained
+// parameter keeps but its gradient, e.g. 2 + 4 + 4 + 4 bytes under mixed-precision AdamW. Frozen
+// weights don't change and are not written. Source: Rajbhandari et al. 2020 (arXiv 1910.02054)
+// section 3.1, less the gradients.
+CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters);
 
 // The training between two checkpoints that loses the least time, to first order, where training
 // stands still for `stall` at each and fails once in `between_failures` on average.

@@ -312,14 +312,6 @@ std::string RequestFieldOf(absl::string_view job_field) {
   return std::string(job_field);
 }
 
-absl::Status InRequestFields(const absl::Status& status) {
-  FieldViolations violations;
-  for (const FieldViolation& violation : FieldViolationsOf(status)) {
-    violations.Add(RequestFieldOf(violation.field), violation.description);
-  }
-  return violations.empty() ? status : violations.ToStatus();
-}
-
 JobChoice ChoiceOf(const RunSpec& run) {
   return {.layout = *run.layout,
           .recompute = run.training.recompute,

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/memory_job.h"
@@ -54,8 +53,6 @@ MemoryJob JobOf(const JobContext& context, const JobChoice& choice, FieldViolati
 
 // The request's name for `job_field`, a field that MemoryModel::Of() reports.
 std::string RequestFieldOf(absl::string_view job_field);
-// `status` with the job's fields renamed so: a sum that overflows is reported against one.
-absl::Status InRequestFields(const absl::Status& status);
 
 }  // namespace sextant
 

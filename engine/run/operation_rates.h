@@ -11,20 +11,9 @@
 #include "engine/base/note.h"
 #include "engine/hardware/rates.h"
 #include "engine/operation/roofline.h"
-#include "engine/run/run_spec.h"
+#include "engine/run/rate_requirement.h"
 
 namespace sextant {
-
-// The devices that an operation runs on; several do the same work at the same time. The request's
-// own figures override those of the devices.
-struct OperationDevice {
-  DeviceSelection device = {};
-  absl::optional<double> matrix_flops_per_second = {};
-  absl::optional<double> general_flops_per_second = {};
-  absl::optional<double> memory_bytes_per_second = {};
-  double launch_seconds = 0;
-  RateRequirement requirement = {};
-};
 
 struct OperationRates {
   DeviceRates rates;

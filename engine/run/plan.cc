@@ -7,10 +7,10 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/job.h"
-#include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
+#include "engine/run/run_steps.h"
 
 namespace sextant {
 namespace {
@@ -35,8 +35,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
                     .device_count = run.cluster.device_count,
                     .parameter_count = plan.parameters.all.total});
   if (!resolved.memory.has_value()) return absl::OkStatus();
-  const JobContext context = {resolved.counted_shape(), resolved.precision, run.training.optimizer,
-                              resolved.generation};
+  const JobContext context = resolved.context_of(run);
   absl::StatusOr<MemoryEstimate> estimate =
       EstimateMemory({.context = context,
                       .choice = ChoiceOf(run),
@@ -46,7 +45,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
                                  .server = resolved.server},
                       .include_ledger = run.options.include_ledger,
                       .work = work});
-  if (!estimate.ok()) return InRequestFields(estimate.status());
+  if (!estimate.ok()) return WithPaths(estimate.status(), RequestFieldOf);
   plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
 }
@@ -214,12 +213,12 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;
   plan.model = resolved.shape.checked;
-  plan.flops = std::move(resolved.flops);
   plan.compute_data_type = resolved.precision.compute_data_type;
   plan.peak = resolved.peak;
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
   SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run, resolved, work));
   SEXTANT_RETURN_IF_ERROR(Calibrate(run, resolved, work, step));
+  plan.flops = std::move(resolved.flops);
   plan.compute = std::move(step.compute);
   plan.step = std::move(step.step);
   SEXTANT_ASSIGN_OR_RETURN(plan.whole_run, PlanWholeRun(run, plan, work, resolved));

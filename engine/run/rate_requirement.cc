@@ -30,225 +30,146 @@ std::string OtherTypes(const DeviceCalibration& calibration, absl::string_view t
                       " to one that it has, or");
 }
 
-// Says that the calibration of `device` is from the future, or older than `requirement` allows,
-// whose field is `path`. Absent where it is neither, or where there is no calibration.
-absl::optional<std::string> NotRecentText(const NamedDevice& device,
-                                          const RateRequirement& requirement,
-                                          absl::string_view path) {
-  const absl::optional<double> limit = requirement.maximum_age_seconds;
-  if (!limit.has_value() || device.model == nullptr) return absl::nullopt;
-  const std::string measured = UtcText(device.model->calibration().measured_unix_seconds);
-  if (device.age_seconds < -kClockSlackSeconds) {
-    return absl::StrFormat(
-        "device %s was measured in the future, at %s, so its age is not known to be within "
-        "%s.maximum_age: compare the clocks, or measure it again",
-        device.uuid, measured, path);
-  }
-  if (device.age_seconds <= *limit) return absl::nullopt;
-  return absl::StrFormat(
-      "device %s was measured at %s, %.0f seconds ago, and %s.maximum_age is %g seconds: measure "
-      "it again",
-      device.uuid, measured, device.age_seconds, path, *limit);
-}
-
-// The same of a fleet's devices, and of what was read too long ago.
-absl::optional<std::string> FleetNotRecentText(const FleetRates& fleet,
-                                               const RateRequirement& requirement,
-                                               absl::string_view path) {
-  const absl::optional<double> limit = requirement.maximum_age_seconds;
-  if (!limit.has_value() || fleet.models.empty() || fleet.oldest_age_seconds <= *limit) {
-    return absl::nullopt;
-  }
-  return absl::StrFormat(
-      "the oldest measurement of these devices is of %s, %.0f seconds ago, and %s.maximum_age is "
-      "%g seconds: have their hosts measure again",
-      UtcText(fleet.oldest_unix_seconds), fleet.oldest_age_seconds, path, *limit);
-}
-
-// Returns "rate_requirement.minimum_source is MEASURED_DEVICE" for the path "rate_requirement".
-std::string DemandText(RateSource minimum, absl::string_view path) {
-  return absl::StrCat(path, ".minimum_source is ", absl::AsciiStrToUpper(RateSourceName(minimum)));
-}
-
-constexpr char kRequirementPath[] = "rate_requirement";
-constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
-
-// Collects missing rates; one method per kind.
-class Missing {
- public:
-  Missing(const RunSpec& run, const ResolvedRun& resolved) : run_(run), resolved_(resolved) {}
-
-  absl::Status ToStatus() const {
-    return violations_.empty() ? absl::OkStatus()
-                               : FailedPrecondition(kRatesNotMeasured, violations_);
-  }
-
-  void Collect() {
-    for (const NamedDevice& device : run_.cluster.device.devices) OfDevice(device);
-    for (const auto& model : run_.cluster.device.calibrations) OfCalibration(model->calibration());
-    if (run_.cluster.device.fleet.has_value()) OfFleet(*run_.cluster.device.fleet);
-    OfSource();
-  }
-
- private:
-  void Add(absl::string_view subject, std::string description) {
-    violations_.push_back({kRatesNotMeasured, std::string(subject), std::move(description)});
-  }
-
-  void OfDevice(const NamedDevice& device);
-  void OfCalibration(const DeviceCalibration& calibration);
-  void OfFleet(const FleetRates& fleet);
-  void OfSource();
-
-  const RunSpec& run_;
-  const ResolvedRun& resolved_;
-  std::vector<PreconditionViolation> violations_;
-};
-
-void Missing::OfDevice(const NamedDevice& device) {
-  if (auto text = UnmeasuredText(device, "plan by cluster.device.accelerator"); text.has_value()) {
-    Add(device.uuid, *std::move(text));
-  } else if (text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
-             text.has_value()) {
-    Add(device.uuid, *std::move(text));
-  } else {
-    OfCalibration(device.model->calibration());
-  }
-}
-
-void Missing::OfFleet(const FleetRates& fleet) {
-  for (const auto& model : fleet.models) OfCalibration(model->calibration());
-  auto text = FleetNotRecentText(fleet, run_.rate_requirement, kRequirementPath);
-  if (text.has_value()) Add(resolved_.device_name, *std::move(text));
-}
-
-void Missing::OfCalibration(const DeviceCalibration& calibration) {
-  const DataType type = resolved_.precision.compute_data_type;
-  if (calibration.MatmulIn(type) != nullptr) return;
-  Add(calibration.uuid, NotInTypeText(calibration, type, "training.precision.compute_data_type"));
-}
-
-// The times use the measured rate where there is one, else the peak.
-void Missing::OfSource() {
-  const absl::optional<RateSource> minimum = run_.rate_requirement.minimum_source;
-  if (!minimum.has_value() || resolved_.matmul_source() <= *minimum) return;
-  const std::string demand = DemandText(*minimum, kRequirementPath);
-  if (!run_.cluster.device.devices.empty()) {
-    for (const NamedDevice& device : run_.cluster.device.devices) {
-      Add(device.uuid,
-          absl::StrCat("device ", device.uuid, " has this server's own rates, and ", demand,
-                       ": give its calibration in ", "cluster.device.calibrations"));
-    }
-  } else if (*minimum == RateSource::kDatasheet) {
-    Add(resolved_.device_name,
-        absl::StrCat("the peak of ", resolved_.device_name, " is the request's own figure, and ",
-                     demand, ": leave cluster.peak_flops_per_second out for the datasheet's"));
-  } else {
-    Add(resolved_.device_name,
-        absl::StrCat("no measured rate of ", resolved_.device_name, " was named, and ", demand,
-                     ": name measured devices in cluster.device.",
-                     *minimum == RateSource::kMeasuredSupplied ? "calibrations"
-                                                               : "host_devices or calibrations"));
-  }
-}
-
+// Collects missing rates of `devices`, as `requirement` demands them, whose field is `path`.
 class MissingRates {
  public:
-  MissingRates(const OperationDevice& device, absl::string_view path)
-      : device_(device), path_(path), requirement_path_(FieldPath(path, "rate_requirement")) {}
+  MissingRates(const DeviceSelection& devices, const RateRequirement& requirement,
+               absl::string_view path)
+      : devices_(devices), requirement_(requirement), path_(path) {}
 
   absl::Status ToStatus() const {
     return violations_.empty() ? absl::OkStatus()
                                : FailedPrecondition(kRatesNotMeasured, violations_);
   }
 
-  void OfAge();
-  void OfRates(absl::Span<const Rate> used);
-  void OfPrediction(const KernelSource& source);
-
- private:
-  bool IsTooWeak(RateSource source) const {
-    return device_.requirement.minimum_source.has_value() &&
-           source > *device_.requirement.minimum_source;
-  }
-  // The demand that the device does not meet.
-  std::string Demand() const {
-    return DemandText(*device_.requirement.minimum_source, requirement_path_);
-  }
   void Add(absl::string_view subject, std::string description) {
     violations_.push_back({kRatesNotMeasured, std::string(subject), std::move(description)});
   }
-  void OfRequest(absl::string_view subject);
-  std::string Remedy() const;
 
-  const OperationDevice& device_;
+  bool IsTooWeak(RateSource source) const {
+    return requirement_.minimum_source.has_value() && source > *requirement_.minimum_source;
+  }
+  // The demand that a rate does not meet: "rate_requirement.minimum_source is MEASURED_DEVICE".
+  std::string Demand() const {
+    return absl::StrCat(path_, ".minimum_source is ",
+                        absl::AsciiStrToUpper(RateSourceName(*requirement_.minimum_source)));
+  }
+
+  // Returns true where the calibration of `device` is from the future, or too old.
+  bool AddAge(const NamedDevice& device);
+  // The same of a fleet's devices, and of what was read too long ago.
+  void AddFleetAge(absl::string_view subject);
+  // The named devices' own rates do not meet the demand: calibrations may, whose field is given.
+  void AddOwn(absl::string_view calibrations);
+
+ private:
+  const DeviceSelection& devices_;
+  const RateRequirement& requirement_;
   const absl::string_view path_;
-  const std::string requirement_path_;
   std::vector<PreconditionViolation> violations_;
 };
 
-void MissingRates::OfAge() {
-  for (const NamedDevice& device : device_.device.devices) {
-    auto text = NotRecentText(device, device_.requirement, requirement_path_);
-    if (text.has_value()) Add(device.uuid, *std::move(text));
+bool MissingRates::AddAge(const NamedDevice& device) {
+  const absl::optional<double> limit = requirement_.maximum_age_seconds;
+  if (!limit.has_value() || device.model == nullptr) return false;
+  const std::string measured = UtcText(device.model->calibration().measured_unix_seconds);
+  if (device.age_seconds < -kClockSlackSeconds) {
+    Add(device.uuid,
+        absl::StrFormat(
+            "device %s was measured in the future, at %s, so its age is not known to be within "
+            "%s.maximum_age: compare the clocks, or measure it again",
+            device.uuid, measured, path_));
+    return true;
   }
-  if (!device_.device.fleet.has_value()) return;
-  auto text = FleetNotRecentText(*device_.device.fleet, device_.requirement, requirement_path_);
-  if (text.has_value()) Add(device_.device.accelerator, *std::move(text));
+  if (device.age_seconds <= *limit) return false;
+  Add(device.uuid,
+      absl::StrFormat("device %s was measured at %s, %.0f seconds ago, and %s.maximum_age is %g "
+                      "seconds: measure it again",
+                      device.uuid, measured, device.age_seconds, path_, *limit));
+  return true;
 }
 
-// Says how to name a device whose rates are good enough.
-std::string MissingRates::Remedy() const {
-  const RateSource minimum = *device_.requirement.minimum_source;
+void MissingRates::AddFleetAge(absl::string_view subject) {
+  const absl::optional<double> limit = requirement_.maximum_age_seconds;
+  if (!devices_.fleet.has_value() || !limit.has_value()) return;
+  const FleetRates& fleet = *devices_.fleet;
+  if (fleet.models.empty() || fleet.oldest_age_seconds <= *limit) return;
+  Add(subject,
+      absl::StrFormat("the oldest measurement of these devices is of %s, %.0f seconds ago, and "
+                      "%s.maximum_age is %g seconds: have their hosts measure again",
+                      UtcText(fleet.oldest_unix_seconds), fleet.oldest_age_seconds, path_, *limit));
+}
+
+void MissingRates::AddOwn(absl::string_view calibrations) {
+  for (const NamedDevice& device : devices_.devices) {
+    Add(device.uuid, absl::StrCat("device ", device.uuid, " has this server's own rates, and ",
+                                  Demand(), ": give its calibration in ", calibrations));
+  }
+}
+
+// A run's times use the measured rate where there is one, else the peak.
+void CheckSource(const RunSpec& run, const RunDevices& devices, MissingRates& missing) {
+  if (!missing.IsTooWeak(devices.matmul_source())) return;
+  const RateSource minimum = *run.rate_requirement.minimum_source;
+  const absl::string_view name = devices.device_name;
+  if (!run.cluster.device.devices.empty()) {
+    missing.AddOwn("cluster.device.calibrations");
+  } else if (minimum == RateSource::kDatasheet) {
+    missing.Add(
+        name,
+        absl::StrCat("the peak of ", name, " is the request's own figure, and ", missing.Demand(),
+                     ": leave cluster.peak_flops_per_second out for the datasheet's"));
+  } else {
+    missing.Add(name, absl::StrCat("no measured rate of ", name, " was named, and ",
+                                   missing.Demand(), ": name measured devices in cluster.device.",
+                                   minimum == RateSource::kMeasuredSupplied
+                                       ? "calibrations"
+                                       : "host_devices or calibrations"));
+  }
+}
+
+// Says how to name a device whose rates are good enough. The field of the device is `path`.
+std::string Remedy(RateSource minimum, absl::string_view path) {
+  const std::string device = FieldPath(path, "device");
   if (minimum == RateSource::kMeasuredSupplied) {
-    return absl::StrCat("give a calibration in ", FieldPath(path_, "device.calibrations"));
+    return absl::StrCat("give a calibration in ", device, ".calibrations");
   }
-  if (minimum == RateSource::kDatasheet) {
-    return absl::StrCat("name a device in ", FieldPath(path_, "device"));
-  }
-  return absl::StrCat("name a measured device in ", FieldPath(path_, "device"),
-                      ".host_devices or calibrations");
+  if (minimum == RateSource::kDatasheet) return absl::StrCat("name a device in ", device);
+  return absl::StrCat("name a measured device in ", device, ".host_devices or calibrations");
 }
 
-void MissingRates::OfRequest(absl::string_view subject) {
+// The request's own figures, which are no measurements.
+void CheckGiven(const OperationDevice& device, absl::string_view path, absl::string_view subject,
+                MissingRates& missing) {
   const std::pair<bool, const char*> given[] = {
-      {device_.matrix_flops_per_second.has_value(), "matrix_flops_per_second"},
-      {device_.general_flops_per_second.has_value(), "general_flops_per_second"},
-      {device_.memory_bytes_per_second.has_value(), "memory_bytes_per_second"}};
+      {device.matrix_flops_per_second.has_value(), "matrix_flops_per_second"},
+      {device.general_flops_per_second.has_value(), "general_flops_per_second"},
+      {device.memory_bytes_per_second.has_value(), "memory_bytes_per_second"}};
   for (const auto& [present, name] : given) {
     if (!present) continue;
-    const std::string field = FieldPath(path_, name);
-    Add(subject.empty() ? absl::string_view(field) : subject,
-        absl::StrCat(field, " is the request's own figure, and ", Demand(), ": ",
-                     subject.empty() ? Remedy() : "leave it out for the device's"));
+    const std::string field = FieldPath(path, name);
+    missing.Add(subject.empty() ? absl::string_view(field) : subject,
+                absl::StrCat(field, " is the request's own figure, and ", missing.Demand(), ": ",
+                             subject.empty() ? Remedy(*device.requirement.minimum_source, path)
+                                             : "leave it out for the device's"));
   }
 }
 
-void MissingRates::OfRates(absl::Span<const Rate> used) {
-  if (IsTooWeak(RateSource::kRequest)) {
-    const std::vector<NamedDevice>& devices = device_.device.devices;
-    OfRequest(devices.empty() ? used.front().device : devices.front().uuid);
+void CheckUsed(const OperationDevice& device, absl::Span<const Rate> used, absl::string_view path,
+               MissingRates& missing) {
+  const std::vector<NamedDevice>& devices = device.device.devices;
+  if (missing.IsTooWeak(RateSource::kRequest)) {
+    CheckGiven(device, path, devices.empty() ? used.front().device : devices.front().uuid, missing);
   }
-  const auto own = std::find_if(used.begin(), used.end(), [this](const Rate& rate) {
-    return rate.source != RateSource::kRequest && IsTooWeak(rate.source);
+  const auto own = std::find_if(used.begin(), used.end(), [&missing](const Rate& rate) {
+    return rate.source != RateSource::kRequest && missing.IsTooWeak(rate.source);
   });
   if (own == used.end()) return;
-  for (const NamedDevice& device : device_.device.devices) {
-    Add(device.uuid,
-        absl::StrCat("device ", device.uuid, " has this server's own rates, and ", Demand(),
-                     ": give its calibration in ", FieldPath(path_, "device.calibrations")));
-  }
-  if (!device_.device.devices.empty()) return;
-  Add(own->device, absl::StrCat("no measured rate of ", own->device, " was named, and ", Demand(),
-                                ": ", Remedy()));
-}
-
-void MissingRates::OfPrediction(const KernelSource& source) {
-  if (!IsTooWeak(source.source)) return;
-  const std::string name = absl::AsciiStrToUpper(RateSourceName(source.source));
-  Add(source.device, absl::StrCat("no kernel of this kind was measured of this ", source.device,
-                                  ", so that its time is predicted from ", name, " figures, and ",
-                                  Demand(), ": measure it again, or demand ", name));
+  missing.AddOwn(FieldPath(path, "device.calibrations"));
+  if (!devices.empty()) return;
+  missing.Add(own->device, absl::StrCat("no measured rate of ", own->device, " was named, and ",
+                                        missing.Demand(), ": ",
+                                        Remedy(*device.requirement.minimum_source, path)));
 }
 
 }  // namespace
@@ -264,37 +185,52 @@ std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
                       DataTypeName(type), OtherTypes(calibration, type_field), " measure it again");
 }
 
-void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
-                      FieldViolations& violations) {
-  if (requirement.minimum_source == RateSource::kRequest) {
-    violations.Add(
-        FieldPath(path, "minimum_source"),
-        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
-        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
+absl::Status CheckRates(const RunSpec& run, DataType type, const RunDevices& devices) {
+  const DeviceSelection& selection = run.cluster.device;
+  MissingRates missing(selection, run.rate_requirement, "rate_requirement");
+  const auto check_type = [&](const DeviceCalibration& calibration) {
+    if (calibration.MatmulIn(type) != nullptr) return;
+    missing.Add(calibration.uuid,
+                NotInTypeText(calibration, type, "training.precision.compute_data_type"));
+  };
+  for (const NamedDevice& device : selection.devices) {
+    auto text = UnmeasuredText(device, "plan by cluster.device.accelerator");
+    if (text.has_value()) {
+      missing.Add(device.uuid, *std::move(text));
+    } else if (!missing.AddAge(device)) {
+      check_type(device.model->calibration());
+    }
   }
-  if (!requirement.maximum_age_seconds.has_value()) return;
-  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
-                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
-}
-
-absl::Status CheckRates(const RunSpec& run, const ResolvedRun& resolved) {
-  Missing missing(run, resolved);
-  missing.Collect();
+  for (const auto& model : selection.calibrations) check_type(model->calibration());
+  if (selection.fleet.has_value()) {
+    for (const auto& model : selection.fleet->models) check_type(model->calibration());
+    missing.AddFleetAge(devices.device_name);
+  }
+  CheckSource(run, devices, missing);
   return missing.ToStatus();
 }
 
 absl::Status CheckOperationRates(const OperationDevice& device, absl::Span<const Rate> used,
                                  absl::string_view path) {
-  MissingRates missing(device, path);
-  missing.OfAge();
-  missing.OfRates(used);
+  const std::string requirement = FieldPath(path, "rate_requirement");
+  MissingRates missing(device.device, device.requirement, requirement);
+  for (const NamedDevice& each : device.device.devices) missing.AddAge(each);
+  missing.AddFleetAge(device.device.accelerator);
+  CheckUsed(device, used, path, missing);
   return missing.ToStatus();
 }
 
 absl::Status CheckPredictionSource(const OperationDevice& device, const KernelSource& source,
                                    absl::string_view path) {
-  MissingRates missing(device, path);
-  missing.OfPrediction(source);
+  const std::string requirement = FieldPath(path, "rate_requirement");
+  MissingRates missing(device.device, device.requirement, requirement);
+  if (missing.IsTooWeak(source.source)) {
+    const std::string name = absl::AsciiStrToUpper(RateSourceName(source.source));
+    missing.Add(source.device,
+                absl::StrCat("no kernel of this kind was measured of this ", source.device,
+                             ", so that its time is predicted from ", name, " figures, and ",
+                             missing.Demand(), ": measure it again, or demand ", name));
+  }
   return missing.ToStatus();
 }
 

@@ -98,6 +98,9 @@ struct PlanOptions {
   bool require_activations = false;  // refuses to count model state alone
 };
 
+// The most phases of a ramp.
+inline constexpr size_t kMaxBatchPhases = 64;
+
 // A part of a run whose steps have a batch of their own.
 struct BatchPhase {
   int64_t token_count = 0;
@@ -166,6 +169,10 @@ struct RunSpec {
   absl::optional<MeasuredStep> measured_step = {};
   InterruptionSpec interruptions = {};
 };
+
+// Appends to `violations` the invalid fields of `requirement`, whose field is `path`.
+void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
+                      FieldViolations& violations);
 
 // Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive
 // options. Names are resolved later.

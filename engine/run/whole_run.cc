@@ -9,7 +9,6 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
-#include "engine/run/host_rates.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "engine/tensor/storage.h"
@@ -25,8 +24,6 @@ constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embedding
 constexpr char kFailures[] = "interruptions.failures_per_device_hour";
 constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
 
-bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
-
 // Counts beyond an int64 end at its limit.
 int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMaxCounted)); }
 Bytes Rounded(double bytes) { return Bytes(Whole(std::ceil(bytes))); }
@@ -40,7 +37,7 @@ struct ReadRule {
 ReadRule ReadRuleOf(const ModelState& state, const WeightCount& parameters) {
   ReadRule out;
   for (const StateTerm& term : state.terms) {
-    if (IsGradient(term)) continue;
+    if (term.is_gradient()) continue;
     if (term.name == "weight") {
       out.weight = static_cast<double>(term.element_bytes);
     } else if (parameters.trainable > 0) {
@@ -207,20 +204,6 @@ absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& r
 }
 
 }  // namespace
-
-CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters) {
-  CheckpointPlan out;
-  for (const StateTerm& term : state.terms) {
-    if (IsGradient(term)) continue;
-    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
-                           ? Bytes(parameters.trainable * term.element_bytes)
-                           : term.size;
-    if (size == Bytes(0)) continue;
-    out.terms.push_back({term.name, size});
-    out.size = out.size + size;
-  }
-  return out;
-}
 
 absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
   const InterruptionSpec& spec = run.interruptions;

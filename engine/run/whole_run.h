@@ -12,34 +12,16 @@
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/memory/model_state.h"
-#include "engine/run/batch_ramp.h"
 #include "engine/run/interruptions.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
+#include "engine/run/run_steps.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
 
 struct Plan;
 struct TimeEstimate;
-
-struct CheckpointTerm {
-  absl::string_view name;  // as StateTerm::name
-  Bytes size = Bytes(0);
-};
-
-// The checkpoint that resumes a run.
-struct CheckpointPlan {
-  std::vector<CheckpointTerm> terms = {};
-  Bytes size = Bytes(0);                        // their sum
-  absl::optional<Seconds> write = {};           // absent: no rate is given
-  absl::optional<Seconds> young_interval = {};  // absent without failures, like the next
-  absl::optional<Seconds> daly_interval = {};
-  absl::optional<int64_t> count = {};       // in the expected run; absent where none is written
-  Bytes resume_read = Bytes(0);             // by all devices together
-  Bytes resume_read_per_device = Bytes(0);  // by the one that reads the most
-  absl::optional<Seconds> resume = {};      // absent: no rate is given
-};
 
 // The tokens' way to the devices.
 struct DataLoading {
@@ -90,12 +72,6 @@ absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, Call
 
 // Adds to plan.whole_run what depends on its estimates.
 void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan);
-
-// A checkpoint of `state`, whose parameters are counted in `parameters`: all that a trained
-// parameter keeps but its gradient, e.g. 2 + 4 + 4 + 4 bytes under mixed-precision AdamW. Frozen
-// weights don't change and are not written. Source: Rajbhandari et al. 2020 (arXiv 1910.02054)
-// section 3.1, less the gradients.
-CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters);
 
 // The bytes a second at which all devices together write; absent: no rate is given.
 absl::optional<double> CheckpointWriteRate(const RunSpec& run);

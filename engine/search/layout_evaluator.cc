@@ -162,9 +162,7 @@ absl::Status LayoutEvaluator::MakeModel() {
   Base& base = BaseFor(PaddedVocabularyOf(*run_.layout, *resolved_.shape.architecture));
   resolved_.padded = base.padded;
   FieldViolations violations;
-  MemoryJob job = JobOf({resolved_.counted_shape(), resolved_.precision, run_.training.optimizer,
-                         resolved_.generation},
-                        ChoiceOf(run_), violations);
+  MemoryJob job = JobOf(resolved_.context_of(run_), ChoiceOf(run_), violations);
   if (!violations.empty()) return absl::OkStatus();
   if (!base.model.has_value()) {
     auto model = MemoryModelOf(resolved_.shape, base.padded, std::move(job));
@@ -364,7 +362,7 @@ absl::Status LayoutEvaluator::Calibrate() {
   auto known = std::find_if(measured_.begin(), measured_.end(),
                             [policy](const auto& each) { return each.first == policy; });
   if (known == measured_.end()) {
-    SEXTANT_ASSIGN_OR_RETURN(MeasuredRatio ratio, MeasuredRatio::Of(run_, work_));
+    SEXTANT_ASSIGN_OR_RETURN(MeasuredRatio ratio, MeasuredRatio::Of(run_, resolved_, work_));
     known = measured_.emplace(measured_.end(), policy, std::move(ratio));
   }
   step_.seconds = StepInterval(Step(), step_);

@@ -13,7 +13,7 @@
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
-#include "engine/run/measured_step.h"
+#include "engine/run/run_steps.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"

@@ -81,7 +81,7 @@ class ClusterSizer {
     }
     RunSpec several = run_;
     several.cluster.device_count = 2 * out_.server_devices;
-    const absl::StatusOr<ResolvedRun> two = Resolve(several, {});
+    const absl::StatusOr<ResolvedRun> two = one.With(several, {.device_count = true});
     out_.network_known = two.ok() && two->network.has_value();
     if (!out_.network_known) max_devices_ = std::min(max_devices_, out_.server_devices);
     return absl::OkStatus();

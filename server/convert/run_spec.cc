@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "engine/run/assumed_nodes.h"
+#include "engine/run/run_devices.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"

@@ -1,5 +1,3 @@
-#include "engine/run/assumed_nodes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "engine/run/run_devices.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,12 +1,11 @@
 // Runs whose batch grows while they train.
-#include "engine/run/batch_ramp.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "engine/run/run_steps.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"

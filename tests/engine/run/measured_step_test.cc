@@ -1,11 +1,10 @@
 // How far a measured step is from a layout, and what it says there.
-#include "engine/run/measured_step.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "engine/run/plan.h"
+#include "engine/run/run_steps.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
 

@@ -1,6 +1,4 @@
 // Plans and operations whose rates are missing, or not as good as their requests demand.
-#include "engine/run/rate_requirement.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "engine/base/reason.h"
+#include "engine/run/operation_rates.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/support/note_matchers.h"

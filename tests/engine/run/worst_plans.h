@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/sharding/layer_placement.h"
-#include "engine/run/batch_ramp.h"
+#include "engine/run/run_steps.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {

@@ -1,10 +1,10 @@
-#include "engine/run/measured_step.h"
+#include "engine/run/run_steps.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,17 +14,19 @@
 #include "engine/hardware/accelerator.h"
 #include "engine/memory/model_state.h"
 #include "engine/run/run_flops.h"
-#include "engine/run/whole_run.h"
+#include "engine/run/step_predictor.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kMeasuredStepPath[] = "measured_step";
 constexpr char kSecondsPath[] = "measured_step.seconds";
+constexpr char kRamp[] = "layout.batch_ramp";
+constexpr char kBatch[] = "layout.global_batch_size";
 constexpr double kOtherWork = 2;  // doublings
 constexpr double kFarthest = 16;  // likewise
 
-// The run whose step was measured.
+// The run whose step was measured, of which the result is a variant in the other parts.
 RunSpec MeasuredRunOf(const RunSpec& run) {
   const MeasuredStep& measured = *run.measured_step;
   RunSpec out = run;
@@ -43,23 +45,13 @@ RunSpec MeasuredRunOf(const RunSpec& run) {
   return out;
 }
 
-// `status` about the fields of a run, as one about those of its measured step.
-absl::Status InMeasuredFields(const absl::Status& status) {
-  FieldViolations violations;
-  for (const FieldViolation& each : FieldViolationsOf(status)) {
-    const absl::string_view field = each.field;
-    if (absl::StartsWith(field, "layout")) {
-      violations.Add(absl::StrCat(kMeasuredStepPath, ".", field), each.description);
-    } else if (field == "cluster.device_count") {
-      violations.Add(absl::StrCat(kMeasuredStepPath, ".device_count"), each.description);
-    } else if (absl::StartsWith(field, "training.")) {
-      violations.Add(absl::StrCat(kMeasuredStepPath, ".", field.substr(field.rfind('.') + 1)),
-                     each.description);
-    } else {
-      violations.Add(each.field, each.description);
-    }
+// The field of the measured step that has the run's `field`.
+std::string MeasuredField(absl::string_view field) {
+  if (absl::StartsWith(field, "layout")) return absl::StrCat(kMeasuredStepPath, ".", field);
+  if (field != "cluster.device_count" && !absl::StartsWith(field, "training.")) {
+    return std::string(field);
   }
-  return violations.empty() ? status : violations.ToStatus();
+  return absl::StrCat(kMeasuredStepPath, ".", field.substr(field.rfind('.') + 1));
 }
 
 double Doublings(int64_t one, int64_t other) {
@@ -79,19 +71,29 @@ struct LeastStep {
   std::string why = {};
 };
 
-// The time of the FLOPs of `token_count` tokens, recomputation included, at the devices' peak.
-// Counted exactly, whatever convention the run's times use.
-absl::StatusOr<LeastStep> LeastOfFlops(const RunSpec& run, const ResolvedRun& resolved,
-                                       int64_t token_count) {
-  if (!resolved.peak.has_value()) return LeastStep();
+// The FLOPs of a token, recomputation included, counted exactly, whatever convention the run's
+// times use. Absent without a shape.
+absl::StatusOr<absl::optional<Flops>> ExactFlops(const RunSpec& run, const ResolvedRun& resolved) {
+  const FlopsConvention used = resolved.flops.convention;
+  if (used != FlopsConvention::kExactFull && used != FlopsConvention::kExactCausalDiagonal) {
+    if (!resolved.flops.hardware.has_value()) return absl::nullopt;
+    return resolved.flops.hardware->hardware_per_token;
+  }
   RunSpec exact = run;
   exact.options = {};
   SEXTANT_ASSIGN_OR_RETURN(const RunFlops counted,
                            RunFlopsOf(exact, {.model = resolved.shape.checked.get(),
                                               .parameters = resolved.parameters}));
-  if (!counted.hardware.has_value()) return LeastStep();
-  const double flops =
-      counted.hardware->hardware_per_token.value() * static_cast<double>(token_count);
+  return counted.hardware->hardware_per_token;
+}
+
+// The time of the FLOPs of `token_count` tokens at the devices' peak.
+absl::StatusOr<LeastStep> LeastOfFlops(const RunSpec& run, const ResolvedRun& resolved,
+                                       int64_t token_count) {
+  if (!resolved.peak.has_value()) return LeastStep();
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Flops> per_token, ExactFlops(run, resolved));
+  if (!per_token.has_value()) return LeastStep();
+  const double flops = per_token->value() * static_cast<double>(token_count);
   const auto devices = static_cast<double>(run.cluster.device_count);
   LeastStep out = {.seconds = Seconds(flops / devices / resolved.peak->value())};
   out.why = absl::StrFormat("its %.4g FLOPs on %d devices of %.4g FLOP/s", flops,
@@ -177,6 +179,80 @@ Note NoteOf(const StepCalibration& found) {
       .fields = {kMeasuredStepPath}};
 }
 
+int64_t StepsIn(int64_t tokens, int64_t step_tokens) {
+  return (tokens + step_tokens - 1) / step_tokens;
+}
+
+// Refuses the phases of `run`, of which the first `count` are all that a plan may predict.
+absl::Status TooMany(const RunSpec& run, size_t count) {
+  return InvalidField(
+      kRamp, absl::StrCat("has ", run.layout->batch_ramp.size(),
+                          " phases, which take too long to predict on ",
+                          run.layout->parallel.pipeline_parallel_size, " x ",
+                          run.layout->parallel.virtual_stage_count, " stages: ",
+                          count == 0 ? "leave it out" : absl::StrCat("give at most ", count),
+                          ", or fewer stages or kinds of layers"));
+}
+
+// Predicts the step of a run under other batches, which change nothing but the number of
+// micro-batches.
+class PhaseTimer {
+ public:
+  PhaseTimer(const RunSpec& run, const ResolvedRun& resolved, CallWork& work)
+      : run_(run),
+        resolved_(resolved),
+        work_(work),
+        choice_(ChoiceOf(run)),
+        layouts_(run.layout->parallel.layers_per_chunk, work) {
+    choice_.layout.parallel.layers_per_chunk.clear();  // layouts_ has them
+  }
+
+  // 0 where the step is not predicted. Errors: kInvalidArgument for a batch that the layout can't
+  // divide; those of PlanStep().
+  absl::StatusOr<Seconds> StepOf(int64_t global_batch_size, bool is_timed) {
+    choice_.layout.global_batch_size = global_batch_size;
+    SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model,
+                             resolved_.MemoryWith(run_, choice_, layouts_));
+    if (!is_timed) return Seconds(0);
+    return Predict(model);
+  }
+
+ private:
+  absl::StatusOr<Seconds> Predict(const MemoryModel& model) {
+    if (predictor_ == nullptr) {
+      SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_, work_));
+    }
+    const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
+    SEXTANT_RETURN_IF_ERROR(FillStages(model, exchanges));
+    known_.stages.clear();  // their pipeline has another number of micro-batches
+    const StepInput input = predictor_->StepOf(model.job(), exchanges, stages_);
+    const StepEstimate step = ExpectedStep(input, known_);
+    SEXTANT_RETURN_IF_ERROR(work_.Spend(EstimateSteps(input, step)));
+    return step.seconds.expected;
+  }
+
+  // Stages work alike whatever their number of micro-batches, unless WorkDependsOnCount().
+  absl::Status FillStages(const MemoryModel& model, const ExchangePricer& exchanges) {
+    const int64_t count =
+        WorkDependsOnCount(model.job()) ? model.job().pipeline.micro_batch_count : 0;
+    if (!stages_.empty() && count == micro_batches_) return absl::OkStatus();
+    micro_batches_ = count;
+    known_ = {};
+    SEXTANT_ASSIGN_OR_RETURN(stages_, predictor_->SlowestStages(model, exchanges, work_));
+    return absl::OkStatus();
+  }
+
+  const RunSpec& run_;
+  const ResolvedRun& resolved_;
+  CallWork& work_;
+  JobChoice choice_;
+  LayoutCache layouts_;
+  std::unique_ptr<const StepPredictor> predictor_;
+  int64_t micro_batches_ = 0;      // of stages_, where these depend on it
+  std::vector<StageTime> stages_;  // of the slowest device
+  KnownStep known_;                // of stages_
+};
+
 }  // namespace
 
 double DistanceOf(const MemoryJob& one, const MemoryJob& other) {
@@ -193,12 +269,14 @@ double DistanceOf(const MemoryJob& one, const MemoryJob& other) {
 
 double ErrorSharedAt(double distance) { return std::max(0.0, 1 - distance / kFarthest); }
 
-absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, CallWork& work) {
+absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, const ResolvedRun& resolved_run,
+                                                CallWork& work) {
   const RunSpec measured = MeasuredRunOf(run);
-  const absl::StatusOr<ResolvedRun> resolved = Resolve(measured, {});
-  if (!resolved.ok()) return InMeasuredFields(resolved.status());
+  const absl::StatusOr<ResolvedRun> resolved =
+      resolved_run.With(measured, {.training = true, .layout = true, .device_count = true});
+  if (!resolved.ok()) return WithPaths(resolved.status(), MeasuredField);
   absl::StatusOr<StepAnswer> step = PlanStep(measured, *resolved, work);
-  if (!step.ok()) return InMeasuredFields(step.status());
+  if (!step.ok()) return WithPaths(step.status(), MeasuredField);
   if (!step->step.has_value()) {
     return InvalidField(kMeasuredStepPath,
                         "has a layout whose step is not predicted: leave it out");
@@ -240,7 +318,7 @@ void Apply(const StepCalibration& found, StepEstimate& step) {
 absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                        StepAnswer& answer) {
   if (!run.measured_step.has_value() || !answer.step.has_value()) return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(const MeasuredRatio ratio, MeasuredRatio::Of(run, work));
+  SEXTANT_ASSIGN_OR_RETURN(const MeasuredRatio ratio, MeasuredRatio::Of(run, resolved, work));
   const StepCalibration found = ratio.For(resolved.memory->job());
   SEXTANT_ASSIGN_OR_RETURN(const LeastStep least,
                            LeastStepOf(run, resolved, answer.step->token_count));
@@ -250,6 +328,49 @@ absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork
   answer.step->calibration = found;
   answer.notes.push_back(NoteOf(found));
   return absl::OkStatus();
+}
+
+absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved,
+                                 const absl::optional<StepPlan>& step, CallWork& work) {
+  const RunLayout& layout = *run.layout;
+  const int64_t length = *run.training.sequence_length;
+  // A measured step says the same of all phases, which have one layout.
+  const double factor =
+      step.has_value() && step->calibration.has_value() ? step->calibration->factor : 1;
+  RunSteps out;
+  int64_t left = run.training.token_count;
+  const auto add = [&](int64_t tokens, int64_t batch, Seconds each) {
+    out.phases.push_back({.token_count = tokens, .step_tokens = batch * length, .step = each});
+    out.count += StepsIn(tokens, batch * length);
+    left -= tokens;
+  };
+  absl::optional<PhaseTimer> timer;
+  if (!layout.batch_ramp.empty()) timer.emplace(run, resolved, work);
+  for (size_t i = 0; i < layout.batch_ramp.size(); ++i) {
+    const BatchPhase& phase = layout.batch_ramp[i];
+    const absl::StatusOr<Seconds> each = timer->StepOf(phase.global_batch_size, step.has_value());
+    if (!each.ok()) {
+      return WithPaths(each.status(), [i](absl::string_view field) {
+        return field == kBatch ? absl::StrCat(kRamp, "[", i, "].global_batch_size")
+                               : std::string(field);
+      });
+    }
+    if (work.left() < 0) return TooMany(run, i);
+    add(phase.token_count, phase.global_batch_size, *each * factor);
+  }
+  const Seconds last = step.has_value() ? step->estimate.seconds.expected : Seconds(0);
+  add(left, *layout.global_batch_size, last);
+  if (!step.has_value()) return out;
+  double seconds = 0;
+  for (const PhaseSteps& phase : out.phases) {
+    seconds += phase.step.value() * static_cast<double>(phase.token_count) /
+               static_cast<double>(phase.step_tokens);
+  }
+  // The phases' errors are shared.
+  const SecondsInterval& one = step->estimate.seconds;
+  const double all = seconds / last.value();
+  out.duration = {one.low * all, Seconds(seconds), one.high * all};
+  return out;
 }
 
 }  // namespace sextant

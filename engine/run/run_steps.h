@@ -1,10 +1,17 @@
-// One measured step of a run's own software, which calibrates predictions of other layouts.
-#ifndef SEXTANT_ENGINE_RUN_MEASURED_STEP_H_
-#define SEXTANT_ENGINE_RUN_MEASURED_STEP_H_
+// The steps of a run: as one measured step of its own software calibrates the prediction, and those
+// of a batch that grows while it trains.
+#ifndef SEXTANT_ENGINE_RUN_RUN_STEPS_H_
+#define SEXTANT_ENGINE_RUN_RUN_STEPS_H_
+
+#include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/base/call_work.h"
+#include "engine/base/units.h"
+#include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_plan.h"
 
@@ -30,11 +37,12 @@ inline constexpr double kCalibratedEnd = 0.07;
 // The measured step of a run, and what it was predicted to take.
 class MeasuredRatio {
  public:
-  // Plans the layout of `run`'s measured step.
+  // Plans the layout of `run`'s measured step. `resolved` is `run`.
   //
   // Errors: kInvalidArgument, of the measured step's fields under "measured_step", its seconds
   // among them where the devices can't be so fast; those of PlanStep().
-  static absl::StatusOr<MeasuredRatio> Of(const RunSpec& run, CallWork& work);
+  static absl::StatusOr<MeasuredRatio> Of(const RunSpec& run, const ResolvedRun& resolved,
+                                          CallWork& work);
 
   // How it compares with the layout of `job`. It says nothing of layouts that keep state elsewhere,
   // or exchange other tensors among context parallel ranks.
@@ -55,6 +63,29 @@ void Apply(const StepCalibration& found, StepEstimate& step);
 absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                        StepAnswer& answer);
 
+// Steps of one batch.
+struct PhaseSteps {
+  int64_t token_count = 0;
+  int64_t step_tokens = 0;
+  Seconds step = {};  // 0 where it is not predicted
+};
+
+// All steps of a run.
+struct RunSteps {
+  std::vector<PhaseSteps> phases = {};
+  int64_t count = 0;                              // the last of each phase may be smaller
+  absl::optional<SecondsInterval> duration = {};  // absent where a step is not predicted
+};
+
+// The steps of `run`, which has a global batch size and whose last phase has `step`. The duration
+// is that of tokens / (global batch x sequence length) steps of each phase. Stages are timed once
+// for all of them.
+//
+// Errors: kInvalidArgument "layout.batch_ramp[i].global_batch_size" for a batch that the layout
+// can't divide; those of PlanStep().
+absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved,
+                                 const absl::optional<StepPlan>& step, CallWork& work);
+
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_RUN_MEASURED_STEP_H_
+#endif  // SEXTANT_ENGINE_RUN_RUN_STEPS_H_
