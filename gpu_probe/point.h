@@ -70,6 +70,8 @@ class SharedData {
  public:
   using Make = std::function<absl::StatusOr<std::shared_ptr<Data>>()>;
   explicit SharedData(Make make) : make_(std::move(make)) {}
+  SharedData(const SharedData&) = delete;
+  SharedData& operator=(const SharedData&) = delete;
 
   absl::StatusOr<std::shared_ptr<Data>> Get() {
     if (std::shared_ptr<Data> there = data_.lock()) return there;

@@ -3,6 +3,7 @@
 #ifndef SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 #define SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,16 @@ struct LaunchShape {
   unsigned thread_count = 256;
   unsigned block_row_count = 1;  // the grid's second dimension
 };
+
+// A launch for kernels that loop over `count` tasks: a thread each, in at most `most_blocks`
+// blocks.
+inline LaunchShape LaunchOver(int64_t count, int64_t most_blocks) {
+  constexpr int64_t kThreadCount = 256;
+  const int64_t blocks = (count + kThreadCount - 1) / kThreadCount;
+  return {.block_count = static_cast<unsigned>(
+              std::clamp<int64_t>(blocks, 1, std::max<int64_t>(most_blocks, 1))),
+          .thread_count = static_cast<unsigned>(kThreadCount)};
+}
 
 class GpuSession : public std::enable_shared_from_this<GpuSession> {
  public:

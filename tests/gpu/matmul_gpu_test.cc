@@ -111,7 +111,7 @@ void MatmulGpuTest::CheckProblem(const GpuMatmulProblem& problem) {
   const GpuMatmulBytes bytes = GpuBytesOf(problem, GpuRotationOf(problem, 0));
   GpuMatmulArenaSource source(type, session_);
   ASSERT_EQ(source.Include(problem, GpuRotationOf(problem, 0)), absl::OkStatus());
-  auto arena = source.Get(*cublaslt_);
+  auto arena = source.Get();
   ASSERT_TRUE(arena.ok()) << arena.status();
   const GpuMatmulOperands operands = (*arena)->operands();
   const GpuMatmulScales scales = (*arena)->scales();
@@ -209,7 +209,7 @@ TEST_F(MatmulGpuTest, TheSameProductHasTheSameHash) {
   problem.k = 4096;
   GpuMatmulArenaSource source(*problem.type, session_);
   ASSERT_EQ(source.Include(problem, GpuRotationOf(problem, 0)), absl::OkStatus());
-  auto arena = source.Get(*cublaslt_);
+  auto arena = source.Get();
   ASSERT_TRUE(arena.ok()) << arena.status();
   auto matmul = GpuMatmul::Prepare(cublaslt_, problem, (*arena)->scales());
   ASSERT_TRUE(matmul.ok()) << matmul.status();

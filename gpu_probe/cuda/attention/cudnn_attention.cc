@@ -88,15 +88,13 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Forward(
   const Tensor powers = graph_.Pointwise(cudnn::kExponential, below, nullptr, Pairs(cudnn::kFloat));
   const Tensor sum = graph_.Reduce(cudnn::kReduceSum, powers, Sums());
   const Tensor logarithm = graph_.Pointwise(cudnn::kLogarithm, sum, nullptr, Sums());
-  graph_.PointwiseInto(cudnn::kAdd, largest, logarithm,
-                       InMemory(AttentionTensor::kStatistics, Sums()));
+  graph_.Pointwise(cudnn::kAdd, largest, logarithm, InMemory(AttentionTensor::kStatistics, Sums()));
   const Tensor weights = graph_.Pointwise(cudnn::kDivide, powers, sum, Pairs(cudnn::kBf16));
 
   const Tensor values =
       InMemory(AttentionTensor::kValues, Rows(shape_.kv_heads, shape_.value_head_size));
-  graph_.MatmulInto(
-      weights, values,
-      InMemory(AttentionTensor::kOutputs, Rows(shape_.heads, shape_.value_head_size)));
+  graph_.Matmul(weights, values,
+                InMemory(AttentionTensor::kOutputs, Rows(shape_.heads, shape_.value_head_size)));
   return graph_.Finish(options);
 }
 
@@ -104,10 +102,13 @@ void AttentionGraphBuilder::IntoKeySide(Tensor weights, Tensor rows, int64_t siz
                                         AttentionTensor which) {
   const Tensor transposed = graph_.Reshape(weights, Transposed(Pairs(cudnn::kBf16)));
   const Tensor result = InMemory(which, Rows(shape_.kv_heads, size));
-  if (shape_.group() == 1) return graph_.MatmulInto(transposed, rows, result);
+  if (shape_.group() == 1) {
+    graph_.Matmul(transposed, rows, result);
+    return;
+  }
   const Tensor each_head = graph_.Matmul(
       transposed, rows, Packed({shape_.batch, shape_.heads, shape_.sequence, size}, cudnn::kBf16));
-  graph_.ReduceInto(cudnn::kReduceSum, each_head, result);
+  graph_.Reduce(cudnn::kReduceSum, each_head, result);
 }
 
 absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
@@ -128,8 +129,8 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
       cudnn::kMultiply, output_gradients, outputs,
       Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.value_head_size}, cudnn::kFloat));
   const Tensor row_sums = InMemory(AttentionTensor::kRowSums, Sums());
-  graph_.PointwiseInto(cudnn::kMultiply, graph_.Reduce(cudnn::kReduceSum, products, Sums()),
-                       Number(AttentionNumber::kKept), row_sums);
+  graph_.Pointwise(cudnn::kMultiply, graph_.Reduce(cudnn::kReduceSum, products, Sums()),
+                   Number(AttentionNumber::kKept), row_sums);
 
   // Recomputes the softmax from scores and statistics; then the gradients of values.
   const Tensor below =
@@ -150,9 +151,9 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
   const Tensor query_sums = InMemory(
       AttentionTensor::kQuerySums,
       Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.head_size}, cudnn::kFloat));
-  graph_.MatmulInto(score_gradients, graph_.Reshape(keys, key_rows), query_sums);
-  graph_.PointwiseInto(cudnn::kIdentity, query_sums, nullptr,
-                       InMemory(AttentionTensor::kQueryGradients, query_rows));
+  graph_.Matmul(score_gradients, graph_.Reshape(keys, key_rows), query_sums);
+  graph_.Pointwise(cudnn::kIdentity, query_sums, nullptr,
+                   InMemory(AttentionTensor::kQueryGradients, query_rows));
   return graph_.Finish(options);
 }
 

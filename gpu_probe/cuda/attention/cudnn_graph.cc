@@ -160,100 +160,89 @@ CudnnGraph::Tensor CudnnGraph::Add(int64_t id, const CudnnTensor& tensor, Place 
   return Keep(std::move(descriptor));
 }
 
-CudnnDescriptor CudnnGraph::PointwiseOf(int mode, int precision) const {
-  CudnnDescriptor what(cudnn_, cudnn::kPointwise);
-  what.SetEnum(cudnn::kPointwiseMode, cudnn::kOfPointwiseMode, mode)
-      .SetEnum(cudnn::kPointwisePrecision, cudnn::kOfDataType, precision);
+CudnnDescriptor CudnnGraph::Described(int kind, std::initializer_list<Choice> choices) const {
+  CudnnDescriptor what(cudnn_, kind);
+  for (const Choice& it : choices) what.SetEnum(it.attribute, it.type, it.value);
   return what;
 }
 
-void CudnnGraph::AddPointwise(CudnnDescriptor what, Tensor x, Tensor b, Tensor which, Tensor out) {
-  void* const kept = Keep(std::move(what));
+CudnnDescriptor CudnnGraph::PointwiseOf(int mode, int precision) const {
+  return Described(cudnn::kPointwise,
+                   {{cudnn::kPointwiseMode, cudnn::kOfPointwiseMode, mode},
+                    {cudnn::kPointwisePrecision, cudnn::kOfDataType, precision}});
+}
+
+void CudnnGraph::AddOperation(int kind, std::pair<int, CudnnDescriptor> what,
+                              std::initializer_list<std::pair<int, Tensor>> tensors) {
   if (!status_.ok()) return;
-  CudnnDescriptor operation(cudnn_, cudnn::kPointwiseOperation);
-  operation.SetDescriptor(cudnn::kPointwiseOperationWhat, kept)
-      .SetDescriptor(cudnn::kPointwiseOperationX, x);
-  if (b != nullptr) operation.SetDescriptor(cudnn::kPointwiseOperationB, b);
-  if (which != nullptr) operation.SetDescriptor(cudnn::kPointwiseOperationT, which);
-  operation.SetDescriptor(cudnn::kPointwiseOperationY, out);
+  CudnnDescriptor operation(cudnn_, kind);
+  if (what.first != 0) {
+    operation.SetDescriptor(what.first, Keep(std::move(what.second)));
+  }
+  for (const auto& [attribute, tensor] : tensors) {
+    if (tensor != nullptr) operation.SetDescriptor(attribute, tensor);
+  }
   operations_.push_back(Keep(std::move(operation)));
 }
 
-CudnnGraph::Tensor CudnnGraph::Matmul(Tensor a, Tensor b, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  MatmulInto(a, b, result);
+CudnnGraph::Tensor CudnnGraph::Matmul(Tensor a, Tensor b, const Result& out) {
+  const Tensor result = TensorOf(out);
+  AddOperation(
+      cudnn::kMatmulOperation,
+      {cudnn::kMatmulOperationWhat,
+       Described(cudnn::kMatmul, {{cudnn::kMatmulPrecision, cudnn::kOfDataType, cudnn::kFloat}})},
+      {{cudnn::kMatmulOperationA, a},
+       {cudnn::kMatmulOperationB, b},
+       {cudnn::kMatmulOperationC, result}});
   return result;
 }
 
-void CudnnGraph::MatmulInto(Tensor a, Tensor b, Tensor out) {
-  if (!status_.ok()) return;
-  CudnnDescriptor what(cudnn_, cudnn::kMatmul);
-  what.SetEnum(cudnn::kMatmulPrecision, cudnn::kOfDataType, cudnn::kFloat);
-  void* const kept = Keep(std::move(what));
-  if (!status_.ok()) return;
-  CudnnDescriptor operation(cudnn_, cudnn::kMatmulOperation);
-  operation.SetDescriptor(cudnn::kMatmulOperationA, a)
-      .SetDescriptor(cudnn::kMatmulOperationB, b)
-      .SetDescriptor(cudnn::kMatmulOperationC, out)
-      .SetDescriptor(cudnn::kMatmulOperationWhat, kept);
-  operations_.push_back(Keep(std::move(operation)));
-}
-
-CudnnGraph::Tensor CudnnGraph::Pointwise(int mode, Tensor x, Tensor b, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  PointwiseInto(mode, x, b, result);
+CudnnGraph::Tensor CudnnGraph::Pointwise(int mode, Tensor x, Tensor b, const Result& out) {
+  const Tensor result = TensorOf(out);
+  const int precision = mode == cudnn::kAtLeast ? cudnn::kBool : cudnn::kFloat;
+  AddOperation(cudnn::kPointwiseOperation,
+               {cudnn::kPointwiseOperationWhat, PointwiseOf(mode, precision)},
+               {{cudnn::kPointwiseOperationX, x},
+                {cudnn::kPointwiseOperationB, b},
+                {cudnn::kPointwiseOperationY, result}});
   return result;
 }
 
-void CudnnGraph::PointwiseInto(int mode, Tensor x, Tensor b, Tensor out) {
-  if (!status_.ok()) return;
-  const bool compares = mode == cudnn::kAtLeast;
-  AddPointwise(PointwiseOf(mode, compares ? cudnn::kBool : cudnn::kFloat), x, b, nullptr, out);
-}
-
-CudnnGraph::Tensor CudnnGraph::Select(Tensor x, Tensor b, Tensor which, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  if (!status_.ok()) return nullptr;
-  AddPointwise(PointwiseOf(cudnn::kSelect, cudnn::kFloat), x, b, which, result);
+CudnnGraph::Tensor CudnnGraph::Select(Tensor x, Tensor b, Tensor which, const Result& out) {
+  const Tensor result = TensorOf(out);
+  AddOperation(cudnn::kPointwiseOperation,
+               {cudnn::kPointwiseOperationWhat, PointwiseOf(cudnn::kSelect, cudnn::kFloat)},
+               {{cudnn::kPointwiseOperationX, x},
+                {cudnn::kPointwiseOperationB, b},
+                {cudnn::kPointwiseOperationT, which},
+                {cudnn::kPointwiseOperationY, result}});
   return result;
 }
 
-CudnnGraph::Tensor CudnnGraph::Index(Tensor x, int64_t axis, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  if (!status_.ok()) return nullptr;
+CudnnGraph::Tensor CudnnGraph::Index(Tensor x, int64_t axis, const Result& out) {
+  const Tensor result = TensorOf(out);
   CudnnDescriptor what = PointwiseOf(cudnn::kIndex, cudnn::kFloat);
   what.SetInt64s(cudnn::kPointwiseAxis, {axis});
-  AddPointwise(std::move(what), x, nullptr, nullptr, result);
+  AddOperation(cudnn::kPointwiseOperation, {cudnn::kPointwiseOperationWhat, std::move(what)},
+               {{cudnn::kPointwiseOperationX, x}, {cudnn::kPointwiseOperationY, result}});
   return result;
 }
 
-CudnnGraph::Tensor CudnnGraph::Reduce(int operation, Tensor x, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  ReduceInto(operation, x, result);
+CudnnGraph::Tensor CudnnGraph::Reduce(int operation, Tensor x, const Result& out) {
+  const Tensor result = TensorOf(out);
+  AddOperation(cudnn::kReductionOperation,
+               {cudnn::kReductionOperationWhat,
+                Described(cudnn::kReduction,
+                          {{cudnn::kReductionOperator, cudnn::kOfReduction, operation},
+                           {cudnn::kReductionPrecision, cudnn::kOfDataType, cudnn::kFloat}})},
+               {{cudnn::kReductionOperationX, x}, {cudnn::kReductionOperationY, result}});
   return result;
 }
 
-void CudnnGraph::ReduceInto(int operation, Tensor x, Tensor out) {
-  if (!status_.ok()) return;
-  CudnnDescriptor what(cudnn_, cudnn::kReduction);
-  what.SetEnum(cudnn::kReductionOperator, cudnn::kOfReduction, operation)
-      .SetEnum(cudnn::kReductionPrecision, cudnn::kOfDataType, cudnn::kFloat);
-  void* const kept = Keep(std::move(what));
-  if (!status_.ok()) return;
-  CudnnDescriptor added(cudnn_, cudnn::kReductionOperation);
-  added.SetDescriptor(cudnn::kReductionOperationWhat, kept)
-      .SetDescriptor(cudnn::kReductionOperationX, x)
-      .SetDescriptor(cudnn::kReductionOperationY, out);
-  operations_.push_back(Keep(std::move(added)));
-}
-
-CudnnGraph::Tensor CudnnGraph::Reshape(Tensor x, const CudnnTensor& out) {
-  const Tensor result = AddVirtual(out);
-  if (!status_.ok()) return nullptr;
-  CudnnDescriptor operation(cudnn_, cudnn::kReshapeOperation);
-  operation.SetDescriptor(cudnn::kReshapeOperationX, x)
-      .SetDescriptor(cudnn::kReshapeOperationY, result);
-  operations_.push_back(Keep(std::move(operation)));
+CudnnGraph::Tensor CudnnGraph::Reshape(Tensor x, const Result& out) {
+  const Tensor result = TensorOf(out);
+  AddOperation(cudnn::kReshapeOperation, {},
+               {{cudnn::kReshapeOperationX, x}, {cudnn::kReshapeOperationY, result}});
   return result;
 }
 

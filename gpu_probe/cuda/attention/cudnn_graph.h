@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -94,22 +95,25 @@ class CudnnGraph {
   // Adds one fp32 number on the host, passed in the same way.
   Tensor Number(int64_t id) { return Add(id, {}, kOnHost); }
 
-  // Each adds an operation and returns its result: a virtual tensor, never in memory, with the
-  // layout of `out`.
-  Tensor Matmul(Tensor a, Tensor b, const CudnnTensor& out);
-  Tensor Pointwise(int mode, Tensor x, Tensor b, const CudnnTensor& out);
-  // x where `which` is true, b elsewhere.
-  Tensor Select(Tensor x, Tensor b, Tensor which, const CudnnTensor& out);
-  // The index of each element of x along `axis`.
-  Tensor Index(Tensor x, int64_t axis, const CudnnTensor& out);
-  Tensor Reduce(int operation, Tensor x, const CudnnTensor& out);
-  // The same elements under other sizes and strides.
-  Tensor Reshape(Tensor x, const CudnnTensor& out);
+  // Where an operation's result goes: into a tensor in memory, or into a virtual one of that
+  // layout, which is never in memory.
+  struct Result {
+    Result(Tensor its_tensor) : tensor(its_tensor) {}               // NOLINT: implicit
+    Result(const CudnnTensor& its_layout) : layout(&its_layout) {}  // NOLINT: implicit
+    Tensor tensor = nullptr;
+    const CudnnTensor* layout = nullptr;
+  };
 
-  // The same operations, with the result in a tensor in memory.
-  void MatmulInto(Tensor a, Tensor b, Tensor out);
-  void PointwiseInto(int mode, Tensor x, Tensor b, Tensor out);
-  void ReduceInto(int operation, Tensor x, Tensor out);
+  // Each adds an operation and returns its result.
+  Tensor Matmul(Tensor a, Tensor b, const Result& out);
+  Tensor Pointwise(int mode, Tensor x, Tensor b, const Result& out);
+  // x where `which` is true, b elsewhere.
+  Tensor Select(Tensor x, Tensor b, Tensor which, const Result& out);
+  // The index of each element of x along `axis`.
+  Tensor Index(Tensor x, int64_t axis, const Result& out);
+  Tensor Reduce(int operation, Tensor x, const Result& out);
+  // The same elements under other sizes and strides.
+  Tensor Reshape(Tensor x, const Result& out);
 
   // Finishes the graph. Call it once.
   //
@@ -118,13 +122,26 @@ class CudnnGraph {
 
  private:
   enum Place { kNowhere, kInMemory, kOnHost };
+  // One of cuDNN's enumerations, as an attribute of a descriptor.
+  struct Choice {
+    int attribute;
+    int type;
+    int value;
+  };
 
   Tensor Add(int64_t id, const CudnnTensor& tensor, Place place);
-  Tensor AddVirtual(const CudnnTensor& tensor) { return Add(next_id_++, tensor, kNowhere); }
+  Tensor TensorOf(const Result& out) {
+    return out.layout == nullptr ? out.tensor : Add(next_id_++, *out.layout, kNowhere);
+  }
   // Finalizes `descriptor` and keeps it.
   void* Keep(CudnnDescriptor descriptor);
-  void AddPointwise(CudnnDescriptor what, Tensor x, Tensor b, Tensor which, Tensor out);
+  // The description of a computation.
+  CudnnDescriptor Described(int kind, std::initializer_list<Choice> choices) const;
   CudnnDescriptor PointwiseOf(int mode, int precision) const;
+  // Adds an operation that does `what`, where it has a description, with those tensors as
+  // attributes, without the null ones.
+  void AddOperation(int kind, std::pair<int, CudnnDescriptor> what,
+                    std::initializer_list<std::pair<int, Tensor>> tensors);
 
   const SharedCudnn cudnn_;
   std::deque<CudnnDescriptor> parts_;

@@ -73,7 +73,7 @@ class GpuAttentionWorkload : public GpuWorkload {
   CudnnDescriptor pack_;
 };
 
-constexpr unsigned kFillBlocksPerMultiprocessor = 8;
+constexpr int64_t kFillBlocksPerMultiprocessor = 8;
 
 AttentionBytes MostBytes(const std::vector<GpuAttentionShape>& shapes, bool backward) {
   AttentionBytes most = {};
@@ -88,7 +88,7 @@ AttentionBytes MostBytes(const std::vector<GpuAttentionShape>& shapes, bool back
 absl::Status FillNormal(const DeviceMemory& memory, uint64_t seed, GpuSession& session) {
   const auto count = static_cast<unsigned long long>(memory.size_bytes() / 2);
   const auto blocks =
-      static_cast<unsigned>(session.multiprocessor_count()) * kFillBlocksPerMultiprocessor;
+      static_cast<unsigned>(session.multiprocessor_count() * kFillBlocksPerMultiprocessor);
   return session.Launch("fill_normal_bf16", {.block_count = blocks}, memory.address(), count,
                         static_cast<unsigned long long>(seed << 40));
 }
@@ -222,13 +222,21 @@ constexpr int kMinAttentionPoints = 8;
 
 // State that the points of one GPU share.
 struct AttentionSource {
-  SharedSession session;
-  SharedCudnn library;
+  explicit AttentionSource(const SharedSession& its_session)
+      : session(its_session), arenas{Arena(/*backward=*/false), Arena(/*backward=*/true)} {}
+
+  SharedData<GpuAttentionArena> Arena(bool backward) {
+    return SharedData<GpuAttentionArena>([this, backward] {
+      return GpuAttentionArena::Create(shapes[backward ? 1 : 0], backward, session);
+    });
+  }
+
+  const SharedSession session;
+  SharedCudnn library = {};
   std::shared_ptr<CudnnSession> cudnn = {};  // once there is a point; it keeps compiled kernels
-  std::vector<GpuAttentionShape> forward_shapes = {};
-  std::vector<GpuAttentionShape> backward_shapes = {};
-  std::weak_ptr<GpuAttentionArena> forward_arena = {};
-  std::weak_ptr<GpuAttentionArena> backward_arena = {};
+  // Of forward and of backward passes: the shapes that fit, and memory for one of them at a time.
+  std::array<std::vector<GpuAttentionShape>, 2> shapes = {};
+  std::array<SharedData<GpuAttentionArena>, 2> arenas;
 };
 
 // True where the memory cap has room for `shape`, and as much again for checks and for outputs of
@@ -239,26 +247,6 @@ bool Fits(const GpuAttentionShape& shape, bool backward, const GpuSession& sessi
   return bytes <= session.memory_cap_bytes() / 2;
 }
 
-absl::StatusOr<std::shared_ptr<CudnnSession>> CudnnOf(AttentionSource* source) {
-  if (source->cudnn == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(source->cudnn, CudnnSession::Open(source->library, source->session));
-  }
-  return source->cudnn;
-}
-
-absl::StatusOr<std::shared_ptr<GpuAttentionArena>> ArenaOf(bool backward, AttentionSource* source) {
-  std::weak_ptr<GpuAttentionArena>& known =
-      backward ? source->backward_arena : source->forward_arena;
-  std::shared_ptr<GpuAttentionArena> arena = known.lock();
-  if (arena == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(arena, GpuAttentionArena::Create(
-                                        backward ? source->backward_shapes : source->forward_shapes,
-                                        backward, source->session));
-    known = arena;
-  }
-  return arena;
-}
-
 absl::StatusOr<std::unique_ptr<Workload>> MakeAttention(const GpuAttentionShape& shape,
                                                         bool backward, AttentionSource* source) {
   if (!Fits(shape, backward, *source->session)) {
@@ -266,12 +254,14 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeAttention(const GpuAttentionShape&
         absl::StrCat("needs more than half of the ", source->session->memory_cap_bytes(),
                      " bytes of the GPU's memory that the probe may take"));
   }
-  SEXTANT_ASSIGN_OR_RETURN(auto cudnn, CudnnOf(source));
-  SEXTANT_ASSIGN_OR_RETURN(auto arena, ArenaOf(backward, source));
+  if (source->cudnn == nullptr) {
+    SEXTANT_ASSIGN_OR_RETURN(source->cudnn, CudnnSession::Open(source->library, source->session));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(auto arena, source->arenas[backward ? 1 : 0].Get());
   return GpuAttentionWorkload::Create({.shape = shape,
                                        .backward = backward,
                                        .session = source->session,
-                                       .cudnn = std::move(cudnn),
+                                       .cudnn = source->cudnn,
                                        .arena = std::move(arena)});
 }
 
@@ -325,9 +315,9 @@ Point PointOf(const GpuAttentionShape& shape, bool backward,
 std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& session,
                                       const absl::StatusOr<Cudnn>& cudnn,
                                       std::vector<std::string>* notes) {
-  const std::vector<GpuAttentionShape> forward = ForwardAttentionShapes(mode);
-  const std::vector<GpuAttentionShape> backward = BackwardAttentionShapes(mode);
-  if (forward.empty() && backward.empty()) return {};
+  const std::vector<GpuAttentionShape> forward_shapes = ForwardAttentionShapes(mode);
+  const std::vector<GpuAttentionShape> backward_shapes = BackwardAttentionShapes(mode);
+  if (forward_shapes.empty() && backward_shapes.empty()) return {};
   if (!cudnn.ok()) {
     notes->push_back(absl::StrCat("attention is not measured: cuDNN could not be loaded (",
                                   cudnn.status().message(), ")"));
@@ -338,21 +328,18 @@ std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& s
         absl::StrCat("attention is not measured: cuDNN ", cudnn->version, " is older than 9.10.2"));
     return {};
   }
-  const auto source = std::make_shared<AttentionSource>();
-  source->session = session;
+  const auto source = std::make_shared<AttentionSource>(session);
   source->library = std::make_shared<const Cudnn>(*cudnn);
   std::vector<Point> points;
   std::set<std::string> compiled;  // kinds: the first shape of each compiles the kernel of all
-  for (const GpuAttentionShape& shape : forward) {
-    if (Fits(shape, /*backward=*/false, *session)) source->forward_shapes.push_back(shape);
-    points.push_back(PointOf(shape, /*backward=*/false, source));
-    if (compiled.insert(KindOf(shape)).second) {
-      points.back().assumed_preparation_seconds = kAssumedFirstCompileSeconds;
+  for (const bool backward : {false, true}) {
+    for (const GpuAttentionShape& shape : backward ? backward_shapes : forward_shapes) {
+      if (Fits(shape, backward, *session)) source->shapes[backward ? 1 : 0].push_back(shape);
+      points.push_back(PointOf(shape, backward, source));
+      if (!backward && compiled.insert(KindOf(shape)).second) {
+        points.back().assumed_preparation_seconds = kAssumedFirstCompileSeconds;
+      }
     }
-  }
-  for (const GpuAttentionShape& shape : backward) {
-    if (Fits(shape, /*backward=*/true, *session)) source->backward_shapes.push_back(shape);
-    points.push_back(PointOf(shape, /*backward=*/true, source));
   }
   return points;
 }

@@ -99,11 +99,6 @@ std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice)
   return absl::StrJoin(parts, " ");
 }
 
-double GpuMatmulProblem::operation_count() const {
-  return 2.0 * static_cast<double>(batch_count) * static_cast<double>(m) * static_cast<double>(n) *
-         static_cast<double>(k);
-}
-
 template <typename Value>
 absl::Status GpuMatmul::Set(int attribute, Value value) {
   return CublasStatus(library().matmul_set(matmul_, attribute, &value, sizeof(value)),

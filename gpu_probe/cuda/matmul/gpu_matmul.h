@@ -17,7 +17,6 @@
 #include "gpu_probe/cuda/cuda_libraries.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
-#include "sextant/v1/calibration.pb.h"
 
 namespace sextant::probe {
 
@@ -65,22 +64,6 @@ absl::Status CublasStatus(int code, absl::string_view call);
 // the number of parts of k, where more than one; how often the blocks fill the GPU. Values that the
 // library does not report are left out.
 std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice);
-
-// C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with consecutive operands.
-struct GpuMatmulProblem {
-  const GpuMatmulType* type = nullptr;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  v1::MatmulMeasurement::Layout layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
-  int64_t batch_count = 1;
-  bool fast_accumulation = true;  // of FP8_E4M3
-  bool wide_output = false;       // C in the type that exact sums need
-
-  MatrixFormat output() const { return wide_output ? type->wide_output : type->output; }
-  int64_t output_bytes() const { return batch_count * m * n * OutputBytesOf(output()); }
-  double operation_count() const;
-};
 
 // The addresses of a run's operands.
 struct GpuMatmulOperands {

@@ -14,7 +14,6 @@ constexpr int64_t kFloat64Bytes = 8;
 
 // Enough threads to fill the GPU; each processes further tasks in a loop.
 constexpr int64_t kBlocksOfMultiprocessor = 16;
-constexpr int64_t kCheckThreadCount = 256;
 
 // Threads that share a sum over k: each adds up some 64 products.
 constexpr int64_t kProductsOfLane = 64;
@@ -36,11 +35,7 @@ constexpr int kOneAsE4m3 = 0x38;
 int64_t BlockCountOf(int64_t n) { return CeilDivide(n, kGpuCheckedColumnCount); }
 
 LaunchShape LaunchFor(int64_t task_count, const GpuSession& session) {
-  const int64_t wanted = CeilDivide(task_count, kCheckThreadCount);
-  const int64_t most = session.multiprocessor_count() * kBlocksOfMultiprocessor;
-  return {.block_count =
-              static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(most, 1))),
-          .thread_count = static_cast<unsigned>(kCheckThreadCount)};
+  return LaunchOver(task_count, session.multiprocessor_count() * kBlocksOfMultiprocessor);
 }
 
 // The addresses of a check's sums in the scratch memory.
@@ -85,7 +80,7 @@ absl::Status CheckOneProduct(const GpuMatmulProblem& problem, const GpuMatrices&
   const int64_t block_count = BlockCountOf(n);
   const int64_t lanes = std::clamp<int64_t>(
       CeilDivide(CeilDivide(k, kProductsOfLane), kWarpSize) * kWarpSize, kWarpSize, kMaxLanes);
-  const Sums sums = SumsOf(problem, arena.scratch());
+  const Sums sums = SumsOf(problem, arena.scratch.address());
   SEXTANT_RETURN_IF_ERROR(session.Fill(sums.products, 0, sums.added_up_bytes));
   SEXTANT_RETURN_IF_ERROR(session.Launch("matmul_sum_columns", LaunchFor(block_count * k, session),
                                          matrices.b, n, k, seed, sums.column_sums, sums.b_squares));
@@ -95,9 +90,9 @@ absl::Status CheckOneProduct(const GpuMatmulProblem& problem, const GpuMatrices&
                                          sums.products, sums.a_squares));
   SEXTANT_ASSIGN_OR_RETURN(
       const GpuCheckReport report,
-      arena.check().Run("check_matmul", LaunchFor(m * block_count, session), matrices.c, m, n, seed,
-                        sums.products, sums.a_squares, sums.b_squares,
-                        ToleranceOf(*problem.type, k, session.compute_capability())));
+      arena.check.Run("check_matmul", LaunchFor(m * block_count, session), matrices.c, m, n, seed,
+                      sums.products, sums.a_squares, sums.b_squares,
+                      ToleranceOf(*problem.type, k, session.compute_capability())));
   return report.wrong_count == 0 ? absl::OkStatus() : WrongProduct(problem, report);
 }
 
@@ -112,7 +107,7 @@ ExactOperands ExactOperandsOf(const GpuMatmulBytes& bytes, const GpuMatmulArena&
     return start + static_cast<cuda::Address>(size_bytes);
   };
   ExactOperands out;
-  out.operands.a = arena.scratch();
+  out.operands.a = arena.scratch.address();
   out.operands.b = after(out.operands.a, bytes.a);
   out.operands.c = after(out.operands.b, bytes.b);
   out.operands.workspace = arena.operands().workspace;
@@ -191,17 +186,17 @@ absl::StatusOr<uint64_t> HashOfOutput(const GpuMatmulProblem& problem,
                                       GpuSession& session) {
   const auto word_count = static_cast<uint64_t>(problem.output_bytes() / 2);
   uint64_t hash = 0;
-  SEXTANT_RETURN_IF_ERROR(session.Fill(arena.hash(), 0, sizeof(hash)));
+  SEXTANT_RETURN_IF_ERROR(session.Fill(arena.hash.address(), 0, sizeof(hash)));
   SEXTANT_RETURN_IF_ERROR(session.Launch("matmul_hash",
                                          LaunchFor(static_cast<int64_t>(word_count), session),
-                                         operands.c, word_count, arena.hash()));
-  SEXTANT_RETURN_IF_ERROR(session.CopyToHost(&hash, arena.hash(), sizeof(hash)));
+                                         operands.c, word_count, arena.hash.address()));
+  SEXTANT_RETURN_IF_ERROR(session.CopyToHost(&hash, arena.hash.address(), sizeof(hash)));
   return hash;
 }
 
 absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& arena) {
   GpuSession& session = cublaslt->session();
-  const GpuMatmulType& type = arena.type();
+  const GpuMatmulType& type = arena.type;
   const GpuMatmulProblem problem = ExactProblemOf(type);
   const GpuMatmulBytes bytes = ExactBytesOf(problem);
   const ExactOperands exact = ExactOperandsOf(bytes, arena);
@@ -213,8 +208,8 @@ absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& a
   const GpuMatrices matrices = MatricesOf(problem, exact.operands, exact.scales, 0);
   SEXTANT_ASSIGN_OR_RETURN(
       const GpuCheckReport report,
-      arena.check().Run("check_exact_matmul", LaunchFor(problem.m * problem.n, session), matrices.a,
-                        matrices.b, matrices.c, problem.m, problem.n, problem.k));
+      arena.check.Run("check_exact_matmul", LaunchFor(problem.m * problem.n, session), matrices.a,
+                      matrices.b, matrices.c, problem.m, problem.n, problem.k));
   if (report.wrong_count == 0) return absl::OkStatus();
   const auto first = static_cast<int64_t>(report.first_wrong);
   return absl::DataLossError(absl::StrCat("wrong product of small whole numbers, ", problem.m, "x",

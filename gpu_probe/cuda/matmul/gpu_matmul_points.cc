@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
+#include "gpu_probe/points/matmul.h"
 
 namespace sextant::probe {
 namespace {
@@ -22,39 +22,26 @@ constexpr int64_t kTouchedCaches = 3;
 constexpr int64_t kGpuTouchedShareOfCap = 4;
 constexpr int64_t kUnknownCacheBytes = int64_t{64} << 20;
 
-constexpr int64_t kMaxDimension = 1'000'000;
-
-// cuBLASLt, already loaded; started when the first workload is made.
-class CublasLtSource {
- public:
-  CublasLtSource(CublasLt library, SharedSession session)
-      : library_(std::move(library)), session_(std::move(session)) {}
-
-  absl::StatusOr<SharedCublasLt> Get() {
-    if (open_ == nullptr) {
-      SEXTANT_ASSIGN_OR_RETURN(open_, CublasLtSession::Open(library_, session_));
-    }
-    return open_;
-  }
-
- private:
-  const CublasLt library_;
-  const SharedSession session_;
-  SharedCublasLt open_;
-};
-
 // State that all points of one type share.
 struct TypeState {
-  TypeState(const GpuMatmulType& its_type, SharedSession session, double trial_seconds)
-      : type(its_type), arenas(its_type, std::move(session)) {
-    trials = {.clock = &clock, .left_seconds = trial_seconds};
-  }
-
-  const GpuMatmulType& type;
   GpuMatmulArenaSource arenas;
-  SteadyClock clock;
-  TrialBudget trials;
+  SteadyClock clock = {};
+  TrialBudget trials = {};
   std::shared_ptr<bool> exact_checked = std::make_shared<bool>(false);
+};
+
+// cuBLASLt, already loaded; started when the first workload is made.
+struct CublasLtSource {
+  CublasLt library;
+  SharedSession session;
+  SharedCublasLt open = {};
+
+  absl::StatusOr<SharedCublasLt> Get() {
+    if (open == nullptr) {
+      SEXTANT_ASSIGN_OR_RETURN(open, CublasLtSession::Open(library, session));
+    }
+    return open;
+  }
 };
 
 // Properties of a multiplication, known once its workload is made.
@@ -71,7 +58,6 @@ struct GpuMatmulToMeasure {
   std::shared_ptr<TypeState> state;
   std::shared_ptr<CublasLtSource> cublaslt;
   std::shared_ptr<MadeMatmul> made = std::make_shared<MadeMatmul>();
-  std::string engine;
 };
 
 // The difference of one point from the grid's.
@@ -82,20 +68,17 @@ struct GpuMatmulRole {
   int level = kRestOfGrids;
 };
 
-bool IsOther(const GpuMatmulRole& role) {
-  return role.purpose == v1::MatmulMeasurement::PURPOSE_OTHER;
-}
-
 // Makes the points of one plan.
 class MatmulPlanner {
  public:
-  MatmulPlanner(v1::ProbeMode mode, SharedSession session, const CublasLt& library)
+  MatmulPlanner(v1::ProbeMode mode, const SharedSession& session, const CublasLt& library)
       : mode_(mode),
-        session_(std::move(session)),
-        engine_("cublaslt " + library.version),
-        cublaslt_(std::make_shared<CublasLtSource>(library, session_)) {}
+        session_(session),
+        cublaslt_(std::make_shared<CublasLtSource>(
+            CublasLtSource{.library = library, .session = session})) {}
 
   void Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role);
+  void AddType(v1::DataType type);
   std::vector<Point> Take() { return std::move(points_); }
 
  private:
@@ -104,11 +87,10 @@ class MatmulPlanner {
 
   const v1::ProbeMode mode_;
   const SharedSession session_;
-  const std::string engine_;
   const std::shared_ptr<CublasLtSource> cublaslt_;
   // By type, and by true for multiplications that are not points of the grid: they need more
   // memory.
-  std::map<std::pair<const GpuMatmulType*, bool>, std::shared_ptr<TypeState>> states_;
+  std::map<std::pair<v1::DataType, bool>, std::shared_ptr<TypeState>> states_;
   std::vector<Point> points_;
 };
 
@@ -122,8 +104,7 @@ absl::Status CheckMultiple(const GpuMatmulProblem& problem) {
 absl::StatusOr<std::unique_ptr<Workload>> Make(const GpuMatmulToMeasure& what) {
   SEXTANT_RETURN_IF_ERROR(what.fits);
   SEXTANT_ASSIGN_OR_RETURN(SharedCublasLt cublaslt, what.cublaslt->Get());
-  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> arena,
-                           what.state->arenas.Get(*cublaslt));
+  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> arena, what.state->arenas.Get());
   SEXTANT_ASSIGN_OR_RETURN(auto prepared,
                            GpuMatmul::Prepare(cublaslt, what.problem, arena->scales()));
   const std::shared_ptr<const GpuMatmul> matmul = std::move(prepared);
@@ -145,26 +126,16 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(const GpuMatmulToMeasure& what) {
   return workload_of(/*choice=*/0);
 }
 
-v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmulRole& role,
-                                  const v1::TimeStatistics& time) {
-  const GpuMatmulProblem& problem = what.problem;
+// A multiplication as it is recorded.
+v1::MatmulMeasurement RecordOf(const GpuMatmulProblem& problem, const GpuMatmulRole& role,
+                               const CublasLt& library) {
   v1::MatmulMeasurement out;
   out.set_data_type(problem.type->data_type);
   out.set_m(problem.m);
   out.set_n(problem.n);
   out.set_k(problem.k);
-  *out.mutable_time() = time;
-  out.set_flops_per_second(problem.operation_count() / time.median_seconds());
-  out.set_engine(what.engine);
-  out.set_kernel(what.made->kernel);
-  out.set_window(role.sustained_seconds > 0 ? v1::MatmulMeasurement::WINDOW_SUSTAINED
-                                            : v1::MatmulMeasurement::WINDOW_BURST);
+  out.set_engine(absl::StrCat("cublaslt ", library.version));
   out.set_purpose(role.purpose);
-  // Both are timed alike, but the first choice may turn out to be as fast.
-  if (what.made->best_seconds > 0 && what.made->best_seconds < time.median_seconds()) {
-    out.set_best_flops_per_second(problem.operation_count() / what.made->best_seconds);
-    out.set_best_kernel(what.made->best_kernel);
-  }
   if (problem.batch_count > 1) out.set_batch_count(problem.batch_count);
   if (problem.layout != v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN) out.set_layout(problem.layout);
   if (problem.type->format == MatrixFormat::kE4m3) {
@@ -173,20 +144,13 @@ v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmu
   return out;
 }
 
-std::string LabelOf(const GpuMatmulProblem& problem) {
-  std::string out =
-      absl::StrCat(problem.type->label, " ", problem.m, "x", problem.n, "x", problem.k);
-  if (problem.batch_count > 1) absl::StrAppend(&out, " x", problem.batch_count);
-  if (problem.layout == v1::MatmulMeasurement::LAYOUT_ROW_BY_ROW) out += " NN";
-  if (problem.layout == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW) out += " NT";
-  if (!problem.fast_accumulation) out += " precise";
-  return out;
-}
-
-// The first word of a phase names a mismatch.
-std::string PhaseOf(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
-  return absl::StrCat("matmul ", role.sustained_seconds > 0 ? "sustained " : "",
-                      IsOther(role) ? "other " : "", problem.type->label);
+void AddKernels(const MadeMatmul& made, const v1::TimeStatistics& time,
+                v1::MatmulMeasurement* out) {
+  out->set_kernel(made.kernel);
+  // Both are timed alike, but the first choice may turn out to be as fast.
+  if (made.best_seconds <= 0 || made.best_seconds >= time.median_seconds()) return;
+  out->set_best_flops_per_second(OperationCount(*out) / made.best_seconds);
+  out->set_best_kernel(made.best_kernel);
 }
 
 int64_t MatmulPlanner::TouchedBytes() const {
@@ -198,12 +162,14 @@ int64_t MatmulPlanner::TouchedBytes() const {
 
 std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type,
                                                   const GpuMatmulRole& role) {
-  std::shared_ptr<TypeState>& state = states_[{&type, IsOther(role)}];
+  const bool other = role.purpose == v1::MatmulMeasurement::PURPOSE_OTHER;
+  std::shared_ptr<TypeState>& state = states_[{type.data_type, other}];
   if (state == nullptr) {
     // Requested shapes have extra time.
     const bool requested = role.purpose == v1::MatmulMeasurement::PURPOSE_REQUESTED;
     const v1::ProbeMode mode = requested ? v1::PROBE_MODE_FULL : mode_;
-    state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode));
+    state.reset(new TypeState{.arenas = GpuMatmulArenaSource(type, session_)});
+    state->trials = {.clock = &state->clock, .left_seconds = TrialSeconds(mode)};
   }
   return state;
 }
@@ -215,34 +181,19 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   what.state = StateOf(*problem.type, role);
   what.fits = what.state->arenas.Include(problem, what.rotation);
   what.cublaslt = cublaslt_;
-  what.engine = engine_;
-  Point point;
-  point.phase = PhaseOf(problem, role);
-  point.label = LabelOf(problem);
-  point.work = problem.operation_count();
-  point.unit = "FLOP/s";
+  Point point = MatmulPoint(
+      RecordOf(problem, role, cublaslt_->library), role.sustained_seconds,
+      [what] { return Make(what); },
+      [made = what.made](const v1::TimeStatistics& time, v1::MatmulMeasurement* out) {
+        AddKernels(*made, time, out);
+      });
   point.first = role.first;
-  point.pass_count = role.sustained_seconds > 0 ? 1 : kRevisitPassCount;
-  point.sustained_seconds = role.sustained_seconds;
   point.minimum_sample_seconds = kGpuSampleSeconds;
   point.level = role.level;
   if (role.level == kBf16Anchors || role.level == kFp8Anchors) {
     point.fewest_useful = kMinGridPoints;
   }
-  point.make = [what] { return Make(what); };
-  point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
-    *out->add_matmuls() = Measurement(what, role, time);
-  };
   points_.push_back(std::move(point));
-}
-
-GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const MatmulSize& size) {
-  GpuMatmulProblem out;
-  out.type = &type;
-  out.m = size.m;
-  out.n = size.n;
-  out.k = size.k;
-  return out;
 }
 
 int LevelOf(v1::DataType type, const MatmulSize& size) {
@@ -250,17 +201,15 @@ int LevelOf(v1::DataType type, const MatmulSize& size) {
   return type == v1::DATA_TYPE_BF16 ? kBf16Anchors : kFp8Anchors;
 }
 
-void AddType(v1::ProbeMode mode, const GpuMatmulType& type, MatmulPlanner* planner) {
-  planner->Add(ProblemOf(type, FirstSize()),
-               {.first = true, .level = LevelOf(type.data_type, FirstSize())});
-  for (const MatmulSize& size : SizesOf(mode, type.data_type)) {
-    planner->Add(ProblemOf(type, size), {.level = LevelOf(type.data_type, size)});
+void MatmulPlanner::AddType(v1::DataType type) {
+  Add(ProblemOf(type, FirstSize()), {.first = true, .level = LevelOf(type, FirstSize())});
+  for (const MatmulSize& size : SizesOf(mode_, type)) {
+    Add(ProblemOf(type, size), {.level = LevelOf(type, size)});
   }
-  const double sustained_seconds = SustainedSeconds(mode, type.data_type);
-  if (sustained_seconds > 0) {
-    planner->Add(ProblemOf(type, SustainedSize()),
-                 {.sustained_seconds = sustained_seconds, .level = kSustainedRates});
-  }
+  const double sustained_seconds = SustainedSeconds(mode_, type);
+  if (sustained_seconds == 0) return;
+  Add(ProblemOf(type, SustainedSize()),
+      {.sustained_seconds = sustained_seconds, .level = kSustainedRates});
 }
 
 }  // namespace
@@ -275,18 +224,14 @@ std::vector<Point> GpuMatmulPoints(v1::ProbeMode mode, const SharedSession& sess
     if (!IsMeasuredIn(mode, type.data_type)) continue;
     const absl::Status multiplied = multiplies(type.data_type);
     if (multiplied.ok()) {
-      AddType(mode, type, &planner);
+      planner.AddType(type.data_type);
     } else {
       notes->emplace_back(multiplied.message());
     }
   }
-  for (const OtherMatmul& other : OtherMatmuls(mode)) {
-    if (!multiplies(other.data_type).ok()) continue;
-    GpuMatmulProblem problem = ProblemOf(*FindGpuMatmulType(other.data_type), other.size);
-    problem.layout = other.layout;
-    problem.batch_count = other.batch_count;
-    problem.fast_accumulation = other.fast_accumulation;
-    planner.Add(problem, {.purpose = v1::MatmulMeasurement::PURPOSE_OTHER});
+  for (const GpuMatmulProblem& other : OtherMatmuls(mode)) {
+    if (!multiplies(other.type->data_type).ok()) continue;
+    planner.Add(other, {.purpose = v1::MatmulMeasurement::PURPOSE_OTHER});
   }
   return planner.Take();
 }
@@ -296,18 +241,12 @@ absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
     const CublasLt& library) {
   MatmulPlanner planner(mode, session, library);
   for (const v1::MatmulShape& shape : shapes) {
-    for (const int64_t dimension : {shape.m(), shape.n(), shape.k()}) {
-      if (dimension >= 1 && dimension <= kMaxDimension) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("a multiplication of ", shape.m(), "x", shape.n(), "x", shape.k(),
-                       " was asked for: m, n and k must be 1 to ", kMaxDimension));
-    }
+    SEXTANT_RETURN_IF_ERROR(CheckMatmulShape(shape));
     const v1::DataType data_type =
         shape.data_type() == v1::DATA_TYPE_UNSPECIFIED ? v1::DATA_TYPE_BF16 : shape.data_type();
     SEXTANT_RETURN_IF_ERROR(
         CheckGpuMultiplies(data_type, session->compute_capability(), library.version));
-    const GpuMatmulProblem problem =
-        ProblemOf(*FindGpuMatmulType(data_type), {shape.m(), shape.n(), shape.k()});
+    const GpuMatmulProblem problem = ProblemOf(data_type, {shape.m(), shape.n(), shape.k()});
     SEXTANT_RETURN_IF_ERROR(CheckMultiple(problem));
     planner.Add(problem, {.purpose = v1::MatmulMeasurement::PURPOSE_REQUESTED});
   }

@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {
@@ -43,98 +42,6 @@ int MajorAndMinor(const std::string& version) {
     return 0;
   }
   return major * 100 + minor;
-}
-
-GpuMatmulType Of(v1::DataType type, const char* label, MatrixFormat format, int input_type,
-                 int64_t element_bits) {
-  GpuMatmulType out;
-  out.data_type = type;
-  out.label = label;
-  out.format = format;
-  out.output = MatrixFormat::kFp32;
-  out.wide_output = MatrixFormat::kFp32;
-  out.input_type = input_type;
-  out.compute_type = cublaslt::kComputeFp32;
-  out.factor_type = cublaslt::kFp32;
-  out.element_bits = element_bits;
-  return out;
-}
-
-// Types whose results are bf16, as in frameworks.
-GpuMatmulType ToBf16(GpuMatmulType out) {
-  out.output = MatrixFormat::kBf16;
-  out.output_rounding = kBf16Rounding;
-  return out;
-}
-
-GpuMatmulType Fp16() {
-  GpuMatmulType out =
-      Of(v1::DATA_TYPE_FP16, "fp16", MatrixFormat::kFp16, cublaslt::kFp16, /*bits*/ 16);
-  out.output = MatrixFormat::kFp16;
-  out.output_rounding = kFp16Rounding;
-  return out;
-}
-
-GpuMatmulType Tf32() {
-  GpuMatmulType out =
-      Of(v1::DATA_TYPE_TF32, "tf32", MatrixFormat::kTf32, cublaslt::kFp32, /*bits*/ 32);
-  out.compute_type = cublaslt::kComputeFp32AsTf32;
-  return out;
-}
-
-GpuMatmulType Fp64() {
-  GpuMatmulType out =
-      Of(v1::DATA_TYPE_FP64, "fp64", MatrixFormat::kFp64, cublaslt::kFp64, /*bits*/ 64);
-  out.output = MatrixFormat::kFp64;
-  out.wide_output = MatrixFormat::kFp64;
-  out.compute_type = cublaslt::kComputeFp64;
-  out.factor_type = cublaslt::kFp64;
-  // Twice the rounding: the check's own sums have the same precision.
-  out.sum_rounding = 0x1p-52;
-  return out;
-}
-
-GpuMatmulType Int8() {
-  GpuMatmulType out =
-      Of(v1::DATA_TYPE_INT8, "int8", MatrixFormat::kInt8, cublaslt::kInt8, /*bits*/ 8);
-  out.output = MatrixFormat::kInt32;
-  out.wide_output = MatrixFormat::kInt32;
-  out.compute_type = cublaslt::kComputeInt32;
-  out.factor_type = cublaslt::kInt32;
-  out.deviation = 32;
-  out.multiple = 16;
-  out.sum_rounding = 0;
-  return out;
-}
-
-GpuMatmulType Fp8() {
-  GpuMatmulType out = ToBf16(
-      Of(v1::DATA_TYPE_FP8_E4M3, "fp8_e4m3", MatrixFormat::kE4m3, cublaslt::kFp8E4m3, /*bits*/ 8));
-  out.oldest_capability = kAda;
-  out.scaled_matrices = true;
-  out.deviation = 64;
-  out.multiple = 16;
-  return out;
-}
-
-GpuMatmulType Mxfp8() {
-  GpuMatmulType out = ToBf16(
-      Of(v1::DATA_TYPE_MXFP8, "mxfp8", MatrixFormat::kMxE4m3, cublaslt::kFp8E4m3, /*bits*/ 8));
-  out.oldest_capability = kBlackwell;
-  out.scale_block = 32;
-  out.deviation = 64;
-  out.multiple = 32;
-  return out;
-}
-
-GpuMatmulType Nvfp4() {
-  GpuMatmulType out = ToBf16(
-      Of(v1::DATA_TYPE_NVFP4, "nvfp4", MatrixFormat::kNvE2m1, cublaslt::kFp4E2m1, /*bits*/ 4));
-  out.oldest_capability = kBlackwell;
-  out.scale_block = 16;
-  out.deviation = 2;
-  out.multiple = 32;
-  return out;
 }
 
 // The number of grid points and of checks that STANDARD measures.
@@ -180,17 +87,90 @@ std::vector<MatmulSize> StandardSizes(v1::DataType type) {
 
 }  // namespace
 
+// Results of bf16 and of the narrow types are bf16, as in frameworks.
 const std::vector<GpuMatmulType>& GpuMatmulTypes() {
   static const auto* const types = new std::vector<GpuMatmulType>{
-      ToBf16(Of(v1::DATA_TYPE_BF16, "bf16", MatrixFormat::kBf16, cublaslt::kBf16, /*bits*/ 16)),
-      Fp8(),
-      Nvfp4(),
-      Mxfp8(),
-      Tf32(),
-      Int8(),
-      Of(v1::DATA_TYPE_FP32, "fp32", MatrixFormat::kFp32, cublaslt::kFp32, /*bits*/ 32),
-      Fp16(),
-      Fp64()};
+      {.data_type = v1::DATA_TYPE_BF16,
+       .label = "bf16",
+       .format = MatrixFormat::kBf16,
+       .output = MatrixFormat::kBf16,
+       .input_type = cublaslt::kBf16,
+       .element_bits = 16,
+       .output_rounding = kBf16Rounding},
+      {.data_type = v1::DATA_TYPE_FP8_E4M3,
+       .label = "fp8_e4m3",
+       .oldest_capability = kAda,
+       .format = MatrixFormat::kE4m3,
+       .output = MatrixFormat::kBf16,
+       .input_type = cublaslt::kFp8E4m3,
+       .element_bits = 8,
+       .scaled_matrices = true,
+       .deviation = 64,
+       .multiple = 16,
+       .output_rounding = kBf16Rounding},
+      {.data_type = v1::DATA_TYPE_NVFP4,
+       .label = "nvfp4",
+       .oldest_capability = kBlackwell,
+       .format = MatrixFormat::kNvE2m1,
+       .output = MatrixFormat::kBf16,
+       .input_type = cublaslt::kFp4E2m1,
+       .element_bits = 4,
+       .scale_block = 16,
+       .deviation = 2,
+       .multiple = 32,
+       .output_rounding = kBf16Rounding},
+      {.data_type = v1::DATA_TYPE_MXFP8,
+       .label = "mxfp8",
+       .oldest_capability = kBlackwell,
+       .format = MatrixFormat::kMxE4m3,
+       .output = MatrixFormat::kBf16,
+       .input_type = cublaslt::kFp8E4m3,
+       .element_bits = 8,
+       .scale_block = 32,
+       .deviation = 64,
+       .multiple = 32,
+       .output_rounding = kBf16Rounding},
+      {.data_type = v1::DATA_TYPE_TF32,
+       .label = "tf32",
+       .format = MatrixFormat::kTf32,
+       .input_type = cublaslt::kFp32,
+       .compute_type = cublaslt::kComputeFp32AsTf32,
+       .element_bits = 32},
+      {.data_type = v1::DATA_TYPE_INT8,
+       .label = "int8",
+       .format = MatrixFormat::kInt8,
+       .output = MatrixFormat::kInt32,
+       .wide_output = MatrixFormat::kInt32,
+       .input_type = cublaslt::kInt8,
+       .compute_type = cublaslt::kComputeInt32,
+       .factor_type = cublaslt::kInt32,
+       .element_bits = 8,
+       .deviation = 32,
+       .multiple = 16,
+       .sum_rounding = 0},
+      {.data_type = v1::DATA_TYPE_FP32,
+       .label = "fp32",
+       .format = MatrixFormat::kFp32,
+       .input_type = cublaslt::kFp32,
+       .element_bits = 32},
+      {.data_type = v1::DATA_TYPE_FP16,
+       .label = "fp16",
+       .format = MatrixFormat::kFp16,
+       .output = MatrixFormat::kFp16,
+       .input_type = cublaslt::kFp16,
+       .element_bits = 16,
+       .output_rounding = kFp16Rounding},
+      // Twice the rounding of sums: the check's own have the same precision.
+      {.data_type = v1::DATA_TYPE_FP64,
+       .label = "fp64",
+       .format = MatrixFormat::kFp64,
+       .output = MatrixFormat::kFp64,
+       .wide_output = MatrixFormat::kFp64,
+       .input_type = cublaslt::kFp64,
+       .compute_type = cublaslt::kComputeFp64,
+       .factor_type = cublaslt::kFp64,
+       .element_bits = 64,
+       .sum_rounding = 0x1p-52}};
   return *types;
 }
 
@@ -307,20 +287,31 @@ double SustainedSeconds(v1::ProbeMode mode, v1::DataType type) {
 
 double TrialSeconds(v1::ProbeMode mode) { return mode == v1::PROBE_MODE_FULL ? 1.5 : 0; }
 
-std::vector<OtherMatmul> OtherMatmuls(v1::ProbeMode mode) {
-  std::vector<OtherMatmul> out;
+GpuMatmulProblem ProblemOf(v1::DataType type, const MatmulSize& size) {
+  GpuMatmulProblem out;
+  out.type = FindGpuMatmulType(type);
+  out.m = size.m;
+  out.n = size.n;
+  out.k = size.k;
+  return out;
+}
+
+std::vector<GpuMatmulProblem> OtherMatmuls(v1::ProbeMode mode) {
+  std::vector<GpuMatmulProblem> out;
   if (mode != v1::PROBE_MODE_FULL) return out;
   for (const auto layout :
        {v1::MatmulMeasurement::LAYOUT_ROW_BY_ROW, v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW}) {
     for (const MatmulSize& size : {FirstSize(), SustainedSize(), MatmulSize{2048, 6144, 4096},
                                    MatmulSize{8192, 1024, 4096}}) {
-      out.push_back({.data_type = v1::DATA_TYPE_BF16, .size = size, .layout = layout});
+      out.push_back(ProblemOf(v1::DATA_TYPE_BF16, size));
+      out.back().layout = layout;
     }
   }
   // Attention's weights by values: 128 heads of sequences of 2,048 tokens.
-  out.push_back({.size = {2048, 128, 2048}, .batch_count = 128});
-  out.push_back(
-      {.data_type = v1::DATA_TYPE_FP8_E4M3, .size = FirstSize(), .fast_accumulation = false});
+  out.push_back(ProblemOf(v1::DATA_TYPE_BF16, {2048, 128, 2048}));
+  out.back().batch_count = 128;
+  out.push_back(ProblemOf(v1::DATA_TYPE_FP8_E4M3, FirstSize()));
+  out.back().fast_accumulation = false;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/matmul_grid.h"
 #include "gpu_probe/cuda/cuda_driver.h"
+#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/probe.pb.h"
@@ -56,14 +57,14 @@ inline constexpr int64_t kGpuCheckedColumnCount = 256;
 
 struct GpuMatmulType {
   v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED;
-  const char* label = "";         // "bf16"
-  int oldest_capability = 80;     // of GPUs that support it: 89 for 8.9
-  MatrixFormat format = {};       // of A and B
-  MatrixFormat output = {};       // of C, as in frameworks
-  MatrixFormat wide_output = {};  // of C where sums must stay exact
-  int input_type = 0;             // cudaDataType_t
-  int compute_type = 0;           // cublasComputeType_t
-  int factor_type = 0;            // cudaDataType_t of alpha and beta
+  const char* label = "";                          // "bf16"
+  int oldest_capability = 80;                      // of GPUs that support it: 89 for 8.9
+  MatrixFormat format = {};                        // of A and B
+  MatrixFormat output = MatrixFormat::kFp32;       // of C, as in frameworks
+  MatrixFormat wide_output = MatrixFormat::kFp32;  // of C where sums must stay exact
+  int input_type = 0;                              // cudaDataType_t
+  int compute_type = cublaslt::kComputeFp32;       // cublasComputeType_t
+  int factor_type = cublaslt::kFp32;               // cudaDataType_t of alpha and beta
   int64_t element_bits = 0;
   int64_t scale_block = 0;        // elements that share a scale; 0: no block scales
   bool scaled_matrices = false;   // each with a scale of its own, in fp32
@@ -88,6 +89,23 @@ absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::st
 // cuBLASLt's number of a format, and the bytes of an element.
 int CudaTypeOf(MatrixFormat output);
 int64_t OutputBytesOf(MatrixFormat output);
+
+// C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with consecutive operands.
+struct GpuMatmulProblem {
+  const GpuMatmulType* type = nullptr;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  v1::MatmulMeasurement::Layout layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
+  int64_t batch_count = 1;
+  bool fast_accumulation = true;  // of FP8_E4M3
+  bool wide_output = false;       // C in the type that exact sums need
+
+  MatrixFormat output() const { return wide_output ? type->wide_output : type->output; }
+  int64_t output_bytes() const { return batch_count * m * n * OutputBytesOf(output()); }
+};
+
+GpuMatmulProblem ProblemOf(v1::DataType type, const MatmulSize& size);
 
 // The rounding error that a sum of k products may have, in both kinds of tolerance.
 //
@@ -123,14 +141,7 @@ double SustainedSeconds(v1::ProbeMode mode, v1::DataType type);
 double TrialSeconds(v1::ProbeMode mode);
 
 // Multiplications that are not points of the grid, in bf16 and in FULL only, and one in fp8.
-struct OtherMatmul {
-  v1::DataType data_type = v1::DATA_TYPE_BF16;
-  MatmulSize size;
-  v1::MatmulMeasurement::Layout layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
-  int64_t batch_count = 1;
-  bool fast_accumulation = true;
-};
-std::vector<OtherMatmul> OtherMatmuls(v1::ProbeMode mode);
+std::vector<GpuMatmulProblem> OtherMatmuls(v1::ProbeMode mode);
 
 }  // namespace sextant::probe
 

@@ -130,14 +130,9 @@ GpuMatmulBytes GpuMaximumOf(const GpuMatmulBytes& x, const GpuMatmulBytes& y) {
 }
 
 GpuMatmulProblem ExactProblemOf(const GpuMatmulType& type) {
-  return {.type = &type,
-          .m = kExactRows,
-          .n = kExactRows,
-          .k = kExactSums,
-          .layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN,
-          .batch_count = 1,
-          .fast_accumulation = true,
-          .wide_output = true};
+  GpuMatmulProblem out = ProblemOf(type.data_type, {kExactRows, kExactRows, kExactSums});
+  out.wide_output = true;
+  return out;
 }
 
 GpuMatmulBytes ExactBytesOf(const GpuMatmulProblem& exact) {
@@ -155,38 +150,36 @@ absl::Status FillElements(const GpuMatmulType& type, cuda::Address to, int64_t s
 }
 
 absl::StatusOr<std::shared_ptr<GpuMatmulArena>> GpuMatmulArena::Create(
-    const GpuMatmulType& type, const GpuMatmulBytes& bytes, const CublasLtSession& cublaslt) {
-  std::shared_ptr<GpuMatmulArena> out(new GpuMatmulArena(type));
-  const SharedSession& session = cublaslt.shared_session();
-  const auto allocate = [&](int64_t size_bytes, DeviceMemory* to) {
-    if (size_bytes == 0) return absl::OkStatus();
-    auto memory = DeviceMemory::Allocate(session, size_bytes);
-    if (memory.ok()) *to = *std::move(memory);
-    return memory.status();
-  };
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.a, &out->a_));
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.b, &out->b_));
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.c, &out->c_));
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.a_scales, &out->a_scales_));
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.b_scales, &out->b_scales_));
-  SEXTANT_RETURN_IF_ERROR(allocate(bytes.scratch, &out->scratch_));
-  SEXTANT_RETURN_IF_ERROR(allocate(WorkspaceBytesFor(*session), &out->workspace_));
-  SEXTANT_RETURN_IF_ERROR(allocate(sizeof(uint64_t), &out->hash_));
-  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
-  out->check_ = std::make_unique<GpuCheck>(std::move(check));
+    const GpuMatmulType& type, const GpuMatmulBytes& bytes, const SharedSession& session) {
+  auto out = std::make_shared<GpuMatmulArena>(GpuMatmulArena{.type = type});
+  const std::pair<DeviceMemory*, int64_t> wanted[] = {
+      {&out->a, bytes.a},
+      {&out->b, bytes.b},
+      {&out->c, bytes.c},
+      {&out->a_scales, bytes.a_scales},
+      {&out->b_scales, bytes.b_scales},
+      {&out->scratch, bytes.scratch},
+      {&out->workspace, WorkspaceBytesFor(*session)},
+      {&out->hash, static_cast<int64_t>(sizeof(uint64_t))}};
+  for (const auto& [memory, size_bytes] : wanted) {
+    if (size_bytes == 0) continue;
+    SEXTANT_ASSIGN_OR_RETURN(*memory, DeviceMemory::Allocate(session, size_bytes));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(out->check, GpuCheck::Create(session));
   SEXTANT_RETURN_IF_ERROR(
-      FillElements(type, out->a_.address(), bytes.a, 0, /*integers=*/false, *session));
+      FillElements(type, out->a.address(), bytes.a, 0, /*integers=*/false, *session));
   SEXTANT_RETURN_IF_ERROR(
-      FillElements(type, out->b_.address(), bytes.b, kSeedOfB, /*integers=*/false, *session));
+      FillElements(type, out->b.address(), bytes.b, kSeedOfB, /*integers=*/false, *session));
   if (bytes.a_scales > 0) {
-    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->a_scales_, 2 * kSeedOfB, *session));
-    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->b_scales_, 3 * kSeedOfB, *session));
+    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->a_scales, 2 * kSeedOfB, *session));
+    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->b_scales, 3 * kSeedOfB, *session));
   }
   return out;
 }
 
 GpuMatmulArenaSource::GpuMatmulArenaSource(const GpuMatmulType& type, SharedSession session)
-    : type_(type), session_(std::move(session)) {
+    : session_(std::move(session)),
+      arena_([this, &type] { return GpuMatmulArena::Create(type, bytes_, session_); }) {
   bytes_.scratch = ExactBytesOf(ExactProblemOf(type)).total();
 }
 
@@ -203,15 +196,6 @@ absl::Status GpuMatmulArenaSource::Include(const GpuMatmulProblem& problem,
   }
   bytes_ = together;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::shared_ptr<GpuMatmulArena>> GpuMatmulArenaSource::Get(
-    const CublasLtSession& cublaslt) {
-  if (std::shared_ptr<GpuMatmulArena> there = arena_.lock()) return there;
-  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> made,
-                           GpuMatmulArena::Create(type_, bytes_, cublaslt));
-  arena_ = made;
-  return made;
 }
 
 GpuMatmulWorkload::GpuMatmulWorkload(Parts parts)

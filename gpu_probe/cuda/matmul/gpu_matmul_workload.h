@@ -46,42 +46,33 @@ GpuMatmulProblem ExactProblemOf(const GpuMatmulType& type);
 GpuMatmulBytes ExactBytesOf(const GpuMatmulProblem& exact);
 
 // The operands of all multiplications of one type, and the memory of checks.
-class GpuMatmulArena {
- public:
+struct GpuMatmulArena {
+  const GpuMatmulType& type;
+  DeviceMemory a = {};
+  DeviceMemory b = {};
+  DeviceMemory c = {};
+  DeviceMemory a_scales = {};
+  DeviceMemory b_scales = {};
+  DeviceMemory scratch = {};
+  DeviceMemory workspace = {};
+  DeviceMemory hash = {};  // 8 bytes
+  GpuCheck check = {};
+
   // Fills A and B with random numbers.
   //
   // Errors: DeviceMemory::Allocate()'s, GpuSession::Launch()'s.
   static absl::StatusOr<std::shared_ptr<GpuMatmulArena>> Create(const GpuMatmulType& type,
                                                                 const GpuMatmulBytes& bytes,
-                                                                const CublasLtSession& cublaslt);
+                                                                const SharedSession& session);
 
-  const GpuMatmulType& type() const { return type_; }
   // The operands, with the first copy of B.
   GpuMatmulOperands operands() const {
-    return {
-        .a = a_.address(), .b = b_.address(), .c = c_.address(), .workspace = workspace_.address()};
+    return {.a = a.address(), .b = b.address(), .c = c.address(), .workspace = workspace.address()};
   }
-  GpuMatmulScales scales() const { return {.a = a_scales_.address(), .b = b_scales_.address()}; }
-  cuda::Address scratch() const { return scratch_.address(); }
-  cuda::Address hash() const { return hash_.address(); }  // 8 bytes
-  GpuCheck& check() { return *check_; }
-
- private:
-  explicit GpuMatmulArena(const GpuMatmulType& type) : type_(type) {}
-
-  const GpuMatmulType& type_;
-  DeviceMemory a_;
-  DeviceMemory b_;
-  DeviceMemory c_;
-  DeviceMemory a_scales_;
-  DeviceMemory b_scales_;
-  DeviceMemory scratch_;
-  DeviceMemory workspace_;
-  DeviceMemory hash_;
-  std::unique_ptr<GpuCheck> check_;
+  GpuMatmulScales scales() const { return {.a = a_scales.address(), .b = b_scales.address()}; }
 };
 
-// The arena of several problems of a type, which lives while a workload uses it.
+// The arena of several problems of a type.
 class GpuMatmulArenaSource {
  public:
   GpuMatmulArenaSource(const GpuMatmulType& type, SharedSession session);
@@ -92,13 +83,12 @@ class GpuMatmulArenaSource {
   absl::Status Include(const GpuMatmulProblem& problem, const GpuRotation& rotation);
 
   // Errors: GpuMatmulArena::Create()'s.
-  absl::StatusOr<std::shared_ptr<GpuMatmulArena>> Get(const CublasLtSession& cublaslt);
+  absl::StatusOr<std::shared_ptr<GpuMatmulArena>> Get() { return arena_.Get(); }
 
  private:
-  const GpuMatmulType& type_;
   const SharedSession session_;
   GpuMatmulBytes bytes_;
-  std::weak_ptr<GpuMatmulArena> arena_;
+  SharedData<GpuMatmulArena> arena_;
 };
 
 // Fills `size_bytes` bytes with elements of the type, whole numbers from -4 to 4 where `integers`.

@@ -19,10 +19,8 @@ constexpr int64_t kOtherBytes = 16 * kMebibyte;
 }  // namespace
 
 LaunchShape GridOver(int64_t count, const GpuSession& session) {
-  const int64_t most_blocks =
-      kPassBlocksOfMultiprocessor * std::max<int64_t>(1, session.multiprocessor_count());
-  const int64_t blocks = std::clamp<int64_t>(CeilDivide(count, kPassThreadCount), 1, most_blocks);
-  return {.block_count = static_cast<unsigned>(blocks), .thread_count = kPassThreadCount};
+  return LaunchOver(
+      count, kPassBlocksOfMultiprocessor * std::max<int64_t>(1, session.multiprocessor_count()));
 }
 
 absl::Status FillWhole(const DeviceMemory& memory, uint64_t seed, float scale,

@@ -11,7 +11,6 @@
 namespace sextant::probe {
 
 // As in kernels/places.cuh.
-inline constexpr int64_t kPassThreadCount = 256;
 inline constexpr int64_t kPassBlocksOfMultiprocessor = 6;
 
 inline constexpr int64_t kVectorBytes = 16;  // of a thread's access

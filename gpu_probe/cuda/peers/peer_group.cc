@@ -13,7 +13,6 @@ namespace {
 constexpr unsigned char kPeerPoison = 0xFF;
 
 constexpr int64_t kMaxPeerBlocks = 1024;
-constexpr int64_t kPeerThreadCount = 256;
 
 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED of cuda.h: enabled by a library, in the shared context.
 constexpr int kReachedAlready = 704;
@@ -44,11 +43,7 @@ int64_t BufferBytesUnder(int64_t cap_bytes) {
 
 }  // namespace
 
-LaunchShape PeerGrid(int64_t vector_count) {
-  const int64_t wanted = (vector_count + kPeerThreadCount - 1) / kPeerThreadCount;
-  return {.block_count = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, kMaxPeerBlocks)),
-          .thread_count = static_cast<unsigned>(kPeerThreadCount)};
-}
+LaunchShape PeerGrid(int64_t vector_count) { return LaunchOver(vector_count, kMaxPeerBlocks); }
 
 absl::Status PeerCheckStatus(const GpuCheckReport& report, const std::string& uuid) {
   if (report.wrong_count == 0) return absl::OkStatus();

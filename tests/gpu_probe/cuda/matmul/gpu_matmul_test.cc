@@ -198,7 +198,7 @@ class TryAlgorithmsTest : public GpuMatmulTest {
     GpuMatmulArenaSource source(*problem.type, session);
     const GpuRotation rotation = GpuRotationOf(problem, /*touched_bytes=*/0);
     EXPECT_THAT(source.Include(problem, rotation), IsOk());
-    const std::shared_ptr<GpuMatmulArena> arena = *source.Get(*cublaslt);
+    const std::shared_ptr<GpuMatmulArena> arena = *source.Get();
     auto prepared = GpuMatmul::Prepare(cublaslt, problem, arena->scales());
     if (!prepared.ok()) return prepared.status();
     const std::shared_ptr<const GpuMatmul> matmul = *std::move(prepared);
