@@ -42,6 +42,9 @@ namespace {
 namespace pb = ::google::protobuf;
 using Json = nlohmann::ordered_json;
 
+// What a field's option becomes in its schema (field_options.proto).
+constexpr char kFieldOption[] = "x-sextant.v1.field";
+
 constexpr char kEnvelopes[] =
     "Envelopes: one byte of flags, four of the length (big-endian), and that many bytes of JSON. ";
 
@@ -147,6 +150,28 @@ Json ValueSchema(const pb::FieldDescriptor& field, bool requested) {
   return SchemaOf(field.message_type()->full_name());
 }
 
+// Adds to `out`, a field's schema, the bounds among `facts`, its option. Returns `comment` with
+// what they say in words: "Required, 1 to 1e18. ... Default: 1."
+std::string WithFacts(const Json& facts, const std::string& comment, Json& out) {
+  std::string text = facts.contains("required") ? "Required" : "";
+  if (facts.contains("min")) {
+    const bool above = facts.contains("aboveMin");
+    out[above ? "exclusiveMinimum" : "minimum"] = facts["min"];
+    absl::StrAppend(&text, text.empty() ? "Optional, " : ", ", above ? "above " : "",
+                    facts["min"].dump());
+  }
+  if (facts.contains("max")) {
+    out["maximum"] = facts["max"];
+    absl::StrAppend(&text, " to ", facts["max"].dump());
+  }
+  if (!text.empty()) text = absl::StrReplaceAll(text, {{"e+", "e"}}) + ". ";
+  absl::StrAppend(&text, absl::StripPrefix(comment, "Required."));
+  if (facts.contains("defaultValue")) {
+    absl::StrAppend(&text, " Default: ", facts["defaultValue"].get<std::string>(), ".");
+  }
+  return std::string(absl::StripAsciiWhitespace(text));
+}
+
 Json FieldSchema(const pb::DescriptorPool& pool, const pb::FieldDescriptor& field, bool requested) {
   Json out;
   if (field.is_map()) {
@@ -157,9 +182,11 @@ Json FieldSchema(const pb::DescriptorPool& pool, const pb::FieldDescriptor& fiel
   } else {
     out = ValueSchema(field, requested);
   }
-  if (std::string comment = CommentOf(field); !comment.empty()) out["description"] = comment;
+  std::string comment = CommentOf(field);
   if (field.options().deprecated()) out["deprecated"] = true;
   AddOptions(pool, field.options(), out);
+  if (out.contains(kFieldOption)) comment = WithFacts(Json(out[kFieldOption]), comment, out);
+  if (!comment.empty()) out["description"] = comment;
   return out;
 }
 

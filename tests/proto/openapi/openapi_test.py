@@ -267,6 +267,20 @@ def problems_of(path, cases, folder):
     return judged.stdout.splitlines() + problems
 
 
+def check_bounds(path):
+    """What a field's option says is in its schema, as bounds and in words."""
+    with open(path, encoding="utf-8") as file:
+        schemas = json.load(file)["components"]["schemas"]
+    tokens = schemas["sextant.v1.TrainingSpec"]["properties"]["tokenCount"]
+    assert (tokens["minimum"], tokens["maximum"]) == (1, 1e18), tokens
+    assert tokens["description"].startswith("Required, 1 to 1e18. Tokens"), tokens
+    power = schemas["sextant.v1.EconomicsSpec"]["properties"]["devicePowerWatts"]
+    assert (power["exclusiveMinimum"], power["maximum"]) == (0, 1e6), power
+    assert power["description"].startswith("Optional, above 0 to 1e6. Power"), power
+    ahead = schemas["sextant.v1.StateSharding"]["properties"]["prefetchedUnitCount"]
+    assert ahead["description"].endswith(" Default: 1."), ahead
+
+
 def check_document(path, folder):
     with open(path, "rb") as file:
         text = file.read()
@@ -290,6 +304,7 @@ def main():
         check_small_api(folder)
         check_new_field(folder)
         check_unknown_form(folder)
+        check_bounds(os.path.abspath(sys.argv[1]))
         if not shutil.which("node") or not os.path.isdir(os.path.join(TOOLS, "node_modules")):
             print("skipped: no validators (deploy/install-deps.sh tests)")
             return SKIPPED
