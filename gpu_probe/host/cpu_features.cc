@@ -23,6 +23,36 @@ constexpr uint64_t kAvxState = 0x6;      // SSE and AVX registers
 constexpr uint64_t kAvx512State = 0xE6;  // and the masks, upper halves, upper sixteen
 constexpr uint64_t kAmxState = 0x60000;  // tile configuration and data
 
+// An instruction set: the word and bit of cpuid that tell of it, what the system must save for it,
+// and the set without which it does not count, which comes before it.
+struct InstructionSet {
+  bool CpuFeatures::*present;
+  const char* name;
+  uint32_t CpuidRegisters::*word;
+  int bit;
+  uint64_t saved_state;
+  bool CpuFeatures::*needed;
+};
+using F = CpuFeatures;
+using R = CpuidRegisters;
+constexpr InstructionSet kInstructionSets[] = {
+    {&F::avx, "avx", &R::leaf1_ecx, 28, kAvxState, nullptr},
+    {&F::f16c, "f16c", &R::leaf1_ecx, 29, 0, &F::avx},
+    {&F::fma, "fma", &R::leaf1_ecx, 12, 0, &F::avx},
+    {&F::avx2, "avx2", &R::leaf7_ebx, 5, 0, &F::avx},
+    {&F::avx_vnni, "avx_vnni", &R::leaf7_1_eax, 4, 0, &F::avx2},
+    {&F::avx512f, "avx512f", &R::leaf7_ebx, 16, kAvx512State, &F::avx2},
+    {&F::avx512dq, "avx512dq", &R::leaf7_ebx, 17, 0, &F::avx512f},
+    {&F::avx512bw, "avx512bw", &R::leaf7_ebx, 30, 0, &F::avx512f},
+    {&F::avx512vl, "avx512vl", &R::leaf7_ebx, 31, 0, &F::avx512f},
+    {&F::avx512_vnni, "avx512_vnni", &R::leaf7_ecx, 11, 0, &F::avx512f},
+    {&F::avx512_bf16, "avx512_bf16", &R::leaf7_1_eax, 5, 0, &F::avx512f},
+    {&F::avx512_fp16, "avx512_fp16", &R::leaf7_edx, 23, 0, &F::avx512f},
+    {&F::amx_tile, "amx_tile", &R::leaf7_edx, 24, kAmxState, nullptr},
+    {&F::amx_bf16, "amx_bf16", &R::leaf7_edx, 22, 0, &F::amx_tile},
+    {&F::amx_int8, "amx_int8", &R::leaf7_edx, 25, 0, &F::amx_tile},
+};
+
 constexpr uint32_t kIntelCaches = 4;
 constexpr uint32_t kAmdCaches = 0x8000001D;
 
@@ -72,25 +102,12 @@ int64_t LargestCacheBytes(uint32_t leaf) {
 }  // namespace
 
 CpuFeatures FeaturesFrom(const CpuidRegisters& registers) {
-  const bool avx_saved = (registers.xcr0 & kAvxState) == kAvxState;
-  const bool avx512_saved = (registers.xcr0 & kAvx512State) == kAvx512State;
-  const bool amx_saved = (registers.xcr0 & kAmxState) == kAmxState;
   CpuFeatures out;
-  out.avx = avx_saved && Bit(registers.leaf1_ecx, 28);
-  out.fma = out.avx && Bit(registers.leaf1_ecx, 12);
-  out.f16c = out.avx && Bit(registers.leaf1_ecx, 29);
-  out.avx2 = out.avx && Bit(registers.leaf7_ebx, 5);
-  out.avx_vnni = out.avx2 && Bit(registers.leaf7_1_eax, 4);
-  out.avx512f = avx512_saved && out.avx2 && Bit(registers.leaf7_ebx, 16);
-  out.avx512dq = out.avx512f && Bit(registers.leaf7_ebx, 17);
-  out.avx512bw = out.avx512f && Bit(registers.leaf7_ebx, 30);
-  out.avx512vl = out.avx512f && Bit(registers.leaf7_ebx, 31);
-  out.avx512_vnni = out.avx512f && Bit(registers.leaf7_ecx, 11);
-  out.avx512_bf16 = out.avx512f && Bit(registers.leaf7_1_eax, 5);
-  out.avx512_fp16 = out.avx512f && Bit(registers.leaf7_edx, 23);
-  out.amx_tile = amx_saved && Bit(registers.leaf7_edx, 24);
-  out.amx_bf16 = out.amx_tile && Bit(registers.leaf7_edx, 22);
-  out.amx_int8 = out.amx_tile && Bit(registers.leaf7_edx, 25);
+  for (const InstructionSet& set : kInstructionSets) {
+    const bool possible = set.needed == nullptr || out.*set.needed;
+    const bool saved = (registers.xcr0 & set.saved_state) == set.saved_state;
+    out.*set.present = possible && saved && Bit(registers.*set.word, set.bit);
+  }
   return out;
 }
 
@@ -113,29 +130,9 @@ SimdLevel WidestSimd(const CpuFeatures& features) {
 }
 
 std::vector<std::string> InstructionSetNames(const CpuFeatures& features) {
-  const struct {
-    bool present;
-    const char* name;
-  } sets[] = {
-      {features.avx, "avx"},
-      {features.f16c, "f16c"},
-      {features.fma, "fma"},
-      {features.avx2, "avx2"},
-      {features.avx_vnni, "avx_vnni"},
-      {features.avx512f, "avx512f"},
-      {features.avx512dq, "avx512dq"},
-      {features.avx512bw, "avx512bw"},
-      {features.avx512vl, "avx512vl"},
-      {features.avx512_vnni, "avx512_vnni"},
-      {features.avx512_bf16, "avx512_bf16"},
-      {features.avx512_fp16, "avx512_fp16"},
-      {features.amx_tile, "amx_tile"},
-      {features.amx_bf16, "amx_bf16"},
-      {features.amx_int8, "amx_int8"},
-  };
   std::vector<std::string> names;
-  for (const auto& set : sets) {
-    if (set.present) names.emplace_back(set.name);
+  for (const InstructionSet& set : kInstructionSets) {
+    if (features.*set.present) names.emplace_back(set.name);
   }
   return names;
 }

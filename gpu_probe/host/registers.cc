@@ -109,61 +109,7 @@ __attribute__((target("avx2,avxvnni"))) void Int8Avx2(RegisterState* state, int6
   for (int j = 0; j < kFewChains; ++j) words[j] = x[j];
 }
 
-// Adds kernels of types other than FP32.
-void AppendTypedKernels(const CpuFeatures& features, std::vector<RegisterKernel>* out) {
-  if (features.avx512_bf16 && !features.amx_bf16) {
-    out->push_back({.data_type = v1::DATA_TYPE_BF16,
-                    .instruction = "avx512_bf16 vdpbf16ps",
-                    .word_count = kManyChains * kAvx512Words,
-                    .lane_count = kAvx512Words,
-                    .operation_count_a_word = 4,
-                    .run = Bf16Avx512});
-  }
-  if (features.avx512_vnni && !features.amx_int8) {
-    out->push_back({.data_type = v1::DATA_TYPE_INT8,
-                    .instruction = "avx512_vnni vpdpbusd",
-                    .word_count = kManyChains * kAvx512Words,
-                    .lane_count = kAvx512Words,
-                    .operation_count_a_word = 8,
-                    .run = Int8Avx512});
-  }
-  if (features.avx_vnni && !features.amx_int8) {
-    out->push_back({.data_type = v1::DATA_TYPE_INT8,
-                    .instruction = "avx_vnni vpdpbusd",
-                    .word_count = kFewChains * kAvx2Words,
-                    .lane_count = kAvx2Words,
-                    .operation_count_a_word = 8,
-                    .run = Int8Avx2});
-  }
-}
-#else
-void AppendTypedKernels(const CpuFeatures&, std::vector<RegisterKernel>*) {}
 #endif
-
-RegisterKernel Fp32Kernel(SimdLevel level) {
-  RegisterKernel kernel = {.data_type = v1::DATA_TYPE_FP32, .operation_count_a_word = 2};
-  switch (level) {
-    case SimdLevel::kAvx512:
-      kernel.instruction = "avx512f vfmadd";
-      kernel.lane_count = kAvx512Words;
-      kernel.word_count = kManyChains * kAvx512Words;
-      kernel.run = Fp32Avx512;
-      break;
-    case SimdLevel::kAvx2:
-      kernel.instruction = "fma vfmadd";
-      kernel.lane_count = kAvx2Words;
-      kernel.word_count = kFewChains * kAvx2Words;
-      kernel.run = Fp32Avx2;
-      break;
-    case SimdLevel::kBase:
-      kernel.instruction = kBaseInstruction;
-      kernel.lane_count = kBaseWords;
-      kernel.word_count = kBaseChains * kBaseWords;
-      kernel.run = Fp32Base;
-      break;
-  }
-  return kernel;
-}
 
 // Odd, so that FP32 does not end at its start value; some 0.3 ms of work.
 constexpr int64_t kStepCount = 40'001;
@@ -251,7 +197,7 @@ class RegisterWorkload : public Workload {
 
   absl::Status Check() override {
     for (size_t thread = 0; thread < states_.size(); ++thread) {
-      for (int word = 0; word < kernel_.word_count; ++word) {
+      for (int word = 0; word < kernel_.word_count(); ++word) {
         const uint32_t expected = ExpectedWord(kernel_, start_, word, step_count_);
         const uint32_t actual = states_[thread].words[static_cast<size_t>(word)];
         if (actual == expected) continue;
@@ -272,8 +218,8 @@ class RegisterWorkload : public Workload {
 };
 
 Point PointOf(const RegisterKernel& kernel, const SharedContext& context) {
-  const double work = static_cast<double>(kStepCount) * kernel.word_count *
-                      kernel.operation_count_a_word * context->team->size();
+  const double work = static_cast<double>(kStepCount) * kernel.word_count() *
+                      kernel.operation_count_a_word() * context->team->size();
   Point point;
   point.phase = "registers";
   point.label = absl::StrCat(TypeLabel(kernel.data_type), " ", kernel.instruction);
@@ -296,10 +242,22 @@ Point PointOf(const RegisterKernel& kernel, const SharedContext& context) {
 
 std::vector<RegisterKernel> RegisterKernelsOf(const CpuFeatures& features) {
   std::vector<RegisterKernel> out;
-  if (features.avx512f) out.push_back(Fp32Kernel(SimdLevel::kAvx512));
-  if (features.avx2 && features.fma) out.push_back(Fp32Kernel(SimdLevel::kAvx2));
-  out.push_back(Fp32Kernel(SimdLevel::kBase));
-  AppendTypedKernels(features, &out);
+  const auto add = [&out](bool present, const RegisterKernel& kernel) {
+    if (present) out.push_back(kernel);
+  };
+  add(features.avx512f,
+      {v1::DATA_TYPE_FP32, "avx512f vfmadd", kManyChains, kAvx512Words, Fp32Avx512});
+  add(features.avx2 && features.fma,
+      {v1::DATA_TYPE_FP32, "fma vfmadd", kFewChains, kAvx2Words, Fp32Avx2});
+  add(true, {v1::DATA_TYPE_FP32, kBaseInstruction, kBaseChains, kBaseWords, Fp32Base});
+#if defined(__x86_64__)
+  add(features.avx512_bf16 && !features.amx_bf16,
+      {v1::DATA_TYPE_BF16, "avx512_bf16 vdpbf16ps", kManyChains, kAvx512Words, Bf16Avx512});
+  add(features.avx512_vnni && !features.amx_int8,
+      {v1::DATA_TYPE_INT8, "avx512_vnni vpdpbusd", kManyChains, kAvx512Words, Int8Avx512});
+  add(features.avx_vnni && !features.amx_int8,
+      {v1::DATA_TYPE_INT8, "avx_vnni vpdpbusd", kFewChains, kAvx2Words, Int8Avx2});
+#endif
   return out;
 }
 

@@ -29,10 +29,15 @@ struct RegisterState {
 struct RegisterKernel {
   v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED;
   const char* instruction = "";
-  int word_count = 0;              // in all chains; a chain is as wide as the instruction
-  int lane_count = 0;              // words in one chain
-  int operation_count_a_word = 0;  // in one step: a multiply-add counts as two
+  int chain_count = 0;
+  int lane_count = 0;  // words in one chain, which is as wide as the instruction
   void (*run)(RegisterState* state, int64_t step_count) = nullptr;
+
+  int word_count() const { return chain_count * lane_count; }
+  // Of one step: a multiply-add counts as two.
+  int operation_count_a_word() const {
+    return data_type == v1::DATA_TYPE_FP32 ? 2 : data_type == v1::DATA_TYPE_BF16 ? 4 : 8;
+  }
 };
 
 // FP32:  x = left x + right, as fp32.

@@ -70,7 +70,7 @@ TEST(RegisterPoints, CountTheOperationsOfAllThreads) {
   ASSERT_EQ(calibration.registers_size(), 1);
   const RegisterKernel kernel = RegisterKernelsOf(DetectCpuFeatures())[0];
   // 40,001 steps, 2 FLOPs a word, 2 threads, over 2 seconds.
-  EXPECT_EQ(calibration.registers(0).flops_per_second(), 40'001.0 * kernel.word_count * 2);
+  EXPECT_EQ(calibration.registers(0).flops_per_second(), 40'001.0 * kernel.word_count() * 2);
   EXPECT_EQ(calibration.registers(0).instruction(), kernel.instruction);
 }
 
