@@ -42,7 +42,7 @@ namespace {
 namespace pb = ::google::protobuf;
 using Json = nlohmann::ordered_json;
 
-// What a field's option becomes in its schema (field_options.proto).
+// The name of a field's option in its schema (field_options.proto).
 constexpr char kFieldOption[] = "x-sextant.v1.field";
 
 constexpr char kEnvelopes[] =
