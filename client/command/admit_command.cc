@@ -113,26 +113,23 @@ int RunAdmit(const AdmitFlags& flags, const CommandLine& line, const Streams& st
   return *exit_code;
 }
 
-}  // namespace
-
-void AddAdmit(CLI::App* app, CommandLine* line) {
+void AddAdmitFlags(CLI::App* command, CommandLine* line) {
   constexpr double kTimeoutSeconds = 2;  // a hook holds up its scheduler
   const auto flags = std::make_shared<AdmitFlags>();
-  CLI::App* command =
-      AddCommand("admit", "Ask whether a job may start, as a hook does", kAdmitHelp, app);
   command->add_option("WORDS", flags->words, "the words of the job's user, after --")
       ->type_name("");
   for (const FieldFlag& flag : kAdmitFlags) AddFieldFlag(flag, &flags->request, command);
-  command->final_callback([command, line, flags] {
+  const auto check = [command, line, flags] {
     line->may_start_server = false;
-    if (command->get_parent()->get_option("--timeout")->empty()) {
-      line->server.timeout_seconds =
-          kTimeoutSeconds + static_cast<double>(flags->request.budget().seconds());
-    }
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return RunAdmit(*flags, read, streams);
-    };
-  });
+    WaitFor(kTimeoutSeconds + static_cast<double>(flags->request.budget().seconds()), *command,
+            line);
+  };
+  OnceRead(command, line, flags, RunAdmit, {.check = check});
 }
+
+}  // namespace
+
+const Command kAdmitCommand = {"admit", "Ask whether a job may start, as a hook does", kAdmitHelp,
+                               AddAdmitFlags};
 
 }  // namespace sextant::client

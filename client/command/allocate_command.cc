@@ -183,13 +183,8 @@ int RunAllocate(const AllocateFlags& flags, const CommandLine& line, const Strea
   return kExitFits;
 }
 
-}  // namespace
-
-void AddAllocate(CLI::App* app, CommandLine* line) {
+void AddAllocateFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<AllocateFlags>();
-  CLI::App* command =
-      AddCommand("allocate", "Say how many parameters and tokens a budget of compute buys",
-                 kAllocateHelp, app);
   command
       ->add_option("--request", flags->request_file,
                    "an AllocateComputeRequest in proto JSON; - is stdin")
@@ -210,12 +205,13 @@ void AddAllocate(CLI::App* app, CommandLine* line) {
   }
   command->add_flag("--sources", flags->sources,
                     "say where rules and rates stand, and their limits");
-  command->final_callback([flags, line] {
-    CheckWays(*flags);
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return RunAllocate(*flags, read, streams);
-    };
-  });
+  OnceRead(command, line, flags, RunAllocate, {.check = [flags] { CheckWays(*flags); }});
 }
+
+}  // namespace
+
+const Command kAllocateCommand = {"allocate",
+                                  "Say how many parameters and tokens a budget of compute buys",
+                                  kAllocateHelp, AddAllocateFlags};
 
 }  // namespace sextant::client

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/io/message_file.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -61,25 +62,31 @@ size_t BriefWidth(const Streams& streams) {
   return streams.out_columns == 0 ? kUsualColumns : TextWidth();
 }
 
-CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
+CLI::App* AddCommand(const char* name, const char* description, const std::string& help,
+                     CLI::App* app) {
   CLI::App* command = app->add_subcommand(name, description);
   command->fallthrough();  // global flags such as --address may come after the command
   command->footer(absl::StrCat(kGlobalFlagsHelp, "\n\n", help));
   return command;
 }
 
-void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run) {
-  command->final_callback([line, run] { line->run = run; });
+bool MayBeRead(const CLI::App& command, const CommandLine& line) {
+  // A completion script has the flags of all.
+  return line.words.count(command.get_name()) > 0 || line.words.count("completion") > 0;
 }
 
-void OnceReadOfManyRuns(CLI::App* command, CommandLine* line, const RunCommand& run) {
-  constexpr double kTimeoutSeconds = 120;
-  command->final_callback([command, line, run] {
-    if (command->get_parent()->get_option("--timeout")->empty()) {
-      line->server.timeout_seconds = kTimeoutSeconds;
-    }
+void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run, const Reading& reading) {
+  command->final_callback([command, line, run, reading] {
+    if (reading.check) reading.check();
+    if (reading.seconds > 0) WaitFor(reading.seconds, *command, line);
     line->run = run;
   });
+}
+
+void WaitFor(double seconds, const CLI::App& command, CommandLine* line) {
+  if (command.get_parent()->get_option("--timeout")->empty()) {
+    line->server.timeout_seconds = seconds;
+  }
 }
 
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
@@ -97,6 +104,12 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
   if (!line.json()) Reword(words, line.typed_names, &error);
   streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
   return signal_number == 0 ? int{ExitCodeOf(error)} : kExitSignal + signal_number;
+}
+
+int Show(const google::protobuf::Message& answer, absl::FunctionRef<std::string()> text,
+         const CommandLine& line, const Streams& streams) {
+  streams.out << (line.json() ? ProtoJson(answer) : Printable(text()));
+  return kExitFits;
 }
 
 int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams) {

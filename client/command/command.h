@@ -3,14 +3,17 @@
 #ifndef SEXTANT_CLIENT_COMMAND_COMMAND_H_
 #define SEXTANT_CLIENT_COMMAND_COMMAND_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/support/status.h>
 
 #include <functional>
 #include <istream>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -40,6 +43,16 @@ size_t BriefWidth(const Streams& streams);
 
 struct CommandLine;
 
+// A command of the program.
+struct Command {
+  const char* name;
+  const char* description;
+  const char* help;  // the end of --help
+  // Adds the flags to `command`, and a final callback that sets CommandLine::run; OnceRead() adds
+  // one.
+  void (*add_flags)(CLI::App* command, CommandLine* line);
+};
+
 // Prints a command's answer to streams.out, or an error to streams.err, and returns the program's
 // exit code.
 using RunCommand = std::function<int(const CommandLine& line, const Streams& streams)>;
@@ -53,6 +66,7 @@ struct CommandLine {
   bool may_start_server = true;            // false: a hook's command, which waits for none
   bool asks_server = true;                 // false: the command can do without one
   bool quiet = false;                      // says nothing of a server that was started for it
+  std::set<std::string> words;             // all of it, of which some name commands
   TypedNames typed_names;                  // for errors
   RunCommand run;                          // the command that was read
   std::shared_ptr<const CLI::App> parser;  // which completion scripts describe
@@ -61,13 +75,38 @@ struct CommandLine {
   bool one_line() const { return output == "line"; }  // of a verdict
 };
 
-// Adds a command to `app`; its --help ends in `help`. Its final callback has to set
-// CommandLine::run. OnceRead() adds such a callback where nothing is left to check.
-CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app);
-void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run);
-// OnceRead() of a command whose answer takes many plans: waits 120 s for it, unless --timeout is
-// given.
-void OnceReadOfManyRuns(CLI::App* command, CommandLine* line, const RunCommand& run);
+// Adds a command to `app` that is named and described so; its --help ends in `help`. Its flags need
+// to be added only where MayBeRead(): most of a program's start goes into flags.
+CLI::App* AddCommand(const char* name, const char* description, const std::string& help,
+                     CLI::App* app);
+bool MayBeRead(const CLI::App& command, const CommandLine& line);
+
+// What else happens once a command's flags were all read.
+struct Reading {
+  // Waits that long for the answer, unless --timeout is given; 0: as long as for any other.
+  double seconds = 0;
+  // Refuses flags that don't go together, by CLI::ValidationError.
+  std::function<void()> check = nullptr;
+};
+
+// Of commands that make many plans.
+inline constexpr double kManyRunsSeconds = 120;
+
+// Sets CommandLine::run once the flags of `command` were read. The second passes them to `run`.
+void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run,
+              const Reading& reading = {});
+template <typename Flags>
+void OnceRead(CLI::App* command, CommandLine* line, const std::shared_ptr<Flags>& flags,
+              int (*run)(const Flags&, const CommandLine&, const Streams&),
+              const Reading& reading = {}) {
+  const auto with_flags = [flags, run](const CommandLine& read, const Streams& streams) {
+    return run(*flags, read, streams);
+  };
+  OnceRead(command, line, with_flags, reading);
+}
+
+// Has a command wait so long for its answer, unless --timeout is given.
+void WaitFor(double seconds, const CLI::App& command, CommandLine* line);
 
 // Returns the command line's words for a field of the request, by its path, or for a text that
 // names fields; the input where there are none.
@@ -84,6 +123,22 @@ struct FailureWords {
 // and returns the exit code; or the request, where it IsPrinted() and not sent.
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
          const FailureWords& words = {});
+
+// Prints an answer: in JSON for programs, else as `text`. Returns the exit code of success.
+int Show(const google::protobuf::Message& answer, absl::FunctionRef<std::string()> text,
+         const CommandLine& line, const Streams& streams);
+
+// Calls a method of a service, and shows its answer or its error.
+template <typename Stub, typename Request, typename Response, typename Text>
+int CallAndShow(const CommandLine& line, const Streams& streams,
+                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request, const Text& text, const FailureWords& words = {}) {
+  Response response;
+  const grpc::Status status = Call(line.server, method, request, &response);
+  if (!status.ok()) return Fail(status, line, streams, words);
+  return Show(
+      response, [&] { return text(response); }, line, streams);
+}
 
 // Prints why a file that the command line names was not written, and returns the exit code of a
 // wrong command line: no call failed.

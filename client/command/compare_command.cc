@@ -179,20 +179,19 @@ int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams
   return ExitCodeFor(response);
 }
 
-}  // namespace
-
-void AddCompare(CLI::App* app, CommandLine* line) {
+void AddCompareFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command =
-      AddCommand("compare", "Plan several runs that differ in some flags", kCompareHelp, app);
   AddRequestFile(&flags->plan, command);
   AddTexts(
       "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
       [flags](const std::string& text) { return ReadAxis(text, &flags->axes); }, command);
   AddPlanFlags(&flags->plan, command);
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunCompare(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunCompare, {.seconds = kManyRunsSeconds});
 }
+
+}  // namespace
+
+const Command kCompareCommand = {"compare", "Plan several runs that differ in some flags",
+                                 kCompareHelp, AddCompareFlags};
 
 }  // namespace sextant::client

@@ -265,20 +265,20 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell,
        {"@WORD_CASES@\n", cases.words}});
 }
 
+void AddCompletionFlags(CLI::App* command, CommandLine* line) {
+  const auto shell = std::make_shared<std::string>();
+  AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh|fish");
+  const auto run = [](const std::string& name, const CommandLine& read, const Streams& streams) {
+    streams.out << CompletionScript(*read.parser, name, AskForNames(read.server));
+    return int{kExitFits};
+  };
+  // It runs where a shell starts.
+  OnceRead<std::string>(command, line, shell, run, {.check = [line] { line->quiet = true; }});
+}
+
 }  // namespace
 
-void AddCompletion(CLI::App* app, CommandLine* line) {
-  const auto shell = std::make_shared<std::string>();
-  CLI::App* command =
-      AddCommand("completion", "Print a shell's completion script", kCompletionHelp, app);
-  AddChoices(command->add_option("SHELL", *shell, "which shell")->required(), "bash|zsh|fish");
-  command->final_callback([shell, line] {
-    line->quiet = true;  // it runs where a shell starts
-    line->run = [shell](const CommandLine& read, const Streams& streams) {
-      streams.out << CompletionScript(*read.parser, *shell, AskForNames(read.server));
-      return int{kExitFits};
-    };
-  });
-}
+const Command kCompletionCommand = {"completion", "Print a shell's completion script",
+                                    kCompletionHelp, AddCompletionFlags};
 
 }  // namespace sextant::client

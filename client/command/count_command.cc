@@ -266,17 +266,10 @@ void AddCountFlags(CountCommand* count, CLI::App* command) {
       ->group(kLayoutGroup);
 }
 
-void AddCount(CLI::App* app, CommandLine* line) {
+void AddCountFlags(CLI::App* command, CommandLine* line) {
   const auto count = std::make_shared<CountCommand>();
-  CLI::App* command =
-      AddCommand("count", "Count a model's parameters and FLOPs, whole or by GPU", kCountHelp, app);
   AddCountFlags(count.get(), command);
-  command->final_callback([count, line] {
-    CheckTogether(*count);
-    line->run = [count](const CommandLine& read, const Streams& streams) {
-      return RunCount(*count, read, streams);
-    };
-  });
+  OnceRead(command, line, count, RunCount, {.check = [count] { CheckTogether(*count); }});
 }
 
 grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
@@ -319,5 +312,8 @@ std::string CountDescriptionWords(const std::string& text) {
   flags.push_back(WordFor("--layers-per-chunk", kChunksField));
   return DescriptionWordsOf({flags}, text);
 }
+
+const Command kCountCommand = {"count", "Count a model's parameters and FLOPs, whole or by GPU",
+                               kCountHelp, AddCountFlags};
 
 }  // namespace sextant::client

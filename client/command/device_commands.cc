@@ -23,12 +23,8 @@ constexpr char kDevicesHelp[] =
     "  sextant --output=json devices           for a program\n";
 
 int RunDevices(const CommandLine& line, const Streams& streams) {
-  v1::ListDevicesResponse response;
-  const grpc::Status status = Call(line.server, &v1::HardwareService::Stub::ListDevices,
-                                   v1::ListDevicesRequest(), &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(DevicesText(response)));
-  return kExitFits;
+  return CallAndShow(line, streams, &v1::HardwareService::Stub::ListDevices,
+                     v1::ListDevicesRequest(), DevicesText);
 }
 
 constexpr char kCalibrationHelp[] =
@@ -63,21 +59,14 @@ int RunCalibration(const CalibrationFlags& flags, const CommandLine& line, const
     const absl::Status saved = SaveCalibration(flags.save_file, response.calibration());
     if (!saved.ok()) return FailToWrite(saved, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(HeldCalibrationText(response)));
-  return kExitFits;
+  return Show(
+      response, [&] { return HeldCalibrationText(response); }, line, streams);
 }
 
-}  // namespace
+void AddDevicesFlags(CLI::App* command, CommandLine* line) { OnceRead(command, line, RunDevices); }
 
-void AddDevices(CLI::App* app, CommandLine* line) {
-  OnceRead(AddCommand("devices", "List the devices of the server's host", kDevicesHelp, app), line,
-           RunDevices);
-}
-
-void AddCalibration(CLI::App* app, CommandLine* line) {
+void AddCalibrationFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<CalibrationFlags>();
-  CLI::App* command =
-      AddCommand("calibration", "Show what was measured on a device", kCalibrationHelp, app);
   command->add_option("UUID", flags->device, "a device; host is the processor; default: the only");
   AddEnum(
       "--mode", "the last of this mode; default: the one that plans use",
@@ -85,9 +74,14 @@ void AddCalibration(CLI::App* app, CommandLine* line) {
       [flags](int mode) { flags->mode = static_cast<v1::ProbeMode>(mode); }, command);
   command->add_option("--save", flags->save_file, "also write it, for plan --calibration")
       ->type_name("FILE");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunCalibration(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunCalibration);
 }
+
+}  // namespace
+
+const Command kDevicesCommand = {"devices", "List the devices of the server's host", kDevicesHelp,
+                                 AddDevicesFlags};
+const Command kCalibrationCommand = {"calibration", "Show what was measured on a device",
+                                     kCalibrationHelp, AddCalibrationFlags};
 
 }  // namespace sextant::client

@@ -235,19 +235,18 @@ int RunFinetune(const FinetuneFlags& flags, const CommandLine& line, const Strea
   return exit_code;
 }
 
-}  // namespace
-
-void AddFinetune(CLI::App* app, CommandLine* line) {
+void AddFinetuneFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<FinetuneFlags>();
-  CLI::App* command = AddCommand("finetune", "Plan full fine-tuning, LoRA and QLoRA side by side",
-                                 kFinetuneHelp, app);
   AddRequestFile(&flags->plan, command);
   AddChoices(command->add_option("--method", flags->method, "plan this one alone"), kMethods);
   AddPlanFlags(&flags->plan, command);
   AddEmission(&flags->emission, command);
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunFinetune(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunFinetune, {.seconds = kManyRunsSeconds});
 }
+
+}  // namespace
+
+const Command kFinetuneCommand = {"finetune", "Plan full fine-tuning, LoRA and QLoRA side by side",
+                                  kFinetuneHelp, AddFinetuneFlags};
 
 }  // namespace sextant::client

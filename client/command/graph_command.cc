@@ -56,16 +56,12 @@ int RunGraph(const GraphFlags& flags, const CommandLine& line, const Streams& st
   status = Call(line.server, &v1::AccountingService::Stub::AnalyzeGraph, request, &response);
   if (status.ok() && !response.has_totals()) status = Incomplete("totals");
   if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(GraphText(response)));
-  return kExitFits;
+  return Show(
+      response, [&] { return GraphText(response); }, line, streams);
 }
 
-}  // namespace
-
-void AddGraph(CLI::App* app, CommandLine* line) {
+void AddGraphFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<GraphFlags>();
-  CLI::App* command = AddCommand(
-      "graph", "Account for a model's training step, operation by operation", kGraphHelp, app);
   command->add_option("FILE", flags->file, "an AnalyzeGraphRequest in proto JSON; - is stdin")
       ->type_name("")
       ->check(CheckFileOrInput)
@@ -78,9 +74,13 @@ void AddGraph(CLI::App* app, CommandLine* line) {
       ->type_name("SEGMENT");
   for (const FieldFlag& flag : kGraphFlags) AddFieldFlag(flag, &flags->request, command);
   command->get_option("--dtype")->option_text("TYPE");  // all names would not fit on its line
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunGraph(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunGraph);
 }
+
+}  // namespace
+
+const Command kGraphCommand = {"graph",
+                               "Account for a model's training step, operation by operation",
+                               kGraphHelp, AddGraphFlags};
 
 }  // namespace sextant::client

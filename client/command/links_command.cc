@@ -125,9 +125,8 @@ int RunLinks(const LinksFlags& flags, const CommandLine& line, const Streams& st
     const absl::Status drawn = DrawBandwidth(response, flags.svg_file);
     if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(LinkTimesText(response, LinksFieldWords)));
-  return kExitFits;
+  return Show(
+      response, [&] { return LinkTimesText(response, LinksFieldWords); }, line, streams);
 }
 
 void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
@@ -148,12 +147,8 @@ void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
       ->type_name("BYTES");
 }
 
-}  // namespace
-
-void AddLinks(CLI::App* app, CommandLine* line) {
+void AddLinksFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<LinksFlags>();
-  CLI::App* command =
-      AddCommand("links", "Show how long devices take to exchange bytes", kLinksHelp, app);
   command->add_option("NODE", flags->name, "of sextant nodes, or a product that comes in one alone")
       ->required();
   AddLists(&flags->request, command);
@@ -166,9 +161,12 @@ void AddLinks(CLI::App* app, CommandLine* line) {
       ->check(CheckFile);
   command->add_option("--svg", flags->svg_file, "also draw bus bandwidth into this file")
       ->type_name("FILE");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunLinks(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunLinks);
 }
+
+}  // namespace
+
+const Command kLinksCommand = {"links", "Show how long devices take to exchange bytes", kLinksHelp,
+                               AddLinksFlags};
 
 }  // namespace sextant::client

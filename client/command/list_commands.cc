@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "client/command/command.h"
 #include "client/command/run_client.h"
-#include "client/io/message_file.h"
 #include "client/report/hardware_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
@@ -25,26 +24,17 @@ constexpr char kAcceleratorsHelp[] =
     "  sextant accelerators --sources          all, each figure with its source\n"
     "  sextant --output=json accelerators      for a program\n";
 
-struct AcceleratorsFlags {
+struct ListFlags {
   std::string name;  // "" for all
   bool sources = false;
 };
 
-int RunAccelerators(const AcceleratorsFlags& flags, const CommandLine& line,
-                    const Streams& streams) {
+int RunAccelerators(const ListFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::ListAcceleratorsRequest request;
   if (!flags.name.empty()) request.set_name(flags.name);
-  v1::ListAcceleratorsResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::HardwareService::Stub::ListAccelerators, request, &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  if (line.json()) {
-    streams.out << ProtoJson(response);
-    return kExitFits;
-  }
   const bool sources = flags.sources || request.has_name();
-  streams.out << Printable(sources ? AcceleratorSources(response) : AcceleratorTable(response));
-  return kExitFits;
+  return CallAndShow(line, streams, &v1::HardwareService::Stub::ListAccelerators, request,
+                     sources ? AcceleratorSources : AcceleratorTable);
 }
 
 constexpr char kNodesHelp[] =
@@ -57,25 +47,12 @@ constexpr char kNodesHelp[] =
     "  sextant nodes --sources                 all, each figure with its source\n"
     "  sextant --output=json nodes             for a program\n";
 
-struct NodesFlags {
-  std::string name;  // of a kind of server; "" for all
-  bool sources = false;
-};
-
-int RunNodes(const NodesFlags& flags, const CommandLine& line, const Streams& streams) {
+int RunNodes(const ListFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::ListNodeTypesRequest request;
   if (!flags.name.empty()) request.set_name(flags.name);
-  v1::ListNodeTypesResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::HardwareService::Stub::ListNodeTypes, request, &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  if (line.json()) {
-    streams.out << ProtoJson(response);
-    return kExitFits;
-  }
   const bool sources = flags.sources || request.has_name();
-  streams.out << Printable(sources ? NodeTypeSources(response) : NodeTypeTable(response));
-  return kExitFits;
+  return CallAndShow(line, streams, &v1::HardwareService::Stub::ListNodeTypes, request,
+                     sources ? NodeTypeSources : NodeTypeTable);
 }
 
 constexpr char kModelsHelp[] =
@@ -116,50 +93,38 @@ std::string ModelSources(const v1::ListModelsResponse& response) {
 int RunModels(const ModelsFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::ListModelsRequest request;
   if (!flags.words.empty()) request.set_pattern(absl::StrJoin(flags.words, " "));
-  v1::ListModelsResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::AccountingService::Stub::ListModels, request, &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  if (line.json()) {
-    streams.out << ProtoJson(response);
-  } else {
-    streams.out << Printable(flags.sources ? ModelSources(response) : ModelTable(response));
-  }
-  return kExitFits;
+  return CallAndShow(line, streams, &v1::AccountingService::Stub::ListModels, request,
+                     flags.sources ? ModelSources : ModelTable);
+}
+
+void AddAcceleratorsFlags(CLI::App* command, CommandLine* line) {
+  const auto flags = std::make_shared<ListFlags>();
+  command->add_option("NAME", flags->name, "a catalogue or product name; default: all");
+  command->add_flag("--sources", flags->sources, "show every figure with its source");
+  OnceRead(command, line, flags, RunAccelerators);
+}
+
+void AddNodesFlags(CLI::App* command, CommandLine* line) {
+  const auto flags = std::make_shared<ListFlags>();
+  command->add_option("NAME", flags->name, "a kind of server; default: all");
+  command->add_flag("--sources", flags->sources, "show every figure with its source");
+  OnceRead(command, line, flags, RunNodes);
+}
+
+void AddModelsFlags(CLI::App* command, CommandLine* line) {
+  const auto flags = std::make_shared<ModelsFlags>();
+  command->add_option("WORD", flags->words, "words of their names; default: all models");
+  command->add_flag("--sources", flags->sources, "where each shape was read");
+  OnceRead(command, line, flags, RunModels);
 }
 
 }  // namespace
 
-void AddAccelerators(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<AcceleratorsFlags>();
-  CLI::App* command = AddCommand("accelerators", "List the accelerators known, with sources",
-                                 kAcceleratorsHelp, app);
-  command->add_option("NAME", flags->name, "a catalogue or product name; default: all");
-  command->add_flag("--sources", flags->sources, "show every figure with its source");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunAccelerators(*flags, read, streams);
-  });
-}
-
-void AddNodes(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<NodesFlags>();
-  CLI::App* command = AddCommand("nodes", "List kinds of servers, and networks", kNodesHelp, app);
-  command->add_option("NAME", flags->name, "a kind of server; default: all");
-  command->add_flag("--sources", flags->sources, "show every figure with its source");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunNodes(*flags, read, streams);
-  });
-}
-
-void AddModels(CLI::App* app, CommandLine* line) {
-  const auto flags = std::make_shared<ModelsFlags>();
-  CLI::App* command =
-      AddCommand("models", "List the models that are known by name", kModelsHelp, app);
-  command->add_option("WORD", flags->words, "words of their names; default: all models");
-  command->add_flag("--sources", flags->sources, "where each shape was read");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunModels(*flags, read, streams);
-  });
-}
+const Command kAcceleratorsCommand = {"accelerators", "List the accelerators known, with sources",
+                                      kAcceleratorsHelp, AddAcceleratorsFlags};
+const Command kNodesCommand = {"nodes", "List kinds of servers, and networks", kNodesHelp,
+                               AddNodesFlags};
+const Command kModelsCommand = {"models", "List the models that are known by name", kModelsHelp,
+                                AddModelsFlags};
 
 }  // namespace sextant::client

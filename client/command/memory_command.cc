@@ -186,20 +186,19 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
   return *ExitCodeOfVerdict(response.plan().verdict());
 }
 
-}  // namespace
-
-void AddMemory(CLI::App* app, CommandLine* line) {
+void AddMemoryFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<MemoryFlags>();
-  CLI::App* command =
-      AddCommand("memory", "Count what each GPU holds, and say whether it fits", kMemoryHelp, app);
   AddRequestFile(&flags->plan, command);
   AddPlanFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all stages, changes and assumptions");
   command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
       ->type_name("FILE");
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunMemory(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunMemory, {.seconds = kManyRunsSeconds});
 }
+
+}  // namespace
+
+const Command kMemoryCommand = {"memory", "Count what each GPU holds, and say whether it fits",
+                                kMemoryHelp, AddMemoryFlags};
 
 }  // namespace sextant::client

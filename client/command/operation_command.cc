@@ -175,40 +175,41 @@ int RunOperation(const OperationKind& kind, const OperationFlags& flags, const C
       if (!written.ok()) return FailToWrite(written, line, streams);
     }
   }
-  streams.out << (line.json()
-                      ? ProtoJson(response)
-                      : Printable(OperationText(response, {.sizes = NamedSizes(kind, flags.request),
-                                                           .plot = plot,
-                                                           .now = streams.now(),
-                                                           .words = words})));
-  return kExitFits;
+  const auto text = [&] {
+    return OperationText(response, {.sizes = NamedSizes(kind, flags.request),
+                                    .plot = plot,
+                                    .now = streams.now(),
+                                    .words = words});
+  };
+  return Show(response, text, line, streams);
 }
 
 void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   const auto flags = std::make_shared<OperationFlags>();
   const std::string help =
       absl::StrCat("Example:\n  sextant op ", kind.name, " ", kind.example, "\n");
-  CLI::App* command = AddCommand(kind.name, kind.description, help.c_str(), group);
+  CLI::App* command = AddCommand(kind.name, kind.description, help, group);
+  if (!MayBeRead(*command, *line)) return;
   AddArguments(kind, &flags->request, command);
   for (const FieldFlag& flag : kind.flags) AddFieldFlag(flag, &flags->request, command);
   if (kind.on_device) AddNumberFormats(&flags->request, command);
   AddDeviceName(flags.get(), command);
   if (kind.on_device) AddRoofline(flags.get(), command);
-  command->final_callback([&kind, flags, line] {
-    CheckTogether(*flags, *line);
-    line->run = [&kind, flags](const CommandLine& read, const Streams& streams) {
-      return RunOperation(kind, *flags, read, streams);
-    };
-  });
+  const auto run = [&kind, flags](const CommandLine& read, const Streams& streams) {
+    return RunOperation(kind, *flags, read, streams);
+  };
+  OnceRead(command, line, run, {.check = [flags, line] { CheckTogether(*flags, *line); }});
+}
+
+void AddOperationFlags(CLI::App* command, CommandLine* line) {
+  command->require_subcommand(1);
+  for (const OperationKind& kind : OperationKinds()) AddKind(kind, command, line);
 }
 
 }  // namespace
 
-void AddOperation(CLI::App* app, CommandLine* line) {
-  CLI::App* group = AddCommand("op", "Cost one operation, forward and backward, and on a device",
-                               kOperationHelp, app);
-  group->require_subcommand(1);
-  for (const OperationKind& kind : OperationKinds()) AddKind(kind, group, line);
-}
+const Command kOperationCommand = {"op",
+                                   "Cost one operation, forward and backward, and on a device",
+                                   kOperationHelp, AddOperationFlags};
 
 }  // namespace sextant::client

@@ -252,12 +252,9 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
   return exit_code;
 }
 
-}  // namespace
-
-void AddSearch(CLI::App* app, CommandLine* line) {
+void AddSearchFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
   flags->layouts = true;
-  CLI::App* command = AddCommand("search", "List the fastest layouts that fit", kSearchHelp, app);
   AddRequestFile(&flags->plan, command);
   AddPlanFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "the next nine, and time against memory");
@@ -265,24 +262,25 @@ void AddSearch(CLI::App* app, CommandLine* line) {
       ->add_option("--svg", flags->svg_file,
                    "draw the front of step time and memory into this file")
       ->type_name("FILE");
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunPlan(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});
 }
 
-void AddPlan(CLI::App* app, CommandLine* line) {
+void AddPlanFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
-  CLI::App* command =
-      AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
   AddRequestFile(&flags->plan, command);
   AddPlanFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
   command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
       ->type_name("FILE");
   AddEmission(&flags->emission, command);
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunPlan(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});
 }
+
+}  // namespace
+
+const Command kSearchCommand = {"search", "List the fastest layouts that fit", kSearchHelp,
+                                AddSearchFlags};
+const Command kPlanCommand = {"plan", "Plan a training run, and say whether it fits", kPlanHelp,
+                              AddPlanFlags};
 
 }  // namespace sextant::client

@@ -179,10 +179,11 @@ double ProbeTimeoutSeconds(const ProbeFlags& flags) {
   return (device + shapes) * static_cast<double>(device_count);
 }
 
-void AddProbe(CLI::App* app, CommandLine* line) {
+namespace {
+
+void AddProbeFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<ProbeFlags>();
-  CLI::App* command =
-      AddCommand("probe", "Measure devices now; plans then use it", kProbeHelp, app);
+  const auto request = std::make_shared<v1::RunProbeRequest>();
   AddChoices(command->add_option("--mode", flags->mode, "how thoroughly; default: standard"),
              absl::StrJoin(EnumNames(*v1::ProbeMode_descriptor()), "|"));
   command
@@ -205,17 +206,17 @@ void AddProbe(CLI::App* app, CommandLine* line) {
                  ->capture_default_str()
                  ->needs(shapes),
              kProbeDataTypes);
-  command->final_callback([app, flags, line] {
-    v1::RunProbeRequest request;
-    const absl::Status read = ReadProbeRequest(*flags, &request);
+  const auto check = [command, flags, request, line] {
+    const absl::Status read = ReadProbeRequest(*flags, request.get());
     if (!read.ok()) throw CLI::ValidationError(std::string(read.message()));
-    if (app->get_option("--timeout")->empty()) {
-      line->server.timeout_seconds = ProbeTimeoutSeconds(*flags);
-    }
-    line->run = [request](const CommandLine& read_line, const Streams& streams) {
-      return RunProbe(request, read_line, streams);
-    };
-  });
+    WaitFor(ProbeTimeoutSeconds(*flags), *command, line);
+  };
+  OnceRead(command, line, request, RunProbe, {.check = check});
 }
+
+}  // namespace
+
+const Command kProbeCommand = {"probe", "Measure devices now; plans then use it", kProbeHelp,
+                               AddProbeFlags};
 
 }  // namespace sextant::client

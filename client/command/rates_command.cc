@@ -120,17 +120,12 @@ int RunRates(const RatesFlags& flags, const CommandLine& line, const Streams& st
         WriteText(flags.svg_file, KernelChartsSvg(KernelChartsOf(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(KernelRatesText(response, RatesFieldWords)));
-  return kExitFits;
+  return Show(
+      response, [&] { return KernelRatesText(response, RatesFieldWords); }, line, streams);
 }
 
-}  // namespace
-
-void AddRates(CLI::App* app, CommandLine* line) {
+void AddRatesFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<RatesFlags>();
-  CLI::App* command =
-      AddCommand("rates", "Show how fast kernels of growing size run on a device", kRatesHelp, app);
   command->add_option("DEVICE", flags->devices,
                       "a product, or UUIDs of the server's devices; host: its CPU");
   command
@@ -146,12 +141,12 @@ void AddRates(CLI::App* app, CommandLine* line) {
       ->type_name("TYPE");
   command->add_option("--svg", flags->svg_file, "also draw the curves into this file")
       ->type_name("FILE");
-  command->final_callback([flags, line] {
-    Finish(flags.get());
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return RunRates(*flags, read, streams);
-    };
-  });
+  OnceRead(command, line, flags, RunRates, {.check = [flags] { Finish(flags.get()); }});
 }
+
+}  // namespace
+
+const Command kRatesCommand = {"rates", "Show how fast kernels of growing size run on a device",
+                               kRatesHelp, AddRatesFlags};
 
 }  // namespace sextant::client

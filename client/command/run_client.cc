@@ -91,7 +91,10 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
                         "print the client's version");
   AddGlobalFlags(app.get(), line);
   app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kClientHelp));
-  for (AddsCommand* add : kCommands) add(app.get(), line);
+  for (const Command* each : kCommands) {
+    CLI::App* const command = AddCommand(each->name, each->description, each->help, app.get());
+    if (MayBeRead(*command, *line)) each->add_flags(command, line);
+  }
   app->require_subcommand(1);
   return app;
 }
@@ -163,6 +166,7 @@ bool HasLine(const CLI::App& command) {
 // CLI11's exceptions are all caught here.
 std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::string>& args) {
   CommandLine line;
+  line.words = {args.begin(), args.end()};
   const std::shared_ptr<CLI::App> app = NewApp(&line);
   std::vector<std::string> reversed = WithOwnNames(args, *app);
   absl::c_reverse(reversed);  // as CLI11 wants them

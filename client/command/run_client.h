@@ -9,48 +9,43 @@
 
 #include "client/command/command.h"
 
-namespace CLI {
-class App;
-}
-
 namespace sextant::client {
 
-// Adds a command to `app`. Where the command line selects it, it sets `line->run`.
-using AddsCommand = void(CLI::App* app, CommandLine* line);
-
-AddsCommand AddPlan;
-AddsCommand AddAdmit;
-AddsCommand AddSearch;
-AddsCommand AddAllocate;
-AddsCommand AddCompare;
-AddsCommand AddFinetune;
-AddsCommand AddSizeCluster;
-AddsCommand AddSizeModel;
-AddsCommand AddMemory;
-AddsCommand AddModels;
-AddsCommand AddCount;
-AddsCommand AddAccelerators;
-AddsCommand AddDevices;
-AddsCommand AddProbe;
-AddsCommand AddCalibration;
-AddsCommand AddRates;
-AddsCommand AddNodes;
-AddsCommand AddLinks;
-AddsCommand AddOperation;
-AddsCommand AddGraph;
-AddsCommand AddTensor;
-AddsCommand AddTokens;
-AddsCommand AddDataType;
-AddsCommand AddVersion;
-AddsCommand AddCompletion;
+extern const Command kPlanCommand;
+extern const Command kSearchCommand;
+extern const Command kCompareCommand;
+extern const Command kFinetuneCommand;
+extern const Command kSizeClusterCommand;
+extern const Command kSizeModelCommand;
+extern const Command kAllocateCommand;
+extern const Command kMemoryCommand;
+extern const Command kAdmitCommand;
+extern const Command kCountCommand;
+extern const Command kModelsCommand;
+extern const Command kAcceleratorsCommand;
+extern const Command kDevicesCommand;
+extern const Command kProbeCommand;
+extern const Command kCalibrationCommand;
+extern const Command kRatesCommand;
+extern const Command kNodesCommand;
+extern const Command kLinksCommand;
+extern const Command kOperationCommand;
+extern const Command kGraphCommand;
+extern const Command kTensorCommand;
+extern const Command kTokensCommand;
+extern const Command kDataTypeCommand;
+extern const Command kVersionCommand;
+extern const Command kCompletionCommand;
 
 // All of them, in the order of --help.
-inline constexpr AddsCommand* kCommands[] = {
-    AddPlan,      AddSearch,       AddCompare,  AddFinetune,  AddSizeCluster,
-    AddSizeModel, AddAllocate,     AddMemory,   AddAdmit,     AddCount,
-    AddModels,    AddAccelerators, AddDevices,  AddProbe,     AddCalibration,
-    AddRates,     AddNodes,        AddLinks,    AddOperation, AddGraph,
-    AddTensor,    AddTokens,       AddDataType, AddVersion,   AddCompletion};
+inline constexpr const Command* kCommands[] = {
+    &kPlanCommand,        &kSearchCommand,    &kCompareCommand,     &kFinetuneCommand,
+    &kSizeClusterCommand, &kSizeModelCommand, &kAllocateCommand,    &kMemoryCommand,
+    &kAdmitCommand,       &kCountCommand,     &kModelsCommand,      &kAcceleratorsCommand,
+    &kDevicesCommand,     &kProbeCommand,     &kCalibrationCommand, &kRatesCommand,
+    &kNodesCommand,       &kLinksCommand,     &kOperationCommand,   &kGraphCommand,
+    &kTensorCommand,      &kTokensCommand,    &kDataTypeCommand,    &kVersionCommand,
+    &kCompletionCommand};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

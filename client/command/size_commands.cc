@@ -186,12 +186,8 @@ int RunSizeModel(const SizeModelFlags& flags, const CommandLine& line, const Str
   return response.met() ? kExitFits : ExitCodeOfMiss(response.limit());
 }
 
-}  // namespace
-
-void AddSizeCluster(CLI::App* app, CommandLine* line) {
+void AddSizeClusterFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<SizeClusterFlags>();
-  CLI::App* command =
-      AddCommand("size-cluster", "Find the fewest devices that a run takes", kSizeClusterHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kSizeClusterFlags) AddFieldFlag(flag, &flags->request, command);
   AddTexts(
@@ -199,21 +195,22 @@ void AddSizeCluster(CLI::App* app, CommandLine* line) {
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
       ->group(kSizeClusterGroup);
   AddPlanFlags(&flags->plan, command);
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunSizeCluster(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunSizeCluster, {.seconds = kManyRunsSeconds});
 }
 
-void AddSizeModel(CLI::App* app, CommandLine* line) {
+void AddSizeModelFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<SizeModelFlags>();
-  CLI::App* command = AddCommand("size-model", "Find the largest model that given devices train",
-                                 kSizeModelHelp, app);
   AddRequestFile(&flags->plan, command);
   for (const FieldFlag& flag : kSizeModelFlags) AddFieldFlag(flag, &flags->request, command);
   AddPlanFlags(&flags->plan, command);
-  OnceReadOfManyRuns(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunSizeModel(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunSizeModel, {.seconds = kManyRunsSeconds});
 }
+
+}  // namespace
+
+const Command kSizeClusterCommand = {"size-cluster", "Find the fewest devices that a run takes",
+                                     kSizeClusterHelp, AddSizeClusterFlags};
+const Command kSizeModelCommand = {"size-model", "Find the largest model that given devices train",
+                                   kSizeModelHelp, AddSizeModelFlags};
 
 }  // namespace sextant::client

@@ -14,7 +14,6 @@
 #include "client/flags/field_flag.h"
 #include "client/flags/tensor_step.h"
 #include "client/flags/words.h"
-#include "client/io/message_file.h"
 #include "client/report/tensor_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
@@ -130,16 +129,12 @@ int RunTensor(const TensorFlags& flags, const CommandLine& line, const Streams& 
                   return TensorWords(flags.steps, field);
                 }});
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(TensorText(response, flags.steps)));
-  return kExitFits;
+  return Show(
+      response, [&] { return TensorText(response, flags.steps); }, line, streams);
 }
 
-}  // namespace
-
-void AddTensor(CLI::App* app, CommandLine* line) {
+void AddTensorFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<TensorFlags>();
-  CLI::App* command =
-      AddCommand("tensor", "Follow a tensor through views and copies", kTensorHelp, app);
   v1::TensorSpec* tensor = flags->request.mutable_tensor();
   AddText(
       "SHAPE", "4x8x64, or scalar",
@@ -160,9 +155,12 @@ void AddTensor(CLI::App* app, CommandLine* line) {
       command)
       ->type_name("STRIDES");
   for (const FieldFlag& flag : kStorageFlags) AddFieldFlag(flag, &flags->request, command);
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunTensor(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunTensor);
 }
+
+}  // namespace
+
+const Command kTensorCommand = {"tensor", "Follow a tensor through views and copies", kTensorHelp,
+                                AddTensorFlags};
 
 }  // namespace sextant::client

@@ -5,7 +5,6 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
-#include "client/io/message_file.h"
 #include "client/report/tensor_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
@@ -30,34 +29,27 @@ constexpr FieldFlag kTokensFlags[] = {
 
 int RunTokens(const v1::DescribeTokensRequest& request, const CommandLine& line,
               const Streams& streams) {
-  v1::DescribeTokensResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::AccountingService::Stub::DescribeTokens, request, &response);
-  if (!status.ok()) {
-    return Fail(status, line, streams, {.field = [](const std::string& field) {
-                  return FieldWordsOf({kTokensFlags}, field);
-                }});
-  }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(TokensText(request, response)));
-  return kExitFits;
+  return CallAndShow(
+      line, streams, &v1::AccountingService::Stub::DescribeTokens, request,
+      [&request](const auto& response) { return TokensText(request, response); },
+      {.field = [](const std::string& field) { return FieldWordsOf({kTokensFlags}, field); }});
+}
+
+void AddTokensFlags(CLI::App* command, CommandLine* line) {
+  const auto request = std::make_shared<v1::DescribeTokensRequest>();
+  for (const FieldFlag& flag : kTokensFlags) AddFieldFlag(flag, request.get(), command);
+  command->get_option("COUNT")->type_name("")->required();
+  const auto check = [request] {
+    if (request->has_vocabulary_size() == request->has_bytes_per_id()) {
+      throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
+    }
+  };
+  OnceRead(command, line, request, RunTokens, {.check = check});
 }
 
 }  // namespace
 
-void AddTokens(CLI::App* app, CommandLine* line) {
-  const auto request = std::make_shared<v1::DescribeTokensRequest>();
-  CLI::App* command =
-      AddCommand("tokens", "Size token files, and how fast they are read", kTokensHelp, app);
-  for (const FieldFlag& flag : kTokensFlags) AddFieldFlag(flag, request.get(), command);
-  command->get_option("COUNT")->type_name("")->required();
-  command->final_callback([request, line] {
-    if (request->has_vocabulary_size() == request->has_bytes_per_id()) {
-      throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
-    }
-    line->run = [request](const CommandLine& read, const Streams& streams) {
-      return RunTokens(*request, read, streams);
-    };
-  });
-}
+const Command kTokensCommand = {"tokens", "Size token files, and how fast they are read",
+                                kTokensHelp, AddTokensFlags};
 
 }  // namespace sextant::client

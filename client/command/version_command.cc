@@ -43,14 +43,13 @@ int RunVersion(const CommandLine& line, const Streams& streams) {
   return kExitFits;
 }
 
+void AddVersionFlags(CLI::App* command, CommandLine* line) {
+  OnceRead(command, line, RunVersion, {.check = [line] { line->asks_server = false; }});
+}
+
 }  // namespace
 
-void AddVersion(CLI::App* app, CommandLine* line) {
-  AddCommand("version", "Print the client's and the server's version", kVersionHelp, app)
-      ->final_callback([line] {
-        line->asks_server = false;
-        line->run = RunVersion;
-      });
-}
+const Command kVersionCommand = {"version", "Print the client's and the server's version",
+                                 kVersionHelp, AddVersionFlags};
 
 }  // namespace sextant::client
