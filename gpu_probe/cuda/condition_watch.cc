@@ -15,10 +15,8 @@ namespace {
 
 constexpr double kHertzOfMegahertz = 1e6;
 constexpr double kJoulesOfMillijoule = 1e-3;
-// Values above these are driver errors.
-constexpr unsigned kHighestMegahertz = 10'000;
-constexpr unsigned kHottestCelsius = 150;
-constexpr double kHighestWatts = 10'000;
+constexpr NvmlRange<unsigned> kMegahertz = {1, 10'000};
+constexpr double kHighestWatts = 10'000;  // a power above it is a driver error
 
 // The share of readings with one of `bits` among those with any reasons reported; absent where none
 // reports reasons.
@@ -88,35 +86,25 @@ void WatchSustained(const std::shared_ptr<ConditionWatch>& watch, const SharedSe
 }  // namespace
 
 ConditionReading ReadConditions(const Nvml& nvml, nvml::Device gpu) {
+  constexpr NvmlRange<unsigned long long> kAny = {};
   ConditionReading out;
-  unsigned megahertz = 0;
-  if (CallNvml(nvml.clock, gpu, nvml::kSmClock, &megahertz) == nvml::kSuccess && megahertz > 0 &&
-      megahertz <= kHighestMegahertz) {
-    out.sm_clock_hertz = megahertz * kHertzOfMegahertz;
+  if (const auto megahertz = AskNvml(nvml.clock, kMegahertz, gpu, nvml::kSmClock)) {
+    out.sm_clock_hertz = *megahertz * kHertzOfMegahertz;
   }
-  unsigned long long millijoules = 0;
-  if (CallNvml(nvml.energy, gpu, &millijoules) == nvml::kSuccess) {
-    out.energy_joules = static_cast<double>(millijoules) * kJoulesOfMillijoule;
+  if (const auto millijoules = AskNvml(nvml.energy, kAny, gpu)) {
+    out.energy_joules = static_cast<double>(*millijoules) * kJoulesOfMillijoule;
   }
-  unsigned celsius = 0;
-  if (CallNvml(nvml.temperature, gpu, nvml::kChipSensor, &celsius) == nvml::kSuccess &&
-      celsius <= kHottestCelsius) {
-    out.temperature_celsius = celsius;
+  if (const auto celsius = AskNvml(nvml.temperature, kCelsius, gpu, nvml::kChipSensor)) {
+    out.temperature_celsius = *celsius;
   }
-  unsigned long long reasons = 0;
-  if (CallNvml(nvml.throttle_reasons, gpu, &reasons) == nvml::kSuccess) {
-    out.throttle_reasons = reasons;
-  }
+  out.throttle_reasons = AskNvml(nvml.throttle_reasons, kAny, gpu);
   return out;
 }
 
 absl::optional<double> MaximumSmClockHertz(const Nvml& nvml, nvml::Device gpu) {
-  unsigned megahertz = 0;
-  if (CallNvml(nvml.maximum_clock, gpu, nvml::kSmClock, &megahertz) != nvml::kSuccess ||
-      megahertz == 0 || megahertz > kHighestMegahertz) {
-    return absl::nullopt;
-  }
-  return megahertz * kHertzOfMegahertz;
+  const auto megahertz = AskNvml(nvml.maximum_clock, kMegahertz, gpu, nvml::kSmClock);
+  if (!megahertz) return absl::nullopt;
+  return *megahertz * kHertzOfMegahertz;
 }
 
 SampleConditions ConditionLog::OfSample(int sustained_sample) const {

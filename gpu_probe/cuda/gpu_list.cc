@@ -19,9 +19,6 @@
 namespace sextant::probe {
 namespace {
 
-// Ten kilowatts: no GPU draws that, so a limit above it is invalid.
-constexpr unsigned kHighestMilliwatts = 10'000'000;
-
 // More than a host has: a count above it is invalid.
 constexpr int kMaxGpus = 4096;
 
@@ -60,10 +57,8 @@ void DescribeByCuda(const CudaDriver& driver, cuda::Device ordinal, v1::Device* 
 }
 
 void DescribeByNvml(const Nvml& nvml, nvml::Device gpu, v1::Device* out) {
-  unsigned milliwatts = 0;
-  if (CallNvml(nvml.enforced_power_limit, gpu, &milliwatts) == nvml::kSuccess && milliwatts > 0 &&
-      milliwatts <= kHighestMilliwatts) {
-    out->set_power_limit_watts(milliwatts / 1e3);
+  if (const auto milliwatts = AskNvml(nvml.enforced_power_limit, kMilliwatts, gpu)) {
+    out->set_power_limit_watts(*milliwatts / 1e3);
   }
   int current = 0;
   int pending = 0;

@@ -9,8 +9,7 @@
 namespace sextant::probe {
 namespace {
 
-// Values above these are driver errors, e.g. the "blank" of its field values.
-constexpr unsigned kHighestCelsius = 150;
+// A count above it is a driver error.
 constexpr unsigned kMaxProcesses = 100'000;
 
 // Room for a GPU's processes in the first attempt.
@@ -53,7 +52,7 @@ class Questions {
     if (mps_ids) out->mps_process_count = static_cast<int64_t>(mps_ids->size());
     unsigned celsius = 0;
     if (Ask("nvmlDeviceGetTemperature", nvml_.temperature, nvml::kChipSensor, &celsius) &&
-        celsius <= kHighestCelsius) {
+        celsius <= kCelsius.most) {
       out->temperature_celsius = celsius;
     }
   }
@@ -136,34 +135,22 @@ class Questions {
   absl::Status gone_;
 };
 
-// Values above these are driver errors.
-constexpr unsigned kMaxPcieGenerations = 16;
-constexpr unsigned kMaxPcieLanes = 64;
-constexpr unsigned kMaxMegahertz = 100'000;
-constexpr unsigned kMaxMilliwatts = 10'000'000;
-
-// The value that `function` writes after `arguments`, where it is from 1 to `most`.
-template <typename... Parameters, typename... Arguments>
-absl::optional<unsigned> Ask(const std::function<nvml::Return(Parameters...)>& function,
-                             unsigned most, Arguments... arguments) {
-  unsigned value = 0;
-  if (CallNvml(function, arguments..., &value) != nvml::kSuccess) return absl::nullopt;
-  if (value == 0 || value > most) return absl::nullopt;
-  return value;
-}
+constexpr NvmlRange<unsigned> kPcieGenerations = {1, 16};
+constexpr NvmlRange<unsigned> kPcieLanes = {1, 64};
+constexpr NvmlRange<unsigned> kApplicationMegahertz = {1, 100'000};
 
 void DescribePcie(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment* out) {
   const auto whole = [](unsigned value) { return static_cast<int32_t>(value); };
-  if (const auto it = Ask(nvml.pcie_generation, kMaxPcieGenerations, gpu)) {
+  if (const auto it = AskNvml(nvml.pcie_generation, kPcieGenerations, gpu)) {
     out->set_pcie_generation(whole(*it));
   }
-  if (const auto it = Ask(nvml.pcie_width, kMaxPcieLanes, gpu)) {
+  if (const auto it = AskNvml(nvml.pcie_width, kPcieLanes, gpu)) {
     out->set_pcie_lane_count(whole(*it));
   }
-  if (const auto it = Ask(nvml.maximum_pcie_generation, kMaxPcieGenerations, gpu)) {
+  if (const auto it = AskNvml(nvml.maximum_pcie_generation, kPcieGenerations, gpu)) {
     out->set_maximum_pcie_generation(whole(*it));
   }
-  if (const auto it = Ask(nvml.maximum_pcie_width, kMaxPcieLanes, gpu)) {
+  if (const auto it = AskNvml(nvml.maximum_pcie_width, kPcieLanes, gpu)) {
     out->set_maximum_pcie_lane_count(whole(*it));
   }
 }
@@ -227,13 +214,14 @@ void DescribeLinksAndLimits(const Nvml& nvml, const std::string& uuid,
   if (CallNvml(nvml.persistence, gpu, &persistence) == nvml::kSuccess) {
     out->set_persistence_mode(persistence == nvml::kEnabled);
   }
-  if (const auto it = Ask(nvml.application_clock, kMaxMegahertz, gpu, nvml::kSmClock)) {
+  if (const auto it = AskNvml(nvml.application_clock, kApplicationMegahertz, gpu, nvml::kSmClock)) {
     out->set_application_sm_clock_hertz(*it * 1e6);
   }
-  if (const auto it = Ask(nvml.application_clock, kMaxMegahertz, gpu, nvml::kMemoryClock)) {
+  if (const auto it =
+          AskNvml(nvml.application_clock, kApplicationMegahertz, gpu, nvml::kMemoryClock)) {
     out->set_application_memory_clock_hertz(*it * 1e6);
   }
-  if (const auto it = Ask(nvml.default_power_limit, kMaxMilliwatts, gpu)) {
+  if (const auto it = AskNvml(nvml.default_power_limit, kMilliwatts, gpu)) {
     out->set_default_power_limit_watts(*it / 1e3);
   }
 }

@@ -3,11 +3,13 @@
 #define SEXTANT_GPU_PROBE_CUDA_NVML_H_
 
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
@@ -180,6 +182,26 @@ template <typename... Parameters, typename... Arguments>
 nvml::Return CallNvml(const std::function<nvml::Return(Parameters...)>& function,
                       Arguments... arguments) {
   return function ? function(arguments...) : nvml::kFunctionNotFound;
+}
+
+// Possible values; others are driver errors, e.g. the "blank" of its field values.
+template <typename Value>
+struct NvmlRange {
+  Value least = 0;
+  Value most = std::numeric_limits<Value>::max();
+};
+inline constexpr NvmlRange<unsigned> kMilliwatts = {1, 10'000'000};  // no GPU draws ten kilowatts
+inline constexpr NvmlRange<unsigned> kCelsius = {0, 150};
+
+// The value that `function` writes after `arguments`; absent where it has no answer, or one outside
+// of `range`.
+template <typename Value, typename... Parameters, typename... Arguments>
+absl::optional<Value> AskNvml(const std::function<nvml::Return(Parameters...)>& function,
+                              NvmlRange<Value> range, Arguments... arguments) {
+  Value value = 0;
+  if (CallNvml(function, arguments..., &value) != nvml::kSuccess) return absl::nullopt;
+  if (value < range.least || value > range.most) return absl::nullopt;
+  return value;
 }
 
 // OK for kSuccess. Otherwise a status whose message names `call`, the code and what to do, and

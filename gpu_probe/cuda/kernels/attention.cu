@@ -25,11 +25,6 @@ struct AttentionSample {
 // The largest relative change by rounding to bf16: half a unit in the last of 8 places.
 static constexpr double kBf16Rounding = 0x1p-9;
 
-static __device__ long long FirstIndex() {
-  return (long long)blockIdx.x * blockDim.x + threadIdx.x;
-}
-static __device__ long long IndexStride() { return (long long)gridDim.x * blockDim.x; }
-
 // Where the features of a token of one of `heads` heads start.
 static __device__ long long RowOf(const AttentionSizes& sizes, long long heads, long long batch,
                                   long long head, long long token, long long width) {
@@ -49,7 +44,7 @@ extern "C" __global__ void attention_row_scores(double* scores, const unsigned s
                                                 const AttentionSample* samples,
                                                 long long sample_count, AttentionSizes sizes) {
   const long long group = sizes.heads / sizes.kv_heads;
-  for (long long i = FirstIndex(); i < sample_count * sizes.sequence; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count * sizes.sequence; i += GridStep()) {
     const AttentionSample sample = samples[i / sizes.sequence];
     const long long key = i % sizes.sequence;
     if (sizes.causal != 0 && key > sample.token) {
@@ -67,7 +62,7 @@ extern "C" __global__ void attention_row_scores(double* scores, const unsigned s
 // The logarithm of each row's sum of exponentials.
 extern "C" __global__ void attention_row_sums(double* log_sums, const double* scores,
                                               long long sample_count, long long sequence) {
-  for (long long i = FirstIndex(); i < sample_count; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count; i += GridStep()) {
     const double* row = scores + i * sequence;
     double largest = row[0];
     for (long long key = 1; key < sequence; ++key) largest = fmax(largest, row[key]);
@@ -80,7 +75,7 @@ extern "C" __global__ void attention_row_sums(double* log_sums, const double* sc
 // Converts scores to the softmax's weights.
 extern "C" __global__ void attention_row_weights(double* scores, const double* log_sums,
                                                  long long sample_count, long long sequence) {
-  for (long long i = FirstIndex(); i < sample_count * sequence; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count * sequence; i += GridStep()) {
     scores[i] = exp(scores[i] - log_sums[i / sequence]);
   }
 }
@@ -95,7 +90,7 @@ extern "C" __global__ void attention_row_gradients(double* weights,
                                                    long long sample_count, AttentionSizes sizes) {
   const long long group = sizes.heads / sizes.kv_heads;
   const long long width = sizes.value_head_size;
-  for (long long i = FirstIndex(); i < sample_count * sizes.sequence; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count * sizes.sequence; i += GridStep()) {
     const AttentionSample sample = samples[i / sizes.sequence];
     const long long row = RowOf(sizes, sizes.heads, sample.batch, sample.head, sample.token, width);
     const long long value_row =
@@ -115,7 +110,7 @@ extern "C" __global__ void attention_column_weights(
     AttentionSizes sizes) {
   const long long group = sizes.heads / sizes.kv_heads;
   const long long count = sample_count * group * sizes.sequence;
-  for (long long i = FirstIndex(); i < count; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < count; i += GridStep()) {
     const AttentionSample sample = samples[i / (group * sizes.sequence)];
     const long long query = i % sizes.sequence;
     const long long head = sample.head * group + i / sizes.sequence % group;
@@ -168,7 +163,7 @@ extern "C" __global__ void check_attention_rows(Report* report, const unsigned s
                                                 long long sample_count, AttentionSizes sizes,
                                                 long long width, double factor) {
   const long long group = sizes.heads / sizes.kv_heads;
-  for (long long i = FirstIndex(); i < sample_count * width; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count * width; i += GridStep()) {
     const AttentionSample sample = samples[i / width];
     const long long feature = i % width;
     RoundedSum total = {0, 0, 0};
@@ -195,7 +190,7 @@ extern "C" __global__ void check_attention_columns(Report* report, const unsigne
                                                    long long sample_count, AttentionSizes sizes,
                                                    long long width, double factor) {
   const long long group = sizes.heads / sizes.kv_heads;
-  for (long long i = FirstIndex(); i < sample_count * width; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count * width; i += GridStep()) {
     const AttentionSample sample = samples[i / width];
     const long long feature = i % width;
     double wanted = 0;
@@ -224,7 +219,7 @@ extern "C" __global__ void check_attention_statistics(Report* report, const floa
                                                       const AttentionSample* samples,
                                                       long long sample_count,
                                                       AttentionSizes sizes) {
-  for (long long i = FirstIndex(); i < sample_count; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < sample_count; i += GridStep()) {
     const AttentionSample sample = samples[i];
     const double got =
         statistics[(sample.batch * sizes.heads + sample.head) * sizes.sequence + sample.token];
@@ -237,7 +232,7 @@ extern "C" __global__ void check_attention_statistics(Report* report, const floa
 // halves.
 extern "C" __global__ void check_attention_written(Report* report, const unsigned short* data,
                                                    long long count, long long step) {
-  for (long long i = FirstIndex(); i < count; i += IndexStride()) {
+  for (long long i = FirstOfGrid(); i < count; i += GridStep()) {
     if ((data[i * step] & 0x7F80) == 0x7F80) Tell(report, i);
   }
 }

@@ -7,32 +7,20 @@
 // a multiprocessor, far more than the latency of arithmetic needs, and enough for that of memory.
 static const int kUnroll = 2;
 
-template <int kStepCount>
+template <int kStepCount, int kVectorCount>
 static __device__ void MultiplyAdds(float4* x, unsigned long long i, float a, float b) {
-  float4 y[kUnroll];
-  for (int j = 0; j < kUnroll; ++j) y[j] = __ldcs(x + i + j * Stride());
+  float4 y[kVectorCount];
+  for (int j = 0; j < kVectorCount; ++j) y[j] = __ldcs(x + i + j * Stride());
 #pragma unroll 16
   for (int step = 0; step < kStepCount; ++step) {
-    for (int j = 0; j < kUnroll; ++j) {
+    for (int j = 0; j < kVectorCount; ++j) {
       y[j].x = fmaf(a, y[j].x, b);
       y[j].y = fmaf(a, y[j].y, b);
       y[j].z = fmaf(a, y[j].z, b);
       y[j].w = fmaf(a, y[j].w, b);
     }
   }
-  for (int j = 0; j < kUnroll; ++j) __stcs(x + i + j * Stride(), y[j]);
-}
-
-// The last vectors of an array, fewer than kUnroll a thread.
-static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, float b) {
-  float4 y = *x;
-  for (int step = 0; step < step_count; ++step) {
-    y.x = fmaf(a, y.x, b);
-    y.y = fmaf(a, y.y, b);
-    y.z = fmaf(a, y.z, b);
-    y.w = fmaf(a, y.w, b);
-  }
-  *x = y;
+  for (int j = 0; j < kVectorCount; ++j) __stcs(x + i + j * Stride(), y[j]);
 }
 
 // x = a x + b, kStepCount times for each element. The count is a template parameter, so that no
@@ -41,9 +29,9 @@ static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, flo
   SEXTANT_PASS multiply_adds_##kStepCount(float4* x, unsigned long long count, float a, float b) { \
     unsigned long long i = FirstPlace();                                                           \
     for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {                        \
-      MultiplyAdds<kStepCount>(x, i, a, b);                                                        \
+      MultiplyAdds<kStepCount, kUnroll>(x, i, a, b);                                               \
     }                                                                                              \
-    for (; i < count; i += Stride()) MultiplyAddsOfOne(x + i, kStepCount, a, b);                   \
+    for (; i < count; i += Stride()) MultiplyAdds<kStepCount, 1>(x, i, a, b);                      \
   }
 
 SEXTANT_MULTIPLY_ADDS(2)

@@ -6,12 +6,6 @@
 
 static const int kBiasVectorCount = sextant::probe::kFusionChannelCount / 4;
 
-static __device__ float4 Plus(float4 x, float4 y) {
-  return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
-static __device__ float4 Times(float s, float4 x) {
-  return make_float4(s * x.x, s * x.y, s * x.z, s * x.w);
-}
 static __device__ float Activated(float y) {
   const float linear = (float)sextant::probe::kActivationLinear;
   const float square = (float)sextant::probe::kActivationSquare;

@@ -9,12 +9,6 @@
 static const int kUnroll = 4;
 static const int kUnrollOfTwo = 2;
 
-static __device__ float4 Times(float s, float4 x) {
-  return make_float4(s * x.x, s * x.y, s * x.z, s * x.w);
-}
-static __device__ float4 Plus(float4 x, float4 y) {
-  return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
 static __device__ unsigned SumOf(uint4 x) { return x.x + x.y + x.z + x.w; }
 
 // sums[thread] = the sum of the numbers that the thread read, as integers modulo 2^32: independent

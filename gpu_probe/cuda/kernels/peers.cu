@@ -4,13 +4,6 @@
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
 
-static __device__ unsigned long long FirstVector() {
-  return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
-}
-static __device__ unsigned long long VectorStride() {
-  return (unsigned long long)gridDim.x * blockDim.x;
-}
-
 // The bits from which the eight numbers of one vector of a rank's data are made. No rank has 2^40
 // vectors.
 static __device__ unsigned long long PeerBits(unsigned rank, unsigned long long vector) {
@@ -50,7 +43,7 @@ static __device__ bool SameBits(uint4 a, uint4 b) {
 // out = the data of `rank`.
 extern "C" __global__ void fill_peer_data(uint4* out, unsigned long long vector_count,
                                           unsigned rank) {
-  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+  for (unsigned long long i = FirstPlace(); i < vector_count; i += Stride()) {
     out[i] = PeerVector(rank, 1, i);
   }
 }
@@ -59,7 +52,7 @@ extern "C" __global__ void fill_peer_data(uint4* out, unsigned long long vector_
 extern "C" __global__ void check_peer_sum(Report* report, const uint4* got,
                                           unsigned long long vector_count, unsigned long long first,
                                           unsigned rank_count) {
-  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+  for (unsigned long long i = FirstPlace(); i < vector_count; i += Stride()) {
     if (!SameBits(got[i], PeerVector(0, rank_count, first + i))) Tell(report, i);
   }
 }
@@ -70,7 +63,7 @@ extern "C" __global__ void check_peer_parts(Report* report, const uint4* got,
                                             unsigned long long vector_count,
                                             unsigned long long part_vector_count,
                                             unsigned long long first, unsigned first_rank) {
-  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+  for (unsigned long long i = FirstPlace(); i < vector_count; i += Stride()) {
     const unsigned rank = first_rank + (unsigned)(i / part_vector_count);
     if (!SameBits(got[i], PeerVector(rank, 1, first + i % part_vector_count))) Tell(report, i);
   }

@@ -1,4 +1,5 @@
-// The elements of an array that a thread processes, and its report of those that are wrong.
+// The elements of an array that a thread processes, arithmetic with vectors of them, and the report
+// of those that are wrong.
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_PLACES_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_PLACES_CUH_
 
@@ -8,6 +9,14 @@ static __device__ unsigned long long FirstPlace() {
   return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
 }
 static __device__ unsigned long long Stride() { return (unsigned long long)gridDim.x * blockDim.x; }
+
+// Vectors of four numbers.
+static __device__ float4 Plus(float4 x, float4 y) {
+  return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+static __device__ float4 Times(float s, float4 x) {
+  return make_float4(s * x.x, s * x.y, s * x.z, s * x.w);
+}
 
 // A timed pass. Its launches have the threads a block and up to the blocks a multiprocessor of
 // memory/grid.h. All blocks then run at once on every GPU (the smallest multiprocessors have room
