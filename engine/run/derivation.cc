@@ -1,364 +1,331 @@
+// The derivation of a plan's times, money and energy, with the formulas by which it computes them.
+// Term::Is() takes the plan's figure where that is exact, or has its factors in another order.
 #include "engine/run/derivation.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 #include "engine/run/plan_notes.h"
 
 namespace sextant {
 namespace {
 
-std::string SourceOf(MfuBasis basis) {
+constexpr absl::string_view kByDefinition = "by definition";
+constexpr absl::string_view kPlanPage = "docs/plan.md";
+
+absl::string_view SourceOf(MfuBasis basis) {
   switch (basis) {
-    case MfuBasis::kFullPeak:
-      return "by definition";
     case MfuBasis::kRequest:
       return "the request";
     case MfuBasis::kAssumed:
       return kAssumedMfuSource;
-    case MfuBasis::kPredicted:
-      return "by definition";
     case MfuBasis::kMeasuredRate:
+      return "the measured rate of matrix multiplication";
+    case MfuBasis::kFullPeak:
+    case MfuBasis::kPredicted:
       break;
   }
-  return "the measured rate of matrix multiplication";
+  return kByDefinition;
 }
 
-// Collects steps; one method for each part of a plan, in the order of the plan.
-class Derivation {
+// One method for each part of a plan.
+class TimeDerivation : private DerivationSteps {
  public:
-  Derivation(const RunSpec& run, const Plan& plan) : run_(run), plan_(plan) {}
+  TimeDerivation(const RunSpec& run, const Plan& plan)
+      : run_(run), plan_(plan), whole_(plan.whole_run) {
+    steps_ = CountSteps(run, plan);
+  }
 
   std::vector<DerivationStep> Take() {
-    AppendInputs();
-    AppendModelSteps(run_, plan_, steps_);
-    AppendState();
-    AppendFit();
-    AppendRates();
-    AppendElapsedSteps(run_, plan_, steps_);
-    for (const TimeEstimate& estimate : plan_.estimates) AppendEstimate(estimate);
-    AppendWholeRunSteps(plan_, steps_);
+    const TimeEstimate* const basis = BasisOf(plan_);
+    AddCheckpoint();
+    AddElapsed();
+    for (const TimeEstimate& estimate : plan_.estimates) AddEstimate(estimate);
+    AddSteps();
+    if (whole_.data.has_value()) AddData(*whole_.data);
+    if (basis != nullptr) AddByTime(*basis);
+    AddTelemetry(basis);
     return std::move(steps_);
   }
 
  private:
-  void Add(DerivationStep step) { steps_.push_back(std::move(step)); }
+  Term Devices() const { return {"device_count", run_.cluster.device_count}; }
+  Term Tokens() const { return {"token_count", run_.training.token_count}; }
+  Term UsedFlops() const { return {"flops", plan_.flops.used().run.value()}; }
+  Term HardwareRatio() const {
+    return {"flops.hardware_flops_ratio", plan_.flops.hardware->ratio()};
+  }
+  Term RateOf(absl::string_view quantity) const {
+    for (const Rate& rate : plan_.rates) {
+      if (rate.quantity == quantity) return {quantity, rate.value};
+    }
+    return {quantity, 0.0};
+  }
+  Term Stalls() const { return {"stall_ratio", whole_.elapsed.stalls}; }
+  Term C() const { return {"C", whole_.interruptions.stall.value()}; }
+  Term M() const { return {"M", whole_.interruptions.between_failures->value()}; }
 
-  void AppendInputs();
-  void AppendState();
-  void AppendTerm(const StateTerm& term);
-  void AppendCapacity();
-  void AppendFit();
-  void AppendRates();
-  void AppendMeasurement(const Rate& rate);
-  void AppendEstimate(const TimeEstimate& estimate);
-  void AppendAtPeak(absl::string_view prefix, const TimeEstimate& estimate);
-  void AppendAtMeasuredRate(absl::string_view prefix, const TimeEstimate& estimate);
-  void AppendStep();
-  void AppendPredicted(absl::string_view prefix, const TimeEstimate& estimate);
-  void AppendCost(absl::string_view prefix, const TimeEstimate& estimate);
-  void AppendEnergy(absl::string_view prefix, const TimeEstimate& estimate);
-  void AppendLimits(absl::string_view prefix, const TimeEstimate& estimate);
-  double RateValue(absl::string_view quantity) const;
+  void AddCheckpoint() {
+    const CheckpointPlan& checkpoint = whole_.checkpoint;
+    Begin("whole_run.checkpoint.", kPlanPage);
+    TermSum all("sum of the terms' size_bytes");
+    for (const CheckpointTerm& term : checkpoint.terms) {
+      Add(absl::StrCat("terms.", term.name, ".size_bytes"), {"given", term.size}, "byte");
+      all.Add(Term("", term.size.value()));
+    }
+    Add("size_bytes", all.sum().Is(checkpoint.size), "byte");
+    Add("resume_read_bytes", {"given", checkpoint.resume_read}, "byte");
+    Add("resume_read_bytes_per_device", {"given", checkpoint.resume_read_per_device}, "byte");
+    const double write = CheckpointWriteRate(run_).value_or(0);
+    const double read = run_.interruptions.checkpoint_read_bytes_per_second.value_or(write);
+    if (checkpoint.write.has_value()) {
+      Add("write_seconds",
+          Term("size_bytes", checkpoint.size) / Term("the slower of the rates given", write), "s");
+    }
+    if (checkpoint.resume.has_value()) {
+      Add("resume_read_seconds",
+          Term("resume_read_bytes", checkpoint.resume_read) /
+              Term("checkpoint_read_bytes_per_second, else the rate of writes", read),
+          "s");
+    }
+  }
+
+  void AddElapsed() {
+    const Interruptions& in = whole_.interruptions;
+    const ElapsedShares& elapsed = whole_.elapsed;
+    Begin("whole_run.", kPlanPage);
+    if (in.interval.has_value()) AddInterval(in);
+    Add("stall_ratio", {"given", elapsed.stalls}, "ratio");
+    const Term work = 1 + Stalls();
+    if (in.interval.has_value()) {
+      const Term t("t", in.interval->value());
+      Add("elapsed_per_second.checkpoints", formula::CheckpointShare(work, C(), t), "ratio");
+      if (in.between_failures.has_value()) {
+        const Term r("r", (in.restart + in.write - in.stall).value());
+        Add("elapsed_per_second.failures",
+            (work * formula::FailedShare(M(), r, t, C())).Is(elapsed.failures), "ratio");
+      }
+    }
+    Add("elapsed_per_second",
+        Term("steps", elapsed.steps) + Term("stalls", elapsed.stalls) +
+            Term("checkpoints", elapsed.checkpoints) + Term("failures", elapsed.failures),
+        "ratio");
+    const auto share = [&](absl::string_view symbol, double part) {
+      Add(symbol, (Term(part) / elapsed.all()).As("its part of elapsed_per_second"), "ratio");
+    };
+    share("goodput_ratio", elapsed.steps);
+    share("stall_share", elapsed.stalls);
+    share("checkpoint_share", elapsed.checkpoints);
+    share("failure_share", elapsed.failures);
+  }
+
+  void AddInterval(const Interruptions& in) {
+    const InterruptionSpec& spec = run_.interruptions;
+    Add("checkpoint.stall_seconds",
+        Term("write_seconds", in.write.value()) *
+            Term("checkpoint_stall_ratio", spec.checkpoint_stall_ratio.value_or(1)),
+        "s");
+    if (in.between_failures.has_value()) {
+      const Term failures("failures_per_device_hour", *spec.failures_per_device_hour);
+      const Term ratio = C() / (2 * M()).As("2M");
+      Add("mean_time_between_failures_seconds", formula::BetweenFailures(failures, Devices()), "s");
+      Add("checkpoint.young_interval_seconds", formula::YoungInterval(C(), M()), "s");
+      Add("checkpoint.daly_interval_seconds",
+          formula::DalyInterval(C(), M(), ratio).Is(*whole_.checkpoint.daly_interval), "s");
+    }
+    Add("checkpoint.interval_seconds", {"given", in.interval->value()}, "s");
+  }
+
+  void AddEstimate(const TimeEstimate& estimate) {
+    if (estimate.kind == EstimateKind::kPredicted) AddStepTime(*plan_.step);
+    Begin(absl::StrCat("estimates.", EstimateKindName(estimate.kind), "."), kPlanPage);
+    if (estimate.kind == EstimateKind::kPredicted) {
+      AddPredicted(estimate);
+    } else if (estimate.kind == EstimateKind::kMeasuredBound) {
+      AddAtMeasuredRate(estimate);
+    } else {
+      AddAtPeak(estimate);
+    }
+    AddCost(estimate);
+  }
+
+  void AddAtPeak(const TimeEstimate& at) {
+    const bool is_bound = at.kind == EstimateKind::kLowerBound && plan_.flops.hardware.has_value();
+    Add("mfu", is_bound ? 1 / HardwareRatio() : Term("given", *at.mfu), "ratio",
+        SourceOf(at.mfu_basis));
+    Add("duration_seconds.expected",
+        formula::Duration(UsedFlops(), Devices(), RateOf("peak_flops_per_second"),
+                          Term("mfu", *at.mfu)),
+        "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B");
+  }
+
+  // Recomputation runs at this rate, too.
+  void AddAtMeasuredRate(const TimeEstimate& at) {
+    const bool recomputes = plan_.flops.hardware.has_value();
+    const Term rate = RateOf("matmul_flops_per_second");
+    if (at.mfu.has_value()) {
+      const Term mfu = rate / RateOf("peak_flops_per_second");
+      Add("mfu", (recomputes ? mfu / HardwareRatio() : mfu).Is(*at.mfu), "ratio",
+          SourceOf(at.mfu_basis));
+    }
+    const Term computed = recomputes ? UsedFlops() * HardwareRatio() : UsedFlops();
+    Add("duration_seconds.expected", (computed / (Devices() * rate)).Is(at.duration), "s");
+  }
+
+  void AddStepTime(const StepPlan& step) {
+    Begin("step_time.", "docs/step_time.md");
+    TermSum all("sum of the parts' seconds");
+    for (size_t i = 0; i < kStepCauseCount; ++i) {
+      const double seconds = step.estimate.parts[i];
+      if (seconds <= 0) continue;
+      Add(absl::StrCat("parts.", StepCauseName(static_cast<StepCause>(i)), ".seconds"),
+          {"given", seconds}, "s");
+      all.Add(seconds);
+    }
+    Add("seconds.expected", all.sum().Is(step.estimate.seconds.expected), "s");
+  }
+
+  void AddPredicted(const TimeEstimate& at) {
+    TermSum all(
+        "step_time.seconds x token_count / step_time.token_count, of each phase of the "
+        "batch");
+    for (const PhaseSteps& phase : whole_.steps->phases) {
+      all.Add(phase.step.value() * Term("", phase.token_count) / Term("", phase.step_tokens));
+    }
+    Add("duration_seconds.expected", all.sum().Is(at.duration), "s");
+    if (!at.mfu.has_value()) return;
+    const Term most = Devices() * RateOf("peak_flops_per_second");
+    Add("mfu", (UsedFlops() / (most * Term("duration_seconds", at.duration.value()))).Is(*at.mfu),
+        "ratio", SourceOf(at.mfu_basis));
+  }
+
+  // The steps that follow from the duration; of a predicted run, from that of its mean rate, which
+  // may be another double.
+  void AddCost(const TimeEstimate& at) {
+    const EconomicsSpec& economics = run_.economics;
+    const Term duration("duration_seconds", at.duration.value());
+    const Term elapsed("elapsed_seconds", at.elapsed.value());
+    if (at.hfu.has_value()) {
+      Add("hfu", formula::Hfu(Term("mfu", *at.mfu), HardwareRatio()), "ratio",
+          "docs/transformer.md");
+    }
+    if (at.measured_fraction.has_value()) {
+      const Term most = Devices() * RateOf("matmul_flops_per_second") * duration;
+      Add("measured_fraction", (UsedFlops() / most).Is(*at.measured_fraction), "ratio",
+          kByDefinition);
+    }
+    const Term per_second("elapsed_per_second", whole_.elapsed.all());
+    Add("elapsed_seconds.expected", formula::Elapsed(duration, per_second), "s");
+    Add("device_hours", formula::DeviceHours(Devices(), elapsed).Is(at.device_hours), "device hour",
+        kByDefinition);
+    Add("tokens_per_second", formula::TokensPerSecond(Tokens(), duration).Is(at.tokens_per_second),
+        "token/s", kByDefinition);
+    if (at.cost.has_value()) {
+      const Term price("device_hour_price_usd", *economics.device_hour_price_usd);
+      Add("cost_usd", formula::Cost(Term("device_hours", at.device_hours), price), "USD");
+    }
+    if (at.energy.has_value()) {
+      const Term host("host_power_watts_per_device",
+                      economics.host_power_watts_per_device.value_or(0));
+      const Term usage("power_usage_effectiveness",
+                       economics.power_usage_effectiveness.value_or(1));
+      Add("energy_joules",
+          formula::Energy(Devices(), RateOf("device_power_watts") + host, elapsed, usage)
+              .Is(*at.energy),
+          "J");
+    }
+    if (at.deadline.has_value()) {
+      const Term limit("deadline - start_time", *economics.seconds_to_deadline);
+      AddLimit("deadline", formula::Margin(limit, elapsed), *at.deadline, "s");
+    }
+    if (at.budget.has_value()) {
+      const Term limit("budget_usd", *economics.budget_usd);
+      AddLimit("budget", formula::Margin(limit, Term("cost_usd", at.cost->value())), *at.budget,
+               "USD");
+    }
+  }
+
+  void AddLimit(absl::string_view name, const Term& margin, const LimitCheck& check,
+                absl::string_view unit) {
+    Add(absl::StrCat(name, ".margin"), margin, unit, kByDefinition);
+    if (!check.chance.has_value()) return;
+    Add(absl::StrCat(name, ".chance"), {"given", *check.chance}, "ratio", "docs/memory.md");
+  }
+
+  void AddSteps() {
+    Begin("whole_run.", kPlanPage);
+    if (!whole_.steps.has_value()) return;
+    TermSum all("ceil(tokens / (global_batch_size x sequence_length)), of each phase");
+    for (const PhaseSteps& phase : whole_.steps->phases) {
+      all.Add(ceil(Term("", phase.token_count) / Term("", phase.step_tokens)));
+    }
+    Add("step_count", all.sum().Is(whole_.steps->count), "step");
+  }
+
+  void AddData(const DataLoading& data) {
+    const Term id("bytes_per_token_id", data.bytes_per_token_id);
+    Add("data_loading.bytes_per_token_id", {"given", static_cast<double>(data.bytes_per_token_id)},
+        "byte");
+    Add("data_loading.token_file_bytes", (Tokens() * id).Is(data.token_file), "byte");
+    if (data.device_step.has_value()) {
+      const Term tokens("tokens of a step on a device", data.device_step->value() / 8);
+      Add("data_loading.device_step_bytes", (tokens * 8).Is(*data.device_step), "byte");
+    }
+    AddGiven("data_loading.device_copy_seconds", data.device_copy, "s");
+    if (!data.read_rate.has_value()) return;
+    const Term tokens("tokens_per_second", BasisOf(plan_)->tokens_per_second);
+    Add("data_loading.read_bytes_per_second", tokens * id, "byte/s");
+  }
+
+  void AddByTime(const TimeEstimate& basis) {
+    const Term duration("duration_seconds", basis.duration.value());
+    const Term elapsed("elapsed_seconds", basis.elapsed.value());
+    const Interruptions& in = whole_.interruptions;
+    if (whole_.failure_count.has_value()) {
+      const Term between("mean_time_between_failures_seconds", in.between_failures->value());
+      Add("expected_failure_count", formula::FailureCount(elapsed, between), "failure");
+    }
+    if (whole_.checkpoint.count.has_value()) {
+      const Term interval("interval_seconds", in.interval->value());
+      Add("checkpoint.count",
+          formula::CheckpointCount(duration, Stalls(), interval).Is(*whole_.checkpoint.count),
+          "checkpoint");
+    }
+    AddGiven("recommended_time_limit_seconds", whole_.time_limit, "s");
+    if (!whole_.slowest.has_value()) return;
+    const SlowestCost& slowest = *whole_.slowest;
+    const Term share("saved_share", slowest.device.saved_share);
+    Add("slowest_device.saved_share", share.As("given"), "ratio");
+    Add("slowest_device.saved_seconds", elapsed * share, "s");
+    if (!slowest.saved_cost.has_value()) return;
+    Add("slowest_device.saved_cost_usd", Term("cost_usd", basis.cost->value()) * share, "USD");
+  }
+
+  void AddTelemetry(const TimeEstimate* basis) {
+    Begin("whole_run.telemetry.", kPlanPage);
+    Add("model_flops_per_token", {"given", plan_.flops.used().per_token.value()}, "FLOP/token");
+    AddGiven("peak_flops_per_second", plan_.peak, "FLOP/s");
+    if (basis == nullptr) return;
+    AddGiven("planned_mfu", basis->mfu, "ratio");
+    Add("planned_tokens_per_second", {"given", basis->tokens_per_second}, "token/s");
+  }
 
   const RunSpec& run_;
   const Plan& plan_;
-  std::vector<DerivationStep> steps_;
+  const WholeRun& whole_;
 };
-
-void Derivation::AppendInputs() {
-  const auto add = [&](absl::string_view symbol, double value, absl::string_view unit) {
-    Add({std::string(symbol), "given", Number(value), value, unit, "the request"});
-  };
-  const auto add_default = [&](absl::string_view symbol, absl::optional<double> value,
-                               double otherwise, absl::string_view unit) {
-    Add({std::string(symbol), "given", Number(value.value_or(otherwise)), value.value_or(otherwise),
-         unit, value.has_value() ? "the request" : "default"});
-  };
-  add("device_count", static_cast<double>(plan_.device_count), "device");
-  add("token_count", static_cast<double>(plan_.token_count), "token");
-  if (plan_.activations.has_value()) {
-    add("memory.state.activation_bytes", static_cast<double>(plan_.activations->value()), "byte");
-  }
-  const auto reserved = run_.cluster.reserved_memory_bytes;
-  Add({"reserved_memory_bytes", "given", Number(reserved.value_or(0)),
-       static_cast<double>(reserved.value_or(0)), "byte",
-       reserved.has_value() ? "the request" : "default"});
-  const EconomicsSpec& economics = run_.economics;
-  if (economics.device_hour_price_usd.has_value()) {
-    add("device_hour_price_usd", *economics.device_hour_price_usd, "USD/(device hour)");
-  }
-  add_default("host_power_watts_per_device", economics.host_power_watts_per_device, 0, "W");
-  add_default("power_usage_effectiveness", economics.power_usage_effectiveness, 1, "ratio");
-}
-
-void Derivation::AppendState() {
-  std::string sum;
-  for (const StateTerm& term : plan_.state.terms) {
-    AppendTerm(term);
-    sextant::AppendTerm(sum, term.size.value());
-  }
-  Add({"memory.state.state_bytes", "sum of the terms' size_bytes", sum,
-       static_cast<double>(plan_.state.total.value()), "byte", "docs/memory.md"});
-}
-
-void Derivation::AppendTerm(const StateTerm& term) {
-  const std::string prefix = absl::StrCat("memory.state.terms.", term.name);
-  const auto size = static_cast<double>(term.size.value());
-  Add({prefix + ".size_bytes", "elements x element_bytes + scale_bytes",
-       absl::StrCat(term.elements, " * ", term.element_bytes, " + ", term.scale_bytes), size,
-       "byte", std::string(term.source)});
-  Add({prefix + ".bytes_per_parameter", "size_bytes / parameters.total",
-       absl::StrCat(term.size.value(), " / ", plan_.parameters.all.total),
-       size / static_cast<double>(plan_.parameters.all.total), "byte/parameter", "by definition"});
-}
-
-void Derivation::AppendCapacity() {
-  const DeviceCapacity& capacity = plan_.capacity;
-  const auto add = [&](absl::string_view symbol, absl::string_view formula, Bytes bytes,
-                       absl::string_view source) {
-    Add({absl::StrCat("memory.capacity.", symbol), formula, Number(bytes),
-         static_cast<double>(bytes.value()), "byte", std::string(source)});
-  };
-  if (capacity.reported.has_value()) {
-    add("reported_bytes", "given", *capacity.reported, "as its driver or host reports it");
-  }
-  if (capacity.nominal.has_value()) {
-    add("nominal_bytes", "given", *capacity.nominal, "the datasheet");
-  }
-  add("capacity_bytes", "memory_bytes", capacity.capacity, "docs/memory.md");
-  add("driver_reserved_bytes", "given", capacity.driver_reserved, "docs/memory.md");
-  add("reserved_bytes", "reserved_memory_bytes", capacity.reserved, "docs/memory.md");
-  Add({"memory.capacity.usable_bytes", "capacity_bytes - driver_reserved_bytes - reserved_bytes",
-       absl::StrCat(Number(capacity.capacity), " - ", Number(capacity.driver_reserved), " - ",
-                    Number(capacity.reserved)),
-       static_cast<double>(capacity.usable().value()), "byte", "docs/memory.md"});
-}
-
-void Derivation::AppendFit() {
-  const Fit& fit = plan_.fit;
-  const std::string n = Number(run_.cluster.device_count);
-  const std::string usable = Number(plan_.capacity.usable());
-  const std::string activations = Number(plan_.activations.value_or(Bytes(0)));
-  const auto add = [&](absl::string_view symbol, absl::string_view formula, std::string numbers,
-                       double value, absl::string_view unit) {
-    Add({absl::StrCat("memory.", symbol), formula, std::move(numbers), value, unit,
-         "docs/memory.md"});
-  };
-  add("state.total_bytes", "state_bytes + activation_bytes",
-      absl::StrCat(Number(plan_.state.total), " + ", activations),
-      static_cast<double>(fit.total.value()), "byte");
-  AppendCapacity();
-  // Under a layout the ledger adds up to the peak.
-  if (!plan_.memory_estimate.has_value()) {
-    add("peak_bytes.expected", "ceil(total_bytes / device_count)",
-        absl::StrCat("ceil(", Number(fit.total), " / ", n, ")"),
-        static_cast<double>(fit.per_device.value()), "byte");
-    add("headroom_bytes.expected", "usable_bytes - peak_bytes",
-        absl::StrCat(usable, " - ", Number(fit.per_device)),
-        static_cast<double>(fit.headroom.value()), "byte");
-  }
-  add("state.minimum_device_count", "ceil(total_bytes / usable_bytes)",
-      absl::StrCat("ceil(", Number(fit.total), " / ", usable, ")"),
-      static_cast<double>(fit.minimum_device_count), "device");
-  if (fit.largest_parameter_count == 0) return;  // activations alone fill the devices
-  add("state.largest_parameter_count",
-      "floor((device_count x usable_bytes - activation_bytes) x parameters / state_bytes)",
-      absl::StrCat("floor((", n, " * ", usable, " - ", activations, ") * ",
-                   plan_.parameters.all.total, " / ", Number(plan_.state.total), ")"),
-      static_cast<double>(fit.largest_parameter_count), "parameter");
-}
-
-void Derivation::AppendRates() {
-  for (const Rate& rate : plan_.rates) {
-    Add({absl::StrCat("rates.", rate.quantity, ".value"), "given", Number(rate.value), rate.value,
-         rate.unit, rate.citation});
-    if (rate.measured.has_value()) AppendMeasurement(rate);
-  }
-}
-
-void Derivation::AppendMeasurement(const Rate& rate) {
-  const std::string prefix = absl::StrCat("rates.", rate.quantity);
-  if (rate.measured->relative_spread.has_value()) {
-    const double spread = *rate.measured->relative_spread;
-    Add({prefix + ".relative_spread", "given", Number(spread), spread, "ratio", rate.citation});
-  }
-  Add({prefix + ".measured_time.seconds", "given", Number(rate.measured->unix_seconds),
-       static_cast<double>(rate.measured->unix_seconds), "s since 1970-01-01T00:00:00Z",
-       absl::StrCat("calibration ", rate.measured->calibration_fingerprint)});
-}
-
-void Derivation::AppendEstimate(const TimeEstimate& estimate) {
-  const std::string prefix = absl::StrCat("estimates.", EstimateKindName(estimate.kind));
-  if (estimate.kind == EstimateKind::kPredicted) {
-    AppendPredicted(prefix, estimate);
-  } else if (estimate.kind == EstimateKind::kMeasuredBound) {
-    AppendAtMeasuredRate(prefix, estimate);
-  } else {
-    AppendAtPeak(prefix, estimate);
-  }
-}
-
-void Derivation::AppendAtPeak(absl::string_view prefix, const TimeEstimate& cost) {
-  const auto& hardware = plan_.flops.hardware;
-  if (cost.kind == EstimateKind::kLowerBound && hardware.has_value()) {
-    Add({absl::StrCat(prefix, ".mfu"), "1 / flops.hardware_flops_ratio",
-         absl::StrCat("1 / ", Number(hardware->ratio())), *cost.mfu, "ratio",
-         SourceOf(cost.mfu_basis)});
-  } else {
-    Add({absl::StrCat(prefix, ".mfu"), "given", Number(*cost.mfu), *cost.mfu, "ratio",
-         SourceOf(cost.mfu_basis)});
-  }
-  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
-       "flops / (device_count x peak_flops_per_second x mfu)",
-       absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
-                    " * ", Number(RateValue("peak_flops_per_second")), " * ", Number(*cost.mfu),
-                    ")"),
-       cost.duration.value(), "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B"});
-  AppendCost(prefix, cost);
-}
-
-void Derivation::AppendAtMeasuredRate(absl::string_view prefix, const TimeEstimate& cost) {
-  const std::string rate = Number(RateValue("matmul_flops_per_second"));
-  const bool twice = plan_.flops.hardware.has_value();  // recomputation runs at this rate, too
-  const std::string ratio = twice ? Number(plan_.flops.hardware->ratio()) : "";
-  if (cost.mfu.has_value()) {
-    Add({absl::StrCat(prefix, ".mfu"),
-         twice ? "matmul_flops_per_second / peak_flops_per_second / flops.hardware_flops_ratio"
-               : "matmul_flops_per_second / peak_flops_per_second",
-         absl::StrCat(rate, " / ", Number(RateValue("peak_flops_per_second")), twice ? " / " : "",
-                      ratio),
-         *cost.mfu, "ratio", SourceOf(cost.mfu_basis)});
-  }
-  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
-       twice ? "flops x flops.hardware_flops_ratio / (device_count x matmul_flops_per_second)"
-             : "flops / (device_count x matmul_flops_per_second)",
-       absl::StrCat(Number(plan_.flops.used().run.value()), twice ? " * " : "", ratio, " / (",
-                    run_.cluster.device_count, " * ", rate, ")"),
-       cost.duration.value(), "s", "docs/plan.md"});
-  AppendCost(prefix, cost);
-}
-
-void Derivation::AppendStep() {
-  const StepPlan& step = *plan_.step;
-  std::string sum;
-  for (size_t i = 0; i < kStepCauseCount; ++i) {
-    const double seconds = step.estimate.parts[i];
-    if (seconds <= 0) continue;
-    Add({absl::StrCat("step_time.parts.", StepCauseName(static_cast<StepCause>(i)), ".seconds"),
-         "given", Number(seconds), seconds, "s", "docs/step_time.md"});
-    absl::StrAppend(&sum, sum.empty() ? "" : " + ", Number(seconds));
-  }
-  Add({"step_time.seconds.expected", "sum of the parts' seconds", sum,
-       step.estimate.seconds.expected.value(), "s", "docs/step_time.md"});
-}
-
-void Derivation::AppendPredicted(absl::string_view prefix, const TimeEstimate& cost) {
-  AppendStep();
-  std::string sum;
-  for (const PhaseSteps& phase : plan_.whole_run.steps->phases) {
-    absl::StrAppend(&sum, sum.empty() ? "" : " + ", Number(phase.step.value()), " * ",
-                    phase.token_count, " / ", phase.step_tokens);
-  }
-  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
-       "step_time.seconds x token_count / step_time.token_count, of each phase of the batch",
-       std::move(sum), cost.duration.value(), "s", "docs/plan.md"});
-  if (cost.mfu.has_value()) {
-    Add({absl::StrCat(prefix, ".mfu"),
-         "flops / (device_count x peak_flops_per_second x duration_seconds)",
-         absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
-                      " * ", Number(RateValue("peak_flops_per_second")), " * ",
-                      Number(cost.duration.value()), ")"),
-         *cost.mfu, "ratio", SourceOf(cost.mfu_basis)});
-  }
-  AppendCost(prefix, cost);
-}
-
-// The steps that follow from the duration.
-void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) {
-  const std::string n = Number(run_.cluster.device_count);
-  const std::string seconds = Number(cost.duration.value());
-  const auto add = [&](absl::string_view symbol, absl::string_view formula, std::string numbers,
-                       double value, absl::string_view unit, absl::string_view source) {
-    Add({absl::StrCat(prefix, ".", symbol), formula, std::move(numbers), value, unit,
-         std::string(source)});
-  };
-  if (cost.hfu.has_value()) {
-    add("hfu", "mfu x flops.hardware_flops_ratio",
-        absl::StrCat(Number(*cost.mfu), " * ", Number(plan_.flops.hardware->ratio())), *cost.hfu,
-        "ratio", "docs/transformer.md");
-  }
-  if (cost.measured_fraction.has_value()) {
-    add("measured_fraction", "flops / (device_count x matmul_flops_per_second x duration_seconds)",
-        absl::StrCat(Number(plan_.flops.used().run.value()), " / (", n, " * ",
-                     Number(RateValue("matmul_flops_per_second")), " * ", seconds, ")"),
-        *cost.measured_fraction, "ratio", "by definition");
-  }
-  const std::string elapsed = Number(cost.elapsed.value());
-  add("elapsed_seconds.expected", "duration_seconds x elapsed_per_second",
-      absl::StrCat(seconds, " * ", Number(plan_.whole_run.elapsed.all())), cost.elapsed.value(),
-      "s", "docs/plan.md");
-  add("device_hours", "device_count x elapsed_seconds / 3600",
-      absl::StrCat(n, " * ", elapsed, " / 3600"), cost.device_hours, "device hour",
-      "by definition");
-  add("tokens_per_second", "token_count / duration_seconds",
-      absl::StrCat(run_.training.token_count, " / ", seconds), cost.tokens_per_second, "token/s",
-      "by definition");
-  if (cost.cost.has_value()) {
-    add("cost_usd", "device_hours x device_hour_price_usd",
-        absl::StrCat(Number(cost.device_hours), " * ",
-                     Number(*run_.economics.device_hour_price_usd)),
-        cost.cost->value(), "USD", "docs/plan.md");
-  }
-  AppendEnergy(prefix, cost);
-  AppendLimits(prefix, cost);
-}
-
-void Derivation::AppendLimits(absl::string_view prefix, const TimeEstimate& cost) {
-  const auto add = [&](absl::string_view name, absl::string_view formula, double limit,
-                       double expected, const LimitCheck& check, absl::string_view unit) {
-    Add({absl::StrCat(prefix, ".", name, ".margin"), formula,
-         absl::StrCat(Number(limit), " - ", Number(expected)), check.margin, unit,
-         "by definition"});
-    if (!check.chance.has_value()) return;
-    Add({absl::StrCat(prefix, ".", name, ".chance"), "given", Number(*check.chance), *check.chance,
-         "ratio", "docs/memory.md"});
-  };
-  if (cost.deadline.has_value()) {
-    add("deadline", "deadline - start_time - elapsed_seconds", *run_.economics.seconds_to_deadline,
-        cost.elapsed.value(), *cost.deadline, "s");
-  }
-  if (cost.budget.has_value()) {
-    add("budget", "budget_usd - cost_usd", *run_.economics.budget_usd, cost.cost->value(),
-        *cost.budget, "USD");
-  }
-}
-
-void Derivation::AppendEnergy(absl::string_view prefix, const TimeEstimate& cost) {
-  if (!cost.energy.has_value()) return;
-  Add({absl::StrCat(prefix, ".energy_joules"),
-       "device_count x (device_power_watts + host_power_watts_per_device) x elapsed_seconds x "
-       "power_usage_effectiveness",
-       absl::StrCat(run_.cluster.device_count, " * (", Number(RateValue("device_power_watts")),
-                    " + ", Number(run_.economics.host_power_watts_per_device.value_or(0)), ") * ",
-                    Number(cost.elapsed.value()), " * ",
-                    Number(run_.economics.power_usage_effectiveness.value_or(1))),
-       cost.energy->value(), "J", "docs/plan.md"});
-}
-
-double Derivation::RateValue(absl::string_view quantity) const {
-  for (const Rate& rate : plan_.rates) {
-    if (rate.quantity == quantity) return rate.value;
-  }
-  return 0;
-}
 
 }  // namespace
 
+void DerivationSteps::Add(absl::string_view symbol, const Term& term, absl::string_view unit,
+                          absl::string_view source) {
+  steps_.push_back({absl::StrCat(group_, symbol), term.formula(), term.figures(), term.value(),
+                    unit, std::string(source)});
+}
+
 std::vector<DerivationStep> DerivationOf(const RunSpec& run, const Plan& plan) {
-  return Derivation(run, plan).Take();
+  return TimeDerivation(run, plan).Take();
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "engine/run/formula.h"
 
 namespace sextant {
 namespace {
@@ -16,14 +17,6 @@ constexpr double kMaxStoreRate = 1e18;
 constexpr double kMaxDeviceRate = 1e15;
 constexpr double kMaxIntervalSeconds = 365 * kSecondsPerDay;
 constexpr double kMaxStallRatio = 100;
-
-// The failed part of ElapsedPerSecond(): without the sum's first terms, which cancel out. What
-// rounding leaves of them may be below 0 where failures are rare.
-double Failed(double between, double interval, double stall, double restart) {
-  const double once = std::exp(restart / between) * std::expm1((interval + stall) / between);
-  const double failed = between * once / interval - 1 - stall / interval;
-  return failed < 0 ? 0 : failed;
-}
 
 }  // namespace
 
@@ -81,13 +74,13 @@ CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& paramete
 }
 
 Seconds YoungInterval(Seconds stall, Seconds between_failures) {
-  return Seconds(std::sqrt(2 * stall.value() * between_failures.value()));
+  return Seconds(formula::YoungInterval(stall.value(), between_failures.value()));
 }
 
 Seconds DalyInterval(Seconds stall, Seconds between_failures) {
   const double ratio = stall.value() / (2 * between_failures.value());
   if (ratio >= 1) return between_failures;
-  return YoungInterval(stall, between_failures) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - stall;
+  return Seconds(formula::DalyInterval(stall.value(), between_failures.value(), ratio));
 }
 
 ElapsedShares ElapsedPerSecond(const Interruptions& in) {
@@ -96,10 +89,13 @@ ElapsedShares ElapsedPerSecond(const Interruptions& in) {
   // Checkpoints are a distance of work apart, whatever the work is.
   const double work = out.steps + out.stalls;
   const double interval = in.interval->value();
-  out.checkpoints = work * in.stall.value() / interval;
+  out.checkpoints = formula::CheckpointShare(work, in.stall.value(), interval);
   if (!in.between_failures.has_value()) return out;
   const double restart = (in.restart + in.write - in.stall).value();
-  out.failures = work * Failed(in.between_failures->value(), interval, in.stall.value(), restart);
+  const double failed =
+      formula::FailedShare(in.between_failures->value(), restart, interval, in.stall.value());
+  // Rounding may leave less than nothing where failures are rare.
+  out.failures = work * (failed < 0 ? 0 : failed);
   return out;
 }
 

@@ -57,15 +57,11 @@ struct CheckpointPlan {
 CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters);
 
 // The training between two checkpoints that loses the least time, to first order, where training
-// stands still for `stall` at each and fails once in `between_failures` on average.
-//   sqrt(2 C M)
-// Source: Young 1974, Communications of the ACM 17 (9), page 530.
+// stands still for `stall` at each and fails once in `between_failures` on average:
+// formula::YoungInterval().
 Seconds YoungInterval(Seconds stall, Seconds between_failures);
 
-// The same to higher order:
-//   sqrt(2 C M) [1 + sqrt(C / 2M) / 3 + (C / 2M) / 9] - C    for C < 2 M, else M
-// Source: Daly 2006, Future Generation Computer Systems 22, page 303, equation 37; from memory, and
-// checked against the least of ElapsedPerSecond() by test.
+// The same to higher order: formula::DalyInterval(), or M where C >= 2 M.
 Seconds DalyInterval(Seconds stall, Seconds between_failures);
 
 // The interruptions of a run. Seconds are those of its clock.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/formula.h"
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
@@ -73,9 +74,9 @@ void SetDuration(const SecondsInterval& duration, double elapsed_per_second, Tim
   out.duration = duration.expected;
   out.low = duration.low;
   out.high = duration.high;
-  out.elapsed = duration.expected * elapsed_per_second;
-  out.elapsed_low = duration.low * elapsed_per_second;
-  out.elapsed_high = duration.high * elapsed_per_second;
+  out.elapsed = formula::Elapsed(duration.expected, elapsed_per_second);
+  out.elapsed_low = formula::Elapsed(duration.low, elapsed_per_second);
+  out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
 }
 
 // The run at the step's predicted time.
@@ -91,7 +92,8 @@ void AddPredicted(TimeInput input, Plan& plan) {
 }
 
 LimitCheck CheckOf(const FigureInterval& figure, double limit) {
-  LimitCheck out = {.met = figure.expected <= limit, .margin = limit - figure.expected};
+  LimitCheck out = {.met = figure.expected <= limit,
+                    .margin = formula::Margin(limit, figure.expected)};
   if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
   return out;
 }
@@ -163,18 +165,23 @@ TimeEstimate TimeEstimateOf(const TimeInput& in) {
   out.kind = in.kind;
   out.mfu_basis = in.mfu_basis;
   out.mfu = ShareOf(in.peak, in);
-  if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
+  if (out.mfu.has_value() && in.hardware_ratio.has_value()) {
+    out.hfu = formula::Hfu(*out.mfu, *in.hardware_ratio);
+  }
   out.measured_fraction = ShareOf(in.measured, in);
-  out.duration = in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
+  out.duration =
+      Seconds(formula::Duration(in.flops.value(), devices, in.rate.value(), in.utilisation));
   SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
-  out.device_hours = devices * out.elapsed.value() / kSecondsPerHour;
-  out.tokens_per_second = static_cast<double>(in.token_count) / out.duration.value();
+  out.device_hours = formula::DeviceHours(devices, out.elapsed.value());
+  out.tokens_per_second =
+      formula::TokensPerSecond(static_cast<double>(in.token_count), out.duration.value());
   if (in.device_hour_price_usd.has_value()) {
-    out.cost = Dollars(out.device_hours * *in.device_hour_price_usd);
+    out.cost = Dollars(formula::Cost(out.device_hours, *in.device_hour_price_usd));
   }
   if (in.device_power.has_value()) {
-    const Watts power = (*in.device_power + in.host_power_per_device) * devices;
-    out.energy = power * out.elapsed * in.power_usage_effectiveness;
+    const Watts power = *in.device_power + in.host_power_per_device;
+    out.energy = Joules(
+        formula::Energy(devices, power.value(), out.elapsed.value(), in.power_usage_effectiveness));
   }
   return out;
 }

@@ -76,18 +76,8 @@ struct TimeEstimate {
   absl::optional<LimitCheck> budget = {};
 };
 
-// duration          = flops / (n x rate x utilisation)
-// mfu               = utilisation x rate / peak
-// hfu               = mfu x hardware FLOPs / model FLOPs
-// measured_fraction = utilisation x rate / measured
-// elapsed           = duration x elapsed_per_second
-// device_hours      = n x elapsed / 3600
-// cost              = device_hours x price
-// energy            = n x (device + host power) x elapsed x PUE
-//
-// The duration is the definition of model FLOPs utilisation, solved for the time: Chowdhery et al.
-// 2022 (arXiv 2204.02311) appendix B. Devices draw their power and cost their price all the time.
-// Derivation: docs/plan.md, "Times of a run".
+// The estimate at the rate of `input`, by the formulas of formula.h; MFU and measured_fraction are
+// utilisation x rate over the peak and over the measured rate.
 TimeEstimate TimeEstimateOf(const TimeInput& input);
 
 // String views point into the RunSpec or to static data.

@@ -9,6 +9,8 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
+#include "engine/run/formula.h"
+#include "engine/run/host_rates.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "engine/tensor/storage.h"
@@ -24,6 +26,8 @@ constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embedding
 constexpr char kFailures[] = "interruptions.failures_per_device_hour";
 constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
 
+bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
+
 // Counts beyond an int64 end at its limit.
 int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMaxCounted)); }
 Bytes Rounded(double bytes) { return Bytes(Whole(std::ceil(bytes))); }
@@ -37,7 +41,7 @@ struct ReadRule {
 ReadRule ReadRuleOf(const ModelState& state, const WeightCount& parameters) {
   ReadRule out;
   for (const StateTerm& term : state.terms) {
-    if (term.is_gradient()) continue;
+    if (IsGradient(term)) continue;
     if (term.name == "weight") {
       out.weight = static_cast<double>(term.element_bytes);
     } else if (parameters.trainable > 0) {
@@ -113,9 +117,8 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
   out.restart = Seconds(spec.restart_seconds.value_or(0)) + checkpoint.resume.value_or(Seconds(0));
   const Seconds in_background = out.write - out.stall;
   if (spec.fails()) {
-    out.between_failures =
-        Seconds(kSecondsPerHour /
-                (*spec.failures_per_device_hour * static_cast<double>(run.cluster.device_count)));
+    out.between_failures = Seconds(formula::BetweenFailures(
+        *spec.failures_per_device_hour, static_cast<double>(run.cluster.device_count)));
     if (out.write >= *out.between_failures) {
       FieldViolations violations;
       const std::string why = absl::StrFormat(
@@ -205,6 +208,20 @@ absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& r
 
 }  // namespace
 
+CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters) {
+  CheckpointPlan out;
+  for (const StateTerm& term : state.terms) {
+    if (IsGradient(term)) continue;
+    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
+                           ? Bytes(parameters.trainable * term.element_bytes)
+                           : term.size;
+    if (size == Bytes(0)) continue;
+    out.terms.push_back({term.name, size});
+    out.size = out.size + size;
+  }
+  return out;
+}
+
 absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
   const InterruptionSpec& spec = run.interruptions;
   absl::optional<double> out = spec.checkpoint_write_bytes_per_second;
@@ -237,11 +254,12 @@ void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   WholeRun& whole = plan.whole_run;
   const Interruptions& in = whole.interruptions;
   if (in.between_failures.has_value()) {
-    whole.failure_count = basis->elapsed.value() / in.between_failures->value();
+    whole.failure_count =
+        formula::FailureCount(basis->elapsed.value(), in.between_failures->value());
   }
   if (in.interval.has_value()) {
-    const double work = basis->duration.value() * (1 + in.stall_ratio);
-    whole.checkpoint.count = Whole(std::floor(work / in.interval->value()));
+    whole.checkpoint.count = Whole(
+        formula::CheckpointCount(basis->duration.value(), in.stall_ratio, in.interval->value()));
   }
   if (whole.data.has_value()) {
     whole.data->read_rate.emplace(basis->tokens_per_second *

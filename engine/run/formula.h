@@ -1,0 +1,131 @@
+// The formulas of a plan's numbers, and what shows them.
+//
+// Each formula is a template and written once. With doubles it is the arithmetic of the plan; with
+// Terms it is the same arithmetic and its text, so that a derivation evaluates what it shows.
+#ifndef SEXTANT_ENGINE_RUN_FORMULA_H_
+#define SEXTANT_ENGINE_RUN_FORMULA_H_
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/units.h"
+
+namespace sextant {
+
+// A number and how it is computed: in names, "flops / (device_count x mfu)", and in figures,
+// "6e+20 / (8 * 0.4)", which evaluates to it.
+class Term {
+ public:
+  Term(double constant);  // NOLINT(google-explicit-constructor): 3600 in a formula
+  Term(absl::string_view name, double value);
+  Term(absl::string_view name, int64_t value);
+  template <typename Tag, typename Rep>
+  Term(absl::string_view name, Quantity<Tag, Rep> value) : Term(name, value.value()) {}
+
+  double value() const { return value_; }
+  const std::string& formula() const { return formula_; }
+  const std::string& figures() const { return figures_; }
+
+  // The same with `formula` in words, or shorter.
+  Term As(absl::string_view formula) const;
+  // The same with the plan's figure, which rounds otherwise than this: exact integers, and products
+  // in another order.
+  Term Is(double value) const;
+  Term Is(int64_t value) const { return Is(static_cast<double>(value)); }
+  template <typename Tag, typename Rep>
+  Term Is(Quantity<Tag, Rep> value) const {
+    return Is(value.value());
+  }
+
+  friend Term operator+(const Term& a, const Term& b) { return Of(a, '+', b); }
+  friend Term operator-(const Term& a, const Term& b) { return Of(a, '-', b); }
+  friend Term operator*(const Term& a, const Term& b) { return Of(a, '*', b); }
+  friend Term operator/(const Term& a, const Term& b) { return Of(a, '/', b); }
+  friend Term sqrt(const Term& x) { return Of("sqrt", x, std::sqrt(x.value_)); }
+  friend Term exp(const Term& x) { return Of("exp", x, std::exp(x.value_)); }
+  friend Term expm1(const Term& x) { return Of("expm1", x, std::expm1(x.value_)); }
+  friend Term floor(const Term& x) { return Of("floor", x, std::floor(x.value_)); }
+  friend Term ceil(const Term& x) { return Of("ceil", x, std::ceil(x.value_)); }
+
+ private:
+  friend class TermSum;
+  enum class Binding { kSum, kProduct, kWhole };  // the last operator; kWhole: none
+
+  Term(double value, std::string formula, std::string figures, Binding binding);
+  static Term Of(const Term& a, char sign, const Term& b);
+  static Term Of(absl::string_view function, const Term& x, double value);
+
+  double value_;
+  std::string formula_;
+  std::string figures_;
+  Binding formula_binding_ = Binding::kWhole;
+  Binding figures_binding_ = Binding::kWhole;
+};
+
+// A sum of any number of terms, whose formula is in words.
+class TermSum {
+ public:
+  explicit TermSum(absl::string_view formula) : formula_(formula) {}
+  void Add(const Term& term);
+  Term sum() const;  // "0" of none
+
+ private:
+  absl::string_view formula_;
+  std::string figures_;
+  double value_ = 0;
+};
+
+namespace formula {
+
+using std::exp;
+using std::expm1;
+using std::floor;
+using std::sqrt;
+
+// Times, money and energy of a run. The duration is the definition of model FLOPs utilisation,
+// solved for the time: Chowdhery et al. 2022 (arXiv 2204.02311) appendix B. Devices draw their
+// power and cost their price all the time. Derivation: docs/plan.md, "Times of a run".
+auto Duration(auto flops, auto devices, auto rate, auto utilisation) {
+  return flops / (devices * rate * utilisation);
+}
+auto Hfu(auto mfu, auto hardware_ratio) { return mfu * hardware_ratio; }
+auto Elapsed(auto duration, auto elapsed_per_second) { return duration * elapsed_per_second; }
+auto DeviceHours(auto devices, auto elapsed) { return devices * elapsed / kSecondsPerHour; }
+auto TokensPerSecond(auto tokens, auto duration) { return tokens / duration; }
+auto Cost(auto device_hours, auto price) { return device_hours * price; }
+// `power` is a device's and its host's.
+auto Energy(auto devices, auto power, auto elapsed, auto usage_effectiveness) {
+  return devices * power * elapsed * usage_effectiveness;
+}
+auto Margin(auto limit, auto expected) { return limit - expected; }
+
+// Failures and checkpoints. C: the stall of a checkpoint; M: the mean time between failures; t: the
+// interval of work between checkpoints; r: from a failure until work goes on.
+auto BetweenFailures(auto failures_per_device_hour, auto devices) {
+  return kSecondsPerHour / (failures_per_device_hour * devices);
+}
+// Source: Young 1974, Communications of the ACM 17 (9), page 530.
+auto YoungInterval(auto c, auto m) { return sqrt(2.0 * c * m); }
+// `ratio` is C / 2M, below 1. Source: Daly 2006, Future Generation Computer Systems 22, page 303,
+// equation 37; from memory, and checked against the least of ElapsedPerSecond() by test.
+auto DalyInterval(auto c, auto m, auto ratio) {
+  return YoungInterval(c, m) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - c;
+}
+// `work` is the seconds of a second of steps, stalls included. Derivation of both: docs/plan.md,
+// "The whole run".
+auto CheckpointShare(auto work, auto c, auto t) { return work * c / t; }
+// Without the sum's first terms, which cancel out.
+auto FailedShare(auto m, auto r, auto t, auto c) {
+  return m * (exp(r / m) * expm1((t + c) / m)) / t - 1.0 - c / t;
+}
+auto FailureCount(auto elapsed, auto m) { return elapsed / m; }
+auto CheckpointCount(auto duration, auto stall_ratio, auto t) {
+  return floor(duration * (1.0 + stall_ratio) / t);
+}
+
+}  // namespace formula
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_RUN_FORMULA_H_
