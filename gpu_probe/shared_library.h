@@ -3,7 +3,7 @@
 //
 //   struct Driver {
 //     LibrarySymbols symbols;  // of no library: all functions are empty
-//     std::function<int(unsigned)> init = symbols("cuInit");
+//     LibraryFunction<CudaStatus, unsigned> init = symbols("cuInit");
 //   };
 #ifndef SEXTANT_GPU_PROBE_SHARED_LIBRARY_H_
 #define SEXTANT_GPU_PROBE_SHARED_LIBRARY_H_
@@ -15,14 +15,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace sextant::probe {
 
 // A library's function, or null: becomes a std::function of whatever type the caller says it has.
 class LibrarySymbol {
  public:
-  explicit LibrarySymbol(void* address) : address_(address) {}
+  LibrarySymbol(const char* name, void* address) : name_(name), address_(address) {}
+
+  const char* name() const { return name_; }
 
   template <typename Result, typename... Arguments>
   operator std::function<Result(Arguments...)>() const {
@@ -31,7 +35,31 @@ class LibrarySymbol {
   }
 
  private:
+  const char* name_;
   void* address_;
+};
+
+// A function that answers with a number, 0 where it did what it should.
+template <absl::Status (*StatusOf)(int code, absl::string_view call), typename... Arguments>
+class LibraryFunction {
+ public:
+  LibraryFunction(LibrarySymbol symbol) : name_(symbol.name()), function_(symbol) {}  // NOLINT
+  // Puts in another function, which keeps the name.
+  template <typename Other>
+  LibraryFunction& operator=(Other other) {
+    function_ = std::move(other);
+    return *this;
+  }
+
+  int operator()(Arguments... arguments) const { return function_(arguments...); }
+  // Calls it. Errors: StatusOf()'s, with its name.
+  absl::Status Checked(Arguments... arguments) const {
+    return StatusOf(function_(arguments...), name_);
+  }
+
+ private:
+  const char* name_;
+  std::function<int(Arguments...)> function_;
 };
 
 // Finds functions of one library, and remembers the first missing one.
@@ -51,12 +79,12 @@ class LibrarySymbols {
   LibrarySymbol operator()(const char* name) {
     void* const address = Find(name);
     if (address == nullptr && missing_.empty()) missing_ = name;
-    return LibrarySymbol(address);
+    return LibrarySymbol(name, address);
   }
   // The function `name`, or, in an older library, `older`.
   LibrarySymbol operator()(const char* name, const char* older) {
     void* const address = Find(name);
-    return address != nullptr ? LibrarySymbol(address) : (*this)(older);
+    return address != nullptr ? LibrarySymbol(name, address) : (*this)(older);
   }
 
   // The name under which the library was opened.

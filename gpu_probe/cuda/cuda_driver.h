@@ -10,10 +10,10 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
@@ -56,7 +56,7 @@ inline constexpr int kComputeCapabilityMinor = 76;
 // Tests put in functions of their own.
 struct CudaDriver {
   template <typename... Arguments>
-  using Function = std::function<cuda::Result(Arguments...)>;
+  using Function = LibraryFunction<CudaStatus, Arguments...>;
 
   LibrarySymbols symbols;
 

@@ -5,9 +5,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/cuda_system.h"
+#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {
@@ -39,6 +41,31 @@ std::vector<std::string> CublasLtNames(int supported_cuda) {
 }
 
 }  // namespace
+
+absl::Status CublasStatus(int code, absl::string_view call) {
+  if (code == 0) return absl::OkStatus();
+  const std::string text = absl::StrCat(call, " failed with cuBLAS status ", code);
+  switch (code) {
+    case cublaslt::kInvalidValue:
+    case cublaslt::kArchitectureMismatch:
+    case cublaslt::kNotSupported:
+      return absl::UnimplementedError(absl::StrCat(text, ": it has no such multiplication"));
+    case cublaslt::kAllocationFailed:
+      return absl::ResourceExhaustedError(absl::StrCat(text, ": it got no memory"));
+    default:
+      return absl::InternalError(absl::StrCat(
+          text, "; look in the kernel's log for the GPU's faults (Xid), and update cuBLAS"));
+  }
+}
+
+absl::Status NcclStatus(int code, absl::string_view call) {
+  if (code == 0) return absl::OkStatus();
+  return WithMetadata(absl::InternalError(absl::StrCat(
+                          call, " failed with NCCL's error ", code,
+                          "; run the probe with NCCL_DEBUG=WARN to see why, and look for Xid in "
+                          "the kernel's log")),
+                      "reason", "nccl");
+}
 
 absl::StatusOr<CublasLt> LoadCublasLt(const CudaLibrarySearch& search) {
   const std::string driver =

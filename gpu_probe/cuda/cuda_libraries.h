@@ -9,7 +9,9 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gpu_probe/shared_library.h"
 
 namespace sextant::probe {
@@ -33,42 +35,46 @@ struct CublasLtChoice {
 };
 static_assert(sizeof(CublasLtChoice) == 96);
 
+// OK for 0. kUnimplemented for what the library does not support (7, 8, 15), kResourceExhausted
+// where it got no memory (3), else kInternal. The message names `call` and the code.
+absl::Status CublasStatus(int code, absl::string_view call);
+
 // Pointers to the library's own objects and to memory are void*; statuses, types and attributes are
 // int. 0 is success.
 struct CublasLt {
-  using Status = int;
+  template <typename... Arguments>
+  using Function = LibraryFunction<CublasStatus, Arguments...>;
 
   LibrarySymbols symbols;
 
   std::function<std::size_t()> get_version = symbols("cublasLtGetVersion");
-  std::function<Status(void**)> create = symbols("cublasLtCreate");
-  std::function<Status(void*)> destroy = symbols("cublasLtDestroy");
+  Function<void**> create = symbols("cublasLtCreate");
+  Function<void*> destroy = symbols("cublasLtDestroy");
   // Compute type, scale type.
-  std::function<Status(void**, int, int)> matmul_create = symbols("cublasLtMatmulDescCreate");
-  std::function<Status(void*, int, const void*, std::size_t)> matmul_set =
+  Function<void**, int, int> matmul_create = symbols("cublasLtMatmulDescCreate");
+  Function<void*, int, const void*, std::size_t> matmul_set =
       symbols("cublasLtMatmulDescSetAttribute");
-  std::function<Status(void*)> matmul_destroy = symbols("cublasLtMatmulDescDestroy");
+  Function<void*> matmul_destroy = symbols("cublasLtMatmulDescDestroy");
   // Type, rows, columns, leading dimension.
-  std::function<Status(void**, int, uint64_t, uint64_t, int64_t)> layout_create =
+  Function<void**, int, uint64_t, uint64_t, int64_t> layout_create =
       symbols("cublasLtMatrixLayoutCreate");
-  std::function<Status(void*, int, const void*, std::size_t)> layout_set =
+  Function<void*, int, const void*, std::size_t> layout_set =
       symbols("cublasLtMatrixLayoutSetAttribute");
-  std::function<Status(void*)> layout_destroy = symbols("cublasLtMatrixLayoutDestroy");
-  std::function<Status(void**)> preference_create = symbols("cublasLtMatmulPreferenceCreate");
-  std::function<Status(void*, int, const void*, std::size_t)> preference_set =
+  Function<void*> layout_destroy = symbols("cublasLtMatrixLayoutDestroy");
+  Function<void**> preference_create = symbols("cublasLtMatmulPreferenceCreate");
+  Function<void*, int, const void*, std::size_t> preference_set =
       symbols("cublasLtMatmulPreferenceSetAttribute");
-  std::function<Status(void*)> preference_destroy = symbols("cublasLtMatmulPreferenceDestroy");
+  Function<void*> preference_destroy = symbols("cublasLtMatmulPreferenceDestroy");
   // Handle, matmul, layouts of A, B, C, D, preference, wanted, choices, found.
-  std::function<Status(void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*)>
-      choose = symbols("cublasLtMatmulAlgoGetHeuristic");
+  Function<void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*> choose =
+      symbols("cublasLtMatmulAlgoGetHeuristic");
   // Algorithm, attribute, value, its bytes, bytes written.
-  std::function<Status(const uint64_t*, int, void*, std::size_t, std::size_t*)> describe =
+  Function<const uint64_t*, int, void*, std::size_t, std::size_t*> describe =
       symbols("cublasLtMatmulAlgoConfigGetAttribute");
   // Handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout,
   // algorithm, workspace, its bytes, stream.
-  std::function<Status(void*, void*, const void*, const void*, void*, const void*, void*,
-                       const void*, const void*, void*, void*, void*, const uint64_t*, void*,
-                       std::size_t, void*)>
+  Function<void*, void*, const void*, const void*, void*, const void*, void*, const void*,
+           const void*, void*, void*, void*, const uint64_t*, void*, std::size_t, void*>
       multiply = symbols("cublasLtMatmul");
 
   std::string version = {};  // "13.1.0"
@@ -111,29 +117,32 @@ struct Cudnn {
 // Errors: kNotFound saying what is missing.
 absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search);
 
+// OK for 0; otherwise kInternal with the metadata "reason" "nccl".
+absl::Status NcclStatus(int code, absl::string_view call);
+
 struct Nccl {
-  using Status = int;
+  template <typename... Arguments>
+  using Function = LibraryFunction<NcclStatus, Arguments...>;
 
   LibrarySymbols symbols;
 
-  std::function<Status(int*)> get_version = symbols("ncclGetVersion");
-  std::function<Status(void**, int, const int*)> comm_init_all = symbols("ncclCommInitAll");
-  std::function<Status(void*)> comm_abort = symbols("ncclCommAbort");
-  std::function<Status()> group_start = symbols("ncclGroupStart");
-  std::function<Status()> group_end = symbols("ncclGroupEnd");
+  Function<int*> get_version = symbols("ncclGetVersion");
+  Function<void**, int, const int*> comm_init_all = symbols("ncclCommInitAll");
+  Function<void*> comm_abort = symbols("ncclCommAbort");
+  Function<> group_start = symbols("ncclGroupStart");
+  Function<> group_end = symbols("ncclGroupEnd");
   // From, to, count, type, operation, communicator, stream.
-  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> all_reduce =
+  Function<const void*, void*, std::size_t, int, int, void*, void*> all_reduce =
       symbols("ncclAllReduce");
   // The same with the count that each rank receives.
-  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> reduce_scatter =
+  Function<const void*, void*, std::size_t, int, int, void*, void*> reduce_scatter =
       symbols("ncclReduceScatter");
   // From, to, the count that each rank sends, type, communicator, stream.
-  std::function<Status(const void*, void*, std::size_t, int, void*, void*)> all_gather =
+  Function<const void*, void*, std::size_t, int, void*, void*> all_gather =
       symbols("ncclAllGather");
   // From, count, type, peer, communicator, stream.
-  std::function<Status(const void*, std::size_t, int, int, void*, void*)> send =
-      symbols("ncclSend");
-  std::function<Status(void*, std::size_t, int, int, void*, void*)> receive = symbols("ncclRecv");
+  Function<const void*, std::size_t, int, int, void*, void*> send = symbols("ncclSend");
+  Function<void*, std::size_t, int, int, void*, void*> receive = symbols("ncclRecv");
 
   std::string version = {};  // "2.28.3"
 };

@@ -77,12 +77,11 @@ absl::optional<nvml::Device> Handle(const Nvml& nvml, const std::string& uuid) {
 absl::StatusOr<Gpu> Describe(const CudaSystem& system, int index) {
   const CudaDriver& driver = *system.driver;
   Gpu gpu;
-  SEXTANT_RETURN_IF_ERROR(CudaStatus(driver.device(&gpu.ordinal, index), "cuDeviceGet"));
+  SEXTANT_RETURN_IF_ERROR(driver.device.Checked(&gpu.ordinal, index));
   cuda::Uuid uuid = {};
   SEXTANT_RETURN_IF_ERROR(CudaStatus(driver.uuid(&uuid, gpu.ordinal), "cuDeviceGetUuid"));
   Text name = {};
-  SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(driver.name(name.data(), kTextRoom, gpu.ordinal), "cuDeviceGetName"));
+  SEXTANT_RETURN_IF_ERROR(driver.name.Checked(name.data(), kTextRoom, gpu.ordinal));
   // "NVIDIA A100-SXM4-40GB MIG 1g.5gb". Where NVML is available, its answer is used instead.
   gpu.mig_instance = absl::StrContains(name.data(), " MIG ");
   if (system.nvml.ok()) {
@@ -178,7 +177,7 @@ absl::Status CheckComputeCapability(const v1::Device& device) {
 absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
   SEXTANT_RETURN_IF_ERROR(StartCuda(system));
   int count = 0;
-  SEXTANT_RETURN_IF_ERROR(CudaStatus(system.driver->device_count(&count), "cuDeviceGetCount"));
+  SEXTANT_RETURN_IF_ERROR(system.driver->device_count.Checked(&count));
   if (count > kMaxGpus) {
     return absl::InternalError(absl::StrCat("CUDA counts ", count, " GPUs; run nvidia-smi"));
   }

@@ -42,11 +42,9 @@ absl::StatusOr<SharedSession> GpuSession::Open(Parts parts) {
 absl::Status GpuSession::Start() {
   const CudaDriver& cuda = parts_.driver;
   compute_capability_ = CapabilityOf(device());
-  SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(cuda.retain_context(&context_, parts_.gpu.ordinal), "cuDevicePrimaryCtxRetain"));
+  SEXTANT_RETURN_IF_ERROR(cuda.retain_context.Checked(&context_, parts_.gpu.ordinal));
   SEXTANT_RETURN_IF_ERROR(MakeCurrent());
-  SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(cuda.make_stream(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
+  SEXTANT_RETURN_IF_ERROR(cuda.make_stream.Checked(&stream_, cuda::kNonBlockingStream));
   SEXTANT_RETURN_IF_ERROR(LoadKernels());
   return parts_.holds ? MakeHold() : absl::OkStatus();
 }
@@ -87,9 +85,7 @@ GpuSession::~GpuSession() {
   (void)cuda.release_context(parts_.gpu.ordinal);
 }
 
-absl::Status GpuSession::MakeCurrent() {
-  return CudaStatus(parts_.driver.set_context(context_), "cuCtxSetCurrent");
-}
+absl::Status GpuSession::MakeCurrent() { return parts_.driver.set_context.Checked(context_); }
 
 absl::StatusOr<cuda::Function> GpuSession::Find(const char* name) {
   const auto known = functions_.find(name);
@@ -114,9 +110,7 @@ absl::Status GpuSession::LaunchPointers(const char* name, const LaunchShape& sha
   return code == 0 ? absl::OkStatus() : CudaStatus(code, absl::StrCat("cuLaunchKernel of ", name));
 }
 
-absl::Status GpuSession::Synchronize() {
-  return CudaStatus(parts_.driver.wait_stream(stream_), "cuStreamSynchronize");
-}
+absl::Status GpuSession::Synchronize() { return parts_.driver.wait_stream.Checked(stream_); }
 
 absl::Status GpuSession::MakeHold() {
   void* pinned = nullptr;
@@ -143,21 +137,18 @@ void GpuSession::Release() {
 }
 
 absl::Status GpuSession::Fill(cuda::Address to, unsigned char byte, int64_t size_bytes) {
-  return CudaStatus(parts_.driver.fill_bytes(to, byte, static_cast<size_t>(size_bytes), stream_),
-                    "cuMemsetD8Async");
+  return parts_.driver.fill_bytes.Checked(to, byte, static_cast<size_t>(size_bytes), stream_);
 }
 
 absl::Status GpuSession::CopyToHost(void* to, cuda::Address from, int64_t size_bytes) {
   SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(parts_.driver.to_host(to, from, static_cast<size_t>(size_bytes), stream_),
-                 "cuMemcpyDtoHAsync_v2"));
+      parts_.driver.to_host.Checked(to, from, static_cast<size_t>(size_bytes), stream_));
   return Synchronize();
 }
 
 absl::Status GpuSession::CopyToDevice(cuda::Address to, const void* from, int64_t size_bytes) {
   SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(parts_.driver.to_device(to, from, static_cast<size_t>(size_bytes), stream_),
-                 "cuMemcpyHtoDAsync_v2"));
+      parts_.driver.to_device.Checked(to, from, static_cast<size_t>(size_bytes), stream_));
   return Synchronize();
 }
 

@@ -51,8 +51,7 @@ absl::Status GpuWorkload::MakeEvents() {
 
 absl::Status GpuWorkload::RecordOne(int64_t run_count) {
   const CudaDriver& cuda = session_->driver();
-  SEXTANT_RETURN_IF_ERROR(CudaStatus(
-      cuda.begin_capture(session_->stream(), cuda::kCaptureThisThread), "cuStreamBeginCapture_v2"));
+  SEXTANT_RETURN_IF_ERROR(cuda.begin_capture.Checked(session_->stream(), cuda::kCaptureThisThread));
   absl::Status queued;
   for (int64_t i = 0; i < run_count && queued.ok(); ++i) queued = Enqueue();
   cuda::Graph graph = nullptr;
@@ -105,10 +104,9 @@ absl::Status GpuWorkload::EnqueueFirst(int64_t count, size_t end, bool held) {
   const CudaDriver& cuda = session_->driver();
   const auto queue = [&]() -> absl::Status {
     if (held) SEXTANT_RETURN_IF_ERROR(session_->Hold());
-    SEXTANT_RETURN_IF_ERROR(
-        CudaStatus(cuda.record_event(events_[0], session_->stream()), "cuEventRecord"));
+    SEXTANT_RETURN_IF_ERROR(cuda.record_event.Checked(events_[0], session_->stream()));
     SEXTANT_RETURN_IF_ERROR(EnqueueMany(count));
-    return CudaStatus(cuda.record_event(events_[end], session_->stream()), "cuEventRecord");
+    return cuda.record_event.Checked(events_[end], session_->stream());
   };
   const absl::Status queued = queue();
   if (held) session_->Release();
@@ -125,23 +123,19 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
     SEXTANT_RETURN_IF_ERROR(Record(std::min(repetition_count, kMaxRecordedRuns)));
     held = false;  // a recording's first start loads it to the GPU
   }
-  const auto wait = [&](cuda::Event event) {
-    return CudaStatus(cuda.wait_event(event), "cuEventSynchronize");
-  };
+  const auto wait = [&](cuda::Event event) { return cuda.wait_event.Checked(event); };
   size_t last = 1;
   SEXTANT_RETURN_IF_ERROR(EnqueueFirst(std::min(chunk, repetition_count), last, held));
   for (int64_t done = chunk; done < repetition_count; done += chunk) {
     const size_t before = last;
     last = last == 1 ? 2 : 1;
     SEXTANT_RETURN_IF_ERROR(EnqueueMany(std::min(chunk, repetition_count - done)));
-    SEXTANT_RETURN_IF_ERROR(
-        CudaStatus(cuda.record_event(events_[last], session_->stream()), "cuEventRecord"));
+    SEXTANT_RETURN_IF_ERROR(cuda.record_event.Checked(events_[last], session_->stream()));
     SEXTANT_RETURN_IF_ERROR(wait(events_[before]));
   }
   SEXTANT_RETURN_IF_ERROR(wait(events_[last]));
   float milliseconds = 0;
-  SEXTANT_RETURN_IF_ERROR(
-      CudaStatus(cuda.elapsed(&milliseconds, events_[0], events_[last]), "cuEventElapsedTime"));
+  SEXTANT_RETURN_IF_ERROR(cuda.elapsed.Checked(&milliseconds, events_[0], events_[last]));
   device_seconds_ = static_cast<double>(milliseconds) * 1e-3;
   run_seconds_ = device_seconds_ / static_cast<double>(repetition_count);
   return absl::OkStatus();

@@ -88,8 +88,7 @@ struct alignas(64) MatmulDescriptor2 {
 absl::StatusOr<onednn::Object> MemoryFor(const Onednn& library, void* engine,
                                          const void* descriptor) {
   void* memory = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(library.memory_create(&memory, descriptor, engine, nullptr),
-                                       "dnnl_memory_create"));
+  SEXTANT_RETURN_IF_ERROR(library.memory_create.Checked(&memory, descriptor, engine, nullptr));
   return onednn::Object(memory, library.memory_destroy);
 }
 
@@ -131,9 +130,8 @@ struct Onednn3 {
 
 absl::StatusOr<onednn::Object> Descriptor3(const Onednn3& library, const OnednnMatrix& matrix) {
   void* descriptor = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-      library.describe_memory(&descriptor, 2, matrix.dimensions, matrix.data_type, matrix.strides),
-      "dnnl_memory_desc_create_with_strides"));
+  SEXTANT_RETURN_IF_ERROR(library.describe_memory.Checked(&descriptor, 2, matrix.dimensions,
+                                                          matrix.data_type, matrix.strides));
   return onednn::Object(descriptor, library.drop_memory);
 }
 
@@ -147,17 +145,14 @@ absl::StatusOr<OnednnDescription> DescribeForVersion2(const Onednn& library, voi
   std::array<MemoryDescriptor2, 3> memories;
   const std::array<const OnednnMatrix*, 3> all = {&matrices.a, &matrices.b, &matrices.c};
   for (size_t i = 0; i < all.size(); ++i) {
-    SEXTANT_RETURN_IF_ERROR(OnednnStatus(own.describe_memory(&memories[i], 2, all[i]->dimensions,
-                                                             all[i]->data_type, all[i]->strides),
-                                         "dnnl_memory_desc_init_by_strides"));
+    SEXTANT_RETURN_IF_ERROR(own.describe_memory.Checked(&memories[i], 2, all[i]->dimensions,
+                                                        all[i]->data_type, all[i]->strides));
   }
   MatmulDescriptor2 matmul;
   SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(own.describe(&matmul, &memories[0], &memories[1], nullptr, &memories[2]),
-                   "dnnl_matmul_desc_init"));
+      own.describe.Checked(&matmul, &memories[0], &memories[1], nullptr, &memories[2]));
   void* created = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(own.create(&created, &matmul, nullptr, engine, nullptr),
-                                       "dnnl_primitive_desc_create"));
+  SEXTANT_RETURN_IF_ERROR(own.create.Checked(&created, &matmul, nullptr, engine, nullptr));
   onednn::Object descriptor(created, library.primitive_desc_destroy);
   return WithMemories(library, engine, std::move(descriptor),
                       {&memories[0], &memories[1], &memories[2]});
@@ -172,8 +167,7 @@ absl::StatusOr<OnednnDescription> DescribeForVersion3(const Onednn& library, voi
   SEXTANT_ASSIGN_OR_RETURN(const auto c, Descriptor3(own, matrices.c));
   void* created = nullptr;
   SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(own.create(&created, engine, a.get(), b.get(), nullptr, c.get(), nullptr),
-                   "dnnl_matmul_primitive_desc_create"));
+      own.create.Checked(&created, engine, a.get(), b.get(), nullptr, c.get(), nullptr));
   onednn::Object descriptor(created, library.primitive_desc_destroy);
   return WithMemories(library, engine, std::move(descriptor), {a.get(), b.get(), c.get()});
 }
@@ -212,15 +206,13 @@ class OnednnMatmul : public PreparedMatmul {
                                                         {kWeights, description_.b.get()},
                                                         {kDestination, description_.c.get()}}};
     SEXTANT_RETURN_IF_ERROR(
-        OnednnStatus(library_.primitive_execute(primitive_.get(), stream_, 3, arguments.data()),
-                     "dnnl_primitive_execute"));
-    return OnednnStatus(library_.stream_wait(stream_), "dnnl_stream_wait");
+        library_.primitive_execute.Checked(primitive_.get(), stream_, 3, arguments.data()));
+    return library_.stream_wait.Checked(stream_);
   }
 
  private:
   absl::Status SetData(const onednn::Object& memory, void* data) const {
-    return OnednnStatus(library_.memory_set_data_handle(memory.get(), data),
-                        "dnnl_memory_set_data_handle");
+    return library_.memory_set_data_handle.Checked(memory.get(), data);
   }
 
   const Onednn& library_;
@@ -309,12 +301,10 @@ absl::StatusOr<std::unique_ptr<OnednnEngine>> OnednnEngine::Create(const std::st
                                                                    const CoreSet& cores) {
   SEXTANT_ASSIGN_OR_RETURN(Onednn library, Onednn::Load(path, cores));
   void* raw_engine = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(library.engine_create(&raw_engine, kCpu, 0), "dnnl_engine_create"));
+  SEXTANT_RETURN_IF_ERROR(library.engine_create.Checked(&raw_engine, kCpu, 0));
   onednn::Object engine(raw_engine, library.engine_destroy);
   void* raw_stream = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      OnednnStatus(library.stream_create(&raw_stream, raw_engine, kInOrder), "dnnl_stream_create"));
+  SEXTANT_RETURN_IF_ERROR(library.stream_create.Checked(&raw_stream, raw_engine, kInOrder));
   onednn::Object stream(raw_stream, library.stream_destroy);
   return absl::WrapUnique(
       new OnednnEngine(std::move(library), std::move(engine), std::move(stream)));
@@ -327,9 +317,8 @@ absl::StatusOr<std::unique_ptr<PreparedMatmul>> OnednnEngine::Prepare(
   SEXTANT_ASSIGN_OR_RETURN(OnednnDescription description,
                            describe(library_, engine_.get(), matrices));
   void* raw_primitive = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-      library_.primitive_create(&raw_primitive, description.primitive_descriptor.get()),
-      "dnnl_primitive_create"));
+  SEXTANT_RETURN_IF_ERROR(
+      library_.primitive_create.Checked(&raw_primitive, description.primitive_descriptor.get()));
   onednn::Object primitive(raw_primitive, library_.primitive_destroy);
   return std::make_unique<OnednnMatmul>(library_, stream_.get(), std::move(description),
                                         std::move(primitive));

@@ -45,10 +45,14 @@ inline constexpr int kU8 = 6;
 
 }  // namespace onednn
 
+// OK for 0, otherwise kInternal naming the call and oneDNN's name of the status; kUnimplemented and
+// kResourceExhausted for the two statuses that mean those.
+absl::Status OnednnStatus(onednn::Status status, absl::string_view call);
+
 // A loaded library. Never unloaded: its threads can't be ended.
 struct Onednn {
   template <typename... Arguments>
-  using Function = std::function<onednn::Status(Arguments...)>;
+  using Function = LibraryFunction<OnednnStatus, Arguments...>;
 
   // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3. Sets
   // its environment variables so that it uses a thread for each of `cores`, bound to them where
@@ -80,10 +84,6 @@ struct Onednn {
   int major_version = 0;
   std::string version = {};  // "2.6.3"
 };
-
-// OK for 0, otherwise kInternal naming the call and oneDNN's name of the status; kUnimplemented and
-// kResourceExhausted for the two statuses that mean those.
-absl::Status OnednnStatus(onednn::Status status, absl::string_view call);
 
 class OnednnEngine : public MatmulEngine {
  public:

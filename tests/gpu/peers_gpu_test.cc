@@ -53,8 +53,8 @@ TEST_F(PeersGpuTest, AWrongElementIsFound) {
   PeerGroup::Rank& rank = group->rank(0);
   constexpr uint64_t kVectorCount = kBufferBytes / kPeerVectorBytes;
   const auto check = [&] {
-    return *rank.check->Run("check_peer_sum", PeerGrid(kVectorCount), rank.from.address(),
-                            kVectorCount, uint64_t{0}, 1U);
+    return *rank.check.Run("check_peer_sum", PeerGrid(kVectorCount), rank.from.address(),
+                           kVectorCount, uint64_t{0}, 1U);
   };
   EXPECT_EQ(check().wrong_count, 0u);
   constexpr uint64_t kWrong = kVectorCount - 3;
@@ -62,36 +62,36 @@ TEST_F(PeersGpuTest, AWrongElementIsFound) {
   const GpuCheckReport report = check();
   EXPECT_EQ(report.wrong_count, 1u);
   EXPECT_EQ(report.first_wrong, kWrong);
-  const auto parts =
-      rank.check->Run("check_peer_parts", PeerGrid(kVectorCount), rank.from.address(), kVectorCount,
-                      kVectorCount, uint64_t{0}, 0U);
+  const auto parts = rank.check.Run("check_peer_parts", PeerGrid(kVectorCount), rank.from.address(),
+                                    kVectorCount, kVectorCount, uint64_t{0}, 0U);
   EXPECT_EQ(parts->wrong_count, 1u);
 }
 
 TEST_F(PeersGpuTest, ACopyArrives) {
-  PeerCopyWorkload copy({.from = 0, .to = 0, .size_bytes = kBufferBytes}, Group());
-  copy.Poison();
-  ASSERT_TRUE(copy.Run(3).ok());
-  EXPECT_GT(*copy.DeviceSeconds(), 0);
-  EXPECT_TRUE(copy.Check().ok()) << copy.Check();
-  copy.Poison();
-  EXPECT_EQ(copy.Check().code(), absl::StatusCode::kDataLoss) << "nothing was copied since";
+  const auto copy = PeerCopyWorkload({.from = 0, .to = 0, .size_bytes = kBufferBytes}, Group());
+  copy->Poison();
+  ASSERT_TRUE(copy->Run(3).ok());
+  EXPECT_GT(*copy->DeviceSeconds(), 0);
+  EXPECT_TRUE(copy->Check().ok()) << copy->Check();
+  copy->Poison();
+  EXPECT_EQ(copy->Check().code(), absl::StatusCode::kDataLoss) << "nothing was copied since";
 }
 
 TEST_F(PeersGpuTest, EachCollectiveOfOneRankArrives) {
   const auto nccl = LoadNccl(libraries_);
   if (!nccl.ok()) GTEST_SKIP() << nccl.status().message();
-  const auto communicators = Communicators::Create(*nccl, Group());
+  const auto communicators = StartNccl(*nccl, Group());
   ASSERT_TRUE(communicators.ok()) << communicators.status();
   for (const auto operation :
        {v1::COLLECTIVE_OPERATION_ALL_REDUCE, v1::COLLECTIVE_OPERATION_ALL_GATHER,
         v1::COLLECTIVE_OPERATION_REDUCE_SCATTER, v1::COLLECTIVE_OPERATION_ALL_TO_ALL}) {
-    CollectiveWorkload work({.operation = operation, .size_bytes = kBufferBytes}, *communicators);
-    work.Poison();
-    const absl::Status run = work.Run(20);
+    const auto work =
+        CollectiveWorkload({.operation = operation, .size_bytes = kBufferBytes}, *communicators);
+    work->Poison();
+    const absl::Status run = work->Run(20);
     ASSERT_TRUE(run.ok()) << run;
-    EXPECT_GT(*work.DeviceSeconds(), 0);
-    const absl::Status checked = work.Check();
+    EXPECT_GT(*work->DeviceSeconds(), 0);
+    const absl::Status checked = work->Check();
     EXPECT_TRUE(checked.ok()) << checked << operation;
   }
 }

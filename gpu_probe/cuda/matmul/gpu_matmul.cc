@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<CublasLtSession>> CublasLtSession::Open(CublasLt 
                                                                        SharedSession session) {
   SEXTANT_RETURN_IF_ERROR(session->MakeCurrent());
   std::shared_ptr<CublasLtSession> out(new CublasLtSession(std::move(library), std::move(session)));
-  SEXTANT_RETURN_IF_ERROR(CublasStatus(out->library_.create(&out->handle_), "cublasLtCreate"));
+  SEXTANT_RETURN_IF_ERROR(out->library_.create.Checked(&out->handle_));
   return out;
 }
 
@@ -65,22 +65,6 @@ CublasLtSession::~CublasLtSession() {
 
 int64_t WorkspaceBytesFor(const GpuSession& session) {
   return session.compute_capability() >= kHopper ? 32 * kMebibyte : 65 * kMebibyte / 8;
-}
-
-absl::Status CublasStatus(int code, absl::string_view call) {
-  if (code == 0) return absl::OkStatus();
-  const std::string text = absl::StrCat(call, " failed with cuBLAS status ", code);
-  switch (code) {
-    case cublaslt::kInvalidValue:
-    case cublaslt::kArchitectureMismatch:
-    case cublaslt::kNotSupported:
-      return absl::UnimplementedError(absl::StrCat(text, ": it has no such multiplication"));
-    case cublaslt::kAllocationFailed:
-      return absl::ResourceExhaustedError(absl::StrCat(text, ": it got no memory"));
-    default:
-      return absl::InternalError(absl::StrCat(
-          text, "; look in the kernel's log for the GPU's faults (Xid), and update cuBLAS"));
-  }
 }
 
 std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice) {
@@ -122,10 +106,8 @@ GpuMatmul::~GpuMatmul() {
 }
 
 absl::Status GpuMatmul::MakeLayout(int type, int64_t rows, int64_t columns, void** out) {
-  SEXTANT_RETURN_IF_ERROR(
-      CublasStatus(library().layout_create(out, type, static_cast<uint64_t>(rows),
-                                           static_cast<uint64_t>(columns), /*leading*/ rows),
-                   "cublasLtMatrixLayoutCreate"));
+  SEXTANT_RETURN_IF_ERROR(library().layout_create.Checked(
+      out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), /*leading*/ rows));
   if (problem_.batch_count == 1) return absl::OkStatus();
   const auto count = static_cast<int32_t>(problem_.batch_count);
   const int64_t stride = rows * columns;
@@ -155,8 +137,7 @@ absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
   const int64_t n = problem_.n;
   const int64_t k = problem_.k;
   SEXTANT_RETURN_IF_ERROR(
-      CublasStatus(library().matmul_create(&matmul_, type.compute_type, type.factor_type),
-                   "cublasLtMatmulDescCreate"));
+      library().matmul_create.Checked(&matmul_, type.compute_type, type.factor_type));
   const bool b_by_column = problem_.layout == v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
   const bool a_by_column = problem_.layout == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW;
   SEXTANT_RETURN_IF_ERROR(
@@ -177,8 +158,7 @@ absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
 
 absl::Status GpuMatmul::Choose() {
   void* preference = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      CublasStatus(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
+  SEXTANT_RETURN_IF_ERROR(library().preference_create.Checked(&preference));
   const auto workspace_bytes = static_cast<uint64_t>(WorkspaceBytesFor(cublaslt_->session()));
   int code = library().preference_set(preference, cublaslt::kMaxWorkspaceBytes, &workspace_bytes,
                                       sizeof(workspace_bytes));

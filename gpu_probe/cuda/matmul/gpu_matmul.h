@@ -55,10 +55,6 @@ using SharedCublasLt = std::shared_ptr<CublasLtSession>;
 // aten/src/ATen/cuda/CublasHandlePool.cpp); TransformerEngine gives 32 and 4 MiB.
 int64_t WorkspaceBytesFor(const GpuSession& session);
 
-// OK for 0. kUnimplemented for what the library does not support (7, 8, 15), kResourceExhausted
-// where it got no memory (3), else kInternal. The message names `call` and the code.
-absl::Status CublasStatus(int code, absl::string_view call);
-
 // "tile 20 stages 35 split-k 2 cluster 5 waves 3.9": the library's own numbers of the tile, of the
 // stages and of the cluster's shape, which cublasLt.h names (20 is CUBLASLT_MATMUL_TILE_128x128);
 // the number of parts of k, where more than one; how often the blocks fill the GPU. Values that the

@@ -93,11 +93,9 @@ absl::Status Enqueue(const HostCopy& copy, const HostCopyBuffers& buffers, GpuSe
   void* const host = buffers.host(copy.pageable).data();
   const size_t size = static_cast<size_t>(copy.size_bytes);
   if (copy.to_device()) {
-    return CudaStatus(cuda.to_device(buffers.target.address(), host, size, session.stream()),
-                      "cuMemcpyHtoDAsync_v2");
+    return cuda.to_device.Checked(buffers.target.address(), host, size, session.stream());
   }
-  return CudaStatus(cuda.to_host(host, buffers.source.address(), size, session.stream()),
-                    "cuMemcpyDtoHAsync_v2");
+  return cuda.to_host.Checked(host, buffers.source.address(), size, session.stream());
 }
 
 absl::Status PoisonTarget(const HostCopy& copy, const HostCopyBuffers& buffers,

@@ -23,8 +23,7 @@ absl::StatusOr<PeerGroup::Rank> RankOn(const SharedSession& session, size_t inde
   rank.session = session;
   SEXTANT_ASSIGN_OR_RETURN(rank.from, DeviceMemory::Allocate(session, buffer_bytes));
   SEXTANT_ASSIGN_OR_RETURN(rank.to, DeviceMemory::Allocate(session, buffer_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
-  rank.check = std::make_unique<GpuCheck>(std::move(check));
+  SEXTANT_ASSIGN_OR_RETURN(rank.check, GpuCheck::Create(session));
   const int64_t vector_count = buffer_bytes / kPeerVectorBytes;
   SEXTANT_RETURN_IF_ERROR(session->Launch("fill_peer_data", PeerGrid(vector_count),
                                           rank.from.address(), static_cast<uint64_t>(vector_count),

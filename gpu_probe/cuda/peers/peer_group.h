@@ -28,7 +28,7 @@ class PeerGroup {
     SharedSession session;
     DeviceMemory from;  // the rank's data of kernels/peers.cu; never changes
     DeviceMemory to;    // received data
-    std::unique_ptr<GpuCheck> check;
+    GpuCheck check;
   };
 
   // Fills the ranks' data into buffers of `buffer_bytes`, a multiple of 16, on each of `sessions`;

@@ -76,7 +76,7 @@ Point PeerCopyPoint(const PeerCopy& copy, const std::shared_ptr<PeerHost>& host)
   point.make = [=]() -> absl::StatusOr<std::unique_ptr<Workload>> {
     SEXTANT_ASSIGN_OR_RETURN(SharedPeerGroup group, host->Group(copy.size_bytes));
     *measured.direct = group->Reaches(copy.from, copy.to);
-    return std::make_unique<PeerCopyWorkload>(copy, std::move(group));
+    return PeerCopyWorkload(copy, std::move(group));
   };
   point.record = [measured](const v1::TimeStatistics& time, v1::Calibration* out) {
     RecordIfSlowest(measured, time, out);
@@ -86,34 +86,36 @@ Point PeerCopyPoint(const PeerCopy& copy, const std::shared_ptr<PeerHost>& host)
 
 }  // namespace
 
-PeerCopyWorkload::PeerCopyWorkload(const PeerCopy& copy, SharedPeerGroup group)
-    : GpuWorkload(group->rank(0).session, HostPart::kQueues),
-      copy_(copy),
-      group_(std::move(group)) {}
-
-void PeerCopyWorkload::Poison() { poisoned_ = group_->Poison(copy_.to, copy_.size_bytes); }
-
-absl::Status PeerCopyWorkload::Enqueue() {
-  SEXTANT_RETURN_IF_ERROR(poisoned_);
-  const PeerGroup::Rank& from = group_->rank(copy_.from);
-  const PeerGroup::Rank& to = group_->rank(copy_.to);
-  return CudaStatus(
-      session().driver().to_peer(to.to.address(), to.session->context(), from.from.address(),
-                                 from.session->context(), static_cast<size_t>(copy_.size_bytes),
-                                 session().stream()),
-      "cuMemcpyPeerAsync");
-}
-
-absl::Status PeerCopyWorkload::Check() {
-  SEXTANT_RETURN_IF_ERROR(group_->MayGoOn());
-  return group_->On(copy_.to, [this](PeerGroup::Rank& rank) -> absl::Status {
-    const auto count = static_cast<uint64_t>(copy_.size_bytes / kPeerVectorBytes);
-    const auto report = rank.check->Run("check_peer_parts", PeerGrid(static_cast<int64_t>(count)),
-                                        rank.to.address(), count, count,
-                                        /*first*/ uint64_t{0}, static_cast<unsigned>(copy_.from));
-    SEXTANT_RETURN_IF_ERROR(report.status());
-    return PeerCheckStatus(*report, group_->uuid(copy_.to));
-  });
+std::unique_ptr<Workload> PeerCopyWorkload(const PeerCopy& copy, SharedPeerGroup group) {
+  const auto poisoned = std::make_shared<absl::Status>();
+  const auto enqueue = [=]() -> absl::Status {
+    SEXTANT_RETURN_IF_ERROR(*poisoned);
+    const PeerGroup::Rank& from = group->rank(copy.from);
+    const PeerGroup::Rank& to = group->rank(copy.to);
+    const GpuSession& session = *group->rank(0).session;
+    return session.driver().to_peer.Checked(to.to.address(), to.session->context(),
+                                            from.from.address(), from.session->context(),
+                                            static_cast<size_t>(copy.size_bytes), session.stream());
+  };
+  const auto check = [=]() -> absl::Status {
+    SEXTANT_RETURN_IF_ERROR(group->MayGoOn());
+    return group->On(copy.to, [&](PeerGroup::Rank& rank) -> absl::Status {
+      const auto count = static_cast<uint64_t>(copy.size_bytes / kPeerVectorBytes);
+      const auto report = rank.check.Run("check_peer_parts", PeerGrid(static_cast<int64_t>(count)),
+                                         rank.to.address(), count, count,
+                                         /*first*/ uint64_t{0}, static_cast<unsigned>(copy.from));
+      SEXTANT_RETURN_IF_ERROR(report.status());
+      return PeerCheckStatus(*report, group->uuid(copy.to));
+    });
+  };
+  // Runs tell an error of the poison: it is of another GPU than theirs.
+  const auto poison = [=] {
+    *poisoned = group->Poison(copy.to, copy.size_bytes);
+    return absl::OkStatus();
+  };
+  return MakeGpuWorkload(
+      group->rank(0).session,
+      {.host_part = HostPart::kQueues, .poison = poison, .enqueue = enqueue, .check = check});
 }
 
 std::vector<Point> PeerCopyPoints(const std::shared_ptr<PeerHost>& host) {

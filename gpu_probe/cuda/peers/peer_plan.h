@@ -27,20 +27,7 @@ struct PeerCopy {
 };
 
 // One copy from a GPU's memory to another's by a copy engine.
-class PeerCopyWorkload : public GpuWorkload {
- public:
-  PeerCopyWorkload(const PeerCopy& copy, SharedPeerGroup group);
-
-  void Poison() override;
-  absl::Status Check() override;
-
- private:
-  absl::Status Enqueue() override;
-
-  const PeerCopy copy_;
-  const SharedPeerGroup group_;
-  absl::Status poisoned_;
-};
+std::unique_ptr<Workload> PeerCopyWorkload(const PeerCopy& copy, SharedPeerGroup group);
 
 // CollectiveMeasurement.engine of copies.
 inline constexpr char kCopyEngine[] = "copy engine";
