@@ -169,11 +169,63 @@ class BuiltinMatmul : public PreparedMatmul {
 
  private:
   float* PackedOf(int index) const { return packed_->As<float>() + index * kPackedFloats; }
-  Rectangle RectangleOf(int index) const;
-  void Multiply(const MatmulOperands& operands, const Rectangle& own, float* packed) const;
+  Rectangle RectangleOf(int index) const {
+    const ThreadGrid grid = GridOf(shape_.m(), shape_.n(), team_->size());
+    return {
+        .rows = PartOf(shape_.m(), index / grid.column_count, grid.row_count, kernel_.row_count),
+        .columns =
+            PartOf(shape_.n(), index % grid.column_count, grid.column_count, kernel_.column_count)};
+  }
+
+  void Multiply(const MatmulOperands& operands, const Rectangle& own, float* packed) const {
+    const auto* const a = static_cast<const float*>(operands.a);
+    const auto* const b = static_cast<const float*>(operands.b);
+    const int64_t k = shape_.k();
+    for (int64_t j = own.columns.begin; j < own.columns.end; j += kColumnCount) {
+      const Part columns = {j, std::min(j + kColumnCount, own.columns.end)};
+      for (int64_t p = 0; p < k; p += kDepth) {
+        const int64_t depth = std::min(kDepth, k - p);
+        PackPanels({b + j * k + p, k, columns.end - columns.begin, depth}, kernel_.column_count,
+                   packed + kPackedAFloats);
+        for (int64_t i = own.rows.begin; i < own.rows.end; i += kRowCount) {
+          const Part rows = {i, std::min(i + kRowCount, own.rows.end)};
+          PackPanels({a + i * k + p, k, rows.end - rows.begin, depth}, kernel_.row_count, packed);
+          MultiplyBlock({{rows, columns}, depth, p == 0}, packed, static_cast<float*>(operands.c));
+        }
+      }
+    }
+  }
+
   // C's block += packed A times packed B; at the first depths the product replaces it.
-  void MultiplyBlock(const Block& block, const float* packed, float* c) const;
-  void Write(const float* tile, const Rectangle& to, bool first, float* c) const;
+  void MultiplyBlock(const Block& block, const float* packed, float* c) const {
+    const auto& [rows, columns] = block.of_c;
+    alignas(64) std::array<float, kMaxTileElementCount> tile;
+    const float* b_panel = packed + kPackedAFloats;
+    for (int64_t j = columns.begin; j < columns.end; j += kernel_.column_count) {
+      const float* a_panel = packed;
+      for (int64_t i = rows.begin; i < rows.end; i += kernel_.row_count) {
+        kernel_.run(a_panel, b_panel, block.depth, tile.data());
+        Write(tile.data(),
+              {.rows = {i, std::min(i + kernel_.row_count, rows.end)},
+               .columns = {j, std::min(j + kernel_.column_count, columns.end)}},
+              block.first, c);
+        a_panel += kernel_.row_count * block.depth;
+      }
+      b_panel += kernel_.column_count * block.depth;
+    }
+  }
+
+  void Write(const float* tile, const Rectangle& to, bool first, float* c) const {
+    for (int64_t i = to.rows.begin; i < to.rows.end; ++i, tile += kernel_.column_count) {
+      float* const row = c + i * shape_.n();
+      const float* from = tile;
+      if (first) {
+        std::copy(from, from + (to.columns.end - to.columns.begin), row + to.columns.begin);
+        continue;
+      }
+      for (int64_t j = to.columns.begin; j < to.columns.end; ++j) row[j] += *from++;
+    }
+  }
 
   const v1::MatmulShape shape_;
   const MicroKernel kernel_;
@@ -181,63 +233,6 @@ class BuiltinMatmul : public PreparedMatmul {
   ThreadTeam* const team_;
   const std::shared_ptr<const Buffer> packed_;
 };
-
-Rectangle BuiltinMatmul::RectangleOf(int index) const {
-  const ThreadGrid grid = GridOf(shape_.m(), shape_.n(), team_->size());
-  return {.rows = PartOf(shape_.m(), index / grid.column_count, grid.row_count, kernel_.row_count),
-          .columns = PartOf(shape_.n(), index % grid.column_count, grid.column_count,
-                            kernel_.column_count)};
-}
-
-void BuiltinMatmul::Multiply(const MatmulOperands& operands, const Rectangle& own,
-                             float* packed) const {
-  const auto* const a = static_cast<const float*>(operands.a);
-  const auto* const b = static_cast<const float*>(operands.b);
-  const int64_t k = shape_.k();
-  for (int64_t j = own.columns.begin; j < own.columns.end; j += kColumnCount) {
-    const Part columns = {j, std::min(j + kColumnCount, own.columns.end)};
-    for (int64_t p = 0; p < k; p += kDepth) {
-      const int64_t depth = std::min(kDepth, k - p);
-      PackPanels({b + j * k + p, k, columns.end - columns.begin, depth}, kernel_.column_count,
-                 packed + kPackedAFloats);
-      for (int64_t i = own.rows.begin; i < own.rows.end; i += kRowCount) {
-        const Part rows = {i, std::min(i + kRowCount, own.rows.end)};
-        PackPanels({a + i * k + p, k, rows.end - rows.begin, depth}, kernel_.row_count, packed);
-        MultiplyBlock({{rows, columns}, depth, p == 0}, packed, static_cast<float*>(operands.c));
-      }
-    }
-  }
-}
-
-void BuiltinMatmul::MultiplyBlock(const Block& block, const float* packed, float* c) const {
-  const auto& [rows, columns] = block.of_c;
-  alignas(64) std::array<float, kMaxTileElementCount> tile;
-  const float* b_panel = packed + kPackedAFloats;
-  for (int64_t j = columns.begin; j < columns.end; j += kernel_.column_count) {
-    const float* a_panel = packed;
-    for (int64_t i = rows.begin; i < rows.end; i += kernel_.row_count) {
-      kernel_.run(a_panel, b_panel, block.depth, tile.data());
-      Write(tile.data(),
-            {.rows = {i, std::min(i + kernel_.row_count, rows.end)},
-             .columns = {j, std::min(j + kernel_.column_count, columns.end)}},
-            block.first, c);
-      a_panel += kernel_.row_count * block.depth;
-    }
-    b_panel += kernel_.column_count * block.depth;
-  }
-}
-
-void BuiltinMatmul::Write(const float* tile, const Rectangle& to, bool first, float* c) const {
-  for (int64_t i = to.rows.begin; i < to.rows.end; ++i, tile += kernel_.column_count) {
-    float* const row = c + i * shape_.n();
-    const float* from = tile;
-    if (first) {
-      std::copy(from, from + (to.columns.end - to.columns.begin), row + to.columns.begin);
-      continue;
-    }
-    for (int64_t j = to.columns.begin; j < to.columns.end; ++j) row[j] += *from++;
-  }
-}
 
 }  // namespace
 

@@ -154,15 +154,77 @@ class Check {
     }
   }
 
-  absl::Status Run(ThreadTeam* team);
+  absl::Status Run(ThreadTeam* team) {
+    team->Run([&](int index) {
+      const Part blocks = PartOf(block_count_, index, team->size(), 1);
+      for (int64_t block = blocks.begin; block < blocks.end; ++block) SumColumns(block);
+    });
+    std::vector<Difference> differences(static_cast<size_t>(team->size()));
+    team->Run([&](int index) {
+      differences[static_cast<size_t>(index)] = CompareRows(PartOf(m_, index, team->size(), 1));
+    });
+    for (const Difference& found : differences) {
+      if (!found.found) continue;
+      return absl::DataLossError(absl::StrCat("wrong product: in row ", found.row, " the columns ",
+                                              found.first_column, " to ", found.end_column - 1,
+                                              " are off by ", found.by, " where rounding explains ",
+                                              found.allowed));
+    }
+    return absl::OkStatus();
+  }
 
  private:
   int64_t EndColumn(int64_t block) const { return std::min((block + 1) * kCheckedColumnCount, n_); }
   // Computes B r for the block's columns, and their Frobenius norm.
-  void SumColumns(int64_t block);
-  Difference CompareRows(const Part& rows) const;
+  void SumColumns(int64_t block) {
+    double* const sums = b_signs_.data() + block * k_;
+    std::vector<double> column(static_cast<size_t>(k_));
+    double squares = 0;
+    for (int64_t j = block * kCheckedColumnCount; j < EndColumn(block); ++j) {
+      const double sign = signs_[static_cast<size_t>(j)];
+      Widen(b_ + j * k_, k_, column.data());
+      for (int64_t p = 0; p < k_; ++p) sums[p] += sign * column[static_cast<size_t>(p)];
+      squares += Dot(column.data(), column.data(), k_);
+    }
+    b_norms_[static_cast<size_t>(block)] = std::sqrt(squares);
+  }
+
+  Difference CompareRows(const Part& rows) const {
+    std::vector<double> a_row(static_cast<size_t>(k_));
+    for (int64_t i = rows.begin; i < rows.end; ++i) {
+      Widen(a_ + i * k_, k_, a_row.data());
+      const double a_norm = std::sqrt(Dot(a_row.data(), a_row.data(), k_));
+      for (int64_t block = 0; block < block_count_; ++block) {
+        const Difference difference = CompareBlock(i, a_row, a_norm, block);
+        if (difference.found) return difference;
+      }
+    }
+    return {};
+  }
+
   Difference CompareBlock(int64_t row, const std::vector<double>& a_row, double a_norm,
-                          int64_t block) const;
+                          int64_t block) const {
+    std::array<double, kCheckedColumnCount> c;
+    const int64_t first_column = block * kCheckedColumnCount;
+    const int64_t count = EndColumn(block) - first_column;
+    Widen(c_ + row * n_ + first_column, count, c.data());
+    const double actual = Dot(signs_.data() + first_column, c.data(), count);
+    const double c_norm = std::sqrt(Dot(c.data(), c.data(), count));
+    const double expected = Dot(a_row.data(), b_signs_.data() + block * k_, k_);
+    constexpr Rounding kRounding = Elements::kRounding;
+    const double sum_rounding = kRounding.sum * std::sqrt(static_cast<double>(k_)) * a_norm *
+                                b_norms_[static_cast<size_t>(block)];
+    const double allowed = kDeviations * (sum_rounding + kRounding.output * c_norm);
+    const double by = Elements::Distance(actual, expected);
+    // With an infinite element both values are infinite.
+    if (std::isfinite(by) && by <= allowed) return {};
+    return {.found = true,
+            .row = row,
+            .first_column = first_column,
+            .end_column = EndColumn(block),
+            .by = by,
+            .allowed = allowed};
+  }
 
   const int64_t m_;
   const int64_t n_;
@@ -175,79 +237,6 @@ class Check {
   std::vector<double> b_signs_;  // block after block, k_ each
   std::vector<double> b_norms_;
 };
-
-template <typename Elements>
-void Check<Elements>::SumColumns(int64_t block) {
-  double* const sums = b_signs_.data() + block * k_;
-  std::vector<double> column(static_cast<size_t>(k_));
-  double squares = 0;
-  for (int64_t j = block * kCheckedColumnCount; j < EndColumn(block); ++j) {
-    const double sign = signs_[static_cast<size_t>(j)];
-    Widen(b_ + j * k_, k_, column.data());
-    for (int64_t p = 0; p < k_; ++p) sums[p] += sign * column[static_cast<size_t>(p)];
-    squares += Dot(column.data(), column.data(), k_);
-  }
-  b_norms_[static_cast<size_t>(block)] = std::sqrt(squares);
-}
-
-template <typename Elements>
-Difference Check<Elements>::CompareBlock(int64_t row, const std::vector<double>& a_row,
-                                         double a_norm, int64_t block) const {
-  std::array<double, kCheckedColumnCount> c;
-  const int64_t first_column = block * kCheckedColumnCount;
-  const int64_t count = EndColumn(block) - first_column;
-  Widen(c_ + row * n_ + first_column, count, c.data());
-  const double actual = Dot(signs_.data() + first_column, c.data(), count);
-  const double c_norm = std::sqrt(Dot(c.data(), c.data(), count));
-  const double expected = Dot(a_row.data(), b_signs_.data() + block * k_, k_);
-  constexpr Rounding kRounding = Elements::kRounding;
-  const double sum_rounding = kRounding.sum * std::sqrt(static_cast<double>(k_)) * a_norm *
-                              b_norms_[static_cast<size_t>(block)];
-  const double allowed = kDeviations * (sum_rounding + kRounding.output * c_norm);
-  const double by = Elements::Distance(actual, expected);
-  // With an infinite element both values are infinite.
-  if (std::isfinite(by) && by <= allowed) return {};
-  return {.found = true,
-          .row = row,
-          .first_column = first_column,
-          .end_column = EndColumn(block),
-          .by = by,
-          .allowed = allowed};
-}
-
-template <typename Elements>
-Difference Check<Elements>::CompareRows(const Part& rows) const {
-  std::vector<double> a_row(static_cast<size_t>(k_));
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    Widen(a_ + i * k_, k_, a_row.data());
-    const double a_norm = std::sqrt(Dot(a_row.data(), a_row.data(), k_));
-    for (int64_t block = 0; block < block_count_; ++block) {
-      const Difference difference = CompareBlock(i, a_row, a_norm, block);
-      if (difference.found) return difference;
-    }
-  }
-  return {};
-}
-
-template <typename Elements>
-absl::Status Check<Elements>::Run(ThreadTeam* team) {
-  team->Run([&](int index) {
-    const Part blocks = PartOf(block_count_, index, team->size(), 1);
-    for (int64_t block = blocks.begin; block < blocks.end; ++block) SumColumns(block);
-  });
-  std::vector<Difference> differences(static_cast<size_t>(team->size()));
-  team->Run([&](int index) {
-    differences[static_cast<size_t>(index)] = CompareRows(PartOf(m_, index, team->size(), 1));
-  });
-  for (const Difference& found : differences) {
-    if (!found.found) continue;
-    return absl::DataLossError(absl::StrCat("wrong product: in row ", found.row, " the columns ",
-                                            found.first_column, " to ", found.end_column - 1,
-                                            " are off by ", found.by, " where rounding explains ",
-                                            found.allowed));
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 

@@ -29,8 +29,77 @@ class AttentionGraphBuilder {
   AttentionGraphBuilder(const SharedCudnn& cudnn, const GpuAttentionShape& shape)
       : shape_(shape), graph_(cudnn), scale_(Number(AttentionNumber::kScale)) {}
 
-  absl::StatusOr<FinishedCudnnGraph> Forward(const CudnnGraphOptions& options);
-  absl::StatusOr<FinishedCudnnGraph> Backward(const CudnnGraphOptions& options);
+  absl::StatusOr<FinishedCudnnGraph> Forward(const CudnnGraphOptions& options) {
+    const Tensor queries =
+        InMemory(AttentionTensor::kQueries, Rows(shape_.heads, shape_.head_size));
+    const Tensor keys =
+        InMemory(AttentionTensor::kKeys, Transposed(Rows(shape_.kv_heads, shape_.head_size)));
+    const Tensor scores = Masked(Scores(queries, keys));
+
+    const Tensor largest = graph_.Reduce(cudnn::kReduceMax, scores, Sums());
+    const Tensor below = graph_.Pointwise(cudnn::kSubtract, scores, largest, Pairs(cudnn::kFloat));
+    const Tensor powers =
+        graph_.Pointwise(cudnn::kExponential, below, nullptr, Pairs(cudnn::kFloat));
+    const Tensor sum = graph_.Reduce(cudnn::kReduceSum, powers, Sums());
+    const Tensor logarithm = graph_.Pointwise(cudnn::kLogarithm, sum, nullptr, Sums());
+    graph_.Pointwise(cudnn::kAdd, largest, logarithm,
+                     InMemory(AttentionTensor::kStatistics, Sums()));
+    const Tensor weights = graph_.Pointwise(cudnn::kDivide, powers, sum, Pairs(cudnn::kBf16));
+
+    const Tensor values =
+        InMemory(AttentionTensor::kValues, Rows(shape_.kv_heads, shape_.value_head_size));
+    graph_.Matmul(weights, values,
+                  InMemory(AttentionTensor::kOutputs, Rows(shape_.heads, shape_.value_head_size)));
+    return graph_.Finish(options);
+  }
+
+  absl::StatusOr<FinishedCudnnGraph> Backward(const CudnnGraphOptions& options) {
+    const CudnnTensor query_rows = Rows(shape_.heads, shape_.head_size);
+    const CudnnTensor output_rows = Rows(shape_.heads, shape_.value_head_size);
+    const CudnnTensor key_rows = Rows(shape_.kv_heads, shape_.head_size);
+    const CudnnTensor value_rows = Rows(shape_.kv_heads, shape_.value_head_size);
+    const Tensor queries = InMemory(AttentionTensor::kQueries, query_rows);
+    const Tensor keys = InMemory(AttentionTensor::kKeys, Transposed(key_rows));
+    const Tensor values = InMemory(AttentionTensor::kValues, Transposed(value_rows));
+    const Tensor outputs = InMemory(AttentionTensor::kOutputs, output_rows);
+    const Tensor statistics = InMemory(AttentionTensor::kStatistics, Sums());
+    const Tensor output_gradients = InMemory(AttentionTensor::kOutputGradients, output_rows);
+
+    // The sums of gradients times outputs, which the softmax's gradient subtracts.
+    const Tensor products = graph_.Pointwise(
+        cudnn::kMultiply, output_gradients, outputs,
+        Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.value_head_size},
+               cudnn::kFloat));
+    const Tensor row_sums = InMemory(AttentionTensor::kRowSums, Sums());
+    graph_.Pointwise(cudnn::kMultiply, graph_.Reduce(cudnn::kReduceSum, products, Sums()),
+                     Number(AttentionNumber::kKept), row_sums);
+
+    // Recomputes the softmax from scores and statistics; then the gradients of values.
+    const Tensor below =
+        graph_.Pointwise(cudnn::kSubtract, Scores(queries, keys), statistics, Pairs(cudnn::kFloat));
+    const Tensor weights =
+        graph_.Pointwise(cudnn::kExponential, Masked(below), nullptr, Pairs(cudnn::kFloat));
+    IntoKeySide(weights, output_gradients, shape_.value_head_size,
+                AttentionTensor::kValueGradients);
+
+    // The gradients of scores; then those of keys and queries.
+    const Tensor weight_gradients = graph_.Matmul(output_gradients, values, Pairs(cudnn::kFloat));
+    const Tensor beyond =
+        graph_.Pointwise(cudnn::kSubtract, weight_gradients, row_sums, Pairs(cudnn::kFloat));
+    const Tensor unscaled =
+        graph_.Pointwise(cudnn::kMultiply, beyond, weights, Pairs(cudnn::kFloat));
+    const Tensor score_gradients =
+        graph_.Pointwise(cudnn::kMultiply, unscaled, scale_, Pairs(cudnn::kFloat));
+    IntoKeySide(score_gradients, queries, shape_.head_size, AttentionTensor::kKeyGradients);
+
+    const Tensor query_sums = InMemory(
+        AttentionTensor::kQuerySums,
+        Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.head_size}, cudnn::kFloat));
+    graph_.Matmul(score_gradients, graph_.Reshape(keys, key_rows), query_sums);
+    graph_.Pointwise(cudnn::kIdentity, query_sums, nullptr,
+                     InMemory(AttentionTensor::kQueryGradients, query_rows));
+    return graph_.Finish(options);
+  }
 
  private:
   // A [batch, head, token, feature] view of memory that stores tokens before heads.
@@ -52,110 +121,37 @@ class AttentionGraphBuilder {
   }
   Tensor Number(AttentionNumber which) { return graph_.Number(static_cast<int64_t>(which)); }
 
-  Tensor Scores(Tensor queries, Tensor transposed_keys);
-  Tensor Masked(Tensor scores);
+  Tensor Scores(Tensor queries, Tensor transposed_keys) {
+    const Tensor products = graph_.Matmul(queries, transposed_keys, Pairs(cudnn::kFloat));
+    return graph_.Pointwise(cudnn::kMultiply, products, scale_, Pairs(cudnn::kFloat));
+  }
+
+  Tensor Masked(Tensor scores) {
+    if (!shape_.causal) return scores;
+    const Tensor query = graph_.Index(scores, 2, Pairs(cudnn::kInt32));
+    const Tensor key = graph_.Index(scores, 3, Pairs(cudnn::kInt32));
+    const Tensor seen = graph_.Pointwise(cudnn::kAtLeast, query, key, Pairs(cudnn::kBool));
+    return graph_.Select(scores, Number(AttentionNumber::kMasked), seen, Pairs(cudnn::kFloat));
+  }
+
   // Writes weights^T times `rows`, summed over the heads that share keys, into `which`.
-  void IntoKeySide(Tensor weights, Tensor rows, int64_t size, AttentionTensor which);
+  void IntoKeySide(Tensor weights, Tensor rows, int64_t size, AttentionTensor which) {
+    const Tensor transposed = graph_.Reshape(weights, Transposed(Pairs(cudnn::kBf16)));
+    const Tensor result = InMemory(which, Rows(shape_.kv_heads, size));
+    if (shape_.group() == 1) {
+      graph_.Matmul(transposed, rows, result);
+      return;
+    }
+    const Tensor each_head =
+        graph_.Matmul(transposed, rows,
+                      Packed({shape_.batch, shape_.heads, shape_.sequence, size}, cudnn::kBf16));
+    graph_.Reduce(cudnn::kReduceSum, each_head, result);
+  }
 
   const GpuAttentionShape shape_;
   CudnnGraph graph_;
   const Tensor scale_;
 };
-
-AttentionGraphBuilder::Tensor AttentionGraphBuilder::Scores(Tensor queries,
-                                                            Tensor transposed_keys) {
-  const Tensor products = graph_.Matmul(queries, transposed_keys, Pairs(cudnn::kFloat));
-  return graph_.Pointwise(cudnn::kMultiply, products, scale_, Pairs(cudnn::kFloat));
-}
-
-AttentionGraphBuilder::Tensor AttentionGraphBuilder::Masked(Tensor scores) {
-  if (!shape_.causal) return scores;
-  const Tensor query = graph_.Index(scores, 2, Pairs(cudnn::kInt32));
-  const Tensor key = graph_.Index(scores, 3, Pairs(cudnn::kInt32));
-  const Tensor seen = graph_.Pointwise(cudnn::kAtLeast, query, key, Pairs(cudnn::kBool));
-  return graph_.Select(scores, Number(AttentionNumber::kMasked), seen, Pairs(cudnn::kFloat));
-}
-
-absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Forward(
-    const CudnnGraphOptions& options) {
-  const Tensor queries = InMemory(AttentionTensor::kQueries, Rows(shape_.heads, shape_.head_size));
-  const Tensor keys =
-      InMemory(AttentionTensor::kKeys, Transposed(Rows(shape_.kv_heads, shape_.head_size)));
-  const Tensor scores = Masked(Scores(queries, keys));
-
-  const Tensor largest = graph_.Reduce(cudnn::kReduceMax, scores, Sums());
-  const Tensor below = graph_.Pointwise(cudnn::kSubtract, scores, largest, Pairs(cudnn::kFloat));
-  const Tensor powers = graph_.Pointwise(cudnn::kExponential, below, nullptr, Pairs(cudnn::kFloat));
-  const Tensor sum = graph_.Reduce(cudnn::kReduceSum, powers, Sums());
-  const Tensor logarithm = graph_.Pointwise(cudnn::kLogarithm, sum, nullptr, Sums());
-  graph_.Pointwise(cudnn::kAdd, largest, logarithm, InMemory(AttentionTensor::kStatistics, Sums()));
-  const Tensor weights = graph_.Pointwise(cudnn::kDivide, powers, sum, Pairs(cudnn::kBf16));
-
-  const Tensor values =
-      InMemory(AttentionTensor::kValues, Rows(shape_.kv_heads, shape_.value_head_size));
-  graph_.Matmul(weights, values,
-                InMemory(AttentionTensor::kOutputs, Rows(shape_.heads, shape_.value_head_size)));
-  return graph_.Finish(options);
-}
-
-void AttentionGraphBuilder::IntoKeySide(Tensor weights, Tensor rows, int64_t size,
-                                        AttentionTensor which) {
-  const Tensor transposed = graph_.Reshape(weights, Transposed(Pairs(cudnn::kBf16)));
-  const Tensor result = InMemory(which, Rows(shape_.kv_heads, size));
-  if (shape_.group() == 1) {
-    graph_.Matmul(transposed, rows, result);
-    return;
-  }
-  const Tensor each_head = graph_.Matmul(
-      transposed, rows, Packed({shape_.batch, shape_.heads, shape_.sequence, size}, cudnn::kBf16));
-  graph_.Reduce(cudnn::kReduceSum, each_head, result);
-}
-
-absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
-    const CudnnGraphOptions& options) {
-  const CudnnTensor query_rows = Rows(shape_.heads, shape_.head_size);
-  const CudnnTensor output_rows = Rows(shape_.heads, shape_.value_head_size);
-  const CudnnTensor key_rows = Rows(shape_.kv_heads, shape_.head_size);
-  const CudnnTensor value_rows = Rows(shape_.kv_heads, shape_.value_head_size);
-  const Tensor queries = InMemory(AttentionTensor::kQueries, query_rows);
-  const Tensor keys = InMemory(AttentionTensor::kKeys, Transposed(key_rows));
-  const Tensor values = InMemory(AttentionTensor::kValues, Transposed(value_rows));
-  const Tensor outputs = InMemory(AttentionTensor::kOutputs, output_rows);
-  const Tensor statistics = InMemory(AttentionTensor::kStatistics, Sums());
-  const Tensor output_gradients = InMemory(AttentionTensor::kOutputGradients, output_rows);
-
-  // The sums of gradients times outputs, which the softmax's gradient subtracts.
-  const Tensor products = graph_.Pointwise(
-      cudnn::kMultiply, output_gradients, outputs,
-      Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.value_head_size}, cudnn::kFloat));
-  const Tensor row_sums = InMemory(AttentionTensor::kRowSums, Sums());
-  graph_.Pointwise(cudnn::kMultiply, graph_.Reduce(cudnn::kReduceSum, products, Sums()),
-                   Number(AttentionNumber::kKept), row_sums);
-
-  // Recomputes the softmax from scores and statistics; then the gradients of values.
-  const Tensor below =
-      graph_.Pointwise(cudnn::kSubtract, Scores(queries, keys), statistics, Pairs(cudnn::kFloat));
-  const Tensor weights =
-      graph_.Pointwise(cudnn::kExponential, Masked(below), nullptr, Pairs(cudnn::kFloat));
-  IntoKeySide(weights, output_gradients, shape_.value_head_size, AttentionTensor::kValueGradients);
-
-  // The gradients of scores; then those of keys and queries.
-  const Tensor weight_gradients = graph_.Matmul(output_gradients, values, Pairs(cudnn::kFloat));
-  const Tensor beyond =
-      graph_.Pointwise(cudnn::kSubtract, weight_gradients, row_sums, Pairs(cudnn::kFloat));
-  const Tensor unscaled = graph_.Pointwise(cudnn::kMultiply, beyond, weights, Pairs(cudnn::kFloat));
-  const Tensor score_gradients =
-      graph_.Pointwise(cudnn::kMultiply, unscaled, scale_, Pairs(cudnn::kFloat));
-  IntoKeySide(score_gradients, queries, shape_.head_size, AttentionTensor::kKeyGradients);
-
-  const Tensor query_sums = InMemory(
-      AttentionTensor::kQuerySums,
-      Packed({shape_.batch, shape_.heads, shape_.sequence, shape_.head_size}, cudnn::kFloat));
-  graph_.Matmul(score_gradients, graph_.Reshape(keys, key_rows), query_sums);
-  graph_.Pointwise(cudnn::kIdentity, query_sums, nullptr,
-                   InMemory(AttentionTensor::kQueryGradients, query_rows));
-  return graph_.Finish(options);
-}
 
 // Converts an error into one that leaves out the point, with the library's message: a calibration
 // does not fail for one plan.

@@ -68,32 +68,6 @@ struct GpuMatmulRole {
   int level = kRestOfGrids;
 };
 
-// Makes the points of one plan.
-class MatmulPlanner {
- public:
-  MatmulPlanner(v1::ProbeMode mode, const SharedSession& session, const CublasLt& library)
-      : mode_(mode),
-        session_(session),
-        cublaslt_(std::make_shared<CublasLtSource>(
-            CublasLtSource{.library = library, .session = session})) {}
-
-  void Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role);
-  void AddType(v1::DataType type);
-  std::vector<Point> Take() { return std::move(points_); }
-
- private:
-  int64_t TouchedBytes() const;
-  std::shared_ptr<TypeState> StateOf(const GpuMatmulType& type, const GpuMatmulRole& role);
-
-  const v1::ProbeMode mode_;
-  const SharedSession session_;
-  const std::shared_ptr<CublasLtSource> cublaslt_;
-  // By type, and by true for multiplications that are not points of the grid: they need more
-  // memory.
-  std::map<std::pair<v1::DataType, bool>, std::shared_ptr<TypeState>> states_;
-  std::vector<Point> points_;
-};
-
 absl::Status CheckMultiple(const GpuMatmulProblem& problem) {
   const int64_t multiple = problem.type->multiple;
   if (problem.n % multiple == 0 && problem.k % multiple == 0) return absl::OkStatus();
@@ -153,64 +127,84 @@ void AddKernels(const MadeMatmul& made, const v1::TimeStatistics& time,
   out->set_best_kernel(made.best_kernel);
 }
 
-int64_t MatmulPlanner::TouchedBytes() const {
-  const int64_t cache_bytes =
-      session_->cache_bytes() > 0 ? session_->cache_bytes() : kUnknownCacheBytes;
-  return std::min(kTouchedCaches * cache_bytes,
-                  session_->memory_cap_bytes() / kGpuTouchedShareOfCap);
-}
-
-std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type,
-                                                  const GpuMatmulRole& role) {
-  const bool other = role.purpose == v1::MatmulMeasurement::PURPOSE_OTHER;
-  std::shared_ptr<TypeState>& state = states_[{type.data_type, other}];
-  if (state == nullptr) {
-    // Requested shapes have extra time.
-    const bool requested = role.purpose == v1::MatmulMeasurement::PURPOSE_REQUESTED;
-    const v1::ProbeMode mode = requested ? v1::PROBE_MODE_FULL : mode_;
-    state.reset(new TypeState{.arenas = GpuMatmulArenaSource(type, session_)});
-    state->trials = {.clock = &state->clock, .left_seconds = TrialSeconds(mode)};
-  }
-  return state;
-}
-
-void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
-  GpuMatmulToMeasure what;
-  what.problem = problem;
-  what.rotation = GpuRotationOf(problem, TouchedBytes());
-  what.state = StateOf(*problem.type, role);
-  what.fits = what.state->arenas.Include(problem, what.rotation);
-  what.cublaslt = cublaslt_;
-  Point point = MatmulPoint(
-      RecordOf(problem, role, cublaslt_->library), role.sustained_seconds,
-      [what] { return Make(what); },
-      [made = what.made](const v1::TimeStatistics& time, v1::MatmulMeasurement* out) {
-        AddKernels(*made, time, out);
-      });
-  point.first = role.first;
-  point.minimum_sample_seconds = kGpuSampleSeconds;
-  point.level = role.level;
-  if (role.level == kBf16Anchors || role.level == kFp8Anchors) {
-    point.fewest_useful = kMinGridPoints;
-  }
-  points_.push_back(std::move(point));
-}
-
 int LevelOf(v1::DataType type, const MatmulSize& size) {
   if (!HasGrid(type) || !IsMatmulAnchor(size)) return kRestOfGrids;
   return type == v1::DATA_TYPE_BF16 ? kBf16Anchors : kFp8Anchors;
 }
 
-void MatmulPlanner::AddType(v1::DataType type) {
-  Add(ProblemOf(type, FirstSize()), {.first = true, .level = LevelOf(type, FirstSize())});
-  for (const MatmulSize& size : SizesOf(mode_, type)) {
-    Add(ProblemOf(type, size), {.level = LevelOf(type, size)});
+// Makes the points of one plan.
+class MatmulPlanner {
+ public:
+  MatmulPlanner(v1::ProbeMode mode, const SharedSession& session, const CublasLt& library)
+      : mode_(mode),
+        session_(session),
+        cublaslt_(std::make_shared<CublasLtSource>(
+            CublasLtSource{.library = library, .session = session})) {}
+
+  void Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
+    GpuMatmulToMeasure what;
+    what.problem = problem;
+    what.rotation = GpuRotationOf(problem, TouchedBytes());
+    what.state = StateOf(*problem.type, role);
+    what.fits = what.state->arenas.Include(problem, what.rotation);
+    what.cublaslt = cublaslt_;
+    Point point = MatmulPoint(
+        RecordOf(problem, role, cublaslt_->library), role.sustained_seconds,
+        [what] { return Make(what); },
+        [made = what.made](const v1::TimeStatistics& time, v1::MatmulMeasurement* out) {
+          AddKernels(*made, time, out);
+        });
+    point.first = role.first;
+    point.minimum_sample_seconds = kGpuSampleSeconds;
+    point.level = role.level;
+    if (role.level == kBf16Anchors || role.level == kFp8Anchors) {
+      point.fewest_useful = kMinGridPoints;
+    }
+    points_.push_back(std::move(point));
   }
-  const double sustained_seconds = SustainedSeconds(mode_, type);
-  if (sustained_seconds == 0) return;
-  Add(ProblemOf(type, SustainedSize()),
-      {.sustained_seconds = sustained_seconds, .level = kSustainedRates});
-}
+
+  void AddType(v1::DataType type) {
+    Add(ProblemOf(type, FirstSize()), {.first = true, .level = LevelOf(type, FirstSize())});
+    for (const MatmulSize& size : SizesOf(mode_, type)) {
+      Add(ProblemOf(type, size), {.level = LevelOf(type, size)});
+    }
+    const double sustained_seconds = SustainedSeconds(mode_, type);
+    if (sustained_seconds == 0) return;
+    Add(ProblemOf(type, SustainedSize()),
+        {.sustained_seconds = sustained_seconds, .level = kSustainedRates});
+  }
+
+  std::vector<Point> Take() { return std::move(points_); }
+
+ private:
+  int64_t TouchedBytes() const {
+    const int64_t cache_bytes =
+        session_->cache_bytes() > 0 ? session_->cache_bytes() : kUnknownCacheBytes;
+    return std::min(kTouchedCaches * cache_bytes,
+                    session_->memory_cap_bytes() / kGpuTouchedShareOfCap);
+  }
+
+  std::shared_ptr<TypeState> StateOf(const GpuMatmulType& type, const GpuMatmulRole& role) {
+    const bool other = role.purpose == v1::MatmulMeasurement::PURPOSE_OTHER;
+    std::shared_ptr<TypeState>& state = states_[{type.data_type, other}];
+    if (state == nullptr) {
+      // Requested shapes have extra time.
+      const bool requested = role.purpose == v1::MatmulMeasurement::PURPOSE_REQUESTED;
+      const v1::ProbeMode mode = requested ? v1::PROBE_MODE_FULL : mode_;
+      state.reset(new TypeState{.arenas = GpuMatmulArenaSource(type, session_)});
+      state->trials = {.clock = &state->clock, .left_seconds = TrialSeconds(mode)};
+    }
+    return state;
+  }
+
+  const v1::ProbeMode mode_;
+  const SharedSession session_;
+  const std::shared_ptr<CublasLtSource> cublaslt_;
+  // By type, and by true for multiplications that are not points of the grid: they need more
+  // memory.
+  std::map<std::pair<v1::DataType, bool>, std::shared_ptr<TypeState>> states_;
+  std::vector<Point> points_;
+};
 
 }  // namespace
 
