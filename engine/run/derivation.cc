@@ -203,7 +203,6 @@ class TimeDerivation : private DerivationSteps {
   // The steps that follow from the duration; of a predicted run, from that of its mean rate, which
   // may be another double.
   void AddCost(const TimeEstimate& at) {
-    const EconomicsSpec& economics = run_.economics;
     const Term duration("duration_seconds", at.duration.value());
     const Term elapsed("elapsed_seconds", at.elapsed.value());
     if (at.hfu.has_value()) {
@@ -221,6 +220,11 @@ class TimeDerivation : private DerivationSteps {
         kByDefinition);
     Add("tokens_per_second", formula::TokensPerSecond(Tokens(), duration).Is(at.tokens_per_second),
         "token/s", kByDefinition);
+    AddMoney(at, elapsed);
+  }
+
+  void AddMoney(const TimeEstimate& at, const Term& elapsed) {
+    const EconomicsSpec& economics = run_.economics;
     if (at.cost.has_value()) {
       const Term price("device_hour_price_usd", *economics.device_hour_price_usd);
       Add("cost_usd", formula::Cost(Term("device_hours", at.device_hours), price), "USD");
