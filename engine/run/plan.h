@@ -23,62 +23,10 @@
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_plan.h"
+#include "engine/run/time_estimate.h"
 #include "engine/run/whole_run.h"
 
 namespace sextant {
-
-// How a time was computed.
-enum class EstimateKind { kLowerBound, kTextbook, kMeasuredBound, kPredicted };
-
-// "lower_bound", "textbook", "measured_bound", "predicted".
-absl::string_view EstimateKindName(EstimateKind kind);
-
-// Where an estimate's MFU comes from.
-enum class MfuBasis { kFullPeak, kRequest, kAssumed, kMeasuredRate, kPredicted };
-
-struct TimeInput {
-  EstimateKind kind = EstimateKind::kLowerBound;
-  MfuBasis mfu_basis = MfuBasis::kFullPeak;
-  Flops flops;
-  FlopsPerSecond rate;                           // of one device: peak or measured
-  double utilisation = 1;                        // of that rate
-  absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
-  absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
-  int64_t device_count = 1;
-  int64_t token_count = 1;
-  absl::optional<double> hardware_ratio = {};  // hardware FLOPs per model FLOP
-  absl::optional<double> device_hour_price_usd = {};
-  absl::optional<Watts> device_power = {};  // absent: energy is not known
-  Watts host_power_per_device;
-  double power_usage_effectiveness = 1;
-  double elapsed_per_second = 1;  // of steps: ElapsedShares::all()
-};
-
-// Time, money and energy of a whole run.
-struct TimeEstimate {
-  EstimateKind kind = EstimateKind::kLowerBound;
-  MfuBasis mfu_basis = MfuBasis::kFullPeak;
-  absl::optional<double> mfu = {};  // above 1 where the measured rate exceeds the peak
-  absl::optional<double> hfu = {};
-  absl::optional<double> measured_fraction = {};
-  Seconds duration;  // of all steps
-  // The ends of an 80 % interval; both `duration` where there is none.
-  Seconds low;
-  Seconds high;
-  Seconds elapsed;  // from the run's start to its end, its interval below
-  Seconds elapsed_low;
-  Seconds elapsed_high;
-  double device_hours = 0;
-  double tokens_per_second = 0;
-  absl::optional<Dollars> cost = {};
-  absl::optional<Joules> energy = {};
-  absl::optional<LimitCheck> deadline = {};  // absent: none was given
-  absl::optional<LimitCheck> budget = {};
-};
-
-// The estimate at the rate of `input`, by the formulas of formula.h; MFU and measured_fraction are
-// utilisation x rate over the peak and over the measured rate.
-TimeEstimate TimeEstimateOf(const TimeInput& input);
 
 // String views point into the RunSpec or to static data.
 struct Plan {
@@ -112,6 +60,9 @@ struct Plan {
   const TimeEstimate* estimate(EstimateKind kind) const;
   Verdict verdict() const;
 };
+
+// The estimate to plan by: predicted, else the textbook's, else the measured bound; null: none.
+const TimeEstimate* BasisOf(const Plan& plan);
 
 // The steps of CallWork that one plan may take, about 100 ms: docs/benchmarks.md, "The most
 // expensive plans".

@@ -1,15 +1,14 @@
 #include "engine/run/plan_notes.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/near_names.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/memory/ledger/framework_copies.h"
 
 namespace sextant {
 namespace {
@@ -144,9 +143,141 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
   out.push_back(std::move(note));
 }
 
+// Defaults of the framework that the user's run may not share.
+void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
+  const FrameworkTraits& traits = run.layout->framework.traits();
+  const PrecisionPolicy& precision = job.state.precision;
+  const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
+  if (defaulted && StorageBytes(precision.gradient_data_type) < 4) {
+    out.push_back(
+        {.kind = NoteKind::kNarrowGradients,
+         .text = absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
+                              ", as ", traits.title,
+                              " does by default: give training.precision.gradient_data_type = FP32 "
+                              "where they add up in fp32."),
+         .fields = {"training.precision.gradient_data_type"}});
+  }
+  if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
+    out.push_back({.kind = NoteKind::kDeferredReduction,
+                   .text = "Gradients add up unsharded and are reduced only after the last "
+                           "micro-batch, as PyTorch's pipelines do: give "
+                           "layout.framework.deferred_reduction = false to have each reduced.",
+                   .fields = {"layout.framework.deferred_reduction"}});
+  }
+  const bool stays = job.state.sharding.zero_stage == ZeroStage::kParameters &&
+                     !job.state.sharding.reshard_after_forward;
+  if (stays && !run.layout->reshard_after_forward.has_value()) {
+    out.push_back({.kind = NoteKind::kWeightsStayGathered,
+                   .text = "Gathered weights stay from one micro-batch to the next: give "
+                           "layout.sharding.reshard_after_forward = true to have them freed.",
+                   .fields = {"layout.sharding.reshard_after_forward"}});
+  }
+  if (CastsWeights(job)) {
+    out.push_back({.kind = NoteKind::kWeightsCast,
+                   .text = absl::StrCat(
+                       "Weights are cast to ", DataTypeName(job.batch.compute_data_type),
+                       " by torch.autocast, in one region around a step's micro-batches under a "
+                       "pipeline; it keeps the casts.")});
+  }
+}
+
+void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
+  if (framework.fragmentation_ratio.has_value() && framework.context_bytes.has_value() &&
+      framework.communicator_bytes.has_value()) {
+    return;
+  }
+  out.push_back(
+      {.kind = NoteKind::kReserveEstimated,
+       .text = "Fragmentation, the driver's context and collective libraries are "
+               "estimated, within the intervals of docs/memory.md: give "
+               "layout.framework.fragmentation_ratio, layout.framework.context_bytes and "
+               "layout.framework.communicator_bytes to have them exact.",
+       .fields = {"layout.framework.fragmentation_ratio", "layout.framework.context_bytes",
+                  "layout.framework.communicator_bytes"}});
+}
+
+void AboutPadding(const ArchitectureSpec& padded, const FrameworkTraits& traits, Notes& out) {
+  const int64_t size = padded.embedding.padded_vocabulary_size;
+  out.push_back({.kind = NoteKind::kVocabularyPadded,
+                 .text = absl::StrCat("A GPU's memory has a vocabulary padded to ", size,
+                                      " entries, as ", traits.title,
+                                      " pads it: give model.changes.vocabulary_multiple to pad it "
+                                      "otherwise."),
+                 .values = {{"padded_vocabulary_size", static_cast<double>(size)}},
+                 .fields = {"model.changes.vocabulary_multiple"}});
+}
+
+// Layouts that are legal, and that hardly anyone runs on purpose.
+void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes& out) {
+  const int64_t ranks = job.layout.tensor_parallel_size;
+  if (resolved.node != nullptr && ranks > resolved.node->device_count) {
+    const int64_t devices = resolved.node->device_count;
+    out.push_back({.kind = NoteKind::kTensorAcrossServers,
+                   .text = absl::StrCat(
+                       "Groups of ", ranks, " tensor parallel ranks span servers of ", devices,
+                       " devices (", resolved.node->name, "), so that what they exchange in every ",
+                       "layer crosses the network: give layout.parallel.tensor_parallel_size = ",
+                       devices, " or less, and more pipeline or context parallel ranks."),
+                   .values = {{"tensor_parallel_size", static_cast<double>(ranks)},
+                              {"devices_per_node", static_cast<double>(devices)}},
+                   .fields = {"layout.parallel.tensor_parallel_size"}});
+  }
+  const int64_t stages = job.layout.pipeline_parallel_size;
+  const int64_t count = job.pipeline.micro_batch_count;
+  if (count < stages) {
+    out.push_back({.kind = NoteKind::kFewMicroBatches,
+                   .text = absl::StrCat(
+                       "A step has ", count, count == 1 ? " micro-batch" : " micro-batches",
+                       " for ", stages, " pipeline stages, which idle for much of it: give a ",
+                       "larger layout.global_batch_size, or a smaller layout.micro_batch_size or ",
+                       "layout.parallel.pipeline_parallel_size."),
+                   .values = {{"micro_batch_count", static_cast<double>(count)},
+                              {"pipeline_parallel_size", static_cast<double>(stages)}},
+                   .fields = {"layout.global_batch_size", "layout.micro_batch_size",
+                              "layout.parallel.pipeline_parallel_size"}});
+  }
+}
+
+// What the request leaves open of its layout, and what hardly anyone runs.
+void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const MemoryJob& job = resolved.memory->job();
+  if (!run.options.assumptions) return AboutUnusualLayout(resolved, job, out);
+  const RunLayout& layout = *run.layout;
+  if (!layout.global_batch_size.has_value()) {
+    const int64_t count = job.pipeline.micro_batch_count;
+    const int64_t ranks = job.state.sharding.data_parallel_size;
+    out.push_back(
+        {.kind = NoteKind::kBatchSizeChosen,
+         .text = absl::StrCat("A step has ", count, " micro-batches on each of ", ranks,
+                              " data parallel ranks, enough for the schedule to hold the most it "
+                              "ever does: give layout.global_batch_size to have fewer."),
+         .values = {{"micro_batch_count", static_cast<double>(count)},
+                    {"data_parallel_size", static_cast<double>(ranks)}},
+         .fields = {"layout.global_batch_size"}});
+  }
+  if (!layout.sequence_parallel.has_value() && job.batch.sequence_parallel) {
+    out.push_back({.kind = NoteKind::kSequenceParallelChosen,
+                   .text = "Norms and residuals are cut among tensor parallel ranks "
+                           "(layout.sequence_parallel).",
+                   .fields = {"layout.sequence_parallel"}});
+  }
+  out.push_back({.kind = NoteKind::kFrameworkBuffers,
+                 .text = absl::StrCat(layout.framework.named ? "" : "No framework is named. ",
+                                      "Types of state, sharding, loss and buffers that the request "
+                                      "leaves open are those of ",
+                                      layout.framework.traits().title,
+                                      "; model state, activations, transients and buffers are "
+                                      "counted, one by one."),
+                 .fields = {"layout.framework.kind"}});
+  if (resolved.padded != nullptr) AboutPadding(*resolved.padded, layout.framework.traits(), out);
+  AboutFramework(run, job, out);
+  AboutEstimatedReserve(layout.framework, out);
+  AboutUnusualLayout(resolved, job, out);
+}
+
 void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   if (resolved.memory.has_value()) {
-    AppendLayoutNotes(run, resolved, resolved.memory->job(), out);
+    AboutLayout(run, resolved, out);
   } else {
     AboutEvenSharing(run, out);
   }
@@ -178,187 +309,6 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   }
 }
 
-// Returns ", and a short burst of 1024x1024x1024, stable, ran at 2e+12 FLOP/s" where that casts
-// doubt on the measured rate, else "".
-std::string FasterBurstText(const MeasuredGang& gang) {
-  const MeasuredMatmul* burst = gang.slowest->FasterBurstIn(gang.matmul->data_type);
-  if (burst == nullptr) return "";
-  return absl::StrCat(", and a short burst of ", burst->m, "x", burst->n, "x", burst->k,
-                      ", stable, ran at ", burst->rate.value(), " FLOP/s");
-}
-
-// Warns of a rate whose own samples disagree, or that was measured while the device was disturbed.
-void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
-  const MeasuredMatmul& matmul = *gang.matmul;
-  const DeviceCalibration& calibration = *gang.slowest;
-  Note note = {.kind = NoteKind::kRateUnstable, .text = ""};
-  std::vector<std::string> reasons;
-  if (!matmul.stable) {
-    note.values.push_back({"sample_count", static_cast<double>(matmul.sample_count)});
-    if (matmul.sample_count == 0) {
-      reasons.push_back("its samples disagree");
-    } else if (matmul.sample_count == 1) {
-      reasons.push_back("it is of a single sample");
-    } else {
-      reasons.push_back(
-          absl::StrCat("its samples have a relative spread of ", matmul.relative_spread));
-      note.values.push_back({"relative_spread", matmul.relative_spread});
-    }
-    reasons.back() += FasterBurstText(gang);
-  }
-  if (calibration.HasFewStablePoints()) {
-    reasons.push_back(absl::StrCat(calibration.stable_point_count, " of ", calibration.point_count,
-                                   " points of the calibration are stable"));
-    note.values.push_back(
-        {"stable_point_count", static_cast<double>(calibration.stable_point_count)});
-    note.values.push_back({"point_count", static_cast<double>(calibration.point_count)});
-  }
-  if (calibration.HasDrifted()) {
-    const double drift = *calibration.drift_ratio;
-    reasons.push_back(absl::StrFormat("the device became %.1f %% %s while it was measured",
-                                      100 * std::abs(drift), drift > 0 ? "slower" : "faster"));
-    note.values.push_back({"drift_ratio", drift});
-  }
-  if (reasons.empty()) return;
-  note.text = absl::StrCat(
-      matmul.stable ? "The measurement was disturbed: " : "The measured rate is not stable: ",
-      absl::StrJoin(reasons, ", "), "; measure again while the device does nothing else.");
-  out.push_back(std::move(note));
-}
-
-// Warns of a measurement that may not show what the devices can do.
-void AboutStability(const MeasuredGang& gang, Notes& out) {
-  AboutDisturbance(gang, out);
-  if (gang.slowest->coverage_ratio < 1) {
-    out.push_back({.kind = NoteKind::kCalibrationPartial,
-                   .text = absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
-                                        gang.slowest->coverage_ratio,
-                                        " of the planned points: a shape left out may be faster."),
-                   .values = {{"coverage_ratio", gang.slowest->coverage_ratio}}});
-  }
-}
-
-// The meaning of the measured rate, and its limits: device count, stability, coverage.
-void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  const MeasuredGang& gang = *resolved.measured;
-  const MeasuredMatmul& matmul = *gang.matmul;
-  Note bound = {.kind = NoteKind::kMeasuredBound,
-                .text = "The measured bound takes the whole run to be as fast as a "};
-  if (matmul.m == 0) {
-    absl::StrAppend(&bound.text, "large matrix multiplication");
-  } else {
-    absl::StrAppend(&bound.text, "matrix multiplication of ", matmul.m, "x", matmul.n, "x",
-                    matmul.k);
-    bound.values = {{"m", static_cast<double>(matmul.m)},
-                    {"n", static_cast<double>(matmul.n)},
-                    {"k", static_cast<double>(matmul.k)}};
-  }
-  absl::StrAppend(&bound.text, matmul.sustained
-                                   ? ", kept up for a second or more."
-                                   : " in short bursts: a device that gets warm may be slower.");
-  out.push_back(std::move(bound));
-  const int64_t devices = run.cluster.device_count;
-  if (devices > gang.measured_count) {
-    out.push_back(
-        {.kind = NoteKind::kDevicesNotMeasured,
-         .text = absl::StrCat("Of ", devices, " devices ", gang.measured_count,
-                              gang.measured_count == 1 ? " was" : " were",
-                              " measured; the others are taken to be no slower."),
-         .values = {{"device_count", static_cast<double>(devices)},
-                    {"measured_device_count", static_cast<double>(gang.measured_count)}}});
-  }
-  AboutStability(gang, out);
-  if (gang.slowest->processor) {
-    out.push_back({.kind = NoteKind::kDeviceIsProcessor,
-                   .text = absl::StrCat("The device is a processor, ", gang.slowest->product_name,
-                                        ", all of it taken to work on the run alone.")});
-  }
-}
-
-// The types with a datasheet peak, as text; empty for a measured device.
-std::string OtherTypesText(const ResolvedRun& resolved) {
-  if (resolved.measured.has_value() || resolved.accelerator == nullptr) return "";
-  std::vector<absl::string_view> names;
-  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
-                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
-    if (PeakFlopsPerSecond(*resolved.accelerator, type)) names.push_back(DataTypeName(type));
-  }
-  return names.empty() ? ""
-                       : absl::StrCat(", or a training.precision.compute_data_type that has one (",
-                                      absl::StrJoin(names, ", "), ")");
-}
-
-void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  const auto arithmetic = [&] {
-    return absl::StrCat("All arithmetic runs in ",
-                        DataTypeName(resolved.precision.compute_data_type));
-  };
-  if (!resolved.peak.has_value()) {
-    out.push_back(
-        {.kind = NoteKind::kPeakUnknown,
-         .text = absl::StrCat("No peak of ", resolved.device_name,
-                              " is known, hence no lower bound, no textbook estimate and "
-                              "no MFU: give cluster.peak_flops_per_second",
-                              OtherTypesText(resolved), " to have them. ", arithmetic(), "."),
-         .fields = {"cluster.peak_flops_per_second"}});
-    return;
-  }
-  if (run.options.assumptions) {
-    out.push_back({.kind = NoteKind::kPeak,
-                   .text = absl::StrCat(run.cluster.peak_flops_per_second.has_value()
-                                            ? "The peak is the request's"
-                                            : "The peak is the datasheet's, dense",
-                                        resolved.measured.has_value() ? ". "
-                                                                      : "; nothing was "
-                                                                        "measured. ",
-                                        arithmetic(), ".")});
-  }
-  if (!resolved.measured.has_value()) return;
-  const FlopsPerSecond measured = resolved.measured->matmul->rate;
-  if (measured <= *resolved.peak) return;
-  out.push_back({.kind = NoteKind::kMeasuredAbovePeak,
-                 .text = "The devices were measured above their peak, so one of the two figures is "
-                         "wrong.",
-                 .values = {{"measured_flops_per_second", measured.value()},
-                            {"peak_flops_per_second", resolved.peak->value()}}});
-}
-
-void AboutAssumedMfu(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  if (!resolved.peak.has_value() || run.options.assumed_mfu.has_value()) return;
-  const DataType compute = resolved.precision.compute_data_type;
-  out.push_back(
-      {.kind = NoteKind::kMfuAssumed,
-       .text = absl::StrCat(
-           "The textbook estimate assumes an MFU of ", kAssumedMfu, ": ", kAssumedMfuSource,
-           compute == DataType::kBf16
-               ? ""
-               : absl::StrCat("; runs in ", DataTypeName(compute), " were not looked at"),
-           ". Give options.assumed_mfu for another."),
-       .values = {{"mfu", kAssumedMfu}},
-       .fields = {"options.assumed_mfu"}});
-}
-
-void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
-  AboutPeak(run, resolved, out);
-  if (run.options.assumptions) AboutAssumedMfu(run, resolved, out);
-  if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
-  AppendFleetNotes(run.cluster.device, "cluster.device.fleet", run.options.assumptions, out);
-  if (!run.options.assumptions) return;
-  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty() &&
-      !run.cluster.device.fleet.has_value()) {
-    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
-                   .text = "rate_requirement.maximum_age limits nothing here: it is about "
-                           "measurements of the server's own devices, and the run names none of "
-                           "them.",
-                   .fields = {"rate_requirement.maximum_age"}});
-  }
-  if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
-    out.push_back({.kind = NoteKind::kCatalogue,
-                   .text = absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
-                                        resolved.accelerator->notes, ".")});
-  }
-}
-
 }  // namespace
 
 Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
@@ -368,7 +318,7 @@ Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
   AboutAdapters(run.model.changes, out);
   if (run.options.assumptions) AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
-  AboutTime(run, resolved, out);
+  AppendTimeNotes(run, resolved, out);
   return out;
 }
 

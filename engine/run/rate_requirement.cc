@@ -109,6 +109,7 @@ void MissingRates::AddOwn(absl::string_view calibrations) {
 
 // A run's times use the measured rate where there is one, else the peak.
 void CheckSource(const RunSpec& run, const RunDevices& devices, MissingRates& missing) {
+  if (!run.rate_requirement.minimum_source.has_value()) return;
   if (!missing.IsTooWeak(devices.matmul_source())) return;
   const RateSource minimum = *run.rate_requirement.minimum_source;
   const absl::string_view name = devices.device_name;

@@ -28,9 +28,15 @@ DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
 // Resolves parts of a run, and what depends on them.
 class Resolver {
  public:
-  // `known` has the parts of `run` that are not in `parts`.
-  Resolver(const RunSpec& run, const RunParts& parts, ResolvedRun known, FieldViolations found)
-      : run_(run), parts_(parts), violations_(std::move(found)), out_(std::move(known)) {}
+  Resolver(const RunSpec& run, const RunParts& parts, FieldViolations found)
+      : run_(run), parts_(parts), violations_(std::move(found)) {}
+
+  // Takes the other parts of the run from `known`.
+  void Share(const ResolvedRun& known) {
+    if (!parts_.model) out_.shape = known.shape;
+    if (!parts_.model && !parts_.training) out_.flops = known.flops;
+    if (!parts_.layout && !parts_.device_count) static_cast<RunDevices&>(out_) = known;
+  }
 
   absl::StatusOr<ResolvedRun> Resolve() {
     CheckRun(run_, violations_);
@@ -46,8 +52,7 @@ class Resolver {
     }
     // A layout may offload to the host, whose rates are among the devices'.
     if (parts_.device_count || parts_.layout) {
-      static_cast<RunDevices&>(out_) =
-          RunDevicesOf(run_, accelerator, out_.precision.compute_data_type, violations_);
+      FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
     }
     SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
     SEXTANT_RETURN_IF_ERROR(CheckRates(run_, out_.precision.compute_data_type, out_));
@@ -165,15 +170,13 @@ absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found) {
   constexpr RunParts kAll = {true, true, true, true};
-  return Resolver(run, kAll, {}, std::move(found)).Resolve();
+  return Resolver(run, kAll, std::move(found)).Resolve();
 }
 
 absl::StatusOr<ResolvedRun> ResolvedRun::With(const RunSpec& run, const RunParts& changed) const {
-  ResolvedRun known;
-  if (!changed.model) known.shape = shape;
-  if (!changed.model && !changed.training) known.flops = flops;
-  if (!changed.layout && !changed.device_count) static_cast<RunDevices&>(known) = *this;
-  return Resolver(run, changed, std::move(known), {}).Resolve();
+  Resolver resolver(run, changed, {});
+  resolver.Share(*this);
+  return resolver.Resolve();
 }
 
 absl::StatusOr<MemoryModel> ResolvedRun::MemoryWith(const RunSpec& run, const JobChoice& choice,

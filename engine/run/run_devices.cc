@@ -167,11 +167,11 @@ absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType
 
 // Finds the devices and their figures. Where several sources have a figure, the request's comes
 // first, then the measured one, then the datasheet's.
-void FindFigures(const RunSpec& run, const Accelerator* named, DataType type, RunDevices& out,
-                 FieldViolations& violations) {
+void FindFigures(const DevicesAsked& asked, RunDevices& out, FieldViolations& violations) {
+  const RunSpec& run = asked.run;
   if (violations.Mentions("cluster.device.calibrations")) return;
-  out.accelerator = named;
-  out.measured = MeasuredGangOf(run.cluster, type);
+  out.accelerator = asked.named;
+  out.measured = MeasuredGangOf(run.cluster, asked.type);
   if (out.measured.has_value()) {
     if (out.measured->smallest == nullptr) return;
     out.accelerator = out.measured->smallest->accelerator;
@@ -180,7 +180,7 @@ void FindFigures(const RunSpec& run, const Accelerator* named, DataType type, Ru
   if (out.accelerator != nullptr) out.device_name = out.accelerator->name;
   if (out.device_name.empty()) return;
   out.rates.reserve(4);
-  FindPeak(run, type, out, violations);
+  FindPeak(run, asked.type, out, violations);
   FindMatmul(run, out, violations);
   CheckCapacity(run, out, violations);
   FindPower(run, out);
@@ -286,13 +286,10 @@ RateSource RunDevices::matmul_source() const {
   return peak.has_value() ? rates.front().source : RateSource::kDatasheet;
 }
 
-RunDevices RunDevicesOf(const RunSpec& run, const Accelerator* named, DataType type,
-                        FieldViolations& violations) {
-  RunDevices out;
-  FindFigures(run, named, type, out, violations);
-  FindNodes(run, out, violations);
-  FindHost(run, out);
-  return out;
+void FindDevices(const DevicesAsked& asked, RunDevices& out, FieldViolations& violations) {
+  FindFigures(asked, out, violations);
+  FindNodes(asked.run, out, violations);
+  FindHost(asked.run, out);
 }
 
 absl::optional<BytesPerSecond> HostLinkOf(const RunSpec& run, const RunDevices& devices,

@@ -42,12 +42,18 @@ struct RunDevices {
   RateSource matmul_source() const;
 };
 
-// The devices of `run`, which compute in `type` and are the product `named`, where an accelerator's
-// name was given and found. Figures are empty where the request's calibrations are invalid or
-// nothing is known of the devices. Appends to `violations` figures that no source has, memory that
-// leaves nothing to use, and servers and networks that are unknown.
-RunDevices RunDevicesOf(const RunSpec& run, const Accelerator* named, DataType type,
-                        FieldViolations& violations);
+// Whose figures to find: those of the devices of `run`, which compute in `type` and are the product
+// `named`, where an accelerator's name was given and found.
+struct DevicesAsked {
+  const RunSpec& run;
+  const Accelerator* named = nullptr;
+  DataType type = DataType::kUnspecified;
+};
+
+// Fills in the devices of a run. Leaves figures empty where the request's calibrations are invalid
+// or nothing is known of the devices. Appends to `violations` figures that no source has, memory
+// that leaves nothing to use, and servers and networks that are unknown.
+void FindDevices(const DevicesAsked& asked, RunDevices& out, FieldViolations& violations);
 
 // PinnedHostLink() of the devices of `run`.
 absl::optional<BytesPerSecond> HostLinkOf(const RunSpec& run, const RunDevices& devices,

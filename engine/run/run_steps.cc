@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -198,9 +197,11 @@ absl::Status TooMany(const RunSpec& run, size_t count) {
 // micro-batches.
 class PhaseTimer {
  public:
-  PhaseTimer(const RunSpec& run, const ResolvedRun& resolved, CallWork& work)
+  PhaseTimer(const RunSpec& run, const ResolvedRun& resolved, const StepAnswer& answer,
+             CallWork& work)
       : run_(run),
         resolved_(resolved),
+        predictor_(answer.predictor.get()),
         work_(work),
         choice_(ChoiceOf(run)),
         layouts_(run.layout->parallel.layers_per_chunk, work) {
@@ -209,19 +210,16 @@ class PhaseTimer {
 
   // 0 where the step is not predicted. Errors: kInvalidArgument for a batch that the layout can't
   // divide; those of PlanStep().
-  absl::StatusOr<Seconds> StepOf(int64_t global_batch_size, bool is_timed) {
+  absl::StatusOr<Seconds> StepOf(int64_t global_batch_size) {
     choice_.layout.global_batch_size = global_batch_size;
     SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model,
                              resolved_.MemoryWith(run_, choice_, layouts_));
-    if (!is_timed) return Seconds(0);
+    if (predictor_ == nullptr) return Seconds(0);
     return Predict(model);
   }
 
  private:
   absl::StatusOr<Seconds> Predict(const MemoryModel& model) {
-    if (predictor_ == nullptr) {
-      SEXTANT_ASSIGN_OR_RETURN(predictor_, StepPredictor::Of(run_, resolved_, work_));
-    }
     const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
     SEXTANT_RETURN_IF_ERROR(FillStages(model, exchanges));
     known_.stages.clear();  // their pipeline has another number of micro-batches
@@ -244,10 +242,10 @@ class PhaseTimer {
 
   const RunSpec& run_;
   const ResolvedRun& resolved_;
+  const StepPredictor* const predictor_;  // null: the step is not predicted
   CallWork& work_;
   JobChoice choice_;
   LayoutCache layouts_;
-  std::unique_ptr<const StepPredictor> predictor_;
   int64_t micro_batches_ = 0;      // of stages_, where these depend on it
   std::vector<StageTime> stages_;  // of the slowest device
   KnownStep known_;                // of stages_
@@ -331,7 +329,8 @@ absl::Status Calibrate(const RunSpec& run, const ResolvedRun& resolved, CallWork
 }
 
 absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved,
-                                 const absl::optional<StepPlan>& step, CallWork& work) {
+                                 const StepAnswer& answer, CallWork& work) {
+  const absl::optional<StepPlan>& step = answer.step;
   const RunLayout& layout = *run.layout;
   const int64_t length = *run.training.sequence_length;
   // A measured step says the same of all phases, which have one layout.
@@ -345,10 +344,10 @@ absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved
     left -= tokens;
   };
   absl::optional<PhaseTimer> timer;
-  if (!layout.batch_ramp.empty()) timer.emplace(run, resolved, work);
+  if (!layout.batch_ramp.empty()) timer.emplace(run, resolved, answer, work);
   for (size_t i = 0; i < layout.batch_ramp.size(); ++i) {
     const BatchPhase& phase = layout.batch_ramp[i];
-    const absl::StatusOr<Seconds> each = timer->StepOf(phase.global_batch_size, step.has_value());
+    const absl::StatusOr<Seconds> each = timer->StepOf(phase.global_batch_size);
     if (!each.ok()) {
       return WithPaths(each.status(), [i](absl::string_view field) {
         return field == kBatch ? absl::StrCat(kRamp, "[", i, "].global_batch_size")

@@ -77,14 +77,14 @@ struct RunSteps {
   absl::optional<SecondsInterval> duration = {};  // absent where a step is not predicted
 };
 
-// The steps of `run`, which has a global batch size and whose last phase has `step`. The duration
-// is that of tokens / (global batch x sequence length) steps of each phase. Stages are timed once
-// for all of them.
+// The steps of `run`, which has a global batch size and whose last phase has the step of `answer`.
+// The duration is that of tokens / (global batch x sequence length) steps of each phase. Stages are
+// timed once for all of them.
 //
 // Errors: kInvalidArgument "layout.batch_ramp[i].global_batch_size" for a batch that the layout
 // can't divide; those of PlanStep().
 absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved,
-                                 const absl::optional<StepPlan>& step, CallWork& work);
+                                 const StepAnswer& answer, CallWork& work);
 
 }  // namespace sextant
 

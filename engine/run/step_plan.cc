@@ -1,7 +1,6 @@
 #include "engine/run/step_plan.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/step_predictor.h"
 
 namespace sextant {
 namespace {
@@ -26,7 +24,6 @@ struct DeviceStages {
   std::vector<LongOperation> longest = {};  // in a full answer
 };
 
-// Plans the step of one run.
 // What an overlap needs, in words, and the field that gives it.
 struct NeedWords {
   absl::string_view words;
@@ -48,6 +45,7 @@ NeedWords WordsOf(OverlapNeed need) {
   return {};
 }
 
+// Plans the step of one run.
 class StepPlanner {
  public:
   StepPlanner(const RunSpec& run, const ResolvedRun& resolved, CallWork& work)
@@ -76,6 +74,7 @@ class StepPlanner {
     if (run_.options.include_operations) AddOperations(*slowest);
     if (missing.field.empty()) {
       SEXTANT_RETURN_IF_ERROR(AddStep(exchanges, *std::move(slowest), next));
+      out_.predictor = std::move(predictor_);
     }
     return std::move(out_);
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
+#include "engine/run/step_predictor.h"
 #include "engine/time/stage_compute.h"
 #include "engine/time/step_time.h"
 
@@ -64,6 +66,8 @@ struct StepAnswer {
   absl::optional<StepPlan> step = {};            // absent: a note says why
   absl::optional<ComputeEstimate> compute = {};  // where options.include_operations asks for it
   Notes notes = {};
+  // Of the run and its resolved form, which outlive this; null: no step is predicted.
+  std::unique_ptr<const StepPredictor> predictor = nullptr;
 };
 
 // The step of `run`, whose layout's memory was counted; nothing without a layout.

@@ -9,10 +9,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
-#include "engine/run/formula.h"
-#include "engine/run/host_rates.h"
 #include "engine/run/memory_estimate.h"
-#include "engine/run/plan.h"
 #include "engine/tensor/storage.h"
 #include "engine/time/exchange_pricer.h"
 
@@ -25,8 +22,6 @@ constexpr double kMaxCounted = 9.2e18;
 constexpr int64_t kIdBytesOnDevice = 8;  // int64, as frameworks index embeddings
 constexpr char kFailures[] = "interruptions.failures_per_device_hour";
 constexpr char kWriteRate[] = "interruptions.checkpoint_write_bytes_per_second";
-
-bool IsGradient(const StateTerm& term) { return term.name == "gradient"; }
 
 // Counts beyond an int64 end at its limit.
 int64_t Whole(double count) { return static_cast<int64_t>(std::min(count, kMaxCounted)); }
@@ -41,7 +36,7 @@ struct ReadRule {
 ReadRule ReadRuleOf(const ModelState& state, const WeightCount& parameters) {
   ReadRule out;
   for (const StateTerm& term : state.terms) {
-    if (IsGradient(term)) continue;
+    if (term.is_gradient()) continue;
     if (term.name == "weight") {
       out.weight = static_cast<double>(term.element_bytes);
     } else if (parameters.trainable > 0) {
@@ -117,8 +112,9 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
   out.restart = Seconds(spec.restart_seconds.value_or(0)) + checkpoint.resume.value_or(Seconds(0));
   const Seconds in_background = out.write - out.stall;
   if (spec.fails()) {
-    out.between_failures = Seconds(formula::BetweenFailures(
-        *spec.failures_per_device_hour, static_cast<double>(run.cluster.device_count)));
+    out.between_failures =
+        Seconds(kSecondsPerHour /
+                (*spec.failures_per_device_hour * static_cast<double>(run.cluster.device_count)));
     if (out.write >= *out.between_failures) {
       FieldViolations violations;
       const std::string why = absl::StrFormat(
@@ -188,10 +184,10 @@ absl::Status AddData(const RunSpec& run, ResolvedRun& resolved, WholeRun& whole)
   return absl::OkStatus();
 }
 
-// By the step's prediction, else by the rates of matrix multiplication.
+// The slowest device by the step's prediction, else by the rates of matrix multiplication.
 absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& resolved,
-                                        const Plan& plan) {
-  if (plan.step.has_value()) return plan.step->slowest;
+                                        const StepAnswer& answer) {
+  if (answer.step.has_value()) return answer.step->slowest;
   if (!resolved.measured.has_value()) return absl::nullopt;
   const MeasuredGang& gang = *resolved.measured;
   absl::optional<FlopsPerSecond> next;
@@ -206,21 +202,17 @@ absl::optional<SlowestDevice> SlowestOf(const RunSpec& run, const ResolvedRun& r
                        .saved_share = 1 - gang.matmul->rate.value() / next->value()};
 }
 
-}  // namespace
-
-CheckpointPlan CheckpointOf(const ModelState& state, const WeightCount& parameters) {
-  CheckpointPlan out;
-  for (const StateTerm& term : state.terms) {
-    if (IsGradient(term)) continue;
-    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
-                           ? Bytes(parameters.trainable * term.element_bytes)
-                           : term.size;
-    if (size == Bytes(0)) continue;
-    out.terms.push_back({term.name, size});
-    out.size = out.size + size;
+void AddSlowest(const PlannedSteps& steps, const ResolvedRun& resolved, WholeRun& out) {
+  const absl::optional<SlowestDevice> slowest = SlowestOf(steps.run, resolved, steps.step);
+  if (!slowest.has_value()) return;
+  out.slowest.emplace().device = *slowest;
+  for (const DeviceModel* const model : steps.run.cluster.device.models()) {
+    const DeviceCalibration& calibration = model->calibration();
+    if (calibration.uuid == slowest->uuid) out.slowest->hostname = calibration.hostname;
   }
-  return out;
 }
+
+}  // namespace
 
 absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
   const InterruptionSpec& spec = run.interruptions;
@@ -231,59 +223,44 @@ absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
   return std::min(out.value_or(devices), devices);
 }
 
-absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, CallWork& work,
-                                      ResolvedRun& resolved) {
+absl::StatusOr<WholeRun> PlanWholeRun(const PlannedSteps& steps, ResolvedRun& resolved) {
+  const RunSpec& run = steps.run;
   WholeRun out;
-  const WeightCount& parameters = plan.parameters.all;
-  out.checkpoint = CheckpointOf(plan.state, parameters);
-  AddResume(ReadRuleOf(plan.state, parameters), resolved, run.cluster.device_count, out.checkpoint);
+  const WeightCount& parameters = resolved.parameters.all;
+  out.checkpoint = CheckpointOf(steps.state, parameters);
+  AddResume(ReadRuleOf(steps.state, parameters), resolved, run.cluster.device_count,
+            out.checkpoint);
   AddRates(run, out.checkpoint);
   SEXTANT_ASSIGN_OR_RETURN(out.interruptions, InterruptionsOf(run, out.checkpoint));
   out.elapsed = ElapsedPerSecond(out.interruptions);
   SEXTANT_RETURN_IF_ERROR(CheckProgress(out));
   if (run.layout.has_value() && run.layout->global_batch_size.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(out.steps, StepsOf(run, resolved, plan.step, work));
+    SEXTANT_ASSIGN_OR_RETURN(out.steps, StepsOf(run, resolved, steps.step, steps.work));
   }
   SEXTANT_RETURN_IF_ERROR(AddData(run, resolved, out));
+  AddSlowest(steps, resolved, out);
   return out;
 }
 
-void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
-  const TimeEstimate* const basis = BasisOf(plan);
-  if (basis == nullptr) return;
-  WholeRun& whole = plan.whole_run;
+void AddTimes(const TimeEstimate& basis, WholeRun& whole) {
   const Interruptions& in = whole.interruptions;
   if (in.between_failures.has_value()) {
-    whole.failure_count =
-        formula::FailureCount(basis->elapsed.value(), in.between_failures->value());
+    whole.failure_count = basis.elapsed.value() / in.between_failures->value();
   }
   if (in.interval.has_value()) {
-    whole.checkpoint.count = Whole(
-        formula::CheckpointCount(basis->duration.value(), in.stall_ratio, in.interval->value()));
+    const double work = basis.duration.value() * (1 + in.stall_ratio);
+    whole.checkpoint.count = Whole(std::floor(work / in.interval->value()));
   }
   if (whole.data.has_value()) {
-    whole.data->read_rate.emplace(basis->tokens_per_second *
+    whole.data->read_rate.emplace(basis.tokens_per_second *
                                   static_cast<double>(whole.data->bytes_per_token_id));
   }
-  if (const absl::optional<SlowestDevice> slowest = SlowestOf(run, resolved, plan)) {
-    SlowestCost& cost = whole.slowest.emplace();
-    cost.device = *slowest;
-    for (const DeviceModel* const model : run.cluster.device.models()) {
-      const DeviceCalibration& calibration = model->calibration();
-      if (calibration.uuid == slowest->uuid) cost.hostname = calibration.hostname;
-    }
-    cost.saved = basis->elapsed * slowest->saved_share;
-    if (basis->cost.has_value()) cost.saved_cost = *basis->cost * slowest->saved_share;
+  if (whole.slowest.has_value()) {
+    const double share = whole.slowest->device.saved_share;
+    whole.slowest->saved = basis.elapsed * share;
+    if (basis.cost.has_value()) whole.slowest->saved_cost = *basis.cost * share;
   }
-  whole.time_limit = RecommendedTimeLimit(whole, *basis);
-}
-
-const TimeEstimate* BasisOf(const Plan& plan) {
-  for (const EstimateKind kind :
-       {EstimateKind::kPredicted, EstimateKind::kTextbook, EstimateKind::kMeasuredBound}) {
-    if (const TimeEstimate* const found = plan.estimate(kind)) return found;
-  }
-  return nullptr;
+  whole.time_limit = RecommendedTimeLimit(whole, basis);
 }
 
 absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEstimate& estimate) {

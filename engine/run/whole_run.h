@@ -16,12 +16,11 @@
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/run_steps.h"
+#include "engine/run/step_plan.h"
+#include "engine/run/time_estimate.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
-
-struct Plan;
-struct TimeEstimate;
 
 // The tokens' way to the devices.
 struct DataLoading {
@@ -30,13 +29,6 @@ struct DataLoading {
   absl::optional<BytesPerSecond> read_rate = {};  // while the run trains
   absl::optional<Bytes> device_step = {};         // ids that a device gets for a step
   absl::optional<Seconds> device_copy = {};       // from pinned host memory; absent: no known link
-};
-
-// An estimate against its limit.
-struct LimitCheck {
-  bool met = false;
-  double margin = 0;                   // the limit less what is expected
-  absl::optional<double> chance = {};  // absent where the estimate has no interval
 };
 
 // The cost of the slowest device.
@@ -53,7 +45,7 @@ struct WholeRun {
   ElapsedShares elapsed = {};  // for each second of steps
   CheckpointPlan checkpoint = {};
   absl::optional<DataLoading> data = {};  // absent without a vocabulary
-  // By the estimate of BasisOf(): absent without one.
+  // By the estimate to plan by: absent without one.
   absl::optional<double> failure_count = {};  // also without failures
   absl::optional<SlowestCost> slowest = {};   // also where none is slower
   absl::optional<Seconds> time_limit = {};    // RecommendedTimeLimit() of the predicted time
@@ -61,23 +53,26 @@ struct WholeRun {
   double goodput() const { return 1 / elapsed.all(); }
 };
 
-// Plans what surrounds the steps of `run`, whose model state and step are in `plan`, as far as it
-// does not depend on the plan's estimates. Appends the rate of the link to the host to
-// resolved.rates where it is used.
+// The steps of a run, and the model state that they change.
+struct PlannedSteps {
+  const RunSpec& run;
+  const ModelState& state;
+  const StepAnswer& step;
+  CallWork& work;
+};
+
+// Plans what surrounds `steps`, as far as it does not depend on estimates of the run's time.
+// Appends the rate of the link to the host to resolved.rates where it is used.
 //
 // Errors: kInvalidArgument where the run would hardly make progress, or a checkpoint isn't written
 // before the next; those of StepsOf().
-absl::StatusOr<WholeRun> PlanWholeRun(const RunSpec& run, const Plan& plan, CallWork& work,
-                                      ResolvedRun& resolved);
+absl::StatusOr<WholeRun> PlanWholeRun(const PlannedSteps& steps, ResolvedRun& resolved);
 
-// Adds to plan.whole_run what depends on its estimates.
-void AddTimes(const RunSpec& run, const ResolvedRun& resolved, Plan& plan);
+// Adds what depends on the time of `basis`, the estimate to plan by.
+void AddTimes(const TimeEstimate& basis, WholeRun& whole);
 
 // The bytes a second at which all devices together write; absent: no rate is given.
 absl::optional<double> CheckpointWriteRate(const RunSpec& run);
-
-// The estimate to plan by: predicted, else the textbook's, else the measured bound; null: none.
-const TimeEstimate* BasisOf(const Plan& plan);
 
 // The wall-clock limit within which nine in ten runs of `estimate` end, in whole minutes: its high
 // end, and that of the time that failures take, independent of it. Absent where it has no interval.

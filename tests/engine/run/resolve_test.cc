@@ -22,7 +22,7 @@ RunSpec Decoder() {
                                           .hidden_size = 2048,
                                           .feed_forward_size = 5504,
                                           .attention_head_count = 16,
-                                          .vocabulary_size = 32'001,
+                                          .vocabulary_size = 32'000,
                                           .feed_forward_kind = FeedForwardKind::kGated,
                                           .norm_kind = NormKind::kRmsNorm};
   run.layout->parallel.tensor_parallel_size = 2;
@@ -43,6 +43,7 @@ const Variant kVariants[] = {
      {.layout = true},
      [](RunSpec& run) {
        run.layout->framework = {.kind = Framework::kPytorchFsdp, .named = true};
+       run.layout->zero_stage = ZeroStage::kParameters;
      }},
     {"offload",
      {.layout = true},
