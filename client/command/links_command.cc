@@ -8,8 +8,7 @@
 #include "client/flags/words.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/plot/kernel_chart.h"
-#include "client/plot/pictures.h"
+#include "client/plot/charts.h"
 #include "client/report/kernel_rates_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
@@ -100,12 +99,12 @@ grpc::Status AskByName(const std::string& name, v1::GetLinkTimesRequest request,
 }
 
 absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::string& file) {
-  const KernelChart chart = LinkChartOf(response);
+  const Plot chart = LinkPlot(response);
   if (chart.lines.empty()) {
     return absl::FailedPreconditionError(
         "nothing to draw: a line takes two sizes or more, and two ranks or more");
   }
-  return WriteText(file, KernelChartsSvg({chart}));
+  return WriteText(file, RenderSvg({chart}));
 }
 
 int RunLinks(const LinksFlags& flags, const CommandLine& line, const Streams& streams) {

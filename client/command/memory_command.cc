@@ -17,7 +17,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/plot/pictures.h"
+#include "client/plot/charts.h"
 #include "client/report/memory_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
@@ -172,7 +172,8 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
                                      ": the layout that sextant plan chooses"));
   }
   if (!flags.svg_file.empty()) {
-    const absl::Status written = WriteText(flags.svg_file, MemorySvg(response.plan()));
+    const absl::Status written =
+        WriteText(flags.svg_file, RenderSvg({MemoryPlot(response.plan())}));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
   const bool whole = flags.verbose || request.options().include_ledger();

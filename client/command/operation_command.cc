@@ -13,8 +13,7 @@
 #include "client/flags/words.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/plot/pictures.h"
-#include "client/plot/roofline_chart.h"
+#include "client/plot/charts.h"
 #include "client/report/operation_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
@@ -164,14 +163,14 @@ int RunOperation(const OperationKind& kind, const OperationFlags& flags, const C
   if (!status.ok()) return Fail(status, line, streams, {.field = words});
   std::string plot;
   if (flags.plot || !flags.svg_file.empty()) {
-    const absl::StatusOr<RooflineChart> chart = RooflineChartOf(response);
+    const absl::StatusOr<Plot> chart = RooflinePlot(response);
     if (!chart.ok()) {
       const std::string why(chart.status().message());
       return Fail({grpc::StatusCode::INTERNAL, why}, line, streams);
     }
-    if (flags.plot) plot = RooflinePlot(*chart);
+    if (flags.plot) plot = TextSection(*chart);
     if (!flags.svg_file.empty()) {
-      const absl::Status written = WriteText(flags.svg_file, RooflineSvg(*chart));
+      const absl::Status written = WriteText(flags.svg_file, RenderSvg({*chart}));
       if (!written.ok()) return FailToWrite(written, line, streams);
     }
   }

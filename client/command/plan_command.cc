@@ -25,7 +25,7 @@
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/io/watched_call.h"
-#include "client/plot/pictures.h"
+#include "client/plot/charts.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/plan_text.h"
@@ -142,7 +142,7 @@ absl::Status DrawStep(const v1::PlanRunRequest& request, const v1::Plan& plan,
     return absl::FailedPreconditionError(
         absl::StrCat("--svg draws the time of a step, which the plan lacks: ", WhyNoStep(plan)));
   }
-  return WriteText(file, StepSvg(request, plan));
+  return WriteText(file, RenderSvg({StepPlot(request, plan)}));
 }
 
 // Why a search has no front to draw.
@@ -153,12 +153,12 @@ const char* WhyNoFront(const v1::PlanRunRequest& request, const v1::Plan& plan) 
 
 absl::Status DrawFront(const v1::PlanRunRequest& request, const v1::Plan& plan,
                        const std::string& file) {
-  const FrontChart chart = FrontChartOf(plan);
-  if (chart.points.empty()) {
+  const Plot chart = FrontPlot(plan, Medium::kPicture);
+  if (chart.marks.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "--svg draws the time and memory of layouts that fit: ", WhyNoFront(request, plan)));
   }
-  return WriteText(file, FrontSvg(chart));
+  return WriteText(file, RenderSvg({chart}));
 }
 
 // Fills `*request` and asks the server for its plan.

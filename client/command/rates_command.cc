@@ -10,8 +10,7 @@
 #include "client/flags/operation_arguments.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/plot/kernel_chart.h"
-#include "client/plot/pictures.h"
+#include "client/plot/charts.h"
 #include "client/report/kernel_rates_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
@@ -116,8 +115,7 @@ int RunRates(const RatesFlags& flags, const CommandLine& line, const Streams& st
     return Fail(status, line, streams, {.field = RatesFieldWords});
   }
   if (!flags.svg_file.empty()) {
-    const absl::Status written =
-        WriteText(flags.svg_file, KernelChartsSvg(KernelChartsOf(response)));
+    const absl::Status written = WriteText(flags.svg_file, RenderSvg(KernelPlots(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
   return Show(

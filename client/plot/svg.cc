@@ -14,19 +14,9 @@ namespace {
 
 constexpr double kMarkSize = 7;  // from a mark's middle to its edge
 
-const char* AnchorName(SvgAnchor anchor) {
-  switch (anchor) {
-    case SvgAnchor::kStart:
-      return "start";
-    case SvgAnchor::kMiddle:
-      return "middle";
-    case SvgAnchor::kEnd:
-      break;
-  }
-  return "end";
-}
+constexpr const char* kAnchorNames[] = {"start", "middle", "end"};
 
-std::string StrokeText(const SvgStroke& stroke) {
+std::string StrokeText(const Stroke& stroke) {
   const std::string dashes =
       *stroke.dashes == '\0' ? "" : absl::StrCat(" stroke-dasharray=\"", stroke.dashes, "\"");
   return absl::StrFormat("fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"%s", stroke.color,
@@ -34,88 +24,67 @@ std::string StrokeText(const SvgStroke& stroke) {
 }
 
 // A mark's outline, as the data of a path.
-std::string MarkPath(SvgMark mark, const SvgPoint& at) {
+std::string MarkPath(Shape mark, const PlotPoint& at) {
   const double s = kMarkSize;
   switch (mark) {
-    case SvgMark::kDisc:
-    case SvgMark::kDot:
+    case Shape::kNone:
+    case Shape::kDisc:
+    case Shape::kDot:
       break;
-    case SvgMark::kSquare:
+    case Shape::kSquare:
       return absl::StrFormat("M%.1f %.1fh%.1fv%.1fh%.1fz", at.x - s, at.y - s, 2 * s, 2 * s,
                              -2 * s);
-    case SvgMark::kTriangle:
+    case Shape::kTriangle:
       return absl::StrFormat("M%.1f %.1fl%.1f %.1fh%.1fz", at.x, at.y - 1.3 * s, 1.2 * s, 2.2 * s,
                              -2.4 * s);
-    case SvgMark::kCross:
+    case Shape::kCross:
       return absl::StrFormat("M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f", at.x - s, at.y - s, 2 * s,
                              2 * s, -2 * s, -2 * s, 2 * s);
   }
-  const double r = (mark == SvgMark::kDot ? 0.2 : 0.6) * s;
+  const double r = (mark == Shape::kDot ? 0.2 : 0.6) * s;
   return absl::StrFormat("M%.1f %.1fa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 %.1f 0z", at.x - r,
                          at.y, r, r, 2 * r, r, r, -2 * r);
 }
 
-// The content of a <pattern> of kTile pixels a side that repeats `hatch`.
+// By hatch: the content of a <pattern> of kTile pixels a side that repeats it.
 constexpr double kTile = 8;
+constexpr const char* kTilePaths[] = {"",
+                                      "M-2 2l4 -4M0 8l8 -8M6 10l4 -4",
+                                      "M-2 6l4 4M0 0l8 8M6 -2l4 4",
+                                      "M0 8l8 -8M0 0l8 8",
+                                      "M0 4h8M4 0v8",
+                                      "M0 2h8M0 6h8",
+                                      "M2 0v8M6 0v8",
+                                      "M1.2 2h1.6M5.2 6h1.6"};
 
-const char* TilePath(SvgHatch hatch) {
-  switch (hatch) {
-    case SvgHatch::kNone:
-      break;
-    case SvgHatch::kRising:
-      return "M-2 2l4 -4M0 8l8 -8M6 10l4 -4";
-    case SvgHatch::kFalling:
-      return "M-2 6l4 4M0 0l8 8M6 -2l4 4";
-    case SvgHatch::kCrossed:
-      return "M0 8l8 -8M0 0l8 8";
-    case SvgHatch::kGrid:
-      return "M0 4h8M4 0v8";
-    case SvgHatch::kHorizontal:
-      return "M0 2h8M0 6h8";
-    case SvgHatch::kVertical:
-      return "M2 0v8M6 0v8";
-    case SvgHatch::kDots:
-      return "M1.2 2h1.6M5.2 6h1.6";
-  }
-  return "";
-}
+std::string HatchId(Hatch hatch) { return absl::StrCat("hatch", static_cast<int>(hatch)); }
 
-std::string HatchId(SvgHatch hatch) { return absl::StrCat("hatch", static_cast<int>(hatch)); }
-
-std::string Pattern(SvgHatch hatch) {
+std::string HatchPattern(Hatch hatch) {
   return absl::StrFormat(
       "<pattern id=\"%s\" width=\"%.0f\" height=\"%.0f\" patternUnits=\"userSpaceOnUse\">"
       "<path d=\"%s\" fill=\"none\" stroke=\"#222222\" stroke-width=\"%.1f\"/></pattern>\n",
-      HatchId(hatch), kTile, kTile, TilePath(hatch), hatch == SvgHatch::kDots ? 1.6 : 0.9);
+      HatchId(hatch), kTile, kTile, kTilePaths[static_cast<int>(hatch)],
+      hatch == Hatch::kDots ? 1.6 : 0.9);
 }
 
-// Share of a letter's size: digits of DejaVu Sans, a wide font, take 0.64; small letters about 0.6.
-constexpr double kLetterWidth = 0.62;
+// Shares of a letter's size.
 constexpr double kAscent = 0.8;
 constexpr double kDescent = 0.25;
 
 }  // namespace
 
-SvgWriter::SvgWriter(double width, double height) {
-  head_ = absl::StrFormat(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-      "viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\">\n"
-      "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-      width, height, width, height);
-}
-
-void SvgWriter::Line(const SvgPoint& from, const SvgPoint& to, const SvgStroke& stroke) {
+void SvgWriter::Line(const PlotPoint& from, const PlotPoint& to, const Stroke& stroke) {
   absl::StrAppendFormat(&body_, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n",
                         from.x, from.y, to.x, to.y, StrokeText(stroke));
 }
 
-void SvgWriter::Rectangle(const SvgArea& area, const SvgFill& fill) {
+void SvgWriter::Rectangle(const Box& box, const Fill& fill) {
   const std::string place =
-      absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", area.at.x,
-                      area.at.y, area.width, area.height);
+      absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", box.left,
+                      box.top, box.right - box.left, box.bottom - box.top);
   absl::StrAppend(&body_, place, " fill=\"", fill.color,
                   "\" stroke=\"#222222\" stroke-width=\"0.6\"/>\n");
-  if (fill.hatch == SvgHatch::kNone) return;
+  if (fill.hatch == Hatch::kNone) return;
   hatches_.insert(fill.hatch);
   absl::StrAppend(&body_, place, " fill=\"url(#", HatchId(fill.hatch), ")\"/>\n");
 }
@@ -129,13 +98,14 @@ void SvgWriter::Text(const SvgText& text) {
       &body_,
       "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\" text-anchor=\"%s\" fill=\"%s\"%s%s>%s"
       "</text>\n",
-      text.at.x, text.at.y, text.size, AnchorName(text.anchor), text.color,
+      text.at.x, text.at.y, text.size, kAnchorNames[static_cast<int>(text.anchor)], text.color,
       text.bold ? " font-weight=\"bold\"" : "", turn, XmlEscaped(text.text));
 }
 
-void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color,
+void SvgWriter::Mark(Shape mark, const PlotPoint& at, const char* color,
                      const std::string& tooltip) {
-  const bool filled = mark == SvgMark::kDisc || mark == SvgMark::kDot;
+  if (mark == Shape::kNone) return;
+  const bool filled = mark == Shape::kDisc || mark == Shape::kDot;
   absl::StrAppendFormat(&body_, "<path d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"",
                         MarkPath(mark, at), filled ? color : "none", color);
   if (tooltip.empty()) {
@@ -145,26 +115,28 @@ void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color,
   }
 }
 
-void SvgWriter::Whisker(double low, double high, double y, SvgEnd end) {
-  constexpr SvgStroke kGround = {"#ffffff", 3, ""};
-  constexpr SvgStroke kInk = {"#000000", 1.4, ""};
+void SvgWriter::Whisker(const PlotEnds& x, double y, bool goes_on) {
+  constexpr Stroke kGround = {"#ffffff", 3, ""};
+  constexpr Stroke kInk = {"#000000", 1.4, ""};
   constexpr double kCap = 4;
-  Line({low, y}, {high, y}, kGround);
-  Line({low, y}, {high, y}, kInk);
-  Line({low, y - kCap}, {low, y + kCap}, kInk);
-  if (end == SvgEnd::kCap) {
-    Line({high, y - kCap}, {high, y + kCap}, kInk);
-    return;
-  }
-  for (const double side : {-kCap, kCap}) Line({high - 2 * kCap, y + side}, {high, y}, kInk);
+  Line({x.low, y}, {x.high, y}, kGround);
+  Line({x.low, y}, {x.high, y}, kInk);
+  Line({x.low, y - kCap}, {x.low, y + kCap}, kInk);
+  if (!goes_on) return Line({x.high, y - kCap}, {x.high, y + kCap}, kInk);
+  for (const double side : {-kCap, kCap}) Line({x.high - 2 * kCap, y + side}, {x.high, y}, kInk);
 }
 
-std::string SvgWriter::Document() const {
-  std::string patterns;
-  for (const SvgHatch hatch : hatches_) patterns += Pattern(hatch);
-  if (!patterns.empty()) patterns = absl::StrCat("<defs>\n", patterns, "</defs>\n");
-  return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", head_, patterns, body_,
-                      "</svg>\n");
+std::string SvgWriter::Document(double width, double height) const {
+  std::string out = absl::StrFormat(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+      "viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\">\n"
+      "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+      width, height, width, height);
+  if (!hatches_.empty()) out += "<defs>\n";
+  for (const Hatch hatch : hatches_) out += HatchPattern(hatch);
+  if (!hatches_.empty()) out += "</defs>\n";
+  return absl::StrCat(out, body_, "</svg>\n");
 }
 
 std::string XmlEscaped(absl::string_view text) {
@@ -182,27 +154,26 @@ std::string XmlEscaped(absl::string_view text) {
                                    {"\xEF\xBF\xBF", "?"}});
 }
 
-std::string CutTo(size_t width, const std::string& text) {
-  if (static_cast<size_t>(DisplayWidth(text)) <= width) return text;
-  return absl::StrCat(text.substr(0, PrefixBytes(text, width - 3)), "...");
+double WidthOf(const std::string& text, double size) {
+  // Share of a letter's size: digits of DejaVu Sans, a wide font, take 0.64; small letters about
+  // 0.6.
+  constexpr double kLetterWidth = 0.62;
+  return kLetterWidth * size * static_cast<double>(DisplayWidth(text));
 }
 
 Box BoxOf(const SvgText& text) {
-  const double width = kLetterWidth * text.size * static_cast<double>(DisplayWidth(text.text));
+  const double width = WidthOf(text.text, text.size);
   const double start = text.anchor == SvgAnchor::kStart    ? 0
                        : text.anchor == SvgAnchor::kMiddle ? -width / 2
                                                            : -width;
   const double radians = text.degrees * M_PI / 180;
-  Box box = {text.at.x, text.at.y, text.at.x, text.at.y};
-  bool first = true;
+  Box box = {HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
   for (const double along : {start, start + width}) {
     for (const double down : {-kAscent * text.size, kDescent * text.size}) {
       const double x = text.at.x + along * std::cos(radians) - down * std::sin(radians);
       const double y = text.at.y + along * std::sin(radians) + down * std::cos(radians);
-      box = first ? Box{x, y, x, y}
-                  : Box{std::min(box.left, x), std::min(box.top, y), std::max(box.right, x),
-                        std::max(box.bottom, y)};
-      first = false;
+      box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x),
+             std::max(box.bottom, y)};
     }
   }
   return box;

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/plot/kernel_chart.h"
+#include "client/plot/charts.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
@@ -100,14 +100,6 @@ std::string LinkLine(const char* first, const std::string& name, const v1::LinkR
               4);
 }
 
-// The picture without sources: the tables have them.
-std::string Picture(const v1::GetLinkTimesResponse& response) {
-  KernelChart chart = LinkChartOf(response);
-  if (chart.lines.empty()) return "";
-  for (size_t i = 0; i < chart.lines.size(); ++i) chart.sources[i] = chart.lines[i].name;
-  return KernelChartPlot(chart);
-}
-
 }  // namespace
 
 std::string PredictionErrorText(const v1::PredictionError& error) {
@@ -141,7 +133,7 @@ std::string KernelBasisText(v1::KernelBasis basis) {
 
 std::string KernelRatesText(const v1::GetKernelRatesResponse& response, FieldWords words) {
   std::string out = Wrap("", absl::StrCat("Kernels of ", response.device()), 2);
-  for (const KernelChart& chart : KernelChartsOf(response)) out += KernelChartPlot(chart);
+  for (const Plot& plot : KernelPlots(response)) out += TextSection(plot);
   for (const v1::KernelCurve& curve : response.curves()) {
     out += CurveSection(curve, response.sources());
   }
@@ -156,7 +148,7 @@ std::string LinkTimesText(const v1::GetLinkTimesResponse& response, FieldWords w
            absl::StrCat(LinkGroupName(response.nodes()), " (", node.product_name(), ")"), 2);
   out += LinkLine("  link: ", absl::StrCat(node.link_name(), ", "), node.link());
   if (response.has_network()) out += LinkLine("  network: ", "", response.network());
-  out += Picture(response);
+  if (const Plot plot = LinkPlot(response); !plot.lines.empty()) out += TextSection(plot);
   for (const v1::GetLinkTimesResponse::Exchange& exchange : response.exchanges()) {
     absl::StrAppend(&out, "\n", EnumName(exchange.operation()), "\n",
                     LinkTimesTable(exchange.times(), response.sources()));

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/plot/memory_chart.h"
 #include "client/text/amounts.h"
 #include "client/text/memory_stages.h"
 #include "client/text/sources.h"

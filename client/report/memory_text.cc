@@ -11,12 +11,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "client/flags/plan_flags.h"
-#include "client/plot/memory_chart.h"
+#include "client/plot/charts.h"
 #include "client/report/memory_changes.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
 #include "client/report/screen.h"
 #include "client/text/layout_words.h"
+#include "client/text/memory_stages.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -166,7 +167,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
       Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang),
       ShardingLine(layout.sharding(), memory), "\nStages\n", StageWorkTable(memory),
       "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n", StageMemoryTable(memory),
-      "\n", MemoryBars(MemoryChartOf(memory)), ChangesSection(plan),
+      "\n", RenderText(MemoryPlot(plan)), ChangesSection(plan),
       LedgerSections(memory, plan.sources()));
 }
 
@@ -178,9 +179,10 @@ struct MemoryPart {
 
 std::vector<MemoryPart> PartsOfFullestStage(const v1::Memory& memory) {
   std::vector<MemoryPart> out;
-  for (const MemoryBar& bar : MemoryChartOf(memory).bars) {
-    for (size_t i = 0; bar.peak && i < kMemoryKinds.size(); ++i) {
-      out.push_back({kMemoryKinds[i].name, bar.sizes[i]});
+  for (const StageRun& run : ShownStageRuns(memory)) {
+    if (!HoldsThePeak(memory, run)) continue;
+    for (const MemoryKind& kind : kMemoryKinds) {
+      out.push_back({kind.name, GibOf(BytesOf(memory.stages(run.first), kind.kind))});
     }
   }
   return out;

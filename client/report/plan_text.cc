@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
-#include "client/plot/front_chart.h"
+#include "client/plot/charts.h"
 #include "client/report/compute_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"

@@ -9,7 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/plot/svg.h"
+#include "client/plot/plot.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"

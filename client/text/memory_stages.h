@@ -2,12 +2,32 @@
 #ifndef SEXTANT_CLIENT_TEXT_MEMORY_STAGES_H_
 #define SEXTANT_CLIENT_TEXT_MEMORY_STAGES_H_
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "sextant/v1/memory.pb.h"
 
 namespace sextant::client {
+
+struct MemoryKind {
+  v1::LedgerKind kind;
+  char letter;
+  const char* name;  // for one row's bytes or for many
+};
+
+// In the order of bars, from the left.
+inline constexpr std::array<MemoryKind, 8> kMemoryKinds = {{
+    {v1::LEDGER_KIND_WEIGHT, 'W', "weights"},
+    {v1::LEDGER_KIND_GRADIENT, 'G', "gradients"},
+    {v1::LEDGER_KIND_MASTER_WEIGHT, 'M', "master weights"},
+    {v1::LEDGER_KIND_OPTIMIZER_STATE, 'O', "optimizer state"},
+    {v1::LEDGER_KIND_ACTIVATION, 'A', "activations"},
+    {v1::LEDGER_KIND_TRANSIENT, 't', "transients"},
+    {v1::LEDGER_KIND_COMMUNICATION_BUFFER, 'b', "communication buffers"},
+    {v1::LEDGER_KIND_FRAMEWORK_RESERVE, 'r', "framework reserve"},
+}};
 
 // Neighbours that hold the same, by their indices.
 struct StageRun {

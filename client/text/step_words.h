@@ -1,5 +1,5 @@
 // Shared by pictures and tables of a step's time: its parts, the longest first, and words for
-// their causes. plot/pictures.h draws them.
+// their causes. plot/charts.h draws them.
 #ifndef SEXTANT_CLIENT_TEXT_STEP_WORDS_H_
 #define SEXTANT_CLIENT_TEXT_STEP_WORDS_H_
 

@@ -1,26 +1,23 @@
 // What charts show: their extents, and what they leave out.
+#include "client/plot/charts.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/plot/front_chart.h"
-#include "client/plot/kernel_chart.h"
-#include "client/plot/memory_chart.h"
-#include "client/plot/roofline_chart.h"
 #include "client/text/memory_stages.h"
 #include "tests/client/sample_answers.h"
 
 namespace sextant::client {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -66,17 +63,16 @@ TEST(StageRuns, OfManyShowTheEndsAndThePeak) {
 }
 
 // 56 GiB, 58 at the high end, on 80 and on 20.
-TEST(MemoryChartOf, ReachesBeyondWhatIsUsable) {
-  const MemoryChart fits = MemoryChartOf(SampleStages(1).plan().memory());
-  EXPECT_THAT(fits.bars[0].sizes, ElementsAre(8, 8, 8, 8, 20, 1, 0.5, 2.5));
-  EXPECT_EQ(fits.end, 80);
-  const MemoryChart chart = MemoryChartOf(SampleStages(1, 20).plan().memory());
-  EXPECT_EQ(chart.usable, 20);
-  EXPECT_EQ(chart.end, 58 * 1.02);
-  EXPECT_THAT(chart.ticks, ElementsAre(0, 10, 20, 30, 40, 50));
-  v1::Memory empty;
-  empty.add_stages();
-  EXPECT_GT(MemoryChartOf(empty).end, 0);
+TEST(MemoryPlot, ReachesBeyondWhatIsUsable) {
+  const Plot fits = MemoryPlot(SampleStages(1).plan());
+  EXPECT_EQ(fits.x.high, 80);
+  const Plot plot = MemoryPlot(SampleStages(1, 20).plan());
+  EXPECT_EQ(plot.lines[0].points[0].x, 20);
+  EXPECT_EQ(plot.x.high, 58 * 1.02);
+  EXPECT_EQ(plot.x.ticks.back().label, "50");
+  v1::Plan empty;
+  empty.mutable_memory()->add_stages();
+  EXPECT_GT(MemoryPlot(empty).x.high, 0);
 }
 
 TEST(MemoryKinds, AreAllOfTheApis) {
@@ -92,21 +88,21 @@ std::string LettersOf(int count) {
   std::vector<std::pair<double, double>> points;
   for (int i = 0; i < count; ++i) points.emplace_back(100 + i, 200 - i);
   std::string letters;
-  for (const FrontPoint& point : FrontChartOf(PlanWithFront(points)).points) {
-    letters += point.letter;
+  for (const PlotMark& mark : FrontPlot(PlanWithFront(points), Medium::kTerminal).marks) {
+    if (mark.shape != Shape::kSquare) letters += mark.letter.empty() ? " " : mark.letter;
   }
   return letters;
 }
 
 // 23 points: every second has a letter. 14: 13 steps of points for 11 of letters, 1.18 each:
 // 0, 1.2, 2.4, 3.5, 4.7, 5.9, 7.1, 8.3, 9.5, 10.6, 11.8, 13, rounded.
-TEST(FrontChart, ThinsALongFrontEvenly) {
+TEST(FrontPlot, ThinsALongFrontEvenly) {
   EXPECT_EQ(LettersOf(12), "ABCDEFGHIJKL");
   EXPECT_EQ(LettersOf(14), "ABC DEFGHI JKL");
   EXPECT_EQ(LettersOf(23), "A B C D E F G H I J K L");
 }
 
-TEST(FrontChart, LeavesOutWhatNoAxisCanShow) {
+TEST(FrontPlot, LeavesOutWhatNoAxisCanShow) {
   const v1::Plan plan = PlanWithFront({{0, 1},
                                        {-1, 1},
                                        {1e90, 1},
@@ -119,130 +115,106 @@ TEST(FrontChart, LeavesOutWhatNoAxisCanShow) {
                                        {1, -1},
                                        {1, kNan},
                                        {1, kInfinity}});
-  EXPECT_TRUE(FrontChartOf(plan).points.empty());
-  EXPECT_TRUE(FrontChartOf(v1::Plan()).points.empty());
+  EXPECT_THAT(FrontPlot(plan, Medium::kPicture).marks, IsEmpty());
+  EXPECT_THAT(FrontPlot(v1::Plan(), Medium::kPicture).marks, IsEmpty());
   EXPECT_EQ(FrontSection(plan), "");
   EXPECT_EQ(FrontSection(PlanWithFront({{10, 70}})), "");  // a line takes two
 }
 
-TEST(FrontChart, EndsAtThreeTimesTheFastest) {
+TEST(FrontPlot, EndsAtThreeTimesTheFastest) {
   const v1::Plan plan = PlanWithFront({{10, 70}, {20, 60}, {30, 50}, {30.1, 40}, {900, 10}});
-  const FrontChart chart = FrontChartOf(plan);
-  ASSERT_EQ(chart.points.size(), 3u);
-  EXPECT_EQ(chart.points.back().seconds.expected(), 30);
-  EXPECT_LT(FrontAxesOf(chart, FrontExtent::kIntervals).seconds.high, 40);
-  EXPECT_EQ(SlowWords(chart), "2 layouts that take over 3 times the fastest's time are left out");
-  EXPECT_THAT(FrontSection(plan), HasSubstr("; 2 layouts that take over 3 times"));
-  EXPECT_EQ(SlowWords(FrontChartOf(SampleFront())), "");
-  EXPECT_EQ(SlowWords(FrontChartOf(PlanWithFront({{10, 70}, {31, 60}}))),
-            "1 layout that takes over 3 times the fastest's time is left out");
+  const Plot plot = FrontPlot(plan, Medium::kPicture);
+  EXPECT_EQ(plot.marks.back().at.x, 30);
+  EXPECT_LT(plot.x.high, 40);
+  EXPECT_THAT(plot.words[0],
+              HasSubstr("; 2 layouts that take over 3 times the fastest's time are left out"));
+  EXPECT_THAT(FrontPlot(SampleFront(), Medium::kPicture).words[0], Not(HasSubstr("left out")));
+  EXPECT_THAT(FrontPlot(PlanWithFront({{10, 70}, {31, 60}}), Medium::kPicture).words[0],
+              HasSubstr("; 1 layout that takes over 3 times the fastest's time is left out"));
 }
 
-TEST(FrontChart, TakesIntervalsWithoutEndsAsExact) {
+TEST(FrontPlot, TakesIntervalsWithoutEndsAsExact) {
   v1::Plan plan = PlanWithFront({{10, 70}});
   v1::Interval& seconds = *plan.mutable_search()->mutable_front(0)->mutable_step_seconds();
   seconds.set_low(0);
   seconds.set_high(kInfinity);
-  const FrontPoint point = FrontChartOf(plan).points[0];
-  EXPECT_EQ(point.seconds.low(), 10);
-  EXPECT_EQ(point.seconds.high(), 10);
+  const PlotMark mark = FrontPlot(plan, Medium::kPicture).marks[0];
+  EXPECT_EQ(mark.x_ends->low, 10);
+  EXPECT_EQ(mark.x_ends->high, 10);
 }
 
 // Points: 10 to 20 s, with 4 % of the length on both sides; up to 80 GiB usable and 2 % of it.
 // Intervals: 9 to 24 s, 27 to 84 GiB.
-TEST(FrontAxes, EncloseThePointsAndUsableMemory) {
-  const FrontChart chart = FrontChartOf(SampleFront());
-  const FrontAxes points = FrontAxesOf(chart, FrontExtent::kPoints);
-  EXPECT_DOUBLE_EQ(points.seconds.low, 9.6);
-  EXPECT_DOUBLE_EQ(points.seconds.high, 20.4);
-  EXPECT_EQ(points.gib.low, 0);
-  EXPECT_DOUBLE_EQ(points.gib.high, 81.6);
-  EXPECT_TRUE(points.shows_usable);
-  const FrontAxes intervals = FrontAxesOf(chart, FrontExtent::kIntervals);
-  EXPECT_DOUBLE_EQ(intervals.seconds.low, 9 - 0.04 * 15);
-  EXPECT_DOUBLE_EQ(intervals.seconds.high, 24 + 0.04 * 15);
-  EXPECT_DOUBLE_EQ(intervals.gib.high, 84 * 1.02);
+TEST(FrontPlot, EnclosesThePointsAndUsableMemory) {
+  const Plot points = FrontPlot(SampleFront(), Medium::kTerminal);
+  EXPECT_DOUBLE_EQ(points.x.low, 9.6);
+  EXPECT_DOUBLE_EQ(points.x.high, 20.4);
+  EXPECT_EQ(points.y.low, 0);
+  EXPECT_DOUBLE_EQ(points.y.high, 81.6);
+  const Plot intervals = FrontPlot(SampleFront(), Medium::kPicture);
+  EXPECT_DOUBLE_EQ(intervals.x.low, 9 - 0.04 * 15);
+  EXPECT_DOUBLE_EQ(intervals.x.high, 24 + 0.04 * 15);
+  EXPECT_DOUBLE_EQ(intervals.y.high, 84 * 1.02);
 }
 
 // As far as a quarter beyond the points: 8 to 25 s.
-TEST(FrontAxes, CutWideIntervals) {
+TEST(FrontPlot, CutsWideIntervals) {
   v1::Plan plan = SampleFront();
   v1::LayoutSearchResult& search = *plan.mutable_search();
   search.mutable_front(0)->mutable_step_seconds()->set_low(1);
   search.mutable_front(2)->mutable_step_seconds()->set_high(1000);
-  const FrontAxes axes = FrontAxesOf(FrontChartOf(plan), FrontExtent::kIntervals);
-  EXPECT_DOUBLE_EQ(axes.seconds.low, 8 - 0.04 * 17);
-  EXPECT_DOUBLE_EQ(axes.seconds.high, 25 + 0.04 * 17);
+  const PlotAxis axis = FrontPlot(plan, Medium::kPicture).x;
+  EXPECT_DOUBLE_EQ(axis.low, 8 - 0.04 * 17);
+  EXPECT_DOUBLE_EQ(axis.high, 25 + 0.04 * 17);
 }
 
 // All in the upper half: from a quarter of the length below the smallest. Far below what is usable:
 // without it.
-TEST(FrontAxes, BeginNearLargePointsAndEndNearSmallOnes) {
-  const FrontAxes large =
-      FrontAxesOf(FrontChartOf(PlanWithFront({{10, 71.6}, {11, 61.6}})), FrontExtent::kPoints);
-  EXPECT_DOUBLE_EQ(large.gib.high, 81.6);
-  EXPECT_DOUBLE_EQ(large.gib.low, 81.6 - 1.25 * 20);
-  const FrontAxes small =
-      FrontAxesOf(FrontChartOf(PlanWithFront({{10, 5}, {11, 4}})), FrontExtent::kPoints);
-  EXPECT_FALSE(small.shows_usable);
-  EXPECT_DOUBLE_EQ(small.gib.high, 5.1);
+TEST(FrontPlot, BeginsNearLargePointsAndEndsNearSmallOnes) {
+  const PlotAxis large = FrontPlot(PlanWithFront({{10, 71.6}, {11, 61.6}}), Medium::kTerminal).y;
+  EXPECT_DOUBLE_EQ(large.high, 81.6);
+  EXPECT_DOUBLE_EQ(large.low, 81.6 - 1.25 * 20);
+  const PlotAxis small = FrontPlot(PlanWithFront({{10, 5}, {11, 4}}), Medium::kTerminal).y;
+  EXPECT_DOUBLE_EQ(small.high, 5.1);
 }
 
-v1::AnalyzeOperationResponse WithRates(double flops_per_second, double bytes_per_second) {
-  v1::AnalyzeOperationResponse response;
-  response.mutable_time()->mutable_forward()->set_ridge_flops_per_byte(100);
-  for (const auto& [unit, value] :
-       {std::pair("FLOP/s", flops_per_second), {"byte/s", bytes_per_second}}) {
-    v1::RateUsed* rate = response.mutable_time()->add_rates();
-    rate->set_unit(unit);
-    rate->set_value(value);
-  }
-  return response;
-}
-
-TEST(RooflineChart, IsRefusedWithoutRates) {
-  EXPECT_TRUE(RooflineChartOf(WithRates(1e12, 1e10)).ok());
+TEST(RooflinePlot, IsRefusedWithoutRates) {
+  EXPECT_TRUE(RooflinePlot(SampleRoofline({1e12}, 1e10)).ok());
   for (const double rate : {0.0, -1.0, kNan, kInfinity}) {
-    EXPECT_EQ(RooflineChartOf(WithRates(rate, 1e10)).status().code(),
+    EXPECT_EQ(RooflinePlot(SampleRoofline({rate}, 1e10)).status().code(),
               absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(RooflineChartOf(WithRates(1e12, rate)).status().code(),
+    EXPECT_EQ(RooflinePlot(SampleRoofline({1e12}, rate)).status().code(),
               absl::StatusCode::kFailedPrecondition);
   }
-  EXPECT_FALSE(RooflineChartOf({}).ok());
+  EXPECT_FALSE(RooflinePlot({}).ok());
 }
 
-RooflineChart ChartWith(std::vector<ChartPoint> points) {
-  RooflineChart chart;
-  chart.memory_bytes_per_second = 1e10;
-  chart.ridge = 100;
-  chart.roofs = {{"matrix products", 1e12}, {"other arithmetic", 1e11}};
-  chart.points = std::move(points);
-  return chart;
-}
-
-TEST(RooflineAxes, HoldAllThatIsDrawn) {
-  const RooflineChart chart = ChartWith(
-      {{"forward", 'F', 200, 8e11, 1}, {"far", 'U', 1e-6, 1e-3, 1}, {"near", 'B', 1e9, 2e13, 1}});
-  const ChartAxes axes = AxesOf(chart);
-  for (const ChartPoint& point : chart.points) {
-    EXPECT_GT(axes.intensity.Fraction(point.intensity), 0) << point.name;
-    EXPECT_LT(axes.intensity.Fraction(point.intensity), 1) << point.name;
-    EXPECT_GT(axes.flops_per_second.Fraction(point.flops_per_second), 0) << point.name;
-    EXPECT_LT(axes.flops_per_second.Fraction(point.flops_per_second), 1) << point.name;
+TEST(RooflinePlot, HoldsAllThatIsDrawn) {
+  for (const auto& [intensity, rate] : {std::pair(200.0, 8e11), {1e-6, 1e-3}, {1e9, 2e13}}) {
+    v1::AnalyzeOperationResponse response = SampleRoofline({1e12, 1e11}, 1e10);
+    SetForward(intensity, rate, &response);
+    const Plot plot = *RooflinePlot(response);
+    ASSERT_THAT(plot.marks, SizeIs(1));
+    EXPECT_DOUBLE_EQ(plot.marks[0].at.y, rate);
+    for (const PlotLine& line : plot.lines) {
+      for (const PlotPoint& point : line.points) {
+        EXPECT_GT(plot.y.Fraction(point.y), -1e-9) << intensity;
+        EXPECT_LT(plot.y.Fraction(point.y), 1) << intensity;
+      }
+    }
+    EXPECT_GT(plot.x.Fraction(intensity), 0);
+    EXPECT_LT(plot.x.Fraction(intensity), 1);
+    EXPECT_GT(plot.y.Fraction(rate), 0);
+    EXPECT_LT(plot.y.Fraction(rate), 1);
   }
-  EXPECT_EQ(RoofAt(chart, 1e12, 10), 1e11);
-  EXPECT_EQ(RoofAt(chart, 1e12, 1000), 1e12);
 }
 
 // However few points, both axes can be read.
-TEST(RooflineAxes, HoldTwoPowersOfTen) {
+TEST(RooflinePlot, HoldsTwoPowersOfTen) {
   for (double rate = 1e6; rate < 1e18; rate *= 1.7) {
-    RooflineChart chart = ChartWith({});
-    chart.roofs = {{"all arithmetic", rate}};
-    chart.ridge = rate / chart.memory_bytes_per_second;
-    const ChartAxes axes = AxesOf(chart);
-    EXPECT_GE(axes.intensity.Ticks(9).size(), 2u) << rate;
-    EXPECT_GE(axes.flops_per_second.Ticks(9).size(), 2u) << rate;
+    const Plot plot = *RooflinePlot(SampleRoofline({rate}, 1e10));
+    EXPECT_GE(plot.x.ticks.size(), 2u) << rate;
+    EXPECT_GE(plot.y.ticks.size(), 2u) << rate;
   }
 }
 
@@ -261,15 +233,15 @@ void AddCurve(const std::vector<std::pair<int64_t, double>>& points,
 }
 
 // Values that can't be drawn are left out rather than drawn wrongly.
-TEST(KernelCharts, LeaveOutWhatIsNoSizeOrRate) {
+TEST(KernelPlots, LeaveOutWhatIsNoSizeOrRate) {
   v1::GetKernelRatesResponse rates;
   AddCurve({{1024, 1e12}, {2048, kNan}, {4096, 2e12}}, &rates);
   AddCurve({{0, 1e12}, {2048, 1e12}}, &rates);
-  const std::vector<KernelChart> charts = KernelChartsOf(rates);
-  ASSERT_THAT(charts, SizeIs(1));
-  ASSERT_THAT(charts[0].lines, SizeIs(1));
-  EXPECT_THAT(charts[0].lines[0].points, SizeIs(2));
-  EXPECT_THAT(KernelChartsOf({}), IsEmpty());
+  const std::vector<Plot> plots = KernelPlots(rates);
+  ASSERT_THAT(plots, SizeIs(1));
+  ASSERT_THAT(plots[0].lines, SizeIs(1));
+  EXPECT_THAT(plots[0].lines[0].points, SizeIs(2));
+  EXPECT_THAT(KernelPlots({}), IsEmpty());
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
-// The parts that charts are drawn with: axes, a canvas of characters, and SVG.
+// The parts that plots are drawn with: axes, characters, and SVG.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "client/plot/canvas.h"
+#include "client/plot/plot.h"
 #include "client/plot/svg.h"
 
 namespace sextant::client {
@@ -16,35 +17,51 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-TEST(LogAxis, IsEvenInPowers) {
-  const LogAxis axis = {.low = -1, .high = 3};
+TEST(PlotAxis, IsEvenInPowers) {
+  const PlotAxis axis = {.low = 0.1, .high = 1000, .log = true};
   EXPECT_DOUBLE_EQ(axis.Fraction(0.1), 0);
   EXPECT_DOUBLE_EQ(axis.Fraction(10), 0.5);
   EXPECT_DOUBLE_EQ(axis.Fraction(1000), 1);
   EXPECT_DOUBLE_EQ(axis.Fraction(1e5), 1.5);
-  EXPECT_DOUBLE_EQ(axis.ValueAt(0.25), 1);
+  EXPECT_DOUBLE_EQ((PlotAxis{.low = 10, .high = 30}).Fraction(15), 0.25);
 }
 
-TEST(LogAxis, HasFewTicks) {
-  EXPECT_THAT((LogAxis{.low = -1.2, .high = 2.9}).Ticks(9), ElementsAre(-1, 0, 1, 2));
-  EXPECT_THAT((LogAxis{.low = 0, .high = 10}).Ticks(6), ElementsAre(0, 2, 4, 6, 8, 10));
-  EXPECT_THAT((LogAxis{.low = 0, .high = 11}).Ticks(6), ElementsAre(0, 3, 6, 9));
-  EXPECT_THAT((LogAxis{.low = 0.2, .high = 0.9}).Ticks(6), SizeIs(0));
+// The powers that have a label, of an axis from 10^`low` to 10^`high`.
+std::vector<std::string> LabelsOf(double low, double high, int most) {
+  const PlotAxis axis = {.low = std::pow(10, low), .high = std::pow(10, high), .log = true};
+  std::vector<std::string> labels;
+  for (const PlotTick& tick : PowerTicks(axis, most)) {
+    if (!tick.label.empty()) labels.push_back(tick.label);
+  }
+  return labels;
+}
+
+TEST(PowerTicks, HaveFewLabels) {
+  EXPECT_THAT(LabelsOf(-1.2, 2.9, 9), ElementsAre("0.1", "1", "10", "100"));
+  EXPECT_THAT(LabelsOf(-0.1, 10.1, 6), ElementsAre("1", "100", "10 k", "1 M", "100 M", "10 G"));
+  EXPECT_THAT(LabelsOf(-0.1, 11.1, 6), ElementsAre("1", "1 k", "1 M", "1 G"));
+  EXPECT_THAT(LabelsOf(0.2, 0.9, 6), SizeIs(0));
   for (double span = 0.5; span < 60; span += 0.25) {
     for (const int most : {2, 6, 9}) {
-      const LogAxis axis = {.low = -3.3, .high = -3.3 + span};
-      EXPECT_LE(axis.Ticks(most).size(), static_cast<size_t>(most)) << span;
+      EXPECT_LE(LabelsOf(-3.3, -3.3 + span, most).size(), static_cast<size_t>(most)) << span;
     }
   }
 }
 
-TEST(LinearAxis, HasTicksBetweenItsEnds) {
-  EXPECT_DOUBLE_EQ((LinearAxis{.low = 10, .high = 30}).Fraction(15), 0.25);
-  EXPECT_THAT((LinearAxis{.low = 9.6, .high = 20.4}).Ticks(), ElementsAre(10, 12, 14, 16, 18, 20));
-  EXPECT_THAT((LinearAxis{.low = 61, .high = 64}).Ticks(),
-              ElementsAre(61, 61.5, 62, 62.5, 63, 63.5, 64));
-  EXPECT_THAT((LinearAxis{.low = 2e9, .high = 6.5e9}).Ticks(),
-              ElementsAre(2e9, 3e9, 4e9, 5e9, 6e9));
+TEST(LinearTicks, AreBetweenTheEnds) {
+  const auto labels = [](double low, double high, double unit) {
+    std::vector<std::string> out;
+    for (const PlotTick& tick : LinearTicks({.low = low, .high = high}, unit)) {
+      EXPECT_GE(tick.at, low);
+      EXPECT_LE(tick.at, high);
+      out.push_back(tick.label);
+    }
+    return out;
+  };
+  EXPECT_THAT(labels(9.6, 20.4, 1), ElementsAre("10", "12", "14", "16", "18", "20"));
+  EXPECT_THAT(labels(61, 64, 1), ElementsAre("61", "61.5", "62", "62.5", "63", "63.5", "64"));
+  EXPECT_THAT(labels(0, 0.25, 1e-3), ElementsAre("0", "50", "100", "150", "200", "250"));
+  EXPECT_THAT(labels(2000, 6500, 1), ElementsAre("2,000", "3,000", "4,000", "5,000", "6,000"));
 }
 
 TEST(PowerText, HasSiPrefixes) {
@@ -55,51 +72,31 @@ TEST(PowerText, HasSiPrefixes) {
   for (const auto& [power, text] : cases) EXPECT_EQ(PowerText(power), text) << power;
 }
 
-TEST(BrailleCanvas, SetsTheDotsThatUnicodeNumbers) {
-  BrailleCanvas canvas(2, 1);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("  "));
-  canvas.Dot(0, 0);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u2801 "));
-  canvas.Dot(1, 3);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u2881 "));
-  for (int x = 0; x < 2; ++x) {
-    for (int y = 0; y < 4; ++y) canvas.Dot(x, y);
-  }
-  canvas.Dot(2, 3);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u28FF\u2840"));
+// The rows of a drawing of one character's height, without its margin.
+std::string RowOf(const std::vector<PlotLine>& lines, const std::vector<PlotMark>& marks) {
+  const std::string text = RenderText({.text_rows = 1, .lines = lines, .marks = marks});
+  const std::string axis = "│";
+  const size_t start = text.find(axis) + axis.size();
+  return text.substr(start, text.find('\n', start) - start);
 }
 
-TEST(BrailleCanvas, LeavesOutWhatIsOutside) {
-  BrailleCanvas canvas(1, 1);
-  canvas.Dot(-1, 0);
-  canvas.Dot(0, -1);
-  canvas.Dot(2, 0);
-  canvas.Dot(0, 4);
-  EXPECT_THAT(canvas.Rows(), ElementsAre(" "));
-  canvas.Line(-4, 0, 5, 0);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u2809"));
+// 84 columns of two dots: the last is a fraction of 167/167.
+TEST(RenderText, SetsTheDotsThatUnicodeNumbers) {
+  const auto line = [](PlotPoint from, PlotPoint to) { return PlotLine{.points = {from, to}}; };
+  EXPECT_EQ(RowOf({line({0, 1}, {0, 1})}, {}), "\u2801");
+  EXPECT_EQ(RowOf({line({1.0 / 167, 0}, {1.0 / 167, 0})}, {}), "\u2880");
+  EXPECT_EQ(RowOf({line({0, 0}, {3.0 / 167, 1})}, {}), "\u2860\u280A");
+  // What is outside is drawn at the edge.
+  EXPECT_EQ(RowOf({line({-1, 7}, {-1, 7})}, {}), "\u2801");
 }
 
-TEST(BrailleCanvas, DrawsLinesWithBothEnds) {
-  BrailleCanvas canvas(2, 1);
-  canvas.Line(0, 3, 3, 0);
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u2860\u280A"));
-  BrailleCanvas dot(1, 1);
-  dot.Line(1, 1, 1, 1);
-  EXPECT_THAT(dot.Rows(), ElementsAre("\u2810"));
-}
-
-TEST(BrailleCanvas, PutsLettersSideBySide) {
-  BrailleCanvas canvas(4, 2);
-  canvas.Line(0, 0, 7, 0);
-  canvas.Letter(1, 0, 'F');
-  canvas.Letter(1, 0, 'B');
-  EXPECT_THAT(canvas.Rows(), ElementsAre("\u2809FB\u2809", "    "));
+TEST(RenderText, PutsLettersSideBySide) {
+  const auto mark = [](double x, const char* letter) {
+    return PlotMark{.at = {x, 0}, .letter = letter};
+  };
+  EXPECT_EQ(RowOf({}, {mark(0, "F"), mark(0, "B")}), "FB");
   // At the right edge there is room to the left alone.
-  canvas.Letter(3, 1, 'F');
-  canvas.Letter(3, 1, 'B');
-  canvas.Letter(9, 9, 'A');  // clipped to the last cell
-  EXPECT_THAT(canvas.Rows()[1], " ABF");
+  EXPECT_EQ(RowOf({}, {mark(1, "F"), mark(1, "B"), mark(9, "A")}), std::string(81, ' ') + "ABF");
 }
 
 TEST(XmlEscaped, LeavesNothingThatIsMarkup) {
@@ -118,7 +115,7 @@ TEST(XmlEscaped, LeavesOutWhatXmlCantHold) {
 }
 
 TEST(SvgWriter, WritesWhatItIsGiven) {
-  SvgWriter svg(800, 500);
+  SvgWriter svg;
   svg.Line({1, 2}, {3, 4}, {.color = "#123456", .width = 2, .dashes = "4 4"});
   svg.Text({.at = {5, 6},
             .text = "a<b",
@@ -126,10 +123,10 @@ TEST(SvgWriter, WritesWhatItIsGiven) {
             .anchor = SvgAnchor::kEnd,
             .degrees = -90,
             .bold = true});
-  svg.Mark(SvgMark::kDisc, {7, 8}, "#0072b2");
-  svg.Mark(SvgMark::kSquare, {7, 8}, "#d55e00");
-  svg.Mark(SvgMark::kDot, {7, 8}, "#009e73", "a<b");
-  const std::string document = svg.Document();
+  svg.Mark(Shape::kDisc, {7, 8}, "#0072b2");
+  svg.Mark(Shape::kSquare, {7, 8}, "#d55e00");
+  svg.Mark(Shape::kDot, {7, 8}, "#009e73", "a<b");
+  const std::string document = svg.Document(800, 500);
   EXPECT_THAT(document, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
   EXPECT_THAT(document, HasSubstr("viewBox=\"0 0 800 500\""));
   EXPECT_THAT(document, HasSubstr("<line x1=\"1.0\" y1=\"2.0\" x2=\"3.0\" y2=\"4.0\" fill=\"none\" "
@@ -147,11 +144,11 @@ TEST(SvgWriter, WritesWhatItIsGiven) {
 }
 
 TEST(SvgWriter, HatchesAreas) {
-  SvgWriter svg(800, 500);
-  svg.Rectangle({{1, 2}, 30, 40}, {"#56b4e9", SvgHatch::kNone});
-  svg.Rectangle({{5, 6}, 70, 80}, {"#ffffff", SvgHatch::kDots});
-  svg.Rectangle({{5, 6}, 70, 80}, {"#f0e442", SvgHatch::kDots});
-  const std::string document = svg.Document();
+  SvgWriter svg;
+  svg.Rectangle({1, 2, 31, 42}, {"#56b4e9", Hatch::kNone});
+  svg.Rectangle({5, 6, 75, 86}, {"#ffffff", Hatch::kDots});
+  svg.Rectangle({5, 6, 75, 86}, {"#f0e442", Hatch::kDots});
+  const std::string document = svg.Document(800, 500);
   EXPECT_THAT(document, HasSubstr("<rect x=\"1.0\" y=\"2.0\" width=\"30.0\" height=\"40.0\" "
                                   "fill=\"#56b4e9\" stroke="));
   // The colour, and the hatching upon it, which is defined once, ahead of its use.
@@ -166,12 +163,11 @@ TEST(SvgWriter, HatchesAreas) {
 
 TEST(SvgWriter, EveryHatchIsAnother) {
   std::set<std::string> patterns;
-  for (const SvgHatch hatch :
-       {SvgHatch::kRising, SvgHatch::kFalling, SvgHatch::kCrossed, SvgHatch::kGrid,
-        SvgHatch::kHorizontal, SvgHatch::kVertical, SvgHatch::kDots}) {
-    SvgWriter svg(100, 100);
-    svg.Rectangle({{0, 0}, 10, 10}, {"#ffffff", hatch});
-    const std::string document = svg.Document();
+  for (const Hatch hatch : {Hatch::kRising, Hatch::kFalling, Hatch::kCrossed, Hatch::kGrid,
+                            Hatch::kHorizontal, Hatch::kVertical, Hatch::kDots}) {
+    SvgWriter svg;
+    svg.Rectangle({0, 0, 10, 10}, {"#ffffff", hatch});
+    const std::string document = svg.Document(800, 500);
     const size_t path = document.find("<path d=");
     ASSERT_NE(path, std::string::npos);
     patterns.insert(document.substr(path, document.find('>', path) - path));

@@ -135,6 +135,33 @@ v1::Plan SampleFront() {
   return plan;
 }
 
+v1::AnalyzeOperationResponse SampleRoofline(const std::vector<double>& flops_per_second,
+                                            double bytes_per_second) {
+  v1::AnalyzeOperationResponse response;
+  response.set_name("toy");
+  v1::OperationTime& time = *response.mutable_time();
+  time.mutable_forward()->set_ridge_flops_per_byte(100);
+  const auto add = [&time](const char* quantity, const char* unit, double value) {
+    v1::RateUsed& rate = *time.add_rates();
+    rate.set_quantity(quantity);
+    rate.set_unit(unit);
+    rate.set_value(value);
+  };
+  for (size_t i = 0; i < flops_per_second.size(); ++i) {
+    add(i == 0 ? "peak_flops_per_second" : "general_flops_per_second", "FLOP/s",
+        flops_per_second[i]);
+  }
+  add("memory_bandwidth", "byte/s", bytes_per_second);
+  return response;
+}
+
+void SetForward(double intensity, double flops_per_second, v1::AnalyzeOperationResponse* response) {
+  v1::CostSum& sum = *response->mutable_forward()->mutable_sum();
+  sum.set_arithmetic_intensity(intensity);
+  sum.set_matrix_flops(flops_per_second);
+  response->mutable_time()->mutable_forward()->set_total_seconds(1);
+}
+
 v1::GetCalibrationResponse SampleHeldCalibration() {
   v1::GetCalibrationResponse response;
   *response.mutable_calibration() = SampleCalibration();

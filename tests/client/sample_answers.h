@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
@@ -36,6 +37,14 @@ v1::Plan PlanWithFront(const std::vector<std::pair<double, double>>& points);
 // A front of 10, 12 and 20 s in 70, 60 and 30 GiB; the first is a tie. The second is tensor 4
 // (sequence parallel) x context 2 x pipeline 2 with recomputed norms, ZeRO stage 1.
 v1::Plan SampleFront();
+
+// An operation "toy" on a device of these rates: of matrix products, and of other arithmetic where
+// there is a second one; the ridge is at 100 FLOP a byte.
+v1::AnalyzeOperationResponse SampleRoofline(const std::vector<double>& flops_per_second,
+                                            double bytes_per_second);
+
+// Its point of the forward pass: 1 s of it at a rate.
+void SetForward(double intensity, double flops_per_second, v1::AnalyzeOperationResponse* response);
 
 // Gives `plan` a predicted run that leaves its deadline `margin_seconds` (below 0: misses it), and
 // keeps it with `chance`.
