@@ -21,25 +21,15 @@ int64_t StageDevicesOf(const JobChoice& choice) {
   return choice.device_count / choice.layout.parallel.pipeline_parallel_size;
 }
 
-// The run that a search changes.
-struct SearchInput {
-  const JobContext& context;
-  const JobChoice& choice;
-  MemoryLimits limits;
-};
-
 class ChangeSearch {
  public:
-  // `base` is a model of the choice's specification, or null.
-  ChangeSearch(const SearchInput& in, const MemoryModel* base, CallWork& work)
+  explicit ChangeSearch(const EstimateInput& in)
       : in_(in),
         choice_(in.choice),
         all_(ChangesOf(in.context, in.choice)),
-        base_(base),
-        work_(work),
-        most_steps_(work.steps() + kMaxSearchSteps),
-        layouts_(in.choice.layout.parallel.layers_per_chunk, work) {
-    if (base != nullptr) choice_.layout.parallel.layers_per_chunk.clear();  // layouts_ has them
+        most_steps_(in.work.steps() + kMaxSearchSteps),
+        layouts_(in.choice.layout.parallel.layers_per_chunk, in.work) {
+    choice_.layout.parallel.layers_per_chunk.clear();  // layouts_ has them
   }
 
   // Errors: CallWork's.
@@ -69,8 +59,8 @@ class ChangeSearch {
 
   // True where no further change is to be tried.
   bool Ends() {
-    if (ended_.ok()) ended_ = work_.Spend(kStepsAChange);
-    if (ended_.ok() && work_.steps() > most_steps_) out_.ended_early = true;
+    if (ended_.ok()) ended_ = in_.work.Spend(kStepsAChange);
+    if (ended_.ok() && in_.work.steps() > most_steps_) out_.ended_early = true;
     return !ended_.ok() || out_.ended_early;
   }
 
@@ -117,18 +107,17 @@ class ChangeSearch {
     FieldViolations violations;
     MemoryJob job = JobOf(in_.context, choice, violations);
     if (!violations.empty()) return false;
-    const auto model = base_ == nullptr ? MemoryModel::Of(in_.context.spec, std::move(job))
-                                        : base_->With(std::move(job), layouts_);
+    const auto model = in_.model.With(std::move(job), layouts_);
     if (!model.ok()) return false;
     if (HasAFullStage(*model)) return false;
     const auto is_full = [this](const StageMemory& memory) { return !Fits(memory); };
-    const auto peak = model->PeakOrFirst(is_full, work_);
+    const auto peak = model->PeakOrFirst(is_full, in_.work);
     if (!peak.ok()) return false;
     fullest_ = peak->stage;
     out.process = peak->memory.process;
     if (!Fits(peak->memory) || !offloads) return Fits(peak->memory);
     const HostServer& server = in_.limits.server;
-    const auto host = model->HostNeed(StageDevicesOf(choice), server.device_count, work_);
+    const auto host = model->HostNeed(StageDevicesOf(choice), server.device_count, in_.work);
     if (!host.ok()) return false;
     out.host = *host;
     return HostVerdictOf(*host, server, choice.device_count) == Verdict::kFits;
@@ -138,7 +127,7 @@ class ChangeSearch {
   // need to search thousands of stages.
   bool HasAFullStage(const MemoryModel& model) const {
     if (fullest_ < 0 || fullest_ >= model.stage_count()) return false;
-    const auto stage = model.Stage(fullest_, nullptr, &work_);
+    const auto stage = model.Stage(fullest_, nullptr, &in_.work);
     return stage.ok() && !Fits(*stage);
   }
 
@@ -149,11 +138,9 @@ class ChangeSearch {
 
   static constexpr int64_t kStepsAChange = 256;  // to make its job and to check it
 
-  const SearchInput in_;
+  const EstimateInput& in_;
   JobChoice choice_;  // in_.choice, as every change starts from it
   const std::vector<RunChange> all_;
-  const MemoryModel* const base_;
-  CallWork& work_;
   const int64_t most_steps_;
   LayoutCache layouts_;
   absl::optional<RunSetting> settled_ = {};  // setting of the last change found
@@ -227,20 +214,11 @@ Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds) {
   return may_fit ? Verdict::kTight : Verdict::kDoesNotFit;
 }
 
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
-                                  const MemoryLimits& limits) {
-  CallWork unstopped;
-  FieldViolations violations;
-  const auto base = MemoryModel::Of(context.spec, JobOf(context, choice, violations));
-  ChangeSearch search({context, choice, limits}, base.ok() ? &*base : nullptr, unstopped);
-  return search.Find().value_or(FittingChanges());
-}
-
 absl::StatusOr<FittingChanges> FindFittingChanges(const EstimateInput& in) {
   // Changes offload as much or more: none fits a host of unknown memory.
   const bool offloads = in.choice.layout.sharding.offload_optimizer;
   if (offloads && !in.limits.server.memory.has_value()) return FittingChanges();
-  return ChangeSearch({in.context, in.choice, in.limits}, &in.model, in.work).Find();
+  return ChangeSearch(in).Find();
 }
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {

@@ -109,13 +109,6 @@ struct MemoryLimits {
   HostServer server = {};
 };
 
-// The changes that make a run fit: for each setting, the smallest change with which the
-// verdict on `choice` is kFits within `limits`; the cheapest setting first. Where
-// there is none, or only changes that take more devices or alter the training run, the cheapest
-// pair of other changes comes first, ordered by the sum of their places in RunSetting.
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
-                                  const MemoryLimits& limits);
-
 struct EstimateInput {
   const JobContext& context;
   const JobChoice& choice;
@@ -125,7 +118,10 @@ struct EstimateInput {
   CallWork& work;
 };
 
-// The same for the choice of `input`, whose model it shares. Errors: CallWork's.
+// The changes that make a run fit: for each setting, the smallest change with which the verdict on
+// the choice of `input` is kFits within its limits; the cheapest setting first. Where there is
+// none, or only changes that take more devices or alter the training run, the cheapest pair of
+// other changes comes first, ordered by the sum of their places in RunSetting. Errors: CallWork's.
 absl::StatusOr<FittingChanges> FindFittingChanges(const EstimateInput& input);
 
 // Every stage at its peak, the verdict, and the changes that help where the verdict isn't FITS.

@@ -238,7 +238,7 @@ void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes
   }
 }
 
-// What the request leaves open of its layout, and what hardly anyone runs.
+// The layout's open fields and unusual settings.
 void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const MemoryJob& job = resolved.memory->job();
   if (!run.options.assumptions) return AboutUnusualLayout(resolved, job, out);

@@ -139,7 +139,7 @@ std::string Remedy(RateSource minimum, absl::string_view path) {
   return absl::StrCat("name a measured device in ", device, ".host_devices or calibrations");
 }
 
-// The request's own figures, which are no measurements.
+// Reports the request's own figures: nobody measured them.
 void CheckGiven(const OperationDevice& device, absl::string_view path, absl::string_view subject,
                 MissingRates& missing) {
   const std::pair<bool, const char*> given[] = {

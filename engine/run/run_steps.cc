@@ -182,6 +182,14 @@ int64_t StepsIn(int64_t tokens, int64_t step_tokens) {
   return (tokens + step_tokens - 1) / step_tokens;
 }
 
+// An error about a batch that is the phase's.
+absl::Status InPhase(const absl::Status& status, size_t phase) {
+  return WithPaths(status, [phase](absl::string_view field) {
+    return field == kBatch ? absl::StrCat(kRamp, "[", phase, "].global_batch_size")
+                           : std::string(field);
+  });
+}
+
 // Refuses the phases of `run`, of which the first `count` are all that a plan may predict.
 absl::Status TooMany(const RunSpec& run, size_t count) {
   return InvalidField(
@@ -348,12 +356,7 @@ absl::StatusOr<RunSteps> StepsOf(const RunSpec& run, const ResolvedRun& resolved
   for (size_t i = 0; i < layout.batch_ramp.size(); ++i) {
     const BatchPhase& phase = layout.batch_ramp[i];
     const absl::StatusOr<Seconds> each = timer->StepOf(phase.global_batch_size);
-    if (!each.ok()) {
-      return WithPaths(each.status(), [i](absl::string_view field) {
-        return field == kBatch ? absl::StrCat(kRamp, "[", i, "].global_batch_size")
-                               : std::string(field);
-      });
-    }
+    if (!each.ok()) return InPhase(each.status(), i);
     if (work.left() < 0) return TooMany(run, i);
     add(phase.token_count, phase.global_batch_size, *each * factor);
   }

@@ -24,7 +24,7 @@ struct DeviceStages {
   std::vector<LongOperation> longest = {};  // in a full answer
 };
 
-// What an overlap needs, in words, and the field that gives it.
+// A condition of an overlap, in words, and the field that gives it.
 struct NeedWords {
   absl::string_view words;
   absl::string_view field;

@@ -66,7 +66,7 @@ struct StepAnswer {
   absl::optional<StepPlan> step = {};            // absent: a note says why
   absl::optional<ComputeEstimate> compute = {};  // where options.include_operations asks for it
   Notes notes = {};
-  // Of the run and its resolved form, which outlive this; null: no step is predicted.
+  // Null where no step is predicted. The run and its resolved form outlive it.
   std::unique_ptr<const StepPredictor> predictor = nullptr;
 };
 

@@ -109,10 +109,18 @@ void SearchChanges(benchmark::State& state, PipelineSchedule schedule) {
   const PrecisionPolicy precision = WithDefaults(PrecisionPolicy());
   const OptimizerSpec optimizer;
   const JobChoice choice = OnStages(schedule);
+  const JobContext context = {spec, precision, optimizer};
+  FieldViolations violations;
+  const auto model = MemoryModel::Of(spec, JobOf(context, choice, violations));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(FindFittingChanges(
-        {spec, precision, optimizer}, choice,
-        {.usable = Bytes(20'000'000'000), .server = {.memory = Bytes(2'000'000'000'000)}}));
+    CallWork work;
+    benchmark::DoNotOptimize(
+        FindFittingChanges({.context = context,
+                            .choice = choice,
+                            .model = *model,
+                            .limits = {.usable = Bytes(20'000'000'000),
+                                       .server = {.memory = Bytes(2'000'000'000'000)}},
+                            .work = work}));
   }
 }
 BENCHMARK_CAPTURE(SearchChanges, one_forward_one_backward, PipelineSchedule::kOneForwardOneBackward)
