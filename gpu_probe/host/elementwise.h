@@ -1,4 +1,5 @@
-// The elementwise ladder on a processor: multiply-adds on every element of an fp32 array, in place.
+// Elementwise work on a processor, timed: the ladder of multiply-adds on every element of an fp32
+// array, in place, and the chain of fusion_chain.h, in one pass an operation or in one fused pass.
 #ifndef SEXTANT_GPU_PROBE_HOST_ELEMENTWISE_H_
 #define SEXTANT_GPU_PROBE_HOST_ELEMENTWISE_H_
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu_probe/fusion_chain.h"
 #include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
@@ -70,6 +72,59 @@ class ElementwiseWorkload : public ArrayWorkload {
 
   const ElementwiseRun run_;
   const std::shared_ptr<ElementwiseArray> array_;
+};
+
+// Both variants, on arrays of twice the last-level cache, so that each pass of the unfused chain
+// reads from memory. Left out, with a note, where memory is too small.
+std::vector<Point> FusionPoints(const SharedContext& context);
+
+// Rows of kFusionChannelCount elements.
+struct FusionSpan {
+  const float* x = nullptr;
+  const float* bias = nullptr;
+  const float* residual = nullptr;
+  float* y = nullptr;
+  int64_t row_count = 0;
+  float scale = 0;
+};
+
+// The operation of one pass.
+enum class FusionPass { kScale, kAddBias, kActivate, kAddResidual, kAll };
+
+using FusionKernel = void (*)(FusionPass pass, const FusionSpan& span);
+
+// The kernel for a level of this processor.
+FusionKernel FusionKernelOf(SimdLevel level);
+
+// Rows of kFusionChannelCount elements; all arrays but y start as normal numbers.
+struct FusionArrays {
+  Buffer x;
+  Buffer residual;
+  Buffer y;
+  std::vector<float> bias;
+  int64_t row_count = 0;
+  RepeatingPattern<float> pattern = NormalPattern();
+
+  // Errors: kResourceExhausted.
+  static absl::StatusOr<std::shared_ptr<FusionArrays>> Create(int64_t row_count,
+                                                              const HostContext& context);
+};
+
+class FusionWorkload : public ArrayWorkload {
+ public:
+  FusionWorkload(FusionKernel kernel, bool fused, std::shared_ptr<FusionArrays> arrays,
+                 SharedContext context);
+
+ private:
+  void PoisonPart(const Part& part) override;
+  void RunPart(int index, const Part& part, int64_t times) override;
+  // Compares y with the chain in double: the fused and the unfused chain round in different places.
+  int64_t FirstWrong(const Part& part) const override;
+  std::string Fault(int64_t element) const override;
+
+  const FusionKernel kernel_;
+  const bool fused_;
+  const std::shared_ptr<FusionArrays> arrays_;
 };
 
 }  // namespace sextant::probe

@@ -15,7 +15,6 @@
 #include "gpu_probe/host/builtin_matmul.h"
 #include "gpu_probe/host/cpu_features.h"
 #include "gpu_probe/host/elementwise.h"
-#include "gpu_probe/host/fusion.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/host_facts.h"
 #include "gpu_probe/host/matmul_points.h"

@@ -67,30 +67,23 @@ constexpr int64_t kSecondLevelBytes = int64_t{256} << 10;
 // Both arrays together take a quarter of the last level, which others may use, too.
 constexpr int64_t kLastLevelShare = 8;
 
-using Arrays = SharedData<MemoryPassArrays>;
-
-// Arrays of `array_bytes` each, where there is room for them.
-std::shared_ptr<Arrays> ArraysOf(const absl::StatusOr<int64_t>& array_bytes,
-                                 const SharedContext& context) {
-  return std::make_shared<Arrays>([=]() -> absl::StatusOr<std::shared_ptr<MemoryPassArrays>> {
-    SEXTANT_RETURN_IF_ERROR(array_bytes.status());
-    return MemoryPassArrays::Create(*array_bytes / kDoubleBytes, *context);
-  });
-}
-
-MakeStream WorkloadsOn(std::shared_ptr<Arrays> shared, const SharedContext& context) {
-  return [=](const StreamPass& pass) -> absl::StatusOr<std::unique_ptr<Workload>> {
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> arrays, shared->Get());
-    if (pass.operation == v1::StreamMeasurement::OPERATION_TRIAD) {
-      SEXTANT_RETURN_IF_ERROR(arrays->AddB(*context));
-    }
-    return std::make_unique<MemoryPassWorkload>(
-        MemoryPassRun{.operation = pass.operation,
-                      .kernel = MemoryPassKernelOf(WidestSimd(context->features)),
-                      .segment_count = pass.segment_count,
-                      .past_caches = pass.main_memory},
-        std::move(arrays), context);
-  };
+MakeOne<StreamPass> PassesOn(const absl::StatusOr<int64_t>& array_bytes,
+                             const SharedContext& context) {
+  return OnArrays<StreamPass, MemoryPassArrays>(
+      array_bytes,
+      [=](int64_t bytes) { return MemoryPassArrays::Create(bytes / kDoubleBytes, *context); },
+      [=](const StreamPass& pass, const std::shared_ptr<MemoryPassArrays>& arrays)
+          -> absl::StatusOr<std::unique_ptr<Workload>> {
+        if (pass.operation == v1::StreamMeasurement::OPERATION_TRIAD) {
+          SEXTANT_RETURN_IF_ERROR(arrays->AddB(*context));
+        }
+        return std::make_unique<MemoryPassWorkload>(
+            MemoryPassRun{.operation = pass.operation,
+                          .kernel = MemoryPassKernelOf(WidestSimd(context->features)),
+                          .segment_count = pass.segment_count,
+                          .past_caches = pass.main_memory},
+            arrays, context);
+      });
 }
 
 // Bytes of each array where both fit into a cache, smallest first.
@@ -227,10 +220,10 @@ std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& con
   const auto main_bytes = ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context);
   std::vector<Point> points = MainMemoryPoints(
       mode, {.array_bytes = main_bytes.value_or(0), .segment_count = kSegmentCount},
-      WorkloadsOn(ArraysOf(main_bytes, context), context));
+      PassesOn(main_bytes, context));
   for (const int64_t bytes : CachedSizes(mode, *context)) {
-    points.push_back(StreamPoint({.array_bytes = bytes, .main_memory = false},
-                                 WorkloadsOn(ArraysOf(bytes, context), context)));
+    points.push_back(
+        StreamPoint({.array_bytes = bytes, .main_memory = false}, PassesOn(bytes, context)));
   }
   return points;
 }

@@ -58,7 +58,7 @@ double StreamBytes(StreamOperation operation, int64_t array_bytes) {
   return count * static_cast<double>(array_bytes);
 }
 
-Point StreamPoint(const StreamPass& pass, const MakeStream& make) {
+Point StreamPoint(const StreamPass& pass, const MakeOne<StreamPass>& make) {
   const std::string name = absl::AsciiStrToLower(
       absl::StripPrefix(v1::StreamMeasurement::Operation_Name(pass.operation), "OPERATION_"));
   const double bytes = StreamBytes(pass.operation, pass.array_bytes);
@@ -82,7 +82,7 @@ Point StreamPoint(const StreamPass& pass, const MakeStream& make) {
 }
 
 std::vector<Point> MainMemoryPoints(v1::ProbeMode mode, const StreamPass& copy,
-                                    const MakeStream& make) {
+                                    const MakeOne<StreamPass>& make) {
   std::vector<Point> points = {StreamPoint(copy, make)};
   points.front().first = true;
   if (mode == v1::PROBE_MODE_QUICK) return points;
@@ -96,10 +96,7 @@ std::vector<Point> MainMemoryPoints(v1::ProbeMode mode, const StreamPass& copy,
   return points;
 }
 
-std::vector<Point> LadderPoints(
-    const Ladder& ladder,
-    const std::function<absl::StatusOr<std::unique_ptr<Workload>>(int64_t multiply_add_count)>&
-        make) {
+std::vector<Point> LadderPoints(const Ladder& ladder, const MakeOne<int64_t>& make) {
   std::vector<Point> points;
   for (int64_t count = ladder.fewest; count <= ladder.most; count *= 2) {
     points.push_back(LadderPoint(count, ladder));
@@ -108,9 +105,7 @@ std::vector<Point> LadderPoints(
   return points;
 }
 
-std::vector<Point> FusionPair(
-    int64_t array_bytes,
-    const std::function<absl::StatusOr<std::unique_ptr<Workload>>(bool fused)>& make) {
+std::vector<Point> FusionPair(int64_t array_bytes, const MakeOne<bool>& make) {
   std::vector<Point> points;
   for (const bool fused : {false, true}) {
     points.push_back(FusionPoint(fused, array_bytes));

@@ -10,11 +10,34 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/base/status_macros.h"
 #include "gpu_probe/point.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
 namespace sextant::probe {
+
+// Makes the workload of one of several points that differ in `What`.
+template <typename What>
+using MakeOne = std::function<absl::StatusOr<std::unique_ptr<Workload>>(const What& what)>;
+
+// Makes workloads on arrays that all of them share, and that `create` makes of `array_bytes` each:
+// where there is room for them.
+template <typename What, typename Arrays>
+MakeOne<What> OnArrays(
+    const absl::StatusOr<int64_t>& array_bytes,
+    const std::function<absl::StatusOr<std::shared_ptr<Arrays>>(int64_t array_bytes)>& create,
+    const std::function<absl::StatusOr<std::unique_ptr<Workload>>(
+        const What& what, const std::shared_ptr<Arrays>& arrays)>& make) {
+  const auto shared = std::make_shared<SharedData<Arrays>>([=] {
+    return array_bytes.ok() ? create(*array_bytes)
+                            : absl::StatusOr<std::shared_ptr<Arrays>>(array_bytes.status());
+  });
+  return [=](const What& what) -> absl::StatusOr<std::unique_ptr<Workload>> {
+    SEXTANT_ASSIGN_OR_RETURN(const std::shared_ptr<Arrays> arrays, shared->Get());
+    return make(what, arrays);
+  };
+}
 
 using StreamOperation = v1::StreamMeasurement::Operation;
 
@@ -29,31 +52,26 @@ struct StreamPass {
 // Bytes that a pass over arrays of `array_bytes` reads and writes.
 double StreamBytes(StreamOperation operation, int64_t array_bytes);
 
-using MakeStream = std::function<absl::StatusOr<std::unique_ptr<Workload>>(const StreamPass& pass)>;
-
-Point StreamPoint(const StreamPass& pass, const MakeStream& make);
+Point StreamPoint(const StreamPass& pass, const MakeOne<StreamPass>& make);
 
 // All operations on arrays of `copy`'s size, the copy first; in QUICK the copy alone.
 std::vector<Point> MainMemoryPoints(v1::ProbeMode mode, const StreamPass& copy,
-                                    const MakeStream& make);
+                                    const MakeOne<StreamPass>& make);
 
 // Multiply-adds on every element of an fp32 array in place: `fewest`, twice as many, and so on to
-// `most`. The ridge is computed from the two ends (derived_figures.h).
+// `most`, the number that `make` is told. The ridge is computed from the two ends
+// (derived_figures.h).
 struct Ladder {
   int64_t fewest = 1;
   int64_t most = 1;
   int64_t array_bytes = 0;
   int64_t segment_count = 1;
 };
-std::vector<Point> LadderPoints(
-    const Ladder& ladder,
-    const std::function<absl::StatusOr<std::unique_ptr<Workload>>(int64_t multiply_add_count)>&
-        make);
+std::vector<Point> LadderPoints(const Ladder& ladder, const MakeOne<int64_t>& make);
 
-// The chain of fusion_chain.h in one pass an operation, and in one fused pass.
-std::vector<Point> FusionPair(
-    int64_t array_bytes,
-    const std::function<absl::StatusOr<std::unique_ptr<Workload>>(bool fused)>& make);
+// The chain of fusion_chain.h in one pass an operation, and in one fused pass. `make` is
+// told which.
+std::vector<Point> FusionPair(int64_t array_bytes, const MakeOne<bool>& make);
 
 // The statistics of a pass that takes `run_count` runs, from `time` of one run.
 v1::TimeStatistics TimeOfPass(const v1::TimeStatistics& time, double run_count);

@@ -43,12 +43,11 @@ struct LadderArray {
   int64_t run_count = 0;  // since it was poisoned
 };
 
-absl::StatusOr<std::shared_ptr<LadderArray>> MakeLadderArray(
-    const absl::StatusOr<int64_t>& array_bytes, const SharedSession& session) {
-  SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+absl::StatusOr<std::shared_ptr<LadderArray>> MakeLadderArray(int64_t array_bytes,
+                                                             const SharedSession& session) {
   auto array = std::make_shared<LadderArray>();
   SEXTANT_ASSIGN_OR_RETURN(array->check, GpuCheck::Create(session));
-  SEXTANT_ASSIGN_OR_RETURN(array->x, DeviceMemory::Allocate(session, *array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(array->x, DeviceMemory::Allocate(session, array_bytes));
   return array;
 }
 
@@ -106,14 +105,13 @@ struct ChainArrays {
   GpuCheck check = {};
 };
 
-absl::StatusOr<std::shared_ptr<ChainArrays>> MakeChainArrays(
-    const absl::StatusOr<int64_t>& array_bytes, const SharedSession& session) {
-  SEXTANT_RETURN_IF_ERROR(array_bytes.status());
+absl::StatusOr<std::shared_ptr<ChainArrays>> MakeChainArrays(int64_t array_bytes,
+                                                             const SharedSession& session) {
   auto arrays = std::make_shared<ChainArrays>();
   SEXTANT_ASSIGN_OR_RETURN(arrays->check, GpuCheck::Create(session));
-  SEXTANT_ASSIGN_OR_RETURN(arrays->x, DeviceMemory::Allocate(session, *array_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(arrays->residual, DeviceMemory::Allocate(session, *array_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(arrays->y, DeviceMemory::Allocate(session, *array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->x, DeviceMemory::Allocate(session, array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->residual, DeviceMemory::Allocate(session, array_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(arrays->y, DeviceMemory::Allocate(session, array_bytes));
   SEXTANT_ASSIGN_OR_RETURN(arrays->bias,
                            DeviceMemory::Allocate(session, kFusionChannelCount * kBytesOfElement));
   SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->x, kFusionSeed, kDataScale, *session));
@@ -162,27 +160,26 @@ std::unique_ptr<Workload> ChainWorkload(bool fused, std::shared_ptr<ChainArrays>
 
 std::vector<Point> GpuElementwisePoints(const SharedSession& session) {
   const auto array_bytes = GpuArrayBytes({.wanted_bytes = kLadderArrayBytes}, *session);
-  const auto shared = std::make_shared<SharedData<LadderArray>>(
-      [=] { return MakeLadderArray(array_bytes, session); });
-  return LadderPoints({.fewest = kMinGpuMultiplyAdds,
-                       .most = kMaxGpuMultiplyAdds,
-                       .array_bytes = array_bytes.value_or(0)},
-                      [=](int64_t step_count) -> absl::StatusOr<std::unique_ptr<Workload>> {
-                        SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<LadderArray> array, shared->Get());
-                        return LadderWorkload(step_count, std::move(array), session);
-                      });
+  return LadderPoints(
+      {.fewest = kMinGpuMultiplyAdds,
+       .most = kMaxGpuMultiplyAdds,
+       .array_bytes = array_bytes.value_or(0)},
+      OnArrays<int64_t, LadderArray>(
+          array_bytes, [=](int64_t bytes) { return MakeLadderArray(bytes, session); },
+          [=](int64_t step_count, const std::shared_ptr<LadderArray>& array) {
+            return LadderWorkload(step_count, array, session);
+          }));
 }
 
 std::vector<Point> GpuFusionPoints(const SharedSession& session) {
   const auto array_bytes =
       GpuArrayBytes({.array_count = 3, .wanted_bytes = kFusionArrayBytes}, *session);
-  const auto shared = std::make_shared<SharedData<ChainArrays>>(
-      [=] { return MakeChainArrays(array_bytes, session); });
   return FusionPair(array_bytes.value_or(0),
-                    [=](bool fused) -> absl::StatusOr<std::unique_ptr<Workload>> {
-                      SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<ChainArrays> arrays, shared->Get());
-                      return ChainWorkload(fused, std::move(arrays), session);
-                    });
+                    OnArrays<bool, ChainArrays>(
+                        array_bytes, [=](int64_t bytes) { return MakeChainArrays(bytes, session); },
+                        [=](bool fused, const std::shared_ptr<ChainArrays>& arrays) {
+                          return ChainWorkload(fused, arrays, session);
+                        }));
 }
 
 }  // namespace sextant::probe

@@ -144,23 +144,23 @@ constexpr int64_t kLargestPassBytes = int64_t{1} << 30;
 constexpr int64_t kSmallestCopyBytes = int64_t{64} << 10;
 constexpr int64_t kCopyGrowth = 4;
 
-MakeStream PassesOn(const absl::StatusOr<int64_t>& array_bytes, const SharedSession& session) {
-  const auto shared = std::make_shared<SharedData<PassArrays>>(
-      [=]() -> absl::StatusOr<std::shared_ptr<PassArrays>> {
-        SEXTANT_RETURN_IF_ERROR(array_bytes.status());
-        return MakePassArrays(*array_bytes, session);
+MakeOne<StreamPass> PassesOn(const absl::StatusOr<int64_t>& array_bytes,
+                             const SharedSession& session) {
+  return OnArrays<StreamPass, PassArrays>(
+      array_bytes, [=](int64_t bytes) { return MakePassArrays(bytes, session); },
+      [=](const StreamPass& pass,
+          const std::shared_ptr<PassArrays>& arrays) -> absl::StatusOr<std::unique_ptr<Workload>> {
+        if (pass.operation == v1::StreamMeasurement::OPERATION_READ) {
+          return ReadWorkload(pass.array_bytes, arrays, session);
+        }
+        if (pass.operation == v1::StreamMeasurement::OPERATION_TRIAD &&
+            arrays->b.size_bytes() == 0) {
+          SEXTANT_ASSIGN_OR_RETURN(arrays->b,
+                                   DeviceMemory::Allocate(session, arrays->a.size_bytes()));
+          SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->b, kSeedOfSecondArray, 1.0F, *session));
+        }
+        return WritingWorkload(pass, arrays, session);
       });
-  return [=](const StreamPass& pass) -> absl::StatusOr<std::unique_ptr<Workload>> {
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<PassArrays> arrays, shared->Get());
-    if (pass.operation == v1::StreamMeasurement::OPERATION_READ) {
-      return ReadWorkload(pass.array_bytes, std::move(arrays), session);
-    }
-    if (pass.operation == v1::StreamMeasurement::OPERATION_TRIAD && arrays->b.size_bytes() == 0) {
-      SEXTANT_ASSIGN_OR_RETURN(arrays->b, DeviceMemory::Allocate(session, arrays->a.size_bytes()));
-      SEXTANT_RETURN_IF_ERROR(FillWhole(arrays->b, kSeedOfSecondArray, 1.0F, *session));
-    }
-    return WritingWorkload(pass, std::move(arrays), session);
-  };
 }
 
 // All operations on arrays as large as the memory cap allows (QUICK: only the copy), and copies
@@ -168,7 +168,7 @@ MakeStream PassesOn(const absl::StatusOr<int64_t>& array_bytes, const SharedSess
 std::vector<Point> GpuMemoryPassPoints(v1::ProbeMode mode, const SharedSession& session) {
   const auto main_bytes =
       GpuArrayBytes({.array_count = 3, .wanted_bytes = kLargestPassBytes}, *session);
-  const MakeStream in_memory = PassesOn(main_bytes, session);
+  const MakeOne<StreamPass> in_memory = PassesOn(main_bytes, session);
   std::vector<Point> points =
       MainMemoryPoints(mode, {.array_bytes = main_bytes.value_or(0)}, in_memory);
   if (mode == v1::PROBE_MODE_QUICK) return points;
@@ -180,7 +180,7 @@ std::vector<Point> GpuMemoryPassPoints(v1::ProbeMode mode, const SharedSession& 
     sizes.push_back(size);
     if (!IsMainMemory(size, *session)) most_cached_bytes = size;
   }
-  const MakeStream in_cache = PassesOn(most_cached_bytes, session);
+  const MakeOne<StreamPass> in_cache = PassesOn(most_cached_bytes, session);
   for (const int64_t bytes : sizes) {
     const bool main_memory = IsMainMemory(bytes, *session);
     points.push_back(StreamPoint({.array_bytes = bytes, .main_memory = main_memory},

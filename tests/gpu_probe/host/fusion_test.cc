@@ -1,11 +1,10 @@
-#include "gpu_probe/host/fusion.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <memory>
 #include <vector>
 
+#include "gpu_probe/host/elementwise.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {
