@@ -33,6 +33,12 @@ struct GpuAttentionArena {
       const std::vector<GpuAttentionShape>& shapes, bool backward, const SharedSession& session);
 };
 
+constexpr unsigned char kPoison = 0xFF;  // numbers of these bytes are not finite
+
+void* PointerTo(cuda::Address address) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
 // One pass of one shape.
 class GpuAttentionWorkload : public GpuWorkload {
  public:
@@ -48,21 +54,99 @@ class GpuAttentionWorkload : public GpuWorkload {
   // of its own.
   //
   // Errors: kUnimplemented where cuDNN has no kernel; kResourceExhausted; the session's.
-  static absl::StatusOr<std::unique_ptr<Workload>> Create(Parts parts);
+  static absl::StatusOr<std::unique_ptr<Workload>> Create(Parts parts) {
+    std::unique_ptr<GpuAttentionWorkload> workload(new GpuAttentionWorkload(std::move(parts)));
+    SEXTANT_RETURN_IF_ERROR(workload->Start());
+    return workload;
+  }
 
-  void Poison() override;
+  void Poison() override {
+    const AttentionBytes bytes = AttentionBytesOf(parts_.shape, parts_.backward);
+    const auto fill = [&](AttentionTensor which) {
+      // If this fails, the run that follows fails as well.
+      (void)session().Fill(AddressOf(which), kPoison, bytes[static_cast<size_t>(which)]);
+    };
+    if (parts_.backward) {
+      fill(AttentionTensor::kQueryGradients);
+      fill(AttentionTensor::kKeyGradients);
+      fill(AttentionTensor::kValueGradients);
+    } else {
+      fill(AttentionTensor::kOutputs);
+      fill(AttentionTensor::kStatistics);
+    }
+  }
+
   // Compares some tokens with attention by its definition, and checks that all were written.
-  absl::Status Check() override;
+  absl::Status Check() override {
+    AttentionAddresses addresses = {};
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      addresses[i] = AddressOf(static_cast<AttentionTensor>(i));
+    }
+    GpuAttentionCheck& check = parts_.arena->check;
+    return parts_.backward ? check.Backward(parts_.shape, addresses)
+                           : check.Forward(parts_.shape, addresses);
+  }
 
  private:
   explicit GpuAttentionWorkload(Parts parts)
       : GpuWorkload(parts.session, HostPart::kQueues), parts_(std::move(parts)) {}
-  absl::Status Enqueue() override;
+  absl::Status Enqueue() override { return parts_.cudnn->Execute(plan_, pack_); }
 
-  absl::Status Start();
-  absl::Status RunForward();
-  absl::StatusOr<CudnnDescriptor> PackOf(const CudnnPlan& plan, bool backward) const;
-  cuda::Address AddressOf(AttentionTensor which) const;
+  absl::Status Start() {
+    const GpuAttentionShape& shape = parts_.shape;
+    numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F};
+    if (parts_.backward) SEXTANT_RETURN_IF_ERROR(RunForward());
+    SEXTANT_ASSIGN_OR_RETURN(plan_, parts_.backward ? parts_.cudnn->BackwardPlan(shape)
+                                                    : parts_.cudnn->ForwardPlan(shape));
+    SEXTANT_ASSIGN_OR_RETURN(pack_, PackOf(plan_, parts_.backward));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunForward() {
+    const AttentionBytes bytes = AttentionBytesOf(parts_.shape, /*backward=*/false);
+    const auto allocate = [&](AttentionTensor which) {
+      return DeviceMemory::Allocate(shared_session(), bytes[static_cast<size_t>(which)]);
+    };
+    SEXTANT_ASSIGN_OR_RETURN(outputs_, allocate(AttentionTensor::kOutputs));
+    SEXTANT_ASSIGN_OR_RETURN(statistics_, allocate(AttentionTensor::kStatistics));
+    SEXTANT_ASSIGN_OR_RETURN(const CudnnPlan forward, parts_.cudnn->ForwardPlan(parts_.shape));
+    SEXTANT_ASSIGN_OR_RETURN(const CudnnDescriptor pack, PackOf(forward, /*backward=*/false));
+    SEXTANT_RETURN_IF_ERROR(parts_.cudnn->Execute(forward, pack));
+    return session().Synchronize();
+  }
+
+  absl::StatusOr<CudnnDescriptor> PackOf(const CudnnPlan& plan, bool backward) const {
+    const int64_t room_bytes = parts_.arena->of(AttentionTensor::kWorkspace).size_bytes();
+    if (plan.workspace_bytes > room_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "needs a workspace of ", plan.workspace_bytes, " bytes, and has ", room_bytes));
+    }
+    CudnnOperands operands;
+    const AttentionBytes bytes = AttentionBytesOf(parts_.shape, backward);
+    for (size_t i = 0; i < static_cast<size_t>(AttentionTensor::kWorkspace); ++i) {
+      if (bytes[i] == 0) continue;
+      const auto which = static_cast<AttentionTensor>(i);
+      operands.ids.push_back(IdOf(which));
+      operands.pointers.push_back(PointerTo(AddressOf(which)));
+    }
+    // cuDNN does not write them.
+    auto* const numbers = const_cast<float*>(numbers_.data());
+    const auto add = [&](AttentionNumber which) {
+      operands.ids.push_back(static_cast<int64_t>(which));
+      operands.pointers.push_back(
+          numbers + (static_cast<int64_t>(which) - static_cast<int64_t>(AttentionNumber::kScale)));
+    };
+    add(AttentionNumber::kScale);
+    if (parts_.shape.causal) add(AttentionNumber::kMasked);
+    if (backward) add(AttentionNumber::kKept);
+    return parts_.cudnn->Pack(operands, PointerTo(AddressOf(AttentionTensor::kWorkspace)));
+  }
+
+  cuda::Address AddressOf(AttentionTensor which) const {
+    if (parts_.backward && which == AttentionTensor::kOutputs) return outputs_.address();
+    if (parts_.backward && which == AttentionTensor::kStatistics) return statistics_.address();
+    return parts_.arena->of(which).address();
+  }
 
   const Parts parts_;
   DeviceMemory outputs_;  // of a backward pass
@@ -112,103 +196,6 @@ absl::StatusOr<std::shared_ptr<GpuAttentionArena>> GpuAttentionArena::Create(
                            GpuAttentionCheck::Create(shapes, backward, session));
   return std::make_shared<GpuAttentionArena>(
       GpuAttentionArena{.memory = std::move(memory), .check = std::move(check)});
-}
-
-constexpr unsigned char kPoison = 0xFF;  // numbers of these bytes are not finite
-
-void* PointerTo(cuda::Address address) {
-  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
-}
-
-absl::StatusOr<std::unique_ptr<Workload>> GpuAttentionWorkload::Create(Parts parts) {
-  std::unique_ptr<GpuAttentionWorkload> workload(new GpuAttentionWorkload(std::move(parts)));
-  SEXTANT_RETURN_IF_ERROR(workload->Start());
-  return workload;
-}
-
-absl::Status GpuAttentionWorkload::Start() {
-  const GpuAttentionShape& shape = parts_.shape;
-  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F};
-  if (parts_.backward) SEXTANT_RETURN_IF_ERROR(RunForward());
-  SEXTANT_ASSIGN_OR_RETURN(plan_, parts_.backward ? parts_.cudnn->BackwardPlan(shape)
-                                                  : parts_.cudnn->ForwardPlan(shape));
-  SEXTANT_ASSIGN_OR_RETURN(pack_, PackOf(plan_, parts_.backward));
-  return absl::OkStatus();
-}
-
-absl::Status GpuAttentionWorkload::RunForward() {
-  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, /*backward=*/false);
-  const auto allocate = [&](AttentionTensor which) {
-    return DeviceMemory::Allocate(shared_session(), bytes[static_cast<size_t>(which)]);
-  };
-  SEXTANT_ASSIGN_OR_RETURN(outputs_, allocate(AttentionTensor::kOutputs));
-  SEXTANT_ASSIGN_OR_RETURN(statistics_, allocate(AttentionTensor::kStatistics));
-  SEXTANT_ASSIGN_OR_RETURN(const CudnnPlan forward, parts_.cudnn->ForwardPlan(parts_.shape));
-  SEXTANT_ASSIGN_OR_RETURN(const CudnnDescriptor pack, PackOf(forward, /*backward=*/false));
-  SEXTANT_RETURN_IF_ERROR(parts_.cudnn->Execute(forward, pack));
-  return session().Synchronize();
-}
-
-cuda::Address GpuAttentionWorkload::AddressOf(AttentionTensor which) const {
-  if (parts_.backward && which == AttentionTensor::kOutputs) return outputs_.address();
-  if (parts_.backward && which == AttentionTensor::kStatistics) return statistics_.address();
-  return parts_.arena->of(which).address();
-}
-
-absl::StatusOr<CudnnDescriptor> GpuAttentionWorkload::PackOf(const CudnnPlan& plan,
-                                                             bool backward) const {
-  const int64_t room_bytes = parts_.arena->of(AttentionTensor::kWorkspace).size_bytes();
-  if (plan.workspace_bytes > room_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("needs a workspace of ", plan.workspace_bytes,
-                                                     " bytes, and has ", room_bytes));
-  }
-  CudnnOperands operands;
-  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, backward);
-  for (size_t i = 0; i < static_cast<size_t>(AttentionTensor::kWorkspace); ++i) {
-    if (bytes[i] == 0) continue;
-    const auto which = static_cast<AttentionTensor>(i);
-    operands.ids.push_back(IdOf(which));
-    operands.pointers.push_back(PointerTo(AddressOf(which)));
-  }
-  // cuDNN does not write them.
-  auto* const numbers = const_cast<float*>(numbers_.data());
-  const auto add = [&](AttentionNumber which) {
-    operands.ids.push_back(static_cast<int64_t>(which));
-    operands.pointers.push_back(
-        numbers + (static_cast<int64_t>(which) - static_cast<int64_t>(AttentionNumber::kScale)));
-  };
-  add(AttentionNumber::kScale);
-  if (parts_.shape.causal) add(AttentionNumber::kMasked);
-  if (backward) add(AttentionNumber::kKept);
-  return parts_.cudnn->Pack(operands, PointerTo(AddressOf(AttentionTensor::kWorkspace)));
-}
-
-absl::Status GpuAttentionWorkload::Enqueue() { return parts_.cudnn->Execute(plan_, pack_); }
-
-void GpuAttentionWorkload::Poison() {
-  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, parts_.backward);
-  const auto fill = [&](AttentionTensor which) {
-    // If this fails, the run that follows fails as well.
-    (void)session().Fill(AddressOf(which), kPoison, bytes[static_cast<size_t>(which)]);
-  };
-  if (parts_.backward) {
-    fill(AttentionTensor::kQueryGradients);
-    fill(AttentionTensor::kKeyGradients);
-    fill(AttentionTensor::kValueGradients);
-  } else {
-    fill(AttentionTensor::kOutputs);
-    fill(AttentionTensor::kStatistics);
-  }
-}
-
-absl::Status GpuAttentionWorkload::Check() {
-  AttentionAddresses addresses = {};
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    addresses[i] = AddressOf(static_cast<AttentionTensor>(i));
-  }
-  GpuAttentionCheck& check = parts_.arena->check;
-  return parts_.backward ? check.Backward(parts_.shape, addresses)
-                         : check.Forward(parts_.shape, addresses);
 }
 
 // The first cuDNN 9 known to do everything used here correctly: backward passes of 9.10.0 and
