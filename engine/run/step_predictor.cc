@@ -156,7 +156,7 @@ absl::Status StepPredictor::FindDevices(CallWork& work) {
 }
 
 ComputeInput StepPredictor::ComputeOf(const MemoryModel& model) const {
-  return {.spec = resolved_.counted_shape(),
+  return {.spec = model.spec(),
           .model = model,
           .types = types_,
           .fused_projections = fused_projections_,
@@ -216,7 +216,7 @@ double StepPredictor::SendBytes(const MemoryJob& job) const {
                         static_cast<double>(batch.context_parallel_size);
   const double ranks =
       batch.sequence_parallel ? static_cast<double>(job.layout.tensor_parallel_size) : 1;
-  return tokens * static_cast<double>(resolved_.counted_shape().hidden_size) *
+  return tokens * static_cast<double>(resolved_.shape.architecture->hidden_size) *
          static_cast<double>(StorageBytes(batch.compute_data_type)) / ranks;
 }
 

@@ -154,7 +154,7 @@ absl::StatusOr<SlowSteps> SlowStepsOf(const RunSpec& run, const SearchOutcome& o
   SEXTANT_RETURN_IF_ERROR(evaluator.Prepare({}));
   SlowSteps out;
   for (const LayoutOption& option : outcome.best) {
-    SEXTANT_RETURN_IF_ERROR(evaluator.Evaluate(option.choice, outcome.layer_count).status());
+    SEXTANT_RETURN_IF_ERROR(evaluator.Evaluate(option.choice).status());
     for (size_t rate = 0; rate < kStepRateCount; ++rate) {
       for (size_t i = 0; i < kSlownessCount; ++i) {
         const Seconds step = evaluator.SecondsWhere(static_cast<StepRate>(rate), kSlownesses[i]);

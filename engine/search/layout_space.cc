@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/framework/framework.h"
 #include "engine/memory/ledger/framework_spec.h"
@@ -248,6 +249,30 @@ double BubbleOf(double count, const LayoutGroup& group) {
   return (group.sizes.pipeline - 1) / (count * group.sizes.virtual_stages);
 }
 
+// Adds `choice` to what `run` computes again.
+void ApplyRecompute(const RecomputeChoice& choice, JobChoice& run) {
+  Recomputation& parts = run.layout.kernels.recomputation;
+  if (choice.full) {
+    run.recompute = RecomputePolicy::kFull;
+    parts = {};
+  }
+  if (choice.attention_core) run.recompute = RecomputePolicy::kSelective;
+  if (choice.layers_per_block > 1) parts.layers_per_block = choice.layers_per_block;
+  parts.norm_outputs |= choice.norm_outputs;
+  parts.activation_function |= choice.activation_function;
+  parts.latent_up_projections |= choice.latent_projections;
+}
+
+// Layers that don't divide into stages are dealt out one by one from the second stage on.
+void DealLayers(int64_t layer_count, ParallelLayout& sizes) {
+  sizes.layers_per_chunk.clear();
+  const int64_t chunks = ChunkCount(sizes);
+  if (layer_count % chunks == 0) return;
+  sizes.layers_per_chunk.assign(static_cast<size_t>(chunks), layer_count / chunks);
+  const int64_t rest = layer_count % chunks;
+  for (int64_t i = 1; i <= rest; ++i) ++sizes.layers_per_chunk[static_cast<size_t>(i % chunks)];
+}
+
 }  // namespace
 
 bool MayOffload(const RunSpec& run) {
@@ -261,30 +286,8 @@ LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context) {
   return SpaceBuilder(run, context).Build();
 }
 
-void ApplyTo(const RecomputeChoice& choice, RunSpec& run) {
-  Recomputation& parts = run.layout->kernels.recomputation;
-  if (choice.full) {
-    run.training.recompute = RecomputePolicy::kFull;
-    parts = {};
-  }
-  if (choice.attention_core) run.training.recompute = RecomputePolicy::kSelective;
-  if (choice.layers_per_block > 1) parts.layers_per_block = choice.layers_per_block;
-  parts.norm_outputs |= choice.norm_outputs;
-  parts.activation_function |= choice.activation_function;
-  parts.latent_up_projections |= choice.latent_projections;
-}
-
-void ApplyState(const LayoutChoice& choice, RunLayout& layout) {
-  layout.zero_stage = choice.zero_stage;
-  layout.sharding.shard_group_size = choice.shard_group;
-  if (choice.stays_gathered) layout.reshard_after_forward = false;
-  if (choice.offload == Offload::kNone) return;
-  layout.sharding.offload_optimizer = true;
-  layout.sharding.offload_parameters = choice.offload == Offload::kAll;
-}
-
-void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
-  RunLayout& layout = *run.layout;
+void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run) {
+  RunLayout& layout = run.layout;
   layout.framework.searched = true;
   if (choice.kernels.is_chosen) {
     layout.kernels.attention = choice.kernels.attention;
@@ -300,17 +303,24 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
   layout.micro_batch_size = choice.micro_batch;
   layout.sequence_parallel = choice.sequence_parallel;
   layout.schedule = choice.schedule;
-  ApplyState(choice, layout);
   layout.interleaving_given = true;
+  layout.zero_stage = choice.zero_stage;
+  layout.sharding.shard_group_size = choice.shard_group;
+  if (choice.stays_gathered) layout.reshard_after_forward = false;
+  if (choice.offload != Offload::kNone) {
+    layout.sharding.offload_optimizer = true;
+    layout.sharding.offload_parameters = choice.offload == Offload::kAll;
+  }
+  ApplyRecompute(choice.recompute, run);
+  if (!layout.given.layers_per_chunk) DealLayers(layer_count, sizes);
+}
+
+void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
+  JobChoice job = {.layout = *std::move(run.layout), .recompute = run.training.recompute};
+  ApplyTo(choice, layer_count, job);
+  run.layout = std::move(job.layout);
+  run.training.recompute = job.recompute;
   run.training.recompute_given = true;
-  ApplyTo(choice.recompute, run);
-  if (layout.given.layers_per_chunk) return;
-  sizes.layers_per_chunk.clear();
-  const int64_t chunks = ChunkCount(sizes);
-  if (layer_count % chunks == 0) return;
-  sizes.layers_per_chunk.assign(static_cast<size_t>(chunks), layer_count / chunks);
-  const int64_t rest = layer_count % chunks;
-  for (int64_t i = 1; i <= rest; ++i) ++sizes.layers_per_chunk[static_cast<size_t>(i % chunks)];
 }
 
 double GuessOf(const LayoutGroup& group, const LayoutSpace& space) {

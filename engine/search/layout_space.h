@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/run/job.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -29,8 +30,8 @@ struct RecomputeChoice {
   friend auto operator<=>(const RecomputeChoice&, const RecomputeChoice&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const RecomputeChoice& choice) {
-    return H::combine(std::move(h), choice.full, choice.layers_per_block, choice.attention_core,
-                      choice.norm_outputs, choice.activation_function, choice.latent_projections);
+    const auto& [full, layers, attention, norms, activation, latent] = choice;
+    return H::combine(std::move(h), full, layers, attention, norms, activation, latent);
   }
 };
 
@@ -43,7 +44,8 @@ struct KernelChoice {
   friend auto operator<=>(const KernelChoice&, const KernelChoice&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const KernelChoice& choice) {
-    return H::combine(std::move(h), choice.is_chosen, choice.attention, choice.loss);
+    const auto& [is_chosen, attention, loss] = choice;
+    return H::combine(std::move(h), is_chosen, attention, loss);
   }
 };
 
@@ -73,6 +75,15 @@ struct LayoutChoice {
   KernelChoice kernels = {};
 
   friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const LayoutChoice& choice) {
+    const auto& [tensor, pipeline, virtual_stages, context, expert, expert_tensor, micro_batch,
+                 shard_group, zero_stage, stays_gathered, recompute, schedule, sequence_parallel,
+                 offload, kernels] = choice;  // all: else this is an error
+    return H::combine(std::move(h), tensor, pipeline, virtual_stages, context, expert,
+                      expert_tensor, micro_batch, shard_group, zero_stage, stays_gathered,
+                      recompute, schedule, sequence_parallel, offload, kernels);
+  }
 };
 
 // Why a considered layout was excluded.
@@ -164,14 +175,10 @@ bool MayOffload(const RunSpec& run);
 // The space of `run`, which has a layout with a global batch, and a sequence length.
 LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context);
 
-// Adds `choice` to what `run`, which has a layout, computes again.
-void ApplyTo(const RecomputeChoice& choice, RunSpec& run);
-
-// Writes the division of state of `choice` to `layout`.
-void ApplyState(const LayoutChoice& choice, RunLayout& layout);
-
-// Writes `choice` to the layout of `run`. Layers that don't divide into stages are dealt out one by
-// one from the second stage on: the first holds the most activations, the last the head.
+// Writes `choice` to `run`. Layers that don't divide into stages are dealt out one by one from the
+// second stage on: the first holds the most activations, the last the head.
+void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run);
+// The same with a run that has a layout.
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run);
 
 // Rules of thumb, which decide the order of a search and nothing else. The time of a step over that

@@ -60,7 +60,7 @@ void OutcomeBuilder::Count(const LayoutCounts& counts) {
 absl::StatusOr<absl::optional<LayoutOption>> OutcomeBuilder::Evaluate(const LayoutChoice& choice) {
   if (watch_ && ++watched_ % kLayoutsAReport == 0) watch_(ProgressOf(out_));
   SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                           evaluator_.Evaluate(choice, evaluator_.space().layer_count, times_all_));
+                           evaluator_.Evaluate(choice, times_all_));
   if (!option.has_value()) {
     ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
     return option;
@@ -93,7 +93,7 @@ absl::Status OutcomeBuilder::EvaluateSmallest(CallWork& work) {
   for (const SmallGroup& group : groups) {
     for (const LayoutChoice& choice : SmallLayoutsOf(space, group.group)) {
       SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                               evaluator_.Evaluate(choice, space.layer_count));
+                               evaluator_.Evaluate(choice));
       if (option.has_value()) AddSmallest(*option, complete, out_);
     }
   }

@@ -66,10 +66,6 @@ bool TakesMore(const ReserveSpec& reserve, const StageTotal& a, const StageTotal
   return !all.ok() || (other.ok() && all->process.expected > other->process.expected);
 }
 
-std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
-  return TrainsEverything(spec) ? nullptr : std::make_shared<const GradientFlow>(spec);
-}
-
 }  // namespace
 
 absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, MemoryJob job) {
@@ -90,13 +86,24 @@ absl::StatusOr<MemoryModel> MemoryModel::Of(std::shared_ptr<const CheckedModel> 
   return MemoryModel(spec, std::move(job), *std::move(weights), FlowOf(spec));
 }
 
-absl::StatusOr<MemoryModel> MemoryModel::With(MemoryJob job, LayoutCache& cache) const {
-  if (!cache.IsSound(weights_.model(), job.layout)) return InvalidField("layout", "is not sound");
+absl::StatusOr<MemoryModel> MemoryModel::Of(std::shared_ptr<const CheckedModel> model,
+                                            std::shared_ptr<const GradientFlow> flow, MemoryJob job,
+                                            LayoutCache& cache) {
+  if (!cache.IsSound(*model, job.layout)) return InvalidField("layout", "is not sound");
+  const ArchitectureSpec& spec = model->spec();
   FieldViolations violations;
-  CheckJob(job, *spec_, job.layout, violations);
+  CheckJob(job, spec, job.layout, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  ShardedWeights weights = weights_.Under(job.layout, cache);
-  return MemoryModel(*spec_, std::move(job), std::move(weights), flow_);
+  ShardedWeights weights(std::move(model), job.layout, cache);
+  return MemoryModel(spec, std::move(job), std::move(weights), std::move(flow));
+}
+
+std::shared_ptr<const GradientFlow> MemoryModel::FlowOf(const ArchitectureSpec& spec) {
+  return TrainsEverything(spec) ? nullptr : std::make_shared<const GradientFlow>(spec);
+}
+
+absl::StatusOr<MemoryModel> MemoryModel::With(MemoryJob job, LayoutCache& cache) const {
+  return Of(weights_.shared_model(), flow_, std::move(job), cache);
 }
 
 MemoryModel::MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights,
@@ -212,21 +219,23 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork
   return out;
 }
 
-absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known, CallWork& work) const {
+absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known,
+                                                       std::vector<StageHoldings>& held,
+                                                       CallWork& work) const {
   const StageLedger ledger(ContextOf(work));
-  if (!known.has_holdings && !known.has_chunks) {
-    known.runs.clear();
-    for (int64_t stage = 0; stage < stage_count(); ++stage) {
-      if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
-    }
+  const bool has_chunks = !known.runs.empty();
+  const bool has_holdings = !held.empty();
+  for (int64_t stage = 0; !has_chunks && stage < stage_count(); ++stage) {
+    if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
   }
+  held.resize(known.runs.size());
   absl::optional<StageTotal> most;
-  for (KnownStages::Run& run : known.runs) {
+  for (size_t i = 0; i < held.size(); ++i) {
+    KnownStages::Run& run = known.runs[i];
     StageContent& content = run.content;
-    if (!known.has_holdings) {
-      SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, content.held));
-    }
-    if (!known.has_chunks) {
+    if (!has_holdings) SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, held[i]));
+    content.held = held[i];
+    if (!has_chunks) {
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
     if (!Move(ledger.Finish(run.first_stage, content), run.peak)) {
@@ -237,10 +246,9 @@ absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known, CallW
     if (!most.has_value() || TakesMore(job_.reserve, total, *most)) most = total;
     if (!most->counted.ok()) break;
   }
-  known.has_holdings = known.has_chunks = true;
-  SEXTANT_ASSIGN_OR_RETURN(const ProcessMemory held,
+  SEXTANT_ASSIGN_OR_RETURN(const ProcessMemory all,
                            ProcessMemoryOf(job_.reserve, most->counted, most->step_cache));
-  return held.process;
+  return all.process;
 }
 
 bool MemoryModel::Move(const absl::optional<Bytes>& grown, InFlightPeak& peak) const {

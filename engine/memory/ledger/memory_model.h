@@ -31,7 +31,8 @@ struct StagePeak {
   StageMemory memory = {};
 };
 
-// Per-stage results cached from earlier layouts of a search.
+// Per-stage results of earlier layouts of a search, which had the same micro-batches on the same
+// stages.
 struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
@@ -39,9 +40,7 @@ struct KnownStages {
     InFlightPeak peak;  // of the run's stage with the most in flight
   };
   LayerCosts* costs = nullptr;  // of layers with the same micro-batches
-  std::vector<Run> runs;        // of stages that are alike, in their order
-  bool has_holdings = false;    // of `runs`, from a job that divides the same stages alike
-  bool has_chunks = false;      // from one with the same micro-batches on the same stages
+  std::vector<Run> runs;        // of stages that are alike, in their order; empty: not known
 };
 
 // A model and a job, checked and prepared. The exact total of a stage is
@@ -59,7 +58,17 @@ class MemoryModel {
   static absl::StatusOr<MemoryModel> Of(const ArchitectureSpec& spec, MemoryJob job);
   // The same of a model that was checked before, whose specification outlives the result.
   static absl::StatusOr<MemoryModel> Of(std::shared_ptr<const CheckedModel> model, MemoryJob job);
+  // The same, with `flow`, FlowOf() its specification, and a layout that may be in `cache`. The
+  // job's layers_per_chunk is not read: that of the cache stands for it.
+  //
+  // Errors: kInvalidArgument, of the layout or the job.
+  static absl::StatusOr<MemoryModel> Of(std::shared_ptr<const CheckedModel> model,
+                                        std::shared_ptr<const GradientFlow> flow, MemoryJob job,
+                                        LayoutCache& cache);
+  // Null where everything is trained.
+  static std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec);
 
+  const ArchitectureSpec& spec() const { return *spec_; }
   const MemoryJob& job() const { return job_; }
   const ShardedWeights& weights() const { return weights_; }
   // Null where everything is trained.
@@ -68,10 +77,7 @@ class MemoryModel {
   // Chunks of layers of a stage: two under DualPipe, where the second is the opposite stage's.
   int64_t chunk_count() const { return in_flight_.chunk_count(); }
 
-  // The same model under another job, whose layout may be in `cache`. Its layers_per_chunk is not
-  // read: that of the cache stands for it.
-  //
-  // Errors: kInvalidArgument, of the layout or the job.
+  // The same model under another job, whose layout may be in `cache`: see Of().
   absl::StatusOr<MemoryModel> With(MemoryJob job, LayoutCache& cache) const;
 
   // Divides the state otherwise, as another job that has been checked does.
@@ -104,9 +110,11 @@ class MemoryModel {
   // The peak of the stage that holds the most, or the first of several. Computes the shared
   // content of a run of identical stages once. Allocates nothing where Stage() allocates nothing.
   absl::StatusOr<StagePeak> Peak() const;
-  // The process's memory of that stage, with what is known of the layout's stages; fills in what is
-  // not. `work` counts that.
-  absl::StatusOr<BytesInterval> PeakProcess(KnownStages& known, CallWork& work) const;
+  // The process's memory of that stage, with what is known of the layout's stages and of their
+  // holdings, those of a job that divides the same stages alike, in the order of known.runs. Fills
+  // in what is empty of both; `work` counts that. After an error both are of no use.
+  absl::StatusOr<BytesInterval> PeakProcess(KnownStages& known, std::vector<StageHoldings>& held,
+                                            CallWork& work) const;
   // Peak(), or the first stage that `is_enough` accepts, if any.
   using StageTest = absl::FunctionRef<bool(const StageMemory&)>;
   absl::StatusOr<StagePeak> PeakOrFirst(StageTest is_enough, CallWork& work) const;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -76,10 +77,10 @@ inline bool IsAdapter(const WeightTensor& tensor) {
 // which layouts are sound, and keeps the last few shards and placements.
 class LayoutCache {
  public:
-  // All layouts have `layers_per_chunk`, which outlives this, instead of their own: a search copies
-  // layouts, and the list may be long. Counts what it computes as `work`, which outlives it, too.
-  LayoutCache(const std::vector<int64_t>& layers_per_chunk, CallWork& work)
-      : layers_per_chunk_(layers_per_chunk), work_(work) {}
+  // All layouts have `layers_per_chunk` instead of their own: a search copies layouts, and the list
+  // may be long. Counts what it computes as `work`, which outlives this.
+  LayoutCache(std::vector<int64_t> layers_per_chunk, CallWork& work)
+      : layers_per_chunk_(std::move(layers_per_chunk)), work_(work) {}
 
   // True where CheckLayout() finds no error.
   bool IsSound(const CheckedModel& model, const ParallelLayout& layout);
@@ -108,7 +109,7 @@ class LayoutCache {
     std::shared_ptr<const LayerPlacement> placement;
   };
 
-  const std::vector<int64_t>& layers_per_chunk_;
+  const std::vector<int64_t> layers_per_chunk_;
   CallWork& work_;
   absl::flat_hash_map<Sizes, bool> sound_;
   std::vector<Sharded> sharded_;

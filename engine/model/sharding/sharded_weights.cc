@@ -35,10 +35,9 @@ absl::StatusOr<ShardedWeights> ShardedWeights::Of(std::shared_ptr<const CheckedM
   return ShardedWeights(std::move(model), std::move(shards), std::move(placement));
 }
 
-ShardedWeights ShardedWeights::Under(const ParallelLayout& layout, LayoutCache& cache) const {
-  return ShardedWeights(model_, cache.ShardsOf(*model_, layout),
-                        cache.PlacementOf(*model_, layout));
-}
+ShardedWeights::ShardedWeights(std::shared_ptr<const CheckedModel> model,
+                               const ParallelLayout& layout, LayoutCache& cache)
+    : ShardedWeights(model, cache.ShardsOf(*model, layout), cache.PlacementOf(*model, layout)) {}
 
 ShardedWeights::ShardedWeights(std::shared_ptr<const CheckedModel> model,
                                std::shared_ptr<const ModelShards> shards,

@@ -54,10 +54,12 @@ class ShardedWeights {
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);
 
-  // The same model under another layout, which is sound in `cache`.
-  ShardedWeights Under(const ParallelLayout& layout, LayoutCache& cache) const;
+  // Of `layout`, which is sound in `cache`.
+  ShardedWeights(std::shared_ptr<const CheckedModel> model, const ParallelLayout& layout,
+                 LayoutCache& cache);
 
   const CheckedModel& model() const { return *model_; }
+  const std::shared_ptr<const CheckedModel>& shared_model() const { return model_; }
   const LayerPlacement& placement() const { return *placement_; }
   int64_t stage_count() const { return placement_->stage_count(); }
   // A GPU's part of each of model().tensors().

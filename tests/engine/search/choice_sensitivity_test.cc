@@ -21,7 +21,7 @@ std::vector<double> StepsWhere(const RunSpec& run, const SearchOutcome& outcome,
     CallWork work;
     LayoutEvaluator evaluator(run, work);
     EXPECT_TRUE(evaluator.Prepare({}).ok());
-    EXPECT_TRUE(evaluator.Evaluate(option.choice, outcome.layer_count).ok());
+    EXPECT_TRUE(evaluator.Evaluate(option.choice).ok());
     out.push_back(evaluator.SecondsWhere(rate, slowness).value());
   }
   return out;

@@ -103,7 +103,7 @@ class Comparison {
   // Returns true where both have a time, which is the same to the last digit, and so is memory.
   bool Compare(const LayoutChoice& choice, bool times_all = false) {
     const int64_t layers = evaluator_.space().layer_count;
-    auto option = evaluator_.Evaluate(choice, layers, times_all);
+    auto option = evaluator_.Evaluate(choice, times_all);
     if (option.ok() && option->has_value()) evaluator_.Complete(**option);
     RunSpec run = run_;
     ApplyTo(choice, layers, run);

@@ -33,7 +33,7 @@ TEST(SearchBytes, OfSettingsAreBoundedForModelsOfManyKinds) {
       choice.recompute.attention_core = (parts & 1) != 0;
       choice.recompute.norm_outputs = (parts & 2) != 0;
       choice.recompute.activation_function = (parts & 4) != 0;
-      const auto option = evaluator.Evaluate(choice, kMaxLayerKinds, /*times_all=*/true);
+      const auto option = evaluator.Evaluate(choice, /*times_all=*/true);
       ASSERT_TRUE(option.ok()) << option.status();
       evaluated += option->has_value() ? 1 : 0;
       most = std::max(most, LiveBytes() - before);

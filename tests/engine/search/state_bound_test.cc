@@ -61,7 +61,7 @@ void ExpectBoundBelow(const RunSpec& run, bool offloads, int64_t step) {
   int64_t compared = 0;
   ForEachLayout(space, [&](const LayoutChoice& choice, const Pruned* pruned) {
     if (pruned != nullptr || index++ % step != 0) return true;
-    const auto option = evaluator.Evaluate(choice, space.layer_count);
+    const auto option = evaluator.Evaluate(choice);
     if (!option.ok() || !option->has_value()) return option.ok();
     const int64_t data =
         space.device_count / (int64_t{choice.tensor} * choice.pipeline * choice.context);

@@ -1,0 +1,187 @@
+// The values, from those that most layouts share:
+//   shapes_       the padded vocabulary; of each, placements by the layers of each chunk
+//   costs_        memory of layers: sizes, kernels and recomputation (LayersKey)
+//   work_tables_  their times: the same, whatever number of layers a recomputed block has
+//   sizes_        the stages' division; of each, the state of stages (StateKey)
+//   model_        all choices but the division of state; of each, chunks of the stages
+// A layout that differs from the last one in the division of state alone keeps the model and its
+// chunks; where that division was seen too, no layer is walked and no operation priced.
+#include "engine/search/known_layouts.h"
+
+#include <algorithm>
+
+#include "engine/memory/state/state_rules.h"
+#include "engine/model/architecture/check_architecture.h"
+
+namespace sextant {
+namespace {
+
+// The most settings of micro-batches that are kept, and their bytes: 20 KB each of models with few
+// kinds of layers on one device.
+constexpr size_t kMaxKept = 4096;
+constexpr size_t kMaxKeptBytes = 64 << 20;
+// The most stages whose state is kept, all divisions together: of about 500 bytes.
+constexpr size_t kMaxHeldStages = 65'536;
+// Kinds of layers beyond these take memory of their own in each table (LayerTable).
+constexpr size_t kInlinedKinds = 8;
+
+// The most settings of micro-batches that kMaxKeptBytes allow.
+size_t MostKept(const LayoutBase& base) {
+  const size_t kinds = base.resolved.shape.architecture->layer_kinds.size();
+  const size_t more = kinds - std::min(kinds, kInlinedKinds);
+  const size_t bytes =
+      sizeof(LayerCosts) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
+      kLayoutDivisions * base.devices() * (sizeof(WorkTable) + more * sizeof(WorkSeconds));
+  return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
+}
+
+LayoutChoice WithoutState(LayoutChoice choice) {
+  constexpr LayoutChoice kDefault;
+  choice.zero_stage = kDefault.zero_stage;
+  choice.shard_group = kDefault.shard_group;
+  choice.stays_gathered = kDefault.stays_gathered;
+  choice.offload = kDefault.offload;
+  return choice;
+}
+
+LayoutChoice WithoutMicroBatches(LayoutChoice choice) {
+  constexpr LayoutChoice kDefault;
+  choice.micro_batch = kDefault.micro_batch;
+  choice.recompute = kDefault.recompute;
+  choice.sequence_parallel = kDefault.sequence_parallel;
+  return choice;
+}
+
+LayoutChoice WithoutStages(LayoutChoice choice) {
+  constexpr LayoutChoice kDefault;
+  choice.pipeline = kDefault.pipeline;
+  choice.virtual_stages = kDefault.virtual_stages;
+  choice.schedule = kDefault.schedule;
+  return choice;
+}
+
+size_t DivisionOf(const MemoryJob& job) {
+  const StateSharding& sharding = job.state.sharding;
+  if (!DividesParameters(sharding)) return 0;
+  const StateRanks ranks = StateRanksOf(job.layout, sharding, job.batch.context_parallel_size);
+  return (ranks.dense > 1 ? 1 : 0) + (ranks.expert > 1 ? 2 : 0);
+}
+
+LayoutState LayoutStateOf(const MemoryJob& job) {
+  return {.sharding = job.state.sharding, .division = DivisionOf(job)};
+}
+
+// Null where the vocabulary is too large.
+std::shared_ptr<const CheckedModel> CheckedShape(const ArchitectureSpec& padded) {
+  if (padded.embedding.padded_vocabulary_size > kMaxVocabularySize) return nullptr;
+  return CheckedModel::OfSound(padded, "model").value_or(nullptr);
+}
+
+}  // namespace
+
+KnownLayouts::KnownLayouts(const LayoutBase& base, CallWork& work)
+    : base_(base), work_(work), costs_(MostKept(base)), work_tables_(MostKept(base)) {}
+
+int64_t KnownLayouts::EndOf(size_t run) const {
+  const std::vector<KnownStages::Run>& runs = chunks_->known.runs;
+  return run + 1 < runs.size() ? runs[run + 1].first_stage : model_->memory.stage_count();
+}
+
+absl::StatusOr<BytesInterval> KnownLayouts::PeakProcess() {
+  auto process = model_->memory.PeakProcess(chunks_->known, held_->held, work_);
+  if (!process.ok()) {  // neither is sound
+    held_->held.clear();
+    model_->chunks.Clear();
+  }
+  return process;
+}
+
+// Layouts that only divide state otherwise are refused for that alone: CheckStateSpec() and
+// CheckRefusals().
+bool KnownLayouts::Select(const LayoutChoice& choice) {
+  const bool is_new = !model_.has_value() || model_->choice != WithoutState(choice);
+  if (is_new && !SetModel(choice)) return false;
+  held_ = &model_->states->At(StateKeyOf(choice), [&] {
+    if (is_new) return LayoutStateOf(job());
+    const absl::optional<LayoutModel> made = ModelOf(choice);
+    return made.has_value() ? LayoutStateOf(made->memory.job()) : LayoutState{.refused = true};
+  });
+  if (held_->refused) return false;
+  if (!is_new) model_->memory.SetSharding(held_->sharding);
+  const bool divides_gradients =
+      !job().buffers.fused_weight_gradient && DividesGradients(held_->sharding);
+  chunks_ = &model_->chunks.At(divides_gradients, [&] { return ChunksOf(divides_gradients); });
+  return true;
+}
+
+bool KnownLayouts::SetModel(const LayoutChoice& choice) {
+  absl::optional<LayoutModel> made = ModelOf(choice);
+  if (!made.has_value()) return false;
+  model_ = std::move(made);
+  const auto stages = static_cast<size_t>(model_->memory.stage_count());
+  model_->states = &sizes_.At(WithoutMicroBatches(model_->choice), [stages] {
+    return StageStates(std::max<size_t>(kMaxHeldStages / stages, 1));
+  });
+  return true;
+}
+
+// Absent where `choice` is refused.
+absl::optional<LayoutModel> KnownLayouts::ModelOf(const LayoutChoice& choice) {
+  JobChoice run = base_.given;
+  ApplyTo(choice, base_.space.layer_count, run);
+  const ShapedModel& shape = base_.resolved.shape;
+  const int64_t vocabulary = PaddedVocabularyOf(run.layout, *shape.architecture);
+  PaddedModel& padded = shapes_.At(vocabulary, [&] { return Padded(run.layout); });
+  if (padded.model == nullptr) return absl::nullopt;
+  FieldViolations violations;
+  MemoryJob job = JobOf({padded.model->spec(), base_.resolved.precision,
+                         base_.run.training.optimizer, base_.resolved.generation},
+                        run, violations);
+  if (!violations.empty()) return absl::nullopt;
+  LayoutCache& cache = padded.placements.At(
+      job.layout.layers_per_chunk, [&] { return LayoutCache(job.layout.layers_per_chunk, work_); });
+  auto memory = MemoryModel::Of(padded.model, padded.flow, std::move(job), cache);
+  if (!memory.ok()) return absl::nullopt;
+  return LayoutModel{
+      .choice = WithoutState(choice), .memory = *std::move(memory), .vocabulary = vocabulary};
+}
+
+PaddedModel KnownLayouts::Padded(const RunLayout& layout) const {
+  const ShapedModel& shape = base_.resolved.shape;
+  PaddedModel out = {.padded = PaddedShape(layout, *shape.architecture), .model = shape.checked};
+  if (out.padded != nullptr) out.model = CheckedShape(*out.padded);
+  if (out.model != nullptr) out.flow = MemoryModel::FlowOf(out.model->spec());
+  return out;
+}
+
+StateKey KnownLayouts::StateKeyOf(const LayoutChoice& choice) const {
+  const MemoryJob& job = this->job();
+  const bool casts_blocks =
+      job.buffers.autocast && job.batch.recomputation.policy == RecomputePolicy::kFull;
+  return {.choice = WithoutMicroBatches(choice),
+          .recomputed_block = casts_blocks ? choice.recompute.layers_per_block : 0,
+          .single = job.pipeline.micro_batch_count == 1};
+}
+
+// Layers do the same work in recomputed blocks of any number.
+LayoutChunks KnownLayouts::ChunksOf(bool divides_gradients) {
+  const BufferSpec& buffers = job().buffers;
+  const bool counts = buffers.gradient_lifetime == GradientLifetime::kFromBackward ||
+                      buffers.keeps_stage_inputs || job().pipeline.deferred_head_gradients > 0;
+  LayersKey key = {.choice = WithoutStages(model_->choice),
+                   .divides_gradients = divides_gradients,
+                   .count = counts ? job().pipeline.micro_batch_count : 0,
+                   .vocabulary = model_->vocabulary};
+  const absl::Span<const int> alike_kinds = model_->memory.weights().model().alike_kinds();
+  LayoutChunks out;
+  out.known.costs = &costs_.At(key, [&] { return LayerCosts(alike_kinds); });
+  key.choice.recompute.layers_per_block = 1;
+  const size_t tables = kLayoutDivisions * base_.devices();
+  out.work =
+      &work_tables_.At(key, [&] { return std::vector<WorkTable>(tables, WorkTable(alike_kinds)); });
+  out.times.resize(tables);
+  out.steps.resize(tables);
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,150 @@
+// What the layouts of a run share, each value kept by all that it depends on.
+#ifndef SEXTANT_ENGINE_SEARCH_KNOWN_LAYOUTS_H_
+#define SEXTANT_ENGINE_SEARCH_KNOWN_LAYOUTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "engine/base/call_work.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/run/job.h"
+#include "engine/run/resolve.h"
+#include "engine/run/run_spec.h"
+#include "engine/run/step_predictor.h"
+#include "engine/search/layout_space.h"
+#include "engine/search/memo.h"
+#include "engine/search/state_bound.h"
+#include "engine/time/step_time.h"
+
+namespace sextant {
+
+// What no layout of a run changes.
+struct LayoutBase {
+  RunSpec run;
+  ResolvedRun resolved = {};  // points into `run`
+  LayoutSpace space = {};
+  StateBound bound = {};
+  MissingField untimed = {};
+  std::unique_ptr<const StepPredictor> predictor = {};  // null: steps can't be predicted
+  JobChoice given = {};
+
+  size_t devices() const { return predictor == nullptr ? 0 : predictor->devices().size(); }
+};
+
+// Whether the parameters of dense layers, and of experts, are divided: divided gradients are
+// reduced, not added up.
+inline constexpr size_t kLayoutDivisions = 4;
+
+// A shape with its vocabulary padded.
+struct PaddedModel {
+  std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
+  std::shared_ptr<const CheckedModel> model;       // null: too large
+  std::shared_ptr<const GradientFlow> flow = nullptr;
+  Memo<std::vector<int64_t>, LayoutCache> placements = Memo<std::vector<int64_t>, LayoutCache>();
+};
+
+// What the layers' activations and operations depend on.
+struct LayersKey {
+  LayoutChoice choice = {};        // without state and stages
+  bool divides_gradients = false;  // where that changes transients
+  int64_t count = 0;               // micro-batches, where something depends on their number
+  int64_t vocabulary = 0;          // as padded; 0: as it is
+
+  friend bool operator==(const LayersKey&, const LayersKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const LayersKey& key) {
+    const auto& [choice, divides_gradients, count, vocabulary] = key;
+    return H::combine(std::move(h), choice, divides_gradients, count, vocabulary);
+  }
+};
+
+// What the stages' state depends on.
+struct StateKey {
+  LayoutChoice choice = {};      // without micro-batches and their recomputation
+  int32_t recomputed_block = 0;  // layers, where that changes their casts; 0: not whole layers
+  bool single = false;           // one micro-batch a step
+
+  friend bool operator==(const StateKey&, const StateKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StateKey& key) {
+    const auto& [choice, recomputed_block, single] = key;
+    return H::combine(std::move(h), choice, recomputed_block, single);
+  }
+};
+
+// A division of state. Of stages that are alike, in the order of KnownStages::runs.
+struct LayoutState {
+  bool refused = false;  // by the framework, or the shape
+  StateSharding sharding = {};
+  size_t division = 0;
+  std::vector<StageHoldings> held = {};                 // empty: not known yet
+  std::vector<std::vector<StateSeconds>> seconds = {};  // by device; empty: likewise
+  absl::optional<ExchangePricer> exchanges = {};        // among the ranks that share it
+};
+
+using StageStates = Memo<StateKey, LayoutState>;  // of stages that are divided alike
+
+// Micro-batches on the stages of a model.
+struct LayoutChunks {
+  KnownStages known;
+  std::vector<WorkTable>* work = nullptr;     // by division and device
+  std::vector<std::vector<StageTime>> times;  // likewise; without state
+  std::vector<KnownStep> steps;               // of `times`
+};
+
+// The memory of layouts that differ in nothing but the division of state, and of the last of them.
+struct LayoutModel {
+  LayoutChoice choice = {};  // without state
+  MemoryModel memory;
+  int64_t vocabulary = 0;  // as padded
+  StageStates* states = nullptr;
+  Memo<bool, LayoutChunks> chunks =
+      Memo<bool, LayoutChunks>(1);  // by whether gradients are divided
+};
+
+// Of the layout that was selected last, and of earlier ones. Every key has all choices but those
+// that its value does not depend on.
+class KnownLayouts {
+ public:
+  // Both outlive this.
+  KnownLayouts(const LayoutBase& base, CallWork& work);
+
+  // Finds, or computes, what is known of `choice`; false: it is refused.
+  bool Select(const LayoutChoice& choice);
+
+  // Of the layout that was selected last, which was not refused.
+  const MemoryModel& memory() const { return model_->memory; }
+  const MemoryJob& job() const { return model_->memory.job(); }
+  LayoutState& held() const { return *held_; }
+  LayoutChunks& chunks() const { return *chunks_; }
+  // The first stage after those that are as the `run`th's of chunks().
+  int64_t EndOf(size_t run) const;
+
+  // The memory of the layout's fullest stage. Errors: those of MemoryModel::PeakProcess(), which
+  // leave no layout selected.
+  absl::StatusOr<BytesInterval> PeakProcess();
+
+ private:
+  bool SetModel(const LayoutChoice& choice);
+  absl::optional<LayoutModel> ModelOf(const LayoutChoice& choice);
+  PaddedModel Padded(const RunLayout& layout) const;
+  StateKey StateKeyOf(const LayoutChoice& choice) const;
+  LayoutChunks ChunksOf(bool divides_gradients);
+
+  const LayoutBase& base_;
+  CallWork& work_;
+  Memo<int64_t, PaddedModel> shapes_;  // by the vocabulary's padded size; 0: as it is
+  Memo<LayersKey, LayerCosts> costs_;
+  Memo<LayersKey, std::vector<WorkTable>> work_tables_;  // by division and device
+  Memo<LayoutChoice, StageStates> sizes_ = Memo<LayoutChoice, StageStates>(1);
+  absl::optional<LayoutModel> model_;
+  LayoutState* held_ = nullptr;
+  LayoutChunks* chunks_ = nullptr;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_SEARCH_KNOWN_LAYOUTS_H_
