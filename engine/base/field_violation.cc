@@ -35,6 +35,10 @@ void FieldViolations::Add(absl::string_view field, absl::string_view description
   violations_.push_back({OneLine(field), OneLine(description)});
 }
 
+void FieldViolations::AddOnce(absl::string_view field, absl::string_view description) {
+  if (!Mentions(field)) Add(field, description);
+}
+
 void FieldViolations::AddAll(const absl::Status& status) {
   for (const FieldViolation& v : FieldViolationsOf(status)) Add(v.field, v.description);
 }
@@ -56,13 +60,13 @@ bool FieldViolations::Mentions(absl::string_view field) const {
 void FieldViolations::RequireRange(absl::string_view path, absl::string_view name, int64_t value,
                                    int64_t low, int64_t high) {
   if (value >= low && value <= high) return;
-  Add(FieldPath(path, name), absl::StrCat("must be ", low, " to ", high, ", not ", value));
+  AddOnce(FieldPath(path, name), absl::StrCat("must be ", low, " to ", high, ", not ", value));
 }
 
 void FieldViolations::Require(absl::string_view path, absl::string_view name, int64_t value,
                               int64_t low, int64_t high) {
   if (value == 0) {
-    Add(FieldPath(path, name), absl::StrCat("is required: write ", low, " to ", high));
+    AddOnce(FieldPath(path, name), absl::StrCat("is required: write ", low, " to ", high));
   } else {
     RequireRange(path, name, value, low, high);
   }
@@ -73,9 +77,9 @@ void FieldViolations::RequireRange(absl::string_view path, absl::string_view nam
   // Written so that NaN fails.
   const bool above = range.above_low ? value > range.low : value >= range.low;
   if (above && value <= range.high) return;
-  Add(FieldPath(path, name),
-      absl::StrCat("must be a number ", range.above_low ? "above " : "from ", range.low, " to ",
-                   range.high, ", not ", NumberText(value)));
+  AddOnce(FieldPath(path, name),
+          absl::StrCat("must be a number ", range.above_low ? "above " : "from ", range.low, " to ",
+                       range.high, ", not ", NumberText(value)));
 }
 
 absl::Status FieldViolations::ToStatus() const {

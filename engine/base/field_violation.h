@@ -31,13 +31,15 @@ class FieldViolations {
   const std::vector<FieldViolation>& all() const { return violations_; }
 
   void Add(absl::string_view field, absl::string_view description);
+  // The same unless a violation names `field` already.
+  void AddOnce(absl::string_view field, absl::string_view description);
   // Adds the violations that `status` carries.
   void AddAll(const absl::Status& status);
 
   // Adds `others`, whose fields are below `path`.
   void AddBelow(absl::string_view path, const FieldViolations& others);
 
-  // Adds a violation of `path`.`name` unless low <= value <= high.
+  // Adds a violation of `path`.`name` unless low <= value <= high, or the field has one already.
   void RequireRange(absl::string_view path, absl::string_view name, int64_t value, int64_t low,
                     int64_t high);
 

@@ -49,13 +49,6 @@ inline constexpr size_t kStackConstantCount = 22;
 // "attention_time_ratio": a request's name for it.
 absl::string_view StackConstantName(StackConstant constant);
 
-// The range that a request may choose from.
-struct ConstantRange {
-  double low = 0;
-  double high = 0;
-};
-ConstantRange RangeOf(StackConstant constant);
-
 // A property of layouts under which a stack hides an exchange.
 enum class OverlapNeed {
   kNothing,

@@ -10,9 +10,7 @@
 
 namespace sextant {
 
-// Memory of one device that a request may give. Less was meant in another unit than bytes; up to
-// the most, every count of a plan fits an int64.
-inline constexpr int64_t kMinDeviceMemoryBytes = int64_t{1} << 30;
+// The most memory of one device: every count of a plan fits an int64.
 inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
 
 // From the best to the worst, kStateFits aside.

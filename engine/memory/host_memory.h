@@ -13,10 +13,6 @@
 
 namespace sextant {
 
-// Memory of one server that a request may give. Less was meant in another unit than bytes.
-inline constexpr int64_t kMinHostMemoryBytes = int64_t{1} << 30;
-inline constexpr int64_t kMaxHostMemoryBytes = 1'000'000'000'000'000;
-
 // The share of a server's memory up to which state in it fits. The rest is for the operating
 // system, the page cache, data loaders and pinned buffers: a rule of ours, docs/memory.md, "Host
 // memory".

@@ -43,8 +43,7 @@ void PadVocabulary(const ModelChanges& changes, absl::string_view path, Embeddin
                    FieldViolations& violations) {
   if (!changes.vocabulary_multiple.has_value()) return;
   const int64_t multiple = *changes.vocabulary_multiple;
-  violations.RequireRange(path, "vocabulary_multiple", multiple, 1, kMaxVocabularySize);
-  if (multiple < 1 || multiple > kMaxVocabularySize) return;
+  if (multiple < 1 || multiple > kMaxVocabularySize) return;  // reported already
   embedding.padded_vocabulary_size = PaddedVocabularySize(
       std::max(embedding.vocabulary_size, embedding.padded_vocabulary_size), multiple);
   if (embedding.padded_vocabulary_size > kMaxVocabularySize) {
@@ -144,8 +143,6 @@ void CheckModel(const ModelSpec& model, FieldViolations& violations) {
     CheckArchitecture(*model.architecture, "model.architecture", violations);
   }
   if (!model.parameter_count.has_value()) return;
-  violations.RequireRange("model", "parameter_count", *model.parameter_count, 1,
-                          kMaxParameterCount);
   if (!IsNone(model.changes)) {
     violations.Add("model.changes",
                    "need the shapes of the model's tensors, which a bare parameter_count does not "

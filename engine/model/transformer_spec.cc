@@ -5,22 +5,8 @@
 namespace sextant {
 namespace {
 
-// Upper limits far beyond any model, low enough that a product of any two, or of two with a
-// layer's handful of matrices, fits an int64. Sums over layers are checked where they are
-// computed.
-constexpr int64_t kMaxLayers = 1'000'000;
-constexpr int64_t kMaxHidden = 10'000'000;
-constexpr int64_t kMaxFeedForward = 100'000'000;
-constexpr int64_t kMaxHeads = 1'000'000;
-constexpr int64_t kMaxVocabulary = 1'000'000'000;
-
-constexpr int64_t kMaxNormsPerLayer = 4;  // before and after both branches
-
-// Zero means the default; any other value must be in range.
-void RequireOptional(FieldViolations& violations, absl::string_view path, absl::string_view name,
-                     int64_t value, int64_t high) {
-  if (value != 0) violations.RequireRange(path, name, value, 1, high);
-}
+// The most features of a head: Attention.query_key_head_size's limit.
+constexpr int64_t kMaxHeadFeatures = 1'000'000;
 
 void CheckHeads(const TransformerSpec& s, absl::string_view path, FieldViolations& violations) {
   if (s.attention_head_count < 1 || s.hidden_size < 1) return;  // reported already
@@ -33,10 +19,10 @@ void CheckHeads(const TransformerSpec& s, absl::string_view path, FieldViolation
     violations.Add(FieldPath(path, "attention_head_count"),
                    absl::StrCat("must divide hidden_size (", s.hidden_size, "), which ",
                                 s.attention_head_count, " does not; or give head_size"));
-  } else if (s.head_size == 0 && s.hidden_size / s.attention_head_count > kMaxHeads) {
+  } else if (s.head_size == 0 && s.hidden_size / s.attention_head_count > kMaxHeadFeatures) {
     violations.Add(FieldPath(path, "attention_head_count"),
                    absl::StrCat("makes heads of ", s.hidden_size / s.attention_head_count,
-                                " features, more than ", kMaxHeads, ": give more heads"));
+                                " features, more than ", kMaxHeadFeatures, ": give more heads"));
   }
 }
 
@@ -88,17 +74,6 @@ LayerSpec LayerOf(const TransformerSpec& s) {
 
 void CheckTransformer(const TransformerSpec& s, absl::string_view path,
                       FieldViolations& violations) {
-  violations.Require(path, "layer_count", s.layer_count, 1, kMaxLayers);
-  violations.Require(path, "hidden_size", s.hidden_size, 1, kMaxHidden);
-  violations.Require(path, "feed_forward_size", s.feed_forward_size, 1, kMaxFeedForward);
-  violations.Require(path, "attention_head_count", s.attention_head_count, 1, kMaxHeads);
-  violations.Require(path, "vocabulary_size", s.vocabulary_size, 1, kMaxVocabulary);
-  RequireOptional(violations, path, "key_value_head_count", s.key_value_head_count, kMaxHeads);
-  RequireOptional(violations, path, "head_size", s.head_size, kMaxHeads);
-  violations.RequireRange(path, "learned_position_count", s.learned_position_count, 0,
-                          kMaxVocabulary);
-  RequireOptional(violations, path, "embedding_size", s.embedding_size, kMaxHidden);
-  violations.RequireRange(path, "norms_per_layer", s.norms_per_layer, 0, kMaxNormsPerLayer);
   // An enum number unknown to the wire's translator is already reported.
   if (s.feed_forward_kind == FeedForwardKind::kUnspecified &&
       !violations.Mentions(FieldPath(path, "feed_forward_kind"))) {

@@ -13,37 +13,18 @@ constexpr char kInterruptionsPath[] = "interruptions";
 constexpr double kMaxFailures = 3600;   // a device and hour: one a second
 constexpr double kMinFailures = 1e-12;  // one in 100 million years; times between are finite
 constexpr double kMaxRestartSeconds = 30 * kSecondsPerDay;
-constexpr double kMaxStoreRate = 1e18;
-constexpr double kMaxDeviceRate = 1e15;
 constexpr double kMaxIntervalSeconds = 365 * kSecondsPerDay;
-constexpr double kMaxStallRatio = 100;
 
 }  // namespace
 
 void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violations) {
-  struct Bounded {
-    absl::string_view name;
-    const absl::optional<double>& value;
-    FieldViolations::RealRange range;
+  const auto require = [&](absl::string_view name, absl::optional<double> value, double low,
+                           double high) {
+    if (value.has_value()) violations.RequireRange(kInterruptionsPath, name, *value, {low, high});
   };
-  const Bounded all[] = {
-      {"failures_per_device_hour", spec.failures_per_device_hour, {0, kMaxFailures}},
-      {"restart_duration", spec.restart_seconds, {0, kMaxRestartSeconds}},
-      {"checkpoint_write_bytes_per_second",
-       spec.checkpoint_write_bytes_per_second,
-       {1, kMaxStoreRate}},
-      {"device_write_bytes_per_second", spec.device_write_bytes_per_second, {1, kMaxDeviceRate}},
-      {"checkpoint_read_bytes_per_second",
-       spec.checkpoint_read_bytes_per_second,
-       {1, kMaxStoreRate}},
-      {"checkpoint_stall_ratio", spec.checkpoint_stall_ratio, {0, 1}},
-      {"checkpoint_interval", spec.checkpoint_interval_seconds, {1, kMaxIntervalSeconds}},
-      {"stall_ratio", spec.stall_ratio, {0, kMaxStallRatio}},
-  };
-  for (const Bounded& each : all) {
-    if (each.value.has_value())
-      violations.RequireRange(kInterruptionsPath, each.name, *each.value, each.range);
-  }
+  require("failures_per_device_hour", spec.failures_per_device_hour, 0, kMaxFailures);
+  require("restart_duration", spec.restart_seconds, 0, kMaxRestartSeconds);
+  require("checkpoint_interval", spec.checkpoint_interval_seconds, 1, kMaxIntervalSeconds);
   const double failures = spec.failures_per_device_hour.value_or(0);
   if (failures > 0 && failures < kMinFailures) {
     violations.Add(

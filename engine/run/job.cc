@@ -14,7 +14,6 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxGlobalBatchSize = 1'000'000'000'000;
 // Micro-batches per stage and rank where the request has no global batch. With this number every
 // schedule except GPipe's holds the most micro-batches that it ever holds.
 constexpr int64_t kMicroBatchesAStage = 2;
@@ -74,7 +73,6 @@ class JobBuilder {
         violations_(violations) {}
 
   MemoryJob Build() {
-    CheckFramework(layout_.framework, "layout.framework", violations_);
     CheckSoftware(layout_.software, "layout.software", violations_);
     CheckBatch();
     FillParallelism();
@@ -95,10 +93,7 @@ class JobBuilder {
 
  private:
   void CheckBatch() {
-    if (layout_.global_batch_size.has_value()) {
-      violations_.RequireRange("layout", "global_batch_size", *layout_.global_batch_size, 1,
-                               kMaxGlobalBatchSize);
-    } else if (layout_.schedule == PipelineSchedule::kGPipe) {
+    if (!layout_.global_batch_size.has_value() && layout_.schedule == PipelineSchedule::kGPipe) {
       violations_.Add("layout.global_batch_size",
                       "is required for PIPELINE_SCHEDULE_GPIPE, which holds all micro-batches of a "
                       "step");

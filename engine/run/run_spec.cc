@@ -6,26 +6,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/memory/host_memory.h"
+#include "engine/run/batch_ramp.h"
+#include "engine/run/rate_requirement.h"
 
 namespace sextant {
 namespace {
 
 // Upper limits far beyond any run, low enough that every product of doubles in a plan is finite
-// and every byte count of an answer fits an int64 (n x usable memory does not: see fit.h). The
-// comments of the proto state the same limits.
+// and every byte count of an answer fits an int64 (n x usable memory does not: see fit.h). Options
+// of the proto's fields have the others, which are checked before a RunSpec is made.
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
-constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
-constexpr double kMaxPriceOrPower = 1e6;
-constexpr double kMaxPowerUsageEffectiveness = 10;
-constexpr double kMaxBudget = 1e15;
-constexpr double kMaxStepSeconds = 1e6;
-// A nanosecond is a few clocks of any device: too few for a forward and a backward pass and an
-// update. The limit keeps ratios to it finite where no peak is known.
-constexpr double kMinStepSeconds = 1e-9;
-constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
-constexpr double kMinMfu = 1e-6;
-constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
 constexpr size_t kMaxUnmodelledSettings = 64;
 constexpr size_t kMaxUnmodelledBytes = 256;
 
@@ -43,56 +33,6 @@ void CheckDevices(const ClusterSpec& cluster, FieldViolations& violations) {
     violations.Add("cluster.device_count",
                    absl::StrCat("must be at least ", named, ", as many as ", list, " names, not ",
                                 cluster.device_count));
-  }
-}
-
-// A size of memory that a request may give. Less was meant in another unit.
-struct MemoryRange {
-  absl::string_view field;
-  absl::string_view owner;
-  int64_t least;
-  int64_t most;
-};
-
-void CheckMemory(int64_t bytes, const MemoryRange& range, FieldViolations& violations) {
-  if (bytes >= range.least) {
-    violations.RequireRange("cluster", range.field, bytes, range.least, range.most);
-    return;
-  }
-  violations.Add(absl::StrCat("cluster.", range.field),
-                 absl::StrCat("is ", bytes, ", and no ", range.owner, " has less than ",
-                              range.least, " (1 GiB): write bytes"));
-}
-
-// Appends violations of the devices and of ranges.
-void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
-  CheckDevices(cluster, violations);
-  violations.Require("cluster", "device_count", cluster.device_count, 1, kMaxDevices);
-  if (cluster.peak_flops_per_second.has_value()) {
-    violations.RequireRange("cluster", "peak_flops_per_second", *cluster.peak_flops_per_second,
-                            {.low = 1, .high = kMaxPeak});
-  }
-  if (cluster.device_memory_bytes.has_value()) {
-    CheckMemory(*cluster.device_memory_bytes,
-                {"device_memory_bytes", "device", kMinDeviceMemoryBytes, kMaxDeviceMemoryBytes},
-                violations);
-  }
-  const auto line_rate = [&](absl::string_view field, absl::optional<double> value, double most) {
-    if (value.has_value()) {
-      violations.RequireRange("cluster", field, *value, {kMinHostLineRate, most});
-    }
-  };
-  line_rate("host_link_bytes_per_second", cluster.host_link_bytes_per_second, kMaxHostLinkRate);
-  line_rate("host_memory_bytes_per_second", cluster.host_memory_bytes_per_second,
-            kMaxHostMemoryRate);
-  if (cluster.host_memory_bytes.has_value()) {
-    CheckMemory(*cluster.host_memory_bytes,
-                {"host_memory_bytes", "server", kMinHostMemoryBytes, kMaxHostMemoryBytes},
-                violations);
-  }
-  if (cluster.reserved_memory_bytes.has_value()) {
-    violations.RequireRange("cluster", "reserved_memory_bytes", *cluster.reserved_memory_bytes, 0,
-                            kMaxDeviceMemoryBytes);
   }
 }
 
@@ -155,16 +95,6 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
-void CheckReal(FieldViolations& violations, absl::string_view path, absl::string_view name,
-               absl::optional<double> value, FieldViolations::RealRange range) {
-  if (value.has_value()) violations.RequireRange(path, name, *value, range);
-}
-
-void CheckWhole(FieldViolations& violations, absl::string_view path, absl::string_view name,
-                absl::optional<int64_t> value, int64_t low, int64_t high) {
-  if (value.has_value()) violations.RequireRange(path, name, *value, low, high);
-}
-
 // Reports the options that need the model's shape where only parameter_count is given.
 void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
   if (NeedsShapes(run.training.optimizer.kind)) {
@@ -194,11 +124,6 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
 }
 
 void CheckOptions(const PlanOptions& options, FieldViolations& violations) {
-  constexpr char kPath[] = "options";
-  CheckReal(violations, kPath, "assumed_mfu", options.assumed_mfu, {.low = kMinMfu, .high = 1});
-  violations.RequireRange(kPath, "fits_chance", options.thresholds.fits, {.low = 0.5, .high = 1});
-  violations.RequireRange(kPath, "does_not_fit_chance", options.thresholds.does_not_fit,
-                          {.low = 0, .high = 0.5});
   constexpr char kNeedsFull[] =
       "is part of a full answer alone: leave it out, or set options.view "
       "to PLAN_VIEW_FULL";
@@ -213,57 +138,12 @@ void CheckOptions(const PlanOptions& options, FieldViolations& violations) {
 }
 
 void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
-  constexpr char kPath[] = "economics";
-  CheckReal(violations, kPath, "device_hour_price_usd", e.device_hour_price_usd,
-            {.low = 0, .high = kMaxPriceOrPower});
-  CheckReal(violations, kPath, "device_power_watts", e.device_power_watts,
-            {.low = 0, .high = kMaxPriceOrPower, .above_low = true});
-  CheckReal(violations, kPath, "host_power_watts_per_device", e.host_power_watts_per_device,
-            {.low = 0, .high = kMaxPriceOrPower});
-  CheckReal(violations, kPath, "power_usage_effectiveness", e.power_usage_effectiveness,
-            {.low = 1, .high = kMaxPowerUsageEffectiveness});
-  CheckReal(violations, kPath, "budget_usd", e.budget_usd,
-            {.low = 0, .high = kMaxBudget, .above_low = true});
   if (e.budget_usd.has_value() && !e.device_hour_price_usd.has_value()) {
     violations.Add("economics.budget_usd",
                    "needs economics.device_hour_price_usd: without a price the run costs nothing");
   }
   if (e.seconds_to_deadline.has_value() && !(*e.seconds_to_deadline > 0)) {
     violations.Add("economics.deadline", "must be after economics.start_time");
-  }
-}
-
-// Appends violations of the ramp, except batches that don't suit the layout.
-void CheckBatchRamp(const RunSpec& run, FieldViolations& violations) {
-  constexpr char kRamp[] = "layout.batch_ramp";
-  if (!run.layout.has_value() || run.layout->batch_ramp.empty()) return;
-  const std::vector<BatchPhase>& ramp = run.layout->batch_ramp;
-  if (!run.layout->global_batch_size.has_value()) {
-    violations.Add(kRamp, "leads to layout.global_batch_size: give that too");
-  }
-  if (ramp.size() > kMaxBatchPhases) {
-    violations.Add(
-        kRamp, absl::StrCat("must have at most ", kMaxBatchPhases, " phases, not ", ramp.size()));
-    return;
-  }
-  const int64_t length = std::max<int64_t>(run.training.sequence_length.value_or(1), 1);
-  int64_t left = run.training.token_count;
-  for (size_t i = 0; i < ramp.size(); ++i) {
-    const std::string path = absl::StrCat(kRamp, "[", i, "]");
-    violations.Require(path, "token_count", ramp[i].token_count, 1, kMaxTokens);
-    if (ramp[i].global_batch_size < 1) {
-      violations.Add(absl::StrCat(path, ".global_batch_size"), "is required, at least 1");
-    } else if (ramp[i].global_batch_size > kMaxTokens / length) {
-      violations.Add(absl::StrCat(path, ".global_batch_size"),
-                     absl::StrCat("must be at most ", kMaxTokens / length, ": a step has at most ",
-                                  kMaxTokens, " tokens"));
-    }
-    left -= std::min(left, std::max<int64_t>(ramp[i].token_count, 0));
-  }
-  if (left <= 0 && run.training.token_count >= 1) {
-    violations.Add(kRamp, absl::StrCat("must leave some of the run's ", run.training.token_count,
-                                       " tokens (training.token_count) to "
-                                       "layout.global_batch_size"));
   }
 }
 
@@ -288,44 +168,23 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
     }
     return;
   }
-  if (*training.sequence_length == 0) {
-    violations.Add("training.sequence_length", "must be at least 1, or left out");
-    return;
-  }
+  if (violations.Mentions("training.sequence_length")) return;
   FieldViolations found;
   CheckTrainingStep(StepOf(training), spec, "step", found);
   for (const FieldViolation& violation : found.all()) {
-    violations.Add(absl::EndsWith(violation.field, "encoder_length")
-                       ? "training.encoder_sequence_length"
-                       : "training.sequence_length",
-                   violation.description);
+    violations.AddOnce(absl::EndsWith(violation.field, "encoder_length")
+                           ? "training.encoder_sequence_length"
+                           : "training.sequence_length",
+                       violation.description);
   }
 }
 
 void CheckMeasuredStep(const RunSpec& run, FieldViolations& violations) {
   if (!run.measured_step.has_value()) return;
-  constexpr char kPath[] = "measured_step";
-  const MeasuredStep& step = *run.measured_step;
-  violations.RequireRange(kPath, "seconds", step.seconds, {kMinStepSeconds, kMaxStepSeconds});
-  CheckWhole(violations, kPath, "device_count", step.device_count, 1, kMaxDevices);
-  CheckWhole(violations, kPath, "sequence_length", step.sequence_length, 1, kMaxTokens);
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
-    violations.Add(kPath,
+    violations.Add("measured_step",
                    "calibrates the step of a layout: give layout and layout.global_batch_size");
   }
-}
-
-void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
-                      FieldViolations& violations) {
-  if (requirement.minimum_source == RateSource::kRequest) {
-    violations.Add(
-        FieldPath(path, "minimum_source"),
-        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
-        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
-  }
-  if (!requirement.maximum_age_seconds.has_value()) return;
-  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
-                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
 }
 
 void CheckRun(const RunSpec& run, FieldViolations& violations) {
@@ -333,14 +192,11 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   if (run.model.parameter_count.has_value() && !violations.Mentions("model")) {
     CheckBareCount(run, violations);
   }
-  violations.Require("training", "token_count", run.training.token_count, 1, kMaxTokens);
   CheckPolicy(run.training.precision, run.training.optimizer, "training", violations);
-  CheckWhole(violations, "training", "activation_bytes", run.training.activation_bytes, 0,
-             kMaxActivationBytes);
   CheckRunLayout(run, violations);
   CheckMeasuredStep(run, violations);
   CheckBatchRamp(run, violations);
-  CheckCluster(run.cluster, violations);
+  CheckDevices(run.cluster, violations);
   CheckEconomics(run.economics, violations);
   CheckInterruptions(run.interruptions, violations);
   CheckOptions(run.options, violations);

@@ -43,11 +43,6 @@ struct TrainingSpec {
 // The most devices of a run.
 inline constexpr int64_t kMaxDevices = 1'000'000;
 
-// Line rates of a host, far beyond any server.
-inline constexpr double kMinHostLineRate = 1e6;
-inline constexpr double kMaxHostLinkRate = 1e13;
-inline constexpr double kMaxHostMemoryRate = 1e15;
-
 struct ClusterSpec {
   DeviceSelection device = {};
   int64_t device_count = 0;

@@ -18,10 +18,6 @@ namespace sextant {
 namespace {
 
 constexpr double kMaxDurationSeconds = 1e10;
-constexpr double kMaxServedTokens = 1e18;
-constexpr double kMinTokensPerParameter = 0.01;
-constexpr double kMaxTokensPerParameter = 1e6;
-constexpr double kMaxFlopsPerParameterToken = 100;
 
 // Other sizes at which an answer has the loss, over the optimum's.
 constexpr double kOffOptimum[] = {0.25, 0.5, 2, 4};
@@ -101,8 +97,6 @@ void CheckBudget(const AllocationSpec& spec, FieldViolations& violations) {
       {has_requirement, "rate_requirement"}};
   if (spec.flops.has_value()) {
     AddGiven(of_devices, "is of a budget of devices: leave it out, or leave out flops", violations);
-    violations.RequireRange("", "flops", *spec.flops,
-                            {.low = kMinBudgetFlops, .high = kMaxBudgetFlops});
     return;
   }
   if (!spec.devices_given) {
@@ -118,15 +112,6 @@ const ScalingRuleFacts& FactsOf(ScalingRule rule) {
 }
 
 void CheckUse(const AllocationSpec& spec, FieldViolations& violations) {
-  const auto check = [&violations](absl::string_view name, absl::optional<double> value,
-                                   FieldViolations::RealRange range) {
-    if (value.has_value()) violations.RequireRange("", name, *value, range);
-  };
-  check("flops_per_parameter_token", spec.flops_per_parameter_token,
-        {.low = 1, .high = kMaxFlopsPerParameterToken});
-  check("served_token_count", spec.served_token_count, {.low = 0, .high = kMaxServedTokens});
-  check("tokens_per_parameter", spec.tokens_per_parameter,
-        {.low = kMinTokensPerParameter, .high = kMaxTokensPerParameter});
   if (!spec.served_token_count.has_value() || !spec.rule.has_value() ||
       FactsOf(*spec.rule).loss.has_value()) {
     return;

@@ -19,7 +19,6 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxGlobalBatch = 1'000'000'000'000;  // as a layout's
 // Stages of a layout times the devices on which they are timed: a search keeps 1.3 KB for each, of
 // four ways to divide state.
 constexpr int64_t kMaxTimedStages = 16'384;
@@ -61,15 +60,11 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   // Fields that are invalid whatever the search finds.
   if (run.layout.has_value()) {
     CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
-    CheckFramework(run.layout->framework, "layout.framework", violations);
     CheckSoftware(run.layout->software, "layout.software", violations);
   }
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
     violations.Add("layout.global_batch_size",
                    "is required for options.search: the sequences of a step");
-  } else {
-    violations.RequireRange("layout", "global_batch_size", *run.layout->global_batch_size, 1,
-                            kMaxGlobalBatch);
   }
 }
 

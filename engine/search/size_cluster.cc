@@ -334,7 +334,6 @@ class ClusterSizer {
 
 absl::StatusOr<ClusterSize> FindClusterSize(const RunSpec& run, ClusterQuestion question,
                                             FieldViolations found, CallWork& work) {
-  found.Require("", "max_device_count", question.max_devices, 1, kMaxDevices);
   const auto named = static_cast<int64_t>(run.cluster.device.named_count());
   if (question.max_devices >= 1 && question.max_devices < named) {
     found.Add("max_device_count", absl::StrCat("must be at least ", named,

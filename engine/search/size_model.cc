@@ -198,7 +198,6 @@ class ModelSizer {
 
 void CheckTokens(const RunSpec& run, absl::optional<double> ratio, FieldViolations& violations) {
   if (!ratio.has_value()) return;
-  violations.RequireRange("", "tokens_per_parameter", *ratio, {1e-3, 1e6});
   if (run.training.token_count != 0) {
     violations.Add("tokens_per_parameter",
                    "and training.token_count say the same: give one of them");

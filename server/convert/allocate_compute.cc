@@ -138,6 +138,8 @@ void DevicesFrom(const v1::AllocateComputeRequest& request, const DeviceResolver
 
 AllocationSpec AllocationSpecFrom(const v1::AllocateComputeRequest& request,
                                   const DeviceResolver& resolver, FieldViolations& violations) {
+  static const check::NumberLimits limits(*v1::AllocateComputeRequest::descriptor());
+  CheckNumbers(limits, request, "", violations);
   AllocationSpec out;
   if (request.has_flops()) out.flops = request.flops();
   DevicesFrom(request, resolver, violations, out);

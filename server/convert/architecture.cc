@@ -12,12 +12,11 @@
 namespace sextant::server {
 namespace {
 
-using NormVariantPair = SameNumbers<NormVariant::kNonParametricLayerNorm, v1::NormVariant_MAX>;
-using HeadNormPair = SameNumbers<QueryKeyNorm::kAllHeads, v1::Attention::QueryKeyNorm_MAX>;
-using OutputGatePair = SameNumbers<OutputGate::kPerHead, v1::Attention::OutputGate_MAX>;
-using AttentionMaskPair = OneLater<AttentionMask::kFull, v1::AttentionMask_MAX>;
-using WidthKindPair = SameNumbers<FeedForwardKind::kGated, v1::FeedForward::Kind_MAX>;
-using OutputHeadPair = SameNumbers<OutputHeadKind::kUntied, v1::OutputHead_MAX>;
+static_assert(static_cast<int>(NormVariant::kNonParametricLayerNorm) ==
+              v1::NORM_VARIANT_NON_PARAMETRIC_LAYER_NORM);
+static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) == v1::Attention::QUERY_KEY_NORM_ALL_HEADS);
+static_assert(static_cast<int>(OutputGate::kPerHead) == v1::Attention::OUTPUT_GATE_PER_HEAD);
+static_assert(static_cast<int>(FeedForwardKind::kGated) == v1::FeedForward::KIND_GATED);
 
 // The fields of one message.
 struct Fields {
@@ -26,14 +25,24 @@ struct Fields {
 
   std::string At(absl::string_view name) const { return check::MessagePath(path, name).ToString(); }
 
-  int64_t Size(bool present, int64_t value, absl::string_view name) const {
-    return SizeOrDefault(
-        present, value, [&] { return At(name); }, violations);
+  // Converts an enum whose engine values are the wire's in the wire's order, from 0.
+  template <typename Engine>
+  Engine Enum(int wire, bool known, absl::string_view name) const {
+    if (known) return static_cast<Engine>(wire);
+    violations.Add(At(name), UnknownEnumNumber(wire));
+    return Engine{};
   }
 };
 
-LatentSpec LatentFrom(const v1::Attention::Latent& m, const Fields& f) {
-  return {.query_rank = f.Size(m.has_query_rank(), m.query_rank(), "query_rank"),
+AttentionMask MaskFrom(v1::AttentionMask wire, const Fields& fields) {
+  if (!v1::AttentionMask_IsValid(wire)) {
+    fields.violations.Add(fields.At("mask"), UnknownEnumNumber(wire));
+  }
+  return wire == v1::ATTENTION_MASK_FULL ? AttentionMask::kFull : AttentionMask::kCausal;
+}
+
+LatentSpec LatentFrom(const v1::Attention::Latent& m) {
+  return {.query_rank = m.query_rank(),
           .key_value_rank = m.key_value_rank(),
           .rotary_size = m.rotary_size(),
           .down_bias = m.down_bias(),
@@ -44,45 +53,48 @@ LatentSpec LatentFrom(const v1::Attention::Latent& m, const Fields& f) {
                                      : absl::nullopt};
 }
 
+NormVariant NormVariantFrom(v1::NormVariant wire, const check::MessagePath& path,
+                            absl::string_view name, FieldViolations& violations) {
+  return Fields{path, violations}.Enum<NormVariant>(wire, v1::NormVariant_IsValid(wire), name);
+}
+
 AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& path,
                             FieldViolations& violations) {
   const Fields f{path, violations};
-  const int64_t value_size =
-      f.Size(m.has_value_head_size(), m.value_head_size(), "value_head_size");
-  const int64_t groups =
-      f.Size(m.has_key_value_head_count(), m.key_value_head_count(), "key_value_head_count");
   AttentionSpec out;
   out.head_count = m.head_count();
-  out.key_value_head_count = m.has_key_value_head_count() ? groups : m.head_count();
+  out.key_value_head_count =
+      m.has_key_value_head_count() ? m.key_value_head_count() : m.head_count();
   out.query_key_head_size = m.query_key_head_size();
-  out.value_head_size = m.has_value_head_size() ? value_size : m.query_key_head_size();
-  if (m.has_latent()) {
-    out.latent = LatentFrom(m.latent(), {check::MessagePath(path, "latent"), violations});
-  }
+  out.value_head_size = m.has_value_head_size() ? m.value_head_size() : m.query_key_head_size();
+  if (m.has_latent()) out.latent = LatentFrom(m.latent());
   out.query_bias = m.query_bias();
   out.key_bias = m.key_bias();
   out.value_bias = m.value_bias();
   out.output_bias = m.output_bias();
-  out.query_key_norm = HeadNormPair::From(m.query_key_norm(),
-                                          check::MessagePath(path, "query_key_norm"), violations);
-  out.query_key_norm_variant = NormVariantPair::From(
-      m.query_key_norm_variant(), check::MessagePath(path, "query_key_norm_variant"), violations);
+  out.query_key_norm = f.Enum<QueryKeyNorm>(m.query_key_norm(),
+                                            v1::Attention::QueryKeyNorm_IsValid(m.query_key_norm()),
+                                            "query_key_norm");
+  out.query_key_norm_variant =
+      NormVariantFrom(m.query_key_norm_variant(), path, "query_key_norm_variant", violations);
   out.sinks = m.sinks();
-  out.output_gate =
-      OutputGatePair::From(m.output_gate(), check::MessagePath(path, "output_gate"), violations);
-  out.mask = AttentionMaskPair::From(m.mask(), check::MessagePath(path, "mask"), violations);
-  out.window = f.Size(m.has_window(), m.window(), "window");
-  out.chunk = f.Size(m.has_chunk(), m.chunk(), "chunk");
+  out.output_gate = f.Enum<OutputGate>(
+      m.output_gate(), v1::Attention::OutputGate_IsValid(m.output_gate()), "output_gate");
+  out.mask = MaskFrom(m.mask(), f);
+  out.window = m.window();
+  out.chunk = m.chunk();
   return out;
 }
 
 FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const check::MessagePath& path,
                                 FieldViolations& violations) {
-  return {.kind = WidthKindPair::From(m.kind(), check::MessagePath(path, "kind"), violations),
-          .size = m.size(),
-          .input_bias = m.input_bias(),
-          .output_bias = m.output_bias(),
-          .activation_parameter_count = m.activation_parameter_count()};
+  const Fields f{path, violations};
+  return {
+      .kind = f.Enum<FeedForwardKind>(m.kind(), v1::FeedForward::Kind_IsValid(m.kind()), "kind"),
+      .size = m.size(),
+      .input_bias = m.input_bias(),
+      .output_bias = m.output_bias(),
+      .activation_parameter_count = m.activation_parameter_count()};
 }
 
 ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
@@ -115,6 +127,8 @@ LayerNorms NormsFrom(const v1::LayerKind& m) {
           .after_feed_forward = n.after_feed_forward(),
           .after_cross_attention = n.after_cross_attention()};
 }
+
+static_assert(static_cast<int>(OutputHeadKind::kUntied) == v1::OUTPUT_HEAD_UNTIED);
 
 constexpr size_t kMaxKindBytes = 40;  // that an error quotes
 
@@ -151,23 +165,21 @@ StackSpec StackFrom(const v1::Architecture::Stack& m, const check::MessagePath& 
   return out;
 }
 
-EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m, const check::MessagePath& path,
-                            FieldViolations& violations) {
-  const auto size = [&](bool present, int64_t value, absl::string_view name) {
-    return SizeOrDefault(
-        present, value, [&] { return check::MessagePath(path, name).ToString(); }, violations);
-  };
+EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m) {
   return {.vocabulary_size = m.vocabulary_size(),
-          .padded_vocabulary_size = size(m.has_padded_vocabulary_size(), m.padded_vocabulary_size(),
-                                         "padded_vocabulary_size"),
-          .embedding_size = size(m.has_embedding_size(), m.embedding_size(), "embedding_size"),
+          .padded_vocabulary_size = m.padded_vocabulary_size(),
+          .embedding_size = m.embedding_size(),
           .token_type_count = m.token_type_count()};
 }
 
 OutputSpec OutputFrom(const v1::Architecture::Output& m, const check::MessagePath& path,
                       FieldViolations& violations) {
   OutputSpec out;
-  out.head = OutputHeadPair::From(m.head(), check::MessagePath(path, "head"), violations);
+  if (v1::OutputHead_IsValid(m.head())) {
+    out.head = static_cast<OutputHeadKind>(m.head());
+  } else {
+    violations.Add(check::MessagePath(path, "head").ToString(), UnknownEnumNumber(m.head()));
+  }
   out.head_bias = m.head_bias();
   out.transform = m.transform();
   out.pooler = m.pooler();
@@ -180,7 +192,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
   const auto at = [&](absl::string_view name) { return check::MessagePath(path, name); };
   LayerSpec out;
   out.name = m.name();
-  out.norm = NormVariantPair::From(m.norm(), check::MessagePath(path, "norm"), violations);
+  out.norm = NormVariantFrom(m.norm(), path, "norm", violations);
   out.norms = NormsFrom(m);
   if (m.has_attention()) out.attention = AttentionFrom(m.attention(), at("attention"), violations);
   if (m.has_cross_attention()) {
@@ -198,7 +210,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
 }
 
 void FeedForwardTo(const FeedForwardSpec& spec, v1::FeedForward* out) {
-  out->set_kind(WidthKindPair::To(spec.kind));
+  out->set_kind(static_cast<v1::FeedForward::Kind>(spec.kind));
   out->set_size(spec.size);
   out->set_input_bias(spec.input_bias);
   out->set_output_bias(spec.output_bias);
@@ -231,12 +243,13 @@ void AttentionTo(const AttentionSpec& spec, AttentionMask usual, v1::Attention* 
   out->set_key_bias(spec.key_bias);
   out->set_value_bias(spec.value_bias);
   out->set_output_bias(spec.output_bias);
-  out->set_query_key_norm(HeadNormPair::To(spec.query_key_norm));
-  out->set_query_key_norm_variant(NormVariantPair::To(spec.query_key_norm_variant));
+  out->set_query_key_norm(static_cast<v1::Attention::QueryKeyNorm>(spec.query_key_norm));
+  out->set_query_key_norm_variant(static_cast<v1::NormVariant>(spec.query_key_norm_variant));
   out->set_sinks(spec.sinks);
-  out->set_output_gate(OutputGatePair::To(spec.output_gate));
+  out->set_output_gate(static_cast<v1::Attention::OutputGate>(spec.output_gate));
   if (spec.mask != usual) {
-    out->set_mask(AttentionMaskPair::To(spec.mask));
+    out->set_mask(spec.mask == AttentionMask::kFull ? v1::ATTENTION_MASK_FULL
+                                                    : v1::ATTENTION_MASK_CAUSAL);
   }
   if (spec.window != 0) out->set_window(spec.window);
   if (spec.chunk != 0) out->set_chunk(spec.chunk);
@@ -272,7 +285,7 @@ void NormsTo(const LayerSpec& layer, v1::LayerKind* out) {
 
 void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
   out->set_name(layer.name);
-  out->set_norm(NormVariantPair::To(layer.norm));
+  out->set_norm(static_cast<v1::NormVariant>(layer.norm));
   if (layer.attention.has_value()) {
     AttentionTo(*layer.attention, AttentionMask::kCausal, out->mutable_attention());
   }
@@ -309,7 +322,7 @@ void EmbeddingTo(const EmbeddingSpec& spec, v1::Architecture::Embedding* out) {
 }
 
 void OutputTo(const OutputSpec& spec, v1::Architecture::Output* out) {
-  out->set_head(OutputHeadPair::To(spec.head));
+  out->set_head(static_cast<v1::OutputHead>(spec.head));
   out->set_head_bias(spec.head_bias);
   out->set_transform(spec.transform);
   out->set_pooler(spec.pooler);
@@ -329,8 +342,8 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
         LayerKindFrom(m.layer_kinds(i), check::MessagePath(root, "layer_kinds", i), violations));
   }
   out.hidden_size = m.hidden_size();
-  out.norm = NormVariantPair::From(m.norm(), check::MessagePath(root, "norm"), violations);
-  out.embedding = EmbeddingFrom(m.embedding(), check::MessagePath(root, "embedding"), violations);
+  out.norm = NormVariantFrom(m.norm(), root, "norm", violations);
+  out.embedding = EmbeddingFrom(m.embedding());
   if (m.has_encoder()) {
     out.encoder = StackFrom(m.encoder(), check::MessagePath(root, "encoder"), kinds, violations);
   }
@@ -350,7 +363,7 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
 
 void ArchitectureTo(const ArchitectureSpec& spec, v1::Architecture* out) {
   out->set_hidden_size(spec.hidden_size);
-  out->set_norm(NormVariantPair::To(spec.norm));
+  out->set_norm(static_cast<v1::NormVariant>(spec.norm));
   EmbeddingTo(spec.embedding, out->mutable_embedding());
   for (const LayerSpec& layer : spec.layer_kinds) LayerKindTo(layer, out->add_layer_kinds());
   if (!spec.encoder.layers.empty()) StackTo(spec, spec.encoder, out->mutable_encoder());

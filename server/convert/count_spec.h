@@ -15,10 +15,7 @@ namespace sextant::server {
 // message itself.
 CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& violations);
 
-// Converts `layout`, which stands at `path`. Appends sizes that are present and 0 to `violations`:
-// leaving a size out asks for its default.
-ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& layout, absl::string_view path,
-                                  FieldViolations& violations);
+ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& layout);
 
 }  // namespace sextant::server
 

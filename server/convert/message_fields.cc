@@ -15,6 +15,14 @@ std::string EnumLabel(absl::string_view name, absl::string_view prefix) {
   return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
 }
 
+void CheckNumbers(const check::NumberLimits& limits, const google::protobuf::Message& message,
+                  absl::string_view path, FieldViolations& violations) {
+  limits.Check(message, check::MessagePath(path),
+               [&violations](const std::string& field, absl::string_view description) {
+                 violations.Add(field, description);
+               });
+}
+
 absl::optional<double> SecondsFrom(const google::protobuf::Duration& duration,
                                    absl::string_view field, FieldViolations& violations) {
   if (duration.nanos() < 0 || duration.nanos() > 999'999'999) {

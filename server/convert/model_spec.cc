@@ -17,18 +17,13 @@ namespace {
 constexpr size_t kMaxQuotedBytes = 40;  // that an error quotes
 
 TransformerSpec TransformerFrom(const v1::TransformerSpec& m, FieldViolations& violations) {
-  const auto size = [&](bool present, int64_t value, absl::string_view name) {
-    return SizeOrDefault(
-        present, value, [&] { return FieldPath("model.transformer", name); }, violations);
-  };
   TransformerSpec out;
   out.layer_count = m.layer_count();
   out.hidden_size = m.hidden_size();
   out.feed_forward_size = m.feed_forward_size();
   out.attention_head_count = m.attention_head_count();
-  out.key_value_head_count =
-      size(m.has_key_value_head_count(), m.key_value_head_count(), "key_value_head_count");
-  out.head_size = size(m.has_head_size(), m.head_size(), "head_size");
+  out.key_value_head_count = m.key_value_head_count();
+  out.head_size = m.head_size();
   out.vocabulary_size = m.vocabulary_size();
   out.tied_embeddings = m.tied_embeddings();
   out.learned_position_count = m.learned_position_count();
@@ -43,7 +38,7 @@ TransformerSpec TransformerFrom(const v1::TransformerSpec& m, FieldViolations& v
   out.attention_output_bias = m.attention_output_bias();
   out.feed_forward_bias = m.feed_forward_bias();
   out.output_head_bias = m.output_head_bias();
-  out.embedding_size = size(m.has_embedding_size(), m.embedding_size(), "embedding_size");
+  out.embedding_size = m.embedding_size();
   return out;
 }
 

@@ -11,8 +11,11 @@
 
 namespace sextant::server {
 
+// Appends the numbers of `request` that its fields' options refuse to `violations`.
+void CheckPlanNumbers(const v1::PlanRunRequest& request, FieldViolations& violations);
+
 // `layout`, which stands at `path`. What only the wire can get wrong is appended to `violations`:
-// enum numbers out of range, and optional sizes that are present but zero.
+// enum numbers out of range.
 RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
                         FieldViolations& violations);
 
@@ -30,8 +33,8 @@ EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violati
 bool SearchesByDefault(const v1::PlanRunRequest& request);
 
 // Converts `request`; the result's texts point into it and into what `resolver` reads. Appends to
-// `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
-// present but zero, devices as `resolver` says, and a config.json that can't be read.
+// `violations` what only the wire can get wrong: enum numbers out of range, devices as `resolver`
+// says, and a config.json that can't be read. CheckPlanNumbers() is called before.
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceResolver& resolver,
                     FieldViolations& violations);
 

@@ -72,6 +72,7 @@ void Admission::Plan(const absl::Status& ready) {
   FieldViolations violations;
   const DeviceFinder finder(
       {.supplied = *tools_.supplied, .host = *host, .now = tools_.now(), .fleet = nullptr});
+  CheckPlanNumbers(question_.run, violations);
   const RunSpec run = RunSpecFrom(question_.run, finder, violations);
   const auto end = [this] {
     WorkerPool::EndTurn();

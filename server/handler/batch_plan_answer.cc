@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "server/call/status.h"
 #include "server/convert/batched_run.h"
+#include "server/convert/run_spec.h"
 #include "server/handler/plan_answer.h"
 
 namespace sextant::server {
@@ -32,6 +33,7 @@ absl::StatusOr<std::string> AnswerRun(const v1::BatchPlanRunsRequest& batch, int
                                       Metrics& metrics, v1::Plan* out) {
   const v1::PlanRunRequest& request = batch.runs(index);
   FieldViolations violations;
+  CheckPlanNumbers(request, violations);
   const RunSpec run =
       BatchedRunFrom(request, resolver, batch.runs_size() <= kMaxExhaustiveRuns, violations);
   return AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,

@@ -109,6 +109,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request, const Ca
   // Held to the end: the run's texts point into it.
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   FieldViolations violations;
+  CheckPlanNumbers(request, violations);
   const RunSpec run = RunSpecFrom(request, FinderOf(*host), violations);
   const auto end = [&context] { return EndAfterTurn(context); };
   CallWork work(end);

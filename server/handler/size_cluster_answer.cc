@@ -18,6 +18,7 @@
 #include "engine/search/size_cluster.h"
 #include "proto/check/field_checker.h"
 #include "server/call/status.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/sizing.h"
 #include "server/handler/plan_answer.h"
 
@@ -130,7 +131,14 @@ absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterReques
                                                      const v1::PlanRunRequest& run,
                                                      const DeviceResolver& resolver, CallWork& work,
                                                      v1::SizedCluster* out) {
+  static const check::NumberLimits run_limits(*v1::PlanRunRequest::descriptor(),
+                                              {"sextant.v1.ClusterSpec.device_count"});
+  static const check::NumberLimits limits(
+      *v1::SizeClusterRequest::descriptor(),
+      {"sextant.v1.SizeClusterRequest.run", "sextant.v1.SizeClusterRequest.products"});
   FieldViolations violations;
+  CheckNumbers(run_limits, run, "", violations);
+  CheckNumbers(limits, request, "", violations);
   const RunSpec spec = SizedRunFrom(
       run, request.has_max_duration() ? &request.max_duration() : nullptr, resolver, violations);
   ClusterQuestion question = {.objective = SizeObjectivePair::Known(ObjectiveOf(request))};

@@ -7,6 +7,8 @@
 #include "engine/base/field_violation.h"
 #include "engine/search/size_model.h"
 #include "server/convert/architecture.h"
+#include "server/convert/message_fields.h"
+#include "server/convert/run_spec.h"
 #include "server/convert/sizing.h"
 #include "server/handler/plan_answer.h"
 
@@ -34,12 +36,26 @@ void ModelTo(const LargestModel& size, const v1::PlanRunRequest& run, v1::SizeMo
   }
 }
 
+void CheckSizeModel(const v1::SizeModelRequest& request, FieldViolations& violations) {
+  static const check::NumberLimits run_limits(*v1::PlanRunRequest::descriptor(),
+                                              {"sextant.v1.TrainingSpec.token_count"});
+  static const check::NumberLimits limits(*v1::SizeModelRequest::descriptor(),
+                                          {"sextant.v1.SizeModelRequest.run"});
+  if (request.has_tokens_per_parameter()) {
+    CheckNumbers(run_limits, request.run(), "", violations);
+  } else {
+    CheckPlanNumbers(request.run(), violations);
+  }
+  CheckNumbers(limits, request, "", violations);
+}
+
 }  // namespace
 
 absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceResolver& resolver,
                              CallWork& work, Metrics& metrics, v1::SizeModelResponse* out) {
   const InFlight in_flight(metrics.plans_in_flight());
   FieldViolations violations;
+  CheckSizeModel(request, violations);
   const RunSpec run =
       SizedRunFrom(request.run(), request.has_max_duration() ? &request.max_duration() : nullptr,
                    resolver, violations);

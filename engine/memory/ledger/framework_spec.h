@@ -72,10 +72,6 @@ ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use);
 void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
                    const MemoryJob& job, bool any_schedule, FieldViolations& violations);
 
-// Appends the errors of `framework`, whose path is `path`, to `violations`.
-void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
-                    FieldViolations& violations);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_SPEC_H_

@@ -155,34 +155,9 @@ absl::Status CheckSpec(const TransformerSpec& spec) {
 
 TEST(CheckTransformer, AcceptsASmallModel) { EXPECT_THAT(CheckSpec(SmallTransformer()), IsOk()); }
 
-TEST(CheckTransformer, NamesEverythingThatAnEmptyOneLacks) {
+TEST(CheckTransformer, NamesTheKindsThatAnEmptyOneLacks) {
   EXPECT_THAT(CheckSpec(TransformerSpec()),
-              NamesFields(UnorderedElementsAre(
-                  "m.layer_count", "m.hidden_size", "m.feed_forward_size", "m.attention_head_count",
-                  "m.vocabulary_size", "m.feed_forward_kind", "m.norm_kind")));
-}
-
-// Every size, below its range and far above it.
-TEST(CheckTransformer, NamesTheSizeThatIsOutOfRange) {
-  const std::pair<const char*, int64_t T::*> sizes[] = {
-      {"m.layer_count", &T::layer_count},
-      {"m.hidden_size", &T::hidden_size},
-      {"m.feed_forward_size", &T::feed_forward_size},
-      {"m.attention_head_count", &T::attention_head_count},
-      {"m.key_value_head_count", &T::key_value_head_count},
-      {"m.head_size", &T::head_size},
-      {"m.vocabulary_size", &T::vocabulary_size},
-      {"m.learned_position_count", &T::learned_position_count},
-      {"m.norms_per_layer", &T::norms_per_layer},
-      {"m.embedding_size", &T::embedding_size},
-  };
-  for (const auto& [field, size] : sizes) {
-    for (const int64_t bad : {int64_t{-1}, INT64_MIN, INT64_MAX}) {
-      TransformerSpec spec = SmallTransformer();
-      spec.*size = bad;
-      EXPECT_THAT(CheckSpec(spec), NamesFields(Contains(field))) << field << " = " << bad;
-    }
-  }
+              NamesFields(UnorderedElementsAre("m.feed_forward_kind", "m.norm_kind")));
 }
 
 TEST(CheckTransformer, HeadsAreNoWiderThanAnArchitectures) {

@@ -250,13 +250,5 @@ TEST(HostMemory, OffersNoChangeThatItDoesNotHold) {
   EXPECT_FALSE(offers());
 }
 
-TEST(HostMemory, OfAServerIsAtLeastAGibibyte) {
-  RunSpec run = Offloaded();
-  for (const int64_t bad : {int64_t{-1}, int64_t{0}, int64_t{2000}, kMaxHostMemoryBytes + 1}) {
-    run.cluster.host_memory_bytes = bad;
-    EXPECT_THAT(PlanRun(run), NamesFields(::testing::ElementsAre("cluster.host_memory_bytes")));
-  }
-}
-
 }  // namespace
 }  // namespace sextant

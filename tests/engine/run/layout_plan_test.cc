@@ -300,9 +300,6 @@ TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
   run = Tp8Pp4();
   run.layout->kernels.recomputation.layers_per_block = 5;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.kernels.recomputed_layers_per_block")));
-  run = Tp8Pp4();
-  run.layout->framework.fragmentation_ratio = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.framework.fragmentation_ratio")));
 }
 
 TEST(LayoutPlan, RequestFieldsOfAJob) {

@@ -95,8 +95,8 @@ TEST(RatesNotMeasured, OfASuppliedCalibration) {
 TEST(RatesNotMeasured, ComesAfterFaultsOfTheRequest) {
   RunSpec run = HostRun(Processor("CPU-1"));
   run.cluster.device.devices[0] = {.found = {}, .uuid = "CPU-1"};
-  run.training.token_count = 0;
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("training.token_count")));
+  run.economics.budget_usd = 1;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("economics.budget_usd")));
 }
 
 TEST(MaximumAge, LetsThroughWhatIsAsOldAsItSays) {

@@ -207,7 +207,7 @@ TEST(WorstPlans, AreNoneOfPublishedModels) {
     run.training.sequence_length = 1 << 18;
     run.cluster.device.accelerator = "h100-sxm";
     run.cluster.device_count = 1024;
-    run.cluster.device_memory_bytes = kMinDeviceMemoryBytes;
+    run.cluster.device_memory_bytes = int64_t{1} << 30;
     CallWork work;
     const auto plan = PlanRun(run, {}, work);
     ASSERT_THAT(plan, IsOk()) << preset;

@@ -344,9 +344,6 @@ TEST(SizeCluster, SaysWhatItsObjectiveLacks) {
 }
 
 TEST(SizeCluster, ReportsWhatIsWrong) {
-  for (const int64_t most : {int64_t{0}, int64_t{-8}, int64_t{1'000'001}}) {
-    EXPECT_THAT(std::string(ErrorOf(Textbook(), most).message()), HasSubstr("max_device_count"));
-  }
   RunSpec run = Textbook();
   run.cluster.device.accelerator = "h100-smx";
   EXPECT_EQ(ErrorOf(run).code(), absl::StatusCode::kNotFound);
@@ -362,16 +359,11 @@ TEST(SizeCluster, ReportsWhatIsWrong) {
     run.economics.budget_usd = budget;
     EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("economics.budget_usd"));
   }
-  for (const int64_t batch : {0, -1}) {
-    run = WithLayout();
-    run.layout->global_batch_size = batch;
-    EXPECT_THAT(std::string(ErrorOf(run).message()), HasSubstr("layout.global_batch_size: must"));
-  }
   run = WithLayout();
   run.layout->global_batch_size.reset();
-  run.training.token_count = 0;
+  run.economics.budget_usd = 1;
   EXPECT_THAT(std::string(ErrorOf(run).message()),
-              AllOf(HasSubstr("layout.global_batch_size"), HasSubstr("training.token_count")));
+              AllOf(HasSubstr("layout.global_batch_size"), HasSubstr("economics.budget_usd")));
 }
 
 TEST(SizeCluster, EndsWithItsCall) {

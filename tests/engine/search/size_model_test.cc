@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "engine/base/field_violation.h"
@@ -180,13 +179,7 @@ TEST(SizeModel, CountsStateAloneOfAFamilyWithoutALayout) {
 TEST(SizeModel, ReportsWhatIsWrong) {
   RunSpec run = Bare(8);
   run.training.token_count = 0;
-  for (const double ratio :
-       {0.0, -20.0, 1e7, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(SizingErrorOf(run, ratio), HasSubstr("tokens_per_parameter: must be a number"));
-  }
-  EXPECT_THAT(SizingErrorOf(run), HasSubstr("training.token_count"));
   EXPECT_THAT(SizingErrorOf(Bare(8), 20), HasSubstr("give one of them"));
-  EXPECT_THAT(SizingErrorOf(Bare(0)), HasSubstr("cluster.device_count"));
   run = Bare(8);
   run.model.parameter_count = 1;
   EXPECT_THAT(SizingErrorOf(run), HasSubstr("model.parameter_count: is what is asked for"));
