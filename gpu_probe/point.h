@@ -63,8 +63,8 @@ class Workload {
 
 using MakeWorkload = std::function<absl::StatusOr<std::unique_ptr<Workload>>()>;
 
-// What several points' workloads share, e.g. arrays: made by the first that needs it, freed with
-// the last that uses it.
+// Data that several points' workloads share, e.g. arrays: made by the first that needs it, freed
+// with the last that uses it.
 template <typename Data>
 class SharedData {
  public:

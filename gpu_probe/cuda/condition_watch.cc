@@ -6,8 +6,8 @@
 
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
-#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/options.h"
+#include "gpu_probe/points/matmul.h"
 #include "gpu_probe/statistics.h"
 
 namespace sextant::probe {

@@ -9,7 +9,6 @@
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/cuda_system.h"
-#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {

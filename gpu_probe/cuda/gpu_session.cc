@@ -60,7 +60,7 @@ absl::Status GpuSession::LoadKernels() {
         i + 1 == images.size() || images[i + 1].name != absl::string_view(image.name);
     if (!is_last && supported > 0 && supported < image.oldest_cuda) continue;
     cuda::Module module = nullptr;
-    const int code = parts_.driver.load_module(&module, image.bytes);
+    const cuda::Result code = parts_.driver.load_module(&module, image.bytes);
     if (code == 0) {
       modules_.push_back(module);
       loaded = image.name;
@@ -92,7 +92,7 @@ absl::StatusOr<cuda::Function> GpuSession::Find(const char* name) {
   if (known != functions_.end()) return known->second;
   for (const cuda::Module module : modules_) {
     cuda::Function function = nullptr;
-    const int code = parts_.driver.find_function(&function, module, name);
+    const cuda::Result code = parts_.driver.find_function(&function, module, name);
     if (code == kNotInThisModule) continue;
     SEXTANT_RETURN_IF_ERROR(CudaStatus(code, absl::StrCat("cuModuleGetFunction of ", name)));
     functions_.emplace(name, function);

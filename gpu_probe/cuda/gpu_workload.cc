@@ -55,10 +55,10 @@ absl::Status GpuWorkload::RecordOne(int64_t run_count) {
   absl::Status queued;
   for (int64_t i = 0; i < run_count && queued.ok(); ++i) queued = Enqueue();
   cuda::Graph graph = nullptr;
-  const int ended = cuda.end_capture(session_->stream(), &graph);
+  const cuda::Result ended = cuda.end_capture(session_->stream(), &graph);
   Recording recording = {.runs = nullptr, .last_turn = turn()};
   const bool whole = queued.ok() && ended == 0;
-  const int made = whole ? cuda.make_graph_run(&recording.runs, graph, /*flags=*/0) : 0;
+  const cuda::Result made = whole ? cuda.make_graph_run(&recording.runs, graph, /*flags=*/0) : 0;
   if (graph != nullptr) (void)cuda.drop_graph(graph);
   SEXTANT_RETURN_IF_ERROR(queued);
   SEXTANT_RETURN_IF_ERROR(CudaStatus(ended, "cuStreamEndCapture"));

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu_probe/derived_figures.h"
+#include "gpu_probe/points/matmul.h"
 #include "gpu_probe/statistics.h"
 #include "proto/matmul_kind.h"
 #include "proto/text/enum_names.h"

@@ -23,7 +23,7 @@ constexpr uint64_t kAvxState = 0x6;      // SSE and AVX registers
 constexpr uint64_t kAvx512State = 0xE6;  // and the masks, upper halves, upper sixteen
 constexpr uint64_t kAmxState = 0x60000;  // tile configuration and data
 
-// An instruction set: the word and bit of cpuid that tell of it, what the system must save for it,
+// An instruction set: the word and bit of cpuid that report it, what the system must save for it,
 // and the set without which it does not count, which comes before it.
 struct InstructionSet {
   bool CpuFeatures::*present;

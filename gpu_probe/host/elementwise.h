@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gpu_probe/fusion_chain.h"
-#include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"

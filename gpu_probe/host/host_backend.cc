@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/host/builtin_matmul.h"
 #include "gpu_probe/host/cpu_features.h"
 #include "gpu_probe/host/elementwise.h"
@@ -23,6 +22,7 @@
 #include "gpu_probe/host/registers.h"
 #include "gpu_probe/host_environment.h"
 #include "gpu_probe/points/matmul.h"
+#include "gpu_probe/points/memory.h"
 #include "proto/matmul_kind.h"
 
 namespace sextant::probe {

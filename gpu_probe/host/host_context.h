@@ -1,18 +1,21 @@
-// Shared by all workloads of the host: the engines that multiply, memory under a cap, threads; and
-// the size of arrays that exceed all caches.
+// Shared by all workloads of the host: the engines that multiply, memory under a cap, threads; the
+// size of arrays that exceed all caches; and passes over arrays.
 #ifndef SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 #define SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "gpu_probe/host/cpu_features.h"
 #include "gpu_probe/host/thread_team.h"
+#include "gpu_probe/point.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
@@ -132,6 +135,52 @@ struct ArraysWanted {
 // Errors: kResourceExhausted where the cap is too low, or, on a host whose cache is not known, too
 // low for 1 GiB each.
 absl::StatusOr<int64_t> ArrayBytes(const ArraysWanted& wanted, const HostContext& context);
+
+// A pass over arrays by all threads, each over its part of them. Large arrays are cut into
+// segments: a run processes one, and the next run the next one.
+class ArrayWorkload : public Workload {
+ public:
+  // Poisons the segment that is processed next.
+  void Poison() override;
+  absl::Status Run(int64_t repetition_count) override;
+  // Compares that segment.
+  absl::Status Check() override { return CheckSegment(poisoned_segment_); }
+
+ protected:
+  struct Shape {
+    int64_t element_count = 0;
+    int64_t segment_count = 1;
+    int64_t block = kThreadPartBlock;  // a thread's part is whole blocks of elements
+  };
+  ArrayWorkload(SharedContext context, const Shape& shape)
+      : context_(std::move(context)), shape_(shape) {}
+
+  HostContext& context() const { return *context_; }
+  int64_t segment_count() const { return shape_.segment_count; }
+  int64_t runs_since_poison() const { return runs_since_poison_; }
+  int64_t poisoned_segment() const { return poisoned_segment_; }
+  int64_t last_segment() const { return last_segment_; }  // that was processed
+
+  Part PartOfThread(int index, int64_t segment) const;
+  // Errors: kDataLoss: "element 7 " and Fault().
+  absl::Status CheckSegment(int64_t segment) const;
+
+ private:
+  virtual void PoisonPart(const Part& part) = 0;
+  // Processes the part `times` times.
+  virtual void RunPart(int index, const Part& part, int64_t times) = 0;
+  // The first wrong element; -1 where all are right.
+  virtual int64_t FirstWrong(const Part& part) const = 0;
+  // Says how an element is wrong: "is 3, not 4".
+  virtual std::string Fault(int64_t element) const = 0;
+
+  const SharedContext context_;  // first, so that it outlives the members of subclasses
+  const Shape shape_;
+  int64_t next_segment_ = 0;
+  int64_t last_segment_ = 0;
+  int64_t poisoned_segment_ = 0;
+  int64_t runs_since_poison_ = 0;
+};
 
 }  // namespace sextant::probe
 

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/host/array_workload.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/memory_pass_kernels.h"
 #include "gpu_probe/host/random_data.h"

@@ -34,7 +34,7 @@ struct RegisterKernel {
   void (*run)(RegisterState* state, int64_t step_count) = nullptr;
 
   int word_count() const { return chain_count * lane_count; }
-  // Of one step: a multiply-add counts as two.
+  // In one step: a multiply-add counts as two.
   int operation_count_a_word() const {
     return data_type == v1::DATA_TYPE_FP32 ? 2 : data_type == v1::DATA_TYPE_BF16 ? 4 : 8;
   }

@@ -1,4 +1,4 @@
-// Multiplications of matrices as points of a plan.
+// Multiplications of matrices as points of a plan, and the highest rate that a GPU's clock allows.
 #ifndef SEXTANT_GPU_PROBE_POINTS_MATMUL_H_
 #define SEXTANT_GPU_PROBE_POINTS_MATMUL_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "gpu_probe/point.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/data_type.pb.h"
@@ -21,7 +22,7 @@ absl::Status CheckMatmulShape(const v1::MatmulShape& shape);
 
 double OperationCount(const v1::MatmulMeasurement& matmul);
 
-// What is known of a multiplication once its workload is made: the engine, the kernel.
+// Adds the facts that are known once a workload is made: the engine, the kernel.
 using CompleteMatmul =
     std::function<void(const v1::TimeStatistics& time, v1::MatmulMeasurement* out)>;
 
@@ -29,6 +30,15 @@ using CompleteMatmul =
 // `complete` adds. For `sustained_seconds` above 0 it runs as long without a pause.
 Point MatmulPoint(v1::MatmulMeasurement what, double sustained_seconds, MakeWorkload make,
                   CompleteMatmul complete);
+
+// The most FLOPs of dense matrix multiplication in `type` that one multiprocessor of that compute
+// capability ("9.0") does in a clock (INT8: operations); 0: not known. docs/health.md, "Rules", has
+// the sources.
+double DenseFlopsPerClock(absl::string_view compute_capability, v1::DataType type);
+
+// DenseFlopsPerClock() times multiprocessors and `hertz`, in FLOP/s; 0: not known, or the device
+// does not report it.
+double ClockLimit(const v1::Device& device, v1::DataType type, double hertz);
 
 }  // namespace sextant::probe
 

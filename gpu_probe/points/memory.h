@@ -59,8 +59,7 @@ std::vector<Point> MainMemoryPoints(v1::ProbeMode mode, const StreamPass& copy,
                                     const MakeOne<StreamPass>& make);
 
 // Multiply-adds on every element of an fp32 array in place: `fewest`, twice as many, and so on to
-// `most`, the number that `make` is told. The ridge is computed from the two ends
-// (derived_figures.h).
+// `most`, the number that `make` gets. The ridge is computed from the two ends.
 struct Ladder {
   int64_t fewest = 1;
   int64_t most = 1;
@@ -69,9 +68,16 @@ struct Ladder {
 };
 std::vector<Point> LadderPoints(const Ladder& ladder, const MakeOne<int64_t>& make);
 
-// The chain of fusion_chain.h in one pass an operation, and in one fused pass. `make` is
-// told which.
+// The chain of fusion_chain.h in one pass an operation, and in one fused pass. `make` gets
+// true for that.
 std::vector<Point> FusionPair(int64_t array_bytes, const MakeOne<bool>& make);
+
+// Fills in the ridge where both ends of the ladder, `fewest` and `most` multiply-adds an element,
+// were measured: without them neither rate is the highest.
+void FillRidge(int64_t fewest, int64_t most, v1::Calibration* calibration);
+
+// Fills in the speed-up by fusion; removes a chain of which only one half was measured.
+void FillFusionSpeedup(v1::Calibration* calibration);
 
 // The statistics of a pass that takes `run_count` runs, from `time` of one run.
 v1::TimeStatistics TimeOfPass(const v1::TimeStatistics& time, double run_count);

@@ -25,7 +25,7 @@ def datasheet_of(reported_name):
 
 
 # FLOPs that one multiprocessor's matrix units do in a clock at most, dense, bf16, by compute
-# capability: those of gpu_probe/derived_figures.cc, whose sources docs/health.md has.
+# capability: those of gpu_probe/points/matmul.cc, whose sources docs/health.md has.
 BF16_FLOPS_A_CLOCK = {"8.0": 2048, "9.0": 4096, "10.0": 8192}
 
 

@@ -221,7 +221,7 @@ struct AttentionSource {
   const SharedSession session;
   SharedCudnn library = {};
   std::shared_ptr<CudnnSession> cudnn = {};  // once there is a point; it keeps compiled kernels
-  // Of forward and of backward passes: the shapes that fit, and memory for one of them at a time.
+  // For forward and for backward passes: the shapes that fit, and memory for one of them at a time.
   std::array<std::vector<GpuAttentionShape>, 2> shapes = {};
   std::array<SharedData<GpuAttentionArena>, 2> arenas;
 };

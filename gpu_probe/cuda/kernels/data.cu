@@ -1,6 +1,6 @@
 // Random data, generated in place, since copying it would take longer: arrays of normal numbers,
 // and operands of multiplications with their scales.
-#include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
+#include "gpu_probe/cuda/kernels/matmul_formats.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
 

@@ -1,9 +1,28 @@
 // Arithmetic with the same result on every multiprocessor, and the number of the one that ran it,
 // so that a faulty one is identified; and kernels that count a multiprocessor's clock, hold a
 // stream, or do nothing.
-#include "gpu_probe/cuda/kernels/counters.cuh"
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
+
+// A multiprocessor's number and the GPU's clock. The tests on a processor have their own.
+#ifdef __CUDACC__
+
+// Nanoseconds, equal on all multiprocessors (PTX ISA, "Special Registers: %globaltimer"); may tick
+// only once a microsecond.
+static __device__ unsigned long long GlobalNanoseconds() {
+  unsigned long long out;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(out));
+  return out;
+}
+
+// The multiprocessor that this thread runs on (PTX ISA, "%smid").
+static __device__ unsigned Multiprocessor() {
+  unsigned out;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(out));
+  return out;
+}
+
+#endif
 
 // hashes[thread of the grid]: a hash of a chain of fp32 multiply-adds, each rounded once by IEEE
 // 754, and of integer multiplications. The result of a step goes into the hash and the next step,

@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {

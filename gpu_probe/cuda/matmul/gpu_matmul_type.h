@@ -11,7 +11,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/matmul_grid.h"
 #include "gpu_probe/cuda/cuda_driver.h"
-#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
+#include "gpu_probe/cuda/cuda_libraries.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/probe.pb.h"

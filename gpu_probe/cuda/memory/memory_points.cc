@@ -15,7 +15,6 @@
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/cuda/memory/host_copies.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
-#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/points/memory.h"
 
 namespace sextant::probe {

@@ -67,7 +67,7 @@ struct ClockReading {
 };
 static_assert(sizeof(ClockReading) == 24);
 
-// What one launch of `kernel` writes to `memory`, which held zeros.
+// Reads the result of one launch of `kernel`, which writes it to `memory`.
 template <typename Reading, typename... Arguments>
 absl::StatusOr<Reading> ReadBy(const char* kernel, const LaunchShape& shape,
                                const DeviceMemory& memory, GpuSession& session,

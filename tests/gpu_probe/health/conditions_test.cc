@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gpu_probe/derived_figures.h"
 #include "gpu_probe/health/findings.h"
 #include "gpu_probe/health/read_calibrations.h"
+#include "gpu_probe/points/matmul.h"
 #include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
 #include "tests/support/matmul_kinds.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gpu_probe/cuda/kernels/matmul_check.cu"
-#include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
 
 namespace sextant::probe {
 namespace {

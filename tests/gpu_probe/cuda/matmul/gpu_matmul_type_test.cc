@@ -16,7 +16,6 @@
 
 #include "absl/strings/ascii.h"
 #include "engine/base/matmul_grid.h"
-#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 #include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
 
