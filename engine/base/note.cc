@@ -1,5 +1,7 @@
 #include "engine/base/note.h"
 
+#include <utility>
+
 namespace sextant {
 
 NoteSubject SubjectOf(NoteKind kind) {
@@ -45,6 +47,12 @@ bool IsWarning(NoteKind kind) {
     default:
       return false;
   }
+}
+
+Note& AddNote(Notes& out, NoteKind kind, std::string text, absl::string_view field) {
+  Note& note = out.emplace_back(Note{.kind = kind, .text = std::move(text)});
+  if (!field.empty()) note.fields.emplace_back(field);
+  return note;
 }
 
 }  // namespace sextant

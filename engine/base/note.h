@@ -129,6 +129,9 @@ struct Note {
 
 using Notes = std::vector<Note>;
 
+// Appends a note about `field`, unless that is empty, to `out` and returns it.
+Note& AddNote(Notes& out, NoteKind kind, std::string text, absl::string_view field = "");
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_BASE_NOTE_H_

@@ -67,10 +67,10 @@ std::string DeviceSelection::FieldOf(size_t index, absl::string_view path) const
 void RequireSelection(const DeviceSelection& selection, absl::string_view path,
                       FieldViolations& violations) {
   if (!selection.empty() || violations.Mentions(path)) return;
-  violations.Add(path, absl::StrCat("names no device: write ", path,
-                                    ".accelerator, e.g. h100-sxm (docs/accelerators.md lists "
-                                    "them), or else ",
-                                    path, ".host_devices or ", path, ".calibrations"));
+  violations.Add(
+      path, absl::StrCat("names no device: write ", path,
+                         ".accelerator, e.g. h100-sxm (docs/accelerators.md lists them), or else ",
+                         path, ".host_devices or ", path, ".calibrations"));
 }
 
 void CheckSelection(const DeviceSelection& selection, absl::string_view path,
@@ -134,13 +134,12 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
   const std::vector<std::string> fields = {std::string(field)};
   const auto devices = static_cast<double>(fleet.device_count);
   if (fleet.models.empty() || !fleet.missing.empty()) {
-    out.push_back(
-        {.kind = NoteKind::kFleetUnread,
-         .text = absl::StrCat(
-             "No rates of these devices were read from the fleet's metrics: ", fleet.missing, "; ",
-             fleet.models.empty() ? "what is published" : "the fleet's median", " of ",
-             selection.accelerator, " stands in."),
-         .fields = fields});
+    AddNote(out, NoteKind::kFleetUnread,
+            absl::StrCat(
+                "No rates of these devices were read from the fleet's metrics: ", fleet.missing,
+                "; ", fleet.models.empty() ? "what is published" : "the fleet's median", " of ",
+                selection.accelerator, " stands in."))
+        .fields = fields;
   }
   if (!fleet.models.empty() && assumptions) {
     std::string text = absl::StrCat(
@@ -159,18 +158,18 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
                    .fields = fields});
   }
   if (fleet.unread_seconds.has_value()) {
-    out.push_back({.kind = NoteKind::kFleetStale,
-                   .text = absl::StrFormat("The fleet's rates are those of %.0f seconds ago%s%s.",
-                                           *fleet.unread_seconds, fleet.failure.empty() ? "" : ": ",
-                                           fleet.failure),
-                   .values = {{"age_seconds", *fleet.unread_seconds}}});
+    AddNote(
+        out, NoteKind::kFleetStale,
+        absl::StrFormat("The fleet's rates are those of %.0f seconds ago%s%s.",
+                        *fleet.unread_seconds, fleet.failure.empty() ? "" : ": ", fleet.failure))
+        .values = {{"age_seconds", *fleet.unread_seconds}};
   }
   if (!fleet.unhealthy.empty()) {
     out.push_back(
         {.kind = NoteKind::kFleetDevicesUnhealthy,
-         .text = absl::StrCat("Devices had a wrong result in their last probe, and their rates are "
-                              "withdrawn: ",
-                              absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
+         .text = absl::StrCat(
+             "Devices had a wrong result in their last probe, and their rates are withdrawn: ",
+             absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
          .values = {{"device_count", static_cast<double>(fleet.unhealthy.size())}},
          .fields = fields});
   }

@@ -215,31 +215,29 @@ Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates&
   }
   if (!rates.general.has_value()) {
     const std::string field = FieldPath(path, "general_flops_per_second");
-    out.push_back({.kind = NoteKind::kGeneralRateUnknown,
-                   .text = absl::StrCat("Arithmetic that is not a matrix product is taken ",
-                                        rates.matrix.has_value() ? "at the rate of matrix products"
-                                                                 : "to take no time of its own",
-                                        ": the device's general units have no known rate, and the "
-                                        "request gives no ",
-                                        field, "."),
-                   .fields = {field}});
+    AddNote(
+        out, NoteKind::kGeneralRateUnknown,
+        absl::StrCat("Arithmetic that is not a matrix product is taken ",
+                     rates.matrix.has_value() ? "at the rate of matrix products"
+                                              : "to take no time of its own",
+                     ": the device's general units have no known rate, and the request gives no ",
+                     field, "."),
+        field);
   }
   if (d.launch_seconds == 0) {
     const std::string field = FieldPath(path, "launch_seconds");
-    out.push_back({.kind = NoteKind::kLaunchesFree,
-                   .text = absl::StrCat("Kernels launch in no time: ", field, " is 0."),
-                   .fields = {field}});
+    AddNote(out, NoteKind::kLaunchesFree,
+            absl::StrCat("Kernels launch in no time: ", field, " is 0."), field);
   }
   AppendFleetNotes(d.device, FieldPath(path, "device.fleet"), true, out);
   if (d.requirement.maximum_age_seconds.has_value() && d.device.devices.empty() &&
       !d.device.fleet.has_value()) {
     const std::string field = absl::StrCat(FieldPath(path, "rate_requirement"), ".maximum_age");
-    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
-                   .text = absl::StrCat(
-                       field,
-                       " limits none of the rates: it is about measurements of the server's own "
-                       "devices, and the request names none of them."),
-                   .fields = {field}});
+    AddNote(out, NoteKind::kAgeLimitsNothing,
+            absl::StrCat(field,
+                         " limits none of the rates: it is about measurements of the server's own "
+                         "devices, and the request names none of them."),
+            field);
   }
   return out;
 }

@@ -17,10 +17,9 @@ namespace {
 void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const auto add = [&out](absl::string_view field, absl::string_view given, absl::string_view taken,
                           absl::string_view why) {
-    out.push_back(
-        {.kind = NoteKind::kNameTaken,
-         .text = absl::StrCat("\"", absl::CHexEscape(given), "\" is taken for ", taken, why, "."),
-         .fields = {std::string(field)}});
+    AddNote(out, NoteKind::kNameTaken,
+            absl::StrCat("\"", absl::CHexEscape(given), "\" is taken for ", taken, why, "."),
+            field);
   };
   const absl::string_view model = run.model.preset;
   if (!model.empty() && !IsNameOf(model, resolved.model_name)) {
@@ -28,16 +27,15 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   }
   const auto& config = run.model.hugging_face_config;
   if (config.has_value() && !config->wrapper.empty()) {
-    out.push_back(
-        {.kind = NoteKind::kTextModelAlone,
-         .text = absl::StrCat("The config.json is of a multimodal model: its text model (",
-                              config->wrapper, ") alone is counted, as where the rest is ",
-                              "not trained with it.",
-                              config->vision_parameters.has_value()
-                                  ? absl::StrCat(" Its vision tower has ",
-                                                 *config->vision_parameters, " parameters.")
-                                  : ""),
-         .fields = {"model.hugging_face_config"}});
+    AddNote(
+        out, NoteKind::kTextModelAlone,
+        absl::StrCat(
+            "The config.json is of a multimodal model: its text model (", config->wrapper,
+            ") alone is counted, as where the rest is ", "not trained with it.",
+            config->vision_parameters.has_value()
+                ? absl::StrCat(" Its vision tower has ", *config->vision_parameters, " parameters.")
+                : ""),
+        "model.hugging_face_config");
   }
   const absl::string_view device = run.cluster.device.given_name;
   if (!device.empty() && resolved.accelerator != nullptr &&
@@ -51,66 +49,56 @@ void AboutNames(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
 // Adapters are mostly wanted for a base that stays as it is.
 void AboutAdapters(const ModelChanges& changes, Notes& out) {
   if (!changes.adapters.has_value() || changes.base_frozen) return;
-  out.push_back(
-      {.kind = NoteKind::kBaseTrained,
-       .text = "The model's own weights are trained together with the adapters, with gradients "
-               "and optimizer state: set model.changes.base_frozen to train the adapters "
-               "alone.",
-       .fields = {"model.changes.base_frozen"}});
+  AddNote(out, NoteKind::kBaseTrained,
+          "The model's own weights are trained together with the adapters, with gradients and "
+          "optimizer state: set model.changes.base_frozen to train the adapters alone.",
+          "model.changes.base_frozen");
 }
 
 void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const auto& facts = FactsOf(resolved.flops.convention);
-  out.push_back({.kind = NoteKind::kFlopsConvention,
-                 .text = absl::StrCat("FLOPs are by the convention ", facts.name, ": ",
-                                      facts.definition, "."),
-                 .fields = {"options.flops_convention"}});
+  AddNote(out, NoteKind::kFlopsConvention,
+          absl::StrCat("FLOPs are by the convention ", facts.name, ": ", facts.definition, "."),
+          "options.flops_convention");
   if (!run.training.sequence_length.has_value()) {
-    out.push_back({.kind = NoteKind::kAttentionNotCounted,
-                   .text = "Attention's products over the sequence, elementwise work and "
-                           "recomputation are not counted: give training.sequence_length to count "
-                           "the first and the last.",
-                   .fields = {"training.sequence_length"}});
+    AddNote(out, NoteKind::kAttentionNotCounted,
+            "Attention's products over the sequence, elementwise work and recomputation are not "
+            "counted: give training.sequence_length to count the first and the last.",
+            "training.sequence_length");
     return;
   }
   const int64_t length = *run.training.sequence_length;
-  out.push_back({.kind = NoteKind::kSequenceLength,
-                 .text = absl::StrCat("Every sequence has ", length,
-                                      " tokens; elementwise work counts no FLOPs."),
-                 .values = {{"sequence_length", static_cast<double>(length)}}});
+  AddNote(out, NoteKind::kSequenceLength,
+          absl::StrCat("Every sequence has ", length, " tokens; elementwise work counts no FLOPs."))
+      .values = {{"sequence_length", static_cast<double>(length)}};
   if (run.training.recompute == RecomputePolicy::kNone) return;
   const double ratio = resolved.flops.hardware->ratio();
-  out.push_back(
-      {.kind = NoteKind::kRecomputation,
-       .text = absl::StrCat("Recomputation (", RecomputePolicyName(run.training.recompute),
-                            ") makes ", ratio,
-                            " FLOPs of each that the model asks for: the bounds contain "
-                            "them, and an HFU counts them; the estimate's time follows "
-                            "from its MFU, which doesn't."),
-       .values = {{"hardware_flops_ratio", ratio}}});
+  AddNote(out, NoteKind::kRecomputation,
+          absl::StrCat("Recomputation (", RecomputePolicyName(run.training.recompute), ") makes ",
+                       ratio,
+                       " FLOPs of each that the model asks for: the bounds contain them, and an "
+                       "HFU counts them; the estimate's time follows from its MFU, which doesn't."))
+      .values = {{"hardware_flops_ratio", ratio}};
 }
 
 void AboutEvenSharing(const RunSpec& run, Notes& out) {
   if (run.options.assumptions && run.cluster.device_count > 1) {
-    out.push_back({.kind = NoteKind::kSharedEvenly,
-                   .text = "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP "
-                           "keep it between gathers; the layers gathered at a time and "
-                           "communication buffers are not counted: give a layout, e.g. "
-                           "layout.parallel.tensor_parallel_size, to count them.",
-                   .fields = {"layout.parallel.tensor_parallel_size"}});
+    AddNote(out, NoteKind::kSharedEvenly,
+            "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP keep it between "
+            "gathers; the layers gathered at a time and communication buffers are not counted: "
+            "give a layout, e.g. layout.parallel.tensor_parallel_size, to count them.",
+            "layout.parallel.tensor_parallel_size");
   }
   if (const auto given = run.training.activation_bytes; given.has_value()) {
-    out.push_back({.kind = NoteKind::kActivationsGiven,
-                   .text = "Activations are those of the request.",
-                   .values = {{"activation_bytes", static_cast<double>(*given)}}});
+    AddNote(out, NoteKind::kActivationsGiven, "Activations are those of the request.").values = {
+        {"activation_bytes", static_cast<double>(*given)}};
     return;
   }
-  out.push_back({.kind = NoteKind::kActivationsNotCounted,
-                 .text =
-                     "Activations are not counted, so the run may need much more memory: give a "
-                     "layout, e.g. layout.parallel.tensor_parallel_size, to have them "
-                     "counted, or training.activation_bytes.",
-                 .fields = {"layout.parallel.tensor_parallel_size", "training.activation_bytes"}});
+  AddNote(
+      out, NoteKind::kActivationsNotCounted,
+      "Activations are not counted, so the run may need much more memory: give a layout, e.g. "
+      "layout.parallel.tensor_parallel_size, to have them counted, or training.activation_bytes.")
+      .fields = {"layout.parallel.tensor_parallel_size", "training.activation_bytes"};
 }
 
 constexpr double kGib = 1 << 30;
@@ -149,35 +137,33 @@ void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
   const PrecisionPolicy& precision = job.state.precision;
   const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
   if (defaulted && StorageBytes(precision.gradient_data_type) < 4) {
-    out.push_back(
-        {.kind = NoteKind::kNarrowGradients,
-         .text = absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
-                              ", as ", traits.title,
-                              " does by default: give training.precision.gradient_data_type = FP32 "
-                              "where they add up in fp32."),
-         .fields = {"training.precision.gradient_data_type"}});
+    AddNote(out, NoteKind::kNarrowGradients,
+            absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
+                         ", as ", traits.title,
+                         " does by default: give training.precision.gradient_data_type = FP32 "
+                         "where they add up in fp32."),
+            "training.precision.gradient_data_type");
   }
   if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
-    out.push_back({.kind = NoteKind::kDeferredReduction,
-                   .text = "Gradients add up unsharded and are reduced only after the last "
-                           "micro-batch, as PyTorch's pipelines do: give "
-                           "layout.framework.deferred_reduction = false to have each reduced.",
-                   .fields = {"layout.framework.deferred_reduction"}});
+    AddNote(
+        out, NoteKind::kDeferredReduction,
+        "Gradients add up unsharded and are reduced only after the last micro-batch, as PyTorch's "
+        "pipelines do: give layout.framework.deferred_reduction = false to have each reduced.",
+        "layout.framework.deferred_reduction");
   }
   const bool stays = job.state.sharding.zero_stage == ZeroStage::kParameters &&
                      !job.state.sharding.reshard_after_forward;
   if (stays && !run.layout->reshard_after_forward.has_value()) {
-    out.push_back({.kind = NoteKind::kWeightsStayGathered,
-                   .text = "Gathered weights stay from one micro-batch to the next: give "
-                           "layout.sharding.reshard_after_forward = true to have them freed.",
-                   .fields = {"layout.sharding.reshard_after_forward"}});
+    AddNote(out, NoteKind::kWeightsStayGathered,
+            "Gathered weights stay from one micro-batch to the next: give "
+            "layout.sharding.reshard_after_forward = true to have them freed.",
+            "layout.sharding.reshard_after_forward");
   }
   if (CastsWeights(job)) {
-    out.push_back({.kind = NoteKind::kWeightsCast,
-                   .text = absl::StrCat(
-                       "Weights are cast to ", DataTypeName(job.batch.compute_data_type),
-                       " by torch.autocast, in one region around a step's micro-batches under a "
-                       "pipeline; it keeps the casts.")});
+    AddNote(out, NoteKind::kWeightsCast,
+            absl::StrCat("Weights are cast to ", DataTypeName(job.batch.compute_data_type),
+                         " by torch.autocast, in one region around a step's micro-batches under a "
+                         "pipeline; it keeps the casts."));
   }
 }
 
@@ -186,25 +172,23 @@ void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
       framework.communicator_bytes.has_value()) {
     return;
   }
-  out.push_back(
-      {.kind = NoteKind::kReserveEstimated,
-       .text = "Fragmentation, the driver's context and collective libraries are "
-               "estimated, within the intervals of docs/memory.md: give "
-               "layout.framework.fragmentation_ratio, layout.framework.context_bytes and "
-               "layout.framework.communicator_bytes to have them exact.",
-       .fields = {"layout.framework.fragmentation_ratio", "layout.framework.context_bytes",
-                  "layout.framework.communicator_bytes"}});
+  AddNote(
+      out, NoteKind::kReserveEstimated,
+      "Fragmentation, the driver's context and collective libraries are estimated, within the "
+      "intervals of docs/memory.md: give layout.framework.fragmentation_ratio, "
+      "layout.framework.context_bytes and layout.framework.communicator_bytes to have them exact.")
+      .fields = {"layout.framework.fragmentation_ratio", "layout.framework.context_bytes",
+                 "layout.framework.communicator_bytes"};
 }
 
 void AboutPadding(const ArchitectureSpec& padded, const FrameworkTraits& traits, Notes& out) {
   const int64_t size = padded.embedding.padded_vocabulary_size;
-  out.push_back({.kind = NoteKind::kVocabularyPadded,
-                 .text = absl::StrCat("A GPU's memory has a vocabulary padded to ", size,
-                                      " entries, as ", traits.title,
-                                      " pads it: give model.changes.vocabulary_multiple to pad it "
-                                      "otherwise."),
-                 .values = {{"padded_vocabulary_size", static_cast<double>(size)}},
-                 .fields = {"model.changes.vocabulary_multiple"}});
+  AddNote(out, NoteKind::kVocabularyPadded,
+          absl::StrCat("A GPU's memory has a vocabulary padded to ", size, " entries, as ",
+                       traits.title,
+                       " pads it: give model.changes.vocabulary_multiple to pad it otherwise."),
+          "model.changes.vocabulary_multiple")
+      .values = {{"padded_vocabulary_size", static_cast<double>(size)}};
 }
 
 // Layouts that are legal, and that hardly anyone runs on purpose.
@@ -212,15 +196,15 @@ void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes
   const int64_t ranks = job.layout.tensor_parallel_size;
   if (resolved.node != nullptr && ranks > resolved.node->device_count) {
     const int64_t devices = resolved.node->device_count;
-    out.push_back({.kind = NoteKind::kTensorAcrossServers,
-                   .text = absl::StrCat(
-                       "Groups of ", ranks, " tensor parallel ranks span servers of ", devices,
-                       " devices (", resolved.node->name, "), so that what they exchange in every ",
-                       "layer crosses the network: give layout.parallel.tensor_parallel_size = ",
-                       devices, " or less, and more pipeline or context parallel ranks."),
-                   .values = {{"tensor_parallel_size", static_cast<double>(ranks)},
-                              {"devices_per_node", static_cast<double>(devices)}},
-                   .fields = {"layout.parallel.tensor_parallel_size"}});
+    AddNote(out, NoteKind::kTensorAcrossServers,
+            absl::StrCat(
+                "Groups of ", ranks, " tensor parallel ranks span servers of ", devices,
+                " devices (", resolved.node->name, "), so that what they exchange in every ",
+                "layer crosses the network: give layout.parallel.tensor_parallel_size = ", devices,
+                " or less, and more pipeline or context parallel ranks."),
+            "layout.parallel.tensor_parallel_size")
+        .values = {{"tensor_parallel_size", static_cast<double>(ranks)},
+                   {"devices_per_node", static_cast<double>(devices)}};
   }
   const int64_t stages = job.layout.pipeline_parallel_size;
   const int64_t count = job.pipeline.micro_batch_count;
@@ -246,29 +230,27 @@ void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   if (!layout.global_batch_size.has_value()) {
     const int64_t count = job.pipeline.micro_batch_count;
     const int64_t ranks = job.state.sharding.data_parallel_size;
-    out.push_back(
-        {.kind = NoteKind::kBatchSizeChosen,
-         .text = absl::StrCat("A step has ", count, " micro-batches on each of ", ranks,
-                              " data parallel ranks, enough for the schedule to hold the most it "
-                              "ever does: give layout.global_batch_size to have fewer."),
-         .values = {{"micro_batch_count", static_cast<double>(count)},
-                    {"data_parallel_size", static_cast<double>(ranks)}},
-         .fields = {"layout.global_batch_size"}});
+    AddNote(out, NoteKind::kBatchSizeChosen,
+            absl::StrCat("A step has ", count, " micro-batches on each of ", ranks,
+                         " data parallel ranks, enough for the schedule to hold the most it ever "
+                         "does: give layout.global_batch_size to have fewer."),
+            "layout.global_batch_size")
+        .values = {{"micro_batch_count", static_cast<double>(count)},
+                   {"data_parallel_size", static_cast<double>(ranks)}};
   }
   if (!layout.sequence_parallel.has_value() && job.batch.sequence_parallel) {
-    out.push_back({.kind = NoteKind::kSequenceParallelChosen,
-                   .text = "Norms and residuals are cut among tensor parallel ranks "
-                           "(layout.sequence_parallel).",
-                   .fields = {"layout.sequence_parallel"}});
+    AddNote(out, NoteKind::kSequenceParallelChosen,
+            "Norms and residuals are cut among tensor parallel ranks (layout.sequence_parallel).",
+            "layout.sequence_parallel");
   }
-  out.push_back({.kind = NoteKind::kFrameworkBuffers,
-                 .text = absl::StrCat(layout.framework.named ? "" : "No framework is named. ",
-                                      "Types of state, sharding, loss and buffers that the request "
-                                      "leaves open are those of ",
-                                      layout.framework.traits().title,
-                                      "; model state, activations, transients and buffers are "
-                                      "counted, one by one."),
-                 .fields = {"layout.framework.kind"}});
+  AddNote(
+      out, NoteKind::kFrameworkBuffers,
+      absl::StrCat(
+          layout.framework.named ? "" : "No framework is named. ",
+          "Types of state, sharding, loss and buffers that the request leaves open are those of ",
+          layout.framework.traits().title,
+          "; model state, activations, transients and buffers are counted, one by one."),
+      "layout.framework.kind");
   if (resolved.padded != nullptr) AboutPadding(*resolved.padded, layout.framework.traits(), out);
   AboutFramework(run, job, out);
   AboutEstimatedReserve(layout.framework, out);
@@ -285,27 +267,25 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   AboutCapacity(resolved, out);
   if (resolved.capacity.taken) {
     const int64_t bytes = resolved.capacity.reserved.value();
-    out.push_back({.kind = NoteKind::kNothingReserved,
-                   .text = absl::StrFormat(
-                       "Processes hold %.2f GiB of a named device now, which is kept from the run: "
-                       "give cluster.reserved_memory_bytes, 0 where they will have ended.",
-                       static_cast<double>(bytes) / kGib),
-                   .values = {{"taken_bytes", static_cast<double>(bytes)}},
-                   .fields = {"cluster.reserved_memory_bytes"}});
+    AddNote(
+        out, NoteKind::kNothingReserved,
+        absl::StrFormat("Processes hold %.2f GiB of a named device now, which is kept from the "
+                        "run: give cluster.reserved_memory_bytes, 0 where they will have ended.",
+                        static_cast<double>(bytes) / kGib),
+        "cluster.reserved_memory_bytes")
+        .values = {{"taken_bytes", static_cast<double>(bytes)}};
   } else if (!run.cluster.reserved_memory_bytes.has_value()) {
-    out.push_back({.kind = NoteKind::kNothingReserved,
-                   .text = run.layout.has_value()
-                               ? "No device memory is kept from the run: give "
-                                 "cluster.reserved_memory_bytes where other processes use some."
-                               : "No device memory is reserved for contexts, libraries or "
-                                 "fragmentation: give cluster.reserved_memory_bytes to reserve "
-                                 "some.",
-                   .fields = {"cluster.reserved_memory_bytes"}});
+    AddNote(out, NoteKind::kNothingReserved,
+            run.layout.has_value()
+                ? "No device memory is kept from the run: give cluster.reserved_memory_bytes where "
+                  "other processes use some."
+                : "No device memory is reserved for contexts, libraries or fragmentation: give "
+                  "cluster.reserved_memory_bytes to reserve some.",
+            "cluster.reserved_memory_bytes");
   }
   if (run.training.optimizer.kind == OptimizerKind::kAdam8bit) {
-    out.push_back(
-        {.kind = NoteKind::kOptimizerIn8Bits,
-         .text = "All optimizer state is in 8 bits; libraries keep small tensors in 32."});
+    AddNote(out, NoteKind::kOptimizerIn8Bits,
+            "All optimizer state is in 8 bits; libraries keep small tensors in 32.");
   }
 }
 

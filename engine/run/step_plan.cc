@@ -81,10 +81,8 @@ class StepPlanner {
 
  private:
   void NotPredicted(const MissingField& missing) {
-    out_.notes.push_back(
-        {.kind = NoteKind::kStepNotPredicted,
-         .text = absl::StrCat("The time of a step is not predicted: ", missing.why, "."),
-         .fields = {missing.field}});
+    AddNote(out_.notes, NoteKind::kStepNotPredicted,
+            absl::StrCat("The time of a step is not predicted: ", missing.why, "."), missing.field);
   }
 
   StepAnswer Untimed(bool step) {
@@ -93,9 +91,9 @@ class StepPlanner {
         "run's types";
     if (step) NotPredicted({"training.precision.compute_data_type", kUnknown});
     if (run_.options.include_operations) {
-      out_.notes.push_back({.kind = NoteKind::kOperationsNotTimed,
-                            .text = absl::StrCat("Operations are not listed: ", kUnknown, "."),
-                            .fields = {"training.precision.compute_data_type"}});
+      AddNote(out_.notes, NoteKind::kOperationsNotTimed,
+              absl::StrCat("Operations are not listed: ", kUnknown, "."),
+              "training.precision.compute_data_type");
     }
     return std::move(out_);
   }
@@ -165,11 +163,11 @@ class StepPlanner {
   void AddHostNote(const StageCompute& stage) {
     out_.notes.push_back(
         {.kind = NoteKind::kHostBound,
-         .text = absl::StrFormat("The host takes %.3g s to start the %d kernels of a micro-batch "
-                                 "on stage %d, the device %.3g s to run them: larger micro-batches "
-                                 "or captured graphs help.",
-                                 stage.host.seconds.expected.value(), stage.host.launches,
-                                 stage.first_stage, stage.micro_batch.expected.value()),
+         .text = absl::StrFormat(
+             "The host takes %.3g s to start the %d kernels of a micro-batch on stage %d, the "
+             "device %.3g s to run them: larger micro-batches or captured graphs help.",
+             stage.host.seconds.expected.value(), stage.host.launches, stage.first_stage,
+             stage.micro_batch.expected.value()),
          .values = {{"launch_count", static_cast<double>(stage.host.launches)},
                     {"host_seconds", stage.host.seconds.expected.value()},
                     {"device_seconds", stage.micro_batch.expected.value()}},
@@ -183,9 +181,9 @@ class StepPlanner {
     if (work_.left() < 0) {
       return InvalidField(
           "layout.parallel.pipeline_parallel_size",
-          absl::StrCat("is ", stages,
-                       ", of too many kinds of layers to predict together with all else: "
-                       "give fewer"));
+          absl::StrCat(
+              "is ", stages,
+              ", of too many kinds of layers to predict together with all else: give fewer"));
     }
     if ((count - 1) * each <= work_.left()) return absl::OkStatus();
     return InvalidField(
@@ -290,10 +288,10 @@ class StepPlanner {
       if (!step.software.IsWithheld(constant) || step.estimate.of(cause) == 0) continue;
       const SoftwareStack& stack = *step.software.stack;
       const auto [words, field] = WordsOf(stack.of(constant).needs);
-      out_.notes.push_back({.kind = NoteKind::kStepAssumed,
-                            .text = absl::StrCat("Exchanges ", exchanges, " take all their time: ",
-                                                 stack.name, " hides them only ", words, "."),
-                            .fields = {std::string(field)}});
+      AddNote(out_.notes, NoteKind::kStepAssumed,
+              absl::StrCat("Exchanges ", exchanges, " take all their time: ", stack.name,
+                           " hides them only ", words, "."),
+              field);
     }
   }
 

@@ -64,11 +64,11 @@ void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
 void AboutStability(const MeasuredGang& gang, Notes& out) {
   AboutDisturbance(gang, out);
   if (gang.slowest->coverage_ratio < 1) {
-    out.push_back({.kind = NoteKind::kCalibrationPartial,
-                   .text = absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
-                                        gang.slowest->coverage_ratio,
-                                        " of the planned points: a shape left out may be faster."),
-                   .values = {{"coverage_ratio", gang.slowest->coverage_ratio}}});
+    AddNote(out, NoteKind::kCalibrationPartial,
+            absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
+                         gang.slowest->coverage_ratio,
+                         " of the planned points: a shape left out may be faster."))
+        .values = {{"coverage_ratio", gang.slowest->coverage_ratio}};
   }
 }
 
@@ -93,19 +93,18 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   out.push_back(std::move(bound));
   const int64_t devices = run.cluster.device_count;
   if (devices > gang.measured_count) {
-    out.push_back(
-        {.kind = NoteKind::kDevicesNotMeasured,
-         .text = absl::StrCat("Of ", devices, " devices ", gang.measured_count,
-                              gang.measured_count == 1 ? " was" : " were",
-                              " measured; the others are taken to be no slower."),
-         .values = {{"device_count", static_cast<double>(devices)},
-                    {"measured_device_count", static_cast<double>(gang.measured_count)}}});
+    AddNote(out, NoteKind::kDevicesNotMeasured,
+            absl::StrCat("Of ", devices, " devices ", gang.measured_count,
+                         gang.measured_count == 1 ? " was" : " were",
+                         " measured; the others are taken to be no slower."))
+        .values = {{"device_count", static_cast<double>(devices)},
+                   {"measured_device_count", static_cast<double>(gang.measured_count)}};
   }
   AboutStability(gang, out);
   if (gang.slowest->processor) {
-    out.push_back({.kind = NoteKind::kDeviceIsProcessor,
-                   .text = absl::StrCat("The device is a processor, ", gang.slowest->product_name,
-                                        ", all of it taken to work on the run alone.")});
+    AddNote(out, NoteKind::kDeviceIsProcessor,
+            absl::StrCat("The device is a processor, ", gang.slowest->product_name,
+                         ", all of it taken to work on the run alone."));
   }
 }
 
@@ -128,48 +127,43 @@ void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
                         DataTypeName(resolved.precision.compute_data_type));
   };
   if (!resolved.peak.has_value()) {
-    out.push_back(
-        {.kind = NoteKind::kPeakUnknown,
-         .text = absl::StrCat("No peak of ", resolved.device_name,
-                              " is known, hence no lower bound, no textbook estimate and "
-                              "no MFU: give cluster.peak_flops_per_second",
-                              OtherTypesText(resolved), " to have them. ", arithmetic(), "."),
-         .fields = {"cluster.peak_flops_per_second"}});
+    AddNote(out, NoteKind::kPeakUnknown,
+            absl::StrCat("No peak of ", resolved.device_name,
+                         " is known, hence no lower bound, no textbook estimate and no MFU: give "
+                         "cluster.peak_flops_per_second",
+                         OtherTypesText(resolved), " to have them. ", arithmetic(), "."),
+            "cluster.peak_flops_per_second");
     return;
   }
   if (run.options.assumptions) {
-    out.push_back({.kind = NoteKind::kPeak,
-                   .text = absl::StrCat(run.cluster.peak_flops_per_second.has_value()
-                                            ? "The peak is the request's"
-                                            : "The peak is the datasheet's, dense",
-                                        resolved.measured.has_value() ? ". "
-                                                                      : "; nothing was "
-                                                                        "measured. ",
-                                        arithmetic(), ".")});
+    AddNote(out, NoteKind::kPeak,
+            absl::StrCat(run.cluster.peak_flops_per_second.has_value()
+                             ? "The peak is the request's"
+                             : "The peak is the datasheet's, dense",
+                         resolved.measured.has_value() ? ". " : "; nothing was measured. ",
+                         arithmetic(), "."));
   }
   if (!resolved.measured.has_value()) return;
   const FlopsPerSecond measured = resolved.measured->matmul->rate;
   if (measured <= *resolved.peak) return;
-  out.push_back({.kind = NoteKind::kMeasuredAbovePeak,
-                 .text = "The devices were measured above their peak, so one of the two figures is "
-                         "wrong.",
-                 .values = {{"measured_flops_per_second", measured.value()},
-                            {"peak_flops_per_second", resolved.peak->value()}}});
+  AddNote(out, NoteKind::kMeasuredAbovePeak,
+          "The devices were measured above their peak, so one of the two figures is wrong.")
+      .values = {{"measured_flops_per_second", measured.value()},
+                 {"peak_flops_per_second", resolved.peak->value()}};
 }
 
 void AboutAssumedMfu(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   if (!resolved.peak.has_value() || run.options.assumed_mfu.has_value()) return;
   const DataType compute = resolved.precision.compute_data_type;
-  out.push_back(
-      {.kind = NoteKind::kMfuAssumed,
-       .text = absl::StrCat(
-           "The textbook estimate assumes an MFU of ", kAssumedMfu, ": ", kAssumedMfuSource,
-           compute == DataType::kBf16
-               ? ""
-               : absl::StrCat("; runs in ", DataTypeName(compute), " were not looked at"),
-           ". Give options.assumed_mfu for another."),
-       .values = {{"mfu", kAssumedMfu}},
-       .fields = {"options.assumed_mfu"}});
+  AddNote(
+      out, NoteKind::kMfuAssumed,
+      absl::StrCat("The textbook estimate assumes an MFU of ", kAssumedMfu, ": ", kAssumedMfuSource,
+                   compute == DataType::kBf16
+                       ? ""
+                       : absl::StrCat("; runs in ", DataTypeName(compute), " were not looked at"),
+                   ". Give options.assumed_mfu for another."),
+      "options.assumed_mfu")
+      .values = {{"mfu", kAssumedMfu}};
 }
 
 // A device that holds the others back by less is within the spread of repeated measurements.
@@ -192,27 +186,29 @@ void AboutInterruptions(const InterruptionSpec& spec, Notes& out) {
   }
   check(spec.stall_ratio.has_value(), "evaluation and data stalls", "stall_ratio");
   if (absent.size() == 3 && !spec.fails()) {
-    out.push_back({.kind = NoteKind::kNothingFails,
-                   .text = "Failures, restarts, checkpoints, evaluation and data stalls take no "
-                           "time: give interruptions to count them.",
-                   .fields = {"interruptions"}});
+    AddNote(out, NoteKind::kNothingFails,
+            "Failures, restarts, checkpoints, evaluation and data stalls take no time: give "
+            "interruptions to count them.",
+            "interruptions");
     return;
   }
   std::string text = absent.empty()
                          ? ""
                          : absl::StrCat("No time is counted for ", absl::StrJoin(absent, " and "),
                                         ": give ", absl::StrJoin(fields, " and "), ". ");
-  absl::StrAppend(&text, spec.fails() ? "Failures are independent of each other and of the run's "
-                                        "age, and may hit restarts."
-                                      : "The run never fails.");
-  out.push_back({.kind = NoteKind::kInterruptionsAssumed, .text = std::move(text)});
+  absl::StrAppend(
+      &text,
+      spec.fails()
+          ? "Failures are independent of each other and of the run's age, and may hit restarts."
+          : "The run never fails.");
+  AddNote(out, NoteKind::kInterruptionsAssumed, std::move(text));
   out.back().fields.assign(fields.begin(), fields.end());
 }
 
 void AboutEconomics(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const EconomicsSpec& e = run.economics;
   const auto add = [&out](NoteKind kind, std::string text, std::string field) {
-    out.push_back({.kind = kind, .text = std::move(text), .fields = {std::move(field)}});
+    AddNote(out, kind, std::move(text), std::move(field));
   };
   if (!e.device_hour_price_usd.has_value()) {
     add(NoteKind::kPriceMissing, "No cost: give economics.device_hour_price_usd.",
@@ -252,19 +248,19 @@ void AboutEconomics(const RunSpec& run, const ResolvedRun& resolved, Notes& out)
 void AboutLimits(const TimeEstimate& basis, Notes& out) {
   if (basis.deadline.has_value() && !basis.deadline->met) {
     const double late = -basis.deadline->margin;
-    out.push_back({.kind = NoteKind::kDeadlineMissed,
-                   .text = absl::StrFormat("The %s run ends %.1f days after the deadline.",
-                                           EstimateKindName(basis.kind), late / kSecondsPerDay),
-                   .values = {{"late_seconds", late}},
-                   .fields = {"economics.deadline"}});
+    AddNote(out, NoteKind::kDeadlineMissed,
+            absl::StrFormat("The %s run ends %.1f days after the deadline.",
+                            EstimateKindName(basis.kind), late / kSecondsPerDay),
+            "economics.deadline")
+        .values = {{"late_seconds", late}};
   }
   if (basis.budget.has_value() && !basis.budget->met) {
     const double excess = -basis.budget->margin;
-    out.push_back({.kind = NoteKind::kBudgetExceeded,
-                   .text = absl::StrFormat("The %s run costs %.2f USD more than the budget.",
-                                           EstimateKindName(basis.kind), excess),
-                   .values = {{"excess_usd", excess}},
-                   .fields = {"economics.budget_usd"}});
+    AddNote(out, NoteKind::kBudgetExceeded,
+            absl::StrFormat("The %s run costs %.2f USD more than the budget.",
+                            EstimateKindName(basis.kind), excess),
+            "economics.budget_usd")
+        .values = {{"excess_usd", excess}};
   }
 }
 
@@ -276,15 +272,14 @@ std::string MoneyText(absl::optional<Dollars> cost) {
 void AboutSlowest(const SlowestCost& slowest, Notes& out) {
   const double share = slowest.device.saved_share;
   if (share < kNoticedShare) return;
-  out.push_back({.kind = NoteKind::kSlowestDevice,
-                 .text = absl::StrFormat("All devices wait for %s%s: the next slowest in its place "
-                                         "would save %.3g %% of the run, %.3g days%s.",
-                                         slowest.device.uuid,
-                                         slowest.hostname.empty() ? "" : " on " + slowest.hostname,
-                                         100 * share, slowest.saved.value() / kSecondsPerDay,
-                                         MoneyText(slowest.saved_cost)),
-                 .values = {{"saved_share", share}, {"saved_seconds", slowest.saved.value()}},
-                 .fields = {"cluster.device"}});
+  AddNote(out, NoteKind::kSlowestDevice,
+          absl::StrFormat("All devices wait for %s%s: the next slowest in its place would save "
+                          "%.3g %% of the run, %.3g days%s.",
+                          slowest.device.uuid,
+                          slowest.hostname.empty() ? "" : " on " + slowest.hostname, 100 * share,
+                          slowest.saved.value() / kSecondsPerDay, MoneyText(slowest.saved_cost)),
+          "cluster.device")
+      .values = {{"saved_share", share}, {"saved_seconds", slowest.saved.value()}};
 }
 
 }  // namespace
@@ -297,16 +292,15 @@ void AppendTimeNotes(const RunSpec& run, const ResolvedRun& resolved, Notes& out
   if (!run.options.assumptions) return;
   if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty() &&
       !run.cluster.device.fleet.has_value()) {
-    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
-                   .text = "rate_requirement.maximum_age limits nothing here: it is about "
-                           "measurements of the server's own devices, and the run names none of "
-                           "them.",
-                   .fields = {"rate_requirement.maximum_age"}});
+    AddNote(out, NoteKind::kAgeLimitsNothing,
+            "rate_requirement.maximum_age limits nothing here: it is about measurements of the "
+            "server's own devices, and the run names none of them.",
+            "rate_requirement.maximum_age");
   }
   if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
-    out.push_back({.kind = NoteKind::kCatalogue,
-                   .text = absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
-                                        resolved.accelerator->notes, ".")});
+    AddNote(out, NoteKind::kCatalogue,
+            absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
+                         resolved.accelerator->notes, "."));
   }
 }
 
