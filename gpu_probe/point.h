@@ -3,9 +3,11 @@
 #ifndef SEXTANT_GPU_PROBE_POINT_H_
 #define SEXTANT_GPU_PROBE_POINT_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -132,6 +134,10 @@ struct Point {
   // Called at each event of a sustained sample, when no work is queued. May be empty.
   std::function<absl::Status(SustainedEvent event)> on_sustained = {};
 };
+
+inline void Append(std::vector<Point> more, std::vector<Point>* points) {
+  std::move(more.begin(), more.end(), std::back_inserter(*points));
+}
 
 // The measurements of one device.
 struct ProbePlan {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <thread>
@@ -32,13 +31,13 @@
 namespace sextant::probe {
 namespace {
 
-void Append(std::vector<Point> more, std::vector<Point>* points) {
+void AddPoints(std::vector<Point> more, ProbePlan* plan) {
   for (Point& point : more) {
     if (point.assumed_preparation_seconds == 0) {
       point.assumed_preparation_seconds = kAssumedGpuPreparationSeconds;
     }
   }
-  std::move(more.begin(), more.end(), std::back_inserter(*points));
+  Append(std::move(more), &plan->points);
 }
 
 // Passes over memory. A phase is measured whole or not at all: half a ladder is useless.
@@ -187,10 +186,10 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
     SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
     return plan;
   }
-  Append(WholePhases(GpuMemoryPoints(options.mode, session)), &plan.points);
-  Append(GpuMatmulPoints(options.mode, session, libraries.cublaslt, &plan.notes), &plan.points);
+  AddPoints(WholePhases(GpuMemoryPoints(options.mode, session)), &plan);
+  AddPoints(GpuMatmulPoints(options.mode, session, libraries.cublaslt, &plan.notes), &plan);
   if (HasAttention(options)) {
-    Append(GpuAttentionPoints(options.mode, session, libraries.cudnn, &plan.notes), &plan.points);
+    AddPoints(GpuAttentionPoints(options.mode, session, libraries.cudnn, &plan.notes), &plan);
   }
   plan.finish = SummariseGpuMemory;
   // After all libraries are loaded: the GPU would fall asleep again while they load.

@@ -100,10 +100,6 @@ std::vector<v1::DataType> MultipliedTypes(const HostContext& context,
   return types;
 }
 
-void Append(std::vector<Point> more, std::vector<Point>* points) {
-  std::move(more.begin(), more.end(), std::back_inserter(*points));
-}
-
 // Adds points for the types' registers, and a note for each type without.
 void AppendRegisters(const std::vector<v1::DataType>& types, const SharedContext& context,
                      ProbePlan* plan) {

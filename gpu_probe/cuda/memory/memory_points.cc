@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -218,16 +217,13 @@ Point LaunchPoint(v1::LaunchMeasurement::Kind kind, const SharedSession& session
 
 std::vector<Point> GpuMemoryPoints(v1::ProbeMode mode, const SharedSession& session) {
   std::vector<Point> points = GpuMemoryPassPoints(mode, session);
-  const auto append = [&](std::vector<Point> more) {
-    std::move(more.begin(), more.end(), std::back_inserter(points));
-  };
-  append(HostCopyPoints(mode, session));
+  Append(HostCopyPoints(mode, session), &points);
   if (mode != v1::PROBE_MODE_QUICK) {
-    append({LaunchPoint(v1::LaunchMeasurement::KIND_STREAM, session),
-            LaunchPoint(v1::LaunchMeasurement::KIND_GRAPH, session)});
-    append(GpuElementwisePoints(session));
-    append(GpuFusionPoints(session));
-    append(MultiprocessorPoints(session));
+    points.push_back(LaunchPoint(v1::LaunchMeasurement::KIND_STREAM, session));
+    points.push_back(LaunchPoint(v1::LaunchMeasurement::KIND_GRAPH, session));
+    Append(GpuElementwisePoints(session), &points);
+    Append(GpuFusionPoints(session), &points);
+    Append(MultiprocessorPoints(session), &points);
   }
   for (Point& point : points) point.minimum_sample_seconds = kGpuSampleSeconds;
   return points;

@@ -1,7 +1,6 @@
 #include "gpu_probe/cuda/peers/peer_plan.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -143,8 +142,7 @@ void AddPeers(const PeerSurroundings& surroundings, ProbePlan* plan) {
   std::vector<Point> points = PeerCopyPoints(host);
   const absl::StatusOr<Nccl> nccl = LoadNccl(surroundings.search);
   if (nccl.ok()) {
-    std::vector<Point> collectives = CollectivePoints(*nccl, host);
-    std::move(collectives.begin(), collectives.end(), std::back_inserter(points));
+    Append(CollectivePoints(*nccl, host), &points);
   } else {
     plan->notes.push_back(
         absl::StrCat("Collectives were not measured, since NCCL 2 could not be "
@@ -155,7 +153,7 @@ void AddPeers(const PeerSurroundings& surroundings, ProbePlan* plan) {
     point.level = kExchanges;
     point.assumed_preparation_seconds = kAssumedGpuPreparationSeconds;
   }
-  std::move(points.begin(), points.end(), std::back_inserter(plan->points));
+  Append(std::move(points), &plan->points);
   plan->may_go_on = [host, before = std::move(plan->may_go_on)]() -> absl::Status {
     if (before) SEXTANT_RETURN_IF_ERROR(before());
     return host->MayGoOn();
