@@ -20,6 +20,7 @@
 #include "proto/words/field_names.h"
 #include "proto/words/plan_line.h"
 #include "server/convert/admit_words.h"
+#include "server/convert/message_fields.h"
 
 namespace sextant::server {
 namespace {
@@ -29,7 +30,6 @@ constexpr absl::Duration kMinBudget = absl::Milliseconds(1);
 constexpr absl::Duration kMaxBudget = absl::Seconds(10);
 constexpr size_t kMaxNameBytes = 256;
 constexpr int64_t kMaxDevices = 1'000'000;  // of ClusterSpec.device_count
-constexpr int64_t kMaxCount = 1'000'000;    // of a caller's jobs and errors
 constexpr size_t kMaxUrlBytes = 8192;
 constexpr double kMaxDurationSeconds = 315'576'000'000;  // of google.protobuf.Duration
 
@@ -56,13 +56,8 @@ FieldViolations CheckedFields(const v1::AdmitRequest& request, absl::Duration bu
   if (!v1::AdmitCaller::Scheduler_IsValid(request.caller().scheduler())) {
     out.Add("caller.scheduler", "is not known: write SCHEDULER_OTHER");
   }
-  const auto check_count = [&out](absl::string_view field, int64_t count) {
-    if (count < 0 || count > kMaxCount) {
-      out.Add(field, absl::StrCat("is ", count, ": write 0 to ", kMaxCount));
-    }
-  };
-  check_count("caller.unanswered_count", request.caller().unanswered_count());
-  check_count("caller.error_count", request.caller().error_count());
+  static const check::NumberLimits limits(*v1::AdmitRequest::descriptor());
+  CheckNumbers(limits, request, "", out);
   return out;
 }
 

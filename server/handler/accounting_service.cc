@@ -1,6 +1,5 @@
 #include "server/handler/accounting_service.h"
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "server/convert/counted_model.h"
 #include "server/convert/enums.h"
 #include "server/convert/graph.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/number_format.h"
 #include "server/convert/tensor.h"
 #include "server/device/device_finder.h"
@@ -80,8 +80,6 @@ absl::Status DescribeDataType(const v1::DescribeDataTypeRequest& request,
   return absl::OkStatus();
 }
 
-constexpr double kMaxTokensPerSecond = 1e18;
-
 absl::StatusOr<int64_t> WidthOf(const v1::DescribeTokensRequest& request) {
   if (request.has_vocabulary_size()) return TokenIdBytes(request.vocabulary_size());
   return request.bytes_per_id();
@@ -90,17 +88,12 @@ absl::StatusOr<int64_t> WidthOf(const v1::DescribeTokensRequest& request) {
 absl::Status DescribeTokens(const v1::DescribeTokensRequest& request,
                             v1::DescribeTokensResponse* response) {
   FieldViolations violations;
-  violations.Require("", "token_count", request.token_count(), 1,
-                     std::numeric_limits<int64_t>::max());
+  static const check::NumberLimits limits(*v1::DescribeTokensRequest::descriptor());
+  CheckNumbers(limits, request, "", violations);
   if (request.has_vocabulary_size() == request.has_bytes_per_id()) {
     violations.Add("vocabulary_size", request.has_vocabulary_size()
                                           ? "is given with bytes_per_id: give one of them"
                                           : "is required, unless bytes_per_id is given");
-  }
-  if (request.has_tokens_per_second()) {
-    violations.RequireRange(
-        "", "tokens_per_second", request.tokens_per_second(),
-        FieldViolations::RealRange{.low = 0, .high = kMaxTokensPerSecond, .above_low = true});
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   SEXTANT_ASSIGN_OR_RETURN(const int64_t width, WidthOf(request));

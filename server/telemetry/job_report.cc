@@ -19,7 +19,6 @@ namespace sextant::server {
 namespace {
 
 constexpr size_t kMaxJobNameBytes = 128;
-constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
 constexpr double kMaxFlopsPerToken = 1e18;
 // A plan's MFU may be above 1: it counts FLOPs by a convention, and rates may be the caller's.
 constexpr double kMaxPlannedMfu = 100;
@@ -61,8 +60,6 @@ absl::Time StartFrom(const v1::ReportProgressRequest& request, absl::Time now,
 
 void FlopsFrom(const v1::ReportProgressRequest& request, FieldViolations& violations,
                JobReport& out) {
-  constexpr FieldViolations::RealRange kFlops = {
-      .low = 0, .high = kMaxFlopsPerToken, .above_low = true};
   if (request.flops_case() == v1::ReportProgressRequest::FLOPS_NOT_SET) {
     violations.Add("model_flops_per_token",
                    "is required: write the model FLOPs of a token, or telemetry, the block of the "
@@ -73,8 +70,10 @@ void FlopsFrom(const v1::ReportProgressRequest& request, FieldViolations& violat
   const v1::TelemetryPlan& plan = request.telemetry();
   out.count.model_flops_per_token =
       is_planned ? plan.model_flops_per_token() : request.model_flops_per_token();
-  violations.RequireRange(is_planned ? "telemetry" : "", "model_flops_per_token",
-                          out.count.model_flops_per_token, kFlops);
+  if (is_planned) {
+    violations.RequireRange("telemetry", "model_flops_per_token", plan.model_flops_per_token(),
+                            {.low = 0, .high = kMaxFlopsPerToken, .above_low = true});
+  }
   if (!v1::DataType_IsValid(plan.compute_data_type())) {
     violations.Add("telemetry.compute_data_type",
                    check::UnknownEnumNumber(plan.compute_data_type()));
@@ -129,15 +128,15 @@ void GpusFrom(const v1::ReportProgressRequest& request, const CalibrationSnapsho
 
 absl::StatusOr<JobReport> JobReportFrom(const v1::ReportProgressRequest& request,
                                         const CalibrationSnapshot& host, absl::Time now) {
+  static const check::NumberLimits limits(*v1::ReportProgressRequest::descriptor());
   FieldViolations violations;
+  CheckNumbers(limits, request, "", violations);
   std::vector<UnknownName> unknown;
   JobReport out = {.job_id = request.job_id()};
   RequireName(request.job_id(), "job_id", violations);
   out.count.start = StartFrom(request, now, violations);
   out.count.token_count = request.token_count();
-  violations.RequireRange("", "token_count", request.token_count(), 0, kMaxTokens);
   out.count.device_count = request.device_count();
-  violations.Require("", "device_count", request.device_count(), 1, kMaxDevices);
   FlopsFrom(request, violations, out);
   GpusFrom(request, host, violations, unknown, out);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));

@@ -58,6 +58,7 @@ void PlanOn(const std::string& config, bool with_layout) {
     layout.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
   }
   FieldViolations violations;
+  CheckPlanNumbers(request, violations);
   const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
   auto plan = PlanRun(run, std::move(violations));
   if (!plan.ok()) return RequireRefusal(plan.status());

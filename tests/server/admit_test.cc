@@ -88,8 +88,8 @@ TEST(AdmitQuestion, TakesCountsUpToAMillion) {
   EXPECT_THAT(violations_of(0, 1'000'000), IsEmpty());
   EXPECT_THAT(violations_of(1'000'000, 0), IsEmpty());
   EXPECT_THAT(violations_of(1'000'001, -1),
-              ElementsAre("caller.unanswered_count is 1000001: write 0 to 1000000",
-                          "caller.error_count is -1: write 0 to 1000000"));
+              ElementsAre("caller.unanswered_count must be 0 to 1000000, not 1000001",
+                          "caller.error_count must be 0 to 1000000, not -1"));
   EXPECT_THAT(violations_of(-1, 1'000'001), SizeIs(2));
 }
 

@@ -360,6 +360,7 @@ void PlanBrokenCopies(v1::PlanRunRequest good, int flip_count) {
     if (!request.ParseFromString(mutated)) continue;
     FieldViolations violations;
     SuppliedCalibrations supplied;
+    CheckPlanNumbers(request, violations);
     const RunSpec run = RunSpecFrom(request, FinderOf(supplied), violations);
     auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? answered : refused)++;
