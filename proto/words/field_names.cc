@@ -8,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/text/enum_names.h"
-#include "sextant/v1/field_options.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::words {
@@ -18,30 +17,40 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-void AddNamed(const FieldDescriptor& field, const v1::FieldDescription& described, std::string path,
-              std::vector<NamedField>* out) {
-  NamedField& named = out->emplace_back();
+// The heading of the flags of a message, or of one within a message with the heading `outer`.
+std::string GroupOf(const Descriptor& type, absl::string_view outer) {
+  const std::string& own = type.options().GetExtension(v1::flag_group);
+  return own.empty() ? std::string(outer) : own;
+}
+
+NamedField Named(const FieldDescriptor& field, std::string path, absl::string_view outer) {
+  NamedField named;
   named.path = std::move(path);
   named.field = &field;
-  named.admitted = described.admit();
-  for (absl::string_view name : absl::StrSplit(described.flag(), ',')) {
+  named.described = &field.options().GetExtension(v1::field);
+  named.group = field.message_type() == nullptr ? std::string(outer)
+                                                : GroupOf(*field.message_type(), outer);
+  for (absl::string_view name : absl::StrSplit(named.described->flag(), ',')) {
     if (absl::ConsumePrefix(&name, "--")) {
       named.names.emplace_back(name);
     } else {
       named.is_argument = true;
     }
   }
+  return named;
 }
 
-void AddFields(const Descriptor& type, absl::string_view prefix, std::vector<NamedField>* out) {
+// Fields below `type`, in a message with the heading `outer`.
+void AddFields(const Descriptor& type, absl::string_view prefix, absl::string_view outer,
+               std::vector<NamedField>* out) {
+  const std::string group = GroupOf(type, outer);
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     std::string path = absl::StrCat(prefix, field.name());
-    const v1::FieldDescription& described = field.options().GetExtension(v1::field);
-    if (!described.flag().empty()) {
-      AddNamed(field, described, std::move(path), out);
+    if (!field.options().GetExtension(v1::field).flag().empty()) {
+      out->push_back(Named(field, std::move(path), group));
     } else if (field.message_type() != nullptr && !field.is_repeated()) {
-      AddFields(*field.message_type(), absl::StrCat(path, "."), out);
+      AddFields(*field.message_type(), absl::StrCat(path, "."), group, out);
     }
   }
 }
@@ -62,7 +71,7 @@ std::string NamedField::Word() const { return absl::StrCat("--", names.back()); 
 
 std::vector<NamedField> NamedFieldsOf(const Descriptor& type) {
   std::vector<NamedField> out;
-  AddFields(type, "", &out);
+  AddFields(type, "", "", &out);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "sextant/v1/field_options.pb.h"
 
 namespace sextant::words {
 
@@ -17,9 +18,10 @@ namespace sextant::words {
 struct NamedField {
   std::string path;                                // "training.token_count"
   const google::protobuf::FieldDescriptor* field;  // never null
+  const v1::FieldDescription* described;           // its option; never null
+  std::string group;                               // heading of --help; "" for none
   std::vector<std::string> names;                  // without dashes: "token-count", "tokens"
   bool is_argument = false;                        // a bare word gives it: a model's name
-  bool admitted = false;                           // FieldDescription.admit
 
   // "--tokens": the last of its names, which is the short one.
   std::string Word() const;

@@ -177,7 +177,7 @@ bool IsOfLayout(absl::string_view path) {
 // the user's gets into an environment.
 void LayoutTo(const v1::PlanRunRequest& run, v1::AdmitResponse* response) {
   for (const words::NamedField& field : words::PlanFields()) {
-    if (!field.admitted || !IsOfLayout(field.path)) continue;
+    if (!field.described->admit() || !IsOfLayout(field.path)) continue;
     const auto* const message = MessageOf(run, field.path);
     if (message == nullptr || !IsSet(*message, *field.field)) continue;
     const std::string value = words::FieldText(*message, *field.field);

@@ -107,7 +107,7 @@ std::string UnknownName(absl::string_view name) {
   std::vector<KnownName> known;
   for (const NamedField& field : words::PlanFields()) {
     for (const std::string& each : field.names) {
-      if (field.admitted) known.push_back({.name = each});
+      if (field.described->admit()) known.push_back({.name = each});
     }
   }
   const std::vector<absl::string_view> near = NearNames(name, known, 3);
@@ -167,7 +167,7 @@ class WordReader {
   void ReadDashed(absl::string_view name, const std::string* next, size_t* index) {
     const NamedField* const field = FindNamedField(name);
     if (field == nullptr) return Fault(UnknownName(name));
-    if (!field->admitted) return Fault(NotTaken(*field));
+    if (!field->described->admit()) return Fault(NotTaken(*field));
     if (words::FormOf(*field->field) == FieldForm::kSwitch) return Set(*field, "true");
     if (next == nullptr || absl::StartsWith(*next, "--")) {
       return Fault(absl::StrCat(field->Word(), " has no value: write ", field->Word(), "=VALUE"));
@@ -179,7 +179,7 @@ class WordReader {
   void ReadNamed(absl::string_view name, const std::string& value) {
     const NamedField* const field = FindNamedField(name);
     if (field == nullptr) return Fault(UnknownName(name));
-    if (!field->admitted) return Fault(NotTaken(*field));
+    if (!field->described->admit()) return Fault(NotTaken(*field));
     Set(*field, value);
   }
 

@@ -168,7 +168,7 @@ TEST(ReadWords, AreBounded) {
 TEST(AdmittedFields, HoldNoFileDevicesOrPrices) {
   int admitted = 0;
   for (const words::NamedField& field : words::PlanFields()) {
-    if (!field.admitted) continue;
+    if (!field.described->admit()) continue;
     ++admitted;
     EXPECT_FALSE(words::IsFile(words::FormOf(*field.field))) << field.path;
     for (const char* closed : {"economics", "interruptions", "rate_requirement", "measured_step",
