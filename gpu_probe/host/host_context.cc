@@ -21,21 +21,6 @@ int64_t WholePages(double bytes) {
 
 }  // namespace
 
-Buffer::~Buffer() {
-  if (data_ == nullptr) return;
-  munmap(data_, static_cast<size_t>(size_bytes_));
-  budget_->used_bytes_ -= size_bytes_;
-}
-
-Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(budget_, other.budget_);
-  std::swap(data_, other.data_);
-  std::swap(size_bytes_, other.size_bytes_);
-  return *this;
-}
-
 absl::StatusOr<Buffer> MemoryBudget::Allocate(int64_t size_bytes) {
   if (size_bytes <= 0) return absl::InternalError("a buffer of no bytes was asked for");
   if (size_bytes > cap_bytes_ - used_bytes_) {
@@ -52,8 +37,10 @@ absl::StatusOr<Buffer> MemoryBudget::Allocate(int64_t size_bytes) {
   // Huge pages keep address translation out of the figures, which are lower without them.
   madvise(data, static_cast<size_t>(size_bytes), MADV_HUGEPAGE);
   Buffer out;
-  out.budget_ = this;
-  out.data_ = data;
+  out.data_ = {data, [this, size_bytes](void* mapped) {
+                 munmap(mapped, static_cast<size_t>(size_bytes));
+                 used_bytes_ -= size_bytes;
+               }};
   out.size_bytes_ = size_bytes;
   used_bytes_ += size_bytes;
   return out;

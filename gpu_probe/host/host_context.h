@@ -4,6 +4,7 @@
 #define SEXTANT_GPU_PROBE_HOST_HOST_CONTEXT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,23 +28,17 @@ class MemoryBudget;
 // so each thread must be the first to write the part that it uses.
 class Buffer {
  public:
-  Buffer() = default;
-  ~Buffer();
-  Buffer(Buffer&& other) noexcept;
-  Buffer& operator=(Buffer&& other) noexcept;
-
   int64_t size_bytes() const { return size_bytes_; }
 
   template <typename Element>
   Element* As() const {
-    return static_cast<Element*>(data_);
+    return static_cast<Element*>(data_.get());
   }
 
  private:
   friend class MemoryBudget;
 
-  MemoryBudget* budget_ = nullptr;
-  void* data_ = nullptr;
+  std::unique_ptr<void, std::function<void(void*)>> data_;
   int64_t size_bytes_ = 0;
 };
 
@@ -59,8 +54,6 @@ class MemoryBudget {
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes);
 
  private:
-  friend class Buffer;
-
   const int64_t cap_bytes_;
   int64_t used_bytes_ = 0;
 };

@@ -90,7 +90,7 @@ Point CopyPoint(const HostCopy& copy, std::shared_ptr<CopySource> source,
 
 absl::Status Enqueue(const HostCopy& copy, const HostCopyBuffers& buffers, GpuSession& session) {
   const CudaDriver& cuda = session.driver();
-  void* const host = buffers.host(copy.pageable).data();
+  void* const host = buffers.host(copy.pageable);
   const size_t size = static_cast<size_t>(copy.size_bytes);
   if (copy.to_device()) {
     return cuda.to_device.Checked(buffers.target.address(), host, size, session.stream());
@@ -107,8 +107,7 @@ absl::Status Poison(const HostCopy& copy, const HostCopyBuffers& buffers, GpuSes
   if (copy.to_device()) return PoisonTarget(copy, buffers, session);
   // A copy may still be writing to the target of the poison.
   const absl::Status waited = session.Synchronize();
-  std::memset(buffers.host(copy.pageable).data(), kCopyPoison,
-              static_cast<size_t>(copy.size_bytes));
+  std::memset(buffers.host(copy.pageable), kCopyPoison, static_cast<size_t>(copy.size_bytes));
   return waited;
 }
 
@@ -117,7 +116,7 @@ absl::Status Check(const HostCopy& copy, HostCopyBuffers& buffers, GpuSession& s
   if (!copy.to_device()) {
     SEXTANT_RETURN_IF_ERROR(PoisonTarget(copy, buffers, session));
     SEXTANT_RETURN_IF_ERROR(
-        session.CopyToDevice(target, buffers.host(copy.pageable).data(), copy.size_bytes));
+        session.CopyToDevice(target, buffers.host(copy.pageable), copy.size_bytes));
   }
   const int64_t count = copy.size_bytes / kBitsBytes;
   return AllRight(buffers.check.Run("check_bits", GridOver(count, session), target,
@@ -154,16 +153,15 @@ PreferNode::~PreferNode() {
                 nodes_before_.size() * kBitsOfWord);
 }
 
-absl::StatusOr<HostBuffer> HostBuffer::Create(bool pageable, int64_t size_bytes,
-                                              const SharedSession& session) {
+absl::StatusOr<HostMemory> AllocateOnHost(bool pageable, int64_t size_bytes,
+                                          const SharedSession& session) {
   const PreferNode near(NumaNodeOf(session->device().pci_bus_id()));
   const size_t size = static_cast<size_t>(size_bytes);
-  HostBuffer buffer;
-  buffer.pageable_ = pageable;
-  buffer.size_bytes_ = size_bytes;
+  HostMemory memory;
   if (pageable) {
-    buffer.data_ = new (std::nothrow) unsigned char[size];
-    if (buffer.data_ == nullptr) {
+    memory = HostMemory(new (std::nothrow) unsigned char[size],
+                        [](unsigned char* data) { delete[] data; });
+    if (memory == nullptr) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the host has not ", size_bytes, " bytes of memory to copy from"));
     }
@@ -172,28 +170,12 @@ absl::StatusOr<HostBuffer> HostBuffer::Create(bool pageable, int64_t size_bytes,
     SEXTANT_RETURN_IF_ERROR(
         CudaStatus(session->driver().pin_host(&pinned, size, cuda::kPlainHostMemory),
                    absl::StrCat("cuMemHostAlloc of ", size_bytes, " bytes")));
-    buffer.data_ = static_cast<unsigned char*>(pinned);
+    memory = HostMemory(static_cast<unsigned char*>(pinned), [session](unsigned char* data) {
+      (void)session->driver().free_host(data);
+    });
   }
-  buffer.session_ = session;
-  std::memset(buffer.data_, 0, size);
-  return buffer;
-}
-
-HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
-  std::swap(session_, other.session_);
-  std::swap(pageable_, other.pageable_);
-  std::swap(data_, other.data_);
-  std::swap(size_bytes_, other.size_bytes_);
-  return *this;
-}
-
-HostBuffer::~HostBuffer() {
-  if (data_ == nullptr) return;
-  if (pageable_) {
-    delete[] data_;
-  } else {
-    (void)session_->driver().free_host(data_);
-  }
+  std::memset(memory.get(), 0, size);
+  return memory;
 }
 
 absl::StatusOr<std::shared_ptr<HostCopyBuffers>> HostCopyBuffers::Create(
@@ -211,11 +193,11 @@ absl::StatusOr<std::shared_ptr<HostCopyBuffers>> HostCopyBuffers::Create(
 
 absl::Status HostCopyBuffers::NeedHostMemory(bool is_pageable, int64_t size_bytes,
                                              const SharedSession& session) {
-  HostBuffer& buffer = is_pageable ? pageable : pinned;
-  if (buffer.data() != nullptr) return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(HostBuffer made, HostBuffer::Create(is_pageable, size_bytes, session));
-  SEXTANT_RETURN_IF_ERROR(session->CopyToHost(made.data(), source.address(), size_bytes));
-  buffer = std::move(made);
+  HostMemory& memory = is_pageable ? pageable : pinned;
+  if (memory != nullptr) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(HostMemory made, AllocateOnHost(is_pageable, size_bytes, session));
+  SEXTANT_RETURN_IF_ERROR(session->CopyToHost(made.get(), source.address(), size_bytes));
+  memory = std::move(made);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,30 +48,16 @@ class PreferNode {
   NodeMask nodes_before_ = {};
 };
 
-// Host memory for copies to and from a GPU.
-class HostBuffer {
- public:
-  // Allocates pageable memory as ordinary programs use it, or pinned memory, which is never moved
-  // and which the GPU reads directly; on the GPU's NUMA node where possible. All its pages are
-  // present on return.
-  //
-  // Errors: kResourceExhausted; CudaStatus()'s.
-  static absl::StatusOr<HostBuffer> Create(bool pageable, int64_t size_bytes,
-                                           const SharedSession& session);
-  HostBuffer() = default;
-  HostBuffer(HostBuffer&& other) noexcept { *this = std::move(other); }
-  HostBuffer& operator=(HostBuffer&& other) noexcept;
-  ~HostBuffer();
+// Host memory for copies to and from a GPU; frees itself.
+using HostMemory = std::unique_ptr<unsigned char[], std::function<void(unsigned char*)>>;
 
-  unsigned char* data() const { return data_; }
-  int64_t size_bytes() const { return size_bytes_; }
-
- private:
-  SharedSession session_;
-  bool pageable_ = false;
-  unsigned char* data_ = nullptr;
-  int64_t size_bytes_ = 0;
-};
+// Allocates pageable memory as ordinary programs use it, or pinned memory, which is never moved and
+// which the GPU reads directly; on the GPU's NUMA node where possible. All its pages are present on
+// return.
+//
+// Errors: kResourceExhausted; CudaStatus()'s.
+absl::StatusOr<HostMemory> AllocateOnHost(bool pageable, int64_t size_bytes,
+                                          const SharedSession& session);
 
 struct HostCopy {
   v1::HostCopyMeasurement::Direction direction = v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
@@ -84,8 +71,8 @@ struct HostCopy {
 struct HostCopyBuffers {
   DeviceMemory source = {};
   DeviceMemory target = {};
-  HostBuffer pinned = {};  // each is empty before NeedHostMemory()
-  HostBuffer pageable = {};
+  HostMemory pinned = {};  // each is null before NeedHostMemory()
+  HostMemory pageable = {};
   GpuCheck check = {};
 
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.
@@ -94,9 +81,11 @@ struct HostCopyBuffers {
   // Allocates the host's memory of that kind, of `size_bytes`, at most source's size, where it is
   // missing.
   //
-  // Errors: HostBuffer::Create()'s and GpuSession::CopyToHost()'s.
+  // Errors: AllocateOnHost()'s and GpuSession::CopyToHost()'s.
   absl::Status NeedHostMemory(bool is_pageable, int64_t size_bytes, const SharedSession& session);
-  const HostBuffer& host(bool is_pageable) const { return is_pageable ? pageable : pinned; }
+  unsigned char* host(bool is_pageable) const {
+    return is_pageable ? pageable.get() : pinned.get();
+  }
 };
 
 // One copy, timed; its check compares every byte on the GPU, and copies back first what arrived at

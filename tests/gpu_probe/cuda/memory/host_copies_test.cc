@@ -95,7 +95,7 @@ TEST_F(HostCopiesTest, OneWrongBitOnTheHostIsFound) {
   const auto from_gpu = Copy(Measured::DIRECTION_DEVICE_TO_HOST, false);
   from_gpu->Poison();
   ASSERT_THAT(from_gpu->Run(1), IsOk());
-  buffers_->host(false).data()[800] ^= 4;
+  buffers_->host(false)[800] ^= 4;
   EXPECT_THAT(from_gpu->Check(),
               Says("1 of 8192 8-byte words are wrong, the first of them 8-byte word 100"));
 }
