@@ -13,6 +13,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/io/message_file.h"
 #include "client/text/text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
@@ -36,23 +37,13 @@ constexpr char kAdmitHelp[] =
     "  sextant admit --devices=64 --accelerator=h100-sxm --scheduler=slurm --budget=1s -- \\\n"
     "      \"llama-3.1-70b tp=8 pp=4 zero=1 gbs=64 sequence-length=8192 tokens=1T\"\n";
 
-constexpr char kJob[] = "What the scheduler gives the job";
-constexpr char kCaller[] = "Who asks";
-
-constexpr FieldFlag kAdmitFlags[] = {
-    {"--device-count,--devices", "device_count", "how many devices", kJob},
-    {"--accelerator", "accelerator", "a catalogue name: sextant accelerators", kJob},
-    {"--node-type", "node_type", "server type, see sextant nodes", kJob},
-    {"--budget", "budget", "time until the answer, e.g. 0.3s; default: 0.1s", kJob},
-    {"--scheduler", "caller.scheduler", "the kind of hook", kCaller},
-    {"--job-name", "caller.job_name", "the job's", kCaller},
-    {"--user", "caller.user", "whose job it is", kCaller},
-    {"--unanswered-count,--unanswered", "caller.unanswered_count",
-     "jobs that no planner judged since the last answer", kCaller},
-    {"--error-count,--errors", "caller.error_count", "the hook's own errors since the last answer",
-     kCaller},
+constexpr FlagRow kAdmitRows[] = {
+    {.field = "device_count"},
+    {.field = "accelerator"},
+    {.field = "node_type"},
+    {.field = "budget"},
+    {.field = "words", .word = "WORDS", .below = Below::kDropped},
 };
-constexpr FieldFlag kAdmitWords[] = {WordFor("WORDS", "words", Below::kDropped)};
 
 struct AdmitFlags {
   v1::AdmitRequest request;
@@ -98,9 +89,7 @@ int RunAdmit(const AdmitFlags& flags, const CommandLine& line, const Streams& st
   const std::optional<ExitCode> exit_code = ExitCodeOfAdmission(response.verdict());
   if (status.ok() && !exit_code.has_value()) status = Incomplete("verdict that this client knows");
   if (!status.ok()) {
-    return Fail(status, line, streams, {.field = [](const std::string& field) {
-                  return FieldWordsOf({kAdmitFlags, kAdmitWords}, field);
-                }});
+    return Fail(status, line, streams, {.field = RequestFieldWords<v1::AdmitRequest, kAdmitRows>});
   }
   if (line.json()) {
     streams.out << ProtoJson(response);
@@ -118,7 +107,7 @@ void AddAdmitFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<AdmitFlags>();
   command->add_option("WORDS", flags->words, "the words of the job's user, after --")
       ->type_name("");
-  for (const FieldFlag& flag : kAdmitFlags) AddFieldFlag(flag, &flags->request, command);
+  AddFlags(RequestFlags<v1::AdmitRequest, kAdmitRows>(), nullptr, &flags->request, command);
   const auto check = [command, line, flags] {
     line->may_start_server = false;
     WaitFor(kTimeoutSeconds + static_cast<double>(flags->request.budget().seconds()), *command,

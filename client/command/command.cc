@@ -106,8 +106,8 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
   return signal_number == 0 ? int{ExitCodeOf(error)} : kExitSignal + signal_number;
 }
 
-int Show(const google::protobuf::Message& answer, absl::FunctionRef<std::string()> text,
-         const CommandLine& line, const Streams& streams) {
+int Show(const CommandLine& line, const Streams& streams, const google::protobuf::Message& answer,
+         absl::FunctionRef<std::string()> text) {
   streams.out << (line.json() ? ProtoJson(answer) : Printable(text()));
   return kExitFits;
 }

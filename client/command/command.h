@@ -125,8 +125,8 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
          const FailureWords& words = {});
 
 // Prints an answer: in JSON for programs, else as `text`. Returns the exit code of success.
-int Show(const google::protobuf::Message& answer, absl::FunctionRef<std::string()> text,
-         const CommandLine& line, const Streams& streams);
+int Show(const CommandLine& line, const Streams& streams, const google::protobuf::Message& answer,
+         absl::FunctionRef<std::string()> text);
 
 // Calls a method of a service, and shows its answer or its error.
 template <typename Stub, typename Request, typename Response, typename Text>
@@ -136,8 +136,7 @@ int CallAndShow(const CommandLine& line, const Streams& streams,
   Response response;
   const grpc::Status status = Call(line.server, method, request, &response);
   if (!status.ok()) return Fail(status, line, streams, words);
-  return Show(
-      response, [&] { return text(response); }, line, streams);
+  return Show(line, streams, response, [&] { return text(response); });
 }
 
 // Prints why a file that the command line names was not written, and returns the exit code of a

@@ -103,7 +103,7 @@ grpc::Status Override(const Axis& axis, const std::string& value, const Streams&
       return RefusalStatus("USAGE",
                            absl::StrCat("--each=", axis.name, "=", value, ": ", set.message()));
     }
-    one.given.add_paths(axis.flag->field);
+    one.fields.add_paths(axis.flag->field);
   }
   return BuildPlanRequest(one, streams, request);
 }
@@ -152,7 +152,7 @@ grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
   v1::PlanRunRequest run;
   status = BuildPlanRequest(flags.plan, streams, &run);
   if (!status.ok()) return status;
-  ClearOptionsOfOne(flags.plan.given, run.mutable_options());
+  ClearOptionsOfOne(flags.plan.fields, run.mutable_options());
   StartNow(streams.now(), &run);
   for (const Axis& axis : flags.axes) comparison->flags.push_back(axis.name);
   return AddRuns(flags.axes, run, streams, {}, batch, comparison);
@@ -181,11 +181,11 @@ int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams
 
 void AddCompareFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<CompareFlags>();
-  AddRequestFile(&flags->plan, command);
+  AddRunSources(&flags->plan, command);
   AddTexts(
       "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
       [flags](const std::string& text) { return ReadAxis(text, &flags->axes); }, command);
-  AddPlanFlags(&flags->plan, command);
+  AddRunFlags(&flags->plan, command);
   OnceRead(command, line, flags, RunCompare, {.seconds = kManyRunsSeconds});
 }
 

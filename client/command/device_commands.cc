@@ -59,8 +59,7 @@ int RunCalibration(const CalibrationFlags& flags, const CommandLine& line, const
     const absl::Status saved = SaveCalibration(flags.save_file, response.calibration());
     if (!saved.ok()) return FailToWrite(saved, line, streams);
   }
-  return Show(
-      response, [&] { return HeldCalibrationText(response); }, line, streams);
+  return Show(line, streams, response, [&] { return HeldCalibrationText(response); });
 }
 
 void AddDevicesFlags(CLI::App* command, CommandLine* line) { OnceRead(command, line, RunDevices); }
@@ -72,8 +71,7 @@ void AddCalibrationFlags(CLI::App* command, CommandLine* line) {
       "--mode", "the last of this mode; default: the one that plans use",
       *v1::ProbeMode_descriptor(),
       [flags](int mode) { flags->mode = static_cast<v1::ProbeMode>(mode); }, command);
-  command->add_option("--save", flags->save_file, "also write it, for plan --calibration")
-      ->type_name("FILE");
+  AddFile("--save", &flags->save_file, "also write it, for plan --calibration", command);
   OnceRead(command, line, flags, RunCalibration);
 }
 

@@ -127,20 +127,19 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
     return RefusalStatus("USAGE", "--emit writes one method's file: give --method too");
   }
   PlanRequestFlags given = flags.plan;
-  if (absl::c_linear_search(given.given.paths(), kFrozenField)) {
+  if (given.Sets(kFrozenField)) {
     return RefusalStatus("USAGE", "each method says what is frozen: leave out --freeze-base");
   }
   // Else sextant plan's default targets are filled in.
-  if (absl::c_linear_search(given.given.paths(), kRankField) &&
-      !absl::c_linear_search(given.given.paths(), kTargetsField)) {
-    given.given.add_paths(std::string(kTargetsField));
+  if (given.Sets(kRankField) && !given.Sets(kTargetsField)) {
+    given.fields.add_paths(std::string(kTargetsField));
     given.request.mutable_model()->mutable_changes()->mutable_adapters()->add_targets(kLoraTargets);
   }
   v1::PlanRunRequest run;
   grpc::Status status = BuildPlanRequest(given, streams, &run);
   if (!status.ok()) return status;
   FillInDefaults(&run);
-  ClearOptionsOfOne(flags.plan.given, run.mutable_options());
+  ClearOptionsOfOne(flags.plan.fields, run.mutable_options());
   StartNow(streams.now(), &run);
   for (const std::string& method : MethodsOf(flags)) {
     v1::PlanRunRequest* const added = batch->add_runs();
@@ -237,9 +236,9 @@ int RunFinetune(const FinetuneFlags& flags, const CommandLine& line, const Strea
 
 void AddFinetuneFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<FinetuneFlags>();
-  AddRequestFile(&flags->plan, command);
+  AddRunSources(&flags->plan, command);
   AddChoices(command->add_option("--method", flags->method, "plan this one alone"), kMethods);
-  AddPlanFlags(&flags->plan, command);
+  AddRunFlags(&flags->plan, command);
   AddEmission(&flags->emission, command);
   OnceRead(command, line, flags, RunFinetune, {.seconds = kManyRunsSeconds});
 }

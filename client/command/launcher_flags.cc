@@ -127,17 +127,11 @@ void AddLauncherSource(LauncherSource* source, CLI::App* command) {
           "the run of Megatron-LM's arguments, in one text")
       ->type_name("ARGUMENTS")
       ->group(kGroup);
-  command
-      ->add_option("--from-torchtitan", source->torchtitan_file,
-                   "the run of a torchtitan configuration in TOML; - is stdin")
-      ->type_name("FILE")
-      ->check(CheckFileOrInput)
+  AddInput("--from-torchtitan", &source->torchtitan_file,
+           "the run of a torchtitan configuration in TOML; - is stdin", command)
       ->group(kGroup);
-  command
-      ->add_option("--from-deepspeed", source->deepspeed_file,
-                   "the run of a DeepSpeed configuration in JSON; - is stdin")
-      ->type_name("FILE")
-      ->check(CheckFileOrInput)
+  AddInput("--from-deepspeed", &source->deepspeed_file,
+           "the run of a DeepSpeed configuration in JSON; - is stdin", command)
       ->group(kGroup);
 }
 
@@ -173,13 +167,10 @@ void AddEmission(Emission* emission, CLI::App* command) {
                                  "write the layout for this launcher, instead of the plan"),
              kLaunchers)
       ->group(kGroup);
-  command->add_option("--emit-to", emission->file, "write that into this file, besides the plan")
-      ->type_name("FILE")
+  AddFile("--emit-to", &emission->file, "write that into this file, besides the plan", command)
       ->group(kGroup);
-  command
-      ->add_option("--script", emission->script,
-                   "of slurm: the training script; default: its argument")
-      ->type_name("FILE")
+  AddFile("--script", &emission->script, "of slurm: the training script; default: its argument",
+          command)
       ->group(kGroup);
 }
 

@@ -6,10 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "client/command/command.h"
 #include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
@@ -154,7 +151,7 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
   if (status.ok()) {
     filled_in = FillIn(&request);
     // Stages are part of it. A request's file may be another command's.
-    if (!absl::c_linear_search(flags.plan.given.paths(), "options.view")) {
+    if (!flags.plan.Sets("options.view")) {
       request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
     }
     status = Ask(flags, line, streams, &request, &response);
@@ -189,11 +186,10 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
 
 void AddMemoryFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<MemoryFlags>();
-  AddRequestFile(&flags->plan, command);
-  AddPlanFlags(&flags->plan, command);
+  AddRunSources(&flags->plan, command);
+  AddRunFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all stages, changes and assumptions");
-  command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
-      ->type_name("FILE");
+  AddFile("--svg", &flags->svg_file, "draw the stages as bars into this file", command);
   OnceRead(command, line, flags, RunMemory, {.seconds = kManyRunsSeconds});
 }
 

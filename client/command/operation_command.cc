@@ -41,7 +41,7 @@ constexpr char kOperationHelp[] =
     "        --memory-bandwidth=2e12\n";
 
 // The flags and arguments of one kind of operation.
-struct OperationFlags {
+struct OperationArguments {
   v1::AnalyzeOperationRequest request;
   std::string calibration_file;  // "" for none
   bool plot = false;
@@ -62,25 +62,26 @@ void AddArguments(const OperationKind& kind, v1::AnalyzeOperationRequest* reques
     return ReadSizes(kind, text, out);
   };
   AddText(kind.sizes, kind.sizes_help, Into(request, read_sizes), command)->required();
-  if (kind.form == SizesForm::kExpression) {
+  if (kind.name == absl::string_view("einsum")) {
     AddTexts("SHAPE", "of each operand, 2x3x4 or scalar", Into(request, AddOperand), command)
         ->required();
   }
-  if (kind.has_steps) {
+  if (kind.name == absl::string_view("fused-chain")) {
     AddTexts("STEP", "FUNCTION[:EXTRA_INPUTS[:FLOPS]], e.g. exp, add:1",
              Into(request, AddChainStep), command)
         ->required();
   }
 }
 
-void AddNumberFormats(v1::AnalyzeOperationRequest* request, CLI::App* command) {
-  for (const FieldFlag& flag : NumberFormatFlags()) {
-    CLI::Option* option = AddFieldFlag(flag, request, command);
-    const bool required = &flag == NumberFormatFlags().data();
-    option->required(required);
-    // The names of data types would not fit on a line of --help.
-    const bool is_data_type = absl::StartsWith(flag.field, "data_types.");
-    if (is_data_type) option->option_text(required ? "TYPE REQUIRED" : "TYPE");
+// Adds the flags of the fields below each of `paths`.
+void AddFlagsBelow(std::initializer_list<std::string> paths, v1::AnalyzeOperationRequest* request,
+                   CLI::App* command) {
+  for (const std::string& path : paths) {
+    for (const FieldFlag& flag : OperationFlags()) {
+      const bool is_below =
+          flag.field == path || absl::StartsWith(flag.field, absl::StrCat(path, "."));
+      if (is_below && !flag.names.empty()) AddFieldFlag(flag, request, command);
+    }
   }
 }
 
@@ -92,8 +93,8 @@ absl::Status ReadAchieved(const std::string& text, v1::AnalyzeOperationRequest* 
 
 constexpr char kDeviceGroup[] = "Device";
 
-// The flags that name a device, and say what its rates have to be.
-void AddDeviceName(OperationFlags* flags, CLI::App* command) {
+// The flags that name a device.
+void AddDeviceName(OperationArguments* flags, CLI::App* command) {
   v1::AnalyzeOperationRequest* request = &flags->request;
   const auto read_device = [request](const std::string& name) {
     SetDevice(name, request->mutable_device()->mutable_device());
@@ -103,30 +104,31 @@ void AddDeviceName(OperationFlags* flags, CLI::App* command) {
           command)
       ->type_name("NAME")
       ->group(kDeviceGroup);
-  command
-      ->add_option("--calibration", flags->calibration_file, "one of: sextant calibration --save")
-      ->type_name("FILE")
+  AddFile("--calibration", &flags->calibration_file, "one of: sextant calibration --save", command)
       ->check(CheckFile)
       ->group(kDeviceGroup);
-  AddFleetFlags(FleetFlags(), request, {"--device", "--calibration"}, command);
-  for (const FieldFlag& flag : RateRequirementFlags()) AddFieldFlag(flag, request, command);
+  AddFlagsBelow({"device.device", "device.rate_requirement"}, request, command);
+  LimitFleetFlags({"--device", "--calibration"}, command);
 }
 
-void AddRoofline(OperationFlags* flags, CLI::App* command) {
+void AddRoofline(OperationArguments* flags, CLI::App* command) {
   v1::AnalyzeOperationRequest* request = &flags->request;
-  for (const FieldFlag& flag : DeviceFlags()) AddFieldFlag(flag, request, command);
+  for (const FieldFlag& flag : OperationFlags()) {
+    const bool is_rate = absl::StartsWith(flag.field, "device.") && !flag.names.empty() &&
+                         command->get_option_no_throw(flag.word) == nullptr;
+    if (is_rate) AddFieldFlag(flag, request, command);
+  }
   AddText("--achieved", "what forward took, e.g. 9.5ms: tells its utilisation",
           Into(request, ReadAchieved), command)
       ->type_name("TIME")
       ->group(kDeviceGroup);
   command->add_flag("--plot", flags->plot, "draw the roofline")->group(kDeviceGroup);
-  command->add_option("--svg", flags->svg_file, "also draw it as SVG into this file")
-      ->type_name("FILE")
+  AddFile("--svg", &flags->svg_file, "also draw it as SVG into this file", command)
       ->group(kDeviceGroup);
 }
 
 // Checks combinations of flags that are each valid.
-void CheckTogether(const OperationFlags& flags, const CommandLine& line) {
+void CheckTogether(const OperationArguments& flags, const CommandLine& line) {
   if (flags.request.device().has_device() && !flags.calibration_file.empty()) {
     throw CLI::ValidationError("--device and --calibration each name a device: give one of them");
   }
@@ -141,7 +143,7 @@ void CheckTogether(const OperationFlags& flags, const CommandLine& line) {
   }
 }
 
-grpc::Status Ask(const OperationFlags& flags, const CommandLine& line, std::istream& in,
+grpc::Status Ask(const OperationArguments& flags, const CommandLine& line, std::istream& in,
                  v1::AnalyzeOperationResponse* response) {
   v1::AnalyzeOperationRequest request = flags.request;
   grpc::Status status;
@@ -155,8 +157,8 @@ grpc::Status Ask(const OperationFlags& flags, const CommandLine& line, std::istr
   return status.ok() && !response->has_forward() ? Incomplete("cost") : status;
 }
 
-int RunOperation(const OperationKind& kind, const OperationFlags& flags, const CommandLine& line,
-                 const Streams& streams) {
+int RunOperation(const OperationKind& kind, const OperationArguments& flags,
+                 const CommandLine& line, const Streams& streams) {
   const auto words = [&kind](const std::string& field) { return OperationFieldWords(kind, field); };
   v1::AnalyzeOperationResponse response;
   const grpc::Status status = Ask(flags, line, streams.in, &response);
@@ -180,20 +182,25 @@ int RunOperation(const OperationKind& kind, const OperationFlags& flags, const C
                                     .now = streams.now(),
                                     .words = words});
   };
-  return Show(response, text, line, streams);
+  return Show(line, streams, response, text);
 }
 
 void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
-  const auto flags = std::make_shared<OperationFlags>();
+  const auto flags = std::make_shared<OperationArguments>();
   const std::string help =
       absl::StrCat("Example:\n  sextant op ", kind.name, " ", kind.example, "\n");
   CLI::App* command = AddCommand(kind.name, kind.description, help, group);
   if (!MayBeRead(*command, *line)) return;
   AddArguments(kind, &flags->request, command);
-  for (const FieldFlag& flag : kind.flags) AddFieldFlag(flag, &flags->request, command);
-  if (kind.on_device) AddNumberFormats(&flags->request, command);
+  AddFlagsBelow({PathOf(kind)}, &flags->request, command);
+  // A copy to or from a device takes its link alone: no rates and number formats.
+  const bool on_device = kind.name != absl::string_view("host-copy");
+  if (on_device) {
+    AddFlagsBelow({"data_types", "transcendental_flops"}, &flags->request, command);
+    command->get_option("--dtype")->required()->option_text("TYPE REQUIRED");
+  }
   AddDeviceName(flags.get(), command);
-  if (kind.on_device) AddRoofline(flags.get(), command);
+  if (on_device) AddRoofline(flags.get(), command);
   const auto run = [&kind, flags](const CommandLine& read, const Streams& streams) {
     return RunOperation(kind, *flags, read, streams);
   };

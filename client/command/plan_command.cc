@@ -255,23 +255,20 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
 void AddSearchFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
   flags->layouts = true;
-  AddRequestFile(&flags->plan, command);
-  AddPlanFlags(&flags->plan, command);
+  AddRunSources(&flags->plan, command);
+  AddRunFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "the next nine, and time against memory");
-  command
-      ->add_option("--svg", flags->svg_file,
-                   "draw the front of step time and memory into this file")
-      ->type_name("FILE");
+  AddFile("--svg", &flags->svg_file, "draw the front of step time and memory into this file",
+          command);
   OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});
 }
 
 void AddPlanFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
-  AddRequestFile(&flags->plan, command);
-  AddPlanFlags(&flags->plan, command);
+  AddRunSources(&flags->plan, command);
+  AddRunFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
-  command->add_option("--svg", flags->svg_file, "draw the time of a step by cause into this file")
-      ->type_name("FILE");
+  AddFile("--svg", &flags->svg_file, "draw the time of a step by cause into this file", command);
   AddEmission(&flags->emission, command);
   OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});
 }

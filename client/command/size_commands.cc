@@ -4,23 +4,21 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "client/command/command.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
+#include "client/flags/given_fields.h"
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
-#include "client/io/message_file.h"
 #include "client/report/memory_text.h"
 #include "client/report/size_cluster_text.h"
 #include "client/report/size_model_text.h"
 #include "client/report/whole_run_text.h"
-#include "client/text/text.h"
+#include "sextant/v1/field_options.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -52,23 +50,42 @@ constexpr char kSizeClusterHelp[] =
     "    sextant size-cluster --parameters=70B --tokens=15T --accelerator=h100-sxm --mfu=0.5 \\\n"
     "        --max-duration=144d\n";
 
-constexpr char kSizeClusterGroup[] = "Size";
-
-constexpr FieldFlag kSizeClusterFlags[] = {
-    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d",
-     kSizeClusterGroup},
-    {"--max-device-count,--max-devices", "max_device_count", "the most devices; default: 65,536",
-     kSizeClusterGroup},
-    {"--objective", "objective", "the least of what; default: cost if priced, else devices",
-     kSizeClusterGroup},
-};
-
-constexpr FieldFlag kProductWords[] = {WordFor("--products", "products")};
-
-struct SizeClusterFlags {
+// A request about sizes: its own flags, and those of a plan for its run.
+template <typename Request>
+struct SizeFlags {
   PlanRequestFlags plan;
-  v1::SizeClusterRequest request;
+  Request request;
 };
+
+constexpr FlagRow kSizeRows[] = {
+    {.field = "run", .names = ""},
+    {.field = "products", .word = "--products"},
+};
+
+// The words for a field of the request, or of the run of an answer's plan.
+template <typename Request>
+std::string SizeFieldWords(const std::string& field) {
+  const std::string words = RequestFieldWords<Request, kSizeRows>(field);
+  return words == field ? PlanFieldWords(field) : words;
+}
+
+// Fills in the run of a request.
+template <typename Request>
+grpc::Status Build(const SizeFlags<Request>& flags, const Streams& streams, Request* request) {
+  *request = flags.request;
+  grpc::Status status = BuildPlanRequest(flags.plan, streams, request->mutable_run());
+  if (status.ok()) StartNow(streams.now(), request->mutable_run());
+  return status;
+}
+
+template <typename Request>
+std::shared_ptr<SizeFlags<Request>> AddSizeFlags(CLI::App* command) {
+  const auto flags = std::make_shared<SizeFlags<Request>>();
+  AddRunSources(&flags->plan, command);
+  AddFlags(RequestFlags<Request, kSizeRows>(), nullptr, &flags->request, command);
+  AddRunFlags(&flags->plan, command);
+  return flags;
+}
 
 // Reads "h100-sxm@dgx-h100:2.5,h200-sxm".
 absl::Status ReadProducts(const std::string& text, v1::SizeClusterRequest* request) {
@@ -92,20 +109,6 @@ absl::Status ReadProducts(const std::string& text, v1::SizeClusterRequest* reque
   return absl::OkStatus();
 }
 
-std::string ClusterRequestWords(const std::string& field) {
-  const std::string own = FieldWordsOf({kSizeClusterFlags, kProductWords}, field);
-  return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
-}
-
-grpc::Status Build(const SizeClusterFlags& flags, const Streams& streams,
-                   v1::SizeClusterRequest* request) {
-  *request = flags.request;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams, request->mutable_run());
-  if (!status.ok()) return status;
-  StartNow(streams.now(), request->mutable_run());
-  return status;
-}
-
 // That of the nearest product; of a bad request where all were refused.
 int ExitCodeFor(const v1::SizeClusterResponse& response) {
   const v1::SizedCluster* const nearest = NearestCluster(response);
@@ -113,7 +116,9 @@ int ExitCodeFor(const v1::SizeClusterResponse& response) {
   return nearest->met() ? kExitFits : ExitCodeOfMiss(nearest->limit());
 }
 
-int RunSizeCluster(const SizeClusterFlags& flags, const CommandLine& line, const Streams& streams) {
+int RunSizeCluster(const SizeFlags<v1::SizeClusterRequest>& flags, const CommandLine& line,
+                   const Streams& streams) {
+  constexpr auto kWords = SizeFieldWords<v1::SizeClusterRequest>;
   v1::SizeClusterRequest request;
   v1::SizeClusterResponse response;
   grpc::Status status = Build(flags, streams, &request);
@@ -122,12 +127,10 @@ int RunSizeCluster(const SizeClusterFlags& flags, const CommandLine& line, const
   }
   if (status.ok() && response.clusters().empty()) status = Incomplete("cluster");
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = ClusterRequestWords, .description = PlanDescriptionWords});
+    return Fail(status, line, streams, {.field = kWords, .description = PlanDescriptionWords});
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(SizeClusterText(request, response, streams.now(),
-                                                          ClusterRequestWords)));
+  Show(line, streams, response,
+       [&] { return SizeClusterText(request, response, streams.now(), kWords); });
   return ExitCodeFor(response);
 }
 
@@ -149,61 +152,36 @@ constexpr char kSizeModelHelp[] =
     "        --accelerator=h100-sxm --node-type=dgx-h100 --devices=512 --gbs=1024 \\\n"
     "        --sequence-length=8192 --framework=megatron-lm\n";
 
-constexpr char kSizeModelGroup[] = "Size";
-
-constexpr FieldFlag kSizeModelFlags[] = {
-    {"--max-duration", "max_duration", "the longest time from start to end, e.g. 90d",
-     kSizeModelGroup},
-    {"--tokens-per-parameter", "tokens_per_parameter", "for --tokens: of each, e.g. 20",
-     kSizeModelGroup},
-};
-
-struct SizeModelFlags {
-  PlanRequestFlags plan;
+int RunSizeModel(const SizeFlags<v1::SizeModelRequest>& flags, const CommandLine& line,
+                 const Streams& streams) {
   v1::SizeModelRequest request;
-};
-
-std::string ModelRequestWords(const std::string& field) {
-  const std::string own = FieldWordsOf({kSizeModelFlags}, field);
-  return own != field ? own : PlanFieldWords(std::string(absl::StripPrefix(field, "run.")));
-}
-
-int RunSizeModel(const SizeModelFlags& flags, const CommandLine& line, const Streams& streams) {
-  v1::SizeModelRequest request = flags.request;
   v1::SizeModelResponse response;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams, request.mutable_run());
+  grpc::Status status = Build(flags, streams, &request);
   if (status.ok()) {
-    StartNow(streams.now(), request.mutable_run());
     status = Call(line.server, &v1::PlanningService::Stub::SizeModel, request, &response);
   }
   if (status.ok() && response.basis() == v1::SIZE_BASIS_UNSPECIFIED) status = Incomplete("model");
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = ModelRequestWords, .description = PlanDescriptionWords});
+    return Fail(
+        status, line, streams,
+        {.field = SizeFieldWords<v1::SizeModelRequest>, .description = PlanDescriptionWords});
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(SizeModelText(request, response, streams.now())));
+  Show(line, streams, response, [&] { return SizeModelText(request, response, streams.now()); });
   return response.met() ? kExitFits : ExitCodeOfMiss(response.limit());
 }
 
 void AddSizeClusterFlags(CLI::App* command, CommandLine* line) {
-  const auto flags = std::make_shared<SizeClusterFlags>();
-  AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : kSizeClusterFlags) AddFieldFlag(flag, &flags->request, command);
+  const auto flags = AddSizeFlags<v1::SizeClusterRequest>(command);
   AddTexts(
       "--products", "NAME[@SERVER][:USD],... for --accelerator; USD an hour",
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
-      ->group(kSizeClusterGroup);
-  AddPlanFlags(&flags->plan, command);
+      ->group(v1::SizeClusterRequest::descriptor()->options().GetExtension(v1::flag_group));
   OnceRead(command, line, flags, RunSizeCluster, {.seconds = kManyRunsSeconds});
 }
 
 void AddSizeModelFlags(CLI::App* command, CommandLine* line) {
-  const auto flags = std::make_shared<SizeModelFlags>();
-  AddRequestFile(&flags->plan, command);
-  for (const FieldFlag& flag : kSizeModelFlags) AddFieldFlag(flag, &flags->request, command);
-  AddPlanFlags(&flags->plan, command);
-  OnceRead(command, line, flags, RunSizeModel, {.seconds = kManyRunsSeconds});
+  OnceRead(command, line, AddSizeFlags<v1::SizeModelRequest>(command), RunSizeModel,
+           {.seconds = kManyRunsSeconds});
 }
 
 }  // namespace

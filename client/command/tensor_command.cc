@@ -12,6 +12,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/flags/tensor_step.h"
 #include "client/flags/words.h"
 #include "client/report/tensor_text.h"
@@ -58,19 +59,11 @@ struct TensorFlags {
   std::vector<std::string> steps;  // as they were written
 };
 
-constexpr FieldFlag kType = {"--data-type,--dtype", "tensor.data_type",
-                             "its number format; sextant dtype lists them"};
-
-constexpr FieldFlag kStorageFlags[] = {{"--offset-elements,--offset", "tensor.offset_elements",
-                                        "storage position of its first element; default: 0"},
-                                       {"--storage-elements,--storage", "tensor.storage_elements",
-                                        "elements of the storage; default: what it reaches"}};
-
-constexpr FieldFlag kOtherTensorFlags[] = {
-    kType,
-    WordFor("STEP", "steps", Below::kUnknown),
-    WordFor("SHAPE", "tensor.shape", Below::kDropped),
-    WordFor("--strides", "tensor.strides", Below::kDropped),
+constexpr FlagRow kTensorRows[] = {
+    {.field = "steps", .word = "STEP", .below = Below::kUnknown},
+    {.field = "tensor.data_type"},
+    {.field = "tensor.shape", .word = "SHAPE", .below = Below::kDropped},
+    {.field = "tensor.strides", .word = "--strides", .below = Below::kDropped},
 };
 
 // "select.axis" is " (axis)": the step's own name is in its text already.
@@ -95,7 +88,7 @@ std::string Quoted(absl::string_view step) {
 std::string TensorWords(const std::vector<std::string>& steps, const std::string& field) {
   absl::string_view rest = field;
   if (!absl::ConsumePrefix(&rest, "steps["))
-    return FieldWordsOf({kStorageFlags, kOtherTensorFlags}, field);
+    return RequestFieldWords<v1::AnalyzeTensorRequest, kTensorRows>(field);
   size_t index = 0;
   const size_t end = rest.find(']');
   if (end == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, end), &index) ||
@@ -129,8 +122,7 @@ int RunTensor(const TensorFlags& flags, const CommandLine& line, const Streams& 
                   return TensorWords(flags.steps, field);
                 }});
   }
-  return Show(
-      response, [&] { return TensorText(response, flags.steps); }, line, streams);
+  return Show(line, streams, response, [&] { return TensorText(response, flags.steps); });
 }
 
 void AddTensorFlags(CLI::App* command, CommandLine* line) {
@@ -146,7 +138,6 @@ void AddTensorFlags(CLI::App* command, CommandLine* line) {
   AddTexts(
       "STEP", "what is done with it, e.g. \"view 4 -1\"",
       [flags](const std::string& text) { return AddStep(text, flags.get()); }, command);
-  AddFieldFlag(kType, &flags->request, command)->option_text("TYPE REQUIRED")->required();
   AddText(
       "--strides", "in elements, one an axis, 512x64x1; default: row-major",
       [tensor](const std::string& text) {
@@ -154,7 +145,9 @@ void AddTensorFlags(CLI::App* command, CommandLine* line) {
       },
       command)
       ->type_name("STRIDES");
-  for (const FieldFlag& flag : kStorageFlags) AddFieldFlag(flag, &flags->request, command);
+  AddFlags(RequestFlags<v1::AnalyzeTensorRequest, kTensorRows>(), nullptr, &flags->request,
+           command);
+  command->get_option("--dtype")->required()->option_text("TYPE REQUIRED");
   OnceRead(command, line, flags, RunTensor);
 }
 

@@ -1,12 +1,14 @@
 // `sextant tokens`: sizes token files, and says how fast they are read.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/report/tensor_text.h"
-#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -21,23 +23,16 @@ constexpr char kTokensHelp[] =
     "  And how fast must it be read?\n"
     "    sextant tokens 2.8T --bytes-per-id=2 --tokens-per-second=9e6\n";
 
-constexpr FieldFlag kTokensFlags[] = {
-    {"COUNT", "token_count", "how many tokens, e.g. 15T"},
-    {"--vocabulary-size,--vocabulary", "vocabulary_size", "tokens in the vocabulary"},
-    {"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8: instead of it"},
-    {"--tokens-per-second", "tokens_per_second", "that a run reads"}};
-
 int RunTokens(const v1::DescribeTokensRequest& request, const CommandLine& line,
               const Streams& streams) {
-  return CallAndShow(
-      line, streams, &v1::AccountingService::Stub::DescribeTokens, request,
-      [&request](const auto& response) { return TokensText(request, response); },
-      {.field = [](const std::string& field) { return FieldWordsOf({kTokensFlags}, field); }});
+  return CallAndShow(line, streams, &v1::AccountingService::Stub::DescribeTokens, request,
+                     [&request](const auto& response) { return TokensText(request, response); },
+                     {.field = RequestFieldWords<v1::DescribeTokensRequest>});
 }
 
 void AddTokensFlags(CLI::App* command, CommandLine* line) {
   const auto request = std::make_shared<v1::DescribeTokensRequest>();
-  for (const FieldFlag& flag : kTokensFlags) AddFieldFlag(flag, request.get(), command);
+  AddFlags(RequestFlags<v1::DescribeTokensRequest>(), nullptr, request.get(), command);
   command->get_option("COUNT")->type_name("")->required();
   const auto check = [request] {
     if (request->has_vocabulary_size() == request->has_bytes_per_id()) {

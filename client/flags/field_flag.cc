@@ -1,13 +1,12 @@
 #include "client/flags/field_flag.h"
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/util/field_mask_util.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "client/flags/words.h"
 #include "client/io/text_file.h"
 #include "client/text/text.h"
+#include "proto/words/field_names.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
@@ -64,21 +64,93 @@ std::string EntryWords(absl::string_view rest) {
 // Absent where `field` is neither the flag's nor below it.
 std::optional<std::string> WordsOf(const FieldFlag& flag, absl::string_view field) {
   if (!absl::ConsumePrefix(&field, flag.field)) return std::nullopt;
-  if (field.empty()) return WordOf(flag);
+  if (field.empty()) return flag.word;
   if (field.front() != '.' && field.front() != '[') return std::nullopt;
   switch (flag.below) {
     case Below::kEntry:
-      return absl::StrCat(WordOf(flag), EntryWords(field));
+      return absl::StrCat(flag.word, EntryWords(field));
     case Below::kOwnNames:
-      return absl::StrCat(WordOf(flag), ": ", absl::StripPrefix(field, "."));
+      return absl::StrCat(flag.word, ": ", absl::StripPrefix(field, "."));
     case Below::kAppended:
-      return absl::StrCat(WordOf(flag), field);
+      return absl::StrCat(flag.word, field);
     case Below::kDropped:
-      return WordOf(flag);
+      return flag.word;
     case Below::kUnknown:
       break;
   }
   return std::nullopt;
+}
+
+// The last of a flag's names: "--inputs" of "--input-count,--inputs".
+std::string LastName(absl::string_view names) {
+  return std::string(names.substr(names.rfind(',') + 1));
+}
+
+// A file's content has the file's own names.
+Below BelowOf(const google::protobuf::FieldDescriptor& field) {
+  if (!IsFile(FormOf(field))) return Below::kEntry;
+  return field.is_repeated() ? Below::kAppended : Below::kOwnNames;
+}
+
+FieldFlag FlagOf(const words::NamedField& named) {
+  const v1::FieldDescription& described = *named.described;
+  return {.names = described.flag(),
+          .field = named.path,
+          .help = described.help(),
+          .group = named.group.empty() ? "Options" : named.group,
+          .word = LastName(described.flag()),
+          .below = BelowOf(*named.field)};
+}
+
+bool Covers(const FlagRow& row, absl::string_view field) {
+  return absl::ConsumePrefix(&field, row.field) && (field.empty() || field.front() == '.');
+}
+
+void Apply(const FlagRow& row, FieldFlag* flag) {
+  if (row.names != nullptr) flag->names = row.names;
+  if (row.help != nullptr) flag->help = row.help;
+  if (row.group != nullptr) flag->group = row.group;
+  if (row.word == nullptr || flag->field != row.field) return;
+  flag->word = row.word;
+  flag->below = row.below;
+}
+
+// The place of a field's flag among those of `rows`: that of the nearest row that it is below.
+size_t RankOf(absl::Span<const FlagRow> rows, absl::string_view field) {
+  size_t best = rows.size();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!Covers(rows[i], field)) continue;
+    const bool nearer =
+        best == rows.size() || std::strlen(rows[i].field) > std::strlen(rows[best].field);
+    if (nearer) best = i;
+  }
+  return best;
+}
+
+// The word of a message that people know by the first of its flags; false for any other message.
+bool IsNamedByFirst(const google::protobuf::Descriptor& type) {
+  static const google::protobuf::Descriptor* const kTypes[] = {
+      v1::DeviceSelector::descriptor(),       v1::HostDevices::descriptor(),
+      v1::SuppliedCalibrations::descriptor(), v1::FleetDevices::descriptor(),
+      v1::NetworkSpec::descriptor(),          v1::SoftwareStack::descriptor(),
+      v1::InterruptionSpec::descriptor()};
+  return absl::c_linear_search(kTypes, &type);
+}
+
+// Adds words for such messages above the fields of `*flags`.
+void AddMessageWords(const google::protobuf::Descriptor& request, std::vector<FieldFlag>* flags) {
+  std::set<std::string> known;
+  const size_t count = flags->size();
+  for (size_t i = 0; i < count; ++i) {
+    const std::string field = (*flags)[i].field;
+    for (size_t end = field.find('.'); end != std::string::npos; end = field.find('.', end + 1)) {
+      const std::string path = field.substr(0, end);
+      const auto* const message = FindField(request, path);
+      if (message == nullptr || !IsNamedByFirst(*message->message_type())) continue;
+      if (!known.insert(path).second) continue;
+      flags->push_back({.field = path, .word = (*flags)[i].word, .below = Below::kDropped});
+    }
+  }
 }
 
 // The value of an enum of `file`, or of those that it imports; null where none has `name`.
@@ -101,15 +173,11 @@ std::string ChoiceOfName(absl::string_view name) {
 
 // The flag of a field that a text names by its path or by its last name, or the choice of a flag;
 // the name itself where it is neither. A name without "_" is an ordinary word.
-std::string FlagOfName(FlagTables tables, absl::string_view name) {
+std::string FlagOfName(absl::Span<const FieldFlag> flags, absl::string_view name) {
   // A name of one plain word, such as "model", may be meant as that word.
   if (!absl::StrContains(name, "_") && !absl::StrContains(name, ".")) return std::string(name);
-  for (const absl::Span<const FieldFlag> flags : tables) {
-    for (const FieldFlag& flag : flags) {
-      if (name == flag.field || absl::EndsWith(flag.field, absl::StrCat(".", name))) {
-        return WordOf(flag);
-      }
-    }
+  for (const FieldFlag& flag : flags) {
+    if (name == flag.field || absl::EndsWith(flag.field, absl::StrCat(".", name))) return flag.word;
   }
   return ChoiceOfName(name);
 }
@@ -130,12 +198,32 @@ CLI::Option* AddNames(const google::protobuf::EnumDescriptor& type, const TakeNu
 
 }  // namespace
 
+std::vector<FieldFlag> FlagsOf(const google::protobuf::Descriptor& request,
+                               absl::Span<const FlagRow> rows) {
+  std::vector<FieldFlag> flags;
+  for (const words::NamedField& named : words::NamedFieldsOf(request)) {
+    flags.push_back(FlagOf(named));
+  }
+  for (const FlagRow& row : rows) {
+    const bool is_known =
+        absl::c_any_of(flags, [&row](const FieldFlag& flag) { return flag.field == row.field; });
+    if (!is_known && row.word != nullptr) flags.push_back({.field = row.field});
+    for (FieldFlag& flag : flags) {
+      if (Covers(row, flag.field)) Apply(row, &flag);
+    }
+  }
+  absl::c_stable_sort(flags, [rows](const FieldFlag& a, const FieldFlag& b) {
+    return RankOf(rows, a.field) < RankOf(rows, b.field);
+  });
+  AddMessageWords(request, &flags);
+  return flags;
+}
+
 CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* message, CLI::App* app,
                           google::protobuf::FieldMask* given) {
   const google::protobuf::FieldDescriptor& field =
       *FindField(*message->GetDescriptor(), flag.field);
-  const char* path = flag.field;
-  const auto set = [path, message, given](const std::string& text) {
+  const auto set = [path = flag.field, message, given](const std::string& text) {
     if (given != nullptr) given->add_paths(path);
     return SetField(path, text, message);
   };
@@ -150,24 +238,26 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* mess
   CLI::Option* option = AddText(flag.names, flag.help, set, app)
                             ->group(flag.group)
                             ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  ShowValues(flag.names, ValueName(field), option);
+  ShowValues(flag.names, field, option);
   return option;
 }
 
-void AddFleetFlags(absl::Span<const FieldFlag> flags, google::protobuf::Message* message,
-                   std::initializer_list<const char*> others, CLI::App* app) {
-  CLI::Option* const product = AddFieldFlag(flags.front(), message, app);
+void LimitFleetFlags(std::initializer_list<const char*> others, CLI::App* app) {
+  CLI::Option* const product = app->get_option("--fleet");
   for (const char* other : others) product->excludes(app->get_option(other));
-  for (const FieldFlag& flag : flags.subspan(1)) AddFieldFlag(flag, message, app)->needs(product);
+  for (const char* which : {"--hostnames", "--gpu-uuids"}) app->get_option(which)->needs(product);
 }
 
-void ShowValues(const char* names, const std::string& values, CLI::Option* option) {
+void ShowValues(const std::string& names, const google::protobuf::FieldDescriptor& field,
+                CLI::Option* option) {
+  const std::string values = ValueName(field);
   option->type_name(values);
-  const bool fits = absl::string_view(names).size() + values.size() + 3 <= kTextWidth;
-  if (!fits) option->option_text("NAME");
+  const bool fits = names.size() + values.size() + 3 <= kTextWidth;
+  if (!fits) option->option_text(field.enum_type() == v1::DataType_descriptor() ? "TYPE" : "NAME");
 }
 
-CLI::Option* AddText(const char* names, const char* help, const Reader& read, CLI::App* app) {
+CLI::Option* AddText(const std::string& names, const std::string& help, const Reader& read,
+                     CLI::App* app) {
   return app
       ->add_option_function<std::string>(
           names, [](const std::string&) {}, help)
@@ -207,56 +297,40 @@ CLI::Option* AddEnums(const char* names, const char* help,
                       ->allow_extra_args(false));
 }
 
+CLI::Option* AddFile(const char* names, std::string* file, const char* help, CLI::App* app) {
+  return app->add_option(names, *file, help)->type_name("FILE");
+}
+
+CLI::Option* AddInput(const char* names, std::string* file, const char* help, CLI::App* app) {
+  return AddFile(names, file, help, app)->check(Check([](const std::string& name) {
+    return name == "-" ? "" : CheckFile(name);
+  }));
+}
+
 std::string CheckFile(const std::string& name) {
   const std::string why = WhyUnreadable(name);
   return why.empty() ? "" : absl::StrCat("cannot read \"", name, "\": ", why);
 }
-
-std::string CheckFileOrInput(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
 
 bool IsConfigFile(const std::string& model) {
   return model == "-" || absl::EndsWith(model, ".json") ||
          WhyUnreadable(ConfigFileAt(model)).empty();
 }
 
-std::string CheckModel(const std::string& model) {
-  if (absl::StrContains(model, "/") && ConfigFileAt(model) == model &&
-      WhyUnreadable(model) == std::strerror(EISDIR)) {
-    return absl::StrCat("folder \"", model, "\" holds neither a config.json nor a params.json");
-  }
-  return IsConfigFile(model) ? CheckFileOrInput(ConfigFileAt(model)) : "";
-}
-
-void SetFields(const google::protobuf::FieldMask& given, const google::protobuf::Message& flags,
-               google::protobuf::Message* request) {
-  google::protobuf::util::FieldMaskUtil::MergeOptions options;
-  options.set_replace_message_fields(true);
-  options.set_replace_repeated_fields(true);
-  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags, given, options, request);
-}
-
-std::string WordOf(const FieldFlag& flag) {
-  if (flag.word != nullptr) return flag.word;
-  const absl::string_view names = flag.names;
-  return std::string(names.substr(names.rfind(',') + 1));
-}
-
-std::string FieldWordsOf(FlagTables tables, const std::string& field) {
-  for (const absl::Span<const FieldFlag> flags : tables) {
-    for (const FieldFlag& flag : flags) {
-      if (const auto words = WordsOf(flag, field)) return *words;
-    }
+std::string FieldWordsOf(absl::Span<const FieldFlag> flags, const std::string& field) {
+  for (const FieldFlag& flag : flags) {
+    if (const auto words = WordsOf(flag, field)) return *words;
   }
   return field;
 }
 
-std::string DescriptionWordsOf(FlagTables tables, const std::string& text) {
+std::string DescriptionWordsOf(absl::Span<const FieldFlag> flags, const std::string& text) {
   std::string out;
   absl::string_view rest = text;
   while (!rest.empty()) {
     const size_t length = static_cast<size_t>(absl::c_find_if_not(rest, IsOfAName) - rest.begin());
     const absl::string_view name = absl::StripSuffix(rest.substr(0, length), ".");
-    const std::string flag = FlagOfName(tables, name);
+    const std::string flag = FlagOfName(flags, name);
     out += flag;
     rest.remove_prefix(name.size());
     // "vocabulary_multiple 1024" is written with "=" on the command line.

@@ -1,5 +1,6 @@
-// Flags and arguments of a command. One table of them drives how a text is read into the request,
-// the values in --help and completion, and the words for fields that the server's errors name.
+// Flags and arguments of a command. Those of a request's fields are made of what the API says of
+// them: how a text is read into the request, help, completion, and the words for fields that the
+// server's errors name.
 #ifndef SEXTANT_CLIENT_FLAGS_FIELD_FLAG_H_
 #define SEXTANT_CLIENT_FLAGS_FIELD_FLAG_H_
 
@@ -7,9 +8,11 @@
 #include <google/protobuf/field_mask.pb.h>
 #include <google/protobuf/message.h>
 
+#include <array>
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -30,40 +33,50 @@ enum class Below {
   kUnknown,   // as the server wrote it: the flag names the field alone
 };
 
+// The flag of a field, or only its name in errors.
 struct FieldFlag {
-  const char* names;  // as CLI11 takes them: the field's own name first, then short ones
-  const char* field;  // the field's path in the request
-  const char* help;
-  const char* group = "Options";  // heading in --help
+  std::string names = {};  // as CLI11 takes them; "": the command reads the field in another way
+  std::string field = {};  // its path in the request
+  std::string help = {};
+  std::string group = {};  // heading in --help
+  std::string word = {};   // its name in errors
   Below below = Below::kEntry;
-  const char* word = nullptr;  // its name in errors; nullptr: the last of its names
 };
 
-// A row for a field whose text is not read by its type alone: it gives only the field's name in
-// errors.
-constexpr FieldFlag WordFor(const char* word, const char* field, Below below = Below::kEntry) {
-  return {word, field, "", "", below};
-}
+// What a command has otherwise than the API says, of a field or of all fields below a message.
+struct FlagRow {
+  const char* field;
+  const char* names = nullptr;  // "": the command reads the field in another way
+  const char* help = nullptr;
+  const char* group = nullptr;
+  const char* word = nullptr;   // of the field or message itself, by which it may have no flag
+  Below below = Below::kEntry;  // of such a word
+};
+
+// The flags for the fields of a request: those of `rows` first, then all others in the API's order.
+std::vector<FieldFlag> FlagsOf(const google::protobuf::Descriptor& request,
+                               absl::Span<const FlagRow> rows = {});
 
 // Adds a flag that sets the field in `*message`, which has to outlive `app`, and adds the field to
 // `given`, unless that is null. The field determines how its text is written (field_path.h).
 CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* message, CLI::App* app,
                           google::protobuf::FieldMask* given = nullptr);
 
-// Adds the flags that name a fleet's product and, after it, which of its devices, as AddFieldFlag()
-// does. They exclude `others`, the names of the command's other ways to name devices.
-void AddFleetFlags(absl::Span<const FieldFlag> flags, google::protobuf::Message* message,
-                   std::initializer_list<const char*> others, CLI::App* app);
+// Has the flags of a fleet exclude `others`, the names of the command's other ways to name devices,
+// and those that say which of its devices need the one that names its product.
+void LimitFleetFlags(std::initializer_list<const char*> others, CLI::App* app);
 
-// Shows the values that a flag of `names` takes. Where they don't fit on its line of --help, the
-// error for another value lists them.
-void ShowValues(const char* names, const std::string& values, CLI::Option* option);
+// Shows the values that a flag of `names` for `field` takes. Where they don't fit on its line of
+// --help, the error for another value lists them.
+void ShowValues(const std::string& names, const google::protobuf::FieldDescriptor& field,
+                CLI::Option* option);
 
 // Reads one flag's text into its place. Errors say what to write.
 using Reader = std::function<absl::Status(const std::string& text)>;
 
 // Adds a flag or an argument that takes one text.
-CLI::Option* AddText(const char* names, const char* help, const Reader& read, CLI::App* app);
+CLI::Option* AddText(const std::string& names, const std::string& help, const Reader& read,
+                     CLI::App* app);
 
 // Adds a flag that may be repeated, with one text each time, or an argument that takes all texts
 // that follow. Calls `read` for each, in order.
@@ -83,35 +96,42 @@ CLI::Option* AddEnums(const char* names, const char* help,
                       const google::protobuf::EnumDescriptor& type, const TakeNumber& take,
                       CLI::App* app);
 
-// Checks for CLI11 that a file can be opened for reading; the second takes "-" too, standard input.
-// Return what is wrong, "" where nothing is.
+// Adds a flag that names a file, or an argument. The second takes one to read, "-" for standard
+// input.
+CLI::Option* AddFile(const char* names, std::string* file, const char* help, CLI::App* app);
+CLI::Option* AddInput(const char* names, std::string* file, const char* help, CLI::App* app);
+
+// Checks for CLI11 that a file can be opened for reading. Returns what is wrong, "" where nothing
+// is.
 std::string CheckFile(const std::string& name);
-std::string CheckFileOrInput(const std::string& name);
 
 // True where a command's MODEL is a config.json's file, a folder that holds one, or "-", rather
 // than a name: the text ends in ".json", or such a file exists.
 bool IsConfigFile(const std::string& model);
-inline constexpr char kModelHelp[] = "a name, a Hugging Face id or a config.json; - is stdin";
-
-// Checks that the file of such a MODEL can be read, as above. A name is the server's to check.
-std::string CheckModel(const std::string& model);
-
-// Sets the fields `given` of `*request` to those of `flags`. Lists are replaced.
-void SetFields(const google::protobuf::FieldMask& given, const google::protobuf::Message& flags,
-               google::protobuf::Message* request);
-
-// The name of a flag in errors: "--inputs" of "--input-count,--inputs".
-std::string WordOf(const FieldFlag& flag);
-
-// The tables of a command's flags; the first that has a field counts.
-using FlagTables = std::initializer_list<absl::Span<const FieldFlag>>;
 
 // The words of the command line for a field of its request: the flag of the field, or of one that
 // it is below. The field itself where no flag sets it.
-std::string FieldWordsOf(FlagTables tables, const std::string& field);
+std::string FieldWordsOf(absl::Span<const FieldFlag> flags, const std::string& field);
 
 // `text` with flags in place of the fields that it names, by their paths or last names.
-std::string DescriptionWordsOf(FlagTables tables, const std::string& text);
+std::string DescriptionWordsOf(absl::Span<const FieldFlag> flags, const std::string& text);
+
+// The same of a command's own request and rows; the flags are made when they are first used.
+inline constexpr std::array<FlagRow, 0> kNoRows = {};
+template <typename Request, const auto& kRows = kNoRows>
+const std::vector<FieldFlag>& RequestFlags() {
+  static const auto* const flags =
+      new std::vector<FieldFlag>(FlagsOf(*Request::descriptor(), kRows));
+  return *flags;
+}
+template <typename Request, const auto& kRows = kNoRows>
+std::string RequestFieldWords(const std::string& field) {
+  return FieldWordsOf(RequestFlags<Request, kRows>(), field);
+}
+template <typename Request, const auto& kRows = kNoRows>
+std::string RequestDescriptionWords(const std::string& text) {
+  return DescriptionWordsOf(RequestFlags<Request, kRows>(), text);
+}
 
 }  // namespace sextant::client
 

@@ -9,47 +9,39 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/flags/field_flag.h"
 #include "client/flags/words.h"
 #include "client/text/text.h"
+#include "sextant/v1/field_options.pb.h"
 
 namespace sextant::client {
 namespace {
 
-// Sets one of an operation's sizes; one alone (`joined` false) may be a number of bytes.
-absl::Status SetSize(const char* field, const std::string& text, bool joined,
-                     v1::AnalyzeOperationRequest* request) {
-  if (!joined) return SetField(field, text, request);
-  const absl::StatusOr<int64_t> size = ParseLength(text);
-  return size.ok() ? SetField(field, absl::StrCat(*size), request) : size.status();
+// True where the argument is any number of sizes, whose product is the field.
+bool IsShape(const OperationKind& kind) { return kind.sizes == absl::string_view("SHAPE"); }
+
+// The fields of the kind's sizes, in the order of its argument: those that no flag sets.
+std::vector<const google::protobuf::FieldDescriptor*> SizesOf(const OperationKind& kind) {
+  const auto& type = *FindField(*v1::AnalyzeOperationRequest::descriptor(), PathOf(kind));
+  std::vector<const google::protobuf::FieldDescriptor*> sizes;
+  for (int i = 0; i < type.message_type()->field_count(); ++i) {
+    const auto* const field = type.message_type()->field(i);
+    const bool is_size = FormOf(*field) == FieldForm::kCount ||
+                         FormOf(*field) == FieldForm::kLength ||
+                         FormOf(*field) == FieldForm::kByteCount;
+    if (is_size && field->options().GetExtension(v1::field).flag().empty()) sizes.push_back(field);
+  }
+  return sizes;
 }
 
 // A number of elements, "7B", or a shape, "4x8Ki".
-absl::Status ReadShapeSize(const OperationKind& kind, absl::string_view text,
-                           v1::AnalyzeOperationRequest* request) {
-  if (!absl::StrContains(text, 'x')) {
-    return SetField(kind.size_fields[0], std::string(text), request);
-  }
+absl::StatusOr<int64_t> ReadShapeSize(absl::string_view text) {
+  if (!absl::StrContains(text, 'x')) return ParseCount(text);
   const absl::StatusOr<std::vector<int64_t>> sizes = ParseSizes(text);
-  if (!sizes.ok()) return sizes.status();
-  const absl::StatusOr<int64_t> count = ElementCount(*sizes);
-  if (!count.ok()) return count.status();
-  return SetField(kind.size_fields[0], absl::StrCat(*count), request);
-}
-
-// The int64 at `path` of `message`, a field that the API has; 0 where it is not set.
-int64_t ValueAt(absl::string_view path, const google::protobuf::Message& message) {
-  const google::protobuf::Message* at = &message;
-  const std::vector<std::string> names = absl::StrSplit(path, '.');
-  for (const std::string& name : names) {
-    const auto* const field = at->GetDescriptor()->FindFieldByName(name);
-    const auto* const reflection = at->GetReflection();
-    if (&name == &names.back()) return reflection->GetInt64(*at, field);
-    at = &reflection->GetMessage(*at, field);
-  }
-  return 0;
+  return sizes.ok() ? ElementCount(*sizes) : sizes.status();
 }
 
 // The whole number after `prefix` in "operation.einsum.operands[1].shape", counted from 1; absent
@@ -63,22 +55,34 @@ std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix
   return index + 1;
 }
 
-// Fields whose text is not read by their type alone.
-constexpr FieldFlag kOtherOperationFlags[] = {
-    WordFor("--achieved", "achieved_seconds"),
-    WordFor("--device", "device.device.accelerator"),
-    WordFor("--device", "device.device.host_devices.devices", Below::kDropped),
-    WordFor("--calibration", "device.device.calibrations.calibrations[0]", Below::kAppended),
-    WordFor("--device", "device.device", Below::kUnknown),
-    WordFor("--device", "device", Below::kUnknown),
+constexpr FlagRow kOperationRows[] = {
+    {.field = "device.device.calibrations.calibrations[0]",
+     .word = "--calibration",
+     .below = Below::kAppended},
+    {.field = "device.device.calibrations", .names = ""},
+    {.field = "device.device.accelerator", .names = "", .word = "--device"},
+    {.field = "device.device.host_devices.devices",
+     .names = "",
+     .word = "--device",
+     .below = Below::kDropped},
+    {.field = "device.device.fleet.accelerator"},
+    {.field = "device.device.fleet.hostnames",
+     .help = "with --fleet: the hosts that count, a,b,c; repeatable"},
+    {.field = "device.device.fleet.gpu_uuids",
+     .help = "with --fleet: the GPUs that count, a,b,c; repeatable"},
+    {.field = "device.rate_requirement", .group = "Device"},
+    {.field = "device.rate_requirement.minimum_source",
+     .help = "the worst source allowed for its rates"},
+    {.field = "device", .word = "--device", .below = Below::kUnknown},
+    {.field = "achieved_seconds", .word = "--achieved"},
 };
 
 std::optional<std::string> ArgumentOf(const OperationKind& kind, absl::string_view field) {
   const std::vector<std::string> letters = absl::StrSplit(kind.sizes, 'x');
-  for (size_t i = 0; i < kind.size_fields.size(); ++i) {
-    if (field != kind.size_fields[i]) continue;
-    if (kind.size_fields.size() == 1) return kind.sizes;
-    return absl::StrCat(letters[i], " of ", kind.sizes);
+  const auto sizes = SizesOf(kind);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (field != absl::StrCat(PathOf(kind), ".", sizes[i]->name())) continue;
+    return sizes.size() == 1 ? kind.sizes : absl::StrCat(letters[i], " of ", kind.sizes);
   }
   if (field == "operation.einsum.expression") return "EXPRESSION";
   if (field == "operation.einsum.operands") return "SHAPE...";
@@ -93,32 +97,48 @@ std::optional<std::string> ArgumentOf(const OperationKind& kind, absl::string_vi
 
 }  // namespace
 
+std::string PathOf(const OperationKind& kind) {
+  return absl::StrCat("operation.", absl::StrReplaceAll(kind.name, {{"-", "_"}}));
+}
+
 absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
                        v1::AnalyzeOperationRequest* request) {
-  if (kind.form == SizesForm::kExpression) {
+  const std::vector<const google::protobuf::FieldDescriptor*> fields = SizesOf(kind);
+  if (fields.empty()) {
     request->mutable_operation()->mutable_einsum()->set_expression(std::string(text));
     return absl::OkStatus();
   }
-  if (kind.form == SizesForm::kShape) return ReadShapeSize(kind, text, request);
-  const std::vector<std::string> sizes = absl::StrSplit(text, 'x');
-  if (sizes.size() != kind.size_fields.size()) {
+  const std::vector<std::string> sizes =
+      IsShape(kind) ? std::vector<std::string>{std::string(text)} : absl::StrSplit(text, 'x');
+  if (sizes.size() != fields.size()) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not ", kind.sizes,
                                                    "; write it as in: sextant op ", kind.name, " ",
                                                    kind.example));
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const absl::Status set = SetSize(kind.size_fields[i], sizes[i], sizes.size() > 1, request);
+    const std::string path = absl::StrCat(PathOf(kind), ".", fields[i]->name());
+    // One alone may be a number of bytes.
+    absl::StatusOr<int64_t> size = sizes.size() == 1 ? 0 : ParseLength(sizes[i]);
+    if (IsShape(kind)) size = ReadShapeSize(text);
+    const bool is_alone = sizes.size() == 1 && !IsShape(kind);
+    const absl::Status set =
+        !size.ok() ? size.status()
+                   : SetField(path, is_alone ? sizes[i] : absl::StrCat(*size), request);
     if (set.ok()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(OperationFieldWords(kind, kind.size_fields[i]), ": ", set.message()));
+        IsShape(kind) ? std::string(set.message())
+                      : absl::StrCat(OperationFieldWords(kind, path), ": ", set.message()));
   }
   return absl::OkStatus();
 }
 
 std::string NamedSizes(const OperationKind& kind, const v1::AnalyzeOperationRequest& request) {
-  return absl::StrJoin(kind.size_fields, ", ", [&request](std::string* out, const char* path) {
-    const std::vector<absl::string_view> names = absl::StrSplit(path, '.');
-    absl::StrAppend(out, names.back(), "=", ValueAt(path, request));
+  const v1::Operation& operation = request.operation();
+  const auto& of_kind =
+      *v1::Operation::descriptor()->FindFieldByName(absl::StrReplaceAll(kind.name, {{"-", "_"}}));
+  const auto& message = operation.GetReflection()->GetMessage(operation, &of_kind);
+  return absl::StrJoin(SizesOf(kind), ", ", [&message](std::string* out, const auto* field) {
+    absl::StrAppend(out, field->name(), "=", message.GetReflection()->GetInt64(message, field));
   });
 }
 
@@ -147,6 +167,10 @@ absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* r
       absl::StrJoin(EnumNames(*v1::ElementwiseFunction_descriptor()), "|")));
 }
 
+absl::Span<const FieldFlag> OperationFlags() {
+  return RequestFlags<v1::AnalyzeOperationRequest, kOperationRows>();
+}
+
 void SetDevice(const std::string& name, v1::DeviceSelector* device) {
   const bool on_server = name == "host" || absl::StartsWith(name, "CPU-") ||
                          absl::StartsWith(name, "GPU-") || absl::StartsWith(name, "MIG-");
@@ -160,9 +184,7 @@ void SetDevice(const std::string& name, v1::DeviceSelector* device) {
 
 std::string OperationFieldWords(const OperationKind& kind, const std::string& field) {
   if (const auto argument = ArgumentOf(kind, field)) return *argument;
-  return FieldWordsOf({kind.flags, NumberFormatFlags(), DeviceFlags(), FleetFlags(),
-                       RateRequirementFlags(), kOtherOperationFlags},
-                      field);
+  return FieldWordsOf(OperationFlags(), field);
 }
 
 }  // namespace sextant::client

@@ -1,5 +1,5 @@
-// The arguments of each kind of operation that `sextant op` takes: reading them into the request,
-// and their names in errors.
+// The arguments and flags of each kind of operation that `sextant op` takes: reading arguments into
+// the request, and names in errors.
 #ifndef SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
 #define SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
 
@@ -7,10 +7,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "client/flags/field_flag.h"
 #include "client/flags/operation_kinds.h"
 #include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::client {
+
+// The path of the kind's message in the request: "operation.matmul".
+std::string PathOf(const OperationKind& kind);
 
 // Reads the first argument: the sizes of `kind`, which has some. The server checks ranges, except
 // that a product of sizes has to fit in 64 bits.
@@ -28,6 +33,9 @@ absl::Status AddOperand(absl::string_view text, v1::AnalyzeOperationRequest* req
 
 // Reads one more step of a fused chain, "function[:extra inputs[:FLOPs an element]]".
 absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* request);
+
+// The flags of all kinds: those of one are below its path.
+absl::Span<const FieldFlag> OperationFlags();
 
 // Sets the device called `name`: "host" or a UUID of the server's, else a device of the catalogue.
 void SetDevice(const std::string& name, v1::DeviceSelector* device);

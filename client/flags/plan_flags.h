@@ -1,6 +1,4 @@
-// The flags that fill a PlanRunRequest, one a field, and the defaults for adapters. `sextant plan`
-// takes all of them, `sextant memory` those that memory depends on, and `sextant count` those that
-// change the model.
+// The flags of a PlanRunRequest, which all commands about runs take, and the defaults for adapters.
 #ifndef SEXTANT_CLIENT_FLAGS_PLAN_FLAGS_H_
 #define SEXTANT_CLIENT_FLAGS_PLAN_FLAGS_H_
 
@@ -13,14 +11,10 @@
 
 namespace sextant::client {
 
-// The heading of the layout's flags in --help.
-inline constexpr char kRunLayoutGroup[] =
-    "Layout (any of these and those below: memory by pipeline stage)";
-
-// All flags, in the order of --help. A test compares them with the API's fields.
+// All flags, in the order of --help.
 absl::Span<const FieldFlag> PlanFlags();
 
-// FieldWordsOf() and DescriptionWordsOf() these flags.
+// FieldWordsOf() and DescriptionWordsOf() these flags, and of messages that they are below.
 std::string PlanFieldWords(const std::string& field);
 std::string PlanDescriptionWords(const std::string& text);
 

@@ -232,12 +232,12 @@ void Refusals::Check(const v1::PlanRunRequest& request, absl::Span<const Express
     if (!set.present || (known && row->only == nullptr)) continue;
     const std::string value = set.value.empty() ? "" : absl::StrCat("=", set.value);
     if (!known) {
-      Add(absl::StrCat(WordOf(flag), value), "it has no setting for that: leave it out");
+      Add(absl::StrCat(flag.word, value), "it has no setting for that: leave it out");
       continue;
     }
     const std::vector<std::string> choices = absl::StrSplit(row->only, '|');
     if (absl::c_linear_search(choices, set.value)) continue;
-    Add(absl::StrCat(WordOf(flag), value),
+    Add(absl::StrCat(flag.word, value),
         choices.size() == 1 ? absl::StrCat("it takes ", row->only, " alone")
                             : absl::StrCat("it takes ", absl::StrJoin(choices, " or ")));
   }

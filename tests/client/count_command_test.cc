@@ -1,6 +1,4 @@
 // `sextant count`: what it asks for, and its words for what is wrong.
-#include "client/command/count_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

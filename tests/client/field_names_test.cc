@@ -1,4 +1,4 @@
-// The names of fields that the API has, and those of the command line; a plan in one line.
+// The names of fields that the API has; a plan in one line.
 #include "proto/words/field_names.h"
 
 #include <gmock/gmock.h>
@@ -9,30 +9,15 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
 #include "proto/words/plan_line.h"
-#include "sextant/v1/field_options.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/client/fixture.h"
 
 namespace sextant::client {
 namespace {
 
-using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-
-TEST(FieldNames, AreThoseOfTheCommandLine) {
-  std::map<std::string, std::string> flags;
-  for (const FieldFlag& flag : PlanFlags()) flags[flag.field] = flag.names;
-  std::map<std::string, std::string> options;
-  for (const words::NamedField& field : words::PlanFields()) {
-    options[field.path] = field.field->options().GetExtension(v1::field).flag();
-    EXPECT_EQ(field.Word(), PlanFieldWords(field.path));
-    EXPECT_EQ(words::PlanFieldWord(field.path), PlanFieldWords(field.path));
-  }
-  EXPECT_THAT(options, ElementsAreArray(flags));
-}
 
 TEST(FieldNames, HaveOneFieldEach) {
   std::map<std::string, std::string> fields;

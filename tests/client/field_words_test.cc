@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/command/count_command.h"
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
 #include "sextant/v1/planning_service.pb.h"
@@ -58,20 +57,25 @@ TEST(FieldWords, AreThoseOfTheCommandThatWasRefused) {
               &AccountingHandlers::analyze_tensor);
 }
 
-// Expects a command's words for fields, and those for texts that name fields.
-void ExpectOwnWords(const std::string& command, std::string (*field_words)(const std::string&),
-                    std::string (*description_words)(const std::string&)) {
-  for (const nlohmann::json& c : CasesOf(absl::StrCat("field words of ", command))) {
-    EXPECT_EQ(field_words(TextIn(c, "field")), TextIn(c, "words"));
+TEST(FieldWords, OfAPlanAreItsFlags) {
+  for (const nlohmann::json& c : CasesOf("field words of plan")) {
+    EXPECT_EQ(PlanFieldWords(TextIn(c, "field")), TextIn(c, "words"));
   }
-  for (const nlohmann::json& c : CasesOf(absl::StrCat("description words of ", command))) {
-    EXPECT_EQ(description_words(TextIn(c, "text")), TextIn(c, "words"));
+  for (const nlohmann::json& c : CasesOf("description words of plan")) {
+    EXPECT_EQ(PlanDescriptionWords(TextIn(c, "text")), TextIn(c, "words"));
   }
 }
 
-TEST(FieldWords, OfPlanAndCountAreTheirFlags) {
-  ExpectOwnWords("plan", PlanFieldWords, PlanDescriptionWords);
-  ExpectOwnWords("count", CountFieldWords, CountDescriptionWords);
+TEST(FieldWords, OfACountAreItsFlags) {
+  const std::string config = FileWith("config.json", "{}");
+  ExpectWords({"count", config}, &AccountingHandlers::count_model);
+  for (const nlohmann::json& c : CasesOf("description words of count")) {
+    Answering<v1::CountModelRequest, v1::CountModelResponse> counts;
+    counts.status = FieldInvalid("future", TextIn(c, "text"));
+    const FakeServer server(AccountingHandlers{.count_model = counts.handler()});
+    EXPECT_THAT(RunWith({"count", config, "--address", server.address()}).err,
+                HasSubstr(absl::StrCat("\n  future: ", TextIn(c, "words"), "\n")));
+  }
 }
 
 // "--kind" would not say of what.

@@ -25,8 +25,8 @@ struct Built {
 Built Build(const std::vector<std::string>& args, const std::string& input = "") {
   CLI::App app;
   PlanRequestFlags flags;
-  AddRequestFile(&flags, &app);
-  AddPlanFlags(&flags, &app);
+  AddRunSources(&flags, &app);
+  AddRunFlags(&flags, &app);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // as CLI11 wants them
   } catch (const CLI::Error& error) {
