@@ -78,10 +78,10 @@ void SetSizeAxis(double step, std::string (*label)(double), Plot* plot) {
     low = std::min(low, line.points.front().x);
     high = std::max(high, line.points.back().x);
   }
-  constexpr double kSizeMargin = 1.122;  // a twentieth of a power of ten
+  const double margin = std::pow(10.0, 0.05);
   plot->x.log = true;
-  plot->x.low = low / kSizeMargin;
-  plot->x.high = high * kSizeMargin;
+  plot->x.low = low / margin;
+  plot->x.high = high * margin;
   for (double size = std::exp2(std::ceil(std::log2(plot->x.low))); size <= plot->x.high;
        size *= step) {
     plot->x.ticks.push_back({size, label(size)});

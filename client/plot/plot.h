@@ -85,12 +85,12 @@ std::string PowerText(int exponent);
 
 // A line from point to point.
 struct PlotLine {
-  std::vector<PlotPoint> points = {};  // two or more
+  std::vector<PlotPoint> points = {};  // one or more; two of a rule
   Stroke stroke = {};
   // In a picture near the line's last part. In a terminal an upright rule's is below the axis.
   std::string label = {};
-  // True of one straight line that is no data, such as a limit: dotted in a terminal. A level one
-  // that is above the axis is a label alone.
+  // True of one straight line beside the data, such as a limit: dotted in a terminal. A level one
+  // above the axis is a label alone.
   bool rule = false;
   Shape shape = Shape::kNone;         // of all points, in a picture
   std::vector<PlotEnds> y_ends = {};  // of each point, in a picture
@@ -98,8 +98,8 @@ struct PlotLine {
 
 struct PlotMark {
   PlotPoint at = {};
-  std::string letter = {};  // "" for none: then a terminal does not show it
-  Shape shape = Shape::kNone;
+  std::string letter = {};     // "" for none: then a terminal does not show it
+  Shape shape = Shape::kNone;  // without one a picture does not show it
   const char* color = "#222222";
   std::optional<PlotEnds> x_ends = {};
   std::optional<PlotEnds> y_ends = {};

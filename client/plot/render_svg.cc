@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/plot/plot.h"
 #include "client/plot/svg.h"
-#include "client/plot/svg_legend.h"
 
 namespace sextant::client {
 namespace {
@@ -297,7 +296,7 @@ class SvgPlot {
 
   // Above and to the right of its point, or else as near as there is room.
   void DrawLetter(const PlotMark& mark) {
-    if (mark.letter.empty()) return;
+    if (mark.letter.empty() || mark.shape == Shape::kNone) return;
     const PlotPoint at = At(mark.at);
     std::vector<SvgText> candidates;
     for (double far = 9; far < 260; far += 15) {

@@ -85,6 +85,15 @@ class LabelLayout {
   std::vector<Box> taken_;
 };
 
+inline constexpr double kSvgWidth = 900;
+
+// The lines of a text, of up to `width` characters.
+std::vector<std::string> SvgLines(const std::string& text, size_t width);
+
+// Draws what is below the axes of a plot, from the baseline and the left edge `at` on: keys,
+// tables, notes and sources. Returns the baseline below it.
+double DrawSvgLegend(const Plot& plot, const PlotPoint& at, SvgWriter& svg);
+
 }  // namespace sextant::client
 
 #endif  // SEXTANT_CLIENT_PLOT_SVG_H_

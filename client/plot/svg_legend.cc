@@ -1,15 +1,16 @@
-#include "client/plot/svg_legend.h"
-
+// The legend below a picture's axes.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/plot/plot.h"
+#include "client/plot/svg.h"
 
 namespace sextant::client {
 namespace {
 
-constexpr size_t kNoteWidth = 96;  // characters that fit
+constexpr size_t kNoteWidth = 100;  // characters that fit
 constexpr size_t kSourceWidth = 112;
 constexpr double kLegendLine = 20;
 constexpr double kSourceLine = 15;
@@ -75,7 +76,7 @@ class SvgLegend {
       DrawKey(entries[i].first, x);
       svg_.Text({.at = {x + kKeyWidth, y_}, .text = entries[i].second});
     }
-    y_ = top + kLegendLine * static_cast<double>(rows) + 8;
+    y_ = top + kLegendLine * static_cast<double>(rows) + 12;
   }
 
   // Draws at the baseline; false where there is nothing to draw.
@@ -95,7 +96,6 @@ class SvgLegend {
 
   // Returns its right edge.
   double DrawTable(const PlotTable& table, double left) {
-    constexpr double kGap = 20;
     std::vector<double> widths(table.aligned.size(), 0);
     const auto measure = [&](const std::vector<std::string>& cells) {
       for (size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], WidthOf(cells[i]));
@@ -106,27 +106,36 @@ class SvgLegend {
       measure(row.cells);
       keys = keys || row.key.IsDrawn();
     }
-    const auto draw = [&](const std::vector<std::string>& cells, bool bold) {
-      double x = left + (keys ? kKeyWidth : 0);
-      for (size_t i = 0; i < cells.size(); ++i) {
-        const bool right = table.aligned[i] == Align::kRight;
-        const double room = std::max(0.0, kSvgWidth - 16 - x);
-        svg_.Text({.at = {right ? x + widths[i] : x, y_},
-                   .text = CutTo(static_cast<size_t>(room / WidthOf("x")), cells[i]),
-                   .anchor = right ? SvgAnchor::kEnd : SvgAnchor::kStart,
-                   .bold = bold});
-        x += widths[i] + kGap;
-      }
-      y_ += kLegendLine;
-      return x - kGap;
-    };
+    const double first = left + (keys ? kKeyWidth : 0);
     double right = left;
-    if (!table.heading.empty()) draw(table.heading, true);
+    if (!table.heading.empty()) DrawRow(table.heading, first, table, widths);
     for (const PlotTable::Row& row : table.rows) {
       DrawKey(row.key, left);
-      right = std::max(right, draw(row.cells, false));
+      right = std::max(right, DrawRow(row.cells, first, table, widths));
     }
     return right;
+  }
+
+  // Returns its right edge. The last column wraps within itself.
+  double DrawRow(const std::vector<std::string>& cells, double x, const PlotTable& table,
+                 const std::vector<double>& widths) {
+    constexpr double kGap = 20;
+    double y = y_;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const bool right = table.aligned[i] == Align::kRight;
+      const double room = std::max(20 * WidthOf("x"), kSvgWidth - 16 - x);
+      y = y_;
+      for (const std::string& line : SvgLines(cells[i], static_cast<size_t>(room / WidthOf("x")))) {
+        svg_.Text({.at = {right ? x + widths[i] : x, y},
+                   .text = line,
+                   .anchor = right ? SvgAnchor::kEnd : SvgAnchor::kStart,
+                   .bold = &cells == &table.heading});
+        y += kLegendLine;
+      }
+      x += widths[i] + kGap;
+    }
+    y_ = std::max(y, y_ + kLegendLine);
+    return x - kGap;
   }
 
   const Plot& plot_;

@@ -86,7 +86,7 @@ TEST(RenderText, SetsTheDotsThatUnicodeNumbers) {
   EXPECT_EQ(RowOf({line({0, 1}, {0, 1})}, {}), "\u2801");
   EXPECT_EQ(RowOf({line({1.0 / 167, 0}, {1.0 / 167, 0})}, {}), "\u2880");
   EXPECT_EQ(RowOf({line({0, 0}, {3.0 / 167, 1})}, {}), "\u2860\u280A");
-  // What is outside is drawn at the edge.
+  // A point outside is drawn at the edge.
   EXPECT_EQ(RowOf({line({-1, 7}, {-1, 7})}, {}), "\u2801");
 }
 
