@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"
@@ -81,9 +82,8 @@ std::string Headline(const v1::AllocateComputeResponse& response) {
 }
 
 std::string OptimumTable(const v1::AllocateComputeResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right, right});
-  table.AddRow({"rule", "parameters ", "tokens", "tokens/N", "loss", "at N/2", "at 2N"});
+  Table table =
+      Titled({"rule", ">parameters ", ">tokens", ">tokens/N", ">loss", ">at N/2", ">at 2N"}, 0);
   for (const v1::RuleAllocation& answer : response.allocations()) {
     const v1::SizedModel& model = answer.optimum();
     table.AddRow({RuleCell(answer), Marked(ShortCount(model.parameter_count()), model),
@@ -94,8 +94,7 @@ std::string OptimumTable(const v1::AllocateComputeResponse& response) {
 }
 
 std::string ServingTable(int64_t served, const v1::AllocateComputeResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right});
+  Table table = Titled({"", ">", ">", ">", ">", ">"}, 0);
   table.AddRow({absl::StrCat("serving ", GivenCount(served)), "parameters ", "tokens", "tokens/N",
                 "training FLOP", "saved"});
   for (const v1::RuleAllocation& answer : response.allocations()) {
@@ -110,8 +109,7 @@ std::string ServingTable(int64_t served, const v1::AllocateComputeResponse& resp
 }
 
 std::string RatioTable(double ratio, const v1::AllocateComputeResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right});
+  Table table = Titled({"", ">", ">", ">", ">", ">"}, 0);
   table.AddRow({absl::StrFormat("at %g tokens/N", ratio), "parameters ", "tokens", "loss",
                 "increase", "optimum needs"});
   for (const v1::RuleAllocation& answer : response.allocations()) {

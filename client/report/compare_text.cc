@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/lines.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
@@ -41,77 +43,24 @@ bool AreLimited(const v1::BatchPlanRunsResponse& response) {
   });
 }
 
-constexpr double kGib = 1 << 30;
-
-// A column of figures: its cell of a run with a plan, "" for none.
-struct Column {
-  const char* title;
-  std::function<std::string(const v1::PlannedRun&)> cell;
-};
-
-std::string OfEstimate(const v1::PlannedRun& run,
-                       const std::function<std::string(const v1::TimeEstimate&)>& cell) {
-  const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
-  return estimate == nullptr ? "" : cell(*estimate);
-}
-
-std::vector<Column> Columns() {
-  const auto estimate = [](auto cell) {
-    return [cell](const v1::PlannedRun& run) { return OfEstimate(run, cell); };
-  };
-  using Estimate = v1::TimeEstimate;
-  return {
-      {"GiB",
-       [](const v1::PlannedRun& run) {
-         return absl::StrFormat("%.2f", run.plan().memory().peak_bytes().expected() / kGib);
-       }},
-      {"step",
-       [](const v1::PlannedRun& run) {
-         const v1::Plan& plan = run.plan();
-         return plan.has_step_time() ? TimeToThreeDigits(plan.step_time().seconds().expected())
-                                     : std::string();
-       }},
-      {"days",
-       estimate([](const Estimate& e) { return DaysText(e.elapsed_seconds().expected()); })},
-      {"dev-hours", estimate([](const Estimate& e) { return ShortNumber(e.device_hours()); })},
-      {"USD", estimate([](const Estimate& e) {
-         return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string();
-       })},
-      {"MFU", estimate([](const Estimate& e) {
-         return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
-       })},
-      {"limits", estimate([](const Estimate& e) {
-         const std::optional<LimitState> worst = WorstLimit(e);
-         return worst.has_value() ? std::string(LimitStateWords(*worst)) : std::string();
-       })},
-  };
-}
-
-std::string TimeKindOf(const v1::PlannedRun& run) {
-  return OfEstimate(run, [](const v1::TimeEstimate& e) { return EstimateWords(e.kind()); });
+std::string TimeKindOf(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  return estimate == nullptr ? kNoValue : EstimateWords(estimate->kind());
 }
 
 // The kinds of the runs' times: "predicted", "by the textbook".
 std::set<std::string> TimeKinds(const v1::BatchPlanRunsResponse& response) {
   std::set<std::string> out;
-  for (const v1::PlannedRun& run : response.runs()) {
-    if (std::string kind = TimeKindOf(run); !kind.empty()) out.insert(std::move(kind));
-  }
+  for (const v1::PlannedRun& run : response.runs()) out.insert(TimeKindOf(run.plan()));
+  out.erase(kNoValue);
   return out;
 }
 
-// The columns that have a value in some run.
-std::vector<Column> UsedColumns(const v1::BatchPlanRunsResponse& response) {
-  std::vector<Column> out;
-  for (Column& column : Columns()) {
-    for (const v1::PlannedRun& run : response.runs()) {
-      if (!run.has_plan() || column.cell(run).empty()) continue;
-      out.push_back(std::move(column));
-      break;
-    }
-  }
-  if (TimeKinds(response).size() > 1) out.push_back({"days are", TimeKindOf});
-  return out;
+std::string LimitsCell(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  if (estimate == nullptr) return kNoValue;
+  const std::optional<LimitState> worst = WorstLimit(*estimate);
+  return worst.has_value() ? LimitStateWords(*worst) : kNoValue;
 }
 
 // The index of the run of the least of a figure among those that fit; -1 where none has one.
@@ -159,27 +108,34 @@ std::string NameOf(const Comparison& comparison, int index) {
 
 std::string RunsTable(const Comparison& comparison, const v1::BatchPlanRunsResponse& response,
                       const Marks& marks) {
-  const std::vector<Column> columns = UsedColumns(response);
-  std::vector<Align> aligned(2 + comparison.flags.size() + columns.size(), Align::kRight);
-  std::fill_n(aligned.begin(), 2 + comparison.flags.size(), Align::kLeft);
-  Table table(0, std::move(aligned));
-  std::vector<std::string> head = {""};
-  head.insert(head.end(), comparison.flags.begin(), comparison.flags.end());
-  head.emplace_back("fits");
-  for (const Column& column : columns) head.emplace_back(column.title);
-  table.AddRow(std::move(head));
-  for (int i = 0; i < response.runs_size(); ++i) {
-    const std::vector<std::string>& values = comparison.values[static_cast<size_t>(i)];
-    std::vector<std::string> cells = {marks.Of(i)};
-    cells.insert(cells.end(), values.begin(), values.end());
-    cells.emplace_back(ShortVerdict(response.runs(i)));
-    for (const Column& column : columns) {
-      std::string cell = response.runs(i).has_plan() ? column.cell(response.runs(i)) : "";
-      cells.push_back(cell.empty() ? kNoValue : std::move(cell));
-    }
-    table.AddRow(std::move(cells));
+  using RunColumn = Column<int>;
+  std::vector<RunColumn> columns = {{"", [&](int i) { return marks.Of(i); }}};
+  for (size_t flag = 0; flag < comparison.flags.size(); ++flag) {
+    columns.push_back({comparison.flags[flag], [&, flag](int i) {
+                         return comparison.values[static_cast<size_t>(i)][flag];
+                       }});
   }
-  return table.Text();
+  columns.push_back({"fits", [&](int i) { return ShortVerdict(response.runs(i)); }});
+  const auto add = [&](const char* title, std::string (*cell)(const v1::Plan&)) {
+    columns.push_back({title,
+                       [&response, cell](int i) {
+                         const v1::PlannedRun& run = response.runs(i);
+                         return run.has_plan() ? cell(run.plan()) : kNoValue;
+                       },
+                       kNoValue});
+  };
+  add(">GiB",
+      [](const v1::Plan& plan) { return GibNumber(plan.memory().peak_bytes().expected()); });
+  add(">step", StepCell);
+  add(">days", DaysCell);
+  add(">dev-hours", DeviceHoursCell);
+  add(">USD", CostCell);
+  add(">MFU", MfuCell);
+  add(">limits", LimitsCell);
+  if (TimeKinds(response).size() > 1) add(">days are", TimeKindOf);
+  std::vector<int> runs(static_cast<size_t>(response.runs_size()));
+  std::iota(runs.begin(), runs.end(), 0);
+  return TableOf(columns, runs, 0).Text();
 }
 
 // Each reason once, with the runs that have it.

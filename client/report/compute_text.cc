@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"
@@ -137,9 +138,8 @@ std::vector<MergedOperation> Merged(const v1::StageCompute& stage, bool collecti
 std::string ShareNumber(double share) { return absl::StrFormat("%.1f", 100 * share); }
 
 std::string OperationTable(const v1::StageCompute& stage) {
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
-                  Align::kRight, Align::kLeft});
-  table.AddRow({"operation", "pass", "runs", "time", "%", "TFLOP/s", "kernel [source]"});
+  Table table =
+      Titled({"operation", "pass", ">runs", ">time", ">%", ">TFLOP/s", "kernel [source]"});
   MergedOperation others;
   int64_t other_count = 0;
   for (const MergedOperation& each : Merged(stage, /*collectives=*/false)) {
@@ -168,8 +168,7 @@ std::string OperationTable(const v1::StageCompute& stage) {
 std::string ExchangeTable(const v1::StageCompute& stage) {
   const std::vector<MergedOperation> exchanges = Merged(stage, /*collectives=*/true);
   if (exchanges.empty()) return "";
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"exchange", "pass", "runs", "alone", "what"});
+  Table table = Titled({"exchange", "pass", ">runs", ">alone", "what"});
   for (const MergedOperation& each : exchanges) {
     table.AddRow({each.name(), PassWord(each.op->training_pass()), Grouped(each.launches),
                   each.seconds > 0 ? TimeToThreeDigits(each.seconds) : kNoValue,
@@ -265,9 +264,7 @@ std::string ComputeSections(const v1::Compute& compute, const SourceList& source
 
 std::string LongestOperationsTable(const v1::StepTime& step) {
   if (step.longest_operations().empty()) return "";
-  Table table(
-      2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"longest operations", "pass", "time", "%", "TFLOP/s", "bound by"});
+  Table table = Titled({"longest operations", "pass", ">time", ">%", ">TFLOP/s", "bound by"});
   for (const v1::StepOperation& each : step.longest_operations()) {
     table.AddRow({absl::StrCat(each.module(), " ", each.name()), PassWord(each.training_pass()),
                   TimeToThreeDigits(each.seconds()), ShareNumber(each.share()),

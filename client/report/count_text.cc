@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/io/message_file.h"
+#include "client/report/lines.h"
 #include "client/report/model_flops_text.h"
 #include "client/report/rates_text.h"
 #include "client/text/text.h"
@@ -56,21 +57,6 @@ std::string TrainedText(const v1::ParameterCounts& parameters) {
   return absl::StrCat(Grouped(parameters.trainable()), " trained (", share, ")");
 }
 
-// The cells of a row of components; cells without a column are left out.
-struct ComponentRow {
-  std::string name;
-  int64_t total;
-  int64_t active;
-  int64_t trainable;
-};
-
-std::vector<std::string> CellsOf(const ComponentRow& row, const v1::ParameterCounts& all) {
-  std::vector<std::string> cells = {row.name, Grouped(row.total), ShareOf(row.total, all.total())};
-  if (HasInactive(all)) cells.push_back(Grouped(row.active));
-  if (HasFrozen(all)) cells.push_back(Grouped(row.trainable));
-  return cells;
-}
-
 // "32", or "0/32" where none of them is trained.
 std::string LayersText(const v1::ModelTensor& tensor) {
   std::string layers = Grouped(tensor.layer_count());
@@ -81,25 +67,29 @@ std::string LayersText(const v1::ModelTensor& tensor) {
 // Parameters by component; active and trained ones get columns where they differ from the total.
 std::string ParameterComponents(const v1::ParameterCounts& parameters) {
   if (parameters.components().empty()) return "";
-  std::vector<std::string> titles = {"component (* embedding)", "parameters", "share"};
-  if (HasInactive(parameters)) titles.emplace_back("active");
-  if (HasFrozen(parameters)) titles.emplace_back("trained");
-  std::vector<Align> aligned(titles.size(), Align::kRight);
-  aligned.front() = Align::kLeft;
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
-  for (const v1::ParameterCounts::Component& part : parameters.components()) {
-    table.AddRow(CellsOf({.name = absl::StrCat(Words(part.name()), part.embedding() ? " *" : ""),
-                          .total = part.parameter_count(),
-                          .active = part.active_parameter_count(),
-                          .trainable = part.trainable_parameter_count()},
-                         parameters));
+  // The parts, and all.
+  std::vector<v1::ParameterCounts::Component> rows(parameters.components().begin(),
+                                                   parameters.components().end());
+  v1::ParameterCounts::Component& all = rows.emplace_back();
+  all.set_name("all");
+  all.set_parameter_count(parameters.total());
+  all.set_active_parameter_count(parameters.active());
+  all.set_trainable_parameter_count(parameters.trainable());
+  using Part = v1::ParameterCounts::Component;
+  std::vector<Column<Part>> columns = {
+      {"component (* embedding)",
+       [](const Part& p) { return absl::StrCat(Words(p.name()), p.embedding() ? " *" : ""); }},
+      {">parameters", [](const Part& p) { return Grouped(p.parameter_count()); }},
+      {">share", [&](const Part& p) { return ShareOf(p.parameter_count(), parameters.total()); }}};
+  if (HasInactive(parameters)) {
+    columns.push_back(
+        {">active", [](const Part& p) { return Grouped(p.active_parameter_count()); }});
   }
-  table.AddRow(CellsOf({.name = "all",
-                        .total = parameters.total(),
-                        .active = parameters.active(),
-                        .trainable = parameters.trainable()},
-                       parameters));
+  if (HasFrozen(parameters)) {
+    columns.push_back(
+        {">trained", [](const Part& p) { return Grouped(p.trainable_parameter_count()); }});
+  }
+  const Table table = TableOf(columns, rows);
   return absl::StrCat("\nParameters\n", table.Text());
 }
 
@@ -108,19 +98,18 @@ std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::Layer
   const bool inactive = absl::c_any_of(kinds, [](const v1::LayerKindCount& kind) {
     return kind.active_parameters_per_layer() != kind.parameters_per_layer();
   });
-  std::vector<Align> aligned(inactive ? 6 : 5, Align::kRight);
-  aligned[0] = aligned[1] = Align::kLeft;
-  Table table(2, std::move(aligned));
-  std::vector<std::string> titles = {"part", "kind", "layers", "all of them", "each"};
-  if (inactive) titles.emplace_back("each, active");
-  table.AddRow(std::move(titles));
-  for (const v1::LayerKindCount& kind : kinds) {
-    std::vector<std::string> cells = {Words(kind.part()), kind.layer_kind(),
-                                      Grouped(kind.layer_count()), Grouped(kind.parameter_count()),
-                                      Grouped(kind.parameters_per_layer())};
-    if (inactive) cells.push_back(Grouped(kind.active_parameters_per_layer()));
-    table.AddRow(std::move(cells));
+  using Kind = v1::LayerKindCount;
+  std::vector<Column<Kind>> columns = {
+      {"part", [](const Kind& k) { return Words(k.part()); }},
+      {"kind", [](const Kind& k) { return k.layer_kind(); }},
+      {">layers", [](const Kind& k) { return Grouped(k.layer_count()); }},
+      {">all of them", [](const Kind& k) { return Grouped(k.parameter_count()); }},
+      {">each", [](const Kind& k) { return Grouped(k.parameters_per_layer()); }}};
+  if (inactive) {
+    columns.push_back(
+        {">each, active", [](const Kind& k) { return Grouped(k.active_parameters_per_layer()); }});
   }
+  const Table table = TableOf(columns, kinds);
   return absl::StrCat("\nLayers and their parameters\n", table.Text());
 }
 
@@ -157,38 +146,6 @@ std::string RunName(const Stages& stages, const CountedRun& run) {
   return run.first == run.last ? first : absl::StrCat(first, "-", stages[run.last].stage());
 }
 
-struct StageColumn {
-  const char* title;
-  int64_t (*of)(const v1::StageParameters& stage);
-};
-
-constexpr StageColumn kLayers = {"layers",
-                                 [](const v1::StageParameters& s) { return s.layer_count(); }};
-constexpr StageColumn kParameters = {
-    "parameters", [](const v1::StageParameters& s) { return s.parameter_count(); }};
-constexpr StageColumn kTrained = {
-    "trained", [](const v1::StageParameters& s) { return s.trainable_parameter_count(); }};
-constexpr StageColumn kExperts = {
-    "in experts", [](const v1::StageParameters& s) { return s.expert_parameter_count(); }};
-constexpr StageColumn kCopies = {
-    "copies", [](const v1::StageParameters& s) { return s.repeated_parameter_count(); }};
-
-// The columns that have a value in some of these stages.
-std::vector<StageColumn> ColumnsOf(const Stages& stages) {
-  std::vector<StageColumn> columns = {kLayers, kParameters};
-  const auto any = [&stages](const auto& holds) { return absl::c_any_of(stages, holds); };
-  if (any([](const auto& s) { return s.trainable_parameter_count() != s.parameter_count(); })) {
-    columns.push_back(kTrained);
-  }
-  if (any([](const auto& s) { return s.expert_parameter_count() > 0; })) {
-    columns.push_back(kExperts);
-  }
-  if (any([](const auto& s) { return s.repeated_parameter_count() > 0; })) {
-    columns.push_back(kCopies);
-  }
-  return columns;
-}
-
 bool HasTwoStacks(const v1::CountModelResponse& response) {
   const auto has = [&response](const char* part) {
     return absl::c_any_of(response.layer_kinds(),
@@ -219,30 +176,35 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
 std::string StagesSection(const Stages& stages) {
   if (stages.empty()) return "";
   const std::vector<CountedRun> runs = RunsOf(stages);
-  const std::vector<StageColumn> columns = ColumnsOf(stages);
+  using Stage = v1::StageParameters;
   int64_t most = 0;
-  for (const v1::StageParameters& stage : stages) most = std::max(most, stage.parameter_count());
-  std::vector<Align> aligned(columns.size() + 2, Align::kRight);
-  aligned.front() = aligned.back() = Align::kLeft;
-  Table table(2, std::move(aligned));
-  std::vector<std::string> titles = {"stage"};
-  for (const StageColumn& column : columns) titles.emplace_back(column.title);
-  table.AddRow(std::move(titles));
-  for (const CountedRun& run : runs) {
-    const v1::StageParameters& stage = stages[run.first];
-    std::vector<std::string> cells = {RunName(stages, run)};
-    for (const StageColumn& column : columns) cells.push_back(Grouped(column.of(stage)));
-    const bool marked = runs.size() > 1 && stage.parameter_count() == most;
-    cells.emplace_back(marked ? "<- the most" : "");
-    table.AddRow(std::move(cells));
+  for (const Stage& stage : stages) most = std::max(most, stage.parameter_count());
+  const auto figure = [&stages](int64_t (Stage::*of)() const) {
+    return [&stages, of](const CountedRun& run) { return Grouped((stages[run.first].*of)()); };
+  };
+  std::vector<Column<CountedRun>> columns = {
+      {"stage", [&](const CountedRun& run) { return RunName(stages, run); }},
+      {">layers", figure(&Stage::layer_count)},
+      {">parameters", figure(&Stage::parameter_count)}};
+  if (absl::c_any_of(stages, [](const Stage& s) {
+        return s.trainable_parameter_count() != s.parameter_count();
+      })) {
+    columns.push_back({">trained", figure(&Stage::trainable_parameter_count)});
   }
+  columns.push_back({">in experts", figure(&Stage::expert_parameter_count), "0"});
+  columns.push_back({">copies", figure(&Stage::repeated_parameter_count), "0"});
+  columns.push_back({"", [&](const CountedRun& run) {
+                       const bool marked =
+                           runs.size() > 1 && stages[run.first].parameter_count() == most;
+                       return marked ? "<- the most" : "";
+                     }});
+  const Table table = TableOf(columns, runs);
   return absl::StrCat("\nStages: what each GPU holds\n", table.Text());
 }
 
 std::string TotalsSection(const google::protobuf::RepeatedPtrField<v1::PublishedTotal>& totals) {
   if (totals.size() < 2) return "";
-  Table table(2, {Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"parameters", "total", "as in the files of"});
+  Table table = Titled({">parameters", "total", "as in the files of"});
   for (const v1::PublishedTotal& total : totals) {
     table.AddRow({Grouped(total.parameter_count()),
                   absl::StrCat(Words(total.name()), ": ", total.definition()), total.example()});
@@ -264,8 +226,7 @@ std::string TextModelWords(const v1::CountModelResponse& response) {
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors) {
   if (tensors.empty()) return "";
   // The name is last: it may take more than a line.
-  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"parameters", "layers", "copies", "shape", "tensor"});
+  Table table = Titled({">parameters", ">layers", ">copies", "shape", "tensor"});
   for (const v1::ModelTensor& tensor : tensors) {
     table.AddRow({Grouped(tensor.parameter_count()), LayersText(tensor), Grouped(tensor.copies()),
                   absl::StrJoin(tensor.shape(), "x"), tensor.name()});
@@ -281,10 +242,9 @@ std::string CountText(const CountSections& sections, const v1::CountModelRespons
   const std::string left_out = TextModelWords(response);
   const std::string unread = UnreadFieldsWords(response.unread_config_fields());
   std::string out = absl::StrCat(
-      ParametersHeadline(response.model_name(), response.parameters()),
-      left_out.empty() ? "" : Wrap("  ", left_out, 2), unread.empty() ? "" : Wrap("  ", unread, 2),
-      ParameterComponents(response.parameters()), LayerKindsSection(response.layer_kinds()),
-      TotalsSection(response.totals()));
+      ParametersHeadline(response.model_name(), response.parameters()), Paragraph(left_out),
+      Paragraph(unread), ParameterComponents(response.parameters()),
+      LayerKindsSection(response.layer_kinds()), TotalsSection(response.totals()));
   if (response.has_flops()) {
     absl::StrAppend(&out, ModelFlopsSection(response.flops(), HasTwoStacks(response)));
     if (sections.conventions) absl::StrAppend(&out, ConventionsSection(response.flops()));
@@ -292,8 +252,8 @@ std::string CountText(const CountSections& sections, const v1::CountModelRespons
   }
   return absl::StrCat(out, StagesSection(response.stages()), TensorsSection(response.tensors()),
                       ArchitectureSection(response),
-                      IgnoredFieldsSection(response.ignored_config_fields()), "\n",
-                      Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
+                      IgnoredFieldsSection(response.ignored_config_fields()),
+                      EngineLine(response.engine_version()));
 }
 
 }  // namespace sextant::client

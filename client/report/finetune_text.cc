@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
@@ -40,46 +41,44 @@ int64_t TrainedCount(const v1::Plan& plan) {
   return counts.has_trainable() ? counts.trainable() : counts.total();
 }
 
-void AddMethod(const std::string& name, const v1::PlannedRun& run, bool priced, Table& table) {
-  std::vector<std::string> cells = {name};
-  const v1::Plan& plan = run.plan();
-  if (run.has_plan()) cells.push_back(ShortCount(TrainedCount(plan)));
-  cells.resize(2, kNoValue);
-  cells.emplace_back(ShortVerdict(run));
-  if (run.has_plan()) {
-    cells.push_back(GibNumber(plan.memory().peak_bytes().expected()));
-    cells.push_back(plan.has_step_time() ? TimeToThreeDigits(plan.step_time().seconds().expected())
-                                         : kNoValue);
-    if (const v1::TimeEstimate* const estimate = BasisEstimate(plan)) {
-      cells.push_back(DurationToThreeDigits(estimate->elapsed_seconds().expected()));
-      cells.push_back(ShortNumber(estimate->device_hours()));
-      if (estimate->has_cost_usd()) cells.push_back(Grouped(estimate->cost_usd(), 2));
-    }
-  }
-  cells.resize(priced ? 8 : 7, kNoValue);
-  table.AddRow(std::move(cells));
-}
-
 std::string MethodTable(const std::vector<TuningMethod>& methods,
                         const v1::BatchPlanRunsResponse& response) {
-  using enum Align;
-  const bool priced = absl::c_any_of(response.runs(), [](const v1::PlannedRun& run) {
-    const v1::TimeEstimate* const estimate = BasisEstimate(run.plan());
-    return estimate != nullptr && estimate->has_cost_usd();
-  });
-  std::vector<Align> aligned = {kLeft, kRight, kLeft, kRight, kRight, kRight, kRight};
-  std::vector<std::string> titles = {"method", "trains", "fits",     "GiB",
-                                     "step",   "time",   "dev-hours"};
-  if (priced) {
-    aligned.push_back(kRight);
-    titles.emplace_back("USD");
-  }
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
+  struct Method {
+    std::string name;
+    const v1::PlannedRun& run;
+  };
+  std::vector<Method> rows;
   for (size_t i = 0; i < methods.size(); ++i) {
-    AddMethod(methods[i].name, response.runs(static_cast<int>(i)), priced, table);
+    rows.push_back({methods[i].name, response.runs(static_cast<int>(i))});
   }
-  return table.Text();
+  const auto cell = [](auto of) {
+    return [of](const Method& m) { return m.run.has_plan() ? of(m.run.plan()) : kNoValue; };
+  };
+  const auto figure = [&cell](auto of) {
+    return cell([of](const v1::Plan& plan) {
+      const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+      return estimate == nullptr ? std::string(kNoValue) : of(*estimate);
+    });
+  };
+  using Plan = v1::Plan;
+  using Estimate = v1::TimeEstimate;
+  return TableOf<Method>(
+             {{"method", [](const Method& m) { return m.name; }},
+              {">trains", cell([](const Plan& plan) { return ShortCount(TrainedCount(plan)); })},
+              {"fits", [](const Method& m) { return ShortVerdict(m.run); }},
+              {">GiB",
+               cell([](const Plan& p) { return GibNumber(p.memory().peak_bytes().expected()); })},
+              {">step", cell(StepCell)},
+              {">time", figure([](const Estimate& e) {
+                 return DurationToThreeDigits(e.elapsed_seconds().expected());
+               })},
+              {">dev-hours", cell(DeviceHoursCell)},
+              {">USD", figure([](const Estimate& e) {
+                 return e.has_cost_usd() ? Grouped(e.cost_usd(), 2) : kNoValue;
+               }),
+               kNoValue}},
+             rows)
+      .Text();
 }
 
 // The layout that was searched for, or why there is no plan.

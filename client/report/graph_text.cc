@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/report/lines.h"
 #include "client/report/operation_cost_text.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
@@ -37,8 +38,7 @@ std::string PeakLine(const v1::GraphMemory& memory) {
 
 std::string SavedTable(const v1::GraphMemory& memory) {
   if (memory.saved().empty()) return "  nothing\n";
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"array", "kind", "size", "since"});
+  Table table = Titled({"array", "kind", ">size", "since"});
   for (const v1::SavedStorage& saved : memory.saved()) {
     table.AddRow({saved.storage().name(), KindName(saved.storage().kind()),
                   ShortBytes(saved.storage().size_bytes()),
@@ -70,8 +70,7 @@ void AddSum(const v1::GraphMemory& memory, v1::StorageKind kind, Table* table) {
 }
 
 std::string PeakTable(const v1::GraphMemory& memory) {
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight});
-  table.AddRow({"array", "kind", "size"});
+  Table table = Titled({"array", "kind", ">size"});
   AddSum(memory, v1::STORAGE_KIND_PARAMETER, &table);
   AddSum(memory, v1::STORAGE_KIND_PARAMETER_GRADIENT, &table);
   AddSum(memory, v1::STORAGE_KIND_OPTIMIZER_STATE, &table);
@@ -157,8 +156,7 @@ std::string Summary(const v1::AnalyzeGraphResponse& response) {
 }
 
 std::string OperationsTable(const v1::AnalyzeGraphResponse& response) {
-  Table table(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"operation", "kind", "forward", "backward", "gradients"});
+  Table table = Titled({"operation", "kind", ">forward", ">backward", "gradients"});
   for (const v1::GraphOperationRow& row : response.operations()) {
     const bool has_backward = row.has_backward();
     table.AddRow({row.name(), absl::StrReplaceAll(row.kind(), {{"_", "-"}}),
@@ -171,9 +169,7 @@ std::string OperationsTable(const v1::AnalyzeGraphResponse& response) {
 }
 
 std::string TensorsTable(const v1::AnalyzeGraphResponse& response) {
-  Table table(
-      2, {Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"tensor", "kind", "shape", "type", "size", "gradients that arrive"});
+  Table table = Titled({"tensor", "kind", "shape", "type", ">size", "gradients that arrive"});
   for (const v1::GraphTensorRow& row : response.tensors()) {
     const std::string kind = EnumName(row.kind());
     table.AddRow(
@@ -209,7 +205,7 @@ std::string MemorySections(const v1::AnalyzeGraphResponse& response) {
 std::string GraphText(const v1::AnalyzeGraphResponse& response) {
   return absl::StrCat(Summary(response), "\n", OperationsTable(response), "\n",
                       TensorsTable(response), "\n", MemorySections(response), StepsText(response),
-                      "\n", Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
+                      EngineLine(response.engine_version()));
 }
 
 }  // namespace sextant::client

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "client/report/lines.h"
 #include "client/text/text.h"
 #include "proto/stable_points.h"
 
@@ -100,7 +101,7 @@ std::string SourcesOf(const v1::Accelerator& a) {
       {a.product_name(), a.vendor(), a.architecture(), a.form_factor(),
        absl::StrCat("memory ", a.memory_type()), absl::StrCat("link ", a.link_type())},
       ", ");
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   AddFigures(a, &table);
   AddPeaks(a, &table);
   return absl::StrCat(Wrap(absl::StrCat(a.name(), ": "), about, 4), table.Text(),
@@ -123,9 +124,8 @@ std::string ProcessorMemoryCell(const v1::NodeType& node) {
 }
 
 std::string NodesTable(const v1::ListNodeTypesResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right, Align::kLeft, Align::kLeft});
-  table.AddRow({"name", "devices", "link", "host", "network", "memory", "switch", "accelerators"});
+  Table table = Titled(
+      {"name", ">devices", ">link", ">host", ">network", ">memory", "switch", "accelerators"}, 0);
   table.AddRow({"", "", "GB/s", "GB/s", "GB/s", "GB", "adds up", ""});
   for (const v1::NodeType& node : response.node_types()) {
     table.AddRow({node.name(), Grouped(node.device_count()),
@@ -138,7 +138,7 @@ std::string NodesTable(const v1::ListNodeTypesResponse& response) {
 }
 
 std::string NetworksTable(const v1::ListNodeTypesResponse& response, bool sources) {
-  Table table(0, {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  Table table = Titled({"", ">", "", ""}, 0);
   table.AddRow({"network", "GB/s", "product", sources ? "source" : ""});
   for (const v1::NetworkType& network : response.networks()) {
     table.AddRow({network.name(), absl::StrFormat("%.1f", network.bytes_per_second() / kGigabyte),
@@ -156,7 +156,7 @@ std::string SourcesOf(const v1::NodeType& node) {
   const std::string about = absl::StrCat(
       node.product_name(), ", with ", absl::StrJoin(node.accelerators(), ", "), ", joined by ",
       node.link_name(), node.switch_reduces() ? ", whose switch adds up (NVLink SHARP)" : "");
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   table.AddRow({"devices", Grouped(node.device_count()), node.device_count_citation()});
   AddRate("link", node.has_link(), node.link(), &table);
   AddRate("host", node.has_host(), node.host(), &table);
@@ -180,7 +180,7 @@ std::string MeasuredText(const v1::ListDevicesResponse::Entry& entry) {
 }
 
 std::string EntryText(const v1::ListDevicesResponse::Entry& entry) {
-  Table table(2, {Align::kLeft, Align::kLeft});
+  Table table = Titled({"", ""});
   AddDeviceRows(entry.device(), &table);
   table.AddRow({"measured", MeasuredText(entry)});
   if (entry.has_fingerprint()) table.AddRow({"fingerprint", entry.fingerprint()});
@@ -206,11 +206,9 @@ std::string UseText(const v1::RunProbeResponse::Result& result) {
 }  // namespace
 
 std::string AcceleratorTable(const v1::ListAcceleratorsResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right, right, right, right, right,
-                  Align::kLeft});
-  table.AddRow(
-      {"name", "memory", "driver", "bw", "BF16", "FP16", "FP8", "FP32", "link", "TDP", "product"});
+  Table table = Titled({"name", ">memory", ">driver", ">bw", ">BF16", ">FP16", ">FP8", ">FP32",
+                        ">link", ">TDP", "product"},
+                       0);
   table.AddRow({"", "GiB", "GiB", "TB/s", "", "", "", "", "GB/s", "W", ""});
   for (const v1::Accelerator& accelerator : response.accelerators()) {
     table.AddRow(AcceleratorRow(accelerator));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plot/charts.h"
+#include "client/report/lines.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
@@ -14,9 +15,7 @@ namespace sextant::client {
 namespace {
 
 std::string CurveTable(const v1::KernelCurve& curve) {
-  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-                  Align::kRight, Align::kLeft});
-  table.AddRow({"size", "time", "low", "high", "rate", "of peak", "from"});
+  Table table = Titled({">size", ">time", ">low", ">high", ">rate", ">of peak", "from"});
   for (const v1::KernelCurvePoint& point : curve.points()) {
     const v1::Interval& duration = point.duration_seconds();
     table.AddRow({Grouped(point.size()), TimeText(duration.expected()), TimeText(duration.low()),
@@ -68,9 +67,7 @@ std::string RateCell(bool present, double bytes_per_second) {
 
 // Each run of rows of one source is followed by that source.
 std::string LinkTimesTable(const LinkTimeList& times, const SourceList& sources) {
-  const Align right = Align::kRight;
-  Table table(2, {right, right, right, right, right, right, Align::kLeft});
-  table.AddRow({"size", "time", "low", "high", "algbw", "busbw", "from"});
+  Table table = Titled({">size", ">time", ">low", ">high", ">algbw", ">busbw", "from"});
   for (const v1::LinkTime& time : times) {
     const v1::Interval& duration = time.duration_seconds();
     table.AddRow({ShortBytes(time.size_bytes()), TimeText(duration.expected()),

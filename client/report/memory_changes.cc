@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/report/lines.h"
 #include "client/report/memory_text.h"
 #include "client/text/text.h"
 #include "proto/words/plan_line.h"
@@ -50,8 +51,7 @@ std::string ChangesSection(const v1::Plan& plan) {
                                           EndOfSearch(memory)),
                              2));
   }
-  Table table(2, {Align::kLeft, Align::kLeft});
-  table.AddRow({"the peak is", "with"});
+  Table table = Titled({"the peak is", "with"});
   for (const v1::FittingChange& change : memory.changes()) {
     table.AddRow({IntervalText(change.peak_bytes()),
                   absl::StrCat(words::ChangeWords(change), "; costs ", change.cost_text())});

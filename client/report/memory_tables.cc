@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/memory_stages.h"
 #include "client/text/sources.h"
@@ -152,8 +153,7 @@ void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes,
 
 std::string LedgerOf(const v1::Memory& memory, const StageRun& run, Notes* notes) {
   const v1::StageMemory& stage = memory.stages(run.first);
-  Table table(2, {Align::kRight, Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"bytes", "of", "times", "type", "shape: elements"});
+  Table table = Titled({">bytes", "of", ">times", "type", "shape: elements"});
   int64_t sum = 0;
   for (const MemoryKind& kind : kMemoryKinds) AddKind(stage, kind, notes, &table);
   for (const v1::LedgerRow& row : stage.ledger()) sum += row.size_bytes();
@@ -172,16 +172,10 @@ std::string LedgerOf(const v1::Memory& memory, const StageRun& run, Notes* notes
 std::string StageWorkTable(const v1::Memory& memory) {
   const bool host = absl::c_any_of(
       memory.stages(), [](const v1::StageMemory& stage) { return stage.host_bytes() > 0; });
-  std::vector<Align> aligned = {Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
-  std::vector<std::string> titles = {"stage", "layers", "parameters", "in flight"};
-  if (host) {
-    aligned.push_back(Align::kRight);
-    titles.emplace_back("in host memory");
-  }
-  aligned.push_back(Align::kLeft);
+  std::vector<std::string> titles = {">stage", ">layers", ">parameters", "in flight"};
+  if (host) titles.emplace_back(">in host memory");
   titles.emplace_back("holds the most");
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
+  Table table = Titled(std::move(titles));
   for (const StageRun& run : ShownStageRuns(memory)) {
     const v1::StageMemory& stage = memory.stages(run.first);
     std::vector<std::string> cells = {StageRunName(memory, run), Grouped(stage.layer_count()),
@@ -195,11 +189,8 @@ std::string StageWorkTable(const v1::Memory& memory) {
 }
 
 std::string StageMemoryTable(const v1::Memory& memory) {
-  std::vector<Align> aligned(8, Align::kRight);
-  aligned.back() = Align::kLeft;
-  Table table(2, std::move(aligned));
-  table.AddRow(
-      {"stage", "state", "activations", "transients", "buffers", "reserve", "total", "low-high"});
+  Table table = Titled({">stage", ">state", ">activations", ">transients", ">buffers", ">reserve",
+                        ">total", "low-high"});
   const std::vector<StageRun> runs = ShownStageRuns(memory);
   for (const StageRun& run : runs) {
     const v1::StageMemory& stage = memory.stages(run.first);

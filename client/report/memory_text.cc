@@ -12,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "client/flags/plan_flags.h"
 #include "client/plot/charts.h"
+#include "client/report/lines.h"
 #include "client/report/memory_changes.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
-#include "client/report/screen.h"
 #include "client/text/layout_words.h"
 #include "client/text/memory_stages.h"
 #include "client/text/text.h"
@@ -92,8 +92,7 @@ std::string HostLine(const char* label, const v1::Memory& memory, size_t hang,
 std::string EvenShareSection(const v1::Memory& memory) {
   if (!memory.has_state()) return "";
   const v1::ModelState& state = memory.state();
-  Table terms(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
-  terms.AddRow({"whole job", "data type", "bytes/parameter", "memory"});
+  Table terms = Titled({"whole job", "data type", ">bytes/parameter", ">memory"});
   for (const v1::ModelState::Term& term : state.terms()) {
     terms.AddRow({Words(term.name()), DataTypeName(term.data_type()),
                   Plain(term.bytes_per_parameter()), Gib(term.size_bytes())});
@@ -103,7 +102,7 @@ std::string EvenShareSection(const v1::Memory& memory) {
                 state.has_activation_bytes() ? Gib(state.activation_bytes()) : "not counted"});
   terms.AddRow({"total", "", "", Gib(state.total_bytes())});
 
-  Table fit(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table fit = Titled({"", ">", ""});
   fit.AddRow({"needed per device", Gib(memory.peak_bytes().expected())});
   fit.AddRow({"usable per device", Gib(memory.capacity().usable_bytes())});
   fit.AddRow({"headroom per device", Gib(memory.headroom_bytes().expected())});
@@ -213,7 +212,7 @@ std::string LargestParts(std::vector<MemoryPart> parts, size_t rows) {
     parts.resize(rows - 1);
     parts.push_back(rest);
   }
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight});
+  Table table = Titled({"", ">", ">"});
   for (const MemoryPart& part : parts) {
     table.AddRow({part.name, absl::StrCat(Grouped(part.gib, 2), " GiB"),
                   absl::StrFormat("%.0f %%", 100 * part.gib / total)});
@@ -374,12 +373,11 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
   const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
-  return absl::StrCat(IsByStage(plan) ? ByStage(request, plan) : EvenShare(plan),
-                      unread.empty() ? "" : Wrap("  ", unread, 2), FilledInSection(filled_in),
-                      MemoryNotes("Warnings", plan.warnings()),
+  return absl::StrCat(IsByStage(plan) ? ByStage(request, plan) : EvenShare(plan), Paragraph(unread),
+                      FilledInSection(filled_in), MemoryNotes("Warnings", plan.warnings()),
                       MemoryNotes("Assumptions", plan.assumptions()),
-                      IgnoredFieldsSection(plan.ignored_config_fields()), "\n",
-                      Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
+                      IgnoredFieldsSection(plan.ignored_config_fields()),
+                      EngineLine(response.engine_version()));
 }
 
 }  // namespace sextant::client

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 
@@ -71,8 +72,7 @@ std::string ComponentsTable(const ModelFlops& flops) {
   for (const ModelFlops::Masked& masked : flops.masks()) {
     if (masked.mask() == v1::MASK_CONVENTION_CAUSAL) all = masked.passes();
   }
-  Table table(
-      2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  Table table = Titled({"", ">", ">", ">", ">", ">"});
   table.AddRow({MasksAreAlike(flops) ? "full mask" : "causal mask", "forward", "input gradient",
                 "weight gradient", "sum", "share"});
   for (const ComponentSum& sum : sums) {
@@ -136,14 +136,11 @@ void AddSteps(const ModelFlops& flops, Table* table) {
 
 // Adds a sum's line only after lines that it adds up.
 std::string LedgerTable(const ModelFlops& flops) {
-  std::vector<Align> aligned(static_cast<size_t>(flops.masks_size()) + 1, Align::kRight);
-  aligned.front() = Align::kLeft;
-  Table table(2, std::move(aligned));
   std::vector<std::string> titles = {"FLOP a token, by mask"};
   for (const ModelFlops::Masked& masked : flops.masks()) {
-    titles.push_back(EnumName(masked.mask()));
+    titles.push_back(absl::StrCat(">", EnumName(masked.mask())));
   }
-  table.AddRow(std::move(titles));
+  Table table = Titled(std::move(titles));
   bool added = false;  // something since the last sum
   for (const LedgerRow& row : kLedger) {
     const bool shown = IsSum(row) ? std::exchange(added, false) : IsThere(row, flops);
@@ -199,8 +196,8 @@ std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks) {
 }
 
 std::string ConventionsSection(const v1::ModelFlops& flops) {
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"convention", "FLOP a token", "to exact", "counts", "largest difference"});
+  Table table =
+      Titled({"convention", ">FLOP a token", ">to exact", "counts", "largest difference"});
   for (const v1::ModelFlops::Convention& convention : flops.conventions()) {
     if (!convention.has_flops_per_token()) continue;
     table.AddRow({ConventionName(convention), Plain(convention.flops_per_token()),
@@ -219,8 +216,8 @@ std::string KaplanSection(const v1::ModelFlops& flops) {
     return absl::StrCat(out, Wrap("  not for this model: ",
                                   kaplan == flops.conventions().end() ? "" : kaplan->why_not(), 4));
   }
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"row", "by the table", "counted", "formula; where a difference comes from"});
+  Table table =
+      Titled({"row", ">by the table", ">counted", "formula; where a difference comes from"});
   for (const v1::ModelFlops::KaplanRow& row : flops.kaplan_table()) {
     table.AddRow({row.name(), Plain(row.flops_per_token()), Plain(row.exact_flops_per_token()),
                   absl::StrCat(row.formula(), row.difference() == "none" ? "" : "; ",

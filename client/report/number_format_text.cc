@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -58,7 +59,7 @@ void AddScale(const v1::BlockScale& scale, Table* table) {
 }
 
 std::string About(const v1::NumberFormat& format) {
-  Table table(2, {Align::kLeft, Align::kLeft});
+  Table table = Titled({"", ""});
   for (const v1::FloatLayout& layout : format.layouts()) AddLayout(layout, &table);
   if (format.has_largest_integer()) {
     table.AddRow({"range", absl::StrCat(Plain(format.lowest_integer()), " to ",
@@ -108,10 +109,9 @@ std::string Rounded(const v1::RoundedNumber& number) {
 }  // namespace
 
 std::string NumberFormatTable(const v1::ListDataTypesResponse& response) {
-  const Align right = Align::kRight;
-  Table table(0, {Align::kLeft, right, right, right, right, right, right, right});
-  table.AddRow(
-      {"type", "bits", "exponent", "fraction", "stored", "largest", "smallest normal", "epsilon"});
+  Table table = Titled({"type", ">bits", ">exponent", ">fraction", ">stored", ">largest",
+                        ">smallest normal", ">epsilon"},
+                       0);
   for (const v1::NumberFormat& format : response.formats()) AddFormat(format, &table);
   return absl::StrCat(table.Text(),
                       "\nStored: bits an element, its share of a block's scale "

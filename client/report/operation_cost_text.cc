@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 
@@ -18,7 +19,7 @@ std::string IntensityCell(const v1::CostSum& sum) {
 
 // The terms of one kernel: what, how much, why.
 std::string TermTable(const v1::StepCost& step, size_t indent) {
-  Table table(indent, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""}, indent);
   for (const v1::ArithmeticTerm& term : step.arithmetic()) {
     table.AddRow({term.name(), ShortFlops(term.flops()), term.reason()});
   }
@@ -34,8 +35,7 @@ std::string TermTable(const v1::StepCost& step, size_t indent) {
 
 // A row a kernel, and their sum where there are several; names come last, where they may wrap.
 std::vector<std::string> KernelRows(const v1::OperationCost& cost) {
-  const Align right = Align::kRight;
-  Table table(2, {right, right, right, right, Align::kLeft});
+  Table table = Titled({">", ">", ">", ">", ""});
   const auto add = [&table](const v1::CostSum& sum, const std::string& name) {
     table.AddRow({ShortFlops(TotalFlops(sum)), ShortBytes(sum.read_bytes()),
                   ShortBytes(sum.written_bytes()), IntensityCell(sum), name});
@@ -70,7 +70,7 @@ std::string OfForward(const v1::CostSum& sum, const v1::OperationCost& forward) 
 
 std::string SavedTable(const v1::BackwardCost& backward) {
   if (backward.saved().empty()) return Wrap("  ", "Nothing of the forward pass is kept.", 2);
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   for (const v1::SavedArray& saved : backward.saved()) {
     table.AddRow({absl::StrCat("keep ", saved.array().name()),
                   ShortBytes(saved.array().size_bytes()),
@@ -110,7 +110,7 @@ std::string StepName(const Step& step, int operand_count) {
 }
 
 std::string OrderText(const std::string& title, const Order& order, int operand_count) {
-  Table table(4, {Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  Table table = Titled({">", "", ">", ">", ""}, 4);
   for (int i = 0; i < order.steps_size(); ++i) {
     const Step& step = order.steps(i);
     table.AddRow({absl::StrCat(i + 1, "."), StepName(step, operand_count), ShortFlops(step.flops()),
@@ -178,7 +178,7 @@ std::string EinsumSection(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_einsum()) return "";
   const v1::EinsumAnalysis& einsum = response.einsum();
   const int operand_count = response.operands_size();
-  Table table(2, {Align::kLeft, Align::kLeft});
+  Table table = Titled({"", ""});
   table.AddRow({"result", SizesText(einsum.shape())});
   table.AddRow({"axes", AxesText(einsum)});
   table.AddRow({"summed",

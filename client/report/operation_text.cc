@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/report/kernel_rates_text.h"
+#include "client/report/lines.h"
 #include "client/report/operation_cost_text.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"
@@ -31,31 +32,27 @@ std::vector<TimeColumn> TimeColumnsOf(const v1::OperationTime& time) {
 
 std::string BoundOf(const v1::Roofline& roofline) { return EnumName(roofline.bound()); }
 
-std::string TimesTable(const std::vector<TimeColumn>& columns) {
-  std::vector<Align> aligned(columns.size() + 1, Align::kRight);
-  aligned.front() = Align::kLeft;
-  Table table(2, std::move(aligned));
-  const auto add = [&](const char* label,
-                       const std::function<std::string(const v1::Roofline&)>& cell) {
-    std::vector<std::string> cells = {label};
-    for (const TimeColumn& column : columns) cells.push_back(cell(column.roofline));
-    table.AddRow(std::move(cells));
+std::string TimesTable(const v1::OperationTime& time) {
+  using R = v1::Roofline;
+  const auto of = [](auto cell) {
+    return [cell](const TimeColumn& column) -> std::string { return cell(column.roofline); };
   };
-  std::vector<std::string> titles = {""};
-  for (const TimeColumn& column : columns) titles.push_back(column.title);
-  table.AddRow(std::move(titles));
-  add("bound by", BoundOf);
-  add("intensity", [](const v1::Roofline& r) -> std::string {
-    return r.has_arithmetic_intensity() ? IntensityText(r.arithmetic_intensity()) : "-";
-  });
-  add("ridge", [](const v1::Roofline& r) { return IntensityText(r.ridge_flops_per_byte()); });
-  add("arithmetic", [](const v1::Roofline& r) { return TimeText(r.compute_seconds()); });
-  add("memory", [](const v1::Roofline& r) { return TimeText(r.memory_seconds()); });
-  add("launches", [](const v1::Roofline& r) { return TimeText(r.launch_seconds()); });
-  add("time", [](const v1::Roofline& r) { return TimeText(r.total_seconds()); });
-  add("at least (classical)", [](const v1::Roofline& r) { return TimeText(r.least_seconds()); });
-  add("of peak", [](const v1::Roofline& r) { return Percent(r.fraction_of_peak()); });
-  return table.Text();
+  const auto intensity = [](const R& r) {
+    return r.has_arithmetic_intensity() ? IntensityText(r.arithmetic_intensity()) : kNoValue;
+  };
+  return SideBySide<TimeColumn>(
+             {{"", [](const TimeColumn& column) { return column.title; }},
+              {"bound by", of(BoundOf)},
+              {"intensity", of(intensity)},
+              {"ridge", of([](const R& r) { return IntensityText(r.ridge_flops_per_byte()); })},
+              {"arithmetic", of([](const R& r) { return TimeText(r.compute_seconds()); })},
+              {"memory", of([](const R& r) { return TimeText(r.memory_seconds()); })},
+              {"launches", of([](const R& r) { return TimeText(r.launch_seconds()); })},
+              {"time", of([](const R& r) { return TimeText(r.total_seconds()); })},
+              {"at least (classical)", of([](const R& r) { return TimeText(r.least_seconds()); })},
+              {"of peak", of([](const R& r) { return Percent(r.fraction_of_peak()); })}},
+             TimeColumnsOf(time))
+      .Text();
 }
 
 std::string RowsAtRidge(const v1::AnalyzeOperationResponse& response) {
@@ -79,7 +76,7 @@ std::string TimeSummary(const v1::OperationTime& time) {
 std::string TimeSection(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_time()) return "";
   return absl::StrCat("\n", Wrap("", absl::StrCat("On ", DeviceOf(response.time())), 2),
-                      TimesTable(TimeColumnsOf(response.time())), RowsAtRidge(response));
+                      TimesTable(response.time()), RowsAtRidge(response));
 }
 
 // The achieved time as utilisation.
@@ -214,8 +211,7 @@ std::string PairsSection(const v1::AnalyzeOperationResponse& response) {
 std::string InitializationSection(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_initialization()) return "";
   const v1::LinearInitialization& start = response.initialization();
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"weights' deviation", "outputs'", ""});
+  Table table = Titled({"weights' deviation", ">outputs'", ""});
   table.AddRow({"1", Plain(start.output_deviation_of_unit_weights()), "sqrt(fan-in)"});
   table.AddRow({Plain(start.scaled_weight_deviation()),
                 Plain(start.output_deviation_of_scaled_weights()), "1 / sqrt(fan-in)"});
@@ -245,9 +241,7 @@ std::string PredictionSummary(const v1::OperationTime& time) {
 std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   if (!time.has_predicted_forward()) return "";
   const v1::KernelPrediction& forward = time.predicted_forward();
-  Table table(
-      2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"", "time", "80 % interval", "rate", "of peak", "from"});
+  Table table = Titled({"", ">time", ">80 % interval", ">rate", ">of peak", "from"});
   AddTimeRow("forward", forward, table);
   if (time.has_predicted_unfused()) AddTimeRow("unfused", time.predicted_unfused(), table);
   if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);

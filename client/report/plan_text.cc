@@ -10,6 +10,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/plot/charts.h"
 #include "client/report/compute_text.h"
+#include "client/report/lines.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/rates_text.h"
@@ -34,8 +35,7 @@ std::string HardwareLine(const v1::TrainingFlops& flops) {
 }
 
 std::string ArithmeticSection(const v1::TrainingFlops& flops) {
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"convention", "per token", "whole run", "counts", ""});
+  Table table = Titled({"convention", ">per token", ">whole run", "counts", ""});
   for (const v1::TrainingFlops::Count& count : flops.counts()) {
     const bool used = count.convention() == flops.convention_used();
     table.AddRow({EnumName(count.convention()), Scaled(count.flops_per_token(), "FLOP"),
@@ -56,41 +56,9 @@ std::string Sentence(const std::string& label, const std::string& text) {
   return Wrap(absl::StrCat("  ", label, ": "), text, 4);
 }
 
-std::string DollarsOf(const v1::TimeEstimate& cost) {
-  return cost.has_cost_usd() ? absl::StrCat(Grouped(cost.cost_usd(), 2), " USD") : "not counted";
-}
-
-std::string EnergyOf(const v1::TimeEstimate& cost) {
-  return cost.has_energy_joules() ? Energy(cost.energy_joules()) : "not counted";
-}
-
-std::string MfuOf(const v1::TimeEstimate& cost) {
-  return cost.has_mfu() ? Percent(cost.mfu()) : "no peak known";
-}
-
-std::string HfuOf(const v1::TimeEstimate& cost) {
-  return cost.has_hfu() ? Percent(cost.hfu()) : "not known";
-}
-
-// False where HFU equals MFU, which is shown anyway.
-bool HasItsOwnHfu(const CostColumn& column) {
-  return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
-}
-
-std::string FractionOf(const v1::TimeEstimate& cost) {
-  return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
-}
-
-bool HasInterval(const CostColumn& column) { return IsRange(column.cost.elapsed_seconds()); }
-
 // True where more than steps takes time.
 bool IsInterrupted(const v1::Plan& plan) {
   return plan.has_whole_run() && plan.whole_run().goodput_ratio() < 1;
-}
-
-// In the unit of the time above it.
-std::string ElapsedEnds(const v1::TimeEstimate& cost) {
-  return IsRange(cost.elapsed_seconds()) ? DurationEndsText(cost.elapsed_seconds()) : "";
 }
 
 // The figures that `plan` has, the most accurate first.
@@ -128,47 +96,60 @@ std::string BasisWords(const v1::TimeEstimate& cost) {
 }
 
 std::string CostTable(const std::vector<CostColumn>& columns, bool measured, bool interrupted) {
-  std::vector<Align> aligned(columns.size() + 1, Align::kRight);
-  aligned.front() = Align::kLeft;
-  Table table(2, std::move(aligned));
-  const auto add = [&](const std::string& label, const auto& cell) {
-    std::vector<std::string> cells = {label};
-    for (const CostColumn& column : columns) cells.push_back(cell(column));
-    table.AddRow(std::move(cells));
+  using Cost = v1::TimeEstimate;
+  const auto of = [](auto cell) {
+    return [cell](const CostColumn& column) -> std::string { return cell(column.cost); };
   };
-  add("", [](const CostColumn& column) { return column.title; });
-  add("MFU", [](const CostColumn& column) { return MfuOf(column.cost); });
-  if (absl::c_any_of(columns, HasItsOwnHfu)) {
-    add("HFU", [](const CostColumn& column) { return HfuOf(column.cost); });
+  std::vector<Column<CostColumn>> rows = {
+      {"", [](const CostColumn& column) { return column.title; }},
+      {"MFU", of([](const Cost& c) { return c.has_mfu() ? Percent(c.mfu()) : "no peak known"; })}};
+  // HFU that equals MFU is shown anyway.
+  if (absl::c_any_of(columns, [](const CostColumn& column) {
+        return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
+      })) {
+    rows.push_back(
+        {"HFU", of([](const Cost& c) { return c.has_hfu() ? Percent(c.hfu()) : "not known"; })});
   }
-  if (measured)
-    add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
+  if (measured) {
+    rows.push_back({"of measured", of([](const Cost& c) {
+                      return c.has_measured_fraction() ? Percent(c.measured_fraction())
+                                                       : "not measured";
+                    })});
+  }
   if (interrupted) {
-    add("its steps", [](const CostColumn& column) {
-      return Duration(column.cost.duration_seconds().expected());
-    });
+    rows.push_back(
+        {"its steps", of([](const Cost& c) { return Duration(c.duration_seconds().expected()); })});
   }
-  add("duration",
-      [](const CostColumn& column) { return Duration(column.cost.elapsed_seconds().expected()); });
-  if (absl::c_any_of(columns, HasInterval)) {
-    add("80 % interval", [](const CostColumn& column) { return ElapsedEnds(column.cost); });
-  }
+  rows.push_back(
+      {"duration", of([](const Cost& c) { return Duration(c.elapsed_seconds().expected()); })});
+  // In the unit of the time above it.
+  rows.push_back({"80 % interval", of([](const Cost& c) {
+                    return IsRange(c.elapsed_seconds()) ? DurationEndsText(c.elapsed_seconds())
+                                                        : "";
+                  }),
+                  ""});
   // Three columns leave no room for the unit next to the number.
   const bool narrow = columns.size() > 2;
-  add(narrow ? "device-hours" : "device time", [&](const CostColumn& column) {
-    return absl::StrCat(Grouped(column.cost.device_hours(), 2), narrow ? "" : " device-hours");
-  });
-  add("throughput",
-      [](const CostColumn& column) { return TokensPerSecond(column.cost.tokens_per_second()); });
-  add("cost", [](const CostColumn& column) { return DollarsOf(column.cost); });
-  add("energy", [](const CostColumn& column) { return EnergyOf(column.cost); });
-  return table.Text();
+  rows.push_back({narrow ? "device-hours" : "device time", of([narrow](const Cost& c) {
+                    return absl::StrCat(Grouped(c.device_hours(), 2),
+                                        narrow ? "" : " device-hours");
+                  })});
+  rows.push_back(
+      {"throughput", of([](const Cost& c) { return TokensPerSecond(c.tokens_per_second()); })});
+  rows.push_back({"cost", of([](const Cost& c) {
+                    return c.has_cost_usd() ? absl::StrCat(Grouped(c.cost_usd(), 2), " USD")
+                                            : "not counted";
+                  })});
+  rows.push_back({"energy", of([](const Cost& c) {
+                    return c.has_energy_joules() ? Energy(c.energy_joules()) : "not counted";
+                  })});
+  return SideBySide(rows, columns).Text();
 }
 
 }  // namespace
 
 std::string ModelSection(const v1::ParameterCounts& parameters) {
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   const auto add = [&table](const std::string& name, int64_t count, const std::string& note) {
     table.AddRow({name, Grouped(count), note});
   };

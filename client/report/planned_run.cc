@@ -12,6 +12,7 @@
 #include "client/io/call_error.h"
 #include "client/report/plan_head.h"
 #include "client/report/rates_text.h"
+#include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -54,6 +55,32 @@ std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& pl
   std::string out;
   for (const std::string& words : all) out += Wrap(label, words, absl::string_view(label).size());
   return out;
+}
+
+std::string StepCell(const v1::Plan& plan) {
+  return plan.has_step_time() ? TimeToThreeDigits(plan.step_time().seconds().expected()) : kNoValue;
+}
+
+std::string DaysCell(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  return estimate == nullptr ? kNoValue : DaysText(estimate->elapsed_seconds().expected());
+}
+
+std::string DeviceHoursCell(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  return estimate == nullptr ? kNoValue : ShortNumber(estimate->device_hours());
+}
+
+std::string CostCell(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  const bool priced = estimate != nullptr && estimate->has_cost_usd();
+  return priced ? ShortNumber(estimate->cost_usd()) : kNoValue;
+}
+
+std::string MfuCell(const v1::Plan& plan) {
+  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
+  const bool known = estimate != nullptr && estimate->has_mfu();
+  return known ? absl::StrFormat("%.1f %%", 100 * estimate->mfu()) : kNoValue;
 }
 
 const char* ShortVerdict(const v1::PlannedRun& run) {

@@ -12,6 +12,14 @@
 
 namespace sextant::client {
 
+// Cells of a table of plans; kNoValue where there is none. Days, device-hours, USD and MFU are of
+// the estimate that limits are checked against.
+std::string StepCell(const v1::Plan& plan);
+std::string DaysCell(const v1::Plan& plan);
+std::string DeviceHoursCell(const v1::Plan& plan);
+std::string CostCell(const v1::Plan& plan);
+std::string MfuCell(const v1::Plan& plan);
+
 // "89.93", "12,345".
 std::string DaysText(double seconds);
 

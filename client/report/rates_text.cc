@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/report/lines.h"
 #include "client/text/text.h"
 
 namespace sextant::client {
@@ -70,7 +71,7 @@ struct IsNotOfAPath {
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
                       const SourceList& sources, absl::Time now) {
   if (rates.empty()) return "";
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  Table table = Titled({"", ">", "", ""});
   std::string measured;
   for (const v1::RateUsed& rate : rates) {
     table.AddRow({QuantityOf(rate), WithUnit(rate.value(), rate.unit()), EnumName(rate.source()),

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/plot/plot.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"
@@ -65,67 +66,44 @@ std::string MarksOf(const v1::LayoutOption& option) {
   return absl::StrCat(option.tie() ? "=" : "", option.unpublished_sizes().empty() ? "" : "*");
 }
 
+std::string ExpertTensorCell(const v1::LayoutOption& option) {
+  const v1::ParallelLayout& sizes = option.layout().parallel();
+  return sizes.has_expert_tensor_parallel_size() ? absl::StrCat(sizes.expert_tensor_parallel_size())
+                                                 : "";
+}
+
 constexpr char kUnpublishedLegend[] = "*: unpublished sizes";
 
-// A column of the table of layouts. It is left out where every cell is `usual`.
-struct OptionColumn {
-  const char* title;
-  Align align;
-  const char* usual;
-  std::string (*cell)(const v1::LayoutOption& option);
-};
-
 using Option = v1::LayoutOption;
-constexpr OptionColumn kOptionColumns[] = {
-    {"", Align::kLeft, nullptr, MarksOf},
-    {"step", Align::kRight, nullptr, StepCell},
-    {"memory", Align::kRight, nullptr,
-     [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
-    {"fits", Align::kRight, nullptr, [](const Option& o) { return Percent(o.fit_chance()); }},
-    {"tp", Align::kRight, nullptr,
-     [](const Option& o) { return absl::StrCat(o.layout().parallel().tensor_parallel_size()); }},
-    {"sp", Align::kLeft, "",
-     [](const Option& o) -> std::string { return o.layout().sequence_parallel() ? "yes" : ""; }},
-    {"cp", Align::kRight, "1",
-     [](const Option& o) { return absl::StrCat(o.layout().context_parallel_size()); }},
-    {"pp", Align::kRight, nullptr,
-     [](const Option& o) { return absl::StrCat(o.layout().parallel().pipeline_parallel_size()); }},
-    {"vpp", Align::kRight, "1",
-     [](const Option& o) { return absl::StrCat(o.layout().parallel().virtual_stage_count()); }},
-    {"ep", Align::kRight, "1",
-     [](const Option& o) { return absl::StrCat(o.layout().parallel().expert_parallel_size()); }},
-    {"etp", Align::kRight, "",
-     [](const Option& o) {
-       const v1::ParallelLayout& sizes = o.layout().parallel();
-       return sizes.has_expert_tensor_parallel_size()
-                  ? absl::StrCat(sizes.expert_tensor_parallel_size())
-                  : std::string();
-     }},
-    {"zero", Align::kLeft, nullptr, ShardingWords},
-    {"mbs", Align::kRight, nullptr,
-     [](const Option& o) { return absl::StrCat(o.layout().micro_batch_size()); }},
-    {"recompute", Align::kLeft, nullptr, RecomputeWords},
-    {"schedule", Align::kLeft, "1f1b", [](const Option& o) { return ScheduleWords(o.layout()); }},
-    {"attention, loss", Align::kLeft, "", KernelWords},
-};
 
 std::string OptionTable(const v1::LayoutSearchResult& search) {
-  std::vector<const Option*> options = {&search.chosen()};
-  for (const Option& option : search.alternatives()) options.push_back(&option);
-  std::vector<Align> aligned;
-  std::vector<std::vector<std::string>> rows(1 + options.size());
-  for (const OptionColumn& column : kOptionColumns) {
-    const bool plain = column.usual != nullptr && absl::c_all_of(options, [&](const Option* o) {
-                         return column.cell(*o) == column.usual;
-                       });
-    if (plain) continue;
-    aligned.push_back(column.align);
-    rows[0].emplace_back(column.title);
-    for (size_t i = 0; i < options.size(); ++i) rows[1 + i].push_back(column.cell(*options[i]));
-  }
-  Table table(2, std::move(aligned));
-  for (std::vector<std::string>& row : rows) table.AddRow(std::move(row));
-  return table.Text();
+  std::vector<Option> options = {search.chosen()};
+  options.insert(options.end(), search.alternatives().begin(), search.alternatives().end());
+  const auto size = [](auto of) {
+    return [of](const Option& o) { return absl::StrCat(of(o.layout())); };
+  };
+  using Layout = v1::RunLayout;
+  return TableOf<Option>(
+             {{"", MarksOf},
+              {">step", StepCell},
+              {">memory", [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
+              {">fits", [](const Option& o) { return Percent(o.fit_chance()); }},
+              {">tp", size([](const Layout& l) { return l.parallel().tensor_parallel_size(); })},
+              {"sp", size([](const Layout& l) { return l.sequence_parallel() ? "yes" : ""; }), ""},
+              {">cp", size([](const Layout& l) { return l.context_parallel_size(); }), "1"},
+              {">pp", size([](const Layout& l) { return l.parallel().pipeline_parallel_size(); })},
+              {">vpp", size([](const Layout& l) { return l.parallel().virtual_stage_count(); }),
+               "1"},
+              {">ep", size([](const Layout& l) { return l.parallel().expert_parallel_size(); }),
+               "1"},
+              {">etp", ExpertTensorCell, ""},
+              {"zero", ShardingWords},
+              {">mbs", size([](const Layout& l) { return l.micro_batch_size(); })},
+              {"recompute", RecomputeWords},
+              {"schedule", [](const Option& o) { return ScheduleWords(o.layout()); }, "1f1b"},
+              {"attention, loss", KernelWords, ""}},
+             options)
+      .Text();
 }
 
 // "where network is 1.5 times as slow, line 3 is faster"
@@ -187,7 +165,7 @@ std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
                                  recompute == "none" ? "" : ", recompute ",
                                  recompute == "none" ? "" : recompute)});
   }
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ">", ">", ""});
   const bool marked =
       absl::c_any_of(options, [](const Option* o) { return !o->unpublished_sizes().empty(); });
   // The indent, the marks, and what is between columns.
@@ -231,7 +209,7 @@ std::string SearchSection(const v1::Plan& plan) {
   return absl::StrCat("\nLayouts, the fastest first\n",
                       Wrap("  ", absl::StrCat(CountWords(search), BoundWords(search)), 2),
                       OptionTable(search), Wrap("  ", absl::StrCat(ties, beyond, kept, away), 2),
-                      unpublished.empty() ? "" : Wrap("  ", unpublished, 2),
+                      Paragraph(unpublished),
                       search.alternatives().empty() ? "" : Wrap("  ", SensitivityWords(search), 2));
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/report/memory_text.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
@@ -31,49 +32,28 @@ bool IsPriced(const v1::SizedCluster& cluster) {
                         [](const v1::TimeEstimate& e) { return e.has_cost_usd(); });
 }
 
-void AddCluster(const v1::SizedCluster& cluster, bool priced, Table& table) {
-  std::vector<std::string> cells = {cluster.accelerator()};
-  if (!cluster.met()) {
-    cells.emplace_back(cluster.has_status() ? "refused" : "none");
-    cells.resize(priced ? 8 : 7, kNoValue);
-    table.AddRow(std::move(cells));
-    return;
-  }
-  const v1::Plan& plan = cluster.plan();
-  const v1::TimeEstimate* const estimate = BasisEstimate(plan);
-  const auto figure = [&](auto cell) {
-    const std::string text = estimate == nullptr ? "" : cell(*estimate);
-    cells.push_back(text.empty() ? kNoValue : text);
-  };
-  cells.push_back(Grouped(cluster.device_count()));
-  cells.push_back(Grouped(cluster.server_count()));
-  figure([](const auto& e) { return DaysText(e.elapsed_seconds().expected()); });
-  figure([](const auto& e) { return ShortNumber(e.device_hours()); });
-  if (priced) {
-    figure(
-        [](const auto& e) { return e.has_cost_usd() ? ShortNumber(e.cost_usd()) : std::string(); });
-  }
-  figure([](const auto& e) {
-    return e.has_mfu() ? absl::StrFormat("%.1f %%", 100 * e.mfu()) : std::string();
-  });
-  cells.emplace_back(SizeLimitWords(cluster.limit()));
-  table.AddRow(std::move(cells));
-}
-
 std::string ClusterTable(const v1::SizeClusterResponse& response) {
-  using enum Align;
-  const bool priced = absl::c_any_of(response.clusters(), IsPriced);
-  std::vector<Align> aligned = {kLeft, kRight, kRight, kRight, kRight, kRight, kLeft};
-  std::vector<std::string> titles = {"product",   "devices", "servers", "days",
-                                     "dev-hours", "MFU",     "limit"};
-  if (priced) {
-    aligned.insert(aligned.end() - 2, kRight);
-    titles.insert(titles.end() - 2, "USD");
-  }
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
-  for (const v1::SizedCluster& cluster : response.clusters()) AddCluster(cluster, priced, table);
-  return table.Text();
+  using Cluster = v1::SizedCluster;
+  const auto met = [](auto of) {
+    return [of](const Cluster& c) -> std::string { return c.met() ? of(c) : kNoValue; };
+  };
+  const auto of_plan = [&met](std::string (*cell)(const v1::Plan&)) {
+    return met([cell](const Cluster& c) { return cell(c.plan()); });
+  };
+  std::vector<Column<Cluster>> columns = {
+      {"product", [](const Cluster& c) { return c.accelerator(); }},
+      {">devices",
+       [](const Cluster& c) -> std::string {
+         return c.met() ? Grouped(c.device_count()) : c.has_status() ? "refused" : "none";
+       }},
+      {">servers", met([](const Cluster& c) { return Grouped(c.server_count()); })},
+      {">days", of_plan(DaysCell)},
+      {">dev-hours", of_plan(DeviceHoursCell)},
+      {">USD", of_plan(CostCell)},
+      {">MFU", of_plan(MfuCell)},
+      {"limit", met([](const Cluster& c) { return SizeLimitWords(c.limit()); })}};
+  if (!absl::c_any_of(response.clusters(), IsPriced)) columns.erase(columns.end() - 3);
+  return TableOf(columns, response.clusters()).Text();
 }
 
 const v1::TriedCount* FindTried(const v1::SizedCluster& cluster) {
@@ -309,9 +289,9 @@ std::string SizeClusterText(const v1::SizeClusterRequest& request,
       Counted(request.run().training().token_count(), "token"));
   const std::string servers = AssumedNodesWords(plans);
   return absl::StrCat(
-      Wrap("", head, 2), UnreadLines("  model  ", plans),
-      servers.empty() ? "" : Wrap("  ", servers, 2), ClusterTable(response), BestLine(response),
-      lines, basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
+      Wrap("", head, 2), UnreadLines("  model  ", plans), Paragraph(servers),
+      ClusterTable(response), BestLine(response), lines,
+      basis == v1::SIZE_BASIS_UNSPECIFIED ? "" : Wrap("  ", SizeBasisWords(basis), 2),
       basis == v1::SIZE_BASIS_STATE_ALONE ? Wrap("  days   ", absl::StrJoin(times, " or "), 9) : "",
       RatesLines("  rates  ", plans, now));
 }

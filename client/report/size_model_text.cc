@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/report/plan_head.h"
 #include "client/report/planned_run.h"
 #include "client/report/search_text.h"
@@ -90,31 +91,26 @@ std::string TriedTable(const v1::SizeModelResponse& response) {
   if (response.tried().empty()) return "";
   constexpr int kSmaller = 2;
   constexpr int kLarger = 6;
-  using enum Align;
-  const bool priced = absl::c_any_of(
-      response.tried(), [](const v1::TriedModel& tried) { return tried.has_cost_usd(); });
-  std::vector<Align> aligned = {kLeft, kRight, kRight, kRight, kRight, kLeft};
-  std::vector<std::string> titles = {"", "parameters", "layers", "width", "days", "misses"};
-  if (priced) {
-    aligned.insert(aligned.end() - 1, kRight);
-    titles.insert(titles.end() - 1, "USD");
-  }
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
+  using Tried = v1::TriedModel;
   const int chosen = ChosenOf(response);
+  const int first = std::max(0, chosen - kSmaller);
   const int end = std::min(response.tried_size(), chosen + 1 + kLarger);
-  for (int i = std::max(0, chosen - kSmaller); i < end; ++i) {
-    const v1::TriedModel& tried = response.tried(i);
-    std::vector<std::string> cells = {
-        i == chosen ? ">" : "", Grouped(tried.parameter_count()), Grouped(tried.layer_count()),
-        Grouped(tried.hidden_size()),
-        tried.has_elapsed_seconds() ? DaysText(tried.elapsed_seconds()) : kNoValue};
-    if (priced) {
-      cells.push_back(tried.has_cost_usd() ? ShortNumber(tried.cost_usd()) : kNoValue);
-    }
-    cells.emplace_back(SizeLimitWords(tried.misses()));
-    table.AddRow(std::move(cells));
-  }
+  const std::vector<Tried> shown(response.tried().begin() + first, response.tried().begin() + end);
+  const Tried* const answer = &shown[static_cast<size_t>(chosen - first)];
+  const Table table = TableOf<Tried>(
+      {{"", [answer](const Tried& t) { return &t == answer ? ">" : ""; }},
+       {">parameters", [](const Tried& t) { return Grouped(t.parameter_count()); }},
+       {">layers", [](const Tried& t) { return Grouped(t.layer_count()); }},
+       {">width", [](const Tried& t) { return Grouped(t.hidden_size()); }},
+       {">days",
+        [](const Tried& t) {
+          return t.has_elapsed_seconds() ? DaysText(t.elapsed_seconds()) : kNoValue;
+        }},
+       {">USD",
+        [](const Tried& t) { return t.has_cost_usd() ? ShortNumber(t.cost_usd()) : kNoValue; },
+        kNoValue},
+       {"misses", [](const Tried& t) { return SizeLimitWords(t.misses()); }}},
+      shown);
   return absl::StrCat("\nNext to it\n", table.Text());
 }
 

@@ -11,6 +11,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
 #include "client/report/compute_text.h"
+#include "client/report/lines.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
@@ -39,8 +40,7 @@ std::string PartTable(const v1::StepTime& step) {
   const std::vector<v1::StepPart> parts = PartsByTime(step);
   if (parts.empty()) return "";
   const double longest = parts.front().seconds();
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"cause", "time", "%", ""});
+  Table table = Titled({"cause", ">time", ">%", ""});
   for (const v1::StepPart& part : parts) {
     std::string bar;
     const auto columns =
@@ -97,7 +97,7 @@ std::string StepSection(const v1::Plan& plan) {
 std::string SoftwareSection(const v1::Plan& plan) {
   const v1::StepTime& step = plan.step_time();
   if (step.assumptions().empty()) return "";
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   std::set<int32_t> numbers;
   for (const v1::StepAssumption& each : step.assumptions()) {
     const int32_t number = each.source_number();

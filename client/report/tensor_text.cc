@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 
@@ -85,9 +86,7 @@ std::string Details(const v1::TensorStepResult& step, const std::string& written
 
 std::string StepsText(const v1::AnalyzeTensorResponse& response,
                       const std::vector<std::string>& steps) {
-  const Align left = Align::kLeft;
-  Table table(2, {Align::kRight, left, left, Align::kRight, left, left});
-  table.AddRow({"", "step", "result", "allocates", "shape", "strides"});
+  Table table = Titled({">", "step", "result", ">allocates", "shape", "strides"});
   for (int i = 0; i < response.steps_size(); ++i) {
     const v1::TensorStepResult& step = response.steps(i);
     table.AddRow({absl::StrCat(i + 1), step.name(), ResultName(step),
@@ -113,7 +112,7 @@ std::string TensorText(const v1::AnalyzeTensorResponse& response,
         &out, "\n", StepsText(response, steps), "\n",
         Wrap("", absl::StrCat("Allocated: ", ExactBytes(response.allocated_bytes())), 2));
   }
-  return absl::StrCat(out, "\n", Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
+  return absl::StrCat(out, EngineLine(response.engine_version()));
 }
 
 std::string TokensText(const v1::DescribeTokensRequest& request,
@@ -131,7 +130,7 @@ std::string TokensText(const v1::DescribeTokensRequest& request,
                                       " tokens/s: ", Scaled(response.bytes_per_second(), "B/s")),
                          2));
   }
-  return absl::StrCat(out, "\n", Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
+  return absl::StrCat(out, EngineLine(response.engine_version()));
 }
 
 }  // namespace sextant::client

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
@@ -212,7 +213,7 @@ std::string WholeRunSection(const v1::Plan& plan) {
                                  slowest.hostname().empty() ? "" : " on ", slowest.hostname())});
   }
   AddTelemetry(run.telemetry(), rows);
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  Table table = Titled({"", ">", ""});
   for (std::vector<std::string>& row : rows) table.AddRow(std::move(row));
   return absl::StrCat("\nWhole run\n", table.Text());
 }
