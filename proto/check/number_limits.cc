@@ -14,27 +14,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-bool IsReal(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
-}
-
-// Reports an int64 that is missing or out of range.
-void ReportWhole(FieldChecker& checker, FieldChecker::Field field, const FieldDescriptor& type,
-                 int64_t value, int64_t low, int64_t high) {
-  const bool is_bytes =
-      type.options().GetExtension(v1::field).unit() == v1::FieldDescription::UNIT_BYTE;
-  if (is_bytes && value > 0 && value < low) {  // of another unit
-    checker.Fault(field,
-                  absl::StrCat("must be ", low, " to ", high, ", not ", value, ": write bytes"));
-  } else if (value != 0 || low < 1) {
-    checker.Whole(field, value, low, high);
-  } else if (type.has_presence()) {
-    checker.Fault(field, absl::StrCat("must be at least ", low, ", or left out for its default"));
-  } else {
-    checker.Fault(field, absl::StrCat("is required: write ", low, " to ", high));
-  }
-}
-
 }  // namespace
 
 NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
@@ -48,14 +27,17 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
         std::find(left_out.begin(), left_out.end(), field.full_name()) != left_out.end();
     Entry entry;
     entry.field = &field;
+    entry.has_presence = field.has_presence();
     if (field.message_type() != nullptr) {
       if (is_left_out || absl::StartsWith(field.message_type()->full_name(), "google.")) continue;
       NumberLimits below(*field.message_type(), left_out);
       if (below.entries_.empty()) continue;
+      entry.kind = field.is_repeated() ? Kind::kMessages : Kind::kMessage;
       entry.below.push_back(std::move(below));
     } else {
       const v1::FieldDescription& facts = field.options().GetExtension(v1::field);
       if (!facts.has_min() && !facts.has_max()) continue;
+      entry.kind = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ? Kind::kReal : Kind::kWhole;
       entry.required = facts.required() && !is_left_out;
       entry.range = {.low = facts.has_min() ? facts.min() : -kNone,
                      .high = facts.has_max() ? facts.max() : kNone,
@@ -69,42 +51,57 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
 
 void NumberLimits::Check(const Message& message, const MessagePath& path, FaultSink sink) const {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
-  FieldChecker checker({}, sink);
   for (const Entry& entry : entries_) {
     const FieldDescriptor* const field = entry.field;
-    if (!entry.below.empty()) {
-      CheckBelow(entry, message, path, sink);
-    } else if (field->has_presence() && !reflection.HasField(message, field)) {
-      continue;
-    } else if (IsReal(*field)) {
-      const double value = reflection.GetDouble(message, field);
-      // Without presence, 0 is an absent number.
-      if (value == 0 && !field->has_presence() && !entry.required) continue;
-      checker.Real({path, field->name()}, value, entry.range);
-    } else {
-      const int64_t value = reflection.GetInt64(message, field);
-      if (value >= entry.low && value <= entry.high) continue;
-      if (value == 0 && !field->has_presence() && !entry.required) continue;
-      ReportWhole(checker, {path, field->name()}, *field, value, entry.low, entry.high);
+    if (entry.has_presence && !reflection.HasField(message, field)) continue;
+    switch (entry.kind) {
+      case Kind::kWhole:
+        CheckWhole(entry, message, path, sink);
+        break;
+      case Kind::kReal:
+        CheckReal(entry, message, path, sink);
+        break;
+      case Kind::kMessage:
+        entry.below.front().Check(reflection.GetMessage(message, field),
+                                  MessagePath(path, field->name()), sink);
+        break;
+      case Kind::kMessages:
+        for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+          entry.below.front().Check(reflection.GetRepeatedMessage(message, field, i),
+                                    MessagePath(path, field->name(), i), sink);
+        }
     }
   }
 }
 
-void NumberLimits::CheckBelow(const Entry& entry, const Message& message, const MessagePath& path,
-                              FaultSink sink) const {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  const NumberLimits& limits = entry.below.front();
-  if (!entry.field->is_repeated()) {
-    if (!reflection.HasField(message, entry.field)) return;
-    limits.Check(reflection.GetMessage(message, entry.field),
-                 MessagePath(path, entry.field->name()), sink);
-    return;
+void NumberLimits::CheckWhole(const Entry& entry, const Message& message, const MessagePath& path,
+                              FaultSink sink) {
+  const int64_t value = message.GetReflection()->GetInt64(message, entry.field);
+  if (value >= entry.low && value <= entry.high) return;
+  // Without presence, 0 is an absent number.
+  if (value == 0 && !entry.has_presence && !entry.required) return;
+  FieldChecker checker({}, sink);
+  const FieldChecker::Field field = {path, entry.field->name()};
+  const bool is_bytes =
+      entry.field->options().GetExtension(v1::field).unit() == v1::FieldDescription::UNIT_BYTE;
+  if (value == 0 && entry.low >= 1) {
+    checker.Fault(
+        field, entry.has_presence
+                   ? absl::StrCat("must be at least ", entry.low, ", or left out for its default")
+                   : absl::StrCat("is required: write ", entry.low, " to ", entry.high));
+  } else if (is_bytes && value > 0 && value < entry.low) {  // meant in another unit
+    checker.Fault(field, absl::StrCat("must be ", entry.low, " to ", entry.high, ", not ", value,
+                                      ": write bytes"));
+  } else {
+    checker.Whole(field, value, entry.low, entry.high);
   }
-  const int count = reflection.FieldSize(message, entry.field);
-  for (int i = 0; i < count; ++i) {
-    limits.Check(reflection.GetRepeatedMessage(message, entry.field, i),
-                 MessagePath(path, entry.field->name(), i), sink);
-  }
+}
+
+void NumberLimits::CheckReal(const Entry& entry, const Message& message, const MessagePath& path,
+                             FaultSink sink) {
+  const double value = message.GetReflection()->GetDouble(message, entry.field);
+  if (value == 0 && !entry.has_presence && !entry.required) return;
+  FieldChecker({}, sink).Real({path, entry.field->name()}, value, entry.range);
 }
 
 }  // namespace sextant::check

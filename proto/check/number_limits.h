@@ -29,17 +29,23 @@ class NumberLimits {
              FaultSink sink) const;
 
  private:
+  enum class Kind { kWhole, kReal, kMessage, kMessages };
+
   struct Entry {
     const google::protobuf::FieldDescriptor* field = nullptr;
+    Kind kind = Kind::kWhole;
+    bool has_presence = false;
     bool required = false;
-    RealRange range = {};  // of a real number
-    int64_t low = 0;       // of a whole number, with `high`
+    int64_t low = 0;  // of a whole number, with `high`
     int64_t high = 0;
+    RealRange range = {};                  // of a real number
     std::vector<NumberLimits> below = {};  // one, of a message
   };
 
-  void CheckBelow(const Entry& entry, const google::protobuf::Message& message,
-                  const MessagePath& path, FaultSink sink) const;
+  static void CheckWhole(const Entry& entry, const google::protobuf::Message& message,
+                         const MessagePath& path, FaultSink sink);
+  static void CheckReal(const Entry& entry, const google::protobuf::Message& message,
+                        const MessagePath& path, FaultSink sink);
 
   std::vector<Entry> entries_;
 };
