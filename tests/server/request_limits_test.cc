@@ -291,7 +291,7 @@ TEST(RequestLimits, AgreeWithTheEngines) {
   }
 }
 
-// What a stack's constants are by measurement, a request may give.
+// A request may give what a stack's constants are by measurement.
 TEST(RequestLimits, HoldTheConstantsOfSoftwareStacks) {
   for (const SoftwareStack& stack : SoftwareStacks()) {
     for (size_t i = 0; i < kStackConstantCount; ++i) {
