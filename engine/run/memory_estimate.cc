@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/run_change.h"
 
 namespace sextant {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/variant.h"
 #include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/memory/fit.h"
@@ -17,6 +16,7 @@
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/run/job.h"
+#include "engine/run/run_change.h"
 
 namespace sextant {
 
@@ -41,19 +41,6 @@ struct StageEstimate {
   int64_t parameter_count = 0;  // before sharding over data parallel ranks
   LedgerRows ledger;            // empty unless asked for
 };
-
-using SettingValue =
-    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind>;
-
-// A setting and its new value.
-struct ChangedSetting {
-  std::string field;  // its path in the request: "layout.micro_batch_size"
-  SettingValue from;
-  SettingValue to;
-};
-
-// From the cheapest to the most expensive.
-enum class ChangeCost { kNone, kLittleTime, kTime, kTimeAndHostMemory, kDevices, kOtherRun };
 
 struct FittingChange {
   std::vector<ChangedSetting> settings;  // one with its prerequisites, or two

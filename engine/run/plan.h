@@ -20,10 +20,9 @@
 #include "engine/model/architecture/weight_tensor.h"
 #include "engine/run/derivation.h"
 #include "engine/run/memory_estimate.h"
-#include "engine/run/run_flops.h"
+#include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_plan.h"
-#include "engine/run/time_estimate.h"
 #include "engine/run/whole_run.h"
 
 namespace sextant {

@@ -5,7 +5,6 @@
 #include "engine/base/note.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
-#include "engine/run/time_estimate.h"
 #include "engine/run/whole_run.h"
 
 namespace sextant {

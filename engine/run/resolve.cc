@@ -12,6 +12,9 @@
 #include "engine/hardware/links/usual_nodes.h"
 #include "engine/hardware/rates.h"
 #include "engine/model/architecture/check_architecture.h"
+#include "engine/model/flops/convention.h"
+#include "engine/model/flops/count_flops.h"
+#include "engine/model/flops/published_formulas.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/host_rates.h"
 #include "engine/run/job.h"
@@ -352,11 +355,239 @@ DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
                                 : GenerationOf(accelerator->architecture);
 }
 
+<<<<<<< HEAD
 }  // namespace
 
 RateSource ResolvedRun::matmul_source() const {
   if (measured.has_value()) return measured->source;
   return peak.has_value() ? rates.front().source : RateSource::kDatasheet;
+=======
+using enum FlopsConvention;
+
+// The reason why 6 N can't count the model; empty where it can.
+absl::string_view WhyNotSixN(const FlopsSubject& subject) {
+  if (subject.model == nullptr) return "";
+  if (HasTwoStacks(subject.model->spec())) {
+    return "encoder and decoder have tokens of their own, so that none meets all parameters";
+  }
+  return HasFrozen(subject.model->spec()) ? "some parameters are frozen, and 6 N trains them all"
+                                          : "";
+}
+
+FlopsCount SixN(FlopsConvention convention, int64_t parameters, int64_t tokens) {
+  return {convention, TrainingFlopsPerToken(parameters), TrainingFlops(parameters, tokens)};
+}
+
+absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& subject) {
+  if (const absl::string_view why = WhyNotSixN(subject); !why.empty()) {
+    return InvalidField("training.sequence_length", absl::StrCat("is required: ", why));
+  }
+  RunFlops out;
+  const int64_t tokens = run.training.token_count;
+  out.counts.push_back(SixN(kSixNTotal, subject.parameters.all.active, tokens));
+  if (subject.model != nullptr) {
+    out.counts.push_back(
+        SixN(kSixNNonEmbedding, subject.parameters.active_non_embedding(), tokens));
+  }
+  out.convention = run.options.flops_convention.value_or(kSixNTotal);
+  for (const FlopsCount& count : out.counts) {
+    if (count.convention == out.convention) return out;
+  }
+  return InvalidField("options.flops_convention",
+                      absl::StrCat("needs training.sequence_length and a model with a shape: ",
+                                   FactsOf(out.convention).name, " counts attention"));
+}
+
+HardwareShare HardwareShareOf(const StepFlops& flops, FlopsConvention convention) {
+  const MaskConvention mask = convention == kExactFull             ? MaskConvention::kFull
+                              : convention == kExactCausalDiagonal ? MaskConvention::kCausalDiagonal
+                                                                   : MaskConvention::kCausal;
+  const PassFlops& passes = flops.PerToken(mask);
+  return {passes.HardwareWithoutFlashRecompute(), passes.Model()};
+}
+
+absl::Status CheckConvention(const ConventionFlops& asked) {
+  constexpr char kField[] = "options.flops_convention";
+  if (!asked.not_applicable.empty()) {
+    return InvalidField(
+        kField,
+        absl::StrCat("says nothing about this model: ", asked.not_applicable, "; leave it out"));
+  }
+  if (FactsOf(asked.convention).kind == FlopsKind::kHardware) {
+    return InvalidField(kField,
+                        "counts hardware FLOPs, with which an MFU would be none: leave it out, or "
+                        "write a convention of model FLOPs");
+  }
+  return absl::OkStatus();
+}
+
+// Resolves parts of a run, and what depends on them.
+class Resolver {
+ public:
+  Resolver(const RunSpec& run, const RunParts& parts, FieldViolations found)
+      : run_(run), parts_(parts), violations_(std::move(found)) {}
+
+  // Takes the other parts of the run from `known`.
+  void Share(const ResolvedRun& known) {
+    if (!parts_.model) out_.shape = known.shape;
+    if (!parts_.model && !parts_.training) out_.flops = known.flops;
+    if (!parts_.layout && !parts_.device_count) static_cast<RunDevices&>(out_) = known;
+  }
+
+  absl::StatusOr<ResolvedRun> Resolve() {
+    CheckRun(run_, violations_);
+    const ModelPreset* const preset = FindPreset();
+    const Accelerator* const accelerator =
+        FindSelected(run_.cluster.device, "cluster.device", unknown_);
+    out_.precision = run_.layout.has_value()
+                         ? WithDefaults(run_.training.precision, run_.layout->framework.traits())
+                         : WithDefaults(run_.training.precision);
+    out_.generation = GenerationOfDevices(run_.cluster.device, accelerator);
+    if ((run_.model.preset.empty() || preset != nullptr) && IsShapeSound(violations_)) {
+      ResolveModel(preset);
+    }
+    // A layout may offload to the host, whose rates are among the devices'.
+    if (parts_.device_count || parts_.layout) {
+      FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
+    }
+    SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
+    SEXTANT_RETURN_IF_ERROR(CheckRates(run_, out_.precision.compute_data_type, out_));
+    return std::move(out_);
+  }
+
+ private:
+  // Null where the run names none, or an unknown one.
+  const ModelPreset* FindPreset() {
+    if (run_.model.preset.empty()) return nullptr;
+    const auto preset = FindModelPreset(run_.model.preset);
+    if (!preset.ok()) unknown_.push_back({"model.preset", preset.status()});
+    return preset.value_or(nullptr);
+  }
+
+  void ResolveModel(const ModelPreset* preset) {
+    if (!run_.model.parameter_count.has_value()) return ResolveShape(preset);
+    out_.model_name = "parameters";
+    const int64_t count = *run_.model.parameter_count;
+    out_.parameters.all = {.total = count, .active = count, .trainable = count};
+    if (!violations_.Mentions("training.sequence_length") &&
+        !violations_.Mentions("options.flops_convention")) {
+      ResolveFlops();
+    }
+  }
+
+  // The model's shape. Where it is invalid, the result keeps only its name.
+  void ResolveShape(const ModelPreset* preset) {
+    const size_t faults = violations_.all().size();
+    if (parts_.model) out_.shape = ShapeOf(run_.model, preset, violations_);
+    const size_t with_shape = violations_.all().size();
+    CheckLengths(run_.training, *out_.shape.architecture, violations_);
+    const bool lengths_are_sound = violations_.all().size() == with_shape;
+    if (with_shape != faults || violations_.Mentions("model.changes")) return;
+    out_.model_name = out_.shape.name;
+    const absl::Status counted = CheckShape(out_.shape);
+    violations_.AddAll(counted);
+    if (!counted.ok()) return;
+    out_.parameters = out_.shape.checked->count();
+    if (lengths_are_sound) ResolveFlops();
+    if (HasIndexer(*out_.shape.architecture) &&
+        (run_.layout.has_value() || run_.options.search != SearchExtent::kNone)) {
+      violations_.Add("model",
+                      "has attention with an indexer, whose memory and time are not known yet: "
+                      "count it, or plan it without a layout and without a search");
+      return;
+    }
+    ResolveLayout();
+  }
+
+  void ResolveFlops() {
+    if (run_.training.token_count < 1) return;  // reported elsewhere
+    if (!parts_.model && !parts_.training) return;
+    auto flops =
+        RunFlopsOf(run_, {.model = out_.shape.checked.get(), .parameters = out_.parameters});
+    violations_.AddAll(flops.status());
+    if (!flops.ok()) return;
+    out_.flops = *std::move(flops);
+    const double ratio = out_.flops.hardware.has_value() ? out_.flops.hardware->ratio() : 1;
+    if (run_.options.assumed_mfu.value_or(0) * ratio > 1 &&
+        !violations_.Mentions("options.assumed_mfu")) {
+      violations_.Add("options.assumed_mfu",
+                      absl::StrCat("must be at most ", 1 / ratio, ": with recomputation ",
+                                   *run_.options.assumed_mfu, " would be an HFU above 1"));
+    }
+  }
+
+  // The job of the run's layout.
+  void ResolveLayout() {
+    if (!run_.layout.has_value() || run_.options.search != SearchExtent::kNone) return;
+    out_.padded = PaddedShape(*run_.layout, *out_.shape.architecture);
+    const MemoryJob job = JobOf(out_.context_of(run_), ChoiceToCheck(), violations_);
+    auto memory = MemoryModelOf(out_.shape, out_.padded, job);
+    for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
+      const std::string field = RequestFieldOf(violation.field);
+      if (!violations_.Mentions(field)) violations_.Add(field, violation.description);
+    }
+    if (memory.ok()) out_.memory = *std::move(memory);
+  }
+
+  // The choice to check. Fields that are already reported get values that the layout accepts, so
+  // that the other errors are reported together with them.
+  JobChoice ChoiceToCheck() const {
+    JobChoice out = ChoiceOf(run_);
+    if (violations_.Mentions("cluster.device_count")) out.device_count = 0;
+    if (violations_.Mentions("training.sequence_length")) {
+      const int64_t context = out.layout.context_parallel_size.value_or(1);
+      const int64_t tensor = out.layout.parallel.tensor_parallel_size;
+      out.sequence_length = std::clamp<int64_t>(context, 1, kMaxTensorParallelSize) *
+                            std::clamp<int64_t>(tensor, 1, kMaxTensorParallelSize);
+    }
+    return out;
+  }
+
+  const RunSpec& run_;
+  const RunParts& parts_;
+  std::vector<UnknownName> unknown_;
+  FieldViolations violations_;
+  ResolvedRun out_;
+};
+
+}  // namespace
+
+const FlopsCount& RunFlops::Of(FlopsConvention wanted) const {
+  for (const FlopsCount& count : counts) {
+    if (count.convention == wanted) return count;
+  }
+  return counts.front();  // RunFlopsOf() lets no other convention through
+}
+
+absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subject) {
+  if (!run.training.sequence_length.has_value() || subject.model == nullptr) {
+    return WithoutLength(run, subject);
+  }
+  const CheckedModel& model = *subject.model;
+  const TrainingStepSpec step = StepOf(run.training);
+  const StepFlops flops = CountFlops(model.spec(), model.tensors(), step, FlopsDetail::kComponents);
+  const ConventionInput input = {
+      .spec = model.spec(), .tensors = model.tensors(), .step = step, .flops = flops};
+  RunFlops out;
+  out.convention = run.options.flops_convention.value_or(kExactCausal);
+  out.hardware = HardwareShareOf(flops, out.convention);
+  const bool full = run.options.full;
+  std::vector<ConventionFlops> all =
+      full ? FlopsByConvention(input) : std::vector{FlopsUnder(out.convention, input)};
+  SEXTANT_RETURN_IF_ERROR(CheckConvention(all[full ? static_cast<size_t>(out.convention) : 0]));
+  for (ConventionFlops& count : all) {
+    if (!count.not_applicable.empty()) continue;
+    out.counts.push_back({count.convention, count.per_token,
+                          count.per_token * static_cast<double>(run.training.token_count),
+                          std::move(count.differences)});
+  }
+  if (!full) return out;
+  for (const ComponentFlops& component : flops.components) {
+    out.products.push_back(
+        component.per_token[static_cast<size_t>(MaskConvention::kCausal)].Model());
+  }
+  return out;
+>>>>>>> 111da593 (engine/run: merge units that are one idea)
 }
 
 absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,

@@ -3,11 +3,12 @@
 #define SEXTANT_ENGINE_RUN_RUN_CHANGE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/variant.h"
 #include "engine/run/job.h"
-#include "engine/run/memory_estimate.h"
 
 namespace sextant {
 
@@ -39,6 +40,19 @@ struct RunChange {
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
+
+using SettingValue =
+    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind>;
+
+// A setting and its new value.
+struct ChangedSetting {
+  std::string field;  // its path in the request: "layout.micro_batch_size"
+  SettingValue from;
+  SettingValue to;
+};
+
+// From the cheapest to the most expensive.
+enum class ChangeCost { kNone, kLittleTime, kTime, kTimeAndHostMemory, kDevices, kOtherRun };
 
 struct SettingCost {
   ChangeCost kind;

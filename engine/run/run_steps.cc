@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/memory/model_state.h"
-#include "engine/run/run_flops.h"
 #include "engine/run/step_predictor.h"
 
 namespace sextant {

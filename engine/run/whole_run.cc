@@ -212,6 +212,28 @@ void AddSlowest(const PlannedSteps& steps, const ResolvedRun& resolved, WholeRun
   }
 }
 
+// The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
+absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
+  if (!whole.has_value()) return absl::nullopt;
+  return in.utilisation * (in.rate.value() / whole->value());
+}
+
+void SetDuration(const SecondsInterval& duration, double elapsed_per_second, TimeEstimate& out) {
+  out.duration = duration.expected;
+  out.low = duration.low;
+  out.high = duration.high;
+  out.elapsed = formula::Elapsed(duration.expected, elapsed_per_second);
+  out.elapsed_low = formula::Elapsed(duration.low, elapsed_per_second);
+  out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
+}
+
+LimitCheck CheckOf(const FigureInterval& figure, double limit) {
+  LimitCheck out = {.met = figure.expected <= limit,
+                    .margin = formula::Margin(limit, figure.expected)};
+  if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
+  return out;
+}
+
 }  // namespace
 
 absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
@@ -270,6 +292,59 @@ absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEs
       DeviationOfFailures(whole.interruptions, estimate.elapsed) * kNinetiethPercentile;
   const double all = estimate.elapsed.value() + std::hypot(side.value(), failures.value());
   return Seconds(std::ceil(all / kSecondsPerMinute) * kSecondsPerMinute);
+}
+
+absl::string_view EstimateKindName(EstimateKind kind) {
+  constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound", "predicted"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+TimeEstimate TimeEstimateOf(const TimeInput& in) {
+  const double devices = static_cast<double>(in.device_count);
+  TimeEstimate out;
+  out.kind = in.kind;
+  out.mfu_basis = in.mfu_basis;
+  out.mfu = ShareOf(in.peak, in);
+  if (out.mfu.has_value() && in.hardware_ratio.has_value()) {
+    out.hfu = formula::Hfu(*out.mfu, *in.hardware_ratio);
+  }
+  out.measured_fraction = ShareOf(in.measured, in);
+  out.duration =
+      Seconds(formula::Duration(in.flops.value(), devices, in.rate.value(), in.utilisation));
+  SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
+  out.device_hours = formula::DeviceHours(devices, out.elapsed.value());
+  out.tokens_per_second =
+      formula::TokensPerSecond(static_cast<double>(in.token_count), out.duration.value());
+  if (in.device_hour_price_usd.has_value()) {
+    out.cost = Dollars(formula::Cost(out.device_hours, *in.device_hour_price_usd));
+  }
+  if (in.device_power.has_value()) {
+    const Watts power = *in.device_power + in.host_power_per_device;
+    out.energy = Joules(
+        formula::Energy(devices, power.value(), out.elapsed.value(), in.power_usage_effectiveness));
+  }
+  return out;
+}
+
+TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input) {
+  const double devices = static_cast<double>(input.device_count);
+  input.rate = FlopsPerSecond(input.flops.value() / (duration.expected.value() * devices));
+  TimeEstimate out = TimeEstimateOf(input);
+  SetDuration(duration, input.elapsed_per_second, out);
+  return out;
+}
+
+void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
+  const FigureInterval elapsed = {out.elapsed_low.value(), out.elapsed.value(),
+                                  out.elapsed_high.value()};
+  if (economics.seconds_to_deadline.has_value()) {
+    out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
+  }
+  if (economics.budget_usd.has_value() && out.cost.has_value()) {
+    const double cost = out.cost->value();
+    const double rate = cost / elapsed.expected;
+    out.budget = CheckOf({elapsed.low * rate, cost, elapsed.high * rate}, *economics.budget_usd);
+  }
 }
 
 }  // namespace sextant

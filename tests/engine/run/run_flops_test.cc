@@ -1,10 +1,9 @@
 // A run's FLOPs under each convention, and what its times then stand on.
-#include "engine/run/run_flops.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/run/plan.h"
+#include "engine/run/resolve.h"
 #include "tests/engine/model/architecture/architectures.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"
