@@ -340,8 +340,8 @@ void ResolveNodes(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
     out.network = *std::move(network);
   } else {
     const std::vector<FieldViolation> found = FieldViolationsOf(network.status());
-    violations.Add("cluster.network",
-                   found.empty() ? network.status().message() : found.front().description);
+    violations.AddOnce("cluster.network",
+                       found.empty() ? network.status().message() : found.front().description);
   }
 }
 
