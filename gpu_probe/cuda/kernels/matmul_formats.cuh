@@ -22,8 +22,8 @@ enum MatrixFormat {
   kInt32Elements = 9,   // results only
 };
 
-// One matrix, as in matmul/gpu_matmul_type.h. Rows are A's rows or B's columns: products run along k
-// in both. In 4-bit formats, and in those with scales, k is the fastest dimension.
+// One matrix, as in matmul/gpu_matmul_type.h. Rows are A's rows or B's columns: products run along
+// k in both. In 4-bit formats, and in those with scales, k is the fastest dimension.
 struct Matrix {
   const void* elements;
   const unsigned char* scales;  // of formats that have them
