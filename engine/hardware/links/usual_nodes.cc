@@ -1,7 +1,5 @@
 #include "engine/hardware/links/usual_nodes.h"
 
-#include <vector>
-
 namespace sextant {
 namespace {
 
@@ -48,8 +46,10 @@ constexpr UsualNetwork kUsualNetworks[] = {
 }  // namespace
 
 const NodeType* UsualNodeOf(absl::string_view accelerator) {
-  const std::vector<const NodeType*> types = NodeTypesOf(accelerator);
-  return types.empty() ? nullptr : types.front();
+  for (const NodeType& node : NodeTypes()) {
+    if (Holds(node, accelerator)) return &node;
+  }
+  return nullptr;
 }
 
 const NamedNetwork* UsualNetworkOf(const NodeType& node) {
