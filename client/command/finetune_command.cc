@@ -16,8 +16,6 @@
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/launcher/launcher.h"
-#include "client/report/compare_text.h"
-#include "client/report/finetune_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/planned_run.h"
 #include "client/report/whole_run_text.h"

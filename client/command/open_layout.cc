@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/io/watched_call.h"
-#include "client/report/search_text.h"
+#include "client/report/plan_text.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

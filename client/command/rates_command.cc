@@ -7,11 +7,12 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
-#include "client/flags/given_fields.h"
 #include "client/flags/operation_arguments.h"
+#include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/charts.h"
-#include "client/report/kernel_rates_text.h"
+#include "client/report/hardware_text.h"
+#include "client/text/text.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -26,30 +27,31 @@ constexpr char kRatesHelp[] =
     "  sextant rates b200-sxm --dtype=bf16 --dtype=nvfp4\n"
     "  sextant rates host\n";
 
-struct RatesFlags : GivenFields {
+struct RatesFlags {
   std::vector<std::string> devices;
-  v1::GetKernelRatesRequest request;  // but for those, and the calibrations
+  std::vector<std::string> calibration_files;
+  v1::GetKernelRatesRequest request;  // but for those two
   std::string svg_file;               // "" for none
 };
 
-constexpr FlagRow kRatesRows[] = {
-    {.field = "device.accelerator", .names = "", .word = "DEVICE"},
-    {.field = "device.host_devices.devices",
-     .names = "",
-     .word = "DEVICE",
-     .below = Below::kDropped},
-    {.field = "device.calibrations.calibrations",
-     .names = "--calibration",
-     .help = "one of: sextant calibration --save; repeatable, up to 16"},
-    {.field = "device.fleet.accelerator"},
-    {.field = "device.fleet.hostnames",
-     .help = "with --fleet: the hosts that count, a,b,c; repeatable"},
-    {.field = "device.fleet.gpu_uuids",
-     .help = "with --fleet: the GPUs that count, a,b,c; repeatable"},
-    {.field = "data_types", .word = "--dtype", .below = Below::kDropped},
+constexpr FieldFlag kFleetFlags[] = {{"--fleet", "device.fleet.accelerator",
+                                      "a catalogue name: at rates that the fleet's hosts measured"},
+                                     {"--hostnames,--hosts", "device.fleet.hostnames",
+                                      "with --fleet: the hosts that count, a,b,c; repeatable"},
+                                     {"--gpu-uuids", "device.fleet.gpu_uuids",
+                                      "with --fleet: the GPUs that count, a,b,c; repeatable"}};
+
+constexpr FieldFlag kWords[] = {
+    WordFor("DEVICE", "device.accelerator"),
+    WordFor("DEVICE", "device.host_devices.devices", Below::kDropped),
+    WordFor("--calibration", "device.calibrations.calibrations", Below::kAppended),
+    WordFor("DEVICE", "device", Below::kUnknown),
+    WordFor("--dtype", "data_types", Below::kDropped),
 };
 
-constexpr auto kRatesWords = RequestFieldWords<v1::GetKernelRatesRequest, kRatesRows>;
+std::string RatesFieldWords(const std::string& field) {
+  return FieldWordsOf({kFleetFlags, kWords}, field);
+}
 
 // Adds the data type that `name` names, "bf16".
 absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request) {
@@ -83,7 +85,7 @@ absl::Status AddDevice(const std::string& name, v1::DeviceSelector* devices) {
 
 // Checks combinations of flags that are each valid, and adds the devices to the request.
 void Finish(RatesFlags* flags) {
-  const int ways = (flags->devices.empty() ? 0 : 1) + (flags->files.empty() ? 0 : 1) +
+  const int ways = (flags->devices.empty() ? 0 : 1) + (flags->calibration_files.empty() ? 0 : 1) +
                    (flags->request.device().has_fleet() ? 1 : 0);
   if (ways != 1) {
     throw CLI::ValidationError(
@@ -99,39 +101,55 @@ void Finish(RatesFlags* flags) {
 int RunRates(const RatesFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetKernelRatesRequest request = flags.request;
   v1::GetKernelRatesResponse response;
-  grpc::Status status = Override(flags, flags.request, streams.in, &request);
+  grpc::Status status;
+  if (!flags.calibration_files.empty()) {
+    auto* calibrations = request.mutable_device()->mutable_calibrations();
+    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
+                                  calibrations->mutable_calibrations());
+  }
   if (status.ok()) {
     status = Call(line.server, &v1::HardwareService::Stub::GetKernelRates, request, &response);
   }
   if (status.ok() && response.curves().empty()) status = Incomplete("rates");
   if (!status.ok()) {
-    return Fail(status, line, streams, {.field = kRatesWords});
+    return Fail(status, line, streams, {.field = RatesFieldWords});
   }
   if (!flags.svg_file.empty()) {
     const absl::Status written = WriteText(flags.svg_file, RenderSvg(KernelPlots(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  return Show(line, streams, response, [&] { return KernelRatesText(response, kRatesWords); });
-}
-
-void AddRatesFlags(CLI::App* command, CommandLine* line) {
-  const auto flags = std::make_shared<RatesFlags>();
-  command->add_option("DEVICE", flags->devices,
-                      "a product, or UUIDs of the server's devices; host: its CPU");
-  AddFlags(RequestFlags<v1::GetKernelRatesRequest, kRatesRows>(), flags.get(), &flags->request,
-           command);
-  LimitFleetFlags({"DEVICE", "--calibration"}, command);
-  AddTexts(
-      "--dtype", "of the operands; repeatable; default: all that was measured",
-      [flags](const std::string& name) { return AddType(name, &flags->request); }, command)
-      ->type_name("TYPE");
-  AddFile("--svg", &flags->svg_file, "also draw the curves into this file", command);
-  OnceRead(command, line, flags, RunRates, {.check = [flags] { Finish(flags.get()); }});
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(KernelRatesText(response, RatesFieldWords)));
+  return kExitFits;
 }
 
 }  // namespace
 
-const Command kRatesCommand = {"rates", "Show how fast kernels of growing size run on a device",
-                               kRatesHelp, AddRatesFlags};
+void AddRates(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<RatesFlags>();
+  CLI::App* command =
+      AddCommand("rates", "Show how fast kernels of growing size run on a device", kRatesHelp, app);
+  command->add_option("DEVICE", flags->devices,
+                      "a product, or UUIDs of the server's devices; host: its CPU");
+  command
+      ->add_option("--calibration", flags->calibration_files,
+                   "one of: sextant calibration --save; repeatable, up to 16")
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->check(CheckFile);
+  AddFleetFlags(kFleetFlags, &flags->request, {"DEVICE", "--calibration"}, command);
+  AddTexts(
+      "--dtype", "of the operands; repeatable; default: all that was measured",
+      [flags](const std::string& name) { return AddType(name, &flags->request); }, command)
+      ->type_name("TYPE");
+  command->add_option("--svg", flags->svg_file, "also draw the curves into this file")
+      ->type_name("FILE");
+  command->final_callback([flags, line] {
+    Finish(flags.get());
+    line->run = [flags](const CommandLine& read, const Streams& streams) {
+      return RunRates(*flags, read, streams);
+    };
+  });
+}
 
 }  // namespace sextant::client

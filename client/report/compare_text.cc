@@ -1,5 +1,3 @@
-#include "client/report/compare_text.h"
-
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -17,7 +15,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/report/lines.h"
 #include "client/report/memory_text.h"
-#include "client/report/plan_head.h"
+#include "client/report/plan_text.h"
 #include "client/report/planned_run.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/text.h"

@@ -1,5 +1,3 @@
-#include "client/report/compute_text.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
+#include "client/report/plan_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"

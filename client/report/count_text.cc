@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "client/io/message_file.h"
 #include "client/report/lines.h"
-#include "client/report/model_flops_text.h"
 #include "client/report/rates_text.h"
 #include "client/text/text.h"
 

@@ -1,5 +1,5 @@
-// A model's counts for people: parameters by component, layer, pipeline stage and tensor. Sections
-// start with an empty line and their title, and are "" where there is nothing to show.
+// A model's counts for people: parameters by component, layer, pipeline stage and tensor, FLOPs.
+// Sections start with an empty line and their title, and are "" where there is nothing to show.
 #ifndef SEXTANT_CLIENT_REPORT_COUNT_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_COUNT_TEXT_H_
 
@@ -34,6 +34,17 @@ std::string StagesSection(const google::protobuf::RepeatedPtrField<v1::StagePara
 std::string TotalsSection(const google::protobuf::RepeatedPtrField<v1::PublishedTotal>& totals);
 
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors);
+
+// By component and pass, and in total under each convention of counting masks. For a model with
+// `two_stacks`, tokens are the decoder's.
+std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks = false);
+
+// Each convention next to the exact count, with the largest difference; below, the conventions that
+// don't define how to count this model.
+std::string ConventionsSection(const v1::ModelFlops& flops);
+
+// Kaplan's table of forward FLOPs, next to the exact count.
+std::string KaplanSection(const v1::ModelFlops& flops);
 
 }  // namespace sextant::client
 

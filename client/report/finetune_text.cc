@@ -1,5 +1,3 @@
-#include "client/report/finetune_text.h"
-
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -8,9 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
 #include "client/report/memory_text.h"
-#include "client/report/plan_head.h"
+#include "client/report/plan_text.h"
 #include "client/report/planned_run.h"
-#include "client/report/search_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"

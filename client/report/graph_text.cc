@@ -1,12 +1,10 @@
-#include "client/report/graph_text.h"
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/report/lines.h"
-#include "client/report/operation_cost_text.h"
+#include "client/report/operation_text.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 

@@ -1,10 +1,9 @@
-#include "client/report/kernel_rates_text.h"
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plot/charts.h"
+#include "client/report/hardware_text.h"
 #include "client/report/lines.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"

@@ -1,5 +1,3 @@
-#include "client/report/memory_changes.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/report/lines.h"

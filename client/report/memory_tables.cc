@@ -1,5 +1,3 @@
-#include "client/report/memory_tables.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
+#include "client/report/memory_text.h"
 #include "client/text/amounts.h"
 #include "client/text/memory_stages.h"
 #include "client/text/sources.h"

@@ -1,4 +1,5 @@
-// The verdict on a run's memory for people: the answer of `sextant memory`, and a plan's memory.
+// Memory of a run for people: the verdict of `sextant memory`, tables of stages, changes that make
+// it fit, and what other answers say of it.
 #ifndef SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
 #define SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
 
@@ -6,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "client/report/rates_text.h"
+#include "client/text/sources.h"
+#include "sextant/v1/memory.pb.h"
+#include "sextant/v1/plan.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
@@ -33,6 +38,25 @@ std::string MemorySection(const v1::Plan& plan);
 
 // "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
 std::string ModelWords(const v1::Plan& plan);
+
+// A line a stage, or run of equal stages: its share of the work, and when it holds the most.
+std::string StageWorkTable(const v1::Memory& memory);
+
+// A line a stage, or run of equal stages: each GPU's memory at that time, in GiB; each line adds
+// up.
+std::string StageMemoryTable(const v1::Memory& memory);
+
+// A section a stage, or run of equal stages: each row in bytes, a sum a kind, and their sum. After
+// the last one come the notes that rows refer to: when the rows are present, what for, and the
+// source of the formula, one of `sources`. "" where the answer has no ledger.
+std::string LedgerSections(const v1::Memory& memory, const SourceList& sources);
+
+// "--zero=optimizer (now none) makes it fit: 73.91 GiB; costs no time (and 4 more ways)": the
+// cheapest change to a run with a layout that does not surely fit; "" where there is none to make.
+std::string NearestChange(const v1::Plan& plan);
+
+// All changes to a run with a layout, after an empty line and a title; "" where it fits.
+std::string ChangesSection(const v1::Plan& plan);
 
 }  // namespace sextant::client
 

@@ -1,5 +1,3 @@
-#include "client/report/model_flops_text.h"
-
 #include <google/protobuf/util/message_differencer.h>
 
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/report/count_text.h"
 #include "client/report/lines.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"

@@ -1,5 +1,3 @@
-#include "client/report/number_format_text.h"
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/report/hardware_text.h"
 #include "client/report/lines.h"
 #include "client/text/text.h"
 

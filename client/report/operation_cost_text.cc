@@ -1,5 +1,3 @@
-#include "client/report/operation_cost_text.h"
-
 #include <google/protobuf/util/message_differencer.h>
 
 #include <vector>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
+#include "client/report/operation_text.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 

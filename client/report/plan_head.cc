@@ -1,5 +1,3 @@
-#include "client/report/plan_head.h"
-
 #include <utility>
 #include <vector>
 
@@ -11,10 +9,9 @@
 #include "absl/strings/str_replace.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/lines.h"
-#include "client/report/memory_changes.h"
 #include "client/report/memory_text.h"
+#include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
-#include "client/report/search_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"

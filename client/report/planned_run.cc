@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
-#include "client/report/plan_head.h"
+#include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/text.h"

@@ -1,5 +1,3 @@
-#include "client/report/search_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/plot/plot.h"
 #include "client/report/lines.h"
+#include "client/report/plan_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"

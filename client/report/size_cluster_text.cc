@@ -1,5 +1,3 @@
-#include "client/report/size_cluster_text.h"
-
 #include <google/protobuf/util/time_util.h>
 
 #include <set>
@@ -13,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
 #include "client/report/memory_text.h"
-#include "client/report/plan_head.h"
+#include "client/report/plan_text.h"
 #include "client/report/planned_run.h"
-#include "client/report/search_text.h"
+#include "client/report/size_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"

@@ -1,5 +1,3 @@
-#include "client/report/size_model_text.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,10 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
-#include "client/report/plan_head.h"
+#include "client/report/plan_text.h"
 #include "client/report/planned_run.h"
-#include "client/report/search_text.h"
-#include "client/report/size_cluster_text.h"
+#include "client/report/size_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"

@@ -1,5 +1,3 @@
-#include "client/report/step_text.h"
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
-#include "client/report/compute_text.h"
 #include "client/report/lines.h"
+#include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"

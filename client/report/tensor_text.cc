@@ -1,11 +1,10 @@
-#include "client/report/tensor_text.h"
-
 #include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/report/lines.h"
+#include "client/report/operation_text.h"
 #include "client/text/amounts.h"
 #include "client/text/text.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/report/compare_text.h"
+#include "client/report/planned_run.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_answers.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/report/finetune_text.h"
+#include "client/report/planned_run.h"
 #include "tests/client/fake_server.h"
 
 namespace sextant::client {

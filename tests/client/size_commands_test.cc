@@ -11,8 +11,7 @@
 #include "absl/time/time.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/planned_run.h"
-#include "client/report/size_cluster_text.h"
-#include "client/report/size_model_text.h"
+#include "client/report/size_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_answers.h"
 

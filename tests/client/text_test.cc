@@ -8,8 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/report/search_text.h"
-#include "client/report/step_text.h"
+#include "client/report/plan_text.h"
 #include "client/text/amounts.h"
 #include "client/text/layout_words.h"
 #include "tests/client/fixture.h"

@@ -1,11 +1,12 @@
-// The fewest devices of each product, for people.
-#ifndef SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
-#define SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
+// The fewest devices, and the largest model, that a run can have, for people.
+#ifndef SEXTANT_CLIENT_REPORT_SIZE_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_SIZE_TEXT_H_
 
 #include <google/protobuf/duration.pb.h>
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "client/report/rates_text.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -38,6 +39,11 @@ std::string GoalWords(const v1::PlanRunRequest& run,
 // The basis as a sentence.
 const char* SizeBasisWords(v1::SizeBasis basis);
 
+// The question, the model, its plan, the limit that keeps it from being larger, and the sources of
+// rates with their age at `now`.
+std::string SizeModelText(const v1::SizeModelRequest& request,
+                          const v1::SizeModelResponse& response, absl::Time now);
+
 }  // namespace sextant::client
 
-#endif  // SEXTANT_CLIENT_REPORT_SIZE_CLUSTER_TEXT_H_
+#endif  // SEXTANT_CLIENT_REPORT_SIZE_TEXT_H_
