@@ -43,7 +43,7 @@ constexpr char kAllocateHelp[] =
 constexpr char kBudget[] = "Budget: FLOPs, or devices (named in one of three ways) and their time";
 constexpr char kUse[] = "What it is for";
 
-// What --help shows first: budgets.
+// --help shows budgets first.
 constexpr FlagRow kAllocateRows[] = {
     {.field = "flops"},
     {.field = "cluster.device.accelerator", .group = kBudget},

@@ -81,7 +81,7 @@ CLI::App* AddCommand(const char* name, const char* description, const std::strin
                      CLI::App* app);
 bool MayBeRead(const CLI::App& command, const CommandLine& line);
 
-// What else happens once a command's flags were all read.
+// Further steps once all flags of a command were read.
 struct Reading {
   // Waits that long for the answer, unless --timeout is given; 0: as long as for any other.
   double seconds = 0;
@@ -89,7 +89,7 @@ struct Reading {
   std::function<void()> check = nullptr;
 };
 
-// Of commands that make many plans.
+// Commands that make many plans wait longer.
 inline constexpr double kManyRunsSeconds = 120;
 
 // Sets CommandLine::run once the flags of `command` were read. The second passes them to `run`.

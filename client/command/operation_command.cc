@@ -9,7 +9,6 @@
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
 #include "client/flags/operation_arguments.h"
-#include "client/flags/operation_kinds.h"
 #include "client/flags/words.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"

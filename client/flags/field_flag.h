@@ -43,7 +43,7 @@ struct FieldFlag {
   Below below = Below::kEntry;
 };
 
-// What a command has otherwise than the API says, of a field or of all fields below a message.
+// Differs from what the API says of a field, or of all fields below a message.
 struct FlagRow {
   const char* field;
   const char* names = nullptr;  // "": the command reads the field in another way

@@ -1,5 +1,5 @@
-// The arguments and flags of each kind of operation that `sextant op` takes: reading arguments into
-// the request, and names in errors.
+// The kinds of operation that `sextant op` takes, one for each of the API's: their arguments and
+// flags, reading arguments into the request, and names in errors.
 #ifndef SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
 #define SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
 
@@ -9,10 +9,20 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/flags/field_flag.h"
-#include "client/flags/operation_kinds.h"
 #include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::client {
+
+struct OperationKind {
+  const char* name;         // the API's, "batched-matmul"
+  const char* description;  // one line
+  const char* sizes;        // the first argument, as help shows it: "MxNxK", "SHAPE", "EXPRESSION"
+  const char* sizes_help;   // the meaning of each size
+  const char* example;      // the rest of a command, "16384x8192x32768 ..."
+};
+
+// All kinds, in the order of the API's fields; a test compares them with the API.
+absl::Span<const OperationKind> OperationKinds();
 
 // The path of the kind's message in the request: "operation.matmul".
 std::string PathOf(const OperationKind& kind);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,127 +19,61 @@
 namespace sextant::client {
 namespace {
 
-using TextWords = std::vector<absl::string_view>;
+using google::protobuf::FieldDescriptor;
 
 // A step's text after its name.
 struct Arguments {
   absl::string_view text;
-  TextWords words;
+  std::vector<absl::string_view> words;
 };
 
 // The error of a text that does not match the step's form, which is shown in any case.
 absl::Status WrongForm() { return absl::InvalidArgumentError(""); }
 
-absl::StatusOr<std::vector<int64_t>> Integers(const TextWords& words) {
-  std::vector<int64_t> values;
-  for (const absl::string_view word : words) {
-    const absl::StatusOr<int64_t> value = ParseCount(word);
-    if (!value.ok()) return value.status();
-    values.push_back(*value);
+// Reads a whole number into `field` of `*message`, at the end of a list.
+absl::Status ReadInteger(absl::string_view word, const FieldDescriptor& field,
+                         google::protobuf::Message* message) {
+  const absl::StatusOr<int64_t> value = ParseCount(word);
+  if (!value.ok()) return value.status();
+  if (field.is_repeated()) {
+    message->GetReflection()->AddInt64(message, &field, *value);
+  } else {
+    message->GetReflection()->SetInt64(message, &field, *value);
   }
-  return values;
+  return absl::OkStatus();
 }
 
-// The whole numbers of a step that takes `fewest` to `most` of them.
-absl::StatusOr<std::vector<int64_t>> Integers(const Arguments& arguments, size_t fewest,
-                                              size_t most) {
+// Reads a step of whole numbers: one for each of its fields, or, if `may_be_none`, none; or one or
+// more for its only field, a list.
+absl::Status ReadIntegers(const Arguments& arguments, bool may_be_none,
+                          google::protobuf::Message* of_step) {
+  const google::protobuf::Descriptor& type = *of_step->GetDescriptor();
+  const bool is_list = type.field_count() == 1 && type.field(0)->is_repeated();
   const size_t count = arguments.words.size();
-  if (count < fewest || count > most) return WrongForm();
-  return Integers(arguments.words);
-}
-
-absl::Status ReadSelect(const Arguments& arguments, v1::TensorStep* step) {
-  const auto values = Integers(arguments, 2, 2);
-  if (!values.ok()) return values.status();
-  step->mutable_select()->set_axis((*values)[0]);
-  step->mutable_select()->set_index((*values)[1]);
+  const bool fits =
+      is_list ? count > 0
+              : count == static_cast<size_t>(type.field_count()) || (may_be_none && count == 0);
+  if (!fits) return WrongForm();
+  for (size_t i = 0; i < count; ++i) {
+    const FieldDescriptor& field = *type.field(is_list ? 0 : static_cast<int>(i));
+    const absl::Status read = ReadInteger(arguments.words[i], field, of_step);
+    if (!read.ok()) return read;
+  }
   return absl::OkStatus();
 }
 
 absl::Status ReadSlice(const Arguments& arguments, v1::TensorStep* step) {
   if (arguments.words.size() != 2) return WrongForm();
-  const TextWords bounds = absl::StrSplit(arguments.words[1], ':');
+  const std::vector<absl::string_view> bounds = absl::StrSplit(arguments.words[1], ':');
   if (bounds.size() < 2 || bounds.size() > 3) return WrongForm();
-  const absl::StatusOr<int64_t> axis = ParseCount(arguments.words[0]);
-  if (!axis.ok()) return axis.status();
-  v1::TensorStep::Slice* slice = step->mutable_slice();
-  slice->set_axis(*axis);
-  for (size_t i = 0; i < bounds.size(); ++i) {
+  v1::TensorStep::Slice* const slice = step->mutable_slice();
+  // Start, stop and step follow the axis, and may be left out.
+  absl::Status read = ReadInteger(arguments.words[0], *slice->GetDescriptor()->field(0), slice);
+  for (size_t i = 0; read.ok() && i < bounds.size(); ++i) {
     if (bounds[i].empty()) continue;
-    const absl::StatusOr<int64_t> bound = ParseCount(bounds[i]);
-    if (!bound.ok()) return bound.status();
-    if (i == 0) slice->set_start(*bound);
-    if (i == 1) slice->set_stop(*bound);
-    if (i == 2) slice->set_step(*bound);
+    read = ReadInteger(bounds[i], *slice->GetDescriptor()->field(static_cast<int>(i) + 1), slice);
   }
-  return absl::OkStatus();
-}
-
-absl::Status ReadTranspose(const Arguments& arguments, v1::TensorStep* step) {
-  const auto axes = Integers(arguments, 0, 2);
-  if (!axes.ok()) return axes.status();
-  if (axes->size() == 1) return WrongForm();
-  v1::TensorStep::Transpose* transpose = step->mutable_transpose();
-  if (axes->empty()) return absl::OkStatus();
-  transpose->set_axis_a((*axes)[0]);
-  transpose->set_axis_b((*axes)[1]);
-  return absl::OkStatus();
-}
-
-absl::Status ReadIntegers(const Arguments& arguments,
-                          google::protobuf::RepeatedField<int64_t>* field) {
-  const auto values = Integers(arguments, 1, SIZE_MAX);
-  if (!values.ok()) return values.status();
-  field->Add(values->begin(), values->end());
-  return absl::OkStatus();
-}
-
-absl::Status ReadPermute(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadIntegers(arguments, step->mutable_permute()->mutable_axes());
-}
-
-absl::Status ReadView(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadIntegers(arguments, step->mutable_view()->mutable_shape());
-}
-
-absl::Status ReadReshape(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadIntegers(arguments, step->mutable_reshape()->mutable_shape());
-}
-
-absl::Status ReadExpand(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadIntegers(arguments, step->mutable_expand()->mutable_shape());
-}
-
-absl::Status ReadSqueeze(const Arguments& arguments, v1::TensorStep* step) {
-  const auto axis = Integers(arguments, 0, 1);
-  if (!axis.ok()) return axis.status();
-  v1::TensorStep::Squeeze* squeeze = step->mutable_squeeze();
-  if (!axis->empty()) squeeze->set_axis(axis->front());
-  return absl::OkStatus();
-}
-
-absl::Status ReadUnsqueeze(const Arguments& arguments, v1::TensorStep* step) {
-  const auto axis = Integers(arguments, 0, 1);
-  if (!axis.ok()) return axis.status();
-  v1::TensorStep::Unsqueeze* unsqueeze = step->mutable_unsqueeze();
-  if (!axis->empty()) unsqueeze->set_axis(axis->front());
-  return absl::OkStatus();
-}
-
-absl::Status ReadFlatten(const Arguments& arguments, v1::TensorStep* step) {
-  const auto axes = Integers(arguments, 0, 2);
-  if (!axes.ok()) return axes.status();
-  if (axes->size() == 1) return WrongForm();
-  v1::TensorStep::Flatten* flatten = step->mutable_flatten();
-  if (axes->empty()) return absl::OkStatus();
-  flatten->set_first((*axes)[0]);
-  flatten->set_last((*axes)[1]);
-  return absl::OkStatus();
-}
-
-absl::Status ReadContiguous(const Arguments& arguments, v1::TensorStep* step) {
-  step->mutable_contiguous();
-  return arguments.words.empty() ? absl::OkStatus() : WrongForm();
+  return read;
 }
 
 absl::Status ReadCast(const Arguments& arguments, v1::TensorStep* step) {
@@ -187,53 +122,37 @@ absl::Status ReadFunction(absl::string_view text, v1::TensorStep::Reduce* reduce
   return absl::OkStatus();
 }
 
-// The parts after the first comma, one for each size or function.
-std::vector<absl::string_view> PartsAfter(absl::string_view expression, absl::string_view text) {
-  return absl::StrSplit(text.substr(expression.size()), absl::ByAnyChar(", \t"), absl::SkipEmpty());
-}
-
-absl::StatusOr<absl::string_view> ExpressionOf(absl::string_view text) {
+// Reads an expression and, after commas, sizes "AXIS=SIZE": "b s (h d) -> b h s d, h=8"; of a
+// reduction also "sum", "mean", "max", "min" or "product". The server interprets the expression.
+template <typename Step>
+absl::Status ReadExpression(absl::string_view text, Step* step) {
   const absl::string_view expression = text.substr(0, text.find(','));
   if (expression.empty()) return absl::InvalidArgumentError("there is no expression");
-  return expression;
-}
-
-// Reads an expression and, after commas, sizes "AXIS=SIZE": "b s (h d) -> b h s d, h=8". The server
-// interprets the expression.
-absl::Status ReadAxisExpression(absl::string_view text, v1::AxisExpression* expression) {
-  const absl::StatusOr<absl::string_view> axes = ExpressionOf(text);
-  if (!axes.ok()) return axes.status();
-  expression->set_expression(std::string(*axes));
-  for (const absl::string_view part : PartsAfter(*axes, text)) {
-    const absl::Status read = ReadSize(part, expression->add_sizes());
-    if (!read.ok()) return read;
-  }
-  return absl::OkStatus();
-}
-
-// ReadAxisExpression(), and after a comma "sum", "mean", "max", "min" or "product".
-absl::Status ReadReduction(absl::string_view text, v1::TensorStep::Reduce* reduce) {
-  const absl::StatusOr<absl::string_view> axes = ExpressionOf(text);
-  if (!axes.ok()) return axes.status();
-  reduce->set_expression(std::string(*axes));
-  for (const absl::string_view part : PartsAfter(*axes, text)) {
-    const absl::Status read = absl::StrContains(part, "=") ? ReadSize(part, reduce->add_sizes())
-                                                           : ReadFunction(part, reduce);
+  step->set_expression(std::string(expression));
+  for (const absl::string_view part :
+       absl::StrSplit(text.substr(expression.size()), absl::ByAnyChar(", \t"), absl::SkipEmpty())) {
+    absl::Status read;
+    if constexpr (std::is_same_v<Step, v1::TensorStep::Reduce>) {
+      read = absl::StrContains(part, "=") ? ReadSize(part, step->add_sizes())
+                                          : ReadFunction(part, step);
+    } else {
+      read = ReadSize(part, step->add_sizes());
+    }
     if (!read.ok()) return read;
   }
   return absl::OkStatus();
 }
 
 absl::Status ReadRearrange(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadAxisExpression(arguments.text, step->mutable_rearrange());
+  return ReadExpression(arguments.text, step->mutable_rearrange());
 }
 
 absl::Status ReadRepeat(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadAxisExpression(arguments.text, step->mutable_repeat());
+  return ReadExpression(arguments.text, step->mutable_repeat());
 }
 
 absl::Status ReadReduce(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadReduction(arguments.text, step->mutable_reduce());
+  return ReadExpression(arguments.text, step->mutable_reduce());
 }
 
 absl::Status ReadCheck(const Arguments& arguments, v1::TensorStep* step) {
@@ -241,36 +160,41 @@ absl::Status ReadCheck(const Arguments& arguments, v1::TensorStep* step) {
   return arguments.words.empty() ? WrongForm() : absl::OkStatus();
 }
 
-absl::Status ReadIndex(const Arguments& arguments, v1::TensorStep* step) {
-  return ReadIntegers(arguments, step->mutable_flat_index()->mutable_index());
-}
-
 struct StepForm {
   absl::string_view name;
-  const char* arguments;
-  absl::Status (*read)(const Arguments&, v1::TensorStep*);
+  absl::string_view arguments;
+  absl::Status (*read)(const Arguments&, v1::TensorStep*) = nullptr;  // null: of whole numbers
+  absl::string_view field = name;
 };
 
 constexpr StepForm kForms[] = {
-    {"select", " AXIS INDEX", ReadSelect},
+    {"select", " AXIS INDEX"},
     {"slice", " AXIS START:STOP[:STEP], where each bound may be left out", ReadSlice},
-    {"transpose", " [AXIS AXIS]", ReadTranspose},
-    {"permute", " AXIS...", ReadPermute},
-    {"view", " SIZE...", ReadView},
-    {"reshape", " SIZE...", ReadReshape},
-    {"expand", " SIZE...", ReadExpand},
-    {"squeeze", " [AXIS]", ReadSqueeze},
-    {"unsqueeze", " [AXIS]", ReadUnsqueeze},
-    {"flatten", " [FIRST LAST]", ReadFlatten},
-    {"contiguous", "", ReadContiguous},
+    {"transpose", " [AXIS AXIS]"},
+    {"permute", " AXIS..."},
+    {"view", " SIZE..."},
+    {"reshape", " SIZE..."},
+    {"expand", " SIZE..."},
+    {"squeeze", " [AXIS]"},
+    {"unsqueeze", " [AXIS]"},
+    {"flatten", " [FIRST LAST]"},
+    {"contiguous", ""},
     {"cast", " TYPE", ReadCast},
     {"elementwise", " NAME [SHAPE]", ReadElementwise},
     {"rearrange", " EXPRESSION[, AXIS=SIZE...]", ReadRearrange},
     {"repeat", " EXPRESSION[, AXIS=SIZE...]", ReadRepeat},
     {"reduce", " EXPRESSION[, AXIS=SIZE...][, FUNCTION]", ReadReduce},
     {"check", " EXPRESSION", ReadCheck},
-    {"index", " INDEX...", ReadIndex},
+    {"index", " INDEX...", nullptr, "flat_index"},
 };
+
+absl::Status Read(const StepForm& form, const Arguments& arguments, v1::TensorStep* step) {
+  if (form.read != nullptr) return form.read(arguments, step);
+  const FieldDescriptor* const field =
+      step->GetDescriptor()->FindFieldByName(std::string(form.field));
+  return ReadIntegers(arguments, absl::StartsWith(form.arguments, " ["),
+                      step->GetReflection()->MutableMessage(step, field));
+}
 
 std::string StepNames() {
   return absl::StrJoin(kForms, ", ", [](std::string* out, const StepForm& form) {
@@ -288,7 +212,7 @@ absl::Status ReadTensorStep(absl::string_view text, v1::TensorStep* step) {
   arguments.words = absl::StrSplit(arguments.text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   for (const StepForm& form : kForms) {
     if (name != form.name) continue;
-    const absl::Status read = form.read(arguments, step);
+    const absl::Status read = Read(form, arguments, step);
     if (read.ok()) return read;
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": ", read.message(),
                                                    read.message().empty() ? "" : "; ", "write ",

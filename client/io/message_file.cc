@@ -140,15 +140,6 @@ grpc::Status ReadCalibrationFile(const std::string& file, std::istream& in, v1::
   return grpc::Status::OK;
 }
 
-grpc::Status ReadCalibrationFiles(const std::vector<std::string>& files, std::istream& in,
-                                  google::protobuf::RepeatedPtrField<v1::Calibration>* out) {
-  for (const std::string& file : files) {
-    grpc::Status read = ReadCalibrationFile(file, in, out->Add());
-    if (!read.ok()) return read;
-  }
-  return grpc::Status::OK;
-}
-
 absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& text) {
   const std::string json = WithPresentNames(text);
   for (const auto& read : {ReadAs<v1::Calibration>, ReadAs<v1::GetCalibrationResponse>,

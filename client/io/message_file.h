@@ -3,12 +3,10 @@
 #define SEXTANT_CLIENT_IO_MESSAGE_FILE_H_
 
 #include <google/protobuf/message.h>
-#include <google/protobuf/repeated_ptr_field.h>
 #include <grpcpp/support/status.h>
 
 #include <istream>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,10 +40,6 @@ grpc::Status ReadConfig(const std::string& file, const std::string& where, std::
 
 // Reads a calibration, `file` or `in` as above. Errors: as ReadRefusal(), naming the file.
 grpc::Status ReadCalibrationFile(const std::string& file, std::istream& in, v1::Calibration* out);
-
-// Adds the calibration in each of `files`. Errors: as above, of the first that can't be read.
-grpc::Status ReadCalibrationFiles(const std::vector<std::string>& files, std::istream& in,
-                                  google::protobuf::RepeatedPtrField<v1::Calibration>* out);
 
 // Reads a calibration from `text`: the message itself, as sextant-probe --output writes it, or an
 // answer that holds it (GetCalibrationResponse, or a result of RunProbe). Where it names its

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/flags/operation_kinds.h"
+#include "client/flags/operation_arguments.h"
 #include "client/io/call.h"
 #include "client/text/text.h"
 #include "tests/client/fake_server.h"
