@@ -241,12 +241,7 @@ std::string ComputeNotes(const v1::Compute& compute, const SourceList& sources) 
                            "gradients",
                            narrow ? "; *: in the narrower type of matrix inputs" : ""),
               2);
-  for (const int32_t number : numbers) {
-    const std::string source = SourceText(sources, number);
-    if (source.empty()) continue;
-    const std::string label = absl::StrCat("  [", number, "] ");
-    out += Wrap(label, source, label.size());
-  }
+  for (const int32_t number : numbers) out += NumberedSource(number, sources);
   return out;
 }
 

@@ -16,10 +16,8 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kTuningHang = 9;  // below the text after "  qlora  "
-
 std::string TuningLine(const std::string& label, const std::string& text) {
-  return text.empty() ? "" : Wrap(absl::StrFormat("  %-7s", label), text, kTuningHang);
+  return Line(absl::StrFormat("  %-7s", label), text);
 }
 
 // "Fine-tuning toy on 100,000,000 tokens, 8 x h100-sxm: 64 sequences of 1,024 tokens a step".
@@ -109,18 +107,14 @@ std::string AdapterWords(const std::vector<TuningMethod>& methods,
 
 // "full: --emit=torchtitan or deepspeed; lora: no launcher writes it".
 std::string FileWords(const std::vector<TuningMethod>& methods) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // files, methods
+  WordGroups groups;
   for (const TuningMethod& method : methods) {
-    const std::string files = method.launchers.empty()
-                                  ? "no launcher that --emit knows can express it"
-                                  : absl::StrCat("--emit=", absl::StrJoin(method.launchers, ", "));
-    auto group = absl::c_find_if(groups, [&files](const auto& g) { return g.first == files; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {files, {}});
-    group->second.push_back(method.name);
+    groups.Add(method.launchers.empty()
+                   ? "no launcher that --emit knows can express it"
+                   : absl::StrCat("--emit=", absl::StrJoin(method.launchers, ", ")),
+               method.name);
   }
-  return absl::StrJoin(groups, "; ", [](std::string* out, const auto& group) {
-    absl::StrAppend(out, absl::StrJoin(group.second, " and "), ": ", group.first);
-  });
+  return groups.WordsFirst();
 }
 
 }  // namespace

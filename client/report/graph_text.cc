@@ -11,14 +11,6 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kGraphHang = 14;  // below the text after "  parameters  "
-
-std::string Row(const char* name, const std::string& text) {
-  std::string first = absl::StrCat("  ", name);
-  first.resize(kGraphHang, ' ');
-  return Wrap(first, text, kGraphHang);
-}
-
 std::string KindName(v1::StorageKind kind) {
   return absl::StrReplaceAll(EnumName(kind), {{"-", " "}});
 }
@@ -63,8 +55,7 @@ void AddSum(const v1::GraphMemory& memory, v1::StorageKind kind, Table* table) {
     bytes += storage.size_bytes();
   }
   if (count == 0) return;
-  table->AddRow(
-      {absl::StrCat(count, count == 1 ? " array" : " arrays"), KindName(kind), ShortBytes(bytes)});
+  table->AddRow({Counted(count, "array"), KindName(kind), ShortBytes(bytes)});
 }
 
 std::string PeakTable(const v1::GraphMemory& memory) {
@@ -88,9 +79,9 @@ std::string SectionsOf(const v1::GraphMemory& memory, const std::string& of) {
 // The peak in one line, with everything saved and, where segments are checkpointed, with only the
 // checkpoints saved.
 std::string MemorySummary(const v1::AnalyzeGraphResponse& response) {
-  std::string out = Row("peak", PeakLine(response.memory()));
+  std::string out = Line("  peak        ", PeakLine(response.memory()));
   if (response.has_checkpointed_memory()) {
-    out += Row("recomputed", PeakLine(response.checkpointed_memory()));
+    out += Line("  recomputed  ", PeakLine(response.checkpointed_memory()));
   }
   return out;
 }
@@ -139,17 +130,18 @@ std::string Summary(const v1::AnalyzeGraphResponse& response) {
                    response.tensors_size(), " tensors; gradients from ",
                    response.losses().empty() ? "nothing" : absl::StrJoin(response.losses(), ", ")),
       2);
-  absl::StrAppend(&out, Row("parameters", ParametersText(totals)),
-                  Row("gradients", ExactBytes(totals.gradient_bytes())),
-                  Row("optimizer", OptimizerText(totals)),
-                  Row("forward", SumText(totals.forward())), Row("backward", BackwardText(totals)));
+  absl::StrAppend(&out, Line("  parameters  ", ParametersText(totals)),
+                  Line("  gradients   ", ExactBytes(totals.gradient_bytes())),
+                  Line("  optimizer   ", OptimizerText(totals)),
+                  Line("  forward     ", SumText(totals.forward())),
+                  Line("  backward    ", BackwardText(totals)));
   if (totals.accumulation_count() > 0) {
-    absl::StrAppend(&out,
-                    Row("added up", absl::StrCat(totals.accumulation_count(),
-                                                 " gradients of tensors read more than once, ",
-                                                 ExactFlops(TotalFlops(totals.accumulation())))));
+    absl::StrAppend(
+        &out, Line("  added up    ", absl::StrCat(totals.accumulation_count(),
+                                                  " gradients of tensors read more than once, ",
+                                                  ExactFlops(TotalFlops(totals.accumulation())))));
   }
-  absl::StrAppend(&out, Row("update", SumText(totals.update())), MemorySummary(response));
+  absl::StrAppend(&out, Line("  update      ", SumText(totals.update())), MemorySummary(response));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace sextant::client {
 
@@ -36,6 +37,28 @@ std::string Paragraph(absl::string_view text, size_t hanging) {
 std::string EngineLine(const std::string& version, const std::string& rates) {
   return absl::StrCat(
       "\n", Wrap("", absl::StrCat("engine ", version, rates.empty() ? "" : ", rates ", rates), 0));
+}
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(Grouped(count), " ", noun, count == 1 ? "" : "s");
+}
+
+void WordGroups::Add(const std::string& subject, const std::string& word) {
+  auto found = absl::c_find_if(groups_, [&](const auto& group) { return group.first == subject; });
+  if (found == groups_.end()) found = groups_.insert(groups_.end(), {subject, {}});
+  if (!absl::c_linear_search(found->second, word)) found->second.push_back(word);
+}
+
+std::string WordGroups::Text() const {
+  return absl::StrJoin(groups_, "; ", [](std::string* out, const auto& group) {
+    absl::StrAppend(out, group.first, ": ", absl::StrJoin(group.second, ", "));
+  });
+}
+
+std::string WordGroups::WordsFirst() const {
+  return absl::StrJoin(groups_, "; ", [](std::string* out, const auto& group) {
+    absl::StrAppend(out, absl::StrJoin(group.second, " and "), ": ", group.first);
+  });
 }
 
 Table Titled(std::vector<std::string> titles, size_t indent) {

@@ -3,8 +3,10 @@
 #define SEXTANT_CLIENT_REPORT_LINES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -31,6 +33,24 @@ std::string Paragraph(absl::string_view text, size_t hanging = 2);
 
 // The end of an answer, after an empty line: "engine 0.1.0, rates c0ffee".
 std::string EngineLine(const std::string& version, const std::string& rates = "");
+
+// "1,024 devices", "1 device".
+std::string Counted(int64_t count, absl::string_view noun);
+
+// Words by what they are of, each once, all in the order in which they came.
+class WordGroups {
+ public:
+  void Add(const std::string& subject, const std::string& word);
+
+  // "subject: word, word; subject: word".
+  std::string Text() const;
+
+  // "word and word: subject; word: subject".
+  std::string WordsFirst() const;
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
+};
 
 // A table whose columns have these titles, aligned to the right after ">". There is no line of
 // titles where none has a text.

@@ -21,8 +21,6 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kMemoryHang = 12;  // below the text after "  headroom  "
-
 // "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
 // doesn't say it.
 std::string ShardingLine(const v1::StateSharding& sharding, const v1::Memory& memory,
@@ -30,11 +28,11 @@ std::string ShardingLine(const v1::StateSharding& sharding, const v1::Memory& me
   if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
   const std::string framework = EnumName(memory.framework());
   const bool given = sharding.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
-  return Wrap("  sharding  ",
+  return Line("  sharding  ",
               absl::StrCat("ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
                            given ? "; buffers of " : ", the default of ", framework,
                            given ? "" : ", as are buffers"),
-              kMemoryHang, width);
+              width);
 }
 
 // "state as ZeRO stage 0 divides it, activations, transients, buffers, reserve; defaults of
@@ -69,21 +67,14 @@ std::string ScopeWords(v1::MemoryScope scope) {
   }
 }
 
-// A line with the capacity of a device after `label`; "" where the answer doesn't say it.
-std::string CapacityLine(const char* label, const v1::Memory& memory, size_t hang) {
-  const std::string text = CapacityText(memory.capacity());
-  return text.empty() ? "" : Wrap(label, text, hang);
-}
-
 // A line with the need for host memory after `label`; "" without state there.
-std::string HostLine(const char* label, const v1::Memory& memory, size_t hang,
-                     size_t width = text::TextWidth()) {
+std::string HostLine(const char* label, const v1::Memory& memory, size_t width = TextWidth()) {
   if (!memory.has_host()) return "";
   const v1::HostMemory& host = memory.host();
-  return Wrap(label,
+  return Line(label,
               absl::StrCat(HostNeedText(memory), ", of ", Grouped(host.device_count()), " devices",
                            host.citation().empty() ? "" : absl::StrCat(" (", host.citation(), ")")),
-              hang, width);
+              width);
 }
 
 // An even share of the job over all devices, and what fits on them.
@@ -125,9 +116,8 @@ std::string EvenShare(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
   return absl::StrCat(
       Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), EvenShareWords(memory), 2),
-      CapacityLine("  capacity  ", memory, kMemoryHang),
-      Wrap("  run       ", RunWords(plan), kMemoryHang),
-      Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang), EvenShareSection(memory));
+      Line("  capacity  ", CapacityText(memory.capacity())), Line("  run       ", RunWords(plan)),
+      Line("  counts    ", ScopeWords(memory.scope())), EvenShareSection(memory));
 }
 
 // Its notes on memory, under `title`.
@@ -157,12 +147,10 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
   return absl::StrCat(
       Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2),
-      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
-      HostLine("  host      ", memory, kMemoryHang),
-      CapacityLine("  capacity  ", memory, kMemoryHang),
-      Wrap("  run       ", RunWords(plan), kMemoryHang),
-      Wrap("  layout    ", LayoutWords(layout, memory), kMemoryHang),
-      ShardingLine(layout.sharding(), memory), "\nStages\n", StageWorkTable(memory),
+      Line("  headroom  ", HeadroomText(memory.headroom_bytes())), HostLine("  host      ", memory),
+      Line("  capacity  ", CapacityText(memory.capacity())), Line("  run       ", RunWords(plan)),
+      Line("  layout    ", LayoutWords(layout, memory)), ShardingLine(layout.sharding(), memory),
+      "\nStages\n", StageWorkTable(memory),
       "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n", StageMemoryTable(memory),
       "\n", RenderText(MemoryPlot(plan)), ChangesSection(plan),
       LedgerSections(memory, plan.sources()));
@@ -226,11 +214,11 @@ std::string StagesLine(const v1::Memory& memory, size_t width) {
         return a.total_bytes() < b.total_bytes();
       });
   const v1::StageMemory& most = memory.stages(static_cast<int>(memory.peak_stage()));
-  return Wrap("  stages    ",
+  return Line("  stages    ",
               absl::StrCat(memory.stages_size(), ": ", Gib(least->total_bytes()), " on stage ",
                            least - memory.stages().begin(), " to ", Gib(most.total_bytes()),
                            " on stage ", memory.peak_stage()),
-              kMemoryHang, width);
+              width);
 }
 
 // "  filled in --tokens=1, --devices=32".
@@ -241,7 +229,7 @@ std::string FilledInLine(const std::vector<std::string>& filled_in, size_t width
   for (const std::string& sentence : filled_in) {
     subjects.push_back(sentence.substr(0, sentence.find(':')));
   }
-  return Wrap("  filled in ", absl::StrJoin(subjects, ", "), kMemoryHang, width);
+  return Line("  filled in ", absl::StrJoin(subjects, ", "), width);
 }
 
 // The first warning about memory.
@@ -252,7 +240,7 @@ std::string WarningLine(const v1::Plan& plan, size_t width) {
   }
   if (texts.empty()) return "";
   if (texts.size() > 1) absl::StrAppend(&texts[0], " (and ", texts.size() - 1, " more: -v)");
-  return Wrap("  warning   ", texts[0], kMemoryHang, width);
+  return Line("  warning   ", texts[0], width);
 }
 
 // The lines above the parts.
@@ -260,21 +248,18 @@ std::string BriefHead(const v1::PlanRunRequest& request, const v1::Plan& plan, s
   const v1::Memory& memory = plan.memory();
   const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
   const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
-  const std::string run =
-      absl::StrCat(unread.empty() ? "" : Wrap("  model     ", unread, kMemoryHang, width),
-                   Wrap("  run       ", RunWords(plan), kMemoryHang, width));
+  const std::string run = absl::StrCat(Line("  model     ", unread, width),
+                                       Line("  run       ", RunWords(plan), width));
   if (!IsByStage(plan)) {
     return absl::StrCat(Wrap(verdict, EvenShareWords(memory), 2, width), run,
-                        Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang, width));
+                        Line("  counts    ", ScopeWords(memory.scope()), width));
   }
   return absl::StrCat(
       Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
            width),
-      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang, width),
-      HostLine("  host      ", memory, kMemoryHang, width), run,
-      FirstLines(Wrap("  layout    ", LayoutWords(PlannedLayout(request, plan), memory),
-                      kMemoryHang, width),
-                 3),
+      Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
+      HostLine("  host      ", memory, width), run,
+      FirstLines(Line("  layout    ", LayoutWords(PlannedLayout(request, plan), memory), width), 3),
       ShardingLine(PlannedLayout(request, plan).sharding(), memory, width),
       StagesLine(memory, width));
 }
@@ -289,17 +274,15 @@ std::string BriefEnd(const v1::Plan& plan, const std::vector<std::string>& fille
       absl::StrCat("at least ", Grouped(state.minimum_device_count()), " hold it; these hold ",
                    Grouped(state.largest_parameter_count()), " parameters at most");
   return absl::StrCat(
-      IsByStage(plan) || !plan.memory().has_state()
-          ? ""
-          : Wrap("  devices   ", devices, kMemoryHang, width),
-      change.empty() ? "" : FirstLines(Wrap("  change    ", change, kMemoryHang, width), kMaxLines),
+      IsByStage(plan) || !plan.memory().has_state() ? "" : Line("  devices   ", devices, width),
+      FirstLines(Line("  change    ", change, width), kMaxLines),
       FirstLines(WarningLine(plan, width), kMaxLines),
       FirstLines(FilledInLine(filled_in, width), 2),
-      Wrap("  more      ",
+      Line("  more      ",
            IsByStage(plan) ? "-v: all stages, changes, assumptions; --ledger; --svg=FILE; "
                              "--output=json"
                            : "-v: data types, assumptions; --output=json",
-           kMemoryHang, width));
+           width));
 }
 
 }  // namespace
@@ -312,14 +295,14 @@ std::string ModelWords(const v1::Plan& plan) {
 
 bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }
 
-std::string MemoryLine(const v1::Plan& plan, size_t hang, size_t width) {
+std::string MemoryLine(const v1::Plan& plan, size_t width) {
   const v1::Memory& memory = plan.memory();
   if (IsByStage(plan)) {
-    return absl::StrCat(Wrap("  memory  ",
+    return absl::StrCat(Line("  memory  ",
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
-                             hang, width),
-                        HostLine("  host    ", memory, hang, width));
+                             width),
+                        HostLine("  host    ", memory, width));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
@@ -327,19 +310,19 @@ std::string MemoryLine(const v1::Plan& plan, size_t hang, size_t width) {
       headroom < 0 && memory.has_state()
           ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
           : "");
-  return Wrap("  memory  ",
+  return Line("  memory  ",
               absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
                            Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
-              hang, width);
+              width);
 }
 
-std::string CountsLine(const v1::Plan& plan, size_t hang, size_t width) {
+std::string CountsLine(const v1::Plan& plan, size_t width) {
   const v1::Memory& memory = plan.memory();
-  return Wrap("  counts  ",
+  return Line("  counts  ",
               IsByStage(plan)
                   ? CountedWords(memory)
                   : absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
-              hang, width);
+              width);
 }
 
 std::string MemorySection(const v1::Plan& plan) {

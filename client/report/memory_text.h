@@ -29,8 +29,8 @@ bool IsByStage(const v1::Plan& plan);
 
 // The lines that the verdict depends on, of at most `width` columns: the peak on the fullest stage,
 // or an even share; and what is counted.
-std::string MemoryLine(const v1::Plan& plan, size_t hang, size_t width);
-std::string CountsLine(const v1::Plan& plan, size_t hang, size_t width);
+std::string MemoryLine(const v1::Plan& plan, size_t width);
+std::string CountsLine(const v1::Plan& plan, size_t width);
 
 // The memory section of a plan: with a layout its stages and what to change, else an even share of
 // all devices. Starts with an empty line and its title.

@@ -188,9 +188,8 @@ std::string OthersText(const v1::ModelFlops& flops) {
 
 std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks) {
   const int64_t tokens = flops.token_count();
-  const std::string title =
-      absl::StrCat("FLOPs a token", two_stacks ? " of the decoder" : "", ", of a step of ",
-                   Grouped(tokens), tokens == 1 ? " token" : " tokens");
+  const std::string title = absl::StrCat("FLOPs a token", two_stacks ? " of the decoder" : "",
+                                         ", of a step of ", Counted(tokens, "token"));
   return absl::StrCat("\n", Wrap("", title, 0), ComponentsTable(flops), LedgerTable(flops));
 }
 

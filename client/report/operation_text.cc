@@ -131,8 +131,6 @@ std::string SourceWithAge(const v1::KernelPrediction& prediction, const SourceLi
 
 using Arrays = google::protobuf::RepeatedPtrField<v1::OperationArray>;
 
-constexpr size_t kOperationHang = 12;  // below the text after "  backward  "
-
 // "a [2, 3] bf16, b [3, 4] bf16".
 std::string ArraysText(const Arrays& arrays) {
   return absl::StrJoin(arrays, ", ", [](std::string* out, const v1::OperationArray& array) {
@@ -173,32 +171,21 @@ std::string Headline(const v1::AnalyzeOperationResponse& response, const std::st
           ? ""
           : absl::StrCat(ArraysText(response.operands()), " -> ", ArraysText(response.outputs()),
                          TypesText(response.data_types()));
-  std::string out;
-  if (sizes.empty()) {
-    out = Wrap("", arrays.empty() ? name : absl::StrCat(name, ": ", arrays), 2);
-  } else {
-    out = Wrap("", absl::StrCat(name, " ", sizes), 2);
-    if (!arrays.empty()) absl::StrAppend(&out, Wrap("  arrays    ", arrays, kOperationHang));
-  }
-  absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kOperationHang));
-  if (!response.has_host_copy()) {
-    absl::StrAppend(&out, Wrap("  backward  ", BackwardSummary(response), kOperationHang));
-  }
-  if (response.has_host_copy()) {
-    absl::StrAppend(&out,
-                    Wrap("  time      ", HostCopySummary(response.host_copy()), kOperationHang));
-  }
-  if (response.has_time()) {
-    const std::string predicted = PredictionSummary(response.time());
-    if (!predicted.empty()) absl::StrAppend(&out, Wrap("  time      ", predicted, kOperationHang));
-    const char* const alone =
-        predicted.empty() ? "; not predicted: a kernel takes longer than its roofline" : "";
-    absl::StrAppend(
-        &out,
-        Wrap("  roofline  ", absl::StrCat(TimeSummary(response.time()), alone), kOperationHang),
-        Wrap("  advice    ", response.time().advice().text(), kOperationHang));
-  }
-  return out;
+  std::string out =
+      sizes.empty()
+          ? Wrap("", arrays.empty() ? name : absl::StrCat(name, ": ", arrays), 2)
+          : absl::StrCat(Wrap("", absl::StrCat(name, " ", sizes), 2), Line("  arrays    ", arrays));
+  absl::StrAppend(&out, Line("  forward   ", SumText(response.forward().sum())),
+                  response.has_host_copy()
+                      ? Line("  time      ", HostCopySummary(response.host_copy()))
+                      : Line("  backward  ", BackwardSummary(response)));
+  if (!response.has_time()) return out;
+  const std::string predicted = PredictionSummary(response.time());
+  const char* const alone =
+      predicted.empty() ? "; not predicted: a kernel takes longer than its roofline" : "";
+  return absl::StrCat(out, Line("  time      ", predicted),
+                      Line("  roofline  ", absl::StrCat(TimeSummary(response.time()), alone)),
+                      Line("  advice    ", response.time().advice().text()));
 }
 
 std::string PairsSection(const v1::AnalyzeOperationResponse& response) {
@@ -218,14 +205,6 @@ std::string InitializationSection(const v1::AnalyzeOperationResponse& response) 
                 "drawn again beyond 3 deviations"});
   return absl::StrCat("\nAt the start (inputs of mean 0, variance 1; fan-in ",
                       Grouped(start.fan_in()), "): standard deviations\n", table.Text());
-}
-
-std::string Ending(const v1::AnalyzeOperationResponse& response) {
-  std::string text = absl::StrCat("engine ", response.engine_version());
-  if (response.has_time()) {
-    absl::StrAppend(&text, ", rates ", response.time().rates_fingerprint());
-  }
-  return absl::StrCat("\n", Wrap("", text, 0));
 }
 
 }  // namespace
@@ -265,14 +244,15 @@ std::string OperationText(const v1::AnalyzeOperationResponse& response,
                           const OperationTextOptions& options) {
   const v1::OperationTime& time = response.time();
   const absl::Time now = options.now;
-  return absl::StrCat(
-      Headline(response, options.sizes), ForwardSection(response), PairsSection(response),
-      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
-      InitializationSection(response), TimeSection(response), PredictionSection(time, now),
-      options.plot, UtilisationSection(response), RatesText(time.rates(), time.sources(), now),
-      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
-      NotesText("Warnings", time.warnings(), options.words),
-      NotesText("Assumptions", time.assumptions(), options.words), Ending(response));
+  return absl::StrCat(Headline(response, options.sizes), ForwardSection(response),
+                      PairsSection(response), EinsumSection(response), UnfusedSection(response),
+                      BackwardSection(response), InitializationSection(response),
+                      TimeSection(response), PredictionSection(time, now), options.plot,
+                      UtilisationSection(response), RatesText(time.rates(), time.sources(), now),
+                      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
+                      NotesText("Warnings", time.warnings(), options.words),
+                      NotesText("Assumptions", time.assumptions(), options.words),
+                      EngineLine(response.engine_version(), response.time().rates_fingerprint()));
 }
 
 }  // namespace sextant::client

@@ -21,8 +21,6 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kHang = 10;  // below the text after "  memory  "
-
 // "19.7 days predicted (18.6 to 22.4); a step takes 3.42 s (3.21 to 3.79), 50.1 % MFU".
 std::string PredictedTime(const v1::Plan& plan, const v1::TimeEstimate& cost) {
   std::string out =
@@ -110,26 +108,6 @@ std::string ShortQuantity(const v1::RateUsed& rate) {
       absl::StrReplaceAll(rate.quantity(), {{"_per_second", ""}, {"_bytes", ""}, {"_watts", ""}}));
 }
 
-// Words by the kinds of sources that they are of, each once, in their order.
-class WordsBySource {
- public:
-  void Add(v1::RateSource source, std::string words) {
-    const std::string kind = Words(EnumName(source));
-    auto found = absl::c_find_if(kinds_, [&kind](const auto& k) { return k.first == kind; });
-    if (found == kinds_.end()) found = kinds_.insert(kinds_.end(), {kind, {}});
-    if (!absl::c_linear_search(found->second, words)) found->second.push_back(std::move(words));
-  }
-
-  std::string Text() const {
-    return absl::StrJoin(kinds_, "; ", [](std::string* out, const auto& kind) {
-      absl::StrAppend(out, kind.first, ": ", absl::StrJoin(kind.second, ", "));
-    });
-  }
-
- private:
-  std::vector<std::pair<std::string, std::vector<std::string>>> kinds_;
-};
-
 // " 12 days ago"; "" of what was not measured.
 template <typename Measured>
 std::string MeasuredAge(const Measured& measured, absl::Time now) {
@@ -139,7 +117,7 @@ std::string MeasuredAge(const Measured& measured, absl::Time now) {
 
 // "kernels", or "kernels (97 %)" of sources that share the time with others; without shares "some
 // kernels" of all but the largest. Those of a fleet's devices are scaled, whatever their source.
-void AddKernels(const v1::Plan& plan, absl::Time now, KernelShares shares, WordsBySource* out) {
+void AddKernels(const v1::Plan& plan, absl::Time now, KernelShares shares, WordGroups* out) {
   const v1::StepTime& step = plan.step_time();
   const char* const name =
       plan.fleet().device_count() > 0 ? "kernels scaled to the fleet's rates" : "kernels";
@@ -158,7 +136,8 @@ void AddKernels(const v1::Plan& plan, absl::Time now, KernelShares shares, Words
     const bool says = shares == KernelShares::kSaid && kinds.size() > 1;
     const bool some = shares == KernelShares::kLeftOut && &each != &kinds.front();
     const std::string share = says ? absl::StrCat(" (", ShareText(each.share()), " %)") : "";
-    out->Add(each.source(), absl::StrCat(some ? "some " : "", name, share, MeasuredAge(each, now)));
+    out->Add(Words(EnumName(each.source())),
+             absl::StrCat(some ? "some " : "", name, share, MeasuredAge(each, now)));
   }
 }
 
@@ -196,32 +175,27 @@ std::string WarningWords(const v1::Plan& plan) {
                       others > 0 ? absl::StrCat(" (and ", others, " more)") : "");
 }
 
-// "" where there is no text.
-std::string LineOf(const char* label, const std::string& text, size_t width) {
-  return text.empty() ? "" : Wrap(label, text, kHang, width);
-}
-
 // The verdict, missed limits, what decides them, and the run.
 std::string HeadLine(const v1::Plan& plan, size_t width) {
+  constexpr size_t kHang = 10;  // as below the text after "  memory  "
   const std::string misses = MissWords(plan);
-  return Wrap(
-      "",
-      absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ",
-                   HostVerdictText(plan.memory()), ModelWords(plan), ", ",
-                   Grouped(plan.token_count()), plan.token_count() == 1 ? " token, " : " tokens, ",
-                   Grouped(plan.device_count()), " x ", plan.device()),
-      kHang, width);
+  return Wrap("",
+              absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ",
+                           HostVerdictText(plan.memory()), ModelWords(plan), ", ",
+                           Counted(plan.token_count(), "token"), ", ", Grouped(plan.device_count()),
+                           " x ", plan.device()),
+              kHang, width);
 }
 
 std::string LayoutLine(const v1::Plan& plan, size_t width) {
-  return LineOf("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : "", width);
+  return Line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : "", width);
 }
 
 // The cost of the run, and the limits that it has to keep.
 std::string RunLines(const v1::Plan& plan, size_t width) {
   const v1::TimeEstimate* const basis = BasisEstimate(plan);
-  return absl::StrCat(LineOf("  run     ", CostWords(plan), width),
-                      LineOf("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
+  return absl::StrCat(Line("  run     ", CostWords(plan), width),
+                      Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
 }
 
 }  // namespace
@@ -240,12 +214,13 @@ std::string EstimateWords(v1::EstimateKind kind) {
 }
 
 std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares) {
-  WordsBySource out;
+  WordGroups out;
   AddKernels(plan, now, shares, &out);
   for (const v1::RateUsed& rate : plan.rates()) {
     const bool unstable = rate.has_stable() && !rate.stable();
-    out.Add(rate.source(), absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now),
-                                        unstable ? " (unstable)" : ""));
+    out.Add(
+        Words(EnumName(rate.source())),
+        absl::StrCat(ShortQuantity(rate), MeasuredAge(rate, now), unstable ? " (unstable)" : ""));
   }
   return out.Text();
 }
@@ -264,31 +239,29 @@ std::string AssumedNodesWords(const std::vector<const v1::Plan*>& plans) {
 
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
   return absl::StrCat(HeadLine(plan, width),
-                      LineOf("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
-                      LineOf("  servers ", AssumedNodesWords({&plan}), width),
-                      LayoutLine(plan, width), MemoryLine(plan, kHang, width),
-                      CountsLine(plan, kHang, width),
-                      LineOf("  change  ", NearestChange(plan), width),
-                      LineOf("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
-                      LineOf("  rates   ", RatesWords(plan, now), width),
-                      LineOf("  warning ", WarningWords(plan), width));
+                      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+                      Line("  servers ", AssumedNodesWords({&plan}), width),
+                      LayoutLine(plan, width), MemoryLine(plan, width), CountsLine(plan, width),
+                      Line("  change  ", NearestChange(plan), width),
+                      Line("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
+                      Line("  rates   ", RatesWords(plan, now), width),
+                      Line("  warning ", WarningWords(plan), width));
 }
 
 std::string BriefSearch(const v1::Plan& plan, size_t width) {
   constexpr size_t kMaxLines = 3;  // of each
   constexpr size_t kMaxLayouts = 5;
-  const std::string head =
-      absl::StrCat(HeadLine(plan, width),
-                   LineOf("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
-                   LineOf("  servers ", AssumedNodesWords({&plan}), width),
-                   FirstLines(LayoutLine(plan, width), kMaxLines), MemoryLine(plan, kHang, width),
-                   FirstLines(LineOf("  change  ", NearestChange(plan), width), kMaxLines),
-                   FirstLines(LineOf("  time    ", HeadlineTime(plan), width), kMaxLines),
-                   RunLines(plan, width));
-  const std::string warning = LineOf("  warning ", WarningWords(plan), width);
+  const std::string head = absl::StrCat(
+      HeadLine(plan, width),
+      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+      Line("  servers ", AssumedNodesWords({&plan}), width),
+      FirstLines(LayoutLine(plan, width), kMaxLines), MemoryLine(plan, width),
+      FirstLines(Line("  change  ", NearestChange(plan), width), kMaxLines),
+      FirstLines(Line("  time    ", HeadlineTime(plan), width), kMaxLines), RunLines(plan, width));
+  const std::string warning = Line("  warning ", WarningWords(plan), width);
   const std::string more =
-      Wrap("  more    ", "-v: more layouts, time against memory, rates; --svg=FILE; --output=json",
-           kHang, width);
+      Line("  more    ", "-v: more layouts, time against memory, rates; --svg=FILE; --output=json",
+           width);
   const size_t used = LinesIn(head) + LinesIn(more) + (warning.empty() ? 0 : 1);
   constexpr size_t kTableHead = 2;
   const std::string best = BestLayouts(plan, LinesLeft(used + kTableHead, 1, kMaxLayouts), width);
@@ -298,10 +271,10 @@ std::string BriefSearch(const v1::Plan& plan, size_t width) {
 
 std::string BriefPlan(const v1::Plan& plan, absl::Time now, size_t width) {
   return absl::StrCat(PlanHead(plan, now, width),
-                      Wrap("  more    ",
+                      Line("  more    ",
                            "-v: all tables, sources and assumptions; --explain: what takes the "
                            "time; --output=json",
-                           kHang, width));
+                           width));
 }
 
 const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind) {

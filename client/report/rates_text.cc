@@ -82,6 +82,10 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
   return absl::StrCat("\nRates used\n", table.Text(), measured);
 }
 
+std::string NumberedSource(int32_t number, const SourceList& sources) {
+  return Line(absl::StrCat("  [", number, "] "), SourceText(sources, number));
+}
+
 std::string NoteText(const v1::Note& note, FieldWords words) {
   std::set<std::string> fields(note.fields().begin(), note.fields().end());
   for (absl::string_view path : absl::StrSplit(note.text(), IsNotOfAPath(), absl::SkipEmpty())) {

@@ -24,6 +24,9 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
 // The user's words for a field of a request, e.g. its flag.
 using FieldWords = absl::FunctionRef<std::string(const std::string& field)>;
 
+// "  [2] a table": a line of a list of sources; "" of one that is not in `sources`.
+std::string NumberedSource(int32_t number, const SourceList& sources);
+
 // A note, the fields that it names, and others whose paths it has, in the user's words: "--zero",
 // and "--zero=2" for "... = 2".
 std::string NoteText(const v1::Note& note, FieldWords words);

@@ -21,10 +21,6 @@
 namespace sextant::client {
 namespace {
 
-std::string Counted(int64_t count, const char* noun) {
-  return absl::StrCat(Grouped(count), " ", noun, count == 1 ? "" : "s");
-}
-
 bool IsPriced(const v1::SizedCluster& cluster) {
   return absl::c_any_of(cluster.plan().estimates(),
                         [](const v1::TimeEstimate& e) { return e.has_cost_usd(); });
@@ -158,18 +154,12 @@ std::string BestLine(const v1::SizeClusterResponse& response) {
   const std::pair<const char*, int> named[] = {{BestWords(response.objective()), response.best()},
                                                {"cheapest", LeastProductBy(CostOf, response)},
                                                {"fastest", LeastProductBy(SecondsOf, response)}};
-  std::vector<std::pair<int, std::vector<std::string>>> groups;  // a product, what it is
-  for (const auto& [words, index] : named) {
-    if (index < 0) continue;
-    auto group = absl::c_find_if(groups, [i = index](const auto& g) { return g.first == i; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {index, {}});
-    if (!absl::c_linear_search(group->second, words)) group->second.emplace_back(words);
-  }
+  WordGroups groups;  // what each product is
   const bool by_energy = response.objective() == v1::SIZE_OBJECTIVE_LEAST_ENERGY;
-  std::string out = absl::StrJoin(groups, "; ", [&](std::string* text, const auto& group) {
-    absl::StrAppend(text, absl::StrJoin(group.second, " and "), ": ",
-                    FiguresOf(response.clusters(group.first), by_energy));
-  });
+  for (const auto& [words, index] : named) {
+    if (index >= 0) groups.Add(FiguresOf(response.clusters(index), by_energy), words);
+  }
+  std::string out = groups.WordsFirst();
   out.front() = absl::ascii_toupper(static_cast<unsigned char>(out.front()));
   return Wrap("  ", absl::StrCat(out, "."), 2);
 }

@@ -18,12 +18,6 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kModelHang = 10;  // below the text after "  memory  "
-
-std::string Line(const char* label, const std::string& text) {
-  return text.empty() ? "" : Wrap(absl::StrFormat("  %-8s", label), text, kModelHang);
-}
-
 // "dense: 64 heads of 128, 8 of keys and values, feed-forward 28,672" of one kind of layer.
 std::string KindWords(const v1::LayerKind& kind) {
   std::vector<std::string> parts;
@@ -126,20 +120,20 @@ std::string SizeModelText(const v1::SizeModelRequest& request,
                    response.met() ? "" : "the nearest has ", Grouped(response.parameter_count()),
                    " parameters, ", Grouped(response.token_count()), " tokens"),
       2);
-  out += Line("servers", AssumedNodesWords({&plan}));
-  out += Line("shape", ShapeWords(response));
-  if (plan.has_search()) out += Line("layout", LayoutFlags(plan.search().chosen()));
+  out += Line("  servers ", AssumedNodesWords({&plan}));
+  out += Line("  shape   ", ShapeWords(response));
+  if (plan.has_search()) out += Line("  layout  ", LayoutFlags(plan.search().chosen()));
   if (response.has_plan()) {
-    out += Line("memory",
+    out += Line("  memory  ",
                 absl::StrCat(Gib(plan.memory().peak_bytes().expected()), " of ",
                              Gib(plan.memory().capacity().usable_bytes()), " usable on a device"));
   }
-  out += Line("time", TimeWords(response));
+  out += Line("  time    ", TimeWords(response));
   const std::string miss = SizeMissWords(response.limit());
   if (!miss.empty()) {
-    out += Line("limit", response.met() ? absl::StrCat("the next larger: ", miss) : miss);
+    out += Line("  limit   ", response.met() ? absl::StrCat("the next larger: ", miss) : miss);
   }
-  out += Line("rates", RatesWords(plan, now));
+  out += Line("  rates   ", RatesWords(plan, now));
   return absl::StrCat(out, Wrap("  ", SizeBasisWords(response.basis()), 2), TriedTable(response));
 }
 

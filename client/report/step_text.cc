@@ -112,10 +112,7 @@ std::string SoftwareSection(const v1::Plan& plan) {
                                      ", as the time of a step assumes (docs/step_time.md)"),
                         2),
                    table.Text());
-  for (const int32_t number : numbers) {
-    const std::string label = absl::StrCat("  [", number, "] ");
-    out += Wrap(label, SourceText(plan.sources(), number), label.size());
-  }
+  for (const int32_t number : numbers) out += NumberedSource(number, plan.sources());
   return out;
 }
 

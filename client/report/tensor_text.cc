@@ -37,8 +37,7 @@ std::string Headline(const v1::TensorLayout& tensor) {
           : absl::StrCat(", from storage position ", Grouped(tensor.offset_elements()));
   return Wrap("",
               absl::StrCat(SizesText(tensor.shape()), " ", DataTypeName(tensor.data_type()), ": ",
-                           Grouped(tensor.element_count()),
-                           tensor.element_count() == 1 ? " element" : " elements", storage, ", ",
+                           Counted(tensor.element_count(), "element"), storage, ", ",
                            ExactBytes(tensor.size_bytes()), ", strides ",
                            SizesText(tensor.strides()), offset, ", ", order),
               2);
@@ -116,12 +115,11 @@ std::string TensorText(const v1::AnalyzeTensorResponse& response,
 
 std::string TokensText(const v1::DescribeTokensRequest& request,
                        const v1::DescribeTokensResponse& response) {
-  std::string out =
-      Wrap("",
-           absl::StrCat(Grouped(request.token_count()), " tokens at ", response.bytes_per_id(),
-                        response.bytes_per_id() == 1 ? " byte" : " bytes",
-                        " an id: ", ExactBytes(response.size_bytes())),
-           2);
+  std::string out = Wrap("",
+                         absl::StrCat(Grouped(request.token_count()), " tokens at ",
+                                      Counted(response.bytes_per_id(), "byte"),
+                                      " an id: ", ExactBytes(response.size_bytes())),
+                         2);
   if (response.has_bytes_per_second()) {
     absl::StrAppend(&out,
                     Wrap("  ",
