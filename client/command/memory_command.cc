@@ -11,7 +11,6 @@
 #include "client/command/open_layout.h"
 #include "client/command/plan_request.h"
 #include "client/command/run_client.h"
-#include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/charts.h"
@@ -156,14 +155,7 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
     }
     status = Ask(flags, line, streams, &request, &response);
   }
-  if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = PlanFieldWords,
-                 .description = PlanDescriptionWords,
-                 .hint = [&request](const CallError& error) {
-                   return DefaultTargetsHint(request.model().changes(), error);
-                 }});
-  }
+  if (!status.ok()) return Fail(status, line, streams, WordsOfPlan(request));
   if (response.plan().has_search()) {
     filled_in.push_back(absl::StrCat(LayoutFlags(response.plan().search().chosen()),
                                      ": the layout that sextant plan chooses"));

@@ -224,14 +224,7 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
     status = RequireLayout(response.plan());
     if (status.ok()) status = Emit(flags.emission, line, &request, &response, &emitted);
   }
-  if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = PlanFieldWords,
-                 .description = PlanDescriptionWords,
-                 .hint = [&request](const CallError& error) {
-                   return DefaultTargetsHint(request.model().changes(), error);
-                 }});
-  }
+  if (!status.ok()) return Fail(status, line, streams, WordsOfPlan(request));
   const absl::Status written = WriteFiles(flags, request, response.plan(), emitted);
   if (!written.ok()) return FailToWrite(written, line, streams);
   streams.err << EmissionNotes(emitted);

@@ -43,6 +43,14 @@ grpc::Status CompleteDevices(int64_t data_parallel_size, v1::PlanRunRequest* req
 
 }  // namespace
 
+FailureWords WordsOfPlan(const v1::PlanRunRequest& request) {
+  return {.field = PlanFieldWords,
+          .description = PlanDescriptionWords,
+          .hint = [&request](const CallError& error) {
+            return DefaultTargetsHint(request.model().changes(), error);
+          }};
+}
+
 void ShowAll(v1::PlanRunRequest* request) {
   v1::PlanOptions& options = *request->mutable_options();
   if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);

@@ -23,6 +23,9 @@ struct PlanRequestFlags : GivenFields {
   int64_t data_parallel_size = 0;  // 0: not given
 };
 
+// The words of flags for errors about `request`, which has to outlive them.
+FailureWords WordsOfPlan(const v1::PlanRunRequest& request);
+
 // Asks for a full view, unless the request says how much to return.
 void ShowAll(v1::PlanRunRequest* request);
 
