@@ -87,6 +87,14 @@ std::vector<const google::protobuf::FieldDescriptor*> SizesOf(const OperationKin
   return sizes;
 }
 
+// Sets one of an operation's sizes; one alone (`joined` false) may be a number of bytes.
+absl::Status SetSize(const std::string& path, const std::string& text, bool joined,
+                     v1::AnalyzeOperationRequest* request) {
+  if (!joined) return SetField(path, text, request);
+  const absl::StatusOr<int64_t> size = ParseLength(text);
+  return size.ok() ? SetField(path, absl::StrCat(*size), request) : size.status();
+}
+
 // A number of elements, "7B", or a shape, "4x8Ki".
 absl::StatusOr<int64_t> ReadShapeSize(absl::string_view text) {
   if (!absl::StrContains(text, 'x')) return ParseCount(text);
@@ -160,8 +168,13 @@ absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
     request->mutable_operation()->mutable_einsum()->set_expression(std::string(text));
     return absl::OkStatus();
   }
-  const std::vector<std::string> sizes =
-      IsShape(kind) ? std::vector<std::string>{std::string(text)} : absl::StrSplit(text, 'x');
+  if (IsShape(kind)) {
+    const absl::StatusOr<int64_t> count = ReadShapeSize(text);
+    if (!count.ok()) return count.status();
+    return SetField(absl::StrCat(PathOf(kind), ".", fields[0]->name()), absl::StrCat(*count),
+                    request);
+  }
+  const std::vector<std::string> sizes = absl::StrSplit(text, 'x');
   if (sizes.size() != fields.size()) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not ", kind.sizes,
                                                    "; write it as in: sextant op ", kind.name, " ",
@@ -169,17 +182,10 @@ absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     const std::string path = absl::StrCat(PathOf(kind), ".", fields[i]->name());
-    // One alone may be a number of bytes.
-    absl::StatusOr<int64_t> size = sizes.size() == 1 ? 0 : ParseLength(sizes[i]);
-    if (IsShape(kind)) size = ReadShapeSize(text);
-    const bool is_alone = sizes.size() == 1 && !IsShape(kind);
-    const absl::Status set =
-        !size.ok() ? size.status()
-                   : SetField(path, is_alone ? sizes[i] : absl::StrCat(*size), request);
+    const absl::Status set = SetSize(path, sizes[i], sizes.size() > 1, request);
     if (set.ok()) continue;
     return absl::InvalidArgumentError(
-        IsShape(kind) ? std::string(set.message())
-                      : absl::StrCat(OperationFieldWords(kind, path), ": ", set.message()));
+        absl::StrCat(OperationFieldWords(kind, path), ": ", set.message()));
   }
   return absl::OkStatus();
 }
