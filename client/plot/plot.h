@@ -89,7 +89,7 @@ struct PlotLine {
   Stroke stroke = {};
   // In a picture near the line's last part. In a terminal an upright rule's is below the axis.
   std::string label = {};
-  // True of one straight line beside the data, such as a limit: dotted in a terminal. A level one
+  // True of one straight line that marks a limit: dotted in a terminal. A level one
   // above the axis is a label alone.
   bool rule = false;
   Shape shape = Shape::kNone;         // of all points, in a picture

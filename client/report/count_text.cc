@@ -75,20 +75,16 @@ std::string ParameterComponents(const v1::ParameterCounts& parameters) {
   all.set_active_parameter_count(parameters.active());
   all.set_trainable_parameter_count(parameters.trainable());
   using Part = v1::ParameterCounts::Component;
-  std::vector<Column<Part>> columns = {
-      {"component (* embedding)",
-       [](const Part& p) { return absl::StrCat(Words(p.name()), p.embedding() ? " *" : ""); }},
-      {">parameters", [](const Part& p) { return Grouped(p.parameter_count()); }},
-      {">share", [&](const Part& p) { return ShareOf(p.parameter_count(), parameters.total()); }}};
-  if (HasInactive(parameters)) {
-    columns.push_back(
-        {">active", [](const Part& p) { return Grouped(p.active_parameter_count()); }});
-  }
-  if (HasFrozen(parameters)) {
-    columns.push_back(
-        {">trained", [](const Part& p) { return Grouped(p.trainable_parameter_count()); }});
-  }
-  const Table table = TableOf(columns, rows);
+  const Table table = TableOf<Part>(
+      {{"component (* embedding)",
+        [](const Part& p) { return absl::StrCat(Words(p.name()), p.embedding() ? " *" : ""); }},
+       {">parameters", [](const Part& p) { return Grouped(p.parameter_count()); }},
+       {">share", [&](const Part& p) { return ShareOf(p.parameter_count(), parameters.total()); }},
+       {">active", [](const Part& p) { return Grouped(p.active_parameter_count()); }, nullptr,
+        HasInactive(parameters)},
+       {">trained", [](const Part& p) { return Grouped(p.trainable_parameter_count()); }, nullptr,
+        HasFrozen(parameters)}},
+      rows);
   return absl::StrCat("\nParameters\n", table.Text());
 }
 
@@ -98,17 +94,15 @@ std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::Layer
     return kind.active_parameters_per_layer() != kind.parameters_per_layer();
   });
   using Kind = v1::LayerKindCount;
-  std::vector<Column<Kind>> columns = {
-      {"part", [](const Kind& k) { return Words(k.part()); }},
-      {"kind", [](const Kind& k) { return k.layer_kind(); }},
-      {">layers", [](const Kind& k) { return Grouped(k.layer_count()); }},
-      {">all of them", [](const Kind& k) { return Grouped(k.parameter_count()); }},
-      {">each", [](const Kind& k) { return Grouped(k.parameters_per_layer()); }}};
-  if (inactive) {
-    columns.push_back(
-        {">each, active", [](const Kind& k) { return Grouped(k.active_parameters_per_layer()); }});
-  }
-  const Table table = TableOf(columns, kinds);
+  const Table table = TableOf<Kind>(
+      {{"part", [](const Kind& k) { return Words(k.part()); }},
+       {"kind", [](const Kind& k) { return k.layer_kind(); }},
+       {">layers", [](const Kind& k) { return Grouped(k.layer_count()); }},
+       {">all of them", [](const Kind& k) { return Grouped(k.parameter_count()); }},
+       {">each", [](const Kind& k) { return Grouped(k.parameters_per_layer()); }},
+       {">each, active", [](const Kind& k) { return Grouped(k.active_parameters_per_layer()); },
+        nullptr, inactive}},
+      kinds);
   return absl::StrCat("\nLayers and their parameters\n", table.Text());
 }
 
@@ -181,23 +175,20 @@ std::string StagesSection(const Stages& stages) {
   const auto figure = [&stages](int64_t (Stage::*of)() const) {
     return [&stages, of](const CountedRun& run) { return Grouped((stages[run.first].*of)()); };
   };
-  std::vector<Column<CountedRun>> columns = {
-      {"stage", [&](const CountedRun& run) { return RunName(stages, run); }},
-      {">layers", figure(&Stage::layer_count)},
-      {">parameters", figure(&Stage::parameter_count)}};
-  if (absl::c_any_of(stages, [](const Stage& s) {
-        return s.trainable_parameter_count() != s.parameter_count();
-      })) {
-    columns.push_back({">trained", figure(&Stage::trainable_parameter_count)});
-  }
-  columns.push_back({">in experts", figure(&Stage::expert_parameter_count), "0"});
-  columns.push_back({">copies", figure(&Stage::repeated_parameter_count), "0"});
-  columns.push_back({"", [&](const CountedRun& run) {
-                       const bool marked =
-                           runs.size() > 1 && stages[run.first].parameter_count() == most;
-                       return marked ? "<- the most" : "";
-                     }});
-  const Table table = TableOf(columns, runs);
+  const bool frozen = absl::c_any_of(
+      stages, [](const Stage& s) { return s.trainable_parameter_count() != s.parameter_count(); });
+  const auto mark = [&](const CountedRun& run) {
+    return runs.size() > 1 && stages[run.first].parameter_count() == most ? "<- the most" : "";
+  };
+  const Table table =
+      TableOf<CountedRun>({{"stage", [&](const CountedRun& run) { return RunName(stages, run); }},
+                           {">layers", figure(&Stage::layer_count)},
+                           {">parameters", figure(&Stage::parameter_count)},
+                           {">trained", figure(&Stage::trainable_parameter_count), nullptr, frozen},
+                           {">in experts", figure(&Stage::expert_parameter_count), "0"},
+                           {">copies", figure(&Stage::repeated_parameter_count), "0"},
+                           {"", mark}},
+                          runs);
   return absl::StrCat("\nStages: what each GPU holds\n", table.Text());
 }
 

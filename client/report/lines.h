@@ -56,18 +56,20 @@ class WordGroups {
 // titles where none has a text.
 Table Titled(std::vector<std::string> titles, size_t indent = 2);
 
-// A column of a table of items, of type const Item&. It is left out where each cell is `usual`.
+// A column of a table of items. It is left out where each cell is `usual`.
 template <typename Item>
 struct Column {
   std::string title;  // after ">" aligned to the right
   std::function<std::string(const Item&)> cell;
   const char* usual = nullptr;
+  bool shown = true;
 };
 
 // The columns that are not left out.
 template <typename Item, typename Items>
 std::vector<Column<Item>> UsedColumns(std::vector<Column<Item>> columns, const Items& items) {
   std::erase_if(columns, [&items](const Column<Item>& column) {
+    if (!column.shown) return true;
     if (column.usual == nullptr) return false;
     for (const auto& item : items) {
       if (column.cell(item) != column.usual) return false;

@@ -52,6 +52,23 @@ std::string Sentence(const std::string& label, const std::string& text) {
   return Wrap(absl::StrCat("  ", label, ": "), text, 4);
 }
 
+std::string DollarsOf(const v1::TimeEstimate& cost) {
+  return cost.has_cost_usd() ? absl::StrCat(Grouped(cost.cost_usd(), 2), " USD") : "not counted";
+}
+
+std::string EnergyOf(const v1::TimeEstimate& cost) {
+  return cost.has_energy_joules() ? Energy(cost.energy_joules()) : "not counted";
+}
+
+std::string FractionOf(const v1::TimeEstimate& cost) {
+  return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
+}
+
+// In the unit of the time above it.
+std::string ElapsedEnds(const v1::TimeEstimate& cost) {
+  return IsRange(cost.elapsed_seconds()) ? DurationEndsText(cost.elapsed_seconds()) : "";
+}
+
 // True where more than steps takes time.
 bool IsInterrupted(const v1::Plan& plan) {
   return plan.has_whole_run() && plan.whole_run().goodput_ratio() < 1;
@@ -96,50 +113,35 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured, boo
   const auto of = [](auto cell) {
     return [cell](const CostColumn& column) -> std::string { return cell(column.cost); };
   };
-  std::vector<Column<CostColumn>> rows = {
-      {"", [](const CostColumn& column) { return column.title; }},
-      {"MFU", of([](const Cost& c) { return c.has_mfu() ? Percent(c.mfu()) : "no peak known"; })}};
+  const auto hours = [narrow = columns.size() > 2](const Cost& c) {
+    return absl::StrCat(Grouped(c.device_hours(), 2), narrow ? "" : " device-hours");
+  };
   // HFU that equals MFU is shown anyway.
-  if (absl::c_any_of(columns, [](const CostColumn& column) {
-        return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
-      })) {
-    rows.push_back(
-        {"HFU", of([](const Cost& c) { return c.has_hfu() ? Percent(c.hfu()) : "not known"; })});
-  }
-  if (measured) {
-    rows.push_back({"of measured", of([](const Cost& c) {
-                      return c.has_measured_fraction() ? Percent(c.measured_fraction())
-                                                       : "not measured";
-                    })});
-  }
-  if (interrupted) {
-    rows.push_back(
-        {"its steps", of([](const Cost& c) { return Duration(c.duration_seconds().expected()); })});
-  }
-  rows.push_back(
-      {"duration", of([](const Cost& c) { return Duration(c.elapsed_seconds().expected()); })});
-  // In the unit of the time above it.
-  rows.push_back({"80 % interval", of([](const Cost& c) {
-                    return IsRange(c.elapsed_seconds()) ? DurationEndsText(c.elapsed_seconds())
-                                                        : "";
-                  }),
-                  ""});
-  // Three columns leave no room for the unit next to the number.
-  const bool narrow = columns.size() > 2;
-  rows.push_back({narrow ? "device-hours" : "device time", of([narrow](const Cost& c) {
-                    return absl::StrCat(Grouped(c.device_hours(), 2),
-                                        narrow ? "" : " device-hours");
-                  })});
-  rows.push_back(
-      {"throughput", of([](const Cost& c) { return TokensPerSecond(c.tokens_per_second()); })});
-  rows.push_back({"cost", of([](const Cost& c) {
-                    return c.has_cost_usd() ? absl::StrCat(Grouped(c.cost_usd(), 2), " USD")
-                                            : "not counted";
-                  })});
-  rows.push_back({"energy", of([](const Cost& c) {
-                    return c.has_energy_joules() ? Energy(c.energy_joules()) : "not counted";
-                  })});
-  return SideBySide(rows, columns).Text();
+  const bool hfu = absl::c_any_of(columns, [](const CostColumn& column) {
+    return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
+  });
+  return SideBySide<CostColumn>(
+             {{"", [](const CostColumn& column) { return column.title; }},
+              {"MFU",
+               of([](const Cost& c) { return c.has_mfu() ? Percent(c.mfu()) : "no peak known"; })},
+              {"HFU",
+               of([](const Cost& c) { return c.has_hfu() ? Percent(c.hfu()) : "not known"; }),
+               nullptr, hfu},
+              {"of measured", of(FractionOf), nullptr, measured},
+              {"its steps",
+               of([](const Cost& c) { return Duration(c.duration_seconds().expected()); }), nullptr,
+               interrupted},
+              {"duration",
+               of([](const Cost& c) { return Duration(c.elapsed_seconds().expected()); })},
+              {"80 % interval", of(ElapsedEnds), ""},
+              // Three columns leave no room for the unit next to the number.
+              {columns.size() > 2 ? "device-hours" : "device time", of(hours)},
+              {"throughput",
+               of([](const Cost& c) { return TokensPerSecond(c.tokens_per_second()); })},
+              {"cost", of(DollarsOf)},
+              {"energy", of(EnergyOf)}},
+             columns)
+      .Text();
 }
 
 }  // namespace

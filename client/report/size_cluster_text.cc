@@ -34,20 +34,20 @@ std::string ClusterTable(const v1::SizeClusterResponse& response) {
   const auto of_plan = [&met](std::string (*cell)(const v1::Plan&)) {
     return met([cell](const Cluster& c) { return cell(c.plan()); });
   };
-  std::vector<Column<Cluster>> columns = {
-      {"product", [](const Cluster& c) { return c.accelerator(); }},
-      {">devices",
-       [](const Cluster& c) -> std::string {
-         return c.met() ? Grouped(c.device_count()) : c.has_status() ? "refused" : "none";
-       }},
-      {">servers", met([](const Cluster& c) { return Grouped(c.server_count()); })},
-      {">days", of_plan(DaysCell)},
-      {">dev-hours", of_plan(DeviceHoursCell)},
-      {">USD", of_plan(CostCell)},
-      {">MFU", of_plan(MfuCell)},
-      {"limit", met([](const Cluster& c) { return SizeLimitWords(c.limit()); })}};
-  if (!absl::c_any_of(response.clusters(), IsPriced)) columns.erase(columns.end() - 3);
-  return TableOf(columns, response.clusters()).Text();
+  return TableOf<Cluster>(
+             {{"product", [](const Cluster& c) { return c.accelerator(); }},
+              {">devices",
+               [](const Cluster& c) -> std::string {
+                 return c.met() ? Grouped(c.device_count()) : c.has_status() ? "refused" : "none";
+               }},
+              {">servers", met([](const Cluster& c) { return Grouped(c.server_count()); })},
+              {">days", of_plan(DaysCell)},
+              {">dev-hours", of_plan(DeviceHoursCell)},
+              {">USD", of_plan(CostCell), nullptr, absl::c_any_of(response.clusters(), IsPriced)},
+              {">MFU", of_plan(MfuCell)},
+              {"limit", met([](const Cluster& c) { return SizeLimitWords(c.limit()); })}},
+             response.clusters())
+      .Text();
 }
 
 const v1::TriedCount* FindTried(const v1::SizedCluster& cluster) {
