@@ -12,10 +12,10 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/flags/tensor_step.h"
 #include "client/flags/words.h"
-#include "client/io/message_file.h"
-#include "client/report/operation_text.h"
+#include "client/report/tensor_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
@@ -59,19 +59,10 @@ struct TensorFlags {
   std::vector<std::string> steps;  // as they were written
 };
 
-constexpr FieldFlag kType = {"--data-type,--dtype", "tensor.data_type",
-                             "its number format; sextant dtype lists them"};
-
-constexpr FieldFlag kStorageFlags[] = {{"--offset-elements,--offset", "tensor.offset_elements",
-                                        "storage position of its first element; default: 0"},
-                                       {"--storage-elements,--storage", "tensor.storage_elements",
-                                        "elements of the storage; default: what it reaches"}};
-
-constexpr FieldFlag kOtherTensorFlags[] = {
-    kType,
-    WordFor("STEP", "steps", Below::kUnknown),
-    WordFor("SHAPE", "tensor.shape", Below::kDropped),
-    WordFor("--strides", "tensor.strides", Below::kDropped),
+constexpr FlagRow kTensorRows[] = {
+    {.field = "steps", .word = "STEP", .below = Below::kUnknown},
+    {.field = "tensor.shape", .word = "SHAPE", .below = Below::kDropped},
+    {.field = "tensor.strides", .word = "--strides", .below = Below::kDropped},
 };
 
 // "select.axis" is " (axis)": the step's own name is in its text already.
@@ -96,7 +87,7 @@ std::string Quoted(absl::string_view step) {
 std::string TensorWords(const std::vector<std::string>& steps, const std::string& field) {
   absl::string_view rest = field;
   if (!absl::ConsumePrefix(&rest, "steps["))
-    return FieldWordsOf({kStorageFlags, kOtherTensorFlags}, field);
+    return RequestFieldWords<v1::AnalyzeTensorRequest, kTensorRows>(field);
   size_t index = 0;
   const size_t end = rest.find(']');
   if (end == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, end), &index) ||
@@ -130,16 +121,11 @@ int RunTensor(const TensorFlags& flags, const CommandLine& line, const Streams& 
                   return TensorWords(flags.steps, field);
                 }});
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(TensorText(response, flags.steps)));
-  return kExitFits;
+  return Show(line, streams, response, [&] { return TensorText(response, flags.steps); });
 }
 
-}  // namespace
-
-void AddTensor(CLI::App* app, CommandLine* line) {
+void AddTensorFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<TensorFlags>();
-  CLI::App* command =
-      AddCommand("tensor", "Follow a tensor through views and copies", kTensorHelp, app);
   v1::TensorSpec* tensor = flags->request.mutable_tensor();
   AddText(
       "SHAPE", "4x8x64, or scalar",
@@ -151,18 +137,16 @@ void AddTensor(CLI::App* app, CommandLine* line) {
   AddTexts(
       "STEP", "what is done with it, e.g. \"view 4 -1\"",
       [flags](const std::string& text) { return AddStep(text, flags.get()); }, command);
-  AddFieldFlag(kType, &flags->request, command)->option_text("TYPE REQUIRED")->required();
-  AddText(
-      "--strides", "in elements, one an axis, 512x64x1; default: row-major",
-      [tensor](const std::string& text) {
-        return AddTo(ParseSizes(text), tensor->mutable_strides());
-      },
-      command)
-      ->type_name("STRIDES");
-  for (const FieldFlag& flag : kStorageFlags) AddFieldFlag(flag, &flags->request, command);
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunTensor(*flags, read, streams);
-  });
+  AddFlags(RequestFlags<v1::AnalyzeTensorRequest, kTensorRows>(), nullptr, &flags->request,
+           command);
+  command->get_option("--dtype")->required()->option_text("TYPE REQUIRED");
+  command->get_option("--strides")->type_name("STRIDES");
+  OnceRead(command, line, flags, RunTensor);
 }
+
+}  // namespace
+
+const Command kTensorCommand = {"tensor", "Follow a tensor through views and copies", kTensorHelp,
+                                AddTensorFlags};
 
 }  // namespace sextant::client

@@ -114,11 +114,11 @@ std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix
 }
 
 constexpr FlagRow kOperationRows[] = {
+    {.field = "device.device.accelerator", .names = "", .word = "--device"},
     {.field = "device.device.calibrations.calibrations[0]",
      .word = "--calibration",
      .below = Below::kAppended},
     {.field = "device.device.calibrations", .names = ""},
-    {.field = "device.device.accelerator", .names = "", .word = "--device"},
     {.field = "device.device.host_devices.devices",
      .names = "",
      .word = "--device",
