@@ -206,12 +206,56 @@ void AnswerAfter(Method& method, UnaryTransport& transport, Wait wait, Answer an
   });
 }
 
+// The wait of requests that are answered at once.
+struct AtOnce {
+  template <typename Request, typename Then>
+  void operator()(const Request&, const Call&, Then then) const {
+    then(absl::OkStatus());
+  }
+};
+
 // AnswerAfter() where every request is answered at once.
 template <typename Request, typename Response, typename Answer>
 void AnswerInline(Method& method, UnaryTransport& transport, Answer answer) {
-  AnswerAfter<Request, Response>(
-      method, transport, [](const Request&, const Call&, auto then) { then(absl::OkStatus()); },
-      std::move(answer));
+  AnswerAfter<Request, Response>(method, transport, AtOnce(), std::move(answer));
+}
+
+// An RPC whose requests are answered by `answer(context, request, response)`, once `wait` lets
+// them.
+template <typename Request, typename Response>
+using RpcAnswer = std::function<absl::Status(const CallContext&, const Request&, Response*)>;
+template <typename Request, typename Response, typename Wait = AtOnce>
+Rpc AnsweredBy(RpcAnswer<Request, Response> answer, Wait wait = {}) {
+  return {Request::descriptor(), Response::descriptor(),
+          UnaryHandler([answer = std::move(answer), wait = std::move(wait)](
+                           Method& method, UnaryTransport& transport) {
+            AnswerAfter<Request, Response>(
+                method, transport, wait,
+                [&](const Request& in, Response* out) { return answer(transport, in, out); });
+          })};
+}
+
+// The same of a function, and of a member of a service that outlives its calls.
+template <typename Request, typename Response, typename Wait = AtOnce>
+Rpc AnsweredBy(absl::Status (*answer)(const Request&, Response*), Wait wait = {}) {
+  return AnsweredBy<Request, Response>(
+      [answer](const CallContext&, const Request& in, Response* out) { return answer(in, out); },
+      std::move(wait));
+}
+template <typename Request, typename Response, typename Wait = AtOnce>
+Rpc AnsweredBy(absl::Status (*answer)(const CallContext&, const Request&, Response*),
+               Wait wait = {}) {
+  return AnsweredBy<Request, Response>(RpcAnswer<Request, Response>(answer), std::move(wait));
+}
+template <typename Self, typename Request, typename Response, typename Wait = AtOnce>
+Rpc AnsweredBy(Self* self,
+               absl::Status (Self::*answer)(const CallContext&, const Request&, Response*),
+               Wait wait = {}) {
+  return AnsweredBy<Request, Response>(
+      [self, answer](const CallContext& context, const Request& in, Response* out) {
+        return (self->*answer)(context, in, out);
+      },
+      std::move(wait));
 }
 
 }  // namespace sextant::server

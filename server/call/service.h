@@ -2,6 +2,8 @@
 #ifndef SEXTANT_SERVER_CALL_SERVICE_H_
 #define SEXTANT_SERVER_CALL_SERVICE_H_
 
+#include <google/protobuf/descriptor.h>
+
 #include <deque>
 #include <functional>
 #include <memory>
@@ -61,6 +63,13 @@ struct Method {
   const std::variant<UnaryHandler, StreamHandler> handler;
 };
 
+// An RPC by its messages, and what answers its calls.
+struct Rpc {
+  const google::protobuf::Descriptor* request;
+  const google::protobuf::Descriptor* response;
+  std::variant<UnaryHandler, StreamHandler> handler;
+};
+
 class Service {
  public:
   Service(const Service&) = delete;
@@ -75,15 +84,11 @@ class Service {
       : name_(std::move(name)), metrics_(metrics), rules_(rules) {}
   ~Service() = default;
 
-  // Has `method`'s calls answered by `handler`, a member of the service.
-  template <typename Self, typename Answer, typename Transport>
-  void Add(const char* method, Answer (Self::*handler)(Method&, Transport&)) {
-    methods_.emplace_back(
-        absl::StrCat(name_, "/", method), metrics_, rules_,
-        std::function<Answer(Method&, Transport&)>(
-            [self = static_cast<Self*>(this), handler](Method& its, Transport& call) {
-              return (self->*handler)(its, call);
-            }));
+  // Offers the RPC that has these messages in the service's .proto file.
+  void Add(Rpc rpc);
+  // Offers one by its name.
+  void Add(const std::string& method, std::variant<UnaryHandler, StreamHandler> handler) {
+    methods_.emplace_back(absl::StrCat(name_, "/", method), metrics_, rules_, std::move(handler));
   }
 
  private:

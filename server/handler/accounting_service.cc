@@ -23,6 +23,7 @@
 #include "server/convert/number_format.h"
 #include "server/convert/tensor.h"
 #include "server/device/device_finder.h"
+#include "server/handler/on_worker.h"
 #include "server/handler/operation_answer.h"
 
 namespace sextant::server {
@@ -198,85 +199,27 @@ bool IsShort(const v1::AnalyzeOperationRequest& request) {
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
     : Service("sextant.v1.AccountingService", metrics, options.calls),
       options_(std::move(options)) {
-  Add("ListDataTypes", &AccountingService::ListDataTypes);
-  Add("DescribeDataType", &AccountingService::DescribeDataType);
-  Add("DescribeTokens", &AccountingService::DescribeTokens);
-  Add("AnalyzeTensor", &AccountingService::AnalyzeTensor);
-  Add("AnalyzeOperation", &AccountingService::AnalyzeOperation);
-  Add("AnalyzeGraph", &AccountingService::AnalyzeGraph);
-  Add("CountModel", &AccountingService::CountModel);
-  Add("ListModels", &AccountingService::ListModels);
+  const OnWorker<> on_worker = {options_.workers};
+  Add(AnsweredBy(ListDataTypes));
+  Add(AnsweredBy(DescribeDataType));
+  Add(AnsweredBy(DescribeTokens));
+  Add(AnsweredBy(server::AnalyzeTensor));
+  Add(AnsweredBy(this, &AccountingService::AnalyzeOperation,
+                 OnWorker{options_.workers, options_.fleet,
+                          [](const v1::AnalyzeOperationRequest& in) { return IsShort(in); }}));
+  Add(AnsweredBy(AnswerGraph, on_worker));
+  Add(AnsweredBy(AnswerCount,
+                 OnWorker{options_.workers, options_.fleet,
+                          [](const v1::CountModelRequest& in) { return IsShort(in); }}));
+  Add(AnsweredBy(ListModels, on_worker));
 }
 
-void AccountingService::ListDataTypes(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::ListDataTypesRequest, v1::ListDataTypesResponse>(method, transport,
-                                                                    server::ListDataTypes);
-}
-
-void AccountingService::DescribeDataType(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::DescribeDataTypeRequest, v1::DescribeDataTypeResponse>(method, transport,
-                                                                          server::DescribeDataType);
-}
-
-void AccountingService::DescribeTokens(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::DescribeTokensRequest, v1::DescribeTokensResponse>(method, transport,
-                                                                      server::DescribeTokens);
-}
-
-void AccountingService::AnalyzeTensor(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>(method, transport,
-                                                                    server::AnalyzeTensor);
-}
-
-void AccountingService::AnalyzeOperation(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
-      method, transport,
-      [this](const v1::AnalyzeOperationRequest& in, const Call& call, auto then) {
-        if (IsShort(in)) {
-          then(absl::OkStatus());
-        } else {
-          AfterFleet(options_.fleet, {&in.device().device()},
-                     [this, &call, then] { PostCall(call, *options_.workers, std::move(then)); });
-        }
-      },
-      [this, &transport](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
-        const auto end = [&transport] { return EndAfterTurn(transport); };
-        CallWork work(end);
-        return AnswerOperation(in, options_, work, out);
-      });
-}
-
-void AccountingService::AnalyzeGraph(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
-      method, transport,
-      [this](const v1::AnalyzeGraphRequest&, const Call& call, auto then) {
-        PostCall(call, *options_.workers, std::move(then));
-      },
-      [&transport](const v1::AnalyzeGraphRequest& in, v1::AnalyzeGraphResponse* out) {
-        return AnswerGraph(transport, in, out);
-      });
-}
-
-void AccountingService::CountModel(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
-      method, transport,
-      [this](const v1::CountModelRequest& in, const Call& call, auto then) {
-        if (IsShort(in)) {
-          then(absl::OkStatus());
-        } else {
-          PostCall(call, *options_.workers, std::move(then));
-        }
-      },
-      AnswerCount);
-}
-
-void AccountingService::ListModels(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::ListModelsRequest, v1::ListModelsResponse>(
-      method, transport,
-      [this](const v1::ListModelsRequest&, const Call& call, auto then) {
-        PostCall(call, *options_.workers, std::move(then));
-      },
-      server::ListModels);
+absl::Status AccountingService::AnalyzeOperation(const CallContext& context,
+                                                 const v1::AnalyzeOperationRequest& request,
+                                                 v1::AnalyzeOperationResponse* response) {
+  const auto end = [&context] { return EndAfterTurn(context); };
+  CallWork work(end);
+  return AnswerOperation(request, options_, work, response);
 }
 
 }  // namespace sextant::server

@@ -40,16 +40,11 @@ class AccountingService final : public Service {
   // `metrics` outlives the service.
   AccountingService(Metrics& metrics, AccountingOptions options);
 
-  void ListDataTypes(Method& method, UnaryTransport& transport);
-  void DescribeDataType(Method& method, UnaryTransport& transport);
-  void DescribeTokens(Method& method, UnaryTransport& transport);
-  void AnalyzeTensor(Method& method, UnaryTransport& transport);
-  void AnalyzeOperation(Method& method, UnaryTransport& transport);
-  void AnalyzeGraph(Method& method, UnaryTransport& transport);
-  void CountModel(Method& method, UnaryTransport& transport);
-  void ListModels(Method& method, UnaryTransport& transport);
-
  private:
+  absl::Status AnalyzeOperation(const CallContext& context,
+                                const v1::AnalyzeOperationRequest& request,
+                                v1::AnalyzeOperationResponse* response);
+
   const AccountingOptions options_;
 };
 

@@ -14,6 +14,7 @@
 #include "server/device/device_finder.h"
 #include "server/handler/device_answers.h"
 #include "server/handler/link_times_answer.h"
+#include "server/handler/on_worker.h"
 
 namespace sextant::server {
 namespace {
@@ -39,13 +40,31 @@ HardwareService::HardwareService(const Dependencies& d)
       probe_(d.probe),
       workers_(d.workers),
       fleet_(d.fleet) {
-  Add("ListAccelerators", &HardwareService::ListAccelerators);
-  Add("ListDevices", &HardwareService::ListDevices);
-  Add("GetCalibration", &HardwareService::GetCalibration);
-  Add("GetKernelRates", &HardwareService::GetKernelRates);
-  Add("ListNodeTypes", &HardwareService::ListNodeTypes);
-  Add("GetLinkTimes", &HardwareService::GetLinkTimes);
-  Add("RunProbe", &HardwareService::RunProbe);
+  const auto once_listed = [this](const auto&, const Call&, auto then) {
+    probe_.WhenListed(std::move(then));
+  };
+  Add(AnsweredBy(server::ListAccelerators));
+  Add(AnsweredBy(this, &HardwareService::ListDevices, once_listed));
+  Add(AnsweredBy(this, &HardwareService::GetCalibration, once_listed));
+  // Models are fitted to what was measured: milliseconds for each data type.
+  Add(AnsweredBy(this, &HardwareService::GetKernelRates,
+                 [this](const v1::GetKernelRatesRequest& in, const Call& call, auto then) {
+                   if (in.device().has_host_devices()) return PostOnceListed(call, std::move(then));
+                   OnWorker<>{&workers_, fleet_}(in, call, std::move(then));
+                 }));
+  Add(AnsweredBy(AnswerListNodeTypes));
+  // A few hundred times take microseconds; measurements are read and joined in milliseconds.
+  Add(AnsweredBy(this, &HardwareService::GetLinkTimes,
+                 [this](const v1::GetLinkTimesRequest& in, const Call& call, auto then) {
+                   const v1::DeviceSelector& device = in.nodes().device();
+                   if (device.has_host_devices()) return PostOnceListed(call, std::move(then));
+                   if (device.has_calibrations()) return PostCall(call, workers_, std::move(then));
+                   AfterFleet(fleet_, {&device}, [then] { then(absl::OkStatus()); });
+                 }));
+  Add({v1::RunProbeRequest::descriptor(), v1::RunProbeResponse::descriptor(),
+       StreamHandler([this](Method& method, StreamTransport& transport) {
+         return RunProbe(method, transport);
+       })});
 }
 
 void HardwareService::PostOnceListed(const Call& call,
@@ -56,69 +75,33 @@ void HardwareService::PostOnceListed(const Call& call,
   });
 }
 
-void HardwareService::ListAccelerators(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(method, transport,
-                                                                          server::ListAccelerators);
+absl::Status HardwareService::ListDevices(const CallContext&, const v1::ListDevicesRequest&,
+                                          v1::ListDevicesResponse* response) {
+  AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), response);
+  return absl::OkStatus();
 }
 
-void HardwareService::ListDevices(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
-      method, transport,
-      [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
-      [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
-        AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
-        return absl::OkStatus();
-      });
+absl::Status HardwareService::GetCalibration(const CallContext&,
+                                             const v1::GetCalibrationRequest& request,
+                                             v1::GetCalibrationResponse* response) {
+  return AnswerGetCalibration(request, *store_.snapshot(), std::chrono::system_clock::now(),
+                              response);
 }
 
-void HardwareService::GetCalibration(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
-      method, transport,
-      [this](const auto&, const Call&, auto then) { probe_.WhenListed(std::move(then)); },
-      [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
-        return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
-      });
+absl::Status HardwareService::GetKernelRates(const CallContext& context,
+                                             const v1::GetKernelRatesRequest& request,
+                                             v1::GetKernelRatesResponse* response) {
+  const auto host = store_.snapshot();
+  const auto end = [&context] { return EndAfterTurn(context); };
+  CallWork work(end);
+  return AnswerKernelRates(request, FinderOf(*host), work, response);
 }
 
-// Models are fitted to what was measured: milliseconds for each data type.
-void HardwareService::GetKernelRates(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
-      method, transport,
-      [this](const v1::GetKernelRatesRequest& in, const Call& call, auto then) {
-        if (in.device().has_host_devices()) return PostOnceListed(call, std::move(then));
-        AfterFleet(fleet_, {&in.device()},
-                   [this, &call, then] { PostCall(call, workers_, std::move(then)); });
-      },
-      [this, &transport](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
-        const auto host = store_.snapshot();
-        const auto end = [&transport] { return EndAfterTurn(transport); };
-        CallWork work(end);
-        return AnswerKernelRates(in, FinderOf(*host), work, out);
-      });
-}
-
-void HardwareService::ListNodeTypes(Method& method, UnaryTransport& transport) {
-  AnswerInline<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>(method, transport,
-                                                                    AnswerListNodeTypes);
-}
-
-// A few hundred times take microseconds; measurements are read and joined in milliseconds.
-void HardwareService::GetLinkTimes(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
-      method, transport,
-      [this](const v1::GetLinkTimesRequest& in, const Call& call, auto then) {
-        if (in.nodes().device().has_host_devices()) {
-          PostOnceListed(call, std::move(then));
-        } else if (in.nodes().device().has_calibrations()) {
-          PostCall(call, workers_, std::move(then));
-        } else {
-          AfterFleet(fleet_, {&in.nodes().device()}, [then] { then(absl::OkStatus()); });
-        }
-      },
-      [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
-        const auto host = store_.snapshot();
-        return AnswerLinkTimes(in, FinderOf(*host), out);
-      });
+absl::Status HardwareService::GetLinkTimes(const CallContext&,
+                                           const v1::GetLinkTimesRequest& request,
+                                           v1::GetLinkTimesResponse* response) {
+  const auto host = store_.snapshot();
+  return AnswerLinkTimes(request, FinderOf(*host), response);
 }
 
 std::unique_ptr<StreamCall> HardwareService::RunProbe(Method& method, StreamTransport& transport) {

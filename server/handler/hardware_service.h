@@ -28,15 +28,16 @@ class HardwareService final : public Service {
   // All of `dependencies` outlive the service.
   explicit HardwareService(const Dependencies& dependencies);
 
-  void ListAccelerators(Method& method, UnaryTransport& transport);
-  void ListDevices(Method& method, UnaryTransport& transport);
-  void GetCalibration(Method& method, UnaryTransport& transport);
-  void GetKernelRates(Method& method, UnaryTransport& transport);
-  void ListNodeTypes(Method& method, UnaryTransport& transport);
-  void GetLinkTimes(Method& method, UnaryTransport& transport);
-  std::unique_ptr<StreamCall> RunProbe(Method& method, StreamTransport& transport);
-
  private:
+  absl::Status ListDevices(const CallContext& context, const v1::ListDevicesRequest& request,
+                           v1::ListDevicesResponse* response);
+  absl::Status GetCalibration(const CallContext& context, const v1::GetCalibrationRequest& request,
+                              v1::GetCalibrationResponse* response);
+  absl::Status GetKernelRates(const CallContext& context, const v1::GetKernelRatesRequest& request,
+                              v1::GetKernelRatesResponse* response);
+  absl::Status GetLinkTimes(const CallContext& context, const v1::GetLinkTimesRequest& request,
+                            v1::GetLinkTimesResponse* response);
+  std::unique_ptr<StreamCall> RunProbe(Method& method, StreamTransport& transport);
   // Calls `then` once: on a worker when the host's devices are listed, or with the error of listing
   // them.
   void PostOnceListed(const Call& call, std::function<void(const absl::Status&)> then);

@@ -17,12 +17,8 @@ HealthService::HealthService(Metrics& metrics, const std::vector<Service*>& serv
                              std::function<bool()> serves)
     : Service("grpc.health.v1.Health", metrics, {}), known_{""}, serves_(std::move(serves)) {
   for (const Service* service : services) known_.insert(service->name());
-  Add("Check", &HealthService::Check);
-}
-
-void HealthService::Check(Method& method, UnaryTransport& transport) {
-  AnswerInline<HealthCheckRequest, HealthCheckResponse>(
-      method, transport, [this](const HealthCheckRequest& in, HealthCheckResponse* out) {
+  Add(AnsweredBy<HealthCheckRequest, HealthCheckResponse>(
+      [this](const CallContext&, const HealthCheckRequest& in, HealthCheckResponse* out) {
         if (known_.count(in.service()) == 0) {
           return WithReason(absl::NotFoundError(absl::StrCat("service: there is none of the name ",
                                                              Escaped(in.service()))),
@@ -31,7 +27,7 @@ void HealthService::Check(Method& method, UnaryTransport& transport) {
         out->set_status(serves_() ? HealthCheckResponse::SERVING
                                   : HealthCheckResponse::NOT_SERVING);
         return absl::OkStatus();
-      });
+      }));
 }
 
 }  // namespace sextant::server

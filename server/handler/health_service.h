@@ -19,8 +19,6 @@ class HealthService final : public Service {
   HealthService(Metrics& metrics, const std::vector<Service*>& services,
                 std::function<bool()> serves);
 
-  void Check(Method& method, UnaryTransport& transport);
-
  private:
   std::set<std::string> known_;
   const std::function<bool()> serves_;

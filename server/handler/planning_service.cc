@@ -20,6 +20,7 @@
 #include "server/convert/run_spec.h"
 #include "server/handler/admit_answer.h"
 #include "server/handler/batch_plan_answer.h"
+#include "server/handler/on_worker.h"
 #include "server/handler/plan_answer.h"
 #include "server/handler/size_cluster_answer.h"
 #include "server/handler/size_model_answer.h"
@@ -48,22 +49,6 @@ bool IsShortModel(const v1::ModelSpec& model) {
 
 bool HasMeasurements(const v1::ClusterSpec& cluster) { return cluster.device().has_calibrations(); }
 
-// The selectors of the devices that a request is about.
-std::vector<const v1::DeviceSelector*> DevicesOf(const v1::PlanRunRequest& run) {
-  return {&run.cluster().device()};
-}
-
-std::vector<const v1::DeviceSelector*> DevicesOf(const v1::BatchPlanRunsRequest& request) {
-  std::vector<const v1::DeviceSelector*> out;
-  for (const v1::PlanRunRequest& run : request.runs()) out.push_back(&run.cluster().device());
-  return out;
-}
-
-template <typename Sizing>
-std::vector<const v1::DeviceSelector*> DevicesOf(const Sizing& request) {
-  return DevicesOf(request.run());
-}
-
 }  // namespace
 
 bool IsShort(const v1::PlanRunRequest& request) {
@@ -91,17 +76,42 @@ bool IsShort(const v1::AllocateComputeRequest& request) {
   return !device.has_calibrations() && !device.has_fleet();
 }
 
+template <typename Request, typename Response>
+Rpc PlanningService::OnSearches(LongAnswer<Request, Response>* answer) {
+  return AnsweredBy<Request, Response>(
+      [this, answer](const CallContext& context, const Request& in, Response* out) {
+        const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
+        const auto end = [&context] { return EndAfterTurn(context); };
+        CallWork work(end);
+        return answer(in, FinderOf(*host), work, metrics_, out);
+      },
+      OnWorker<>{options_.searches, options_.fleet});
+}
+
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
     : Service("sextant.v1.PlanningService", metrics, options.calls),
       metrics_(metrics),
       options_(std::move(options)) {
-  Add("PlanRun", &PlanningService::PlanRun);
-  Add("WatchPlanRun", &PlanningService::WatchPlanRun);
-  Add("BatchPlanRuns", &PlanningService::BatchPlanRuns);
-  Add("SizeCluster", &PlanningService::SizeCluster);
-  Add("SizeModel", &PlanningService::SizeModel);
-  Add("AllocateCompute", &PlanningService::AllocateCompute);
-  Add("Admit", &PlanningService::Admit);
+  const auto plan = [this](const CallContext& context, const v1::PlanRunRequest& in,
+                           v1::PlanRunResponse* out) { return Answer(in, context, nullptr, out); };
+  Add(AnsweredBy<v1::PlanRunRequest, v1::PlanRunResponse>(
+      plan, [this](const v1::PlanRunRequest& in, const Call& call, auto then) {
+        if (IsShort(in)) return then(absl::OkStatus());
+        OnWorker<>{&PoolOf(in), options_.fleet}(in, call, std::move(then));
+      }));
+  Add({v1::PlanRunRequest::descriptor(), v1::WatchPlanRunResponse::descriptor(),
+       StreamHandler([this](Method& method, StreamTransport& transport) {
+         return WatchPlanRun(method, transport);
+       })});
+  Add(OnSearches(AnswerBatch));
+  Add(OnSearches(AnswerSizeCluster));
+  Add(OnSearches(AnswerSizeModel));
+  Add(AnsweredBy(this, &PlanningService::Allocate,
+                 OnWorker{options_.workers, options_.fleet,
+                          [](const v1::AllocateComputeRequest& in) { return IsShort(in); }}));
+  Add({v1::AdmitRequest::descriptor(), v1::AdmitResponse::descriptor(),
+       UnaryHandler(
+           [this](Method& method, UnaryTransport& transport) { Admit(method, transport); })});
 }
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request, const CallContext& context,
@@ -135,19 +145,6 @@ DeviceFinder PlanningService::FinderOf(const CalibrationSnapshot& host) const {
                        .host = host,
                        .now = options_.now(),
                        .fleet = options_.fleet});
-}
-
-void PlanningService::PlanRun(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
-      method, transport,
-      [this](const v1::PlanRunRequest& in, const Call& call, auto then) {
-        if (IsShort(in)) return then(absl::OkStatus());
-        AfterFleet(options_.fleet, DevicesOf(in),
-                   [this, &in, &call, then] { PostCall(call, PoolOf(in), then); });
-      },
-      [this, &transport](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
-        return Answer(in, transport, nullptr, out);
-      });
 }
 
 SearchWatch PlanningService::SendingTo(StreamCall* call, const v1::PlanRunRequest& request) const {
@@ -188,36 +185,8 @@ void PlanningService::Watch(StreamCall* call) {
              [this, call, request, finish] { PostCall(call->call(), PoolOf(*request), finish); });
 }
 
-template <typename Request, typename Response>
-void PlanningService::AnswerOnWorker(Method& method, UnaryTransport& transport,
-                                     LongAnswer<Request, Response>* answer) {
-  AnswerAfter<Request, Response>(
-      method, transport,
-      [this](const Request& in, const Call& call, auto then) {
-        AfterFleet(options_.fleet, DevicesOf(in),
-                   [this, &call, then] { PostCall(call, *options_.searches, std::move(then)); });
-      },
-      [this, &transport, answer](const Request& in, Response* out) {
-        const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
-        const auto end = [&transport] { return EndAfterTurn(transport); };
-        CallWork work(end);
-        return answer(in, FinderOf(*host), work, metrics_, out);
-      });
-}
-
-void PlanningService::BatchPlanRuns(Method& method, UnaryTransport& transport) {
-  AnswerOnWorker(method, transport, AnswerBatch);
-}
-
-void PlanningService::SizeCluster(Method& method, UnaryTransport& transport) {
-  AnswerOnWorker(method, transport, AnswerSizeCluster);
-}
-
-void PlanningService::SizeModel(Method& method, UnaryTransport& transport) {
-  AnswerOnWorker(method, transport, AnswerSizeModel);
-}
-
-absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request,
+absl::Status PlanningService::Allocate(const CallContext&,
+                                       const v1::AllocateComputeRequest& request,
                                        v1::AllocateComputeResponse* response) {
   FieldViolations violations;
   // Held to the end: the budget's texts point into it.
@@ -227,19 +196,6 @@ absl::Status PlanningService::Allocate(const v1::AllocateComputeRequest& request
                            sextant::AllocateCompute(spec, std::move(violations)));
   ComputeAllocationTo(std::move(allocation), response);
   return absl::OkStatus();
-}
-
-void PlanningService::AllocateCompute(Method& method, UnaryTransport& transport) {
-  AnswerAfter<v1::AllocateComputeRequest, v1::AllocateComputeResponse>(
-      method, transport,
-      [this](const v1::AllocateComputeRequest& in, const Call& call, auto then) {
-        if (IsShort(in)) return then(absl::OkStatus());
-        AfterFleet(options_.fleet, {&in.cluster().device()},
-                   [this, &call, then] { PostCall(call, *options_.workers, std::move(then)); });
-      },
-      [this](const v1::AllocateComputeRequest& in, v1::AllocateComputeResponse* out) {
-        return Allocate(in, out);
-      });
 }
 
 void PlanningService::Admit(Method& method, UnaryTransport& transport) {

@@ -51,14 +51,6 @@ class PlanningService final : public Service {
   // `metrics` outlives the service.
   PlanningService(Metrics& metrics, PlanningOptions options);
 
-  void PlanRun(Method& method, UnaryTransport& transport);
-  std::unique_ptr<StreamCall> WatchPlanRun(Method& method, StreamTransport& transport);
-  void BatchPlanRuns(Method& method, UnaryTransport& transport);
-  void SizeCluster(Method& method, UnaryTransport& transport);
-  void SizeModel(Method& method, UnaryTransport& transport);
-  void AllocateCompute(Method& method, UnaryTransport& transport);
-  void Admit(Method& method, UnaryTransport& transport);
-
  private:
   // Answers a call that plans many runs.
   template <typename Request, typename Response>
@@ -76,9 +68,10 @@ class PlanningService final : public Service {
   WorkerPool& PoolOf(const v1::PlanRunRequest& request) const;
   // Answers on a thread of the searches, and stops where the call has ended.
   template <typename Request, typename Response>
-  void AnswerOnWorker(Method& method, UnaryTransport& transport,
-                      LongAnswer<Request, Response>* answer);
-  absl::Status Allocate(const v1::AllocateComputeRequest& request,
+  Rpc OnSearches(LongAnswer<Request, Response>* answer);
+  std::unique_ptr<StreamCall> WatchPlanRun(Method& method, StreamTransport& transport);
+  void Admit(Method& method, UnaryTransport& transport);
+  absl::Status Allocate(const CallContext& context, const v1::AllocateComputeRequest& request,
                         v1::AllocateComputeResponse* response);
   DeviceFinder FinderOf(const CalibrationSnapshot& host) const;
 

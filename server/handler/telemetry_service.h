@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/call/service.h"
 #include "server/metrics/metrics.h"
@@ -28,9 +29,10 @@ class TelemetryService final : public Service {
   // `metrics` and `jobs` outlive the service.
   explicit TelemetryService(Dependencies dependencies);
 
-  void ReportProgress(Method& method, UnaryTransport& transport);
-
  private:
+  absl::Status ReportProgress(const CallContext& context, const v1::ReportProgressRequest& request,
+                              v1::ReportProgressResponse* response);
+
   const Dependencies its_;
 };
 

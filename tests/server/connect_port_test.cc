@@ -284,9 +284,8 @@ TEST(ConnectPort, DoesNotStartWithAMethodThatNoFileDescribes) {
   class Undescribed final : public Service {
    public:
     explicit Undescribed(Metrics& metrics) : Service("sextant.v1.Nothing", metrics, {}) {
-      Add("At", &Undescribed::At);
+      Add("At", UnaryHandler([](Method&, UnaryTransport&) {}));
     }
-    void At(Method&, UnaryTransport&) {}
   };
   prometheus::Registry registry;
   Metrics metrics(registry);

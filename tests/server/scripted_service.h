@@ -25,14 +25,14 @@ class ScriptedService final : public Service {
  public:
   ScriptedService(Metrics& metrics, const CallRules& rules)
       : Service("sextant.v1.PlanningService", metrics, rules) {
-    Add("PlanRun", &ScriptedService::Unary);
-    Add("SizeModel", &ScriptedService::Unary);
-    Add("WatchPlanRun", &ScriptedService::Stream);
-  }
-
-  void Unary(Method& method, UnaryTransport& transport) { unary(method, transport); }
-  std::unique_ptr<StreamCall> Stream(Method& method, StreamTransport& transport) {
-    return stream(method, transport);
+    const UnaryHandler scripted = [this](Method& method, UnaryTransport& transport) {
+      unary(method, transport);
+    };
+    Add("PlanRun", scripted);
+    Add("SizeModel", scripted);
+    Add("WatchPlanRun", StreamHandler([this](Method& method, StreamTransport& transport) {
+          return stream(method, transport);
+        }));
   }
 
   UnaryHandler unary;
