@@ -1,15 +1,15 @@
 // The values, from those that most layouts share:
-//   shapes_       the padded vocabulary; of each, placements by the layers of each chunk
-//   costs_        memory of layers: sizes, kernels and recomputation (LayersKey)
-//   work_tables_  their times: the same, whatever number of layers a recomputed block has
-//   sizes_        the stages' division; of each, the state of stages (StateKey)
-//   model_        all choices but the division of state; of each, chunks of the stages
+//   shapes_  the padded vocabulary; of each, placements by the layers of each chunk
+//   layers_  layers and their times: sizes, kernels and recomputation (LayersKey)
+//   stages_  the stages' division; of each, the state of stages (StateKey)
+//   model_   all choices but the division of state; of each, chunks of the stages
 // A layout that differs from the last one in the division of state alone keeps the model and its
 // chunks; where that division was seen too, no layer is walked and no operation priced.
 #include "engine/search/known_layouts.h"
 
 #include <algorithm>
 
+#include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/check_architecture.h"
 
@@ -30,7 +30,7 @@ size_t MostKept(const LayoutBase& base) {
   const size_t kinds = base.resolved.shape.architecture->layer_kinds.size();
   const size_t more = kinds - std::min(kinds, kInlinedKinds);
   const size_t bytes =
-      sizeof(LayerCosts) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
+      sizeof(KnownLayers) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
       kLayoutDivisions * base.devices() * (sizeof(WorkTable) + more * sizeof(WorkSeconds));
   return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
 }
@@ -80,18 +80,20 @@ std::shared_ptr<const CheckedModel> CheckedShape(const ArchitectureSpec& padded)
 }  // namespace
 
 KnownLayouts::KnownLayouts(const LayoutBase& base, CallWork& work)
-    : base_(base), work_(work), costs_(MostKept(base)), work_tables_(MostKept(base)) {}
+    : base_(base), work_(work), layers_(MostKept(base)) {}
 
-int64_t KnownLayouts::EndOf(size_t run) const {
-  const std::vector<KnownStages::Run>& runs = chunks_->known.runs;
-  return run + 1 < runs.size() ? runs[run + 1].first_stage : model_->memory.stage_count();
+int64_t KnownLayouts::StagesOf(size_t run) const {
+  const absl::Span<const KnownStages::Run> all = runs();
+  const bool is_last = run + 1 == all.size();
+  return (is_last ? memory().stage_count() : all[run + 1].first_stage) - all[run].first_stage;
 }
 
 absl::StatusOr<BytesInterval> KnownLayouts::PeakProcess() {
-  auto process = model_->memory.PeakProcess(chunks_->known, held_->held, work_);
+  auto process = model_->memory.PeakProcess(model_->stages->known, state_->held, work_);
   if (!process.ok()) {  // neither is sound
-    held_->held.clear();
-    model_->chunks.Clear();
+    state_->held.clear();
+    model_->stages->known.runs.clear();
+    model_->stages->known.has_chunks = false;
   }
   return process;
 }
@@ -101,49 +103,47 @@ absl::StatusOr<BytesInterval> KnownLayouts::PeakProcess() {
 bool KnownLayouts::Select(const LayoutChoice& choice) {
   const bool is_new = !model_.has_value() || model_->choice != WithoutState(choice);
   if (is_new && !SetModel(choice)) return false;
-  held_ = &model_->states->At(StateKeyOf(choice), [&] {
+  state_ = &model_->stages->states.At(StateKeyOf(choice), [&] {
     if (is_new) return LayoutStateOf(job());
-    const absl::optional<LayoutModel> made = ModelOf(choice);
-    return made.has_value() ? LayoutStateOf(made->memory.job()) : LayoutState{.refused = true};
+    const absl::StatusOr<MemoryModel> made = ModelOf(choice);
+    return made.ok() ? LayoutStateOf(made->job()) : LayoutState{.refused = true};
   });
-  if (held_->refused) return false;
-  if (!is_new) model_->memory.SetSharding(held_->sharding);
+  if (state_->refused) return false;
+  if (!is_new) model_->memory.SetSharding(state_->sharding);
   const bool divides_gradients =
-      !job().buffers.fused_weight_gradient && DividesGradients(held_->sharding);
+      !job().buffers.fused_weight_gradient && DividesGradients(state_->sharding);
   chunks_ = &model_->chunks.At(divides_gradients, [&] { return ChunksOf(divides_gradients); });
   return true;
 }
 
 bool KnownLayouts::SetModel(const LayoutChoice& choice) {
-  absl::optional<LayoutModel> made = ModelOf(choice);
-  if (!made.has_value()) return false;
-  model_ = std::move(made);
-  const auto stages = static_cast<size_t>(model_->memory.stage_count());
-  model_->states = &sizes_.At(WithoutMicroBatches(model_->choice), [stages] {
-    return StageStates(std::max<size_t>(kMaxHeldStages / stages, 1));
+  absl::StatusOr<MemoryModel> made = ModelOf(choice);
+  if (!made.ok()) return false;
+  model_.emplace(LayoutModel{.choice = WithoutState(choice), .memory = *std::move(made)});
+  const auto stages = static_cast<size_t>(memory().stage_count());
+  model_->stages = &stages_.At(WithoutMicroBatches(model_->choice), [stages] {
+    const size_t most = std::max<size_t>(kMaxHeldStages / stages, 1);
+    return LayoutStages{.states = ShortMemo<StateKey, LayoutState>(most)};
   });
   return true;
 }
 
-// Absent where `choice` is refused.
-absl::optional<LayoutModel> KnownLayouts::ModelOf(const LayoutChoice& choice) {
+// An error where `choice` is refused.
+absl::StatusOr<MemoryModel> KnownLayouts::ModelOf(const LayoutChoice& choice) {
   JobChoice run = base_.given;
   ApplyTo(choice, base_.space.layer_count, run);
-  const ShapedModel& shape = base_.resolved.shape;
-  const int64_t vocabulary = PaddedVocabularyOf(run.layout, *shape.architecture);
-  PaddedModel& padded = shapes_.At(vocabulary, [&] { return Padded(run.layout); });
-  if (padded.model == nullptr) return absl::nullopt;
+  PaddedModel& padded =
+      shapes_.At(PaddedVocabularyOf(run.layout, *base_.resolved.shape.architecture),
+                 [&] { return Padded(run.layout); });
+  if (padded.model == nullptr) return InvalidField("model", "has too large a vocabulary");
   FieldViolations violations;
   MemoryJob job = JobOf({padded.model->spec(), base_.resolved.precision,
                          base_.run.training.optimizer, base_.resolved.generation},
                         run, violations);
-  if (!violations.empty()) return absl::nullopt;
-  LayoutCache& cache = padded.placements.At(
-      job.layout.layers_per_chunk, [&] { return LayoutCache(job.layout.layers_per_chunk, work_); });
-  auto memory = MemoryModel::Of(padded.model, padded.flow, std::move(job), cache);
-  if (!memory.ok()) return absl::nullopt;
-  return LayoutModel{
-      .choice = WithoutState(choice), .memory = *std::move(memory), .vocabulary = vocabulary};
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  const std::vector<int64_t>& layers = job.layout.layers_per_chunk;
+  LayoutCache& cache = padded.placements.At(layers, [&] { return LayoutCache(layers, work_); });
+  return MemoryModel::Of(padded.model, padded.flow, std::move(job), cache);
 }
 
 PaddedModel KnownLayouts::Padded(const RunLayout& layout) const {
@@ -163,25 +163,31 @@ StateKey KnownLayouts::StateKeyOf(const LayoutChoice& choice) const {
           .single = job.pipeline.micro_batch_count == 1};
 }
 
-// Layers do the same work in recomputed blocks of any number.
 LayoutChunks KnownLayouts::ChunksOf(bool divides_gradients) {
   const BufferSpec& buffers = job().buffers;
   const bool counts = buffers.gradient_lifetime == GradientLifetime::kFromBackward ||
                       buffers.keeps_stage_inputs || job().pipeline.deferred_head_gradients > 0;
-  LayersKey key = {.choice = WithoutStages(model_->choice),
-                   .divides_gradients = divides_gradients,
-                   .count = counts ? job().pipeline.micro_batch_count : 0,
-                   .vocabulary = model_->vocabulary};
-  const absl::Span<const int> alike_kinds = model_->memory.weights().model().alike_kinds();
-  LayoutChunks out;
-  out.known.costs = &costs_.At(key, [&] { return LayerCosts(alike_kinds); });
-  key.choice.recompute.layers_per_block = 1;
-  const size_t tables = kLayoutDivisions * base_.devices();
-  out.work =
-      &work_tables_.At(key, [&] { return std::vector<WorkTable>(tables, WorkTable(alike_kinds)); });
-  out.times.resize(tables);
-  out.steps.resize(tables);
-  return out;
+  KnownLayers& layers = LayersOf({.choice = WithoutStages(model_->choice),
+                                  .divides_gradients = divides_gradients,
+                                  .count = counts ? job().pipeline.micro_batch_count : 0,
+                                  .vocabulary = memory().spec().embedding.padded_vocabulary_size});
+  model_->stages->known.costs = &layers.costs;
+  model_->stages->known.has_chunks = false;
+  return {.work = *layers.work};
+}
+
+// Layers do the same work in recomputed blocks of any number.
+KnownLayers& KnownLayouts::LayersOf(const LayersKey& key) {
+  return layers_.At(key, [&] {
+    const absl::Span<const int> alike_kinds = memory().weights().model().alike_kinds();
+    LayersKey alone = key;
+    alone.choice.recompute.layers_per_block = 1;
+    const size_t tables = kLayoutDivisions * base_.devices();
+    return KnownLayers{.costs = LayerCosts(alike_kinds),
+                       .work = alone == key ? std::make_shared<std::vector<WorkTable>>(
+                                                  tables, WorkTable(alike_kinds))
+                                            : LayersOf(alone).work};
+  });
 }
 
 }  // namespace sextant

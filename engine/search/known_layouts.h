@@ -43,7 +43,8 @@ struct PaddedModel {
   std::shared_ptr<const ArchitectureSpec> padded;  // null: as it is
   std::shared_ptr<const CheckedModel> model;       // null: too large
   std::shared_ptr<const GradientFlow> flow = nullptr;
-  Memo<std::vector<int64_t>, LayoutCache> placements = Memo<std::vector<int64_t>, LayoutCache>();
+  // By the layers of each chunk; none: as many in each.
+  ShortMemo<std::vector<int64_t>, LayoutCache> placements = {};
 };
 
 // What the layers' activations and operations depend on.
@@ -61,6 +62,12 @@ struct LayersKey {
   }
 };
 
+// Of layers with the same micro-batches.
+struct KnownLayers {
+  LayerCosts costs;
+  std::shared_ptr<std::vector<WorkTable>> work;  // by division and device
+};
+
 // What the stages' state depends on.
 struct StateKey {
   LayoutChoice choice = {};      // without micro-batches and their recomputation
@@ -68,11 +75,6 @@ struct StateKey {
   bool single = false;           // one micro-batch a step
 
   friend bool operator==(const StateKey&, const StateKey&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const StateKey& key) {
-    const auto& [choice, recomputed_block, single] = key;
-    return H::combine(std::move(h), choice, recomputed_block, single);
-  }
 };
 
 // A division of state. Of stages that are alike, in the order of KnownStages::runs.
@@ -85,24 +87,25 @@ struct LayoutState {
   absl::optional<ExchangePricer> exchanges = {};        // among the ranks that share it
 };
 
-using StageStates = Memo<StateKey, LayoutState>;  // of stages that are divided alike
-
-// Micro-batches on the stages of a model.
-struct LayoutChunks {
-  KnownStages known;
-  std::vector<WorkTable>* work = nullptr;     // by division and device
-  std::vector<std::vector<StageTime>> times;  // likewise; without state
-  std::vector<KnownStep> steps;               // of `times`
+// The stages of layouts that differ in nothing but micro-batches and state.
+struct LayoutStages {
+  ShortMemo<StateKey, LayoutState> states;
+  KnownStages known = {};  // with the chunks of the LayoutChunks that was made last
 };
 
-// The memory of layouts that differ in nothing but the division of state, and of the last of them.
+// The times of micro-batches on the stages of a model.
+struct LayoutChunks {
+  std::vector<WorkTable>& work;                    // by division and device
+  std::vector<std::vector<StageTime>> times = {};  // likewise; without state
+  std::vector<KnownStep> steps = {};               // of `times`
+};
+
+// Layouts that differ in nothing but the division of state.
 struct LayoutModel {
   LayoutChoice choice = {};  // without state
-  MemoryModel memory;
-  int64_t vocabulary = 0;  // as padded
-  StageStates* states = nullptr;
-  Memo<bool, LayoutChunks> chunks =
-      Memo<bool, LayoutChunks>(1);  // by whether gradients are divided
+  MemoryModel memory;        // of the last of them
+  LayoutStages* stages = nullptr;
+  ShortMemo<bool, LayoutChunks> chunks = ShortMemo<bool, LayoutChunks>(1);  // divides gradients
 };
 
 // Of the layout that was selected last, and of earlier ones. Every key has all choices but those
@@ -118,10 +121,11 @@ class KnownLayouts {
   // Of the layout that was selected last, which was not refused.
   const MemoryModel& memory() const { return model_->memory; }
   const MemoryJob& job() const { return model_->memory.job(); }
-  LayoutState& held() const { return *held_; }
+  LayoutState& state() const { return *state_; }
   LayoutChunks& chunks() const { return *chunks_; }
-  // The first stage after those that are as the `run`th's of chunks().
-  int64_t EndOf(size_t run) const;
+  absl::Span<const KnownStages::Run> runs() const { return model_->stages->known.runs; }
+  // The number of stages that are as the `run`th of runs().
+  int64_t StagesOf(size_t run) const;
 
   // The memory of the layout's fullest stage. Errors: those of MemoryModel::PeakProcess(), which
   // leave no layout selected.
@@ -129,19 +133,19 @@ class KnownLayouts {
 
  private:
   bool SetModel(const LayoutChoice& choice);
-  absl::optional<LayoutModel> ModelOf(const LayoutChoice& choice);
+  absl::StatusOr<MemoryModel> ModelOf(const LayoutChoice& choice);
   PaddedModel Padded(const RunLayout& layout) const;
   StateKey StateKeyOf(const LayoutChoice& choice) const;
   LayoutChunks ChunksOf(bool divides_gradients);
+  KnownLayers& LayersOf(const LayersKey& key);
 
   const LayoutBase& base_;
   CallWork& work_;
-  Memo<int64_t, PaddedModel> shapes_;  // by the vocabulary's padded size; 0: as it is
-  Memo<LayersKey, LayerCosts> costs_;
-  Memo<LayersKey, std::vector<WorkTable>> work_tables_;  // by division and device
-  Memo<LayoutChoice, StageStates> sizes_ = Memo<LayoutChoice, StageStates>(1);
+  ShortMemo<int64_t, PaddedModel> shapes_;  // by the vocabulary's padded size; 0: as it is
+  Memo<LayersKey, KnownLayers> layers_;
+  ShortMemo<LayoutChoice, LayoutStages> stages_ = ShortMemo<LayoutChoice, LayoutStages>(1);
   absl::optional<LayoutModel> model_;
-  LayoutState* held_ = nullptr;
+  LayoutState* state_ = nullptr;
   LayoutChunks* chunks_ = nullptr;
 };
 

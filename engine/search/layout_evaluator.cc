@@ -85,20 +85,18 @@ Seconds LayoutEvaluator::SecondsWhere(StepRate rate, double slowness) const {
 }
 
 StepInput LayoutEvaluator::Step() const {
-  return base_.predictor->StepOf(known_->job(), *known_->held().exchanges,
+  return base_.predictor->StepOf(known_->job(), *known_->state().exchanges,
                                  known_->chunks().times[slowest_]);
 }
 
 // The verdict on host memory of the layout whose peak was computed last.
 Verdict LayoutEvaluator::HostVerdict() const {
-  if (!known_->held().sharding.offload_optimizer) return Verdict::kFits;
+  if (!known_->state().sharding.offload_optimizer) return Verdict::kFits;
   const int64_t devices = base_.run.cluster.device_count;
   FullestServer fullest(base_.resolved.server.device_count);
-  const std::vector<KnownStages::Run>& runs = known_->chunks().known.runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const int64_t stages = known_->EndOf(i) - runs[i].first_stage;
-    fullest.Add(stages * (devices / known_->memory().stage_count()),
-                known_->held().held[i].state.host);
+  for (size_t i = 0; i < known_->runs().size(); ++i) {
+    fullest.Add(known_->StagesOf(i) * (devices / known_->memory().stage_count()),
+                known_->state().held[i].state.host);
   }
   return HostVerdictOf(fullest.need(), base_.resolved.server, devices);
 }
@@ -107,10 +105,12 @@ Verdict LayoutEvaluator::HostVerdict() const {
 void LayoutEvaluator::PrepareStep() {
   const StepPredictor& predictor = *base_.predictor;
   const absl::Span<const StepPredictor::Device> devices = predictor.devices();
-  LayoutState& state = known_->held();
+  LayoutState& state = known_->state();
   if (!state.exchanges.has_value()) state.exchanges.emplace(predictor.ExchangesOf(known_->job()));
   const ComputeInput compute = predictor.ComputeOf(known_->memory());
   state.seconds.resize(devices.size());
+  known_->chunks().times.resize(kLayoutDivisions * devices.size());
+  known_->chunks().steps.resize(kLayoutDivisions * devices.size());
   const size_t first = state.division * devices.size();
   slowest_ = first;
   double longest = -1;
@@ -127,16 +127,16 @@ void LayoutEvaluator::PrepareStep() {
 
 // `table`: the index of `device`'s tables.
 void LayoutEvaluator::FillTimes(size_t device, size_t table, const StageTimeInput& in) {
-  const std::vector<KnownStages::Run>& runs = known_->chunks().known.runs;
-  std::vector<StageTime>& times = known_->chunks().times[table];
-  std::vector<StateSeconds>& seconds = known_->held().seconds[device];
+  const absl::Span<const KnownStages::Run> runs = known_->runs();
+  LayoutChunks& chunks = known_->chunks();
+  std::vector<StageTime>& times = chunks.times[table];
+  std::vector<StateSeconds>& seconds = known_->state().seconds[device];
   if (times.empty() || seconds.empty()) {
     ModelOperations operations(in.compute, priced_[device]);
     if (times.empty()) times.reserve(runs.size());
     for (size_t i = times.size(); i < runs.size(); ++i) {
-      times.push_back(
-          StageWorkOf(in, operations, (*known_->chunks().work)[table], runs[i].first_stage));
-      times.back().stage_count = known_->EndOf(i) - runs[i].first_stage;
+      times.push_back(StageWorkOf(in, operations, chunks.work[table], runs[i].first_stage));
+      times.back().stage_count = known_->StagesOf(i);
     }
     for (size_t i = seconds.size(); i < runs.size(); ++i) {
       seconds.push_back(StateSecondsOf(in, operations, runs[i].first_stage));

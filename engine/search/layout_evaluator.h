@@ -75,7 +75,7 @@ class LayoutEvaluator {
   LayoutBase base_;                       // Prepare() alone writes it
   absl::optional<KnownLayouts> known_;    // of base_
   std::vector<PricedOperations> priced_;  // by device
-  Memo<RecomputePolicy, absl::StatusOr<MeasuredRatio>> measured_;
+  ShortMemo<RecomputePolicy, absl::StatusOr<MeasuredRatio>> measured_;
   size_t slowest_ = 0;  // the index of the LayoutChunks::times that decide
   StepEstimate step_;   // of the layout that was evaluated last
 };

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -15,35 +17,50 @@ template <typename Key, typename Value>
 class Memo {
  public:
   // Keeps at most `most` values: all are dropped before there is one more.
-  explicit Memo(size_t most = std::numeric_limits<size_t>::max()) : most_(most) {}
+  explicit Memo(size_t most) : most_(most) {}
 
-  // The value of `key`, which is make() where it is not kept. Valid until the next call with
-  // another key.
+  // The value of `key`: make(), where it is not kept. Valid until the next call with another key.
   template <typename Make>
   Value& At(const Key& key, Make make) {
-    if (last_ != nullptr && key == last_key_) return *last_;
     const auto known = values_.find(key);
-    if (known != values_.end()) {
-      last_ = known->second.get();
-    } else {
-      if (values_.size() >= most_) Clear();
-      std::unique_ptr<Value> made(new Value(make()));
-      last_ = (values_[key] = std::move(made)).get();
-    }
-    last_key_ = key;
-    return *last_;
-  }
-
-  void Clear() {
-    values_.clear();
-    last_ = nullptr;
+    if (known != values_.end()) return *known->second;
+    if (values_.size() >= most_) values_.clear();
+    std::unique_ptr<Value> made(new Value(make()));
+    return *(values_[key] = std::move(made));
   }
 
  private:
   size_t most_;
   absl::flat_hash_map<Key, std::unique_ptr<Value>> values_;
-  Key last_key_ = {};
-  Value* last_ = nullptr;
+};
+
+// The same of few keys, which are compared in turn.
+template <typename Key, typename Value>
+class ShortMemo {
+ public:
+  ShortMemo() = default;
+  explicit ShortMemo(size_t most) : most_(most) {}
+
+  template <typename Make>
+  Value& At(const Key& key, Make make) {
+    for (const std::unique_ptr<Entry>& known : entries_) {
+      if (known->key == key) return known->value;
+    }
+    if (entries_.size() >= most_) entries_.clear();
+    std::unique_ptr<Entry> made(new Entry{key, make()});
+    return entries_.emplace_back(std::move(made))->value;
+  }
+
+  void Clear() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    Key key;
+    Value value;
+  };
+
+  size_t most_ = std::numeric_limits<size_t>::max();
+  std::vector<std::unique_ptr<Entry>> entries_;
 };
 
 }  // namespace sextant

@@ -223,11 +223,12 @@ absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known,
                                                        std::vector<StageHoldings>& held,
                                                        CallWork& work) const {
   const StageLedger ledger(ContextOf(work));
-  const bool has_chunks = !known.runs.empty();
-  const bool has_holdings = !held.empty();
-  for (int64_t stage = 0; !has_chunks && stage < stage_count(); ++stage) {
-    if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
+  if (known.runs.empty()) {
+    for (int64_t stage = 0; stage < stage_count(); ++stage) {
+      if (!IsAsBefore(stage)) known.runs.emplace_back().first_stage = stage;
+    }
   }
+  const bool has_holdings = !held.empty();
   held.resize(known.runs.size());
   absl::optional<StageTotal> most;
   for (size_t i = 0; i < held.size(); ++i) {
@@ -235,7 +236,7 @@ absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known,
     StageContent& content = run.content;
     if (!has_holdings) SEXTANT_RETURN_IF_ERROR(ledger.FillHoldings(run.first_stage, held[i]));
     content.held = held[i];
-    if (!has_chunks) {
+    if (!known.has_chunks) {
       SEXTANT_RETURN_IF_ERROR(ledger.FillChunks(run.first_stage, *known.costs, content));
     }
     if (!Move(ledger.Finish(run.first_stage, content), run.peak)) {
@@ -246,6 +247,7 @@ absl::StatusOr<BytesInterval> MemoryModel::PeakProcess(KnownStages& known,
     if (!most.has_value() || TakesMore(job_.reserve, total, *most)) most = total;
     if (!most->counted.ok()) break;
   }
+  known.has_chunks = true;
   SEXTANT_ASSIGN_OR_RETURN(const ProcessMemory all,
                            ProcessMemoryOf(job_.reserve, most->counted, most->step_cache));
   return all.process;

@@ -31,8 +31,7 @@ struct StagePeak {
   StageMemory memory = {};
 };
 
-// Per-stage results of earlier layouts of a search, which had the same micro-batches on the same
-// stages.
+// Per-stage results of earlier layouts of a search, which had the same stages.
 struct KnownStages {
   struct Run {
     int64_t first_stage = 0;
@@ -41,6 +40,7 @@ struct KnownStages {
   };
   LayerCosts* costs = nullptr;  // of layers with the same micro-batches
   std::vector<Run> runs;        // of stages that are alike, in their order; empty: not known
+  bool has_chunks = false;      // of `runs`, from a job with the same micro-batches
 };
 
 // A model and a job, checked and prepared. The exact total of a stage is
