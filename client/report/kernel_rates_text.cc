@@ -42,22 +42,14 @@ std::string CurveSection(const v1::KernelCurve& curve, const SourceList& sources
 using LinkTimeList = google::protobuf::RepeatedPtrField<v1::LinkTime>;
 
 std::string LinkBasisText(v1::KernelBasis basis) {
-  switch (basis) {
-    case v1::KERNEL_BASIS_MEASURED:
-      return "this size, measured";
-    case v1::KERNEL_BASIS_WITHIN_GRID:
-      return "measured sizes around it";
-    case v1::KERNEL_BASIS_OUTSIDE_GRID:
-      return "beyond measured sizes or ranks";
-    case v1::KERNEL_BASIS_OTHER_PASS:
-      return "another operation's times";
-    case v1::KERNEL_BASIS_MEASURED_RATE:
-      return "a measured rate";
-    case v1::KERNEL_BASIS_DATASHEET:
-      return "link's rate, published share";
-    default:
-      return Words(EnumName(basis));
-  }
+  static constexpr Worded<v1::KernelBasis> kWords[] = {
+      {v1::KERNEL_BASIS_MEASURED, "this size, measured"},
+      {v1::KERNEL_BASIS_WITHIN_GRID, "measured sizes around it"},
+      {v1::KERNEL_BASIS_OUTSIDE_GRID, "beyond measured sizes or ranks"},
+      {v1::KERNEL_BASIS_OTHER_PASS, "another operation's times"},
+      {v1::KERNEL_BASIS_MEASURED_RATE, "a measured rate"},
+      {v1::KERNEL_BASIS_DATASHEET, "link's rate, published share"}};
+  return WordsOf(kWords, basis);
 }
 
 std::string RateCell(bool present, double bytes_per_second) {
@@ -107,24 +99,15 @@ std::string PredictionErrorText(const v1::PredictionError& error) {
 }
 
 std::string KernelBasisText(v1::KernelBasis basis) {
-  switch (basis) {
-    case v1::KERNEL_BASIS_MEASURED:
-      return "this shape, measured";
-    case v1::KERNEL_BASIS_WITHIN_GRID:
-      return "measured shapes around it";
-    case v1::KERNEL_BASIS_OUTSIDE_GRID:
-      return "beyond measured shapes";
-    case v1::KERNEL_BASIS_OTHER_PASS:
-      return "the forward pass";
-    case v1::KERNEL_BASIS_OTHER_TYPE:
-      return "another data type";
-    case v1::KERNEL_BASIS_MEASURED_RATE:
-      return "best measured rates";
-    case v1::KERNEL_BASIS_DATASHEET:
-      return "datasheet, published share";
-    default:
-      return Words(EnumName(basis));
-  }
+  static constexpr Worded<v1::KernelBasis> kWords[] = {
+      {v1::KERNEL_BASIS_MEASURED, "this shape, measured"},
+      {v1::KERNEL_BASIS_WITHIN_GRID, "measured shapes around it"},
+      {v1::KERNEL_BASIS_OUTSIDE_GRID, "beyond measured shapes"},
+      {v1::KERNEL_BASIS_OTHER_PASS, "the forward pass"},
+      {v1::KERNEL_BASIS_OTHER_TYPE, "another data type"},
+      {v1::KERNEL_BASIS_MEASURED_RATE, "best measured rates"},
+      {v1::KERNEL_BASIS_DATASHEET, "datasheet, published share"}};
+  return WordsOf(kWords, basis);
 }
 
 std::string KernelRatesText(const v1::GetKernelRatesResponse& response, FieldWords words) {

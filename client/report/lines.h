@@ -52,6 +52,28 @@ class WordGroups {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
 };
 
+// A value of an enum and the words for it.
+template <typename Enum>
+struct Worded {
+  Enum value;
+  const char* words;
+};
+
+// The words for `value`; `others` where it has none.
+template <typename Enum, size_t kCount>
+std::string WordsOf(const Worded<Enum> (&words)[kCount], Enum value, const std::string& others) {
+  for (const Worded<Enum>& each : words) {
+    if (each.value == value) return each.words;
+  }
+  return others;
+}
+
+// The same; those of the API where it has none, as a newer server's may.
+template <typename Enum, size_t kCount>
+std::string WordsOf(const Worded<Enum> (&words)[kCount], Enum value) {
+  return WordsOf(words, value, Words(EnumName(value)));
+}
+
 // A table whose columns have these titles, aligned to the right after ">". There is no line of
 // titles where none has a text.
 Table Titled(std::vector<std::string> titles, size_t indent = 2);

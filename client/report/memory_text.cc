@@ -57,14 +57,11 @@ std::string FilledInSection(const std::vector<std::string>& filled_in) {
 
 // "model state; no activations".
 std::string ScopeWords(v1::MemoryScope scope) {
-  switch (scope) {
-    case v1::MEMORY_SCOPE_MODEL_STATE:
-      return "model state; no activations";
-    case v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS:
-      return "model state and the request's activations";
-    default:
-      return Words(EnumName(scope));
-  }
+  static constexpr Worded<v1::MemoryScope> kWords[] = {
+      {v1::MEMORY_SCOPE_MODEL_STATE, "model state; no activations"},
+      {v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS,
+       "model state and the request's activations"}};
+  return WordsOf(kWords, scope);
 }
 
 // A line with the need for host memory after `label`; "" without state there.

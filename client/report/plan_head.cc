@@ -201,16 +201,11 @@ std::string RunLines(const v1::Plan& plan, size_t width) {
 }  // namespace
 
 std::string EstimateWords(v1::EstimateKind kind) {
-  switch (kind) {
-    case v1::ESTIMATE_KIND_TEXTBOOK:
-      return "by the textbook";
-    case v1::ESTIMATE_KIND_MEASURED_BOUND:
-      return "at the measured rate";
-    case v1::ESTIMATE_KIND_LOWER_BOUND:
-      return "at peak";
-    default:
-      return Words(EnumName(kind));
-  }
+  static constexpr Worded<v1::EstimateKind> kWords[] = {
+      {v1::ESTIMATE_KIND_TEXTBOOK, "by the textbook"},
+      {v1::ESTIMATE_KIND_MEASURED_BOUND, "at the measured rate"},
+      {v1::ESTIMATE_KIND_LOWER_BOUND, "at peak"}};
+  return WordsOf(kWords, kind);
 }
 
 std::string RatesWords(const v1::Plan& plan, absl::Time now, KernelShares shares) {

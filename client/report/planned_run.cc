@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
 #include "client/io/call_error.h"
+#include "client/report/lines.h"
 #include "client/report/plan_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/whole_run_text.h"
@@ -83,20 +84,12 @@ std::string MfuCell(const v1::Plan& plan) {
   return known ? absl::StrFormat("%.1f %%", 100 * estimate->mfu()) : kNoValue;
 }
 
-const char* ShortVerdict(const v1::PlannedRun& run) {
-  if (!run.has_plan()) return "refused";
-  switch (run.plan().verdict()) {
-    case v1::VERDICT_FITS:
-      return "yes";
-    case v1::VERDICT_TIGHT:
-      return "tight";
-    case v1::VERDICT_STATE_FITS:
-      return "state";
-    case v1::VERDICT_DOES_NOT_FIT:
-      return "no";
-    default:
-      return kNoValue;
-  }
+std::string ShortVerdict(const v1::PlannedRun& run) {
+  static constexpr Worded<v1::Verdict> kVerdicts[] = {{v1::VERDICT_FITS, "yes"},
+                                                      {v1::VERDICT_TIGHT, "tight"},
+                                                      {v1::VERDICT_STATE_FITS, "state"},
+                                                      {v1::VERDICT_DOES_NOT_FIT, "no"}};
+  return run.has_plan() ? WordsOf(kVerdicts, run.plan().verdict(), kNoValue) : "refused";
 }
 
 std::string FieldOfRun(const std::string& field) {

@@ -36,7 +36,7 @@ std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& pl
                        absl::Time now);
 
 // "yes", "tight", "no", "state"; "refused" of a run without a plan.
-const char* ShortVerdict(const v1::PlannedRun& run);
+std::string ShortVerdict(const v1::PlannedRun& run);
 
 // The flag of "runs[3].model".
 std::string FieldOfRun(const std::string& field);

@@ -18,21 +18,14 @@
 namespace sextant::client {
 namespace {
 
-absl::string_view ReasonWords(v1::PrunedLayouts::Reason reason) {
-  switch (reason) {
-    case v1::PrunedLayouts::REASON_BATCH:
-      return "whose ranks don't divide the batch";
-    case v1::PrunedLayouts::REASON_ROUNDS:
-      return "whose stages don't divide the micro-batches";
-    case v1::PrunedLayouts::REASON_WEIGHTS:
-      return "whose weights alone are too large";
-    case v1::PrunedLayouts::REASON_REFUSED:
-      return "that framework or model refuse";
-    case v1::PrunedLayouts::REASON_MEMORY:
-      return "that do not fit";
-    default:
-      return "for a reason that this client does not know";
-  }
+std::string ReasonWords(v1::PrunedLayouts::Reason reason) {
+  static constexpr Worded<v1::PrunedLayouts::Reason> kWords[] = {
+      {v1::PrunedLayouts::REASON_BATCH, "whose ranks don't divide the batch"},
+      {v1::PrunedLayouts::REASON_ROUNDS, "whose stages don't divide the micro-batches"},
+      {v1::PrunedLayouts::REASON_WEIGHTS, "whose weights alone are too large"},
+      {v1::PrunedLayouts::REASON_REFUSED, "that framework or model refuse"},
+      {v1::PrunedLayouts::REASON_MEMORY, "that do not fit"}};
+  return WordsOf(kWords, reason, "for a reason that this client does not know");
 }
 
 std::string CountWords(const v1::LayoutSearchResult& search) {

@@ -134,24 +134,19 @@ std::string FiguresOf(const v1::SizedCluster& cluster, bool by_energy) {
   return absl::StrCat(out, ")");
 }
 
-const char* BestWords(v1::SizeObjective objective) {
-  switch (objective) {
-    case v1::SIZE_OBJECTIVE_LEAST_TIME:
-      return "fastest";
-    case v1::SIZE_OBJECTIVE_LEAST_COST:
-      return "cheapest";
-    case v1::SIZE_OBJECTIVE_LEAST_ENERGY:
-      return "least energy";
-    default:
-      return "fewest devices";
-  }
+std::string BestWords(v1::SizeObjective objective) {
+  static constexpr Worded<v1::SizeObjective> kWords[] = {
+      {v1::SIZE_OBJECTIVE_LEAST_TIME, "fastest"},
+      {v1::SIZE_OBJECTIVE_LEAST_COST, "cheapest"},
+      {v1::SIZE_OBJECTIVE_LEAST_ENERGY, "least energy"}};
+  return WordsOf(kWords, objective, "fewest devices");
 }
 
 // The best of several products, then the cheapest and the fastest; "" if there is one.
 std::string BestLine(const v1::SizeClusterResponse& response) {
   if (!response.has_best() || response.clusters_size() < 2) return "";
   if (response.best() < 0 || response.best() >= response.clusters_size()) return "";
-  const std::pair<const char*, int> named[] = {{BestWords(response.objective()), response.best()},
+  const std::pair<std::string, int> named[] = {{BestWords(response.objective()), response.best()},
                                                {"cheapest", LeastProductBy(CostOf, response)},
                                                {"fastest", LeastProductBy(SecondsOf, response)}};
   WordGroups groups;  // what each product is
@@ -164,17 +159,12 @@ std::string BestLine(const v1::SizeClusterResponse& response) {
   return Wrap("  ", absl::StrCat(out, "."), 2);
 }
 
-const char* ObjectiveWords(v1::SizeObjective objective) {
-  switch (objective) {
-    case v1::SIZE_OBJECTIVE_LEAST_TIME:
-      return "The fastest number of devices that fits";
-    case v1::SIZE_OBJECTIVE_LEAST_COST:
-      return "The cheapest number of devices that fits";
-    case v1::SIZE_OBJECTIVE_LEAST_ENERGY:
-      return "The number of devices that fits with the least energy";
-    default:
-      return "The fewest devices that fit";
-  }
+std::string ObjectiveWords(v1::SizeObjective objective) {
+  static constexpr Worded<v1::SizeObjective> kWords[] = {
+      {v1::SIZE_OBJECTIVE_LEAST_TIME, "The fastest number of devices that fits"},
+      {v1::SIZE_OBJECTIVE_LEAST_COST, "The cheapest number of devices that fits"},
+      {v1::SIZE_OBJECTIVE_LEAST_ENERGY, "The number of devices that fits with the least energy"}};
+  return WordsOf(kWords, objective, "The fewest devices that fit");
 }
 
 }  // namespace
@@ -200,34 +190,20 @@ std::string MissSentence(const v1::Plan& plan, bool met, v1::SizeLimit limit) {
   return words.empty() ? "" : absl::StrCat(words, ". ");
 }
 
-const char* SizeLimitWords(v1::SizeLimit limit) {
-  switch (limit) {
-    case v1::SIZE_LIMIT_LAYOUT:
-      return "layout";
-    case v1::SIZE_LIMIT_MEMORY:
-      return "memory";
-    case v1::SIZE_LIMIT_DEADLINE:
-      return "deadline";
-    case v1::SIZE_LIMIT_BUDGET:
-      return "budget";
-    default:
-      return kNoValue;
-  }
+std::string SizeLimitWords(v1::SizeLimit limit) {
+  static constexpr Worded<v1::SizeLimit> kWords[] = {{v1::SIZE_LIMIT_LAYOUT, "layout"},
+                                                     {v1::SIZE_LIMIT_MEMORY, "memory"},
+                                                     {v1::SIZE_LIMIT_DEADLINE, "deadline"},
+                                                     {v1::SIZE_LIMIT_BUDGET, "budget"}};
+  return WordsOf(kWords, limit, kNoValue);
 }
 
-const char* SizeMissWords(v1::SizeLimit limit) {
-  switch (limit) {
-    case v1::SIZE_LIMIT_LAYOUT:
-      return "no layout allowed";
-    case v1::SIZE_LIMIT_MEMORY:
-      return "does not fit";
-    case v1::SIZE_LIMIT_DEADLINE:
-      return "deadline missed";
-    case v1::SIZE_LIMIT_BUDGET:
-      return "budget missed";
-    default:
-      return "";
-  }
+std::string SizeMissWords(v1::SizeLimit limit) {
+  static constexpr Worded<v1::SizeLimit> kWords[] = {{v1::SIZE_LIMIT_LAYOUT, "no layout allowed"},
+                                                     {v1::SIZE_LIMIT_MEMORY, "does not fit"},
+                                                     {v1::SIZE_LIMIT_DEADLINE, "deadline missed"},
+                                                     {v1::SIZE_LIMIT_BUDGET, "budget missed"}};
+  return WordsOf(kWords, limit, "");
 }
 
 std::string GoalWords(const v1::PlanRunRequest& run,

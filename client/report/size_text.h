@@ -29,8 +29,8 @@ std::string MissSentence(const v1::Plan& plan, bool met, v1::SizeLimit limit);
 
 // The limit that a number of devices, or a model, misses: "memory", "deadline", ..., "-" for
 // nothing in a table, "does not fit", "deadline missed", ... in a sentence.
-const char* SizeLimitWords(v1::SizeLimit limit);
-const char* SizeMissWords(v1::SizeLimit limit);
+std::string SizeLimitWords(v1::SizeLimit limit);
+std::string SizeMissWords(v1::SizeLimit limit);
 
 // ", within 90.00 days, for 1,000,000 USD": the limits of a run; a `max_duration` of 0 is none.
 std::string GoalWords(const v1::PlanRunRequest& run,

@@ -157,17 +157,8 @@ bool MissesLimit(const v1::Plan& plan) {
 }
 
 const char* LimitStateWords(LimitState state) {
-  switch (state) {
-    case LimitState::kMet:
-      return "met";
-    case LimitState::kMayBeMissed:
-      return "may be missed";
-    case LimitState::kLikelyMissed:
-      return "likely missed";
-    case LimitState::kMissed:
-      break;
-  }
-  return "missed";
+  constexpr const char* kWords[] = {"met", "may be missed", "likely missed", "missed"};
+  return kWords[static_cast<size_t>(state)];
 }
 
 std::string MissWords(const v1::Plan& plan) {
