@@ -18,41 +18,6 @@ namespace {
 // schedule except GPipe's holds the most micro-batches that it ever holds.
 constexpr int64_t kMicroBatchesAStage = 2;
 
-struct Renamed {
-  absl::string_view job;
-  absl::string_view request;
-};
-
-// Fields whose names differ from the job's in more than the prefix.
-constexpr Renamed kFields[] = {
-    {"batch.sequence_count", "layout.micro_batch_size"},
-    {"batch.sequence_length", "training.sequence_length"},
-    {"batch.encoder_sequence_length", "training.encoder_sequence_length"},
-    {"batch.context_parallel_size", "layout.context_parallel_size"},
-    {"batch.compute_data_type", "training.precision.compute_data_type"},
-    {"batch.recomputation.layers_per_block", "layout.kernels.recomputed_layers_per_block"},
-    {"pipeline.micro_batch_count", "layout.global_batch_size"},
-    {"pipeline.deferred_head_gradients", "layout.deferred_head_gradients"},
-    {"micro_batch", "layout.micro_batch_size"},
-    {"pipeline", "layout.global_batch_size"},
-    {"state.sharding.data_parallel_size", "cluster.device_count"},
-    {"state.frozen.data_type", "layout.storage.frozen_data_type"},
-    {"state.frozen.block_size", "layout.storage.frozen_block_size"},
-    {"state.frozen.double_quantization", "layout.storage.double_quantization"},
-    {"state.weight_scaling", "layout.storage.scaling"},
-    {"state.fp8_weight_copies", "layout.storage.fp8_weight_copies"},
-};
-
-// Prefixes, longer ones first.
-constexpr Renamed kMessages[] = {
-    {"batch.recomputation.", "layout.kernels.recompute_"},
-    {"batch.", "layout.kernels."},
-    {"layout.", "layout.parallel."},
-    {"state.precision.", "training.precision."},
-    {"state.optimizer.", "training.optimizer."},
-    {"state.sharding.", "layout.sharding."},
-};
-
 // Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights are
 // freed after the forward pass.
 bool ReshardsAfterForward(const RunLayout& layout, ZeroStage zero_stage) {
@@ -294,17 +259,6 @@ class JobBuilder {
 bool HasExperts(const ArchitectureSpec& spec) {
   return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
                      [](const LayerSpec& layer) { return layer.experts.has_value(); });
-}
-
-std::string RequestFieldOf(absl::string_view job_field) {
-  for (const Renamed& field : kFields) {
-    if (job_field == field.job) return std::string(field.request);
-  }
-  for (const Renamed& message : kMessages) {
-    absl::string_view rest = job_field;
-    if (absl::ConsumePrefix(&rest, message.job)) return absl::StrCat(message.request, rest);
-  }
-  return std::string(job_field);
 }
 
 JobChoice ChoiceOf(const RunSpec& run) {

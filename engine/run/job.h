@@ -51,9 +51,6 @@ std::shared_ptr<const ArchitectureSpec> PaddedShape(const RunLayout& layout,
 // parallel ranks as its sharding needs, so that the other fields can still be checked.
 MemoryJob JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
 
-// The request's name for `job_field`, a field that MemoryModel::Of() reports.
-std::string RequestFieldOf(absl::string_view job_field);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_RUN_JOB_H_

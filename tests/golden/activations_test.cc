@@ -52,7 +52,7 @@ TEST(ReferenceActivations, AreExact) {
     SCOPED_TRACE(row["case"].get<std::string>() + ": " + row["source"].get<std::string>());
     const Case c = CaseOf(row);
     FieldViolations violations;
-    CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
+    CheckMicroBatch(c.batch, c.spec, c.layout, violations);
     EXPECT_THAT(violations.ToStatus(), IsOk());
     EXPECT_EQ(LayerBytes(c), row["layer_bytes"].get<int64_t>());
     EXPECT_EQ(FirstStageLayers(c), LayerBytes(c) * row["layers"].get<int64_t>());

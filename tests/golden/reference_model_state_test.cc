@@ -44,7 +44,7 @@ std::map<std::string, StateCase> StateCases() {
 
 StageState StateOf(const StateCase& c, int64_t stage) {
   FieldViolations violations;
-  CheckStateSpec(c.state, c.spec, c.layout, 1, "state", violations);
+  CheckStateSpec(c.state, c.spec, c.layout, 1, violations);
   EXPECT_THAT(violations.ToStatus(), IsOk());
   const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
   EXPECT_THAT(weights, IsOk());

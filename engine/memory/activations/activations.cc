@@ -13,7 +13,8 @@ namespace {
 
 absl::StatusOr<Bytes> SumOf(const ActivationList& list) {
   if (list.total().ok()) return Bytes(list.total().value());
-  return InvalidField("micro_batch", "leaves more than 9.2e18 bytes of activations on a GPU");
+  return InvalidField("layout.micro_batch_size",
+                      "leaves more than 9.2e18 bytes of activations on a GPU");
 }
 
 // Adds up a stage or one of its chunks; holds the data that all parts share.

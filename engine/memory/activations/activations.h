@@ -97,7 +97,8 @@ class ChunkLayers {
 // multiplied by its layers; null: nothing is allocated. docs/memory.md, "A layer", has the table of
 // tensors and its sources.
 //
-// Errors of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
+// Errors of all of them: kInvalidArgument "layout.micro_batch_size" where the sum exceeds 9.2e18
+// bytes.
 
 // The bytes that a stage or a chunk keeps, by place.
 struct StageParts {

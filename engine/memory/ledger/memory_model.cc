@@ -38,10 +38,10 @@ ParallelLayout WithSoundSizes(ParallelLayout layout) {
 
 void CheckJob(const MemoryJob& job, const ArchitectureSpec& spec, const ParallelLayout& layout,
               FieldViolations& violations) {
-  CheckMicroBatch(job.batch, spec, layout, "batch", violations);
-  CheckPipeline(job.pipeline, layout, "", violations);
+  CheckMicroBatch(job.batch, spec, layout, violations);
+  CheckPipeline(job.pipeline, layout, violations);
   if (job.batch.context_parallel_size >= 1) {
-    CheckStateSpec(job.state, spec, layout, job.batch.context_parallel_size, "state", violations);
+    CheckStateSpec(job.state, spec, layout, job.batch.context_parallel_size, violations);
   }
 }
 
@@ -78,7 +78,7 @@ absl::StatusOr<MemoryModel> MemoryModel::Of(std::shared_ptr<const CheckedModel> 
                                             MemoryJob job) {
   const ArchitectureSpec& spec = model->spec();
   absl::StatusOr<ShardedWeights> weights =
-      ShardedWeights::Of(std::move(model), job.layout, "layout");
+      ShardedWeights::Of(std::move(model), job.layout, "layout.parallel");
   FieldViolations violations;
   violations.AddAll(weights.status());
   CheckJob(job, spec, weights.ok() ? job.layout : WithSoundSizes(job.layout), violations);

@@ -21,7 +21,8 @@ __extension__ typedef __int128 WideBytes;
 
 absl::StatusOr<InFlightPeak> PeakOf(const InFlightPoint& point, WideBytes size) {
   if (size > std::numeric_limits<int64_t>::max()) {
-    return InvalidField("pipeline", "has more than 9.2e18 bytes of activations in flight");
+    return InvalidField("layout.global_batch_size",
+                        "has more than 9.2e18 bytes of activations in flight");
   }
   return InFlightPeak{.point = point, .size = Bytes(static_cast<int64_t>(size))};
 }
@@ -141,10 +142,9 @@ absl::StatusOr<InFlightPeak> PeakOfInterleaved(const StageOfPipeline& of,
 
 }  // namespace
 
-absl::StatusOr<InFlight> InFlight::Of(const PipelineSpec& pipeline, const ParallelLayout& layout,
-                                      absl::string_view path) {
+absl::StatusOr<InFlight> InFlight::Of(const PipelineSpec& pipeline, const ParallelLayout& layout) {
   FieldViolations violations;
-  CheckPipeline(pipeline, layout, path, violations);
+  CheckPipeline(pipeline, layout, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   return InFlight(pipeline, layout);
 }

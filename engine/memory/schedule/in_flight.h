@@ -35,9 +35,8 @@ struct InFlightPeak {
 // is an error, and no cost grows with the number of micro-batches.
 class InFlight {
  public:
-  // Errors: those that CheckPipeline() finds under `path`.
-  static absl::StatusOr<InFlight> Of(const PipelineSpec& pipeline, const ParallelLayout& layout,
-                                     absl::string_view path);
+  // Errors: CheckPipeline()'s.
+  static absl::StatusOr<InFlight> Of(const PipelineSpec& pipeline, const ParallelLayout& layout);
 
   // `pipeline` and `layout` have passed CheckPipeline().
   InFlight(const PipelineSpec& pipeline, const ParallelLayout& layout);
@@ -66,7 +65,7 @@ class InFlight {
   // The point at which the stage's chunk_count() chunks hold the most bytes, and these bytes. The
   // first of several. O(chunks) time.
   //
-  // Errors: kInvalidArgument "pipeline" where that is more than 9.2e18 bytes.
+  // Errors: kInvalidArgument "layout.global_batch_size" where that is more than 9.2e18 bytes.
   absl::StatusOr<InFlightPeak> Peak(int64_t stage, absl::Span<const ChunkBytes> chunks) const;
 
  private:

@@ -10,14 +10,14 @@ namespace {
 
 class PipelineCheck {
  public:
-  PipelineCheck(const PipelineSpec& pipeline, const ParallelLayout& layout, absl::string_view path,
+  PipelineCheck(const PipelineSpec& pipeline, const ParallelLayout& layout,
                 FieldViolations& violations)
-      : pipeline_(pipeline), layout_(layout), path_(path), violations_(violations) {}
+      : pipeline_(pipeline), layout_(layout), violations_(violations) {}
 
   bool RangesAreSound() {
     const int64_t count = pipeline_.micro_batch_count;
     if (count >= 1 && count <= kMaxMicroBatches) return true;
-    violations_.Require(path_, "pipeline.micro_batch_count", count, 1, kMaxMicroBatches);
+    violations_.Require("layout", "global_batch_size", count, 1, kMaxMicroBatches);
     return false;
   }
 
@@ -37,12 +37,11 @@ class PipelineCheck {
     const int64_t deferred = pipeline_.deferred_head_gradients;
     if (deferred == 0) return;
     constexpr absl::string_view kName = "deferred_head_gradients";
-    const std::string path = FieldPath(path_, "pipeline");
     if (deferred < 0 || deferred > kMaxMicroBatches) {
-      violations_.Require(path, kName, deferred, 0, kMaxMicroBatches);
+      violations_.Require("layout", kName, deferred, 0, kMaxMicroBatches);
     } else if (layout_.pipeline_parallel_size == 1 ||
                pipeline_.schedule != PipelineSchedule::kOneForwardOneBackward) {
-      violations_.Add(FieldPath(path, kName),
+      violations_.Add(FieldPath("layout", kName),
                       "is of 1f1b on several stages, which end one after the other: leave it out");
     }
   }
@@ -71,10 +70,10 @@ class PipelineCheck {
 
  private:
   void AddMicroBatches(absl::string_view description) {
-    violations_.Add(FieldPath(path_, "pipeline.micro_batch_count"), description);
+    violations_.Add("layout.global_batch_size", description);
   }
   void AddLayout(absl::string_view name, absl::string_view description) {
-    violations_.Add(FieldPath(FieldPath(path_, "layout"), name), description);
+    violations_.Add(FieldPath("layout.parallel", name), description);
   }
 
   void RequireMicroBatches(int64_t multiple, absl::string_view of) {
@@ -87,7 +86,6 @@ class PipelineCheck {
 
   const PipelineSpec& pipeline_;
   const ParallelLayout& layout_;
-  const absl::string_view path_;  // paths are built only for errors: they allocate
   FieldViolations& violations_;
 };
 
@@ -110,8 +108,8 @@ absl::string_view PipelineScheduleName(PipelineSchedule schedule) {
 }
 
 void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,
-                   absl::string_view path, FieldViolations& violations) {
-  PipelineCheck check(pipeline, layout, path, violations);
+                   FieldViolations& violations) {
+  PipelineCheck check(pipeline, layout, violations);
   if (!check.RangesAreSound()) return;
   check.CheckChunks();
   check.CheckDeferral();

@@ -41,7 +41,7 @@ enum class ScheduleWork {
 inline constexpr int64_t kMaxMicroBatches = 1'000'000'000;
 
 // Appends to `violations` all errors of `pipeline` for `layout`, whose own sizes have passed
-// CheckLayout(), under `path`.pipeline and `path`.layout:
+// CheckLayout(), under the paths of a run's request:
 //   interleaved stages (virtual_stage_count > 1) need 1F1B, and micro_batch_count in whole
 //   rounds of pipeline_parallel_size (arXiv 2104.04473, section 2.2);
 //   deferred_head_gradients needs several stages, and 1F1B: other schedules put off all weight
@@ -49,7 +49,7 @@ inline constexpr int64_t kMaxMicroBatches = 1'000'000'000;
 //   DualPipe needs an even number of stages, and an even number of micro-batches, at least two
 //   per stage (dualpipe.py: docs/memory_schedules.md).
 void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,
-                   absl::string_view path, FieldViolations& violations);
+                   FieldViolations& violations);
 
 }  // namespace sextant
 

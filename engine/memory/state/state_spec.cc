@@ -28,8 +28,8 @@ bool HasFrozenLayers(const ArchitectureSpec& spec) {
 class StateCheck {
  public:
   StateCheck(const StateSpec& state, const ArchitectureSpec& spec, const ParallelLayout& layout,
-             absl::string_view path, FieldViolations& violations)
-      : state_(state), spec_(spec), layout_(layout), path_(path), violations_(violations) {}
+             FieldViolations& violations)
+      : state_(state), spec_(spec), layout_(layout), violations_(violations) {}
 
   // CheckPolicy() checks policies as given. With its defaults filled in, one has an optimizer
   // format even where the optimizer keeps no buffers of it.
@@ -40,18 +40,18 @@ class StateCheck {
     if (formless && given.optimizer_data_type == DataType::kFp32) {
       given.optimizer_data_type = DataType::kUnspecified;
     }
-    CheckPolicy(given, state_.optimizer, path_, violations_);
-    RequireGiven("precision.compute_data_type", state_.precision.compute_data_type);
-    RequireGiven("precision.weight_data_type", state_.precision.weight_data_type);
-    RequireGiven("precision.gradient_data_type", state_.precision.gradient_data_type);
-    RequireGiven("precision.optimizer_data_type", state_.precision.optimizer_data_type);
+    CheckPolicy(given, state_.optimizer, "training", violations_);
+    RequireGiven("training.precision.compute_data_type", state_.precision.compute_data_type);
+    RequireGiven("training.precision.weight_data_type", state_.precision.weight_data_type);
+    RequireGiven("training.precision.gradient_data_type", state_.precision.gradient_data_type);
+    RequireGiven("training.precision.optimizer_data_type", state_.precision.optimizer_data_type);
   }
 
   void CheckSharding(int64_t context_parallel_size) {
     const size_t faults = violations_.all().size();
-    violations_.Require(path_, "sharding.data_parallel_size", state_.sharding.data_parallel_size, 1,
+    violations_.Require("", "cluster.device_count", state_.sharding.data_parallel_size, 1,
                         kMaxDataParallelSize);
-    violations_.RequireRange(path_, "sharding.prefetched_unit_count",
+    violations_.RequireRange("", "layout.sharding.prefetched_unit_count",
                              state_.sharding.prefetched_unit_count, 0, kMaxLayerCount);
     if (violations_.all().size() > faults) return;
     // Reported elsewhere, against context_parallel_size.
@@ -65,7 +65,7 @@ class StateCheck {
   void CheckZeroOptions() {
     const StateSharding& s = state_.sharding;
     if (s.zero_stage == ZeroStage::kNone && s.shard_group_size != 0) {
-      Add("sharding.shard_group_size",
+      Add("layout.sharding.shard_group_size",
           "is of ZeRO stages 1 to 3: leave it out, or choose one of these");
     }
     constexpr absl::string_view kOfStageThree =
@@ -75,20 +75,20 @@ class StateCheck {
       const struct {
         bool given;
         absl::string_view name;
-      } options[] = {{!s.reshard_after_forward, "sharding.reshard_after_forward"},
+      } options[] = {{!s.reshard_after_forward, "layout.sharding.reshard_after_forward"},
                      {s.prefetched_unit_count != defaults.prefetched_unit_count,
-                      "sharding.prefetched_unit_count"},
-                     {s.offload_parameters, "sharding.offload_parameters"}};
+                      "layout.sharding.prefetched_unit_count"},
+                     {s.offload_parameters, "layout.sharding.offload_parameters"}};
       for (const auto& option : options) {
         if (option.given) Add(option.name, kOfStageThree);
       }
     } else if (!s.reshard_after_forward && s.prefetched_unit_count != 1) {
-      Add("sharding.prefetched_unit_count",
+      Add("layout.sharding.prefetched_unit_count",
           "does not matter where gathered weights stay: leave it out, or set "
           "reshard_after_forward");
     }
     if (s.offload_parameters && !s.offload_optimizer) {
-      Add("sharding.offload_parameters",
+      Add("layout.sharding.offload_parameters",
           "needs offload_optimizer: the optimizer updates weights where they are");
     }
   }
@@ -98,50 +98,54 @@ class StateCheck {
     if (f.data_type == DataType::kUnspecified) {
       constexpr absl::string_view kOfFormat =
           "is of quantised weights: leave it out, or give their data type";
-      if (f.block_size != 0) Add("frozen.block_size", kOfFormat);
+      if (f.block_size != 0) Add("layout.storage.frozen_block_size", kOfFormat);
       if (f.double_quantization) {
-        Add("frozen.double_quantization", kOfFormat);
+        Add("layout.storage.double_quantization", kOfFormat);
       }
       return;
     }
     const bool four_bits = f.data_type == DataType::kFp4 || f.data_type == DataType::kInt4;
     if (!four_bits && f.data_type != DataType::kInt8) {
-      Add("frozen.data_type",
+      Add("layout.storage.frozen_data_type",
           absl::StrCat(DataTypeName(f.data_type),
                        " is not what frozen weights are quantised to: write INT8, "
                        "INT4 or FP4 (NF4)"));
     } else if (f.double_quantization && !four_bits) {
-      Add("frozen.double_quantization", "is of 4-bit weights: leave it out, or write INT4 or FP4");
+      Add("layout.storage.double_quantization",
+          "is of 4-bit weights: leave it out, or write INT4 or FP4");
     }
     if (f.block_size != 0) {
-      violations_.RequireRange(path_, "frozen.block_size", f.block_size, kMinQuantizedBlockSize,
-                               kMaxQuantizedBlockSize);
+      violations_.RequireRange("", "layout.storage.frozen_block_size", f.block_size,
+                               kMinQuantizedBlockSize, kMaxQuantizedBlockSize);
     }
     if (!HasFrozenLayers(spec_)) {
-      Add("frozen.data_type", "is of frozen weights, which the model has none of: leave it out");
+      Add("layout.storage.frozen_data_type",
+          "is of frozen weights, which the model has none of: leave it out");
     }
   }
 
   void CheckFp8() {
-    violations_.RequireRange(path_, "fp8_weight_copies", state_.fp8_weight_copies, 0,
+    violations_.RequireRange("", "layout.storage.fp8_weight_copies", state_.fp8_weight_copies, 0,
                              kMaxFp8Copies);
     const bool copies = state_.fp8_weight_copies > 0;
     const bool weights = StorageBytes(state_.precision.weight_data_type) == 1;
     if (state_.weight_scaling != WeightScaling::kNone && !copies && !weights) {
-      Add("weight_scaling", "is of fp8 weights and of fp8 copies: leave it out, or choose these");
+      Add("layout.storage.scaling",
+          "is of fp8 weights and of fp8 copies: leave it out, or choose these");
     }
     if (copies && weights) {
-      Add("fp8_weight_copies", "are of wider weights, and these are fp8 themselves: leave it out");
+      Add("layout.storage.fp8_weight_copies",
+          "are of wider weights, and these are fp8 themselves: leave it out");
     }
     if (copies && DividesParameters(state_.sharding)) {
-      Add("fp8_weight_copies",
+      Add("layout.storage.fp8_weight_copies",
           "are not kept with weights that ZeRO stage 3 gathers anew: leave it out");
     }
   }
 
  private:
   void Add(absl::string_view name, absl::string_view description) {
-    violations_.Add(FieldPath(path_, name), description);
+    violations_.Add(std::string(name), description);
   }
 
   void RequireGiven(absl::string_view name, DataType type) {
@@ -153,7 +157,7 @@ class StateCheck {
     const int64_t group = state_.sharding.shard_group_size;
     if (state_.sharding.zero_stage == ZeroStage::kNone && group != 0) return;  // reported elsewhere
     if (group >= 0 && group <= ranks && (group == 0 || ranks % group == 0)) return;
-    Add("sharding.shard_group_size",
+    Add("layout.sharding.shard_group_size",
         absl::StrCat("must divide data_parallel_size times context_parallel_size (", ranks,
                      "), which ", group, " does not"));
   }
@@ -166,7 +170,7 @@ class StateCheck {
     const int64_t gpus = (given == 0 ? ranks : given) * layout_.tensor_parallel_size;
     const int64_t holders = layout_.expert_parallel_size * ExpertTensorParallelSize(layout_);
     if (gpus % holders == 0) return;
-    Add(given == 0 ? "sharding.data_parallel_size" : "sharding.shard_group_size",
+    Add(given == 0 ? "cluster.device_count" : "layout.sharding.shard_group_size",
         absl::StrCat("leaves ", gpus, " GPUs of a stage to share the experts, which ", holders,
                      " (expert_parallel_size times expert_tensor_parallel_size) do not divide"));
   }
@@ -174,7 +178,6 @@ class StateCheck {
   const StateSpec& state_;
   const ArchitectureSpec& spec_;
   const ParallelLayout& layout_;
-  const absl::string_view path_;
   FieldViolations& violations_;
 };
 
@@ -182,8 +185,8 @@ class StateCheck {
 
 void CheckStateSpec(const StateSpec& state, const ArchitectureSpec& spec,
                     const ParallelLayout& layout, int64_t context_parallel_size,
-                    absl::string_view path, FieldViolations& violations) {
-  StateCheck check(state, spec, layout, path, violations);
+                    FieldViolations& violations) {
+  StateCheck check(state, spec, layout, violations);
   check.CheckFormats();
   check.CheckSharding(context_parallel_size);
   check.CheckZeroOptions();

@@ -71,13 +71,13 @@ inline constexpr int64_t kMaxQuantizedBlockSize = 1'048'576;
 
 inline constexpr int64_t kMinQuantizedBlockSize = 8;  // scales stay smaller than the data
 
-// Appends to `violations` all errors of `state` under paths that start with `path`: sizes out of
+// Appends to `violations` all errors of `state` under the paths of a run's request: sizes out of
 // range, ranks that don't divide their share, and options that contradict each other or have no
 // effect. `spec` and `layout` have passed CheckArchitecture() and CheckLayout(), and
 // context_parallel_size CheckMicroBatch().
 void CheckStateSpec(const StateSpec& state, const ArchitectureSpec& spec,
                     const ParallelLayout& layout, int64_t context_parallel_size,
-                    absl::string_view path, FieldViolations& violations);
+                    FieldViolations& violations);
 
 }  // namespace sextant
 

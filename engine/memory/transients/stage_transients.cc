@@ -144,7 +144,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
   }
   writer.PutBuffers(AddReceiveBuffers(context, stage, nullptr));
   if (writer.ok()) return out;
-  return InvalidField("micro_batch", "makes more than 9.2e18 bytes on a GPU at a time");
+  return InvalidField("layout.micro_batch_size", "makes more than 9.2e18 bytes on a GPU at a time");
 }
 
 void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase phase,

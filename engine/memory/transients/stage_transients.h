@@ -42,7 +42,7 @@ struct StageTransients {
 // `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Time is ChunkLayers' of
 // the stage. Only `kept.output` matters, so the chunks of a stage with equal ones share a result.
 //
-// Errors: kInvalidArgument "micro_batch" where a sum exceeds 9.2e18 bytes.
+// Errors: kInvalidArgument "layout.micro_batch_size" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept);
 

@@ -27,15 +27,19 @@ bool HasLatents(const ArchitectureSpec& spec) {
   });
 }
 
+constexpr absl::string_view kLayout = "layout";
+constexpr absl::string_view kKernels = "layout.kernels";
+constexpr absl::string_view kTraining = "training";
+
 class MicroBatchCheck {
  public:
   MicroBatchCheck(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
-                  const ParallelLayout& layout, absl::string_view path, FieldViolations& violations)
-      : batch_(batch), spec_(spec), layout_(layout), path_(path), violations_(violations) {}
+                  const ParallelLayout& layout, FieldViolations& violations)
+      : batch_(batch), spec_(spec), layout_(layout), violations_(violations) {}
 
   void CheckLengths() {
-    violations_.Require(path_, "sequence_count", batch_.sequence_count, 1, kMaxSequences);
-    violations_.Require(path_, "context_parallel_size", batch_.context_parallel_size, 1,
+    violations_.Require(kLayout, "micro_batch_size", batch_.sequence_count, 1, kMaxSequences);
+    violations_.Require(kLayout, "context_parallel_size", batch_.context_parallel_size, 1,
                         kMaxContextParallelSize);
     const bool two_stacks = !spec_.encoder.layers.empty() && !spec_.decoder.layers.empty();
     const StackSpec& output = spec_.decoder.layers.empty() ? spec_.encoder : spec_.decoder;
@@ -43,14 +47,15 @@ class MicroBatchCheck {
     if (two_stacks) {
       CheckLength("encoder_sequence_length", batch_.encoder_sequence_length, spec_.encoder);
     } else if (batch_.encoder_sequence_length != 0) {
-      Add("encoder_sequence_length", "is of a model with an encoder and a decoder: leave it out");
+      Add(kTraining, "encoder_sequence_length",
+          "is of a model with an encoder and a decoder: leave it out");
     }
   }
 
   void CheckDataTypes() {
     const DataType compute = batch_.compute_data_type;
     if (IsOfMatricesAlone(compute)) {
-      Add("compute_data_type",
+      Add(kTraining, "precision.compute_data_type",
           absl::StrCat(DataTypeName(compute),
                        " is not what norms and attention compute in: write BF16, FP16, TF32, FP32 "
                        "or FP64, and a narrower one in matmul_input_data_type"));
@@ -71,15 +76,15 @@ class MicroBatchCheck {
 
   void CheckRecomputation() {
     const Recomputation& again = batch_.recomputation;
-    violations_.Require(path_, "recomputation.layers_per_block", again.layers_per_block, 1,
+    violations_.Require(kKernels, "recomputed_layers_per_block", again.layers_per_block, 1,
                         kMaxLayerCount);
     if (again.latent_up_projections && !HasLatents(spec_)) {
-      Add("recomputation.latent_up_projections",
+      Add("recompute_latent_up_projections",
           "is of latent attention, which the model has not: leave it out");
     }
     if (again.policy != RecomputePolicy::kFull) {
       if (again.layers_per_block > 1) {
-        Add("recomputation.layers_per_block",
+        Add("recomputed_layers_per_block",
             "is of full recomputation: leave it out, or choose that policy");
       }
       return;
@@ -87,9 +92,9 @@ class MicroBatchCheck {
     const struct {
       bool given;
       absl::string_view name;
-    } switches[] = {{again.activation_function, "recomputation.activation_function"},
-                    {again.norm_outputs, "recomputation.norm_outputs"},
-                    {again.latent_up_projections, "recomputation.latent_up_projections"}};
+    } switches[] = {{again.activation_function, "recompute_activation_function"},
+                    {again.norm_outputs, "recompute_norm_outputs"},
+                    {again.latent_up_projections, "recompute_latent_up_projections"}};
     for (const auto& s : switches) {
       if (!s.given) continue;
       Add(s.name, "is part of full recomputation already: leave it out");
@@ -98,7 +103,7 @@ class MicroBatchCheck {
 
   void CheckLoss() {
     if (batch_.loss == LossKind::kChunked) {
-      violations_.Require(path_, "loss_chunk_tokens", batch_.loss_chunk_tokens, 1, kMaxLength);
+      violations_.Require(kKernels, "loss_chunk_tokens", batch_.loss_chunk_tokens, 1, kMaxLength);
     } else if (batch_.loss_chunk_tokens != 0) {
       Add("loss_chunk_tokens", "is of a chunked loss: leave it out, or choose that loss");
     }
@@ -114,7 +119,7 @@ class MicroBatchCheck {
   void CheckHeads() {
     if (!ExchangesHeads(batch_)) return;
     if (batch_.recomputation.latent_up_projections) {
-      Add("recomputation.latent_up_projections",
+      Add("recompute_latent_up_projections",
           "saves nothing where context parallel ranks exchange heads, which are kept: "
           "leave it out, or choose a ring");
     }
@@ -132,7 +137,7 @@ class MicroBatchCheck {
 
   void CheckExperts() {
     if (HasExperts(spec_)) {
-      violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
+      violations_.RequireRange(kKernels, "expert_load_factor", batch_.expert_load_factor,
                                {.low = 1, .high = kMaxLoadFactor});
       return;
     }
@@ -144,7 +149,10 @@ class MicroBatchCheck {
 
  private:
   void Add(absl::string_view name, absl::string_view description) {
-    violations_.Add(FieldPath(path_, name), description);
+    Add(kKernels, name, description);
+  }
+  void Add(absl::string_view path, absl::string_view name, absl::string_view description) {
+    violations_.Add(FieldPath(path, name), description);
   }
 
   // False: an error was added.
@@ -160,7 +168,7 @@ class MicroBatchCheck {
     if (fits(context)) return true;
     int64_t fitting = std::min(context, heads);
     while (!fits(fitting)) --fitting;
-    Add("context_parallel_size",
+    Add(kLayout, "context_parallel_size",
         absl::StrCat("must divide the ", heads,
                      " query heads and divide, or be a multiple of, the ", key_heads,
                      " key and value heads of a tensor parallel rank, since ranks "
@@ -174,28 +182,29 @@ class MicroBatchCheck {
     const int64_t positions = stack.learned_position_count;
     const int64_t most = positions > 0 ? std::min(positions, kMaxLength) : kMaxLength;
     const size_t faults = violations_.all().size();
-    violations_.Require(path_, name, length, 1, most);
+    violations_.Require(kTraining, name, length, 1, most);
     if (violations_.all().size() > faults || batch_.context_parallel_size < 1) return;
     const int64_t context = batch_.context_parallel_size;
     if (length % context != 0) {
-      Add(name, absl::StrCat("must be a multiple of context_parallel_size (", context, "), which ",
-                             length, " is not"));
+      Add(kTraining, name,
+          absl::StrCat("must be a multiple of context_parallel_size (", context, "), which ",
+                       length, " is not"));
       return;
     }
     const int64_t tensor = layout_.tensor_parallel_size;
     if (!batch_.sequence_parallel || length / context % tensor == 0) return;
-    Add(name, absl::StrCat("must be a multiple of context_parallel_size times tensor_parallel_size "
-                           "(",
-                           context, " x ", tensor,
-                           "), since sequence_parallel cuts it among "
-                           "both, which ",
-                           length, " is not"));
+    Add(kTraining, name,
+        absl::StrCat("must be a multiple of context_parallel_size times tensor_parallel_size "
+                     "(",
+                     context, " x ", tensor,
+                     "), since sequence_parallel cuts it among "
+                     "both, which ",
+                     length, " is not"));
   }
 
   const MicroBatchSpec& batch_;
   const ArchitectureSpec& spec_;
   const ParallelLayout& layout_;
-  const absl::string_view path_;
   FieldViolations& violations_;
 };
 
@@ -229,9 +238,8 @@ CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayo
 }
 
 void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
-                     const ParallelLayout& layout, absl::string_view path,
-                     FieldViolations& violations) {
-  MicroBatchCheck check(batch, spec, layout, path, violations);
+                     const ParallelLayout& layout, FieldViolations& violations) {
+  MicroBatchCheck check(batch, spec, layout, violations);
   check.CheckLengths();
   check.CheckDataTypes();
   check.CheckRecomputation();

@@ -93,10 +93,9 @@ int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& l
                          const MicroBatchSpec& batch);
 
 // Appends to `violations` all errors of `batch` for `spec` and `layout`, which have passed
-// CheckArchitecture() and CheckLayout(), under paths that start with `path`.
+// CheckArchitecture() and CheckLayout(), under the paths of a run's request.
 void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
-                     const ParallelLayout& layout, absl::string_view path,
-                     FieldViolations& violations);
+                     const ParallelLayout& layout, FieldViolations& violations);
 
 // Routed token slots of one sequence of `length` tokens at the experts of one GPU.
 CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayout& layout,

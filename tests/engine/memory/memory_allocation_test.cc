@@ -139,7 +139,7 @@ TEST(InFlightAllocation, IsNone) {
                                    .micro_batch_count = 64};
     const int64_t before = AllocationCount();
     const absl::StatusOr<InFlight> in_flight =
-        InFlight::Of(pipeline, interleave ? interleaved : layout, "a_path_that_is_not_inlined.job");
+        InFlight::Of(pipeline, interleave ? interleaved : layout);
     int64_t held = 0;
     for (int64_t stage = 0; stage < 8; ++stage) {
       in_flight->ForEachPoint(stage, [&](const InFlightPoint& point) { held += point.Held(0); });

@@ -39,7 +39,7 @@ void ForEachActivationStage(const std::function<void(const ActivationCase&, int6
     SCOPED_TRACE(seed);
     const ActivationCase c = ActivationDraw(seed);
     FieldViolations violations;
-    CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
+    CheckMicroBatch(c.batch, c.spec, c.layout, violations);
     ASSERT_THAT(violations.ToStatus(), IsOk());
     for (int64_t stage = 0; stage < c.layout.pipeline_parallel_size; ++stage) check(c, stage);
   }

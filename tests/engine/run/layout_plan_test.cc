@@ -302,16 +302,6 @@ TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout.kernels.recomputed_layers_per_block")));
 }
 
-TEST(LayoutPlan, RequestFieldsOfAJob) {
-  EXPECT_EQ(RequestFieldOf("layout.tensor_parallel_size"), "layout.parallel.tensor_parallel_size");
-  EXPECT_EQ(RequestFieldOf("batch.sequence_count"), "layout.micro_batch_size");
-  EXPECT_EQ(RequestFieldOf("batch.recomputation.norm_outputs"),
-            "layout.kernels.recompute_norm_outputs");
-  EXPECT_EQ(RequestFieldOf("state.sharding.shard_group_size"), "layout.sharding.shard_group_size");
-  EXPECT_EQ(RequestFieldOf("state.frozen.block_size"), "layout.storage.frozen_block_size");
-  EXPECT_EQ(RequestFieldOf("model.hidden_size"), "model.hidden_size");
-}
-
 // The interval holds 80 %: a tenth of the chance lies beyond each end.
 TEST(Chance, OfALimitByHand) {
   EXPECT_EQ(ChanceAtMost({1, 2, 4}, 2), 0.5);

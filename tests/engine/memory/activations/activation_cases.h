@@ -24,13 +24,14 @@ struct ActivationCase {
 };
 
 // Bytes of one layer of the kind at `layer_kind`, by AddLayerRows(). `rows` receives its tensors;
-// null: nothing is allocated. Errors: kInvalidArgument "micro_batch" above 9.2e18 bytes.
+// null: nothing is allocated. Errors: kInvalidArgument "layout.micro_batch_size" above 9.2e18
+// bytes.
 inline absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
                                               int layer_kind, ActivationTensors* rows = nullptr) {
   ActivationList list(context, rows);
   list.GoTo({.part = part, .layer_kind = layer_kind});
   AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(layer_kind)], list);
-  if (!list.total().ok()) return InvalidField("micro_batch", "leaves too many bytes");
+  if (!list.total().ok()) return InvalidField("layout.micro_batch_size", "leaves too many bytes");
   return Bytes(list.total().value());
 }
 

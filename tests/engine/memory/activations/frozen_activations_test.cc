@@ -154,8 +154,8 @@ TEST(FrozenActivations, AdaptersDropoutAsksForAdapters) {
   ActivationCase c = FourLayers();
   c.batch.adapter_dropout = true;
   FieldViolations violations;
-  CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
-  EXPECT_TRUE(violations.Mentions("micro_batch.adapter_dropout"));
+  CheckMicroBatch(c.batch, c.spec, c.layout, violations);
+  EXPECT_TRUE(violations.Mentions("layout.kernels.adapter_dropout"));
 }
 
 TEST(FrozenActivations, OfNothingTrained) {

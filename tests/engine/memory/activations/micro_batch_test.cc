@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 absl::Status Check(const ActivationCase& c) {
   FieldViolations violations;
-  CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
+  CheckMicroBatch(c.batch, c.spec, c.layout, violations);
   return violations.ToStatus();
 }
 
@@ -49,17 +49,18 @@ TEST(MicroBatch, FaultsAreNamedTogether) {
   c.batch.matmul_input_data_type = DataType::kInt4;
   c.batch.loss_chunk_tokens = 4;
   c.batch.expert_load_factor = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(Check(c), NamesFields(::testing::UnorderedElementsAre(
-                            "micro_batch.sequence_count", "micro_batch.sequence_length",
-                            "micro_batch.encoder_sequence_length", "micro_batch.compute_data_type",
-                            "micro_batch.matmul_input_data_type", "micro_batch.loss_chunk_tokens",
-                            "micro_batch.expert_load_factor")));
+  EXPECT_THAT(
+      Check(c),
+      NamesFields(::testing::UnorderedElementsAre(
+          "layout.micro_batch_size", "training.sequence_length", "training.encoder_sequence_length",
+          "training.precision.compute_data_type", "layout.kernels.matmul_input_data_type",
+          "layout.kernels.loss_chunk_tokens", "layout.kernels.expert_load_factor")));
 }
 
 TEST(MicroBatch, TokensDivideByThoseWhoShareThem) {
   ActivationCase c = Sound();
   c.batch.context_parallel_size = 3;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.sequence_length")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("training.sequence_length")));
   EXPECT_THAT(Check(c).message(), HasSubstr("multiple of context_parallel_size (3)"));
   c.batch.context_parallel_size = 8;
   c.layout.tensor_parallel_size = 4;
@@ -79,7 +80,7 @@ TEST(MicroBatch, ExchangedHeadsDivide) {
   }
   for (const int64_t size : {3, 6, 8}) {
     c.batch.context_parallel_size = size;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.context_parallel_size"))) << size;
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.context_parallel_size"))) << size;
     EXPECT_THAT(Check(c).message(), HasSubstr(size == 3 ? "write 2" : "write 4")) << size;
   }
   c.layout.tensor_parallel_size = 2;
@@ -119,17 +120,16 @@ TEST(MicroBatch, LatentsOfExchangedHeadsAreKept) {
   c.batch.context_parallel_size = 2;
   EXPECT_THAT(Check(c), IsOk());
   c.batch.context_parallel_kind = ContextParallelKind::kAllToAll;
-  EXPECT_THAT(Check(c),
-              NamesFields(ElementsAre("micro_batch.recomputation.latent_up_projections")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.recompute_latent_up_projections")));
 }
 
 TEST(MicroBatch, LengthsEndWithThePositions) {
   ActivationCase c = Sound();
   c.spec.decoder.learned_position_count = 15;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.sequence_length")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("training.sequence_length")));
   c.spec = SmallEncoderDecoder();
   c.spec.encoder.learned_position_count = c.spec.decoder.learned_position_count = 0;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.encoder_sequence_length")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("training.encoder_sequence_length")));
 }
 
 TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
@@ -139,26 +139,27 @@ TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
   c.batch.fused_expert_activation = false;
   c.batch.attention = AttentionKernel::kUnfused;
   c.batch.attention_output_copied = true;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre(
-                            "micro_batch.attention_output_copied", "micro_batch.expert_load_factor",
-                            "micro_batch.expert_scaling", "micro_batch.fused_expert_activation")));
+  EXPECT_THAT(Check(c),
+              NamesFields(ElementsAre(
+                  "layout.kernels.attention_output_copied", "layout.kernels.expert_load_factor",
+                  "layout.kernels.expert_scaling", "layout.kernels.fused_expert_activation")));
   c.batch.attention_output_copied = false;
   c.spec = SmallMixture();
   EXPECT_THAT(Check(c), IsOk());
   for (const double factor : {0.0, 0.99, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
     c.batch.expert_load_factor = factor;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.expert_load_factor"))) << factor;
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.expert_load_factor"))) << factor;
   }
   c = Sound();
   c.batch.recomputation.layers_per_block = 2;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.recomputation.layers_per_block")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.recomputed_layers_per_block")));
   c.batch.recomputation.policy = RecomputePolicy::kFull;
   EXPECT_THAT(Check(c), IsOk());
   c.batch.recomputation.norm_outputs = true;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.recomputation.norm_outputs")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.recompute_norm_outputs")));
   c = Sound();
   c.batch.loss = LossKind::kChunked;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.loss_chunk_tokens")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.loss_chunk_tokens")));
   c = Sound();
   c.batch.matmul_input_data_type = DataType::kFp32;
   EXPECT_THAT(Check(c).message(), HasSubstr("must not be wider than compute_data_type (bf16)"));
@@ -169,10 +170,10 @@ TEST(MicroBatch, TooManyBytesAreAnError) {
   c.batch.sequence_count = c.batch.sequence_length = 1'000'000'000;
   EXPECT_THAT(Check(c), IsOk());
   EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
-              NamesFields(ElementsAre("micro_batch")));
+              NamesFields(ElementsAre("layout.micro_batch_size")));
   const LayerPlacement placement(c.spec, c.layout);
   EXPECT_THAT(ChunkActivations(c.context(), placement, {}),
-              NamesFields(ElementsAre("micro_batch")));
+              NamesFields(ElementsAre("layout.micro_batch_size")));
   // Also where a load factor alone goes too far.
   c = Sound();
   c.spec = SmallMixture();
@@ -181,7 +182,7 @@ TEST(MicroBatch, TooManyBytesAreAnError) {
   EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0), IsOk());
   c.batch.expert_load_factor = 1e6;
   EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
-              NamesFields(ElementsAre("micro_batch")));
+              NamesFields(ElementsAre("layout.micro_batch_size")));
 }
 
 }  // namespace

@@ -269,14 +269,15 @@ TEST(MemoryModel, FaultsAreNamed) {
   const ArchitectureSpec& llama = PresetNamed("llama-3-70b");
   MemoryJob job = CaseC();
   job.layout.tensor_parallel_size = 7;
-  EXPECT_THAT(MemoryModel::Of(llama, job), NamesFields(Contains("layout.tensor_parallel_size")));
+  EXPECT_THAT(MemoryModel::Of(llama, job),
+              NamesFields(Contains("layout.parallel.tensor_parallel_size")));
   job = CaseC();
   job.batch.sequence_count = 0;
   job.pipeline.micro_batch_count = -1;
   job.state.sharding.data_parallel_size = std::numeric_limits<int64_t>::min();
   EXPECT_THAT(MemoryModel::Of(llama, job),
-              NamesFields(IsSupersetOf({"batch.sequence_count", "pipeline.micro_batch_count",
-                                        "state.sharding.data_parallel_size"})));
+              NamesFields(IsSupersetOf({"layout.micro_batch_size", "layout.global_batch_size",
+                                        "cluster.device_count"})));
 }
 
 TEST(MemoryModel, MoreThanAllBytesIsAnError) {

@@ -26,7 +26,7 @@ struct Total {
 
 // The most of any point, over all chunks.
 Total MostOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t stage) {
-  const InFlight in_flight = InFlight::Of(pipeline, layout, "").value();
+  const InFlight in_flight = InFlight::Of(pipeline, layout).value();
   Total most;
   in_flight.ForEachPoint(stage, [&](const InFlightPoint& point) {
     int64_t held = 0;
@@ -145,10 +145,9 @@ TEST(InFlight, CostsLittleAtTheLimits) {
   for (const int64_t p : {2, 4096}) {
     const int64_t v = kMaxChunks / p;
     const int64_t m = 1'000'000'000 / p * p;
-    const InFlight in_flight =
-        InFlight::Of({.micro_batch_count = m},
-                     {.pipeline_parallel_size = p, .virtual_stage_count = v}, "")
-            .value();
+    const InFlight in_flight = InFlight::Of({.micro_batch_count = m},
+                                            {.pipeline_parallel_size = p, .virtual_stage_count = v})
+                                   .value();
     std::vector<ChunkBytes> chunks(static_cast<size_t>(v), {.held = Bytes(1'000'000'000)});
     chunks[0].backward_work = Bytes(1);
     for (int64_t stage = 0; stage < p; ++stage) {
@@ -167,12 +166,13 @@ TEST(InFlight, SumsThatOverflowAreRefused) {
   const std::vector<ChunkBytes> one = {{.held = most}};
   EXPECT_EQ(InFlight(PipelineSpec{}, {}).Peak(0, one)->size, most);
   const std::vector<ChunkBytes> more = {{.held = most, .backward_work = Bytes(1)}};
-  EXPECT_THAT(InFlight(PipelineSpec{}, {}).Peak(0, more), NamesFields(ElementsAre("pipeline")));
+  EXPECT_THAT(InFlight(PipelineSpec{}, {}).Peak(0, more),
+              NamesFields(ElementsAre("layout.global_batch_size")));
   const std::vector<ChunkBytes> many(64, {.held = most, .backward_work = most});
   EXPECT_THAT(InFlight({.micro_batch_count = 1'000'000'000},
                        {.pipeline_parallel_size = 8, .virtual_stage_count = 64})
                   .Peak(0, many),
-              NamesFields(ElementsAre("pipeline")));
+              NamesFields(ElementsAre("layout.global_batch_size")));
 }
 
 // Chunks of all kinds, alike or not.
@@ -267,7 +267,7 @@ void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout)
   const Simulation simulation = Simulate(pipeline, layout);
   ASSERT_FALSE(simulation.deadlock);
   ASSERT_FALSE(simulation.repeated);
-  const InFlight in_flight = InFlight::Of(pipeline, layout, "job").value();
+  const InFlight in_flight = InFlight::Of(pipeline, layout).value();
   const int64_t chunks = in_flight.chunk_count();
   std::mt19937_64 random(7);
   for (int64_t stage = 0; stage < in_flight.stage_count(); ++stage) {

@@ -25,8 +25,7 @@ using ::testing::HasSubstr;
 absl::Status CheckOf(PipelineSchedule schedule, int64_t micro_batches, int64_t stages,
                      int64_t virtual_stages = 1) {
   return InFlight::Of({.schedule = schedule, .micro_batch_count = micro_batches},
-                      {.pipeline_parallel_size = stages, .virtual_stage_count = virtual_stages},
-                      "job")
+                      {.pipeline_parallel_size = stages, .virtual_stage_count = virtual_stages})
       .status();
 }
 
@@ -37,7 +36,7 @@ auto Faults(const char* field, Description description) {
 }
 
 constexpr PipelineSchedule k1F1B = PipelineSchedule::kOneForwardOneBackward;
-constexpr char kMicroBatches[] = "job.pipeline.micro_batch_count";
+constexpr char kMicroBatches[] = "layout.global_batch_size";
 
 TEST(CheckPipeline, SoundOnesPass) {
   for (int i = 0; i < 5; ++i) {
@@ -66,7 +65,7 @@ TEST(CheckPipeline, OnlyOneForwardOneBackwardInterleaves) {
   for (const auto schedule : {PipelineSchedule::kGPipe, PipelineSchedule::kZeroBubbleH1,
                               PipelineSchedule::kZeroBubbleH2, PipelineSchedule::kDualPipe}) {
     EXPECT_THAT(CheckOf(schedule, 16, 8, 2),
-                Faults("job.layout.virtual_stage_count",
+                Faults("layout.parallel.virtual_stage_count",
                        HasSubstr(std::string(PipelineScheduleName(schedule)))));
   }
 }
@@ -74,7 +73,7 @@ TEST(CheckPipeline, OnlyOneForwardOneBackwardInterleaves) {
 TEST(CheckPipeline, DualPipeFeedsTwoEndsAlike) {
   const auto schedule = PipelineSchedule::kDualPipe;
   EXPECT_THAT(CheckOf(schedule, 16, 7),
-              Faults("job.layout.pipeline_parallel_size", HasSubstr("write 8")));
+              Faults("layout.parallel.pipeline_parallel_size", HasSubstr("write 8")));
   EXPECT_THAT(CheckOf(schedule, 17, 8), Faults(kMicroBatches, HasSubstr("write 18")));
   EXPECT_THAT(CheckOf(schedule, 14, 8), Faults(kMicroBatches, HasSubstr("write 16")));
 }
@@ -83,7 +82,7 @@ TEST(CheckPipeline, DualPipeFeedsTwoEndsAlike) {
 TEST(CheckPipeline, AdvisesOnChunksByHandToo) {
   FieldViolations violations;
   CheckPipeline({.schedule = PipelineSchedule::kDualPipe, .micro_batch_count = 16},
-                {.pipeline_parallel_size = 3, .layers_per_chunk = {4, 5, 4}}, "job", violations);
+                {.pipeline_parallel_size = 3, .layers_per_chunk = {4, 5, 4}}, violations);
   ASSERT_EQ(violations.all().size(), 1u);
   EXPECT_THAT(violations.all()[0].description,
               HasSubstr("write 4 and as many numbers in layers_per_chunk, or choose another"));

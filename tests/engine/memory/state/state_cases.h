@@ -43,7 +43,7 @@ inline StageState StateOf(const StateCase& c, int64_t stage = 0, LedgerRows* row
   EXPECT_THAT(weights, IsOk());
   if (!weights.ok()) return {};
   FieldViolations violations;
-  CheckStateSpec(c.state, c.spec, c.layout, c.context_parallel_size, "state", violations);
+  CheckStateSpec(c.state, c.spec, c.layout, c.context_parallel_size, violations);
   EXPECT_THAT(violations.ToStatus(), IsOk());
   if (!violations.empty()) return {};
   const StageStateContext context = {c.spec, c.layout, *weights, c.state, c.context_parallel_size};

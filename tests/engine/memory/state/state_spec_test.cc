@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 
 absl::Status Check(const StateCase& c) {
   FieldViolations violations;
-  CheckStateSpec(c.state, c.spec, c.layout, c.context_parallel_size, "state", violations);
+  CheckStateSpec(c.state, c.spec, c.layout, c.context_parallel_size, violations);
   return violations.ToStatus();
 }
 
@@ -39,16 +39,16 @@ TEST(CheckStateSpec, HoldsSizesToTheirRanges) {
   for (const int64_t bad : {int64_t{0}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
     StateCase c = DenseCase();
     c.state.sharding.data_parallel_size = bad;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.data_parallel_size")));
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("cluster.device_count")));
   }
   for (const int64_t bad : {int64_t{-1}, INT64_MAX}) {
     StateCase c = DenseCase();
     c.state.sharding.zero_stage = ZeroStage::kParameters;
     c.state.sharding.prefetched_unit_count = bad;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.prefetched_unit_count")));
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.prefetched_unit_count")));
     c = DenseCase();
     c.state.fp8_weight_copies = bad;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.fp8_weight_copies")));
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.fp8_weight_copies")));
   }
 }
 
@@ -58,7 +58,7 @@ TEST(CheckStateSpec, RefusesGroupsThatRanksDontDivideInto) {
     c.state.sharding = {
         .data_parallel_size = 4, .zero_stage = ZeroStage::kOptimizer, .shard_group_size = bad};
     c.context_parallel_size = 2;
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.shard_group_size"))) << bad;
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.shard_group_size"))) << bad;
   }
 }
 
@@ -66,13 +66,13 @@ TEST(CheckStateSpec, RefusesExpertsThatRanksDontShareEvenly) {
   StateCase c = ExpertsCase();
   c.layout.expert_parallel_size = 4;
   c.state.sharding.data_parallel_size = 6;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.data_parallel_size")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("cluster.device_count")));
   c.state.sharding.data_parallel_size = 8;
   EXPECT_THAT(Check(c), IsOk());
   // A group of 2 GPUs can't hold 4 parts of the experts.
   c.state.sharding.zero_stage = ZeroStage::kOptimizer;
   c.state.sharding.shard_group_size = 2;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.shard_group_size")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.shard_group_size")));
 }
 
 TEST(CheckStateSpec, RefusesOptionsOfAnotherZeroStage) {
@@ -84,53 +84,53 @@ TEST(CheckStateSpec, RefusesOptionsOfAnotherZeroStage) {
                       .offload_parameters = true};
   EXPECT_THAT(Check(c),
               NamesFields(ElementsAre(
-                  "state.sharding.shard_group_size", "state.sharding.reshard_after_forward",
-                  "state.sharding.prefetched_unit_count", "state.sharding.offload_parameters")));
+                  "layout.sharding.shard_group_size", "layout.sharding.reshard_after_forward",
+                  "layout.sharding.prefetched_unit_count", "layout.sharding.offload_parameters")));
   c.state.sharding = {.zero_stage = ZeroStage::kParameters,
                       .reshard_after_forward = false,
                       .prefetched_unit_count = 3};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.prefetched_unit_count")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.prefetched_unit_count")));
 }
 
 TEST(CheckStateSpec, RefusesParametersOffloadedAlone) {
   StateCase c = DenseCase();
   c.state.sharding = {.zero_stage = ZeroStage::kParameters, .offload_parameters = true};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.sharding.offload_parameters")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.offload_parameters")));
 }
 
 TEST(CheckStateSpec, RefusesFormatsOfNothing) {
   StateCase c = DenseCase();
   c.state.frozen = {.block_size = 64, .double_quantization = true};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.frozen.block_size",
-                                                "state.frozen.double_quantization")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.frozen_block_size",
+                                                "layout.storage.double_quantization")));
   c.state.frozen = {.data_type = DataType::kFp4};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.frozen.data_type")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.frozen_data_type")));
 }
 
 TEST(CheckStateSpec, RefusesFormatsThatFrozenWeightsHaveNot) {
   StateCase c = DenseCase();
   c.spec.frozen_components = {WeightComponent::kNorm};
   c.state.frozen = {.data_type = DataType::kBf16};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.frozen.data_type")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.frozen_data_type")));
   c.state.frozen = {.data_type = DataType::kInt8, .double_quantization = true};
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.frozen.double_quantization")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.double_quantization")));
   for (const int64_t bad : {int64_t{-1}, int64_t{7}, INT64_MAX}) {
     c.state.frozen = {.data_type = DataType::kInt4, .block_size = bad};
-    EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.frozen.block_size")));
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.frozen_block_size")));
   }
 }
 
 TEST(CheckStateSpec, RefusesFp8OptionsWithoutFp8) {
   StateCase c = DenseCase();
   c.state.weight_scaling = WeightScaling::kTensor;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.weight_scaling")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.scaling")));
   c.state.precision.weight_data_type = DataType::kFp8;
   c.state.fp8_weight_copies = 1;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.fp8_weight_copies")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.fp8_weight_copies")));
   c = DenseCase();
   c.state.fp8_weight_copies = 1;
   c.state.sharding.zero_stage = ZeroStage::kParameters;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("state.fp8_weight_copies")));
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.storage.fp8_weight_copies")));
 }
 
 TEST(CheckStateSpec, ChecksThePolicyAndThatItIsFilledIn) {
@@ -139,9 +139,9 @@ TEST(CheckStateSpec, ChecksThePolicyAndThatItIsFilledIn) {
   c.state.optimizer.adafactor_momentum = true;
   EXPECT_THAT(Check(c),
               NamesFields(ElementsAre(
-                  "state.optimizer.adafactor_momentum", "state.precision.compute_data_type",
-                  "state.precision.weight_data_type", "state.precision.gradient_data_type",
-                  "state.precision.optimizer_data_type")));
+                  "training.optimizer.adafactor_momentum", "training.precision.compute_data_type",
+                  "training.precision.weight_data_type", "training.precision.gradient_data_type",
+                  "training.precision.optimizer_data_type")));
 }
 
 }  // namespace

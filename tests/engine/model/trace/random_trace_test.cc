@@ -23,7 +23,7 @@ bool ExchangeHeads(bool again, RandomJob& drawn) {
   batch.context_parallel_kind = ContextParallelKind::kAllToAll;
   batch.exchanges_output_again = again;
   FieldViolations violations;
-  CheckMicroBatch(batch, drawn.spec, drawn.job.layout, "batch", violations);
+  CheckMicroBatch(batch, drawn.spec, drawn.job.layout, violations);
   return violations.all().empty() && batch.context_parallel_size > 1;
 }
 
