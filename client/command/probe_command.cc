@@ -1,5 +1,4 @@
-#include "client/command/probe_command.h"
-
+// `sextant probe`: measures devices now; plans then use the result.
 #include <grpcpp/client_context.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +8,9 @@
 #include <optional>
 #include <ostream>
 #include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
@@ -44,6 +45,20 @@ constexpr char kProbeHelp[] =
     "  How long does this multiplication take, and how near to the peak is it?\n"
     "    sextant probe --matmul=4096x4096x4096 --matmul=1024x1024x1024:int8 --dtype=fp32\n";
 
+// The data types that a shape may have, as --help shows them.
+constexpr char kProbeDataTypes[] = "bf16|fp64|fp32|tf32|fp16|int8|fp8|mxfp8|nvfp4";
+
+// The most shapes that one call takes.
+constexpr size_t kMaxShapes = 16;
+
+// The flags, each as it was written.
+struct ProbeFlags {
+  std::string mode;  // "" for the server's default
+  std::vector<std::string> devices;
+  std::vector<std::string> shapes;  // "MxNxK" or "MxNxK:TYPE"
+  std::string data_type = "bf16";   // of the shapes that name none: training's default
+};
+
 // The most GPUs that hosts usually have: all are measured where none is named.
 constexpr size_t kMaxUsualDevices = 8;
 
@@ -58,6 +73,62 @@ bool IsWhole(absl::string_view text) {
   return !text.empty() && absl::c_all_of(text, [](char c) {
     return absl::ascii_isdigit(static_cast<unsigned char>(c));
   });
+}
+
+// Reads one shape: whole numbers, "16384x32768x8192", with its data type after a colon or else
+// `data_type`. The server checks ranges.
+absl::Status ReadShape(absl::string_view text, absl::string_view data_type,
+                       v1::MatmulShape* shape) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  const bool typed = absl::c_linear_search(text, ':');
+  const std::string type = absl::AsciiStrToLower(typed ? parts.second : data_type);
+  const std::vector<std::string> types = absl::StrSplit(kProbeDataTypes, '|');
+  if (!absl::c_linear_search(types, type)) return NoShape(text, "has no data type known here");
+  const std::vector<absl::string_view> sizes = absl::StrSplit(parts.first, 'x');
+  if (sizes.size() != 3 || !absl::c_all_of(sizes, IsWhole)) {
+    return NoShape(text, "is not three whole numbers");
+  }
+  int64_t values[3] = {};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const absl::StatusOr<int64_t> value = ParseLength(sizes[i]);
+    if (!value.ok()) return value.status();
+    values[i] = *value;
+  }
+  // fp8 means E4M3, the type of forward passes.
+  const std::string api_type = type == "fp8" ? "fp8_e4m3" : type;
+  shape->set_data_type(
+      static_cast<v1::DataType>(*EnumNumber(*v1::DataType_descriptor(), api_type)));
+  shape->set_m(values[0]);
+  shape->set_n(values[1]);
+  shape->set_k(values[2]);
+  return absl::OkStatus();
+}
+
+// The request that `flags` ask for.
+absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* request) {
+  const std::optional<int> mode = EnumNumber(*v1::ProbeMode_descriptor(), flags.mode);
+  if (mode.has_value()) request->set_mode(static_cast<v1::ProbeMode>(*mode));
+  for (const std::string& name : flags.devices) request->add_devices(name);
+  if (flags.shapes.size() > kMaxShapes) {
+    return absl::InvalidArgumentError(absl::StrCat("--matmul: ", flags.shapes.size(),
+                                                   " shapes; write at most ", kMaxShapes,
+                                                   " and run sextant probe again for the rest"));
+  }
+  for (const std::string& text : flags.shapes) {
+    const absl::Status read = ReadShape(text, flags.data_type, request->add_matmuls());
+    if (!read.ok()) return read;
+  }
+  return absl::OkStatus();
+}
+
+// Seconds to wait for the call where the user gives no timeout: more than the server allows its
+// probes, for eight devices where none is named.
+double ProbeTimeoutSeconds(const ProbeFlags& flags) {
+  const double device = flags.mode == "full" ? 120 : 60;
+  const double shapes = flags.shapes.empty() ? 0 : 300;
+  const size_t device_count = flags.devices.empty() ? kMaxUsualDevices : flags.devices.size();
+  return (device + shapes) * static_cast<double>(device_count);
 }
 
 // Passes each message of the answer to `on_event`, in order, and returns once the call has ended. A
@@ -125,61 +196,6 @@ int RunProbe(const v1::RunProbeRequest& request, const CommandLine& line, const 
   if (status.ok() && !measured) status = Incomplete("calibration");
   return status.ok() ? int{kExitFits} : Fail(status, line, streams);
 }
-
-}  // namespace
-
-absl::Status ReadShape(absl::string_view text, absl::string_view data_type,
-                       v1::MatmulShape* shape) {
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(text, absl::MaxSplits(':', 1));
-  const bool typed = absl::c_linear_search(text, ':');
-  const std::string type = absl::AsciiStrToLower(typed ? parts.second : data_type);
-  const std::vector<std::string> types = absl::StrSplit(kProbeDataTypes, '|');
-  if (!absl::c_linear_search(types, type)) return NoShape(text, "has no data type known here");
-  const std::vector<absl::string_view> sizes = absl::StrSplit(parts.first, 'x');
-  if (sizes.size() != 3 || !absl::c_all_of(sizes, IsWhole)) {
-    return NoShape(text, "is not three whole numbers");
-  }
-  int64_t values[3] = {};
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const absl::StatusOr<int64_t> value = ParseLength(sizes[i]);
-    if (!value.ok()) return value.status();
-    values[i] = *value;
-  }
-  // fp8 means E4M3, the type of forward passes.
-  const std::string api_type = type == "fp8" ? "fp8_e4m3" : type;
-  shape->set_data_type(
-      static_cast<v1::DataType>(*EnumNumber(*v1::DataType_descriptor(), api_type)));
-  shape->set_m(values[0]);
-  shape->set_n(values[1]);
-  shape->set_k(values[2]);
-  return absl::OkStatus();
-}
-
-absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* request) {
-  const std::optional<int> mode = EnumNumber(*v1::ProbeMode_descriptor(), flags.mode);
-  if (mode.has_value()) request->set_mode(static_cast<v1::ProbeMode>(*mode));
-  for (const std::string& name : flags.devices) request->add_devices(name);
-  if (flags.shapes.size() > kMaxShapes) {
-    return absl::InvalidArgumentError(absl::StrCat("--matmul: ", flags.shapes.size(),
-                                                   " shapes; write at most ", kMaxShapes,
-                                                   " and run sextant probe again for the rest"));
-  }
-  for (const std::string& text : flags.shapes) {
-    const absl::Status read = ReadShape(text, flags.data_type, request->add_matmuls());
-    if (!read.ok()) return read;
-  }
-  return absl::OkStatus();
-}
-
-double ProbeTimeoutSeconds(const ProbeFlags& flags) {
-  const double device = flags.mode == "full" ? 120 : 60;
-  const double shapes = flags.shapes.empty() ? 0 : 300;
-  const size_t device_count = flags.devices.empty() ? kMaxUsualDevices : flags.devices.size();
-  return (device + shapes) * static_cast<double>(device_count);
-}
-
-namespace {
 
 void AddProbeFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<ProbeFlags>();

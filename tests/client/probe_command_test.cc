@@ -1,6 +1,4 @@
 // `sextant probe`: what it asks for, and the whole command against scripted streams.
-#include "client/command/probe_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/io/call_error.h"
 #include "client/report/hardware_text.h"
@@ -22,40 +22,26 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(ReadShape, ReadsSizesAndType) {
-  v1::MatmulShape shape;
-  ASSERT_TRUE(ReadShape("16384x32768x8192", "bf16", &shape).ok());
-  EXPECT_EQ(shape.m(), 16384);
-  EXPECT_EQ(shape.n(), 32768);
-  EXPECT_EQ(shape.k(), 8192);
-  EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_BF16);
+v1::RunProbeRequest RequestOf(std::vector<std::string> args) {
+  args.insert(args.begin(), {"probe", "--print-request"});
+  return FromJson<v1::RunProbeRequest>(RunWith(args).out);
+}
+
+TEST(ProbeRequest, HasSizesAndTypes) {
   // A type of its own instead of the default; the server checks ranges.
-  ASSERT_TRUE(ReadShape("0x1x9223372036854775807:INT8", "bf16", &shape).ok());
-  EXPECT_EQ(shape.m(), 0);
-  EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_INT8);
+  ExpectSame(RequestOf({"--matmul=16384x32768x8192", "--matmul=0x1x9223372036854775807:INT8"}),
+             FromText<v1::RunProbeRequest>(
+                 "matmuls { m: 16384 n: 32768 k: 8192 data_type: DATA_TYPE_BF16 }"
+                 "matmuls { m: 0 n: 1 k: 9223372036854775807 data_type: DATA_TYPE_INT8 }"));
+  EXPECT_EQ(RequestOf({}).ByteSizeLong(), 0u);
 }
 
-TEST(ReadShape, SaysWhatToWrite) {
+TEST(ProbeRequest, SaysWhatToWrite) {
   for (const nlohmann::json& c : CasesOf("shape refused")) {
-    v1::MatmulShape shape;
-    const absl::Status read = ReadShape(TextIn(c, "text"), "bf16", &shape);
-    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c;
-    EXPECT_THAT(std::string(read.message()), HasSubstr(TextIn(c, "says"))) << c;
+    const Ran ran = RunWith({"probe", "--print-request", "--matmul=" + TextIn(c, "text")});
+    EXPECT_EQ(ran.exit_code, 2) << c;
+    EXPECT_THAT(ran.err, HasSubstr(TextIn(c, "says"))) << c;
   }
-}
-
-TEST(ReadProbeRequest, SetsNothingThatWasNotGiven) {
-  v1::RunProbeRequest request;
-  ASSERT_TRUE(ReadProbeRequest({}, &request).ok());
-  EXPECT_EQ(request.ByteSizeLong(), 0u);
-}
-
-TEST(ProbeTimeout, GrowsWithTheWork) {
-  EXPECT_EQ(ProbeTimeoutSeconds({}), 8 * 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick", .devices = {"host"}}), 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .devices = {"host"}}), 120);
-  EXPECT_EQ(ProbeTimeoutSeconds({.devices = {"host"}, .shapes = {"1x2x3"}}), 360);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .devices = {"a", "b"}}), 240);
 }
 
 using Writer = grpc::ServerWriter<v1::RunProbeResponse>;
@@ -107,6 +93,30 @@ TEST(Probe, AsksForWhatTheFlagsSay) {
   EXPECT_LE(seconds_left, 900);
   EXPECT_EQ(RunWith({"probe", "--timeout=5000", "--address", server.address()}).exit_code, 0);
   EXPECT_GT(seconds_left, 4000);
+}
+
+TEST(Probe, WaitsLongerForMoreWork) {
+  double seconds_left = 0;
+  const FakeServer server(HardwareHandlers{
+      .run_probe = [&](grpc::ServerContext* context, const v1::RunProbeRequest&, Writer* writer) {
+        const auto left = context->deadline() - std::chrono::system_clock::now();
+        seconds_left = std::chrono::duration<double>(left).count();
+        writer->Write(SampleProbeResult());
+        return grpc::Status::OK;
+      }});
+  const std::pair<double, std::vector<std::string>> cases[] = {
+      {8 * 60, {}},
+      {60, {"--mode=quick", "--device=host"}},
+      {120, {"--mode=full", "--device=host"}},
+      {360, {"--device=host", "--matmul=1x2x3"}},
+      {240, {"--mode=full", "--device=a", "--device=b"}},
+  };
+  for (auto [seconds, args] : cases) {
+    args.insert(args.begin(), {"probe", "--address", server.address()});
+    EXPECT_EQ(RunWith(args).exit_code, 0);
+    EXPECT_GT(seconds_left, 0.8 * seconds);
+    EXPECT_LE(seconds_left, 1.1 * seconds);  // gRPC sends few digits, rounded up
+  }
 }
 
 TEST(Probe, PrintsEachDeviceAsItComes) {
