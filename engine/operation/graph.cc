@@ -6,42 +6,11 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_gradients.h"
-#include "engine/operation/graph_lifetimes.h"
 #include "engine/operation/graph_nodes.h"
+#include "engine/operation/graph_step.h"
 
 namespace sextant {
 namespace {
-
-GraphTensorRow RowOf(const GraphNodes& graph, const GraphGradients& gradients, size_t v) {
-  const GraphValue& value = graph.values[v];
-  GraphTensorRow row;
-  row.name = value.array.name;
-  row.kind = value.kind;
-  row.array = value.array;
-  row.size = value.size;
-  row.elements = value.elements;
-  if (value.root != v) row.view_of = graph.values[value.root].array.name;
-  row.has_gradient = gradients.has_gradient[v];
-  row.gradient_count = gradients.counts[v];
-  return row;
-}
-
-GraphOperationRow RowOf(const GraphNodes& graph, GraphNode& node, NodeBackward& backward) {
-  GraphOperationRow row;
-  row.name = node.spec->name;
-  row.kind = node.kind;
-  row.operation = std::move(node.operation);
-  row.types = node.types;
-  row.forward = std::move(node.forward);
-  row.backward = std::move(backward.cost);
-  row.note = std::move(node.note);
-  for (size_t k = 0; k < node.operands.size(); ++k) {
-    if ((backward.needed & OperandBit(k)) == 0) continue;
-    row.gradients.push_back(graph.values[node.operands[k]].array.name);
-  }
-  return row;
-}
 
 // A sum of bytes that may overflow.
 class ByteSum {
@@ -56,20 +25,17 @@ class ByteSum {
   CheckedInt sum_ = 0;
 };
 
-absl::Status AddParameters(const GraphNodes& graph, const GraphGradients& gradients,
-                           GraphTotals& out) {
+absl::Status AddParameters(const GraphNodes& graph, GraphTotals& out) {
   ByteSum bytes;
   ByteSum gradient_bytes;
   // At most 2^13 parameters of at most 2^40 elements.
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    const GraphValue& value = graph.values[v];
-    if (value.kind != GraphTensorKind::kParameter) continue;
-    (value.frozen ? out.frozen_parameters : out.trainable_parameters) += value.elements;
-    bytes.Add(value.size);
-    if (gradients.has_gradient[v]) gradient_bytes.Add(value.size);
-    if (!value.frozen && !gradients.has_gradient[v]) {
-      out.parameters_without_gradient += value.elements;
-    }
+  for (const GraphValue& value : graph.values) {
+    if (!value.is_parameter()) continue;
+    const int64_t elements = value.row.elements;
+    (value.frozen ? out.frozen_parameters : out.trainable_parameters) += elements;
+    bytes.Add(value.row.size);
+    if (value.row.has_gradient) gradient_bytes.Add(value.row.size);
+    if (!value.frozen && !value.row.has_gradient) out.parameters_without_gradient += elements;
   }
   SEXTANT_ASSIGN_OR_RETURN(out.parameter_bytes, bytes.Total());
   SEXTANT_ASSIGN_OR_RETURN(out.gradient_bytes, gradient_bytes.Total());
@@ -94,25 +60,16 @@ absl::Status AddOptimizer(const GraphUpdate& update, GraphTotals& out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<GraphTotals> TotalsOf(const GraphNodes& graph, const GraphGradients& gradients,
-                                     const GraphUpdate& update) {
-  GraphTotals out;
-  SEXTANT_RETURN_IF_ERROR(AddParameters(graph, gradients, out));
-  SEXTANT_RETURN_IF_ERROR(AddOptimizer(update, out));
+absl::Status AddForward(const GraphNodes& graph, GraphTotals& out) {
   for (const GraphNode& node : graph.nodes) {
-    const auto sum = SumOf(out.forward, node.forward.sum);
+    const auto sum = SumOf(out.forward, node.row.forward.sum);
     if (!sum.ok()) {
       return InvalidField("operations",
                           "more than 9.2e18 bytes move in the forward pass: write smaller sizes");
     }
     out.forward = *sum;
   }
-  out.backward = gradients.backward;
-  out.backward_input_flops = gradients.input_flops;
-  out.backward_parameter_flops = gradients.parameter_flops;
-  out.accumulation = gradients.accumulation;
-  out.accumulation_count = gradients.accumulation_count;
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -123,11 +80,13 @@ absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec) {
 }
 
 absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec, CallWork& work) {
-  SEXTANT_ASSIGN_OR_RETURN(GraphNodes graph, BuildGraph(spec, work));
-  SEXTANT_ASSIGN_OR_RETURN(GraphGradients gradients, Differentiate(graph, work));
-  SEXTANT_ASSIGN_OR_RETURN(const GraphUpdate update, UpdateOf(spec, graph, gradients));
   GraphAnalysis out;
-  SEXTANT_ASSIGN_OR_RETURN(out.totals, TotalsOf(graph, gradients, update));
+  SEXTANT_ASSIGN_OR_RETURN(GraphNodes graph, BuildGraph(spec, work));
+  SEXTANT_ASSIGN_OR_RETURN(const GraphGradients gradients, Differentiate(graph, out.totals, work));
+  SEXTANT_ASSIGN_OR_RETURN(const GraphUpdate update, UpdateOf(spec, graph));
+  SEXTANT_RETURN_IF_ERROR(AddParameters(graph, out.totals));
+  SEXTANT_RETURN_IF_ERROR(AddOptimizer(update, out.totals));
+  SEXTANT_RETURN_IF_ERROR(AddForward(graph, out.totals));
   LifetimeRequest lifetimes = {.graph = graph,
                                .gradients = gradients,
                                .update = update,
@@ -138,15 +97,9 @@ absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec, CallWork& work
     lifetimes.checkpointed = true;
     SEXTANT_ASSIGN_OR_RETURN(out.checkpointed, MemoryOf(lifetimes));
   }
-  for (const size_t loss : gradients.losses) {
-    out.losses.push_back(graph.values[loss].array.name);
-  }
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    out.tensors.push_back(RowOf(graph, gradients, v));
-  }
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    out.operations.push_back(RowOf(graph, graph.nodes[i], gradients.nodes[i]));
-  }
+  for (const size_t loss : graph.losses) out.losses.push_back(graph.values[loss].name());
+  for (GraphValue& value : graph.values) out.tensors.push_back(std::move(value.row));
+  for (GraphNode& node : graph.nodes) out.operations.push_back(std::move(node.row));
   return out;
 }
 

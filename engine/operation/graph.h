@@ -14,7 +14,6 @@
 #include "engine/base/units.h"
 #include "engine/operation/analysis.h"
 #include "engine/operation/cost.h"
-#include "engine/operation/graph_memory.h"
 #include "engine/operation/operation.h"
 #include "engine/tensor/data_type.h"
 #include "engine/tensor/expression/axis_term.h"
@@ -113,9 +112,9 @@ struct GraphOperationRow {
   Operation operation;     // sizes filled in; a rearrangement's is meaningless
   OperationTypes types;
   OperationCost forward;
-  absl::optional<BackwardCost> backward;  // absent where no gradient arrives
-  std::vector<std::string> gradients;     // inputs that get a gradient, once per read
-  std::string note;                       // for a rearrangement: why it is a view or a copy
+  absl::optional<BackwardCost> backward = {};  // absent where no gradient arrives
+  std::vector<std::string> gradients = {};     // inputs that get a gradient, once per read
+  std::string note = {};                       // for a rearrangement: why it is a view or a copy
 };
 
 // State that the optimizer keeps, over all trained parameters.
@@ -143,6 +142,49 @@ struct GraphTotals {
   CostSum accumulation = {};  // of tensors that receive several gradients
   int64_t accumulation_count = 0;
   CostSum update = {};
+};
+
+enum class StorageKind {
+  kParameter,
+  kOptimizerState,
+  kInput,
+  kTable,       // an operand of the operation's own: the sines of rotary positions
+  kActivation,  // made by an operation's forward pass
+  kStatistic,   // made by the forward pass only for the backward pass
+  kScratch,     // exists while one operation runs
+  kGradient,
+  kParameterGradient,
+};
+
+// An array in memory; views share it.
+struct GraphStorage {
+  std::string name;
+  StorageKind kind = StorageKind::kActivation;
+  Bytes size = Bytes(0);
+};
+
+struct SavedBy {
+  std::string operation;
+  std::string reason;  // "dw = x^T dy reads it"
+};
+
+// An array that the forward pass must keep because it is read afterwards.
+struct SavedStorage {
+  GraphStorage storage;
+  std::vector<SavedBy> by;
+};
+
+// Lifetimes. The whole step: parameters, optimizer state, inputs and tables. From creation to the
+// step's end: arrays that nothing reads, and the gradients of parameters and inputs. Everything
+// else: from creation to the last read, and scratch while its operation runs.
+struct GraphMemory {
+  std::vector<SavedStorage> saved;  // without parameters
+  Bytes saved_bytes = Bytes(0);
+  Bytes peak_bytes = Bytes(0);
+  std::string peak_moment;            // the first of several: "backward of up"
+  std::vector<GraphStorage> at_peak;  // adds up to peak_bytes
+  CostSum recompute = {};             // of recomputed operations
+  int64_t recomputed_operations = 0;
 };
 
 struct GraphAnalysis {

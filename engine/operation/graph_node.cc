@@ -1,11 +1,12 @@
+// One node of a graph: its kernels on the graph's tensors.
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/operation/graph_nodes.h"
-#include "engine/operation/graph_sizes.h"
 #include "engine/operation/op_kernels_parts.h"
 #include "engine/tensor/expression/axis_transform.h"
+#include "engine/tensor/number_format.h"
 #include "engine/tensor/strided_tensor.h"
 
 namespace sextant {
@@ -73,32 +74,32 @@ class Builder {
  public:
   Builder(const NodeRequest& request, absl::string_view path, FieldViolations& violations)
       : r_(request), path_(path), violations_(violations) {
-    built_.node.spec = &r_.operation;
+    built_.node.row.name = r_.operation.name;
     built_.node.output = r_.output;
     built_.value.root = r_.output;
-    built_.value.array.name = r_.operation.output;
-    built_.value.array.role = ArrayRole::kInput;
+    built_.value.row.name = r_.operation.output;
+    built_.value.row.array.name = r_.operation.output;
   }
 
   bool Build(const Operation& operation) {
     const auto sized = SizeOperation(operation, Inputs(), path_, violations_);
     if (!sized.has_value() || !FindTypes()) return false;
     GraphNode& node = built_.node;
-    node.kind = OperationName(operation);
-    node.operation = sized->operation;
-    node.kernels = OpKernelsOf(node.operation, {node.types, r_.convention});
+    node.row.kind = OperationName(operation);
+    node.row.operation = sized->operation;
+    node.kernels = OpKernelsOf(sized->operation, {node.row.types, r_.convention});
     node.operands.assign(node.kernels.operands.size(), kNoIndex);
     for (size_t i = 0; i < r_.inputs.size(); ++i) node.operands[sized->operands[i]] = r_.inputs[i];
-    Array& made = built_.value.array;
-    made.data_type = node.types.output;
-    made.shape = std::holds_alternative<Einsum>(node.operation) ? node.kernels.outputs[0].shape
-                                                                : sized->shape;
+    Array& made = built_.value.row.array;
+    made.data_type = node.row.types.output;
+    made.shape =
+        std::holds_alternative<Einsum>(operation) ? node.kernels.outputs[0].shape : sized->shape;
     FieldViolations wrong;
     CheckShape(made.shape, FieldPath(path_, "output"), wrong);
     violations_.AddAll(wrong.ToStatus());
     if (!wrong.empty()) return false;
     built_.value.layout = ContiguousTensor(made.shape, made.data_type);
-    if (KeepsLayout(node.operation)) {
+    if (KeepsLayout(operation)) {
       built_.value.layout.strides = ElementwiseStrides(made.shape, Layouts());
     }
     return Finish();
@@ -125,17 +126,18 @@ class Builder {
       return false;
     }
     GraphNode& node = built_.node;
-    node.kind = kRearrange;
-    node.note = done->reason;
-    node.types = WithDefaults({.input = input.array.data_type});
+    node.row.kind = kRearrange;
+    node.row.note = done->reason;
+    node.row.types = WithDefaults({.input = input.row.array.data_type});
     node.operands = {r_.inputs[0]};
     GraphValue& value = built_.value;
-    value.array.data_type = input.array.data_type;
-    value.array.index_bytes = input.array.index_bytes;
-    value.array.shape = done->tensor.shape;
+    Array& made = value.row.array;
+    made.data_type = input.row.array.data_type;
+    made.index_bytes = input.row.array.index_bytes;
+    made.shape = done->tensor.shape;
     value.layout = done->tensor;
     if (done->is_view) value.root = input.root;
-    node.kernels = CopyKernels(input.array, value.array, done->is_view);
+    node.kernels = CopyKernels(input.row.array, made, done->is_view);
     return Finish();
   }
 
@@ -143,7 +145,7 @@ class Builder {
   std::vector<OperationInput> Inputs() const {
     std::vector<OperationInput> inputs;
     for (const size_t i : r_.inputs) {
-      const Array& array = r_.values[i].array;
+      const Array& array = r_.values[i].row.array;
       inputs.push_back({array.name, array.shape, array.index_bytes > 0});
     }
     return inputs;
@@ -158,13 +160,13 @@ class Builder {
   bool FindTypes() {
     OperationTypes types = {.output = r_.operation.output_data_type};
     for (const size_t i : r_.inputs) {
-      if (types.input == DataType::kUnspecified) types.input = r_.values[i].array.data_type;
+      if (types.input == DataType::kUnspecified) types.input = r_.values[i].row.array.data_type;
     }
     if (types.input == DataType::kUnspecified) {
       violations_.Add(FieldPath(path_, "inputs"), "hold no numbers: all have index_bytes");
       return false;
     }
-    built_.node.types = WithDefaults(types);
+    built_.node.row.types = WithDefaults(types);
     return true;
   }
 
@@ -215,24 +217,28 @@ class Builder {
   bool Finish() {
     GraphNode& node = built_.node;
     GraphValue& value = built_.value;
+    GraphTensorRow& made = value.row;
     Binding binding;
     for (size_t k = 0; k < node.operands.size(); ++k) {
       if (node.operands[k] == kNoIndex) continue;
-      binding.Add(node.kernels.operands[k], r_.values[node.operands[k]].array);
+      binding.Add(node.kernels.operands[k], r_.values[node.operands[k]].row.array);
     }
-    binding.Add(node.kernels.outputs[0], value.array);
+    binding.Add(node.kernels.outputs[0], made.array);
     binding.Apply(node.kernels);
     AddCasts();
-    const auto size = BytesOf(value.array);
+    const auto size = BytesOf(made.array);
     const auto forward = CostOf(node.kernels.forward, kEveryOperand);
     AddBelow(size.status(), FieldPath(path_, "output"), violations_);
     AddBelow(forward.status(), path_, violations_);
     if (!size.ok() || !forward.ok()) return false;
-    value.size = *size;
-    value.elements = ElementCount(value.array.shape).value_or(0);
-    // A view of a parameter is in memory anyway, like the parameter.
-    if (value.root != r_.output) value.array.role = r_.values[value.root].array.role;
-    node.forward = *forward;
+    made.size = *size;
+    made.elements = ElementCount(made.array.shape).value_or(0);
+    if (value.root != r_.output) {
+      const GraphTensorRow& viewed = r_.values[value.root].row;
+      made.view_of = viewed.name;
+      made.array.role = viewed.array.role;  // a view of a parameter is in memory anyway, too
+    }
+    node.row.forward = *forward;
     return true;
   }
 
@@ -243,6 +249,12 @@ class Builder {
 };
 
 }  // namespace
+
+bool CanHaveGradient(const Array& array) {
+  if (array.index_bytes > 0) return false;
+  const auto format = FindNumberFormat(array.data_type);
+  return format.ok() && (*format)->kind != NumberKind::kInteger;
+}
 
 bool WritesGradientOf(const OpKernels& kernels, size_t operand) {
   const std::string name = GradientOf(kernels.operands[operand]).name;

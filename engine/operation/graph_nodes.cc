@@ -1,23 +1,241 @@
+// Names, limits and given tensors of a graph, and its nodes in order.
 #include "engine/operation/graph_nodes.h"
 
-#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/near_names.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_check.h"
-#include "engine/tensor/number_format.h"
+#include "engine/base/text.h"
+#include "engine/operation/analysis.h"
+#include "engine/tensor/expression/contraction.h"
 
 namespace sextant {
 namespace {
+
+// A search for near names scans all names, so only the first unknown names get one.
+constexpr int kMaxSearches = 8;
+
+// Adds the errors of `name` at `path`. Returns true where the name is valid.
+bool CheckGraphName(absl::string_view name, absl::string_view path, FieldViolations& violations) {
+  if (name.empty()) {
+    violations.Add(path, "is required: write a name");
+  } else if (name.size() > kMaxGraphNameBytes) {
+    violations.Add(
+        path, absl::StrCat("has ", name.size(), " bytes: a name has at most ", kMaxGraphNameBytes));
+  } else if (Escaped(name) != name) {
+    violations.Add(path, "has control characters or bytes that are no UTF-8: write letters");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+// Names of one kind, each with a number. The strings must outlive it.
+class GraphNames {
+ public:
+  // `kind` and `where_listed` as UnknownNameMessage() takes them.
+  GraphNames(absl::string_view kind, absl::string_view where_listed)
+      : kind_(kind), where_listed_(where_listed) {}
+
+  // Returns false if the name already has a number, which it keeps.
+  bool Add(absl::string_view name, size_t number) {
+    if (!numbers_.emplace(name, number).second) return false;
+    in_order_.push_back(name);
+    return true;
+  }
+
+  absl::optional<size_t> Find(absl::string_view name) const {
+    const auto found = numbers_.find(name);
+    if (found == numbers_.end()) return absl::nullopt;
+    return found->second;
+  }
+
+  // Find() for a user's name; adds an error at `path` where it is invalid or unknown.
+  absl::optional<size_t> FindOrReport(absl::string_view name, absl::string_view path,
+                                      FieldViolations& violations) {
+    const absl::optional<size_t> found = Find(name);
+    if (found.has_value() || !CheckGraphName(name, path, violations)) return found;
+    if (++searches_ > kMaxSearches) {
+      violations.Add(path, absl::StrCat(kind_, " \"", name, "\" is not known"));
+      return absl::nullopt;
+    }
+    std::vector<KnownName> known;
+    for (const absl::string_view one : in_order_) known.push_back({.name = one});
+    violations.Add(path, UnknownNameMessage(kind_, name, known, where_listed_));
+    return absl::nullopt;
+  }
+
+ private:
+  absl::string_view kind_;
+  absl::string_view where_listed_;
+  absl::flat_hash_map<absl::string_view, size_t> numbers_;
+  std::vector<absl::string_view> in_order_;
+  int searches_ = 0;
+};
+
+// The most work of a graph, in units of 1/600 us of one core, as measured: about 50 ms. Without
+// einsums of three operands or more every graph is within it.
+constexpr double kMaxGraphWork = 3e7;
+constexpr double kWorkAnOperation = 6000;
+constexpr double kWorkAnEinsum = 12'000;  // of three operands or more, without the search
+
+// The work of an einsum and its gradients: subsets of subsets of `count` operands where the search
+// is exact, pairs at each step where it is greedy, each scaled by the number of axes. The weights
+// were measured.
+double ContractionWork(size_t count, size_t expression_bytes) {
+  if (count <= 2) return 0;
+  const auto n = static_cast<double>(count);
+  const double pairs = count <= kMaxExactOperands ? std::pow(3, n) : n * n * n / 8;
+  return kWorkAnEinsum + (n + 1) * pairs * (1 + static_cast<double>(expression_bytes) / 256);
+}
+
+// The work of the graph where it has einsums of three operands or more, else 0.
+double ContractionWork(const GraphSpec& spec) {
+  double work = 0;
+  for (const GraphOperation& op : spec.operations) {
+    const auto* operation = std::get_if<Operation>(&op.work);
+    if (operation == nullptr) continue;
+    const auto* einsum = std::get_if<Einsum>(operation);
+    if (einsum == nullptr || einsum->left_to_right) continue;
+    work += ContractionWork(op.inputs.size(), einsum->expression.size());
+  }
+  if (work == 0) return 0;
+  return work + kWorkAnOperation * static_cast<double>(spec.operations.size());
+}
+
+size_t InputCount(const GraphSpec& spec) {
+  size_t count = 0;
+  for (const GraphOperation& op : spec.operations) count += op.inputs.size();
+  return count;
+}
+
+void CheckLimits(const GraphSpec& spec, FieldViolations& violations) {
+  const auto at_most = [&violations](absl::string_view path, absl::string_view what, size_t count,
+                                     size_t most) {
+    if (count <= most) return;
+    violations.Add(path, absl::StrCat(what, " are ", count, ": at most ", most));
+  };
+  if (spec.operations.empty()) violations.Add("operations", "are required: write at least one");
+  at_most("operations", "the operations", spec.operations.size(), kMaxGraphOperations);
+  at_most("tensors", "the tensors, given and made,", spec.tensors.size() + spec.operations.size(),
+          kMaxGraphTensors);
+  at_most("operations", "all inputs together", InputCount(spec), kMaxGraphInputs);
+  at_most("losses", "the losses", spec.losses.size(), kMaxGraphTensors);
+  at_most("checkpointed_segments", "the segments", spec.checkpointed_segments.size(),
+          kMaxGraphOperations);
+  if (ContractionWork(spec) > kMaxGraphWork) {
+    violations.Add("operations",
+                   "have einsums of too many operands to search for their orders of contraction: "
+                   "write some as several of two operands");
+  }
+}
+
+void CheckOperationOf(const GraphSpec& spec, size_t i, GraphNames& names,
+                      FieldViolations& violations) {
+  const GraphOperation& op = spec.operations[i];
+  const std::string path = OperationPath(i);
+  const std::string name = FieldPath(path, "name");
+  if (CheckGraphName(op.name, name, violations) && !names.Add(op.name, i)) {
+    violations.Add(name, absl::StrCat("'", op.name, "' is ", OperationPath(*names.Find(op.name)),
+                                      " already: write another name"));
+  }
+  if (op.inputs.size() > kMaxOperands) {
+    violations.Add(FieldPath(path, "inputs"),
+                   absl::StrCat("are ", op.inputs.size(), ": at most ", kMaxOperands));
+  }
+  if (!op.segment.empty()) CheckGraphName(op.segment, FieldPath(path, "segment"), violations);
+}
+
+void CheckKind(const GraphTensor& tensor, const Array& array, absl::string_view path,
+               FieldViolations& violations) {
+  if (tensor.frozen && !tensor.parameter) {
+    violations.Add(FieldPath(path, "frozen"), "is of parameters alone: this is an input");
+  }
+  if (tensor.requires_gradient && tensor.parameter) {
+    violations.Add(FieldPath(path, "requires_gradient"),
+                   "is of inputs alone: a parameter has a gradient unless it is frozen");
+  }
+  const bool asked = tensor.requires_gradient || (tensor.parameter && !tensor.frozen);
+  if (!asked || CanHaveGradient(array)) return;
+  violations.Add(path,
+                 absl::StrCat("'", tensor.name, "' has no gradient, since it is not a tensor ",
+                              "of floating-point numbers: ",
+                              tensor.parameter ? "mark it frozen" : "leave requires_gradient out"));
+}
+
+void CheckFormat(const GraphTensor& tensor, DataType graph_type, absl::string_view path,
+                 FieldViolations& violations) {
+  const int64_t bytes = tensor.index_bytes;
+  if (bytes != 0 && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
+    violations.Add(FieldPath(path, "index_bytes"),
+                   absl::StrCat("must be 1, 2, 4 or 8, or 0 for numbers, not ", bytes));
+  }
+  if (bytes != 0 && tensor.data_type != DataType::kUnspecified) {
+    violations.Add(FieldPath(path, "data_type"),
+                   "must not be given where index_bytes is: ids and masks have none");
+  }
+  if (bytes == 0 && tensor.data_type == DataType::kUnspecified &&
+      graph_type == DataType::kUnspecified) {
+    violations.Add(FieldPath(path, "data_type"),
+                   "is required where the graph has none: write e.g. bf16");
+  }
+}
+
+// Given tensor i as a value; absent where anything but its name is invalid. Errors are added below
+// `path`.
+absl::optional<GraphValue> GivenValue(const GraphSpec& spec, size_t i, absl::string_view path,
+                                      FieldViolations& violations) {
+  const GraphTensor& tensor = spec.tensors[i];
+  FieldViolations wrong;
+  CheckShape(tensor.shape, FieldPath(path, "shape"), wrong);
+  CheckFormat(tensor, spec.data_type, path, wrong);
+  GraphValue value;
+  GraphTensorRow& row = value.row;
+  value.root = i;
+  value.frozen = tensor.frozen;
+  value.gradient_asked_for = tensor.parameter ? !tensor.frozen : tensor.requires_gradient;
+  const DataType type =
+      tensor.data_type == DataType::kUnspecified ? spec.data_type : tensor.data_type;
+  row.name = tensor.name;
+  row.kind = tensor.parameter ? GraphTensorKind::kParameter : GraphTensorKind::kInput;
+  row.array = {.name = tensor.name,
+               .role = tensor.parameter ? ArrayRole::kParameter : ArrayRole::kInput,
+               .data_type = tensor.index_bytes > 0 ? DataType::kUnspecified : type,
+               .shape = tensor.shape,
+               .index_bytes = tensor.index_bytes};
+  if (wrong.empty()) {
+    CheckKind(tensor, row.array, path, wrong);
+    row.elements = ElementCount(tensor.shape).value_or(0);
+    const auto size = BytesOf(row.array);
+    if (size.ok()) row.size = *size;
+    if (!size.ok() || (tensor.parameter && row.elements > kMaxDimension)) {
+      wrong.Add(FieldPath(path, "shape"),
+                absl::StrCat(ShapeText(tensor.shape), " is too large: at most 2^40 elements of a ",
+                             "parameter, and 9.2e18 bytes of any tensor"));
+    } else {
+      value.layout = ContiguousTensor(tensor.shape, row.array.data_type);
+    }
+  }
+  if (wrong.empty()) return value;
+  violations.AddAll(wrong.ToStatus());
+  return absl::nullopt;
+}
 
 class Graph {
  public:
   Graph(const GraphSpec& spec, CallWork& work) : spec_(spec), work_(work) {}
 
   absl::StatusOr<GraphNodes> Build() {
-    CheckGraphSpec(spec_, violations_);
-    SEXTANT_RETURN_IF_ERROR(TooLarge());
+    CheckLimits(spec_, violations_);
+    SEXTANT_RETURN_IF_ERROR(violations_.ToStatus());
+    CheckConvention(spec_.convention, "", violations_);
+    GraphNames names("operation", "the graph's operations");
+    for (size_t i = 0; i < spec_.operations.size(); ++i) {
+      CheckOperationOf(spec_, i, names, violations_);
+    }
     for (size_t i = 0; i < spec_.tensors.size(); ++i) AddGiven(i);
     for (size_t i = 0; i < spec_.operations.size(); ++i) AddMade(i);
     for (size_t i = 0; i < spec_.operations.size(); ++i) {
@@ -31,12 +249,6 @@ class Graph {
   }
 
  private:
-  // A graph beyond the limits is not checked further.
-  absl::Status TooLarge() const {
-    const bool fits = IsWithinGraphLimits(spec_);
-    return fits ? absl::OkStatus() : violations_.ToStatus();
-  }
-
   size_t ValueOf(size_t node) const { return spec_.tensors.size() + node; }
 
   void AddGiven(size_t i) {
@@ -128,10 +340,30 @@ class Graph {
     }
   }
 
+  // All segments in order, checkpointed or not, each with a name.
+  std::vector<CheckpointedSegment> AllSegments(GraphNames& names) {
+    std::vector<CheckpointedSegment> all;
+    for (size_t i = 0; i < spec_.operations.size(); ++i) {
+      const std::string& name = spec_.operations[i].segment;
+      if (name.empty()) continue;
+      const auto known = names.Find(name);
+      if (!known.has_value()) {
+        names.Add(name, all.size());
+        all.push_back({.name = name, .first = i, .end = i + 1});
+      } else if (all[*known].end == i) {
+        all[*known].end = i + 1;
+      } else {
+        violations_.Add(FieldPath(OperationPath(i), "segment"),
+                        absl::StrCat("'", name, "' ended with ", OperationPath(all[*known].end - 1),
+                                     ": a segment is one run of operations"));
+      }
+    }
+    return all;
+  }
+
   void FindSegments() {
-    const std::vector<CheckpointedSegment> all = SegmentsOf(spec_, violations_);
     GraphNames names("segment", "the operations' segments");
-    for (size_t i = 0; i < all.size(); ++i) names.Add(all[i].name, i);
+    const std::vector<CheckpointedSegment> all = AllSegments(names);
     std::vector<bool> named(all.size());
     for (size_t i = 0; i < spec_.checkpointed_segments.size(); ++i) {
       const std::string path = absl::StrCat("checkpointed_segments[", i, "]");
@@ -158,12 +390,6 @@ class Graph {
 };
 
 }  // namespace
-
-bool CanHaveGradient(const Array& array) {
-  if (array.index_bytes > 0) return false;
-  const auto format = FindNumberFormat(array.data_type);
-  return format.ok() && (*format)->kind != NumberKind::kInteger;
-}
 
 std::string OperationPath(size_t node) { return absl::StrCat("operations[", node, "]"); }
 

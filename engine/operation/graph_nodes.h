@@ -1,4 +1,5 @@
-// A graph with its names resolved and its sizes computed.
+// A graph with its names resolved and its sizes computed: the tensors and nodes of an analysis, and
+// how they hang together. Private to engine/operation.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_NODES_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_NODES_H_
 
@@ -9,6 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/operation/graph.h"
 #include "engine/operation/op_kernels.h"
@@ -18,33 +22,30 @@ namespace sextant {
 
 inline constexpr size_t kNoIndex = ~size_t{0};
 
-// A tensor of the graph.
+// A tensor of the graph. Its row lacks gradients until Differentiate().
 struct GraphValue {
-  GraphTensorKind kind = GraphTensorKind::kMade;
-  Array array = {};
+  GraphTensorRow row = {};
   StridedTensor layout = {};
-  Bytes size = Bytes(0);
-  int64_t elements = 0;
   bool gradient_asked_for = false;  // a trained parameter, or an input that requires it
   bool frozen = false;
   size_t maker = kNoIndex;  // the node
   size_t root = 0;          // the value whose storage it shares; itself if its own
   bool is_read = false;     // by a node
+
+  const std::string& name() const { return row.array.name; }
+  bool is_parameter() const { return row.kind == GraphTensorKind::kParameter; }
 };
 
+// An operation of the graph. Its row lacks the backward pass until Differentiate().
 struct GraphNode {
-  const GraphOperation* spec = nullptr;
-  absl::string_view kind = {};
-  Operation operation = {};  // sizes filled in; of a rearrangement meaningless
-  OperationTypes types = {};
+  GraphOperationRow row = {};
   // Arrays that are tensors of the graph have their types, and their shapes where the whole tensor
   // is used.
   OpKernels kernels = {};
   std::vector<size_t> operands = {};  // values of the kernels' operands; kNoIndex: the node's own
   size_t output = kNoIndex;           // the value
-  OperationCost forward = {};
-  std::string note = {};
-  size_t segment = kNoIndex;  // of GraphNodes::segments
+  size_t segment = kNoIndex;          // of GraphNodes::segments
+  OperandSet needed = 0;              // operands whose gradients Differentiate() makes
 };
 
 // A checkpointed run of nodes: first <= i < end.
@@ -54,13 +55,13 @@ struct CheckpointedSegment {
   size_t end = 0;
 };
 
-// Steps of `work` for an operation in each pass over a graph: about three microseconds.
+// Steps of CallWork for an operation in each pass over a graph: about three microseconds.
 inline constexpr int64_t kStepsAnOperation = 300;
 
 struct GraphNodes {
   std::vector<GraphValue> values = {};  // given tensors, then one per node
   std::vector<GraphNode> nodes = {};
-  std::vector<size_t> losses = {};  // values; empty where none are named
+  std::vector<size_t> losses = {};  // values; empty where none are named, until Differentiate()
   std::vector<CheckpointedSegment> segments = {};
 };
 
@@ -71,8 +72,6 @@ bool CanHaveGradient(const Array& array);
 // "operations[3]".
 std::string OperationPath(size_t node);
 
-// `spec` must outlive the result.
-//
 // Errors: those of AnalyzeGraph(), except for losses that need no gradient and for sums.
 absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec, CallWork& work);
 
@@ -96,6 +95,27 @@ absl::optional<BuiltNode> BuildNode(const NodeRequest& request, absl::string_vie
 // True where the backward pass writes the gradient of `operand`; false where it passes on the
 // output's gradient unchanged.
 bool WritesGradientOf(const OpKernels& kernels, size_t operand);
+
+// A tensor that an operation reads. Its shape has passed CheckShape().
+struct OperationInput {
+  absl::string_view name = {};
+  absl::Span<const int64_t> shape = {};
+  bool is_index = false;  // ids or a mask
+};
+
+struct SizedOperation {
+  Operation operation;           // all sizes given; has passed CheckOperation()
+  std::vector<size_t> operands;  // of the kernels, by input
+  Shape shape;                   // of the output
+};
+
+// `operation` with its zero sizes computed from `inputs`, as docs/operation_costs.md, "Graphs"
+// lists. Absent where there are errors, which are added: "operations[3].inputs[1]" below `path`
+// where a tensor does not fit, "operations[3].operation.linear.input_size" where a given size does
+// not.
+absl::optional<SizedOperation> SizeOperation(const Operation& operation,
+                                             absl::Span<const OperationInput> inputs,
+                                             absl::string_view path, FieldViolations& violations);
 
 }  // namespace sextant
 

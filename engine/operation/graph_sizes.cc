@@ -1,9 +1,9 @@
-#include "engine/operation/graph_sizes.h"
-
+// The sizes of an operation, derived from the tensors that it reads.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/operation/graph_nodes.h"
 
 namespace sextant {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/operation/graph_memory.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/operation.h"

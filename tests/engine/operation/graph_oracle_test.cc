@@ -7,7 +7,6 @@
 #include <set>
 
 #include "engine/operation/graph.h"
-#include "engine/operation/graph_memory.h"
 #include "tests/engine/operation/graphs.h"
 #include "tests/engine/operation/naive_graph.h"
 #include "tests/engine/operation/naive_memory.h"

@@ -1,5 +1,5 @@
 // Each operation's sizes and its output's shape, as its inputs' shapes make them.
-#include "engine/operation/graph_sizes.h"
+#include "engine/operation/graph_nodes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,11 @@
-#include "engine/operation/graph_gradients.h"
+// Reverse accumulation, and the optimizer's step.
+#include "engine/operation/graph_step.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_nodes.h"
 
 namespace sextant {
 namespace {
@@ -30,20 +29,17 @@ absl::Status At(const std::string& path, const absl::Status& status) {
 
 class Differentiation {
  public:
-  Differentiation(const GraphNodes& graph, CallWork& work) : graph_(graph), work_(work) {}
+  Differentiation(GraphNodes& graph, GraphTotals& totals, CallWork& work)
+      : graph_(graph), totals_(totals), work_(work) {}
 
   absl::StatusOr<GraphGradients> Run() {
-    const size_t values = graph_.values.size();
-    out_.nodes.resize(graph_.nodes.size());
-    out_.counts.assign(values, 0);
-    out_.has_gradient.assign(values, false);
-    current_.assign(values, kNoIndex);
+    current_.assign(graph_.values.size(), kNoIndex);
     FindWanted();
     SEXTANT_RETURN_IF_ERROR(FindLosses());
     FindNeeded();
-    for (const size_t loss : out_.losses) Arrive(loss, NewArray(loss));
+    for (const size_t loss : graph_.losses) Arrive(loss, NewArray(loss));
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      if (!out_.has_gradient[graph_.nodes[i].output]) continue;
+      if (!RowOf(graph_.nodes[i].output).has_gradient) continue;
       SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsAnOperation));
       const absl::Status status = GoBack(i);
       if (!status.ok()) return At(OperationPath(i), status);
@@ -53,45 +49,47 @@ class Differentiation {
   }
 
  private:
+  GraphTensorRow& RowOf(size_t value) { return graph_.values[value].row; }
+
   // Marks values that depend on something whose gradient is requested.
   void FindWanted() {
     wanted_.assign(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const GraphValue& value = graph_.values[v];
       wanted_[v] = value.maker == kNoIndex ? value.gradient_asked_for
-                                           : CanHaveGradient(value.array) &&
+                                           : CanHaveGradient(value.row.array) &&
                                                  Wanted(graph_.nodes[value.maker], wanted_) != 0;
     }
   }
 
   absl::Status FindLosses() {
-    out_.losses = graph_.losses;
     FieldViolations violations;
-    for (size_t i = 0; i < out_.losses.size(); ++i) {
-      if (wanted_[out_.losses[i]]) continue;
+    for (size_t i = 0; i < graph_.losses.size(); ++i) {
+      if (wanted_[graph_.losses[i]]) continue;
       violations.Add(absl::StrCat("losses[", i, "]"),
-                     absl::StrCat("'", graph_.values[out_.losses[i]].array.name,
+                     absl::StrCat("'", graph_.values[graph_.losses[i]].name(),
                                   "' needs no gradient: it depends on no trained parameter and on "
                                   "no input with requires_gradient"));
     }
     if (!graph_.losses.empty()) return violations.ToStatus();
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const GraphValue& value = graph_.values[v];
-      if (value.maker != kNoIndex && !value.is_read && wanted_[v]) out_.losses.push_back(v);
+      if (value.maker != kNoIndex && !value.is_read && wanted_[v]) graph_.losses.push_back(v);
     }
     return absl::OkStatus();
   }
 
   // Marks those wanted values that a loss depends on.
   void FindNeeded() {
-    for (const size_t loss : out_.losses) out_.has_gradient[loss] = true;
+    for (const size_t loss : graph_.losses) RowOf(loss).has_gradient = true;
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      const GraphNode& node = graph_.nodes[i];
-      if (!out_.has_gradient[node.output]) continue;
-      out_.nodes[i].needed = Wanted(node, wanted_);
+      GraphNode& node = graph_.nodes[i];
+      if (!RowOf(node.output).has_gradient) continue;
+      node.needed = Wanted(node, wanted_);
       for (size_t k = 0; k < node.operands.size(); ++k) {
-        if ((out_.nodes[i].needed & OperandBit(k)) == 0) continue;
-        out_.has_gradient[node.operands[k]] = true;
+        if ((node.needed & OperandBit(k)) == 0) continue;
+        RowOf(node.operands[k]).has_gradient = true;
+        node.row.gradients.push_back(graph_.values[node.operands[k]].name());
       }
     }
   }
@@ -102,20 +100,19 @@ class Differentiation {
   }
 
   void Arrive(size_t value, size_t array) {
-    ++out_.counts[value];
+    ++RowOf(value).gradient_count;
     current_[value] = array;
   }
 
   absl::Status GoBack(size_t i) {
-    const GraphNode& node = graph_.nodes[i];
-    NodeBackward& backward = out_.nodes[i];
-    SEXTANT_ASSIGN_OR_RETURN(backward.cost, BackwardCostOf(node.kernels, backward.needed));
-    SEXTANT_RETURN_IF_ERROR(AddUp(i));
+    GraphNode& node = graph_.nodes[i];
+    SEXTANT_ASSIGN_OR_RETURN(node.row.backward, BackwardCostOf(node.kernels, node.needed));
+    SEXTANT_RETURN_IF_ERROR(AddUp(node));
     const size_t given = current_[node.output];
     out_.arrays[given].last_read = out_.actions.size();
     BackwardAction action = {.node = i, .reads = {given}};
     for (size_t k = 0; k < node.operands.size(); ++k) {
-      if ((backward.needed & OperandBit(k)) == 0) continue;
+      if ((node.needed & OperandBit(k)) == 0) continue;
       const bool written = WritesGradientOf(node.kernels, k);
       action.makes.push_back(NewArray(node.operands[k], written ? kNoIndex : given));
     }
@@ -125,21 +122,20 @@ class Differentiation {
     return absl::OkStatus();
   }
 
-  absl::Status AddUp(size_t i) {
-    const GraphNode& node = graph_.nodes[i];
-    const NodeBackward& backward = out_.nodes[i];
-    SEXTANT_ASSIGN_OR_RETURN(out_.backward, SumOf(out_.backward, backward.cost->cost.sum));
+  absl::Status AddUp(const GraphNode& node) {
+    const CostSum& sum = node.row.backward->cost.sum;
+    SEXTANT_ASSIGN_OR_RETURN(totals_.backward, SumOf(totals_.backward, sum));
     OperandSet inputs = 0;
     for (size_t k = 0; k < node.operands.size(); ++k) {
-      if ((backward.needed & OperandBit(k)) == 0) continue;
+      if ((node.needed & OperandBit(k)) == 0) continue;
       const size_t root = graph_.values[node.operands[k]].root;
-      if (graph_.values[root].kind != GraphTensorKind::kParameter) inputs |= OperandBit(k);
+      if (!graph_.values[root].is_parameter()) inputs |= OperandBit(k);
     }
     const auto alone = CostOf(node.kernels.backward, inputs);
     SEXTANT_RETURN_IF_ERROR(alone.status());
-    out_.input_flops = out_.input_flops + alone->sum.flops();
-    out_.parameter_flops =
-        out_.parameter_flops + (backward.cost->cost.sum.flops() - alone->sum.flops());
+    totals_.backward_input_flops = totals_.backward_input_flops + alone->sum.flops();
+    totals_.backward_parameter_flops =
+        totals_.backward_parameter_flops + (sum.flops() - alone->sum.flops());
     return absl::OkStatus();
   }
 
@@ -149,15 +145,15 @@ class Differentiation {
     const size_t before = current_[value];
     Arrive(value, array);
     if (before == kNoIndex) return absl::OkStatus();
-    const GraphValue& tensor = graph_.values[value];
+    const GraphTensorRow& tensor = RowOf(value);
     CostSum once;
     once.other_flops = Flops(static_cast<double>(tensor.elements));
     once.read = once.written = tensor.size;
     CostSum again;
     again.read = tensor.size;
     SEXTANT_ASSIGN_OR_RETURN(once, SumOf(once, again));
-    SEXTANT_ASSIGN_OR_RETURN(out_.accumulation, SumOf(out_.accumulation, once));
-    ++out_.accumulation_count;
+    SEXTANT_ASSIGN_OR_RETURN(totals_.accumulation, SumOf(totals_.accumulation, once));
+    ++totals_.accumulation_count;
     const size_t now = out_.actions.size();
     out_.arrays[before].last_read = out_.arrays[array].last_read = now;
     current_[value] = NewArray(value);
@@ -167,19 +163,20 @@ class Differentiation {
 
   void HoldWhatIsAskedFor() {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (graph_.values[v].maker != kNoIndex || !out_.has_gradient[v]) continue;
+      if (graph_.values[v].maker != kNoIndex || !RowOf(v).has_gradient) continue;
       out_.arrays[current_[v]].held = true;
     }
   }
 
-  const GraphNodes& graph_;
+  GraphNodes& graph_;
+  GraphTotals& totals_;
   CallWork& work_;
   std::vector<bool> wanted_;     // by value
   std::vector<size_t> current_;  // by value: its gradient so far
   GraphGradients out_;
 };
 
-absl::Status Add(const GraphSpec& spec, const GraphValue& parameter, size_t value,
+absl::Status Add(const GraphSpec& spec, const GraphTensorRow& parameter, size_t value,
                  GraphUpdate& out) {
   const DataType type = parameter.array.data_type;
   const OperationTypes types = WithDefaults({.input = type, .output = type});
@@ -200,17 +197,17 @@ absl::Status Add(const GraphSpec& spec, const GraphValue& parameter, size_t valu
 
 }  // namespace
 
-absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph, CallWork& work) {
-  return Differentiation(graph, work).Run();
+absl::StatusOr<GraphGradients> Differentiate(GraphNodes& graph, GraphTotals& totals,
+                                             CallWork& work) {
+  return Differentiation(graph, totals, work).Run();
 }
 
-absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph,
-                                     const GraphGradients& gradients) {
+absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph) {
   GraphUpdate out;
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const GraphValue& value = graph.values[v];
-    if (value.kind != GraphTensorKind::kParameter || !gradients.has_gradient[v]) continue;
-    if (!Add(spec, value, v, out).ok()) {
+    if (!value.is_parameter() || !value.row.has_gradient) continue;
+    if (!Add(spec, value.row, v, out).ok()) {
       return InvalidField("tensors",
                           "the update of all parameters moves more than 9.2e18 bytes: write "
                           "smaller shapes");

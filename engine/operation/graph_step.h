@@ -1,16 +1,14 @@
-// Reverse accumulation over a graph: the gradients, their inputs and their cost; and the
-// optimizer's step after it.
-#ifndef SEXTANT_ENGINE_OPERATION_GRAPH_GRADIENTS_H_
-#define SEXTANT_ENGINE_OPERATION_GRAPH_GRADIENTS_H_
+// A training step over a graph: reverse accumulation, the optimizer's step after it, and the arrays
+// in memory meanwhile. Private to engine/operation.
+#ifndef SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
+#define SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
-#include "engine/operation/analysis.h"
+#include "engine/base/call_work.h"
 #include "engine/operation/graph.h"
 #include "engine/operation/graph_nodes.h"
 
@@ -31,33 +29,22 @@ struct BackwardAction {
   std::vector<size_t> makes = {};
 };
 
-struct NodeBackward {
-  OperandSet needed = 0;  // operands whose gradients are made; 0: nothing to do
-  absl::optional<BackwardCost> cost = {};
-};
-
 struct GraphGradients {
-  std::vector<size_t> losses = {};      // values
-  std::vector<bool> has_gradient = {};  // by value
-  // By value: the number of gradients that arrive, including a loss's own.
-  std::vector<int64_t> counts = {};
   std::vector<GradientArray> arrays = {};  // the losses' first
   std::vector<BackwardAction> actions = {};
-  std::vector<NodeBackward> nodes = {};  // by node
-  CostSum backward = {};
-  Flops input_flops = {};
-  Flops parameter_flops = {};
-  CostSum accumulation = {};
-  int64_t accumulation_count = 0;
 };
 
+// Completes the rows of `graph`, its losses, and of `totals` those of the backward pass and of
+// accumulation.
+//
 // A tensor has a gradient where it depends, through differentiable operands, on something whose
 // gradient is requested, and a loss depends on it. Each read of it makes one gradient; the second
 // and later ones are added to the first, at one FLOP per element.
 //
 // Errors: kInvalidArgument "losses[0]" where a named loss needs no gradient; "operations[3]" where
 // more than 9.2e18 bytes move.
-absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph, CallWork& work);
+absl::StatusOr<GraphGradients> Differentiate(GraphNodes& graph, GraphTotals& totals,
+                                             CallWork& work);
 
 // An array that the optimizer keeps for one parameter.
 struct KeptState {
@@ -76,9 +63,27 @@ struct GraphUpdate {
 // master weight.
 //
 // Errors: kInvalidArgument "tensors" where more than 9.2e18 bytes move.
-absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph,
-                                     const GraphGradients& gradients);
+absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph);
+
+struct LifetimeRequest {
+  const GraphNodes& graph;
+  const GraphGradients& gradients;
+  const GraphUpdate& update;
+  CallWork& work;
+  bool checkpointed = false;  // recompute the graph's segments
+  RecomputeExtent extent = RecomputeExtent::kWholeSegment;
+};
+
+// Moments in sequence: the forward pass in the list's order; the backward pass's actions, where
+// the first one of a checkpointed segment comes after the segment's recomputation; the update. An
+// array lives from the moment that makes it to the last one that reads it, both included.
+//
+// Accumulated gradients: the sum overwrites the first one unless that is read later through
+// another gradient that shares its storage; then the second one; else it gets its own storage.
+//
+// Errors: kInvalidArgument "operations" where all arrays together exceed 9.2e18 bytes.
+absl::StatusOr<GraphMemory> MemoryOf(const LifetimeRequest& request);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_OPERATION_GRAPH_GRADIENTS_H_
+#endif  // SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
