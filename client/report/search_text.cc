@@ -48,7 +48,7 @@ std::string CountWords(const v1::LayoutSearchResult& search) {
 }
 
 // The step's time; a layout that does not fit has none.
-std::string StepCell(const v1::LayoutOption& option) {
+std::string OptionStepCell(const v1::LayoutOption& option) {
   const double seconds = option.step_seconds().expected();
   return seconds > 0 ? TimeToThreeDigits(seconds) : kNoValue;
 }
@@ -77,7 +77,7 @@ std::string OptionTable(const v1::LayoutSearchResult& search) {
   using Layout = v1::RunLayout;
   return TableOf<Option>(
              {{"", MarksOf},
-              {">step", StepCell},
+              {">step", OptionStepCell},
               {">memory", [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
               {">fits", [](const Option& o) { return Percent(o.fit_chance()); }},
               {">tp", size([](const Layout& l) { return l.parallel().tensor_parallel_size(); })},
@@ -152,7 +152,7 @@ std::string BestLayouts(const v1::Plan& plan, size_t count, size_t width) {
   std::vector<std::array<std::string, 4>> rows = {{"step", "memory", "fits", "layout"}};
   for (const Option* const o : options) {
     const std::string recompute = RecomputeWords(*o);
-    rows.push_back({StepCell(*o), Gib(o->peak_bytes().expected()), Percent(o->fit_chance()),
+    rows.push_back({OptionStepCell(*o), Gib(o->peak_bytes().expected()), Percent(o->fit_chance()),
                     absl::StrCat(LayoutName(*o, plan.device_count()),
                                  recompute == "none" ? "" : ", recompute ",
                                  recompute == "none" ? "" : recompute)});
