@@ -24,7 +24,7 @@ namespace {
 // "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
 // doesn't say it.
 std::string ShardingLine(const v1::StateSharding& sharding, const v1::Memory& memory,
-                         size_t width = TextWidth()) {
+                         size_t width) {
   if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
   const std::string framework = EnumName(memory.framework());
   const bool given = sharding.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
@@ -108,15 +108,6 @@ std::string EvenShareWords(const v1::Memory& memory) {
                       Gib(std::abs(headroom)));
 }
 
-// Without a layout: the terms of an even share of the job's memory.
-std::string EvenShare(const v1::Plan& plan) {
-  const v1::Memory& memory = plan.memory();
-  return absl::StrCat(
-      Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), EvenShareWords(memory), 2),
-      Line("  capacity  ", CapacityText(memory.capacity())), Line("  run       ", RunWords(plan)),
-      Line("  counts    ", ScopeWords(memory.scope())), EvenShareSection(memory));
-}
-
 // Its notes on memory, under `title`.
 std::string MemoryNotes(absl::string_view title,
                         const google::protobuf::RepeatedPtrField<v1::Note>& notes) {
@@ -138,19 +129,36 @@ std::string ChanceText(const v1::Plan& plan) {
   return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
 }
 
-std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
+// The lines above tables: the verdict, what decides it, and the run. Brief ones have no capacity.
+std::string MemoryHead(const v1::PlanRunRequest& request, const v1::Plan& plan, bool brief,
+                       size_t width) {
   const v1::Memory& memory = plan.memory();
-  const v1::RunLayout& layout = PlannedLayout(request, plan);
   const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
+  const std::string capacity =
+      brief ? "" : Line("  capacity  ", CapacityText(memory.capacity()), width);
+  const std::string run = absl::StrCat(
+      brief ? Line("  model     ", UnreadFieldsWords(plan.unread_config_fields()), width) : "",
+      Line("  run       ", RunWords(plan), width));
+  if (!IsByStage(plan)) {
+    return absl::StrCat(Wrap(verdict, EvenShareWords(memory), 2, width), capacity, run,
+                        Line("  counts    ", ScopeWords(memory.scope()), width));
+  }
+  const v1::RunLayout& planned = PlannedLayout(request, plan);
+  const std::string layout = Line("  layout    ", LayoutWords(planned, memory), width);
   return absl::StrCat(
-      Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2),
-      Line("  headroom  ", HeadroomText(memory.headroom_bytes())), HostLine("  host      ", memory),
-      Line("  capacity  ", CapacityText(memory.capacity())), Line("  run       ", RunWords(plan)),
-      Line("  layout    ", LayoutWords(layout, memory)), ShardingLine(layout.sharding(), memory),
-      "\nStages\n", StageWorkTable(memory),
-      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n", StageMemoryTable(memory),
-      "\n", RenderText(MemoryPlot(plan)), ChangesSection(plan),
-      LedgerSections(memory, plan.sources()));
+      Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
+           width),
+      Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
+      HostLine("  host      ", memory, width), capacity, run,
+      brief ? FirstLines(layout, 3) : layout, ShardingLine(planned.sharding(), memory, width));
+}
+
+std::string StageSections(const v1::Plan& plan) {
+  const v1::Memory& memory = plan.memory();
+  return absl::StrCat("\nStages\n", StageWorkTable(memory),
+                      "\nMemory of each GPU at its stage's peak, in GiB (>: the most)\n",
+                      StageMemoryTable(memory), "\n", RenderText(MemoryPlot(plan)),
+                      ChangesSection(plan), LedgerSections(memory, plan.sources()));
 }
 
 // A part of a device's memory.
@@ -240,28 +248,7 @@ std::string WarningLine(const v1::Plan& plan, size_t width) {
   return Line("  warning   ", texts[0], width);
 }
 
-// The lines above the parts.
-std::string BriefHead(const v1::PlanRunRequest& request, const v1::Plan& plan, size_t width) {
-  const v1::Memory& memory = plan.memory();
-  const std::string verdict = absl::StrCat(VerdictWords(plan.verdict()), ": ");
-  const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
-  const std::string run = absl::StrCat(Line("  model     ", unread, width),
-                                       Line("  run       ", RunWords(plan), width));
-  if (!IsByStage(plan)) {
-    return absl::StrCat(Wrap(verdict, EvenShareWords(memory), 2, width), run,
-                        Line("  counts    ", ScopeWords(memory.scope()), width));
-  }
-  return absl::StrCat(
-      Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
-           width),
-      Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
-      HostLine("  host      ", memory, width), run,
-      FirstLines(Line("  layout    ", LayoutWords(PlannedLayout(request, plan), memory), width), 3),
-      ShardingLine(PlannedLayout(request, plan).sharding(), memory, width),
-      StagesLine(memory, width));
-}
-
-// The lines below them.
+// The lines below the parts.
 std::string BriefEnd(const v1::Plan& plan, const std::vector<std::string>& filled_in,
                      size_t width) {
   constexpr size_t kMaxLines = 3;  // of each
@@ -334,7 +321,8 @@ std::string MemorySection(const v1::Plan& plan) {
 std::string BriefMemory(const v1::PlanRunRequest& request, const v1::Plan& plan,
                         const std::vector<std::string>& filled_in, size_t width) {
   const v1::Memory& memory = plan.memory();
-  const std::string head = BriefHead(request, plan, width);
+  const std::string head = absl::StrCat(MemoryHead(request, plan, true, width),
+                                        IsByStage(plan) ? StagesLine(memory, width) : "");
   const std::string end = BriefEnd(plan, filled_in, width);
   if (!IsByStage(plan) && !memory.has_state()) return head + end;
   const std::string title =
@@ -351,11 +339,12 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
   const std::string unread = UnreadFieldsWords(plan.unread_config_fields());
-  return absl::StrCat(IsByStage(plan) ? ByStage(request, plan) : EvenShare(plan), Paragraph(unread),
-                      FilledInSection(filled_in), MemoryNotes("Warnings", plan.warnings()),
-                      MemoryNotes("Assumptions", plan.assumptions()),
-                      IgnoredFieldsSection(plan.ignored_config_fields()),
-                      EngineLine(response.engine_version()));
+  return absl::StrCat(
+      MemoryHead(request, plan, false, TextWidth()),
+      IsByStage(plan) ? StageSections(plan) : EvenShareSection(plan.memory()), Paragraph(unread),
+      FilledInSection(filled_in), MemoryNotes("Warnings", plan.warnings()),
+      MemoryNotes("Assumptions", plan.assumptions()),
+      IgnoredFieldsSection(plan.ignored_config_fields()), EngineLine(response.engine_version()));
 }
 
 }  // namespace sextant::client

@@ -187,14 +187,23 @@ std::string HeadLine(const v1::Plan& plan, size_t width) {
               kHang, width);
 }
 
-std::string LayoutLine(const v1::Plan& plan, size_t width) {
-  return Line("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : "", width);
-}
+constexpr size_t kMaxLines = 3;  // of a line that a brief text cuts
 
-// The cost of the run, and the limits that it has to keep.
-std::string RunLines(const v1::Plan& plan, size_t width) {
+// The lines of a plan's head down to its limits. A brief head cuts long ones, and does not say what
+// was counted.
+std::string DecidingLines(const v1::Plan& plan, bool brief, size_t width) {
+  const auto cut = [&](const char* label, const std::string& text) {
+    const std::string line = Line(label, text, width);
+    return brief ? FirstLines(line, kMaxLines) : line;
+  };
   const v1::TimeEstimate* const basis = BasisEstimate(plan);
-  return absl::StrCat(Line("  run     ", CostWords(plan), width),
+  return absl::StrCat(HeadLine(plan, width),
+                      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+                      Line("  servers ", AssumedNodesWords({&plan}), width),
+                      cut("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
+                      MemoryLine(plan, width), brief ? "" : CountsLine(plan, width),
+                      cut("  change  ", NearestChange(plan)), cut("  time    ", HeadlineTime(plan)),
+                      Line("  run     ", CostWords(plan), width),
                       Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
 }
 
@@ -233,26 +242,14 @@ std::string AssumedNodesWords(const std::vector<const v1::Plan*>& plans) {
 }
 
 std::string PlanHead(const v1::Plan& plan, absl::Time now, size_t width) {
-  return absl::StrCat(HeadLine(plan, width),
-                      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
-                      Line("  servers ", AssumedNodesWords({&plan}), width),
-                      LayoutLine(plan, width), MemoryLine(plan, width), CountsLine(plan, width),
-                      Line("  change  ", NearestChange(plan), width),
-                      Line("  time    ", HeadlineTime(plan), width), RunLines(plan, width),
+  return absl::StrCat(DecidingLines(plan, false, width),
                       Line("  rates   ", RatesWords(plan, now), width),
                       Line("  warning ", WarningWords(plan), width));
 }
 
 std::string BriefSearch(const v1::Plan& plan, size_t width) {
-  constexpr size_t kMaxLines = 3;  // of each
   constexpr size_t kMaxLayouts = 5;
-  const std::string head = absl::StrCat(
-      HeadLine(plan, width),
-      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
-      Line("  servers ", AssumedNodesWords({&plan}), width),
-      FirstLines(LayoutLine(plan, width), kMaxLines), MemoryLine(plan, width),
-      FirstLines(Line("  change  ", NearestChange(plan), width), kMaxLines),
-      FirstLines(Line("  time    ", HeadlineTime(plan), width), kMaxLines), RunLines(plan, width));
+  const std::string head = DecidingLines(plan, true, width);
   const std::string warning = Line("  warning ", WarningWords(plan), width);
   const std::string more =
       Line("  more    ", "-v: more layouts, time against memory, rates; --svg=FILE; --output=json",
