@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
+#include "sextant/v1/field_options.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 #include "tests/client/fake_server.h"
 
@@ -109,6 +110,40 @@ TEST(PlanFlags, BearTheNamesOfTheirFields) {
     EXPECT_TRUE(
         absl::StrContains(absl::StrCat(",", flag.names, ","), absl::StrCat(",", expect, ",")))
         << flag.names << " lacks " << expect;
+  }
+}
+
+TEST(FlagsOf, AreMadeOfOptions) {
+  const std::vector<FieldFlag> flags = FlagsOf(*v1::DescribeTokensRequest::descriptor());
+  ASSERT_EQ(flags.size(), 4u);
+  EXPECT_EQ(flags[1].names, "--vocabulary-size,--vocabulary");
+  EXPECT_EQ(flags[1].field, "vocabulary_size");
+  EXPECT_EQ(flags[1].help, "tokens in the vocabulary");
+  EXPECT_EQ(flags[1].group, "Options");
+  EXPECT_EQ(flags[1].word, "--vocabulary");
+  // A message's heading is that of the messages within it, too.
+  EXPECT_EQ(PlanFlags()[0].group, "Model (one of the five ways)");
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (flag.field == "layout.parallel.tensor_parallel_size") {
+      EXPECT_EQ(flag.group, v1::RunLayout::descriptor()->options().GetExtension(v1::flag_group));
+    }
+  }
+}
+
+TEST(FlagsOf, HaveACommandsRowsFirst) {
+  constexpr FlagRow kRows[] = {{.field = "cluster.device.fleet", .names = ""},
+                               {.field = "economics", .group = "Money"},
+                               {.field = "economics.deadline", .help = "until when"},
+                               {.field = "future", .word = "FUTURE", .below = Below::kDropped}};
+  const std::vector<FieldFlag> flags = FlagsOf(*v1::AllocateComputeRequest::descriptor(), kRows);
+  EXPECT_EQ(flags[0].field, "cluster.device.fleet.accelerator");
+  EXPECT_EQ(flags[0].names, "");
+  EXPECT_EQ(flags[3].field, "economics.device_hour_price_usd");
+  EXPECT_EQ(flags[3].group, "Money");
+  EXPECT_EQ(FieldWordsOf(flags, "future[2].name"), "FUTURE");
+  EXPECT_EQ(FieldWordsOf(flags, "future_more"), "future_more");
+  for (const FieldFlag& flag : flags) {
+    if (flag.field == "economics.deadline") EXPECT_EQ(flag.help, "until when");
   }
 }
 
