@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,6 @@ namespace sextant::client {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 TEST(PlotAxis, IsEvenInPowers) {
@@ -114,67 +112,6 @@ TEST(XmlEscaped, LeavesOutWhatXmlCantHold) {
   EXPECT_EQ(XmlEscaped("\xEF\xBF\xBF<"), "?&lt;");  // U+FFFF
 }
 
-TEST(SvgWriter, WritesWhatItIsGiven) {
-  SvgWriter svg;
-  svg.Line({1, 2}, {3, 4}, {.color = "#123456", .width = 2, .dashes = "4 4"});
-  svg.Text({.at = {5, 6},
-            .text = "a<b",
-            .size = 13,
-            .anchor = SvgAnchor::kEnd,
-            .degrees = -90,
-            .bold = true});
-  svg.Mark(Shape::kDisc, {7, 8}, "#0072b2");
-  svg.Mark(Shape::kSquare, {7, 8}, "#d55e00");
-  svg.Mark(Shape::kDot, {7, 8}, "#009e73", "a<b");
-  const std::string document = svg.Document(800, 500);
-  EXPECT_THAT(document, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
-  EXPECT_THAT(document, HasSubstr("viewBox=\"0 0 800 500\""));
-  EXPECT_THAT(document, HasSubstr("<line x1=\"1.0\" y1=\"2.0\" x2=\"3.0\" y2=\"4.0\" fill=\"none\" "
-                                  "stroke=\"#123456\" stroke-width=\"2.0\" "
-                                  "stroke-dasharray=\"4 4\"/>"));
-  EXPECT_THAT(document, HasSubstr("<text x=\"5.0\" y=\"6.0\" font-size=\"13\" text-anchor=\"end\" "
-                                  "fill=\"#222222\" font-weight=\"bold\" "
-                                  "transform=\"rotate(-90.0 5.0 6.0)\">a&lt;b</text>"));
-  EXPECT_THAT(document, HasSubstr("fill=\"#0072b2\""));
-  EXPECT_THAT(document, HasSubstr("fill=\"#009e73\" stroke=\"#009e73\" stroke-width=\"2\">"
-                                  "<title>a&lt;b</title></path>"));
-  // A square is hollow, so that a disc in its middle shows.
-  EXPECT_THAT(document, HasSubstr("fill=\"none\" stroke=\"#d55e00\""));
-  EXPECT_EQ(document.substr(document.size() - 7), "</svg>\n");
-}
-
-TEST(SvgWriter, HatchesAreas) {
-  SvgWriter svg;
-  svg.Rectangle({1, 2, 31, 42}, {"#56b4e9", Hatch::kNone});
-  svg.Rectangle({5, 6, 75, 86}, {"#ffffff", Hatch::kDots});
-  svg.Rectangle({5, 6, 75, 86}, {"#f0e442", Hatch::kDots});
-  const std::string document = svg.Document(800, 500);
-  EXPECT_THAT(document, HasSubstr("<rect x=\"1.0\" y=\"2.0\" width=\"30.0\" height=\"40.0\" "
-                                  "fill=\"#56b4e9\" stroke="));
-  // The colour, and the hatching upon it, which is defined once, ahead of its use.
-  const size_t pattern = document.find("<pattern id=\"hatch7\"");
-  const size_t use = document.find("fill=\"url(#hatch7)\"");
-  ASSERT_NE(pattern, std::string::npos);
-  ASSERT_NE(use, std::string::npos);
-  EXPECT_LT(pattern, use);
-  EXPECT_EQ(document.find("<pattern id=\"hatch7\"", pattern + 1), std::string::npos);
-  EXPECT_EQ(document.find("<pattern", pattern + 1), std::string::npos);
-}
-
-TEST(SvgWriter, EveryHatchIsAnother) {
-  std::set<std::string> patterns;
-  for (const Hatch hatch : {Hatch::kRising, Hatch::kFalling, Hatch::kCrossed, Hatch::kGrid,
-                            Hatch::kHorizontal, Hatch::kVertical, Hatch::kDots}) {
-    SvgWriter svg;
-    svg.Rectangle({0, 0, 10, 10}, {"#ffffff", hatch});
-    const std::string document = svg.Document(800, 500);
-    const size_t path = document.find("<path d=");
-    ASSERT_NE(path, std::string::npos);
-    patterns.insert(document.substr(path, document.find('>', path) - path));
-  }
-  EXPECT_EQ(patterns.size(), 7u);
-}
-
 constexpr Box kPage = {0, 0, 1000, 1000};
 
 SvgText TextAt(double x, double y) { return {.at = {x, y}, .text = "ten letter", .size = 10}; }
@@ -218,12 +155,6 @@ TEST(LabelLayout, TakesTheFirstFreePlace) {
   EXPECT_EQ(layout.Place({TextAt(100, 50), TextAt(100, 100), TextAt(100, 150)}).at.y, 150);
   // A place outside the page is refused.
   EXPECT_EQ(layout.Place({TextAt(950, 500), TextAt(500, 500)}).at.x, 500);
-}
-
-TEST(LabelLayout, FallsBackOnTheFirst) {
-  LabelLayout layout(kPage);
-  layout.Block(kPage);
-  EXPECT_EQ(layout.Place({TextAt(100, 50), TextAt(100, 100)}).at.y, 50);
 }
 
 }  // namespace
