@@ -99,7 +99,8 @@ struct ReportedName {
   absl::string_view name;  // the catalogue's
 };
 
-// Names that nvidia-smi prints, without the leading "NVIDIA ". From memory, not re-read.
+// Names that nvidia-smi and rocm-smi print, without the vendor's name. GH200's say the
+// memory of its processor. From memory, not re-read.
 constexpr ReportedName kReportedNames[] = {
     {"Tesla V100-SXM2-16GB", "v100-sxm-16"},
     {"Tesla V100-SXM2-32GB", "v100-sxm-32"},
@@ -109,21 +110,31 @@ constexpr ReportedName kReportedNames[] = {
     {"A100-PCIE-40GB", "a100-pcie-40"},
     {"A100 80GB PCIe", "a100-pcie-80"},
     {"A800-SXM4-80GB", "a800-sxm-80"},
+    {"A800 80GB PCIe", "a800-pcie-80"},
     {"H100 80GB HBM3", "h100-sxm"},
     {"H100 PCIe", "h100-pcie"},
     {"H100 NVL", "h100-nvl"},
     {"H200", "h200-sxm"},
     {"H200 NVL", "h200-nvl"},
+    {"H20-3e", "h20-141"},
+    {"GH200 480GB", "gh200-96"},
+    {"GH200 120GB", "gh200-96"},
+    {"GH200 144G HBM3e", "gh200-144"},
     {"B200", "b200-sxm"},
     {"GB200", "gb200"},
     {"GeForce RTX 3090", "rtx-3090"},
     {"GeForce RTX 4090", "rtx-4090"},
     {"GeForce RTX 5090", "rtx-5090"},
+    {"RTX 6000 Ada Generation", "rtx-6000-ada"},
+    {"RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"},
+    {"RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
+    {"Tesla T4", "t4"},
 };
 
 absl::string_view WithoutVendor(absl::string_view name) {
-  constexpr absl::string_view kVendor = "nvidia";
-  if (absl::StartsWithIgnoreCase(name, kVendor)) name.remove_prefix(kVendor.size());
+  for (const absl::string_view vendor : {"nvidia", "amd"}) {
+    if (absl::StartsWithIgnoreCase(name, vendor)) return name.substr(vendor.size());
+  }
   return name;
 }
 

@@ -14,6 +14,8 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
       .source = "driver: nvidia-smi in logs, driver 580; CUDA total 16130 MiB in logs"},
     {.name = "v100-sxm-32", .reported_mib = Reported(32768), .reserved_mib = Reported(277),
       .source = "driver: nvidia-smi in logs of SXM2; CUDA total 31.73 GiB in logs"},
+    {.name = "t4", .reported_mib = Reported(15360), .reserved_mib = Reported(451),
+      .source = "driver: NVIDIA/k8s-test-infra @3b2b865d qx-t4; CUDA total 14.56 GiB in logs"},
     {.name = "a100-sxm-40", .reported_mib = Reported(40960), .reserved_mib = Reported(635),
       .source = "driver: NVIDIA/k8s-test-infra @3b2b865d qx-a100 (whose own reserve is 518 MiB), "
        "modal-labs/modal-client PR 2797; CUDA total 39.38 GiB in logs"},
@@ -27,6 +29,8 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
       .source = "driver: nvidia-smi in logs; CUDA total inferred from A100 SXM4 80GB"},
     {.name = "a800-sxm-80", .reported_mib = Reported(81920), .reserved_mib = Reported(687),
       .source = "driver: dexmal/dexbotic issue 41; CUDA total 79.33 GiB in logs, driver 535"},
+    {.name = "a800-pcie-80", .reported_mib = Reported(81920), .reserved_mib = Reported(687),
+      .source = "driver: vllm-project/vllm issue 41519; CUDA total inferred from A800 SXM4 80GB"},
     {.name = "a10", .reported_mib = Reported(23028), .reserved_mib = Reported(439),
       .source = "driver: modal-labs/modal-client PR 2797; CUDA total 22.06 GiB in a log"},
     {.name = "a10g", .reported_mib = Reported(23028), .reserved_mib = Reported(470),
@@ -40,6 +44,9 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
        "logs"},
     {.name = "rtx-4090", .reported_mib = Reported(24564), .reserved_mib = Reported(357),
       .source = "driver: vllm-project/vllm issue 7553; CUDA total on Linux 23.64 GiB in logs"},
+    {.name = "rtx-6000-ada", .reported_mib = Reported(49140), .reserved_mib = Reported(634),
+      .source = "driver: nvidia-smi in logs; CUDA total 50865307648 B: unslothai/unsloth-zoo "
+       "PR 1053"},
     {.name = "rtx-pro-6000", .reported_mib = Reported(97887), .reserved_mib = Reported(648),
       .source = "driver: nvidia-smi in logs; CUDA total 94.96 GiB in logs"},
     {.name = "l4", .reported_mib = Reported(23034), .reserved_mib = Reported(476),

@@ -85,7 +85,7 @@ TEST(Server, ListsAccelerators) {
     grpc::ClientContext context;
     ASSERT_TRUE(server.hardware().ListAccelerators(&context, request, &all).ok());
   }
-  EXPECT_EQ(all.accelerators_size(), 47);
+  EXPECT_EQ(all.accelerators_size(), 52);
   request.set_name("H200 SXM");
   v1::ListAcceleratorsResponse one;
   grpc::ClientContext context;

@@ -11,8 +11,8 @@ constexpr char kGb300Guide[] =
     "docs.nvidia.com, enterprise reference architecture, NVL72 AI factory";
 constexpr char kDgxA100Cards[] = "NVIDIA/nccl issue 812: a maintainer's DGX A100, 8 x 200 Gb/s";
 constexpr char kPcieLane[] =
-    "16 or 32 GT/s x 16 lanes x 128 / 130 / 8; "
-    "stas00/ml-engineering network/README.md rounds it to 31 and 63 GB/s";
+    "8, 16 or 32 GT/s x 16 lanes x 128 / 130 / 8; "
+    "stas00/ml-engineering network/README.md rounds the last two to 31 and 63 GB/s";
 constexpr char kMlperfMi300x[] =
     "mlcommons/inference_results_v4.1, 8xMI300X_2xEPYC-9374F: 8 a server, PCIe Gen5 x16";
 constexpr char kTorchtitan[] = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md";
@@ -23,6 +23,7 @@ constexpr LinkDatum Recalled(double value) { return {value, "", true}; }
 
 constexpr double kGiga = 1e9;
 constexpr double kGigabitRate = 1e9 / 8;
+constexpr double kPcie3 = 15.75 * kGiga;
 constexpr double kPcie4 = 31.5 * kGiga;
 constexpr double kPcie5 = 63 * kGiga;
 
@@ -66,13 +67,17 @@ constexpr absl::string_view kMi300x[] = {"mi300x"};
 constexpr absl::string_view kRtx4090[] = {"rtx-4090"};
 constexpr absl::string_view kH100[] = {"h100-sxm"};
 constexpr absl::string_view kH800[] = {"h800-sxm"};
+constexpr absl::string_view kH20[] = {"h20", "h20-141"};
 constexpr absl::string_view kH200[] = {"h200-sxm"};
+constexpr absl::string_view kGh200[] = {"gh200-96", "gh200-144"};
 constexpr absl::string_view kB200[] = {"b200-sxm"};
 constexpr absl::string_view kB300[] = {"b300-sxm"};
 constexpr absl::string_view kGb200[] = {"gb200"};
 constexpr absl::string_view kGb300[] = {"gb300"};
-constexpr absl::string_view kPcie4Cards[] = {"a100-pcie-40", "a100-pcie-80", "a10",
-                                             "l40s",         "l40",          "l4"};
+constexpr absl::string_view kPcie3Cards[] = {"v100-pcie", "t4"};
+constexpr absl::string_view kPcie4Cards[] = {"a100-pcie-40", "a100-pcie-80", "a800-pcie-80", "a10",
+                                             "l40s",         "l40",          "l20",          "l4",
+                                             "rtx-6000-ada", "rtx-a6000",    "rtx-3090"};
 constexpr absl::string_view kL40s[] = {"l40s"};
 constexpr absl::string_view kPcie5Cards[] = {"h100-pcie", "h100-nvl", "h200-nvl", "rtx-pro-6000"};
 constexpr absl::string_view kRtxPro6000[] = {"rtx-pro-6000"};
@@ -123,6 +128,11 @@ constexpr NodeType kNodeTypes[] = {
       .device_count = 8, .device_count_source = "",
       .link_rate = Recalled(200 * kGiga), .host_rate = Recalled(kPcie5),
       .notes = kNoNetwork},
+    {.name = "hgx-h20", .product_name = "NVIDIA HGX H20 8-GPU", .accelerators = kH20,
+      .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Recalled(450 * kGiga), .host_rate = Recalled(kPcie5),
+      .notes = kNoNetwork},
     {.name = "dgx-h200", .product_name = "NVIDIA DGX H200", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
@@ -170,6 +180,11 @@ constexpr NodeType kNodeTypes[] = {
       .host_memory = kGraceTrayHostMemory, .host_device_count = kTrayDevices,
       .network_rate = Recalled(800 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
+    {.name = "gh200", .product_name = "NVIDIA GH200 server", .accelerators = kGh200,
+      .link = "NVLink-C2C to its Grace; none to another device",
+      .device_count = 1, .device_count_source = "",
+      .link_rate = Recalled(450 * kGiga), .host_rate = Recalled(450 * kGiga),
+      .notes = kNoNetwork},
     {.name = "mi300x-platform", .product_name = "AMD Instinct MI300X Platform",
       .accelerators = kMi300x, .link = "Infinity Fabric, one link to each other device",
       .device_count = 8, .device_count_source = kMlperfMi300x,
@@ -190,6 +205,11 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "rtx-pro-6000", .link = "PCIe 5 x16",
       .device_count = 8, .device_count_source = kAnyCount,
       .link_rate = Read(kPcie5, kPcieLane), .host_rate = Read(kPcie5, kPcieLane),
+      .notes = kGeneric},
+    {.name = "pcie-gen3", .product_name = "server with cards on PCIe 3",
+      .accelerators = kPcie3Cards, .link = "PCIe 3 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie3, kPcieLane), .host_rate = Read(kPcie3, kPcieLane),
       .notes = kGeneric},
     {.name = "pcie-gen4", .product_name = "server with cards on PCIe 4",
       .accelerators = kPcie4Cards, .link = "PCIe 4 x16",

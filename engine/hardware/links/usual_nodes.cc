@@ -22,6 +22,8 @@ constexpr UsualNetwork kUsualNetworks[] = {
     {"hgx-h100", "ib-ndr"},
     // From memory: DeepSeek-V3's servers (arXiv 2412.19437 and 2505.09343), 400 Gb/s a device.
     {"hgx-h800", "ib-ndr"},
+    // The H800's successor in the same servers, from memory.
+    {"hgx-h20", "ib-ndr"},
     // pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md: RDMA of 400 Gb/s a device.
     // From memory: the larger of Meta's two such clusters is RoCE (arXiv 2407.21783, section 3.3).
     {"grand-teton-h100", "roce-400"},

@@ -51,6 +51,7 @@ void AddPresets(const PresetTable& table, std::vector<ModelPreset>& out);
 
 absl::Span<const PresetTable> GptTables();
 absl::Span<const PresetTable> LlamaTables();
+absl::Span<const PresetTable> LlamaKinTables();
 absl::Span<const PresetTable> OtherTables();
 absl::Span<const PresetTable> MixtureTables();
 absl::Span<const PresetTable> GroupedTables();

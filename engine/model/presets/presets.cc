@@ -57,6 +57,37 @@ constexpr Repository kRepositories[] = {
     {"phi3medium4k", "phi-3-medium"},
     {"qwen1.5moea2.7b", "qwen1.5-moe-a2.7b"},
     {"tinyllama1.1bv1.0", "tinyllama-1.1b"},
+    {"codellama7bpython", "codellama-7b"},
+    {"codellama13bpython", "codellama-13b"},
+    {"codellama34bpython", "codellama-34b"},
+    {"codellama70bpython", "codellama-70b"},
+    {"deepseekr1distillllama8b", "llama-3.1-8b"},
+    {"deepseekr1distillllama70b", "llama-3.3-70b"},
+    {"deepseekr1distillqwen7b", "qwen2.5-7b"},
+    {"deepseekr1distillqwen14b", "qwen2.5-14b"},
+    {"deepseekr1distillqwen32b", "qwen2.5-32b"},
+    {"internlm2.5.1.8b", "internlm2-1.8b"},
+    {"internlm2.5.7b", "internlm2-7b"},
+    {"internlm2.5.20b", "internlm2-20b"},
+    {"qwen2.5coder0.5b", "qwen2.5-0.5b"},
+    {"qwen2.5coder1.5b", "qwen2.5-1.5b"},
+    {"qwen2.5coder3b", "qwen2.5-3b"},
+    {"qwen2.5coder7b", "qwen2.5-7b"},
+    {"qwen2.5coder14b", "qwen2.5-14b"},
+    {"qwen2.5coder32b", "qwen2.5-32b"},
+    {"qwen2.5math1.5b", "qwen2.5-1.5b"},
+    {"qwen2.5math7b", "qwen2.5-7b"},
+    {"qwen2.5math72b", "qwen2.5-72b"},
+    {"vicuna7bv1.3", "llama-7b"},
+    {"vicuna13bv1.3", "llama-13b"},
+    {"vicuna33bv1.3", "llama-33b"},
+    {"vicuna7bv1.5", "llama-2-7b"},
+    {"vicuna13bv1.5", "llama-2-13b"},
+    {"yi1.5.6b", "yi-6b"},
+    {"yi1.5.9b", "yi-9b"},
+    {"yi1.5.34b", "yi-34b"},
+    {"zephyr7balpha", "mistral-7b-v0.1"},
+    {"zephyr7bbeta", "mistral-7b-v0.1"},
 };
 
 bool IsReleaseDate(absl::string_view word) {
@@ -120,8 +151,8 @@ const std::vector<ModelPreset>& ModelPresets() {
   static const std::vector<ModelPreset>& presets = *[] {
     auto* out = new std::vector<ModelPreset>;
     for (const absl::Span<const PresetTable> tables :
-         {GptTables(), LlamaTables(), OtherTables(), MixtureTables(), GroupedTables(),
-          EncoderTables()}) {
+         {GptTables(), LlamaTables(), LlamaKinTables(), OtherTables(), MixtureTables(),
+          GroupedTables(), EncoderTables()}) {
       for (const PresetTable& table : tables) AddPresets(table, *out);
     }
     out->push_back(Gpt3Xl());

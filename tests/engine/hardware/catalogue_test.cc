@@ -160,6 +160,16 @@ TEST(AcceleratorReportedAs, FindsWhatDriversReportAndNothingElse) {
       {"NVIDIA A100-SXM4-80GB", "a100-sxm-80"},
       {"NVIDIA A100-SXM4-40GB", "a100-sxm-40"},
       {"Tesla V100-SXM2-32GB", "v100-sxm-32"},
+      {"NVIDIA GH200 480GB", "gh200-96"},
+      {"NVIDIA GH200 144G HBM3e", "gh200-144"},
+      {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
+      {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"},
+      {"NVIDIA H20", "h20"},
+      {"NVIDIA H20-3e", "h20-141"},
+      {"NVIDIA L20", "l20"},
+      {"NVIDIA A800 80GB PCIe", "a800-pcie-80"},
+      {"AMD Instinct MI300X", "mi300x"},
+      {"Tesla T4", "t4"},
       {"NVIDIA L4", "l4"},             // the vendor's name, then the catalogue's
       {"H100 SXM5 80GB", "h100-sxm"},  // the catalogue's product name
       {"NVIDIA H100", ""},             // which one?

@@ -20,8 +20,8 @@ using ::testing::IsEmpty;
 
 std::vector<PresetTable> AllTables() {
   std::vector<PresetTable> out;
-  for (const auto tables : {GptTables(), LlamaTables(), OtherTables(), MixtureTables(),
-                            GroupedTables(), EncoderTables()}) {
+  for (const auto tables : {GptTables(), LlamaTables(), LlamaKinTables(), OtherTables(),
+                            MixtureTables(), GroupedTables(), EncoderTables()}) {
     out.insert(out.end(), tables.begin(), tables.end());
   }
   return out;
@@ -51,6 +51,27 @@ TEST(FindModelPreset, KnowsRepositoriesAndTags) {
       {"Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"},
       {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
       {"qwen2.5:7b", "qwen2.5-7b"},
+      {"Qwen/Qwen1.5-7B-Chat", "qwen1.5-7b"},
+      {"Qwen/Qwen2-72B-Instruct", "qwen2-72b"},
+      {"Qwen/Qwen2.5-Coder-32B-Instruct", "qwen2.5-32b"},
+      {"Qwen/Qwen2.5-Math-7B", "qwen2.5-7b"},
+      {"01-ai/Yi-34B-Chat", "yi-34b"},
+      {"01-ai/Yi-1.5-9B", "yi-9b"},
+      {"codellama/CodeLlama-34b-Instruct-hf", "codellama-34b"},
+      {"codellama/CodeLlama-7b-Python-hf", "codellama-7b"},
+      {"lmsys/vicuna-7b-v1.5", "llama-2-7b"},
+      {"lmsys/vicuna-13b-v1.3", "llama-13b"},
+      {"HuggingFaceH4/zephyr-7b-beta", "mistral-7b-v0.1"},
+      {"deepseek-ai/deepseek-llm-67b-chat", "deepseek-llm-67b"},
+      {"deepseek-ai/deepseek-coder-6.7b-instruct", "deepseek-coder-6.7b"},
+      {"deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", "deepseek-r1-distill-qwen-1.5b"},
+      {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "qwen2.5-32b"},
+      {"deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "llama-3.1-8b"},
+      {"internlm/internlm-7b", "internlm-7b"},
+      {"internlm/internlm2-chat-20b", "internlm2-20b"},
+      {"internlm/internlm2_5-7b-chat", "internlm2-7b"},
+      {"baichuan-inc/Baichuan2-13B-Chat", "baichuan2-13b"},
+      {"baichuan-inc/baichuan-7B", "baichuan-7b"},
       {"google/gemma-2-27b-it", "gemma-2-27b"},
       {"google/t5-v1_1-xxl", "t5-v1.1-xxl"},
       {"google-t5/t5-base", "t5-base"},
@@ -84,7 +105,6 @@ TEST(FindModelPreset, KnowsRepositoriesAndTags) {
       {"swiss-ai/Apertus-8B-2509", "apertus-8b"},
       {"ibm-granite/granite-3.1-1b-a400m-base", "granite-3.1-1b-a400m"},
       // Other shapes.
-      {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", ""},
       {"mosaicml/mpt-7b-8k", ""},
       {"mistralai/Mistral-Small-Instruct-2409", ""},
       {"google/t5-efficient-base", ""},
