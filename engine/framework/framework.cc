@@ -74,7 +74,7 @@ constexpr int64_t kMegatronVocabularyMultiple = 128;
 // docs/accuracy_memory.md has the rows that these are from, and their coverage of rows left out.
 // Fragmentation: minimum, median and maximum of reserved over allocated, minus 1, of 28 runs of
 // Megatron-LM that publish both.
-constexpr ShareInterval kFragmentation = {.low = 0.029, .expected = 0.053, .high = 0.079};
+constexpr Interval<double> kFragmentation = {.low = 0.029, .expected = 0.053, .high = 0.079};
 
 // Measured over counted, minus 1: 10th and 90th percentile of 294 allocated figures of Megatron-LM.
 constexpr ReserveShares kMegatronShares = {

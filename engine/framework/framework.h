@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/interval.h"
 #include "engine/model/trace/training_choices.h"
 
 namespace sextant {
@@ -58,17 +59,11 @@ enum OffloadSet : unsigned {
   kOffloadsAll = 2,        // and shards of weights
 };
 
-// An amount relative to another. low <= expected <= high.
-struct ShareInterval {
-  double low = 0;
-  double expected = 0;
-  double high = 0;
-};
-
 // Estimates of what no ledger counts, as an 80 % interval.
 struct ReserveShares {
-  ShareInterval uncounted = {};      // allocated but not counted, as a share of the counted bytes
-  ShareInterval fragmentation = {};  // reserved by the allocator, as a share of the allocated bytes
+  Interval<double> uncounted = {};  // allocated but not counted, as a share of the counted bytes
+  Interval<double> fragmentation =
+      {};  // reserved by the allocator, as a share of the allocated bytes
 };
 
 // Bits of FrameworkTraits::schedules.

@@ -246,7 +246,7 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   return out;
 }
 
-double ChanceAtMost(const FigureInterval& figure, double limit) {
+double ChanceAtMost(const Interval<double>& figure, double limit) {
   const double room = limit - figure.expected;
   const double side = room < 0 ? figure.expected - figure.low : figure.high - figure.expected;
   if (side <= 0) return room < 0 ? 0 : 1;

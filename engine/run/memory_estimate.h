@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/call_work.h"
+#include "engine/base/interval.h"
 #include "engine/base/units.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/host_memory.h"
@@ -23,16 +24,9 @@ namespace sextant {
 // The 90th percentile of a normal distribution, in standard deviations.
 inline constexpr double kNinetiethPercentile = 1.2815515655446004;
 
-// A figure whose interval holds 80 %.
-struct FigureInterval {
-  double low = 0;
-  double expected = 0;
-  double high = 0;
-};
-
 // The chance that a figure is at most `limit`: half of a normal distribution on each side of the
 // expected one. A step where an end is the expected figure. Derivation: docs/memory.md, "Fit".
-double ChanceAtMost(const FigureInterval& figure, double limit);
+double ChanceAtMost(const Interval<double>& figure, double limit);
 
 struct StageEstimate {
   StageMemory memory;

@@ -313,8 +313,7 @@ void Apply(const StepCalibration& found, StepEstimate& step) {
   if (!found.applied) return;
   for (double& part : step.parts) part *= found.factor;
   SecondsInterval& seconds = step.seconds;
-  seconds = {seconds.low * found.factor, seconds.expected * found.factor,
-             seconds.high * found.factor};
+  seconds = seconds * found.factor;
   if (found.distance > kNearLayout) return;
   seconds.low = seconds.expected * std::exp(-kCalibratedEnd);
   seconds.high = seconds.expected * std::exp(kCalibratedEnd);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/interval.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/placement.h"
@@ -63,13 +64,6 @@ struct KernelRatios {
   // Time of products in a long run over a burst's, in place of the device's.
   absl::optional<double> sustained = {};
   absl::optional<double> narrow_sustained = {};
-};
-
-// A time with an 80 % interval.
-struct SecondsInterval {
-  Seconds low;
-  Seconds expected;
-  Seconds high;
 };
 
 // Adds up times: the errors of one kind of kernels as they are, those of different kinds by

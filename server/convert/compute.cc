@@ -16,12 +16,6 @@ static_assert(kMaxOperations == kMaxLedgerRows);
 using CollectiveKindPair = OneLater<CollectiveKind::kRing, v1::CollectiveExtent::Kind_MAX>;
 using TraceGroupPair = OneLater<TraceGroup::kExpertTensor, v1::CollectiveExtent::Group_MAX>;
 
-void SecondsTo(const SecondsInterval& seconds, v1::Interval* out) {
-  out->set_expected(seconds.expected.value());
-  out->set_low(seconds.low.value());
-  out->set_high(seconds.high.value());
-}
-
 // Writes the size of an operation.
 struct WorkWriter {
   v1::TimedOperation* out;
@@ -75,13 +69,13 @@ class ComputeWriter {
   void StageTo(const StageCompute& stage, v1::StageCompute* out) const {
     out->set_first_stage(stage.first_stage);
     out->set_stage_count(stage.stage_count);
-    SecondsTo(stage.forward, out->mutable_forward_seconds());
-    SecondsTo(stage.backward, out->mutable_backward_seconds());
-    SecondsTo(stage.micro_batch, out->mutable_micro_batch_seconds());
-    SecondsTo(stage.step, out->mutable_step_seconds());
+    IntervalTo(stage.forward, out->mutable_forward_seconds());
+    IntervalTo(stage.backward, out->mutable_backward_seconds());
+    IntervalTo(stage.micro_batch, out->mutable_micro_batch_seconds());
+    IntervalTo(stage.step, out->mutable_step_seconds());
     out->set_flops(stage.flops);
     out->mutable_host()->set_launches(stage.host.launches);
-    SecondsTo(stage.host.seconds, out->mutable_host()->mutable_seconds());
+    IntervalTo(stage.host.seconds, out->mutable_host()->mutable_seconds());
     out->mutable_host()->set_bound(stage.host.bound);
     for (const TimedOperation& operation : stage.operations) {
       OperationTo(operation, stage.micro_batch.expected, out->add_operations());
@@ -115,15 +109,12 @@ class ComputeWriter {
     if (!out->has_collective()) {
       TimeTo(operation, whole, out);
     } else if (operation.time.expected > Seconds(0)) {
-      const double alone = operation.time.expected.value();
-      out->mutable_seconds()->set_expected(alone);
-      out->mutable_seconds()->set_low(alone);
-      out->mutable_seconds()->set_high(alone);
+      IntervalTo(Exactly(operation.time.expected), out->mutable_seconds());
     }
   }
 
   void TimeTo(const TimedOperation& operation, Seconds whole, v1::TimedOperation* out) const {
-    DurationTo(operation.time, out->mutable_seconds());
+    IntervalTo(operation.time.interval(), out->mutable_seconds());
     if (whole > Seconds(0)) out->set_share(operation.time.expected.value() / whole.value());
     out->set_basis(KernelBasisPair::To(operation.time.basis));
     out->set_source_number(sources_.Of(compute_.sources[operation.source].citation));

@@ -4,11 +4,16 @@
 #include <variant>
 
 #include "server/convert/enums.h"
+#include "server/convert/message_fields.h"
 
 namespace sextant::server {
 namespace {
 
-using CurveKindPair = OneLater<CurveKind::kCausalAttention, v1::KernelKind_MAX>;
+static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_DATASHEET);
+static_assert(static_cast<int>(PredictionForm::kRoofline) + 1 == v1::PREDICTION_FORM_ROOFLINE);
+static_assert(static_cast<int>(KernelRegime::kSustained) + 1 == v1::KERNEL_REGIME_SUSTAINED);
+static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
+              v1::KERNEL_KIND_CAUSAL_ATTENTION);
 
 void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
   out->set_shape_count(error.shape_count);
@@ -23,12 +28,12 @@ void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
 template <typename Message>
 void TimeTo(const KernelTime& time, const PredictedWork& work, Message* out) {
   const double seconds = time.expected.value();
-  DurationTo(time, out->mutable_duration_seconds());
+  IntervalTo(time.interval(), out->mutable_duration_seconds());
   out->set_flops_per_second(work.flops.value() / seconds);
   if (work.peak.has_value()) {
     out->set_datasheet_mfu(work.matrix_flops.value() / seconds / work.peak->value());
   }
-  out->set_basis(KernelBasisPair::To(time.basis));
+  out->set_basis(KernelBasisTo(time.basis));
 }
 
 void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
@@ -47,10 +52,18 @@ void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
 
 }  // namespace
 
-void DurationTo(const KernelTime& time, v1::Interval* out) {
-  out->set_expected(time.expected.value());
-  out->set_low(time.low.value());
-  out->set_high(time.high.value());
+KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
+                              FieldViolations& violations) {
+  if (!v1::KernelRegime_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
+  return wire == v1::KERNEL_REGIME_SUSTAINED ? KernelRegime::kSustained : KernelRegime::kBurst;
+}
+
+v1::KernelBasis KernelBasisTo(KernelBasis basis) {
+  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
+}
+
+v1::PredictionForm PredictionFormTo(PredictionForm form) {
+  return static_cast<v1::PredictionForm>(static_cast<int>(form) + 1);
 }
 
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
@@ -58,11 +71,11 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
                         v1::KernelPrediction* out) {
   const KernelSource& source = prediction.source;
   TimeTo(time, work, out);
-  out->set_regime(KernelRegimePair::To(prediction.regime));
-  out->set_source(RateSourcePair::To(source.source));
+  out->set_regime(static_cast<v1::KernelRegime>(static_cast<int>(prediction.regime) + 1));
+  out->set_source(RateSourceTo(source.source));
   out->set_source_number(sources.Of(source.citation));
   out->set_device(std::string(source.device));
-  out->set_form(PredictionFormPair::To(source.form));
+  out->set_form(PredictionFormTo(source.form));
   ErrorTo(source.error, out->mutable_error());
   for (const NearbyShape& near : prediction.nearest) NearbyTo(near, out->add_nearest());
   if (source.measured_unix_seconds == 0) return;
@@ -71,11 +84,11 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
 }
 
 void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out) {
-  out->set_kind(CurveKindPair::To(curve.kind));
-  out->set_data_type(DataTypePair::To(curve.data_type));
-  out->set_source(RateSourcePair::To(curve.source.source));
+  out->set_kind(static_cast<v1::KernelKind>(static_cast<int>(curve.kind) + 1));
+  out->set_data_type(DataTypeTo(curve.data_type));
+  out->set_source(RateSourceTo(curve.source.source));
   out->set_source_number(sources.Of(curve.source.citation));
-  out->set_form(PredictionFormPair::To(curve.source.form));
+  out->set_form(PredictionFormTo(curve.source.form));
   ErrorTo(curve.source.error, out->mutable_error());
   if (curve.peak.has_value()) out->set_peak_flops_per_second(curve.peak->value());
   for (const CurvePoint& point : curve.points) {

@@ -26,8 +26,6 @@ struct PredictedWork {
   absl::optional<FlopsPerSecond> peak = {};  // the datasheet's dense one
 };
 
-void DurationTo(const KernelTime& time, v1::Interval* out);
-
 // Writes `time`, which is the forward or the backward pass of `prediction`; `sources` numbers its
 // citation.
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,

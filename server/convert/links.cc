@@ -86,7 +86,7 @@ void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& so
                 SourceNumbers& sources, v1::LinkTime* out) {
   const double expected = time.expected.value();
   out->set_size_bytes(size_bytes);
-  DurationTo(time, out->mutable_duration_seconds());
+  IntervalTo(time.interval(), out->mutable_duration_seconds());
   if (expected > 0) out->set_bytes_per_second(static_cast<double>(size_bytes) / expected);
   out->set_basis(KernelBasisPair::To(time.basis));
   out->set_source(RateSourcePair::To(source.source));

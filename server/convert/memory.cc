@@ -13,12 +13,6 @@
 namespace sextant::server {
 namespace {
 
-void IntervalTo(const BytesInterval& interval, v1::Interval* out) {
-  out->set_expected(static_cast<double>(interval.expected.value()));
-  out->set_low(static_cast<double>(interval.low.value()));
-  out->set_high(static_cast<double>(interval.high.value()));
-}
-
 void CapacityTo(const DeviceCapacity& capacity, v1::DeviceCapacity* out) {
   out->set_capacity_bytes(capacity.capacity.value());
   out->set_source(CapacitySourcePair::To(capacity.source));
@@ -167,21 +161,15 @@ void EvenShareTo(const Plan& plan, v1::Memory* out) {
   out->set_scope(plan.activations.has_value() ? v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS
                                               : v1::MEMORY_SCOPE_MODEL_STATE);
   out->set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
-  const Bytes share = plan.fit.per_device;
-  IntervalTo({share, share, share}, out->mutable_peak_bytes());
-  const Bytes headroom = plan.fit.headroom;
-  IntervalTo({headroom, headroom, headroom}, out->mutable_headroom_bytes());
+  IntervalTo(Exactly(plan.fit.per_device), out->mutable_peak_bytes());
+  IntervalTo(Exactly(plan.fit.headroom), out->mutable_headroom_bytes());
 }
 
 void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::Memory* out) {
   out->set_scope(v1::MEMORY_SCOPE_LAYOUT);
   const BytesInterval& used = estimate.peak().process;
   IntervalTo(used, out->mutable_peak_bytes());
-  BytesInterval headroom;
-  headroom.low = estimate.usable - used.high;
-  headroom.expected = estimate.usable - used.expected;
-  headroom.high = estimate.usable - used.low;
-  IntervalTo(headroom, out->mutable_headroom_bytes());
+  IntervalTo(estimate.usable - used, out->mutable_headroom_bytes());
   out->set_peak_stage(estimate.peak_stage);
   out->set_zero_stage(ZeroStagePair::To(estimate.zero_stage));
   out->set_framework(FrameworkPair::To(estimate.framework));

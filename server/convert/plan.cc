@@ -20,12 +20,12 @@ void FlopsTo(const Plan& plan, bool full, v1::TrainingFlops* out) {
   for (const FlopsCount& count : plan.flops.counts) {
     if (!full && count.convention != plan.flops.convention) continue;
     auto* wire = out->add_counts();
-    wire->set_convention(FlopsConventionPair::To(count.convention));
+    wire->set_convention(FlopsConventionTo(count.convention));
     wire->set_flops_per_token(count.per_token.value());
     wire->set_flops(count.run.value());
     wire->set_hardware(FactsOf(count.convention).kind == FlopsKind::kHardware);
   }
-  out->set_convention_used(FlopsConventionPair::To(plan.flops.convention));
+  out->set_convention_used(FlopsConventionTo(plan.flops.convention));
   if (plan.flops.hardware.has_value()) {
     out->set_hardware_flops_ratio(plan.flops.hardware->ratio());
   }
@@ -39,22 +39,17 @@ void ParametersTo(const Plan& plan, bool full, v1::ParameterCounts* out) {
   ParameterCountsTo(plan.parameters, full, out);
 }
 
-void SecondsTo(Seconds low, Seconds expected, Seconds high, v1::Interval* out) {
-  out->set_expected(expected.value());
-  out->set_low(low.value());
-  out->set_high(high.value());
-}
-
 void EstimateTo(const TimeEstimate& estimate, v1::TimeEstimate* out) {
-  out->set_kind(EstimateKindPair::To(estimate.kind));
-  SecondsTo(estimate.low, estimate.duration, estimate.high, out->mutable_duration_seconds());
-  SecondsTo(estimate.elapsed_low, estimate.elapsed, estimate.elapsed_high,
-            out->mutable_elapsed_seconds());
+  out->set_kind(EstimateKindTo(estimate.kind));
+  IntervalTo(SecondsInterval{estimate.low, estimate.duration, estimate.high},
+             out->mutable_duration_seconds());
+  IntervalTo(SecondsInterval{estimate.elapsed_low, estimate.elapsed, estimate.elapsed_high},
+             out->mutable_elapsed_seconds());
   if (estimate.deadline.has_value()) LimitTo(*estimate.deadline, out->mutable_deadline());
   if (estimate.budget.has_value()) LimitTo(*estimate.budget, out->mutable_budget());
   if (estimate.mfu.has_value()) {
     out->set_mfu(*estimate.mfu);
-    out->set_mfu_basis(MfuBasisPair::To(estimate.mfu_basis));
+    out->set_mfu_basis(MfuBasisTo(estimate.mfu_basis));
   }
   if (estimate.hfu.has_value()) out->set_hfu(*estimate.hfu);
   if (estimate.measured_fraction.has_value()) {
@@ -79,7 +74,7 @@ void StepTo(DerivationStep step, SourceNumbers& sources, v1::DerivationStep* out
 
 void PlanTo(Plan plan, bool full, v1::Plan* out) {
   SourceNumbers sources(full ? out->mutable_sources() : nullptr);
-  out->set_verdict(VerdictPair::To(plan.verdict()));
+  out->set_verdict(VerdictTo(plan.verdict()));
   if (plan.memory_estimate.has_value()) out->set_fit_chance(plan.memory_estimate->fit_chance);
   out->set_model_name(Text(plan.model_name));
   out->set_device(Text(plan.device));

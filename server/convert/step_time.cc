@@ -110,9 +110,7 @@ SoftwareSpec SoftwareFrom(const v1::SoftwareStack& m) {
 void StepTimeTo(const StepPlan& step, bool full, SourceNumbers& sources, v1::StepTime* out) {
   const StepEstimate& estimate = step.estimate;
   const double expected = estimate.seconds.expected.value();
-  out->mutable_seconds()->set_expected(expected);
-  out->mutable_seconds()->set_low(estimate.seconds.low.value());
-  out->mutable_seconds()->set_high(estimate.seconds.high.value());
+  IntervalTo(estimate.seconds, out->mutable_seconds());
   for (size_t i = 0; i < kStepCauseCount; ++i) {
     if (estimate.parts[i] <= 0) continue;
     v1::StepPart* const part = out->add_parts();

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/interval.h"
 #include "engine/base/units.h"
 
 namespace sextant {
@@ -40,6 +41,8 @@ struct KernelTime {
   Seconds low;   // an 80 % interval: expected x PredictionError p10
   Seconds high;  // expected x p90, both widened where the basis lacks data
   KernelBasis basis = KernelBasis::kDatasheet;
+
+  SecondsInterval interval() const { return {low, expected, high}; }
 
   // As often, or that much longer.
   friend KernelTime operator*(const KernelTime& time, double by) {

@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-struct Interval {
+struct Cell {
   size_t index;
   double share;
 };
@@ -44,9 +44,8 @@ constexpr auto kRowInverses = InverseWidthsOf(kMatmulRowNodes);
 constexpr auto kSizeInverses = InverseWidthsOf(kMatmulSizeNodes);
 
 template <size_t kCount>
-Interval IntervalOf(const std::array<double, kCount>& nodes,
-                    const std::array<unsigned char, 16>& indexes,
-                    const std::array<double, kCount - 1>& inverse_widths, double position) {
+Cell CellOf(const std::array<double, kCount>& nodes, const std::array<unsigned char, 16>& indexes,
+            const std::array<double, kCount - 1>& inverse_widths, double position) {
   const double at = std::clamp(position, nodes.front(), nodes.back());
   const size_t index = indexes[static_cast<size_t>(static_cast<int>(at))];
   return {index, (at - nodes[index]) * inverse_widths[index]};
@@ -184,9 +183,9 @@ double ErrorAt(const Point& point, const std::vector<double>& x) {
 }  // namespace
 
 MatmulCell MatmulCellOf(const MatmulPosition& position) {
-  const Interval m = IntervalOf(kMatmulRowNodes, kRowIndexes, kRowInverses, position[0]);
-  const Interval n = IntervalOf(kMatmulSizeNodes, kSizeIndexes, kSizeInverses, position[1]);
-  const Interval k = IntervalOf(kMatmulSizeNodes, kSizeIndexes, kSizeInverses, position[2]);
+  const Cell m = CellOf(kMatmulRowNodes, kRowIndexes, kRowInverses, position[0]);
+  const Cell n = CellOf(kMatmulSizeNodes, kSizeIndexes, kSizeInverses, position[1]);
+  const Cell k = CellOf(kMatmulSizeNodes, kSizeIndexes, kSizeInverses, position[2]);
   return {m.index * kMatmulNodeStep[0] + n.index * kMatmulNodeStep[1] + k.index,
           {m.share, n.share, k.share}};
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "engine/base/interval.h"
 #include "engine/base/units.h"
 #include "engine/framework/framework.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -40,18 +41,12 @@ struct BufferSpec {
   bool keeps_stage_inputs = false;          // a buffer to receive each micro-batch of a step in
 };
 
-// An amount that is estimated, not counted. low <= expected <= high.
-struct BytesInterval {
-  Bytes low = Bytes(0);
-  Bytes expected = Bytes(0);
-  Bytes high = Bytes(0);
-};
-
 // The estimated reserves. docs/memory.md, "The reserve", has the sources of the defaults.
 struct ReserveSpec {
-  Bytes workspace = Bytes(0);        // of matrix libraries, inside the framework's allocator
-  ShareInterval uncounted = {};      // allocated but not counted, as a share of the counted bytes
-  ShareInterval fragmentation = {};  // reserved by the allocator, as a share of the allocated bytes
+  Bytes workspace = Bytes(0);       // of matrix libraries, inside the framework's allocator
+  Interval<double> uncounted = {};  // allocated but not counted, as a share of the counted bytes
+  Interval<double> fragmentation =
+      {};                            // reserved by the allocator, as a share of the allocated bytes
   BytesInterval context = {};        // of the driver and loaded kernels
   BytesInterval communicators = {};  // of the collective library
 };

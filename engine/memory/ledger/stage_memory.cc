@@ -19,12 +19,8 @@ Bytes PartOf(Bytes size, double share) {
   return Bytes(RoundedInt(static_cast<double>(size.value()) * share));
 }
 
-BytesInterval OfShare(Bytes size, const ShareInterval& share) {
+BytesInterval OfShare(Bytes size, const Interval<double>& share) {
   return {PartOf(size, share.low), PartOf(size, share.expected), PartOf(size, share.high)};
-}
-
-BytesInterval Plus(Bytes exact, const BytesInterval& interval) {
-  return {exact + interval.low, exact + interval.expected, exact + interval.high};
 }
 
 // The interval of a sum of terms whose errors are independent: the distances of its ends from what
@@ -75,10 +71,9 @@ absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, Checke
   }
   const Bytes base(worked.value());
   ProcessMemory out;
-  out.allocated = Plus(base, OfShare(base, reserve.uncounted));
-  out.reserved = SumOf({out.allocated,
-                        OfShare(out.allocated.expected, reserve.fragmentation),
-                        {step_cache, step_cache, step_cache}});
+  out.allocated = OfShare(base, reserve.uncounted) + base;
+  out.reserved = SumOf(
+      {out.allocated, OfShare(out.allocated.expected, reserve.fragmentation), Exactly(step_cache)});
   out.process = SumOf({out.reserved, reserve.context, reserve.communicators});
   return out;
 }

@@ -43,7 +43,8 @@ TEST(FrameworkTable, ItsDefaultsHaveSources) {
 TEST(FrameworkTable, IntervalsAreIntervals) {
   for (int i = 0; i < kFrameworkCount; ++i) {
     const FrameworkTraits& t = TraitsOf(static_cast<Framework>(i));
-    for (const ShareInterval& share : {t.reserve.value.uncounted, t.reserve.value.fragmentation}) {
+    for (const Interval<double>& share :
+         {t.reserve.value.uncounted, t.reserve.value.fragmentation}) {
       EXPECT_LE(share.low, share.expected) << t.name;
       EXPECT_LE(share.expected, share.high) << t.name;
       EXPECT_LT(share.low, share.high) << t.name;
