@@ -23,7 +23,7 @@ struct Interval {
   friend constexpr Interval operator+(const Interval& a, T exact) {
     return {a.low + exact, a.expected + exact, a.high + exact};
   }
-  // What it leaves of an exact whole: the most where it is low.
+  // The rest of an exact whole.
   friend constexpr Interval operator-(T exact, const Interval& a) {
     return {exact - a.high, exact - a.expected, exact - a.low};
   }
