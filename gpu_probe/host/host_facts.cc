@@ -66,13 +66,16 @@ absl::optional<int64_t> RoomBytes(absl::optional<int64_t> limit_bytes,
   return std::max<int64_t>(*limit_bytes - *used_bytes, 0);
 }
 
+void KeepMemory(const std::string& limit_file, const std::string& usage_file, HostFacts* facts) {
+  const auto limit = GroupLimitBytes(FileText(limit_file));
+  KeepLower(limit, &facts->memory_bytes);
+  KeepLower(RoomBytes(limit, FileText(usage_file)), &facts->available_memory_bytes);
+}
+
 void ReadGroupsOfVersion2(const std::string& root, const std::string& groups, HostFacts* facts) {
   for (const std::string& group : GroupAndAncestors(GroupPath(groups, ""))) {
     const std::string folder = absl::StrCat(root, "/sys/fs/cgroup", group);
-    const auto limit = GroupLimitBytes(FileText(folder + "/memory.max"));
-    KeepLower(limit, &facts->memory_bytes);
-    KeepLower(RoomBytes(limit, FileText(folder + "/memory.current")),
-              &facts->available_memory_bytes);
+    KeepMemory(folder + "/memory.max", folder + "/memory.current", facts);
     KeepLower(GroupCoreQuota(FileText(folder + "/cpu.max")), &facts->core_quota);
   }
 }
@@ -80,10 +83,7 @@ void ReadGroupsOfVersion2(const std::string& root, const std::string& groups, Ho
 void ReadGroupsOfVersion1(const std::string& root, const std::string& groups, HostFacts* facts) {
   for (const std::string& group : GroupAndAncestors(GroupPath(groups, "memory"))) {
     const std::string folder = absl::StrCat(root, "/sys/fs/cgroup/memory", group);
-    const auto limit = GroupLimitBytes(FileText(folder + "/memory.limit_in_bytes"));
-    KeepLower(limit, &facts->memory_bytes);
-    KeepLower(RoomBytes(limit, FileText(folder + "/memory.usage_in_bytes")),
-              &facts->available_memory_bytes);
+    KeepMemory(folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes", facts);
   }
   for (const std::string& group : GroupAndAncestors(GroupPath(groups, "cpu"))) {
     const std::string folder = absl::StrCat(root, "/sys/fs/cgroup/cpu", group);

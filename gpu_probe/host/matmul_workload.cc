@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -80,27 +81,21 @@ struct Rounding {
   double output = 0;
 };
 
-struct Fp32Elements {
-  using A = float;
-  using B = float;
-  using C = float;
+// The elements of A, B and C.
+template <typename AElement, typename BElement, typename CElement>
+struct MatmulElements {
+  using A = AElement;
+  using B = BElement;
+  using C = CElement;
+};
+struct Fp32Elements : MatmulElements<float, float, float> {
   static constexpr Rounding kRounding = {.sum = 0x1p-24, .output = 0};
-  static double Distance(double x, double y) { return std::abs(x - y); }
 };
-struct Bf16Elements {
-  using A = uint16_t;
-  using B = uint16_t;
-  using C = uint16_t;
+struct Bf16Elements : MatmulElements<uint16_t, uint16_t, uint16_t> {
   static constexpr Rounding kRounding = {.sum = 0x1p-24, .output = 0x1p-8};
-  static double Distance(double x, double y) { return std::abs(x - y); }
 };
-struct Int8Elements {
-  using A = uint8_t;
-  using B = int8_t;
-  using C = int32_t;
+struct Int8Elements : MatmulElements<uint8_t, int8_t, int32_t> {
   static constexpr Rounding kRounding = {};
-  // Sums of 32 bits wrap around, and both values are whole numbers below 2^53.
-  static double Distance(double x, double y) { return std::abs(std::remainder(x - y, 0x1p32)); }
 };
 
 // The first difference that a thread finds.
@@ -215,7 +210,10 @@ class Check {
     const double sum_rounding = kRounding.sum * std::sqrt(static_cast<double>(k_)) * a_norm *
                                 b_norms_[static_cast<size_t>(block)];
     const double allowed = kDeviations * (sum_rounding + kRounding.output * c_norm);
-    const double by = Elements::Distance(actual, expected);
+    const double off = actual - expected;
+    // Sums of 32 bits wrap around, and both values are whole numbers below 2^53.
+    const bool wraps = std::is_same_v<typename Elements::C, int32_t>;
+    const double by = std::abs(wraps ? std::remainder(off, 0x1p32) : off);
     // With an infinite element both values are infinite.
     if (std::isfinite(by) && by <= allowed) return {};
     return {.found = true,

@@ -107,7 +107,7 @@ class MatmulGpuTest : public OnGpuTest {
 
 void MatmulGpuTest::CheckProblem(const GpuMatmulProblem& problem) {
   const GpuMatmulType& type = *problem.type;
-  SCOPED_TRACE(type.label);
+  SCOPED_TRACE(type.label());
   const GpuMatmulBytes bytes = GpuBytesOf(problem, GpuRotationOf(problem, 0));
   GpuMatmulArenaSource source(type, session_);
   ASSERT_EQ(source.Include(problem, GpuRotationOf(problem, 0)), absl::OkStatus());
@@ -160,7 +160,7 @@ void MatmulGpuTest::CheckProblem(const GpuMatmulProblem& problem) {
   EXPECT_EQ(check(2), absl::OkStatus());
   EXPECT_EQ(CheckExactProduct(cublaslt_, **arena), absl::OkStatus());
   // A row of C that was never written.
-  const int64_t row_bytes = problem.n * OutputBytesOf(problem.output());
+  const int64_t row_bytes = problem.n * OutputFormatOf(problem.output()).bytes;
   ASSERT_EQ(session_->Fill(operands.c + static_cast<cuda::Address>(row_bytes), 0xFF, row_bytes),
             absl::OkStatus());
   EXPECT_THAT(std::string(check(3).message()), HasSubstr("in row 1 the columns 0 to 63"));
@@ -229,7 +229,7 @@ TEST_F(MatmulGpuTest, TheSameProductHasTheSameHash) {
 TEST_F(MatmulGpuTest, RandomElementsAreNormal) {
   constexpr size_t kCount = 1'000'000;
   for (const GpuMatmulType& type : Types()) {
-    SCOPED_TRACE(type.label);
+    SCOPED_TRACE(type.label());
     const auto byte_count = static_cast<int64_t>(kCount) * type.element_bits / 8;
     const DeviceMemory memory = Allocate(static_cast<size_t>(byte_count));
     ASSERT_EQ(FillElements(type, memory.address(), byte_count, 7, /*integers=*/false, *session_),

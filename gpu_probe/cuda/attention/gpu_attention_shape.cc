@@ -1,6 +1,7 @@
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
 
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,31 +15,29 @@ constexpr int64_t kFp32Bytes = 4;
 constexpr int64_t kMinWorkspaceBytes = int64_t{1} << 20;
 
 // The shapes of Llama and similar models, whole and as one of eight devices holds them.
-const std::vector<GpuAttentionShape>& CausalShapes() {
-  static const auto* const shapes = new std::vector<GpuAttentionShape>{
-      {.batch = 1, .sequence = 512, .heads = 32, .kv_heads = 8},
-      {.batch = 1, .sequence = 2048, .heads = 32, .kv_heads = 32},
-      {.batch = 1, .sequence = 4096, .heads = 4, .kv_heads = 1},
-      {.batch = 1, .sequence = 8192, .heads = 32, .kv_heads = 8},
-      {.batch = 2, .sequence = 4096, .heads = 32, .kv_heads = 8},
-      {.batch = 2, .sequence = 1024, .heads = 32, .kv_heads = 8},
-      {.batch = 4, .sequence = 2048, .heads = 32, .kv_heads = 32},
-      {.batch = 16, .sequence = 512, .heads = 32, .kv_heads = 8}};
-  return *shapes;
-}
+constexpr GpuAttentionShape kCausalShapes[] = {
+    {.batch = 1, .sequence = 512, .heads = 32, .kv_heads = 8},
+    {.batch = 1, .sequence = 2048, .heads = 32, .kv_heads = 32},
+    {.batch = 1, .sequence = 4096, .heads = 4, .kv_heads = 1},
+    {.batch = 1, .sequence = 8192, .heads = 32, .kv_heads = 8},
+    {.batch = 2, .sequence = 4096, .heads = 32, .kv_heads = 8},
+    {.batch = 2, .sequence = 1024, .heads = 32, .kv_heads = 8},
+    {.batch = 4, .sequence = 2048, .heads = 32, .kv_heads = 32},
+    {.batch = 16, .sequence = 512, .heads = 32, .kv_heads = 8}};
 
 // Shapes between and beyond those.
-const std::vector<GpuAttentionShape>& MoreCausalShapes() {
-  static const auto* const shapes = new std::vector<GpuAttentionShape>{
-      {.batch = 1, .sequence = 16384, .heads = 32, .kv_heads = 8},
-      {.batch = 1, .sequence = 8192, .heads = 8, .kv_heads = 8},
-      {.batch = 1, .sequence = 2048, .heads = 64, .kv_heads = 8},
-      {.batch = 1, .sequence = 1024, .heads = 32, .kv_heads = 8},
-      {.batch = 4, .sequence = 4096, .heads = 8, .kv_heads = 1},
-      {.batch = 4, .sequence = 1024, .heads = 40, .kv_heads = 40},
-      {.batch = 8, .sequence = 2048, .heads = 16, .kv_heads = 2},
-      {.batch = 32, .sequence = 512, .heads = 16, .kv_heads = 16}};
-  return *shapes;
+constexpr GpuAttentionShape kMoreCausalShapes[] = {
+    {.batch = 1, .sequence = 16384, .heads = 32, .kv_heads = 8},
+    {.batch = 1, .sequence = 8192, .heads = 8, .kv_heads = 8},
+    {.batch = 1, .sequence = 2048, .heads = 64, .kv_heads = 8},
+    {.batch = 1, .sequence = 1024, .heads = 32, .kv_heads = 8},
+    {.batch = 4, .sequence = 4096, .heads = 8, .kv_heads = 1},
+    {.batch = 4, .sequence = 1024, .heads = 40, .kv_heads = 40},
+    {.batch = 8, .sequence = 2048, .heads = 16, .kv_heads = 2},
+    {.batch = 32, .sequence = 512, .heads = 16, .kv_heads = 16}};
+
+std::vector<GpuAttentionShape> CausalShapes() {
+  return {std::begin(kCausalShapes), std::end(kCausalShapes)};
 }
 
 // CausalShapes() with one property changed, and one of them four times as long.
@@ -107,7 +106,7 @@ std::vector<GpuAttentionShape> ForwardAttentionShapes(v1::ProbeMode mode) {
   if (mode == v1::PROBE_MODE_STANDARD) return CausalShapes();
   if (mode != v1::PROBE_MODE_FULL) return {};
   std::vector<GpuAttentionShape> shapes = CausalShapes();
-  shapes.insert(shapes.end(), MoreCausalShapes().begin(), MoreCausalShapes().end());
+  shapes.insert(shapes.end(), std::begin(kMoreCausalShapes), std::end(kMoreCausalShapes));
   for (const GpuAttentionShape& what :
        {GpuAttentionShape{.head_size = 128, .value_head_size = 128, .causal = false},
         GpuAttentionShape{.head_size = 64, .value_head_size = 64, .causal = true}}) {

@@ -152,7 +152,7 @@ absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
       MakeLayout(type.input_type, b_by_column ? k : n, b_by_column ? n : k, &b_layout_));
   SEXTANT_RETURN_IF_ERROR(
       MakeLayout(type.input_type, a_by_column ? m : k, a_by_column ? k : m, &a_layout_));
-  return MakeLayout(CudaTypeOf(problem_.output()), n, m, &c_layout_);
+  return MakeLayout(OutputFormatOf(problem_.output()).cuda_type, n, m, &c_layout_);
 }
 
 absl::Status GpuMatmul::Choose() {
@@ -174,7 +174,7 @@ absl::Status GpuMatmul::Choose() {
   if (!chosen.ok() && !absl::IsUnimplemented(chosen)) return chosen;
   if (!choices_.empty()) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
-      cublaslt_->engine(), " has no kernel for ", problem_.type->label, " on this GPU",
+      cublaslt_->engine(), " has no kernel for ", problem_.type->label(), " on this GPU",
       code == 0 ? "" : absl::StrCat(" (cublasLtMatmulAlgoGetHeuristic says ", code, ")")));
 }
 

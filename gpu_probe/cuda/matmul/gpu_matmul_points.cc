@@ -72,7 +72,7 @@ absl::Status CheckMultiple(const GpuMatmulProblem& problem) {
   const int64_t multiple = problem.type->multiple;
   if (problem.n % multiple == 0 && problem.k % multiple == 0) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrCat("in ", problem.type->label, " n and k must be multiples of ", multiple));
+      absl::StrCat("in ", problem.type->label(), " n and k must be multiples of ", multiple));
 }
 
 absl::StatusOr<std::unique_ptr<Workload>> Make(const GpuMatmulToMeasure& what) {

@@ -47,14 +47,12 @@ int MajorAndMinor(const std::string& version) {
 // Results of bf16 and of the narrow types are bf16, as in frameworks.
 constexpr GpuMatmulType kGpuTypes[] = {
     {.data_type = v1::DATA_TYPE_BF16,
-     .label = "bf16",
      .format = MatrixFormat::kBf16,
      .output = MatrixFormat::kBf16,
      .input_type = cublaslt::kBf16,
      .element_bits = 16,
      .output_rounding = kBf16Rounding},
     {.data_type = v1::DATA_TYPE_FP8_E4M3,
-     .label = "fp8_e4m3",
      .oldest_capability = kAda,
      .format = MatrixFormat::kE4m3,
      .output = MatrixFormat::kBf16,
@@ -65,7 +63,6 @@ constexpr GpuMatmulType kGpuTypes[] = {
      .multiple = 16,
      .output_rounding = kBf16Rounding},
     {.data_type = v1::DATA_TYPE_NVFP4,
-     .label = "nvfp4",
      .oldest_capability = kBlackwell,
      .format = MatrixFormat::kNvE2m1,
      .output = MatrixFormat::kBf16,
@@ -76,7 +73,6 @@ constexpr GpuMatmulType kGpuTypes[] = {
      .multiple = 32,
      .output_rounding = kBf16Rounding},
     {.data_type = v1::DATA_TYPE_MXFP8,
-     .label = "mxfp8",
      .oldest_capability = kBlackwell,
      .format = MatrixFormat::kMxE4m3,
      .output = MatrixFormat::kBf16,
@@ -87,13 +83,11 @@ constexpr GpuMatmulType kGpuTypes[] = {
      .multiple = 32,
      .output_rounding = kBf16Rounding},
     {.data_type = v1::DATA_TYPE_TF32,
-     .label = "tf32",
      .format = MatrixFormat::kTf32,
      .input_type = cublaslt::kFp32,
      .compute_type = cublaslt::kComputeFp32AsTf32,
      .element_bits = 32},
     {.data_type = v1::DATA_TYPE_INT8,
-     .label = "int8",
      .format = MatrixFormat::kInt8,
      .output = MatrixFormat::kInt32,
      .wide_output = MatrixFormat::kInt32,
@@ -105,12 +99,10 @@ constexpr GpuMatmulType kGpuTypes[] = {
      .multiple = 16,
      .sum_rounding = 0},
     {.data_type = v1::DATA_TYPE_FP32,
-     .label = "fp32",
      .format = MatrixFormat::kFp32,
      .input_type = cublaslt::kFp32,
      .element_bits = 32},
     {.data_type = v1::DATA_TYPE_FP16,
-     .label = "fp16",
      .format = MatrixFormat::kFp16,
      .output = MatrixFormat::kFp16,
      .input_type = cublaslt::kFp16,
@@ -118,7 +110,6 @@ constexpr GpuMatmulType kGpuTypes[] = {
      .output_rounding = kFp16Rounding},
     // Twice the rounding of sums: the check's own have the same precision.
     {.data_type = v1::DATA_TYPE_FP64,
-     .label = "fp64",
      .format = MatrixFormat::kFp64,
      .output = MatrixFormat::kFp64,
      .wide_output = MatrixFormat::kFp64,
@@ -171,11 +162,7 @@ std::vector<MatmulSize> StandardSizes(v1::DataType type) {
 
 }  // namespace
 
-const std::vector<GpuMatmulType>& GpuMatmulTypes() {
-  static const auto* const types =
-      new std::vector<GpuMatmulType>(std::begin(kGpuTypes), std::end(kGpuTypes));
-  return *types;
-}
+absl::Span<const GpuMatmulType> GpuMatmulTypes() { return kGpuTypes; }
 
 const GpuMatmulType* FindGpuMatmulType(v1::DataType type) {
   for (const GpuMatmulType& known : GpuMatmulTypes()) {
@@ -191,7 +178,7 @@ absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::st
         absl::StrCat("A GPU is not measured in ", v1::DataType_Name(type),
                      ": ask for BF16, FP16, TF32, FP32, FP64, INT8, FP8_E4M3, MXFP8 or NVFP4."));
   }
-  const std::string name = absl::AsciiStrToUpper(known->label);
+  const std::string name = absl::AsciiStrToUpper(known->label());
   if (capability < known->oldest_capability) {
     return absl::UnimplementedError(
         absl::StrCat(name, " needs compute capability ", known->oldest_capability / 10, ".",
@@ -205,30 +192,18 @@ absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::st
   return absl::OkStatus();
 }
 
-int CudaTypeOf(MatrixFormat output) {
+OutputFormat OutputFormatOf(MatrixFormat output) {
   switch (output) {
     case MatrixFormat::kFp64:
-      return cublaslt::kFp64;
+      return {.cuda_type = cublaslt::kFp64, .bytes = 8};
     case MatrixFormat::kFp16:
-      return cublaslt::kFp16;
+      return {.cuda_type = cublaslt::kFp16, .bytes = 2};
     case MatrixFormat::kBf16:
-      return cublaslt::kBf16;
+      return {.cuda_type = cublaslt::kBf16, .bytes = 2};
     case MatrixFormat::kInt32:
-      return cublaslt::kInt32;
+      return {.cuda_type = cublaslt::kInt32};
     default:
-      return cublaslt::kFp32;
-  }
-}
-
-int64_t OutputBytesOf(MatrixFormat output) {
-  switch (output) {
-    case MatrixFormat::kFp64:
-      return 8;
-    case MatrixFormat::kFp16:
-    case MatrixFormat::kBf16:
-      return 2;
-    default:
-      return 4;
+      return {};
   }
 }
 

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/base/matmul_grid.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/cuda_libraries.h"
+#include "gpu_probe/points/matmul.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/probe.pb.h"
@@ -57,7 +58,6 @@ inline constexpr int64_t kGpuCheckedColumnCount = 256;
 
 struct GpuMatmulType {
   v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED;
-  const char* label = "";                          // "bf16"
   int oldest_capability = 80;                      // of GPUs that support it: 89 for 8.9
   MatrixFormat format = {};                        // of A and B
   MatrixFormat output = MatrixFormat::kFp32;       // of C, as in frameworks
@@ -72,10 +72,12 @@ struct GpuMatmulType {
   int64_t multiple = 1;           // n and k must be multiples of it
   double sum_rounding = 0x1p-24;  // relative rounding of a sum; 0 where sums are exact
   double output_rounding = 0;     // of C's elements
+
+  std::string label() const { return TypeLabel(data_type); }  // "bf16"
 };
 
 // All types, in the order in which they are measured.
-const std::vector<GpuMatmulType>& GpuMatmulTypes();
+absl::Span<const GpuMatmulType> GpuMatmulTypes();
 
 // Null for types that are not measured on GPUs.
 const GpuMatmulType* FindGpuMatmulType(v1::DataType type);
@@ -86,9 +88,12 @@ const GpuMatmulType* FindGpuMatmulType(v1::DataType type);
 // Errors: kUnimplemented, saying what is missing.
 absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::string& version);
 
-// cuBLASLt's number of a format, and the bytes of an element.
-int CudaTypeOf(MatrixFormat output);
-int64_t OutputBytesOf(MatrixFormat output);
+// An output's cudaDataType_t, and the bytes of an element.
+struct OutputFormat {
+  int cuda_type = cublaslt::kFp32;
+  int64_t bytes = 4;
+};
+OutputFormat OutputFormatOf(MatrixFormat output);
 
 // C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with consecutive operands.
 struct GpuMatmulProblem {
@@ -102,7 +107,7 @@ struct GpuMatmulProblem {
   bool wide_output = false;       // C in the type that exact sums need
 
   MatrixFormat output() const { return wide_output ? type->wide_output : type->output; }
-  int64_t output_bytes() const { return batch_count * m * n * OutputBytesOf(output()); }
+  int64_t output_bytes() const { return batch_count * m * n * OutputFormatOf(output()).bytes; }
 };
 
 GpuMatmulProblem ProblemOf(v1::DataType type, const MatmulSize& size);

@@ -288,7 +288,7 @@ TEST_F(GpuMatmulTest, TheRealLibraryTakesEveryDescription) {
       problem.wide_output = wide;
       problem.batch_count = wide ? 1 : 3;
       EXPECT_THAT(GpuMatmul::Prepare(cublaslt, problem, {.a = 0x1000, .b = 0x2000}), IsOk())
-          << type.label;
+          << type.label();
     }
   }
   EXPECT_EQ(chosen_count, 18);
