@@ -59,22 +59,24 @@ std::unique_ptr<Workload> ReadWorkload(int64_t array_bytes, std::shared_ptr<Pass
                                        const SharedSession& session) {
   const auto vector_count = static_cast<uint64_t>(array_bytes / kVectorBytes);
   const LaunchShape shape = GridOver(array_bytes / kVectorBytes, *session);
-  const DeviceMemory& sums = arrays->sums;
   return MakeGpuWorkload(
-      session,
-      {.poison = [=,
-                  &sums] { return session->Fill(sums.address(), kPassPoison, sums.size_bytes()); },
-       .enqueue =
-           [=] {
-             return session->Launch("memory_pass_read", shape, arrays->sums.address(),
-                                    arrays->a.address(), vector_count);
-           },
-       .check =
-           [=] {
-             return AllRight(arrays->check.Run("check_memory_pass_read", shape,
-                                               arrays->sums.address(), vector_count, kSeedOfA),
-                             ThreadCountOf(shape), "sum");
-           }});
+      session, {.poison =
+                    [=] {
+                      const DeviceMemory& sums = arrays->sums;
+                      return session->Fill(sums.address(), kPassPoison, sums.size_bytes());
+                    },
+                .enqueue =
+                    [=] {
+                      return session->Launch("memory_pass_read", shape, arrays->sums.address(),
+                                             arrays->a.address(), vector_count);
+                    },
+                .check =
+                    [=] {
+                      return AllRight(
+                          arrays->check.Run("check_memory_pass_read", shape, arrays->sums.address(),
+                                            vector_count, kSeedOfA),
+                          ThreadCountOf(shape), "sum");
+                    }});
 }
 
 // An operation that writes c = added + of_a a + of_b b.

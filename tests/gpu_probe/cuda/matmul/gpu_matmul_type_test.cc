@@ -14,7 +14,6 @@
 #include <string>
 #include <tuple>
 
-#include "absl/strings/ascii.h"
 #include "engine/base/matmul_grid.h"
 #include "tests/gpu_probe/failure_matchers.h"
 #include "tests/support/status_matchers.h"
