@@ -124,9 +124,8 @@ TEST(FlagsOf, AreMadeOfOptions) {
   // A message's heading is that of the messages within it, too.
   EXPECT_EQ(PlanFlags()[0].group, "Model (one of the five ways)");
   for (const FieldFlag& flag : PlanFlags()) {
-    if (flag.field == "layout.parallel.tensor_parallel_size") {
-      EXPECT_EQ(flag.group, v1::RunLayout::descriptor()->options().GetExtension(v1::flag_group));
-    }
+    if (flag.field != "layout.parallel.tensor_parallel_size") continue;
+    EXPECT_EQ(flag.group, v1::RunLayout::descriptor()->options().GetExtension(v1::flag_group));
   }
 }
 
@@ -143,7 +142,8 @@ TEST(FlagsOf, HaveACommandsRowsFirst) {
   EXPECT_EQ(FieldWordsOf(flags, "future[2].name"), "FUTURE");
   EXPECT_EQ(FieldWordsOf(flags, "future_more"), "future_more");
   for (const FieldFlag& flag : flags) {
-    if (flag.field == "economics.deadline") EXPECT_EQ(flag.help, "until when");
+    if (flag.field != "economics.deadline") continue;
+    EXPECT_EQ(flag.help, "until when");
   }
 }
 
