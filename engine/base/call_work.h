@@ -33,6 +33,10 @@ class CallWork {
 
   int64_t steps() const { return steps_; }
 
+  // Models whose weights were counted: one, where all that is planned is of one model.
+  void CountModel() { ++models_; }
+  int64_t models() const { return models_; }
+
   // Bounds the steps of one part of the work, such as a plan, as long as it lives.
   class Allowance {
    public:
@@ -71,6 +75,7 @@ class CallWork {
 
   const Stop stop_;
   int64_t steps_ = 0;
+  int64_t models_ = 0;
   absl::Status ended_;  // what `stop_` ended it with
   int64_t allowed_ = std::numeric_limits<int64_t>::max() / 2;
   int64_t next_poll_ = 0;  // the first step asks: a call may have ended before it began

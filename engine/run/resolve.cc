@@ -90,8 +90,8 @@ absl::Status CheckConvention(const ConventionFlops& asked) {
 // Resolves parts of a run, and what depends on them.
 class Resolver {
  public:
-  Resolver(const RunSpec& run, const RunParts& parts, FieldViolations found)
-      : run_(run), parts_(parts), violations_(std::move(found)) {}
+  Resolver(const RunSpec& run, const RunParts& parts, FieldViolations found, CallWork& work)
+      : run_(run), parts_(parts), work_(work), violations_(std::move(found)) {}
 
   // Takes the other parts of the run from `known`.
   void Share(const ResolvedRun& known) {
@@ -150,6 +150,7 @@ class Resolver {
     const bool lengths_are_sound = violations_.all().size() == with_shape;
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
+    if (out_.shape.checked == nullptr) work_.CountModel();
     const absl::Status counted = CheckShape(out_.shape);
     violations_.AddAll(counted);
     if (!counted.ok()) return;
@@ -210,6 +211,7 @@ class Resolver {
 
   const RunSpec& run_;
   const RunParts& parts_;
+  CallWork& work_;
   std::vector<UnknownName> unknown_;
   FieldViolations violations_;
   ResolvedRun out_;
@@ -267,12 +269,18 @@ absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
 }
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found) {
-  constexpr RunParts kAll = {true, true, true, true};
-  return Resolver(run, kAll, std::move(found)).Resolve();
+  CallWork uncounted;
+  return Resolve(run, std::move(found), uncounted);
 }
 
-absl::StatusOr<ResolvedRun> ResolvedRun::With(const RunSpec& run, const RunParts& changed) const {
-  Resolver resolver(run, changed, {});
+absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work) {
+  constexpr RunParts kAll = {true, true, true, true};
+  return Resolver(run, kAll, std::move(found), work).Resolve();
+}
+
+absl::StatusOr<ResolvedRun> ResolvedRun::With(const RunSpec& run, const RunParts& changed,
+                                              CallWork& work) const {
+  Resolver resolver(run, changed, {}, work);
   resolver.Share(*this);
   return resolver.Resolve();
 }

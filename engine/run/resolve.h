@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/framework/workspace.h"
@@ -90,7 +91,8 @@ struct ResolvedRun : RunDevices {
   // result points into both.
   //
   // Errors: those of PlanRun().
-  absl::StatusOr<ResolvedRun> With(const RunSpec& run, const RunParts& changed) const;
+  absl::StatusOr<ResolvedRun> With(const RunSpec& run, const RunParts& changed,
+                                   CallWork& work) const;
 
   // The memory of `run`, the one of this, under another choice of its layout, which `layouts` may
   // know. Errors: kInvalidArgument, of the request's fields.
@@ -121,6 +123,8 @@ absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
 //
 // Errors: those of PlanRun().
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found);
+// The same, whose models are counted by `work`.
+absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work);
 
 }  // namespace sextant
 

@@ -278,7 +278,7 @@ absl::StatusOr<MeasuredRatio> MeasuredRatio::Of(const RunSpec& run, const Resolv
                                                 CallWork& work) {
   const RunSpec measured = MeasuredRunOf(run);
   const absl::StatusOr<ResolvedRun> resolved =
-      resolved_run.With(measured, {.training = true, .layout = true, .device_count = true});
+      resolved_run.With(measured, {.training = true, .layout = true, .device_count = true}, work);
   if (!resolved.ok()) return WithPaths(resolved.status(), MeasuredField);
   absl::StatusOr<StepAnswer> step = PlanStep(measured, *resolved, work);
   if (!step.ok()) return WithPaths(step.status(), MeasuredField);

@@ -21,7 +21,7 @@ LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
 
 absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
   RunSpec& run = base_.run;
-  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found)));
+  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_));
   const ResolvedRun& resolved = base_.resolved;
   const int64_t node = resolved.node != nullptr ? resolved.node->device_count : 1;
   const RunLayout& layout = *run.layout;

@@ -67,7 +67,7 @@ class ClusterSizer {
     run_.cluster.device_count = std::max<int64_t>(1, named_);
     run_.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
-    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found)));
+    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found), work_));
     if (objective_ == SizeObjective::kEnergy && !one.device_power.has_value()) {
       return InvalidField("economics.device_power_watts",
                           "is required for the least energy: the power of the device is not known");
@@ -81,7 +81,7 @@ class ClusterSizer {
     }
     RunSpec several = run_;
     several.cluster.device_count = 2 * out_.server_devices;
-    const absl::StatusOr<ResolvedRun> two = one.With(several, {.device_count = true});
+    const absl::StatusOr<ResolvedRun> two = one.With(several, {.device_count = true}, work_);
     out_.network_known = two.ok() && two->network.has_value();
     if (!out_.network_known) max_devices_ = std::min(max_devices_, out_.server_devices);
     return absl::OkStatus();

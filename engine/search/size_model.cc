@@ -70,7 +70,7 @@ class ModelSizer {
     if (ratio_.has_value()) checked.training.token_count = 1;
     checked.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
-    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun resolved, Resolve(checked, std::move(found)));
+    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun resolved, Resolve(checked, std::move(found), work_));
     const ModelLadder ladder(*resolved.shape.architecture);
     int64_t best = -1;
     int64_t step = 1;

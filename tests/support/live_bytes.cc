@@ -10,11 +10,9 @@ namespace {
 
 std::atomic<int64_t> live_bytes = 0;
 std::atomic<int64_t> peak_bytes = 0;
-std::atomic<int64_t> allocation_count = 0;
 
 void* Count(void* memory) {
   if (memory == nullptr) return nullptr;
-  ++allocation_count;
   const auto size = static_cast<int64_t>(malloc_usable_size(memory));
   const int64_t live = live_bytes.fetch_add(size) + size;
   int64_t peak = peak_bytes.load();
@@ -49,7 +47,6 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept { Free(mem
 namespace sextant {
 
 int64_t LiveBytes() { return live_bytes; }
-int64_t AllocationCount() { return allocation_count; }
 int64_t PeakBytes() { return peak_bytes; }
 void ResetPeakBytes() { peak_bytes = live_bytes.load(); }
 

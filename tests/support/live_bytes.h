@@ -9,9 +9,6 @@ namespace sextant {
 // Allocated and not freed, on all threads; as the allocator rounds them up.
 int64_t LiveBytes();
 
-// Calls of `new` so far, on all threads.
-int64_t AllocationCount();
-
 // The most that LiveBytes() was since ResetPeakBytes().
 int64_t PeakBytes();
 void ResetPeakBytes();

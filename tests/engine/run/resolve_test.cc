@@ -176,12 +176,13 @@ std::vector<std::pair<std::string, double>> FiguresOf(const ResolvedRun& run) {
 
 TEST(ResolvedRun, WithAChangeIsTheChangedRun) {
   const RunSpec run = Decoder();
-  const auto resolved = Resolve(run, {});
+  CallWork work;
+  const auto resolved = Resolve(run, {}, work);
   ASSERT_THAT(resolved, IsOk());
   for (const Variant& variant : kVariants) {
     RunSpec changed = run;
     variant.change(changed);
-    const auto other = resolved->With(changed, variant.changed);
+    const auto other = resolved->With(changed, variant.changed, work);
     const auto alone = Resolve(changed, {});
     ASSERT_THAT(other, IsOk()) << variant.what;
     ASSERT_THAT(alone, IsOk()) << variant.what;
@@ -193,12 +194,13 @@ TEST(ResolvedRun, WithAChangeIsTheChangedRun) {
 // The weights are counted once for all variants of one model.
 TEST(ResolvedRun, WithAChangeKeepsTheCountedModel) {
   const RunSpec run = Decoder();
-  const auto resolved = Resolve(run, {});
+  CallWork work;
+  const auto resolved = Resolve(run, {}, work);
   ASSERT_THAT(resolved, IsOk());
   for (const Variant& variant : kVariants) {
     RunSpec changed = run;
     variant.change(changed);
-    const auto other = resolved->With(changed, variant.changed);
+    const auto other = resolved->With(changed, variant.changed, work);
     ASSERT_THAT(other, IsOk()) << variant.what;
     EXPECT_EQ(other->shape.checked == resolved->shape.checked, !variant.changed.model)
         << variant.what;
@@ -207,13 +209,28 @@ TEST(ResolvedRun, WithAChangeKeepsTheCountedModel) {
 
 TEST(ResolvedRun, WithAChangeReportsItsFaults) {
   const RunSpec run = Decoder();
-  const auto resolved = Resolve(run, {});
+  CallWork work;
+  const auto resolved = Resolve(run, {}, work);
   ASSERT_THAT(resolved, IsOk());
   RunSpec changed = run;
   changed.cluster.device_count = 15;
-  EXPECT_EQ(resolved->With(changed, {.device_count = true}).status(),
+  EXPECT_EQ(resolved->With(changed, {.device_count = true}, work).status(),
             Resolve(changed, {}).status());
-  EXPECT_FALSE(resolved->With(changed, {.device_count = true}).ok());
+  EXPECT_FALSE(resolved->With(changed, {.device_count = true}, work).ok());
+}
+
+// Whatever else is predicted of it: a measured step, and the steps of four other batches.
+TEST(PlanRun, CountsTheWeightsOnce) {
+  RunSpec run = Decoder();
+  run.measured_step = MeasuredStep{.seconds = 10, .layout = *run.layout};
+  run.measured_step->layout.parallel.tensor_parallel_size = 4;
+  run.layout->batch_ramp.assign(4, {.token_count = 1'000'000, .global_batch_size = 32});
+  CallWork work;
+  const auto plan = PlanRun(run, {}, work);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_TRUE(plan->step->calibration.has_value());
+  EXPECT_EQ(plan->whole_run.steps->phases.size(), 5u);
+  EXPECT_EQ(work.models(), 1);
 }
 
 }  // namespace
