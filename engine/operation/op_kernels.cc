@@ -1,37 +1,13 @@
 #include "engine/operation/op_kernels.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/text.h"
 #include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 namespace {
-
-// One overload per operation.
-struct Visitor {
-  const OpKernelsInput& in;
-
-  OpKernels operator()(const Matmul& op) const { return MatmulKernels(op, in); }
-  OpKernels operator()(const BatchedMatmul& op) const { return BatchedMatmulKernels(op, in); }
-  OpKernels operator()(const Linear& op) const { return LinearKernels(op, in); }
-  OpKernels operator()(const Elementwise& op) const { return ElementwiseKernels(op, in); }
-  OpKernels operator()(const FusedChain& op) const { return FusedChainKernels(op, in); }
-  OpKernels operator()(const Reduction& op) const { return ReductionKernels(op, in); }
-  OpKernels operator()(const Softmax& op) const { return SoftmaxKernels(op, in); }
-  OpKernels operator()(const LayerNorm& op) const { return LayerNormKernels(op, in); }
-  OpKernels operator()(const RmsNorm& op) const { return RmsNormKernels(op, in); }
-  OpKernels operator()(const Activation& op) const { return ActivationKernels(op, in); }
-  OpKernels operator()(const SwiGlu& op) const { return SwiGluKernels(op, in); }
-  OpKernels operator()(const Rotary& op) const { return RotaryKernels(op, in); }
-  OpKernels operator()(const Dropout& op) const { return DropoutKernels(op, in); }
-  OpKernels operator()(const EmbeddingLookup& op) const { return EmbeddingKernels(op, in); }
-  OpKernels operator()(const CrossEntropy& op) const { return CrossEntropyKernels(op, in); }
-  OpKernels operator()(const Attention& op) const { return AttentionKernels(op, in); }
-  OpKernels operator()(const OptimizerUpdate& op) const { return OptimizerKernels(op, in); }
-  OpKernels operator()(const HostCopy& op) const { return HostCopyKernels(op, in); }
-  OpKernels operator()(const Einsum& op) const { return EinsumKernels(op, in); }
-  OpKernels operator()(const Experts& op) const { return ExpertsKernels(op, in); }
-};
 
 Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {
   return {.name = std::string(name), .role = role, .data_type = type, .shape = shape};
@@ -40,7 +16,7 @@ Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Sha
 }  // namespace
 
 OpKernels OpKernelsOf(const Operation& operation, const OpKernelsInput& input) {
-  return std::visit(Visitor{input}, operation);
+  return std::visit([&input](const auto& op) { return KernelsOf(op, input); }, operation);
 }
 
 Array Input(absl::string_view name, DataType type, const Shape& shape) {
@@ -87,14 +63,22 @@ ArithmeticTerm Product(absl::string_view name, const ProductSize& s, OperandSet 
           .needed_by = needed_by};
 }
 
-ArithmeticTerm Term(const Repeated& r, FlopConvention convention) {
-  const Flops each = FlopsOf(r.work, convention);
-  return {
-      .name = std::string(r.name),
-      .flops = each * r.count,
-      .matrix_product = false,
-      .reason = absl::StrCat(NumberText(each.value()), " x ", NumberText(r.count), ": ", r.what),
-      .needed_by = r.needed_by};
+ArithmeticTerm Each::operator()(absl::string_view name, absl::string_view what, Work work,
+                                OperandSet needed_by) const {
+  const Flops each = FlopsOf(work, convention_);
+  return {.name = std::string(name),
+          .flops = each * count_,
+          .matrix_product = false,
+          .reason = absl::StrCat(NumberText(each.value()), " x ", NumberText(count_), ": ", what),
+          .needed_by = needed_by};
+}
+
+OpKernels KernelsOf(std::vector<Array> operands, const Array& output, OperandSet differentiable) {
+  OpKernels out;
+  out.operands = std::move(operands);
+  out.outputs = {output};
+  out.differentiable = differentiable;
+  return out;
 }
 
 }  // namespace sextant

@@ -61,12 +61,9 @@ struct Application {
 };
 
 Step ForwardStep(const Application& a, FlopConvention convention) {
-  Step step = {.name = a.name, .arithmetic = {}, .movements = {}};
-  step.arithmetic.push_back(Term({.name = a.name,
-                                  .what = "the function's FLOPs on each element",
-                                  .work = a.work().forward,
-                                  .count = a.count},
-                                 convention));
+  Step step = {a.name, {}, {}};
+  step.arithmetic.push_back(
+      Each(a.count, convention)(a.name, "the function's FLOPs on each element", a.work().forward));
   for (const Array& input : a.inputs) step.movements.push_back(Read(input));
   step.movements.push_back(Write(a.output));
   return step;
@@ -75,7 +72,7 @@ Step ForwardStep(const Application& a, FlopConvention convention) {
 // The step of the inputs' gradients; bits[i] are the operands that need the gradient of input i.
 Step BackwardStep(const Application& a, const std::vector<OperandSet>& bits,
                   FlopConvention convention) {
-  Step step = {.name = absl::StrCat("gradient of ", a.name), .arithmetic = {}, .movements = {}};
+  Step step = {absl::StrCat("gradient of ", a.name), {}, {}};
   if (a.function == ElementwiseFunction::kAdd) return step;
   const FunctionWork work = a.work();
   OperandSet any = 0;
@@ -86,12 +83,9 @@ Step BackwardStep(const Application& a, const std::vector<OperandSet>& bits,
     OperandSet readers = any;
     if (a.function == ElementwiseFunction::kMultiply) readers = bits[1 - i];
     if (work.reads_inputs) step.movements.push_back(Read(a.inputs[i], readers));
-    step.arithmetic.push_back(Term({.name = absl::StrCat("gradient of ", a.inputs[i].name),
-                                    .what = "the derivative times dy on each element",
-                                    .work = work.gradient,
-                                    .count = a.count,
-                                    .needed_by = bits[i]},
-                                   convention));
+    step.arithmetic.push_back(Each(a.count, convention)(
+        absl::StrCat("gradient of ", a.inputs[i].name), "the derivative times dy on each element",
+        work.gradient, bits[i]));
     step.movements.push_back(Write(GradientOf(a.inputs[i]), bits[i]));
   }
   return step;
@@ -147,11 +141,9 @@ std::vector<ArithmeticTerm> DoneAgain(const Chain& chain, FlopConvention convent
   for (size_t i = 0; i < chain.applications.size(); ++i) {
     const Application& a = chain.applications[i];
     if (i + 1 == chain.applications.size() && !a.work().reads_output) continue;
-    terms.push_back(Term({.name = absl::StrCat(a.name, " again"),
-                          .what = "done again, since the fused form keeps no result in between",
-                          .work = a.work().forward,
-                          .count = a.count},
-                         convention));
+    terms.push_back(Each(a.count, convention)(
+        absl::StrCat(a.name, " again"),
+        "done again, since the fused form keeps no result in between", a.work().forward));
   }
   return terms;
 }
@@ -159,7 +151,7 @@ std::vector<ArithmeticTerm> DoneAgain(const Chain& chain, FlopConvention convent
 // One kernel: reads dy and, unless linear, the chain's inputs; writes each input's gradient.
 Step FusedBackward(const Chain& chain, const std::vector<Array>& operands,
                    FlopConvention convention) {
-  Step fused = {.name = "gradient of the chain", .arithmetic = {}, .movements = {}};
+  Step fused = {"gradient of the chain", {}, {}};
   fused.movements.push_back(Read(GradientOf(chain.applications.back().output)));
   const bool linear = IsLinear(chain);
   if (!linear) fused.arithmetic = DoneAgain(chain, convention);
@@ -176,7 +168,7 @@ Step FusedBackward(const Chain& chain, const std::vector<Array>& operands,
 
 }  // namespace
 
-OpKernels ElementwiseKernels(const Elementwise& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Elementwise& op, const OpKernelsInput& in) {
   OpKernels out;
   std::vector<OperandSet> bits;
   for (int64_t i = 0; i < op.input_count; ++i) {
@@ -197,7 +189,7 @@ OpKernels ElementwiseKernels(const Elementwise& op, const OpKernelsInput& in) {
   return out;
 }
 
-OpKernels FusedChainKernels(const FusedChain& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const FusedChain& op, const OpKernelsInput& in) {
   OpKernels out;
   const Chain chain = ChainOf(op, in, out);
   out.outputs = {chain.applications.back().output};
@@ -263,17 +255,13 @@ Array State(absl::string_view name, const OptimizerUpdate& op, const OpKernelsIn
 }  // namespace
 
 // A master weight is read and written in place of the weight, which is then written, too.
-OpKernels OptimizerKernels(const OptimizerUpdate& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const OptimizerUpdate& op, const OpKernelsInput& in) {
   const Array gradient = Input("gradient", in.types.input, {op.parameters});
   const Array weight = Parameter("weight", in.types.output, {op.parameters});
   const UpdateWork work = WorkOf(op.rule);
-  OpKernels out;
-  out.operands = {gradient, weight};
-  out.outputs = {weight};
-  Step step = {.name = "update", .arithmetic = {}, .movements = {Read(gradient), Write(weight)}};
-  step.arithmetic = {
-      Term({.name = "update", .what = work.what, .work = work.work, .count = Count(op.parameters)},
-           in.convention)};
+  OpKernels out = KernelsOf({gradient, weight}, weight);
+  Step step = {"update", {}, {Read(gradient), Write(weight)}};
+  step.arithmetic = {Each(Count(op.parameters), in.convention)("update", work.what, work.work)};
   if (!op.master_weights) step.movements.push_back(Read(weight));
   std::vector<Array> kept;
   if (op.master_weights) kept.push_back(State("master weight", op, in));
@@ -288,21 +276,19 @@ OpKernels OptimizerKernels(const OptimizerUpdate& op, const OpKernelsInput& in) 
 }
 
 // Pageable memory is copied into pinned memory first: its bytes move twice.
-OpKernels HostCopyKernels(const HostCopy& op, const OpKernelsInput&) {
+OpKernels KernelsOf(const HostCopy& op, const OpKernelsInput&) {
   const Array source = Indices("source", 1, {op.bytes});
   Array target = source;
   target.name = "target";
   target.role = ArrayRole::kOutput;
   Array staged = source;
   staged.name = "pinned staging buffer";
-  OpKernels out;
-  out.operands = {source};
-  out.outputs = {target};
+  OpKernels out = KernelsOf({source}, target);
   if (op.pinned) {
-    out.forward = {{.name = "send", .arithmetic = {}, .movements = {Read(source), Write(target)}}};
+    out.forward = {{"send", {}, {Read(source), Write(target)}}};
   } else {
-    out.forward = {{.name = "stage", .arithmetic = {}, .movements = {Read(source), Write(staged)}},
-                   {.name = "send", .arithmetic = {}, .movements = {Read(staged), Write(target)}}};
+    out.forward = {{"stage", {}, {Read(source), Write(staged)}},
+                   {"send", {}, {Read(staged), Write(target)}}};
   }
   return out;
 }

@@ -61,93 +61,63 @@ ActivationWork WorkOf(ActivationFunction function) {
 
 }  // namespace
 
-OpKernels ActivationKernels(const Activation& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Activation& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.count});
   const Array y = Output("y", in.types.output, {op.count});
   const ActivationWork work = WorkOf(op.function);
   const double count = Count(op.count);
-  OpKernels out;
-  out.operands = {x};
-  out.outputs = {y};
-  out.differentiable = OperandBit(0);
-  out.forward = {
-      {.name = "y = f(x)",
-       .arithmetic = {Term(
-           {.name = "activation", .what = work.forward_what, .work = work.forward, .count = count},
-           in.convention)},
-       .movements = {Read(x), Write(y)}}};
+  OpKernels out = KernelsOf({x}, y, OperandBit(0));
+  out.forward = {{"y = f(x)",
+                  {Each(count, in.convention)("activation", work.forward_what, work.forward)},
+                  {Read(x), Write(y)}}};
   // relu's sign is that of its output, which the next operation keeps anyway.
   const Array& saved = op.function == ActivationFunction::kRelu ? y : x;
-  out.backward = {{.name = "dx = f'(x) dy",
-                   .arithmetic = {Term({.name = "gradient of x",
-                                        .what = work.gradient_what,
-                                        .work = work.gradient,
-                                        .count = count},
-                                       in.convention)},
-                   .movements = {Read(GradientOf(y)), Read(saved), Write(GradientOf(x))}}};
+  out.backward = {{"dx = f'(x) dy",
+                   {Each(count, in.convention)("gradient of x", work.gradient_what, work.gradient)},
+                   {Read(GradientOf(y)), Read(saved), Write(GradientOf(x))}}};
   return out;
 }
 
-OpKernels SwiGluKernels(const SwiGlu& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const SwiGlu& op, const OpKernelsInput& in) {
   const Shape shape = {op.rows, op.columns};
   const Array gate = Input("gate", in.types.input, shape);
   const Array up = Input("up", in.types.input, shape);
   const Array y = Output("y", in.types.output, shape);
   const Array silu = Scratch("silu(gate)", in.types.output, shape);
-  const auto each = [&](absl::string_view name, absl::string_view what, Work work,
-                        OperandSet needed_by = kEveryOperand) {
-    return Term({.name = name,
-                 .what = what,
-                 .work = work,
-                 .count = Count(op.rows, op.columns),
-                 .needed_by = needed_by},
-                in.convention);
-  };
+  const Each each(Count(op.rows, op.columns), in.convention);
   const OperandSet g = OperandBit(0);
   const OperandSet u = OperandBit(1);
-  OpKernels out;
-  out.operands = {gate, up};
-  out.outputs = {y};
-  out.differentiable = g | u;
-  out.unfused = {{.name = "silu",
-                  .arithmetic = {each("silu", "exp, an addition, a division",
-                                      {.plain = 2, .transcendental = 1})},
-                  .movements = {Read(gate), Write(silu)}},
-                 {.name = "multiply",
-                  .arithmetic = {each("multiply", "one multiplication", {.plain = 1})},
-                  .movements = {Read(silu), Read(up), Write(y)}}};
+  OpKernels out = KernelsOf({gate, up}, y, g | u);
+  out.unfused = {{"silu",
+                  {each("silu", "exp, an addition, a division", {.plain = 2, .transcendental = 1})},
+                  {Read(gate), Write(silu)}},
+                 {"multiply",
+                  {each("multiply", "one multiplication", {.plain = 1})},
+                  {Read(silu), Read(up), Write(y)}}};
   out.forward = {Fuse("SwiGLU", out.unfused)};
-  out.backward = {
-      {.name = "dgate, dup",
-       .arithmetic = {each("sigmoid again", "exp, an addition, a division", kSigmoid),
-                      each("gradient of up", "gate s, times dy", {.plain = 2}, u),
-                      each("gradient of gate", "dy up s (1 + gate (1 - s))", {.plain = 6}, g)},
-       .movements = {Read(GradientOf(y)), Read(gate), Read(up, g), Write(GradientOf(gate), g),
-                     Write(GradientOf(up), u)}}};
+  out.backward = {{"dgate, dup",
+                   {each("sigmoid again", "exp, an addition, a division", kSigmoid),
+                    each("gradient of up", "gate s, times dy", {.plain = 2}, u),
+                    each("gradient of gate", "dy up s (1 + gate (1 - s))", {.plain = 6}, g)},
+                   {Read(GradientOf(y)), Read(gate), Read(up, g), Write(GradientOf(gate), g),
+                    Write(GradientOf(up), u)}}};
   return out;
 }
 
-OpKernels DropoutKernels(const Dropout& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Dropout& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.count});
   const Array y = Output("y", in.types.output, {op.count});
   Array mask = Indices("mask", 1, {op.count});
   mask.role = ArrayRole::kStatistic;
-  const auto each = [&](absl::string_view name, absl::string_view what, Work work) {
-    return Term({.name = name, .what = what, .work = work, .count = Count(op.count)},
-                in.convention);
-  };
-  OpKernels out;
-  out.operands = {x};
-  out.outputs = {y};
-  out.differentiable = OperandBit(0);
-  out.forward = {{.name = "dropout",
-                  .arithmetic = {each("mask", "one comparison with a random number", {.plain = 1}),
-                                 each("scale", "one multiplication by 1/(1 - p)", {.plain = 1})},
-                  .movements = {Read(x), Write(y), Write(mask)}}};
-  out.backward = {
-      {.name = "dx = mask dy / (1 - p)",
-       .arithmetic = {each("gradient of x", "one multiplication by 1/(1 - p)", {.plain = 1})},
-       .movements = {Read(GradientOf(y)), Read(mask), Write(GradientOf(x))}}};
+  const Each each(Count(op.count), in.convention);
+  OpKernels out = KernelsOf({x}, y, OperandBit(0));
+  out.forward = {{"dropout",
+                  {each("mask", "one comparison with a random number", {.plain = 1}),
+                   each("scale", "one multiplication by 1/(1 - p)", {.plain = 1})},
+                  {Read(x), Write(y), Write(mask)}}};
+  out.backward = {{"dx = mask dy / (1 - p)",
+                   {each("gradient of x", "one multiplication by 1/(1 - p)", {.plain = 1})},
+                   {Read(GradientOf(y)), Read(mask), Write(GradientOf(x))}}};
   return out;
 }
 
@@ -190,6 +160,7 @@ struct ExpertArrays {
   Array up;
   Array hidden;
   Array y;
+  Each each_hidden;
 };
 
 ExpertArrays ExpertArraysOf(const Experts& op, const OpKernelsInput& in) {
@@ -202,7 +173,8 @@ ExpertArrays ExpertArraysOf(const Experts& op, const OpKernelsInput& in) {
           .w_down = WeightsOf("w_down", in.types.input, op, {f, h}),
           .up = Scratch(op.gated ? "gate_up" : "up", in.types.output, {rows, wide}),
           .hidden = Scratch("hidden", in.types.output, {rows, f}),
-          .y = Output("y", in.types.output, {rows, h})};
+          .y = Output("y", in.types.output, {rows, h}),
+          .each_hidden = {Count(rows, f), in.convention}};
 }
 
 Array KeptOf(Array array) {
@@ -210,39 +182,13 @@ Array KeptOf(Array array) {
   return array;
 }
 
-// The function between both products, and its gradient, from the functions above.
-struct BetweenProducts {
-  absl::string_view name;
-  absl::string_view what;
-  Work forward;
-  absl::string_view gradient_what;
-  Work gradient;
-};
-
-BetweenProducts BetweenOf(const Experts& op) {
-  if (!op.gated) {
-    return {.name = "hidden = gelu(up)",
-            .what = "0.5 x (1 + erf(x / sqrt 2))",
-            .forward = {.plain = 4, .transcendental = 1},
-            .gradient_what = "dy (Phi(x) + x phi(x)), with an erf and an exp",
-            .gradient = {.plain = 9, .transcendental = 2}};
-  }
-  return {.name = "hidden = silu(gate) up",
-          .what = "exp, an addition, a division, a multiplication",
-          .forward = {.plain = 3, .transcendental = 1},
-          .gradient_what = "the sigmoid s again, dy gate s, and dy up s (1 + gate (1 - s))",
-          .gradient = {.plain = 10, .transcendental = 1}};
-}
-
-ArithmeticTerm EachHidden(absl::string_view name, absl::string_view what, Work work,
-                          const ExpertArrays& a, const OpKernelsInput& in,
-                          OperandSet needed_by = kEveryOperand) {
-  return Term({.name = name,
-               .what = what,
-               .work = work,
-               .count = Count(a.hidden.shape[0], a.hidden.shape[1]),
-               .needed_by = needed_by},
-              in.convention);
+// The function between both products, and its gradient: as above, and times up where gated.
+ActivationWork BetweenOf(const Experts& op) {
+  if (!op.gated) return WorkOf(ActivationFunction::kGeluErf);
+  return {.forward = {.plain = 3, .transcendental = 1},
+          .gradient = {.plain = 10, .transcendental = 1},
+          .forward_what = "exp, an addition, a division, a multiplication",
+          .gradient_what = "the sigmoid s again, dy gate s, and dy up s (1 + gate (1 - s))"};
 }
 
 // out [m, n], summed over k.
@@ -250,18 +196,17 @@ ProductSize SizeOfOut(const Array& out, int64_t k) {
   return {.m = out.shape[0], .n = out.shape[1], .k = k};
 }
 
-std::vector<Step> ExpertsForward(const Experts& op, const ExpertArrays& a,
-                                 const OpKernelsInput& in) {
-  const BetweenProducts between = BetweenOf(op);
-  return {{.name = absl::StrCat(a.up.name, " = x ", a.w_up.whole.name),
-           .arithmetic = {Product("first product", SizeOfOut(a.up, op.hidden_size))},
-           .movements = {Read(a.x), Read(a.w_up.active), Write(a.up)}},
-          {.name = std::string(between.name),
-           .arithmetic = {EachHidden("activation", between.what, between.forward, a, in)},
-           .movements = {Read(a.up), Write(a.hidden)}},
-          {.name = "y = hidden w_down",
-           .arithmetic = {Product("second product", SizeOfOut(a.y, op.feed_forward_size))},
-           .movements = {Read(a.hidden), Read(a.w_down.active), Write(a.y)}}};
+std::vector<Step> ExpertsForward(const Experts& op, const ExpertArrays& a) {
+  const ActivationWork between = BetweenOf(op);
+  return {{absl::StrCat(a.up.name, " = x ", a.w_up.whole.name),
+           {Product("first product", SizeOfOut(a.up, op.hidden_size))},
+           {Read(a.x), Read(a.w_up.active), Write(a.up)}},
+          {op.gated ? "hidden = silu(gate) up" : "hidden = gelu(up)",
+           {a.each_hidden("activation", between.forward_what, between.forward)},
+           {Read(a.up), Write(a.hidden)}},
+          {"y = hidden w_down",
+           {Product("second product", SizeOfOut(a.y, op.feed_forward_size))},
+           {Read(a.hidden), Read(a.w_down.active), Write(a.y)}}};
 }
 
 // For a weight [held, m, n]: every row is a multiply-add at each index of its expert's matrix.
@@ -275,9 +220,8 @@ ArithmeticTerm WeightGradient(const Array& weight, int64_t rows, OperandSet need
   return out;
 }
 
-std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a,
-                                  const OpKernelsInput& in) {
-  const BetweenProducts between = BetweenOf(op);
+std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a) {
+  const ActivationWork between = BetweenOf(op);
   const Array up = KeptOf(a.up);
   const Array hidden = KeptOf(a.hidden);
   const Array dy = GradientOf(a.y);
@@ -285,25 +229,24 @@ std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a,
   const Array d_up = Scratch(GradientOf(a.up).name, a.up.data_type, a.up.shape);
   const OperandSet before = kTokenRows | kUpWeights;
   return {
-      {.name = "dw_down = hidden^T dy",
-       .arithmetic = {WeightGradient(a.w_down.whole, hidden.shape[0], kDownWeights)},
-       .movements = {Read(hidden, kDownWeights), Read(dy, kDownWeights),
-                     Write(GradientOf(a.w_down.whole), kDownWeights)}},
-      {.name = "dhidden = dy w_down^T",
-       .arithmetic = {Product("gradient of hidden", SizeOfOut(d_hidden, op.hidden_size), before)},
-       .movements = {Read(dy, before), Read(a.w_down.active, before), Write(d_hidden, before)}},
-      {.name = absl::StrCat("d", a.up.name),
-       .arithmetic = {EachHidden("gradient of activation", between.gradient_what, between.gradient,
-                                 a, in, before)},
-       .movements = {Read(d_hidden, before), Read(up, before), Write(d_up, before)}},
-      {.name = absl::StrCat("dx = d", a.up.name, " ", a.w_up.whole.name, "^T"),
-       .arithmetic = {Product("gradient of x", SizeOfOut(a.x, d_up.shape[1]), kTokenRows)},
-       .movements = {Read(d_up, kTokenRows), Read(a.w_up.active, kTokenRows),
-                     Write(GradientOf(a.x), kTokenRows)}},
-      {.name = absl::StrCat("d", a.w_up.whole.name, " = x^T d", a.up.name),
-       .arithmetic = {WeightGradient(a.w_up.whole, a.x.shape[0], kUpWeights)},
-       .movements = {Read(a.x, kUpWeights), Read(d_up, kUpWeights),
-                     Write(GradientOf(a.w_up.whole), kUpWeights)}}};
+      {"dw_down = hidden^T dy",
+       {WeightGradient(a.w_down.whole, hidden.shape[0], kDownWeights)},
+       {Read(hidden, kDownWeights), Read(dy, kDownWeights),
+        Write(GradientOf(a.w_down.whole), kDownWeights)}},
+      {"dhidden = dy w_down^T",
+       {Product("gradient of hidden", SizeOfOut(d_hidden, op.hidden_size), before)},
+       {Read(dy, before), Read(a.w_down.active, before), Write(d_hidden, before)}},
+      {absl::StrCat("d", a.up.name),
+       {a.each_hidden("gradient of activation", between.gradient_what, between.gradient, before)},
+       {Read(d_hidden, before), Read(up, before), Write(d_up, before)}},
+      {absl::StrCat("dx = d", a.up.name, " ", a.w_up.whole.name, "^T"),
+       {Product("gradient of x", SizeOfOut(a.x, d_up.shape[1]), kTokenRows)},
+       {Read(d_up, kTokenRows), Read(a.w_up.active, kTokenRows),
+        Write(GradientOf(a.x), kTokenRows)}},
+      {absl::StrCat("d", a.w_up.whole.name, " = x^T d", a.up.name),
+       {WeightGradient(a.w_up.whole, a.x.shape[0], kUpWeights)},
+       {Read(a.x, kUpWeights), Read(d_up, kUpWeights),
+        Write(GradientOf(a.w_up.whole), kUpWeights)}}};
 }
 
 }  // namespace
@@ -313,14 +256,12 @@ int64_t DeviceRows(const Experts& experts) {
   return (rows - 1) / experts.expert_parallel_size + 1;
 }
 
-OpKernels ExpertsKernels(const Experts& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Experts& op, const OpKernelsInput& in) {
   const ExpertArrays a = ExpertArraysOf(op, in);
-  OpKernels out;
-  out.operands = {a.x, a.w_up.whole, a.w_down.whole};
-  out.outputs = {a.y};
-  out.differentiable = kTokenRows | kUpWeights | kDownWeights;
-  out.forward = ExpertsForward(op, a, in);
-  out.backward = ExpertsBackward(op, a, in);
+  OpKernels out =
+      KernelsOf({a.x, a.w_up.whole, a.w_down.whole}, a.y, kTokenRows | kUpWeights | kDownWeights);
+  out.forward = ExpertsForward(op, a);
+  out.backward = ExpertsBackward(op, a);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "engine/operation/op_kernels.h"
@@ -34,41 +35,49 @@ struct ProductSize {
 ArithmeticTerm Product(absl::string_view name, const ProductSize& size,
                        OperandSet needed_by = kEveryOperand);
 
-// `work` on each of `count` elements or rows; `what` describes it in words.
-struct Repeated {
-  absl::string_view name;
-  absl::string_view what;
-  Work work;
-  double count = 0;
-  OperandSet needed_by = kEveryOperand;
+// Terms of an operation's elements, rows or pairs: `work` on each of `count`, which `what`
+// describes in words.
+class Each {
+ public:
+  Each(double count, FlopConvention convention) : count_(count), convention_(convention) {}
+
+  ArithmeticTerm operator()(absl::string_view name, absl::string_view what, Work work,
+                            OperandSet needed_by = kEveryOperand) const;
+
+ private:
+  double count_;
+  FlopConvention convention_;
 };
-ArithmeticTerm Term(const Repeated& repeated, FlopConvention convention);
+
+// Kernels without steps, of one output.
+OpKernels KernelsOf(std::vector<Array> operands, const Array& output,
+                    OperandSet differentiable = 0);
 
 constexpr double Count(int64_t n) { return static_cast<double>(n); }
 // a x b as a double, where an int64 could overflow.
 constexpr double Count(int64_t a, int64_t b) { return Count(a) * Count(b); }
 
 // Defined in the files op_kernels_*.cc.
-OpKernels MatmulKernels(const Matmul& op, const OpKernelsInput& in);
-OpKernels BatchedMatmulKernels(const BatchedMatmul& op, const OpKernelsInput& in);
-OpKernels LinearKernels(const Linear& op, const OpKernelsInput& in);
-OpKernels ElementwiseKernels(const Elementwise& op, const OpKernelsInput& in);
-OpKernels FusedChainKernels(const FusedChain& op, const OpKernelsInput& in);
-OpKernels ReductionKernels(const Reduction& op, const OpKernelsInput& in);
-OpKernels SoftmaxKernels(const Softmax& op, const OpKernelsInput& in);
-OpKernels LayerNormKernels(const LayerNorm& op, const OpKernelsInput& in);
-OpKernels RmsNormKernels(const RmsNorm& op, const OpKernelsInput& in);
-OpKernels ActivationKernels(const Activation& op, const OpKernelsInput& in);
-OpKernels SwiGluKernels(const SwiGlu& op, const OpKernelsInput& in);
-OpKernels RotaryKernels(const Rotary& op, const OpKernelsInput& in);
-OpKernels DropoutKernels(const Dropout& op, const OpKernelsInput& in);
-OpKernels EmbeddingKernels(const EmbeddingLookup& op, const OpKernelsInput& in);
-OpKernels CrossEntropyKernels(const CrossEntropy& op, const OpKernelsInput& in);
-OpKernels AttentionKernels(const Attention& op, const OpKernelsInput& in);
-OpKernels OptimizerKernels(const OptimizerUpdate& op, const OpKernelsInput& in);
-OpKernels HostCopyKernels(const HostCopy& op, const OpKernelsInput& in);
-OpKernels EinsumKernels(const Einsum& op, const OpKernelsInput& in);
-OpKernels ExpertsKernels(const Experts& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Matmul& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const BatchedMatmul& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Linear& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Elementwise& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const FusedChain& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Reduction& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Softmax& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const LayerNorm& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const RmsNorm& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Activation& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const SwiGlu& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Rotary& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Dropout& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const EmbeddingLookup& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const CrossEntropy& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Attention& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const OptimizerUpdate& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const HostCopy& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Einsum& op, const OpKernelsInput& in);
+OpKernels KernelsOf(const Experts& op, const OpKernelsInput& in);
 
 }  // namespace sextant
 

@@ -12,24 +12,17 @@ namespace sextant {
 namespace {
 
 OpKernels ProductKernels(const ProductSize& s, const Array& a, const Array& b, const Array& c) {
-  OpKernels out;
-  out.operands = {a, b};
-  out.outputs = {c};
-  out.differentiable = OperandBit(0) | OperandBit(1);
-  out.forward = {{.name = "c = a b",
-                  .arithmetic = {Product("product", s)},
-                  .movements = {Read(a), Read(b), Write(c)}}};
+  OpKernels out = KernelsOf({a, b}, c, OperandBit(0) | OperandBit(1));
+  out.forward = {{"c = a b", {Product("product", s)}, {Read(a), Read(b), Write(c)}}};
   const OperandSet left = OperandBit(0);
   const OperandSet right = OperandBit(1);
   out.backward = {
-      {.name = "da = dc b^T",
-       .arithmetic = {Product("gradient of a", {.batch = s.batch, .m = s.m, .n = s.k, .k = s.n},
-                              left)},
-       .movements = {Read(GradientOf(c), left), Read(b, left), Write(GradientOf(a), left)}},
-      {.name = "db = a^T dc",
-       .arithmetic = {Product("gradient of b", {.batch = s.batch, .m = s.k, .n = s.n, .k = s.m},
-                              right)},
-       .movements = {Read(GradientOf(c), right), Read(a, right), Write(GradientOf(b), right)}}};
+      {"da = dc b^T",
+       {Product("gradient of a", {.batch = s.batch, .m = s.m, .n = s.k, .k = s.n}, left)},
+       {Read(GradientOf(c), left), Read(b, left), Write(GradientOf(a), left)}},
+      {"db = a^T dc",
+       {Product("gradient of b", {.batch = s.batch, .m = s.k, .n = s.n, .k = s.m}, right)},
+       {Read(GradientOf(c), right), Read(a, right), Write(GradientOf(b), right)}}};
   return out;
 }
 
@@ -42,37 +35,32 @@ void AddBias(const Linear& op, const OpKernelsInput& in, OpKernels& kernels) {
   const double outputs = Count(op.rows, op.output_size);
   Step& forward = kernels.forward[0];
   forward.name = "y = x w + bias";
-  forward.arithmetic.push_back(Term(
-      {.name = "bias", .what = "one addition an output", .work = {.plain = 1}, .count = outputs},
-      in.convention));
+  forward.arithmetic.push_back(
+      Each(outputs, in.convention)("bias", "one addition an output", {.plain = 1}));
   forward.movements.push_back(Read(bias));
   kernels.backward.push_back(
-      {.name = "dbias = column sums of dy",
-       .arithmetic = {Term({.name = "gradient of bias",
-                            .what = "one addition of each number of dy",
-                            .work = {.plain = 1},
-                            .count = outputs,
-                            .needed_by = bit},
-                           in.convention)},
-       .movements = {Read(GradientOf(kernels.outputs[0]), bit), Write(GradientOf(bias), bit)}});
+      {"dbias = column sums of dy",
+       {Each(outputs, in.convention)("gradient of bias", "one addition of each number of dy",
+                                     {.plain = 1}, bit)},
+       {Read(GradientOf(kernels.outputs[0]), bit), Write(GradientOf(bias), bit)}});
 }
 
 }  // namespace
 
-OpKernels MatmulKernels(const Matmul& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Matmul& op, const OpKernelsInput& in) {
   return ProductKernels({.m = op.m, .n = op.n, .k = op.k}, Input("a", in.types.input, {op.m, op.k}),
                         Input("b", in.types.input, {op.k, op.n}),
                         Output("c", in.types.output, {op.m, op.n}));
 }
 
-OpKernels BatchedMatmulKernels(const BatchedMatmul& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const BatchedMatmul& op, const OpKernelsInput& in) {
   return ProductKernels({.batch = op.batch, .m = op.m, .n = op.n, .k = op.k},
                         Input("a", in.types.input, {op.batch, op.m, op.k}),
                         Input("b", in.types.input, {op.batch, op.k, op.n}),
                         Output("c", in.types.output, {op.batch, op.m, op.n}));
 }
 
-OpKernels LinearKernels(const Linear& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Linear& op, const OpKernelsInput& in) {
   OpKernels out = ProductKernels({.m = op.rows, .n = op.output_size, .k = op.input_size},
                                  Input("x", in.types.input, {op.rows, op.input_size}),
                                  Parameter("w", in.types.input, {op.input_size, op.output_size}),
@@ -113,12 +101,8 @@ std::vector<ArithmeticTerm> WorkOf(const Arithmetic& work, OperandSet needed_by)
   const absl::string_view what = !work.pair  ? "one addition of each element"
                                  : work.sums ? "a multiply-add at each index of all axes"
                                              : "one multiplication at each index of all axes";
-  ArithmeticTerm term = Term({.name = work.pair ? "product" : "sum",
-                              .what = what,
-                              .work = {.plain = each},
-                              .count = work.flops.value() / each,
-                              .needed_by = needed_by},
-                             {});
+  ArithmeticTerm term = Each(work.flops.value() / each, {})(work.pair ? "product" : "sum", what,
+                                                            {.plain = each}, needed_by);
   term.matrix_product = work.pair && work.sums;
   return {term};
 }
@@ -126,9 +110,9 @@ std::vector<ArithmeticTerm> WorkOf(const Arithmetic& work, OperandSet needed_by)
 // The step "made = einsum(first, second)"; `second` may be null.
 Step StepOf(const Array& made, const Array& first, const Array* second, const Arithmetic& work,
             OperandSet needed_by) {
-  Step step = {.name = absl::StrCat(TextOfName(made), " = einsum(", TextOfName(first)),
-               .arithmetic = WorkOf(work, needed_by),
-               .movements = {Read(first, needed_by)}};
+  Step step = {absl::StrCat(TextOfName(made), " = einsum(", TextOfName(first)),
+               WorkOf(work, needed_by),
+               {Read(first, needed_by)}};
   if (second != nullptr) {
     absl::StrAppend(&step.name, ", ", TextOfName(*second));
     step.movements.push_back(Read(*second, needed_by));
@@ -179,7 +163,7 @@ Tensors TensorsOf(const EinsumPlan& plan, const OpKernels& kernels) {
 
 // A gradient is written in full: constant along axes that only its operand has, zero outside a
 // diagonal.
-OpKernels EinsumKernels(const Einsum& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Einsum& op, const OpKernelsInput& in) {
   const EinsumPlan plan = PlanEinsum(op).value();
   OpKernels out;
   for (size_t i = 0; i < op.operands.size(); ++i) {

@@ -45,38 +45,25 @@ ReductionWork WorkOf(ReductionKind function) {
 
 }  // namespace
 
-OpKernels ReductionKernels(const Reduction& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Reduction& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.outer, op.reduced});
   const Array y = Output("y", in.types.output, {op.outer});
   const ReductionWork work = WorkOf(op.function);
   const double inputs = Count(op.outer, op.reduced);
   const double outputs = Count(op.outer);
-  OpKernels out;
-  out.operands = {x};
-  out.outputs = {y};
-  out.differentiable = OperandBit(0);
-  Step forward = {.name = "reduce", .arithmetic = {}, .movements = {Read(x), Write(y)}};
-  forward.arithmetic.push_back(
-      Term({.name = "inputs", .what = work.what, .work = kOne, .count = inputs}, in.convention));
+  OpKernels out = KernelsOf({x}, y, OperandBit(0));
+  Step forward = {"reduce", {}, {Read(x), Write(y)}};
+  forward.arithmetic.push_back(Each(inputs, in.convention)("inputs", work.what, kOne));
   if (work.forward_per_output > 0) {
-    forward.arithmetic.push_back(Term({.name = "outputs",
-                                       .what = "one division of each sum",
-                                       .work = {.plain = work.forward_per_output},
-                                       .count = outputs},
-                                      in.convention));
+    forward.arithmetic.push_back(Each(outputs, in.convention)("outputs", "one division of each sum",
+                                                              {.plain = work.forward_per_output}));
   }
   out.forward = {forward};
-  Step backward = {.name = "dx from dy", .arithmetic = {}, .movements = {Read(GradientOf(y))}};
-  backward.arithmetic = {Term({.name = "inputs",
-                               .what = "finds each input's share of dy",
-                               .work = {.plain = work.gradient_per_input},
-                               .count = inputs},
-                              in.convention),
-                         Term({.name = "outputs",
-                               .what = "scales each dy",
-                               .work = {.plain = work.gradient_per_output},
-                               .count = outputs},
-                              in.convention)};
+  Step backward = {"dx from dy", {}, {Read(GradientOf(y))}};
+  backward.arithmetic = {Each(inputs, in.convention)("inputs", "finds each input's share of dy",
+                                                     {.plain = work.gradient_per_input}),
+                         Each(outputs, in.convention)("outputs", "scales each dy",
+                                                      {.plain = work.gradient_per_output})};
   if (work.reads_values) {
     backward.movements.push_back(Read(x));
     backward.movements.push_back(Read(y));
@@ -87,7 +74,7 @@ OpKernels ReductionKernels(const Reduction& op, const OpKernelsInput& in) {
 }
 
 // y = e / sum(e), e = exp(x - max(x)); dx = y (dy - sum(dy y)).
-OpKernels SoftmaxKernels(const Softmax& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const Softmax& op, const OpKernelsInput& in) {
   const Shape matrix = {op.rows, op.columns};
   const Array x = Input("x", in.types.input, matrix);
   const Array y = Output("y", in.types.output, matrix);
@@ -95,35 +82,25 @@ OpKernels SoftmaxKernels(const Softmax& op, const OpKernelsInput& in) {
   const Array shifted = Scratch("x - max", in.types.output, matrix);
   const Array powers = Scratch("exp(x - max)", in.types.output, matrix);
   const Array sums = Scratch("sum", in.types.accumulation, {op.rows});
-  const double count = Count(op.rows, op.columns);
-  const auto each = [&](absl::string_view name, absl::string_view what, Work work) {
-    return Term({.name = name, .what = what, .work = work, .count = count}, in.convention);
-  };
-  OpKernels out;
-  out.operands = {x};
-  out.outputs = {y};
-  out.differentiable = OperandBit(0);
-  out.unfused = {{.name = "max",
-                  .arithmetic = {each("max", "one comparison an element", kOne)},
-                  .movements = {Read(x), Write(largest)}},
-                 {.name = "subtract",
-                  .arithmetic = {each("subtract", "one subtraction an element", kOne)},
-                  .movements = {Read(x), Read(largest), Write(shifted)}},
-                 {.name = "exp",
-                  .arithmetic = {each("exp", "one exponential an element", {.transcendental = 1})},
-                  .movements = {Read(shifted), Write(powers)}},
-                 {.name = "sum",
-                  .arithmetic = {each("sum", "one addition an element", kOne)},
-                  .movements = {Read(powers), Write(sums)}},
-                 {.name = "divide",
-                  .arithmetic = {each("divide", "one division an element", kOne)},
-                  .movements = {Read(powers), Read(sums), Write(y)}}};
+  const Each each(Count(op.rows, op.columns), in.convention);
+  OpKernels out = KernelsOf({x}, y, OperandBit(0));
+  out.unfused = {
+      {"max", {each("max", "one comparison an element", kOne)}, {Read(x), Write(largest)}},
+      {"subtract",
+       {each("subtract", "one subtraction an element", kOne)},
+       {Read(x), Read(largest), Write(shifted)}},
+      {"exp",
+       {each("exp", "one exponential an element", {.transcendental = 1})},
+       {Read(shifted), Write(powers)}},
+      {"sum", {each("sum", "one addition an element", kOne)}, {Read(powers), Write(sums)}},
+      {"divide",
+       {each("divide", "one division an element", kOne)},
+       {Read(powers), Read(sums), Write(y)}}};
   out.forward = {Fuse("softmax", out.unfused)};
   out.backward = {
-      {.name = "dx = y (dy - sum(dy y))",
-       .arithmetic = {each("gradient of x", "dy y, its sum, a difference, a product an element",
-                           {.plain = 4})},
-       .movements = {Read(GradientOf(y)), Read(y), Write(GradientOf(x))}}};
+      {"dx = y (dy - sum(dy y))",
+       {each("gradient of x", "dy y, its sum, a difference, a product an element", {.plain = 4})},
+       {Read(GradientOf(y)), Read(y), Write(GradientOf(x))}}};
   return out;
 }
 
@@ -144,21 +121,8 @@ struct Norm {
   Array y;
   Array mean;
   Array scale;  // 1/sqrt(var + eps), per row
-  double elements = 0;
-  double rows = 0;
-  FlopConvention convention;
-
-  ArithmeticTerm Each(absl::string_view name, absl::string_view what, Work work,
-                      OperandSet needed_by = kEveryOperand) const {
-    return Term(
-        {.name = name, .what = what, .work = work, .count = elements, .needed_by = needed_by},
-        convention);
-  }
-  ArithmeticTerm EachRow(absl::string_view name, absl::string_view what, Work work,
-                         OperandSet needed_by = kEveryOperand) const {
-    return Term({.name = name, .what = what, .work = work, .count = rows, .needed_by = needed_by},
-                convention);
-  }
+  Each each;    // element
+  Each each_row;
 };
 
 struct Size {
@@ -174,9 +138,8 @@ Norm NormOf(Size size, const OpKernelsInput& in) {
           .y = Output("y", in.types.output, matrix),
           .mean = Statistic("mean", in.types.accumulation, {size.rows}),
           .scale = Statistic("reciprocal deviation", in.types.accumulation, {size.rows}),
-          .elements = Count(size.rows, size.columns),
-          .rows = Count(size.rows),
-          .convention = in.convention};
+          .each = {Count(size.rows, size.columns), in.convention},
+          .each_row = {Count(size.rows), in.convention}};
 }
 
 // In separate kernels, the rows' statistics are arrays between them.
@@ -196,41 +159,41 @@ std::vector<Step> LayerNormSteps(const Norm& n, const OpKernelsInput& in) {
   const Array scaled = Scratch("normalised x weight", in.types.output, n.x.shape);
   const Array mean = AsScratch(n.mean);
   const Array scale = AsScratch(n.scale);
-  return {{.name = "mean",
-           .arithmetic = {n.Each("sum", "one addition an element", {.plain = 1}),
-                          n.EachRow("mean", "one division a row", {.plain = 1})},
-           .movements = {Read(n.x), Write(mean)}},
-          {.name = "centre",
-           .arithmetic = {n.Each("centre", "one subtraction an element", {.plain = 1})},
-           .movements = {Read(n.x), Read(mean), Write(centred)}},
-          {.name = "variance",
-           .arithmetic = {n.Each("variance", "a square and an addition an element", {.plain = 2}),
-                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
-           .movements = {Read(centred), Write(scale)}},
-          {.name = "normalise",
-           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
-           .movements = {Read(centred), Read(scale), Write(normal)}},
-          {.name = "weight",
-           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
-           .movements = {Read(normal), Read(n.w), Write(scaled)}},
-          {.name = "bias",
-           .arithmetic = {n.Each("bias", "one addition an element", {.plain = 1})},
-           .movements = {Read(scaled), Read(n.b), Write(n.y)}}};
+  return {{"mean",
+           {n.each("sum", "one addition an element", {.plain = 1}),
+            n.each_row("mean", "one division a row", {.plain = 1})},
+           {Read(n.x), Write(mean)}},
+          {"centre",
+           {n.each("centre", "one subtraction an element", {.plain = 1})},
+           {Read(n.x), Read(mean), Write(centred)}},
+          {"variance",
+           {n.each("variance", "a square and an addition an element", {.plain = 2}),
+            n.each_row("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           {Read(centred), Write(scale)}},
+          {"normalise",
+           {n.each("normalise", "one multiplication an element", {.plain = 1})},
+           {Read(centred), Read(scale), Write(normal)}},
+          {"weight",
+           {n.each("weight", "one multiplication an element", {.plain = 1})},
+           {Read(normal), Read(n.w), Write(scaled)}},
+          {"bias",
+           {n.each("bias", "one addition an element", {.plain = 1})},
+           {Read(scaled), Read(n.b), Write(n.y)}}};
 }
 
 std::vector<Step> RmsNormSteps(const Norm& n, const OpKernelsInput& in) {
   const Array normal = Scratch("normalised", in.types.output, n.x.shape);
   const Array scale = AsScratch(n.scale);
-  return {{.name = "mean square",
-           .arithmetic = {n.Each("squares", "a square and an addition an element", {.plain = 2}),
-                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
-           .movements = {Read(n.x), Write(scale)}},
-          {.name = "normalise",
-           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
-           .movements = {Read(n.x), Read(scale), Write(normal)}},
-          {.name = "weight",
-           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
-           .movements = {Read(normal), Read(n.w), Write(n.y)}}};
+  return {{"mean square",
+           {n.each("squares", "a square and an addition an element", {.plain = 2}),
+            n.each_row("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           {Read(n.x), Write(scale)}},
+          {"normalise",
+           {n.each("normalise", "one multiplication an element", {.plain = 1})},
+           {Read(n.x), Read(scale), Write(normal)}},
+          {"weight",
+           {n.each("weight", "one multiplication an element", {.plain = 1})},
+           {Read(normal), Read(n.w), Write(n.y)}}};
 }
 
 constexpr OperandSet kX = OperandBit(0);
@@ -239,54 +202,46 @@ constexpr OperandSet kB = OperandBit(2);
 
 // The part that both norms' gradients share; `normalise` is the work of z = (x - mean) r.
 Step CommonBackward(const Norm& n, Work normalise) {
-  return {
-      .name = "dx, dweight",
-      .arithmetic = {n.Each("normalise again", "z from x and the rows' statistics", normalise,
-                            kX | kW),
-                     n.Each("gradient of weight", "dy z and its sum over rows", {.plain = 2}, kW)},
-      .movements = {Read(GradientOf(n.y)), Read(n.x, kX | kW), Read(n.scale, kX | kW),
-                    Read(n.w, kX), Write(GradientOf(n.x), kX), Write(GradientOf(n.w), kW)}};
+  return {"dx, dweight",
+          {n.each("normalise again", "z from x and the rows' statistics", normalise, kX | kW),
+           n.each("gradient of weight", "dy z and its sum over rows", {.plain = 2}, kW)},
+          {Read(GradientOf(n.y)), Read(n.x, kX | kW), Read(n.scale, kX | kW), Read(n.w, kX),
+           Write(GradientOf(n.x), kX), Write(GradientOf(n.w), kW)}};
 }
 
 }  // namespace
 
-OpKernels LayerNormKernels(const LayerNorm& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const LayerNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
-  OpKernels out;
-  out.operands = {n.x, n.w, n.b};
-  out.outputs = {n.y};
-  out.differentiable = kX | kW | kB;
+  OpKernels out = KernelsOf({n.x, n.w, n.b}, n.y, kX | kW | kB);
   out.unfused = LayerNormSteps(n, in);
   out.forward = {Fuse("layer norm", out.unfused)};
   Step backward = CommonBackward(n, {.plain = 2});
   backward.name += ", dbias";
   // g, sum(g), g z, sum(g z); z times its mean, two differences, times r
   backward.arithmetic.push_back(
-      n.Each("gradient of x", "g = dy w, sum(g), sum(g z), and r (g - means)", {.plain = 8}, kX));
+      n.each("gradient of x", "g = dy w, sum(g), sum(g z), and r (g - means)", {.plain = 8}, kX));
   backward.arithmetic.push_back(
-      n.EachRow("gradient of x, rows", "two divisions by n a row", {.plain = 2}, kX));
+      n.each_row("gradient of x, rows", "two divisions by n a row", {.plain = 2}, kX));
   backward.arithmetic.push_back(
-      n.Each("gradient of bias", "the sum of dy over rows", {.plain = 1}, kB));
+      n.each("gradient of bias", "the sum of dy over rows", {.plain = 1}, kB));
   backward.movements.push_back(Read(n.mean, kX | kW));
   backward.movements.push_back(Write(GradientOf(n.b), kB));
   out.backward = {backward};
   return out;
 }
 
-OpKernels RmsNormKernels(const RmsNorm& op, const OpKernelsInput& in) {
+OpKernels KernelsOf(const RmsNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
-  OpKernels out;
-  out.operands = {n.x, n.w};
-  out.outputs = {n.y};
-  out.differentiable = kX | kW;
+  OpKernels out = KernelsOf({n.x, n.w}, n.y, kX | kW);
   out.unfused = RmsNormSteps(n, in);
   out.forward = {Fuse("RMS norm", out.unfused)};
   Step backward = CommonBackward(n, {.plain = 1});
   // g, g z, sum(g z); z times its mean, a difference, times r
   backward.arithmetic.push_back(
-      n.Each("gradient of x", "g = dy w, sum(g z), and r (g - z mean)", {.plain = 6}, kX));
+      n.each("gradient of x", "g = dy w, sum(g z), and r (g - z mean)", {.plain = 6}, kX));
   backward.arithmetic.push_back(
-      n.EachRow("gradient of x, rows", "one division by n a row", {.plain = 1}, kX));
+      n.each_row("gradient of x, rows", "one division by n a row", {.plain = 1}, kX));
   out.backward = {backward};
   return out;
 }

@@ -5,7 +5,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/operation/roofline.h"
-#include "engine/operation/utilisation.h"
 #include "server/convert/enums.h"
 #include "server/convert/rates.h"
 

@@ -6,7 +6,6 @@
 #include "engine/operation/initialization.h"
 #include "engine/operation/operation.h"
 #include "engine/operation/roofline.h"
-#include "engine/operation/utilisation.h"
 #include "tests/golden/textbook_questions.h"
 #include "tests/support/status_matchers.h"
 

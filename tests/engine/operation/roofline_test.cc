@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "engine/operation/utilisation.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
