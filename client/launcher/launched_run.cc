@@ -4,91 +4,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "client/flags/plan_flags.h"
-#include "client/flags/words.h"
-#include "client/text/text.h"
 
 namespace sextant::client {
 namespace {
-
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-
-// Fields that describe the software, or the run's data: a launcher has nothing to do about them.
-constexpr absl::string_view kDescriptions[] = {"layout.software.",
-                                               "layout.kernels.expert_load_factor",
-                                               "layout.kernels.expert_scaling",
-                                               "layout.kernels.attention_output_copied",
-                                               "layout.kernels.fused_expert_activation",
-                                               "layout.kernels.matmul_input_data_type",
-                                               "layout.storage.scaling",
-                                               "layout.storage.fp8_weight_copies",
-                                               "layout.parallel.split_key_value_heads",
-                                               "layout.framework.persistent_gradients",
-                                               "layout.framework.fused_weight_gradient",
-                                               "layout.framework.reduce_bucket_elements",
-                                               "layout.framework.gather_bucket_elements",
-                                               "layout.framework.deferred_reduction",
-                                               "layout.framework.workspace_bytes",
-                                               "layout.framework.fragmentation_ratio",
-                                               "layout.framework.context_bytes",
-                                               "layout.framework.communicator_bytes",
-                                               "layout.framework.transformer_engine",
-                                               "layout.framework.grouped_experts",
-                                               "layout.framework.fused_projections",
-                                               "layout.unmodelled_settings",
-                                               "training.token_count",
-                                               "training.activation_bytes"};
-
-bool IsSetting(absl::string_view field) {
-  const bool of_run = absl::StartsWith(field, "layout.") || absl::StartsWith(field, "training.") ||
-                      absl::StartsWith(field, "model.changes.");
-  return of_run && absl::c_none_of(kDescriptions, [field](absl::string_view description) {
-           return absl::StartsWith(field, description);
-         });
-}
-
-// The text of a field that holds one value; "" for others.
-std::string ValueOf(const Message& message, const FieldDescriptor& field) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  if (field.is_repeated()) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT64:
-      return absl::StrCat(reflection.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection.GetBool(message, &field) ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return EnumName(*field.enum_type(), reflection.GetEnumValue(message, &field));
-    default:
-      return "";
-  }
-}
-
-// A field that `request` sets; present where `value` or a list was given.
-struct GivenField {
-  bool present = false;
-  std::string value = {};
-};
-
-GivenField Find(const Message& request, absl::string_view path) {
-  const Message* message = &request;
-  const std::vector<std::string> names = absl::StrSplit(path, '.');
-  for (size_t i = 0; i < names.size(); ++i) {
-    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(names[i]);
-    const google::protobuf::Reflection& reflection = *message->GetReflection();
-    if (field->is_repeated()) return {.present = reflection.FieldSize(*message, field) > 0};
-    if (!reflection.HasField(*message, field)) return {};
-    if (i + 1 == names.size()) return {.present = true, .value = ValueOf(*message, *field)};
-    message = &reflection.GetMessage(*message, field);
-  }
-  return {};
-}
 
 v1::ZeroStage ZeroOf(const v1::RunLayout& layout) {
   if (layout.sharding().zero_stage() != v1::ZERO_STAGE_UNSPECIFIED) {
@@ -187,14 +108,6 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   training->set_token_count(tokens.value_or(std::numeric_limits<int64_t>::max()));
 }
 
-void AddLowering(absl::Span<const LoweringName> names, LauncherRead* read) {
-  for (const std::string& setting : read->ignored) {
-    const auto row = absl::c_find_if(
-        names, [&](const LoweringName& each) { return absl::StartsWith(setting, each.name); });
-    if (row != names.end()) read->lowering.push_back({setting, row->field});
-  }
-}
-
 void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
                  v1::PlanRunRequest* request) {
   for (const LoweringSetting& setting : read.lowering) {
@@ -219,27 +132,6 @@ bool IsNarrow(v1::DataType type) {
       return true;
     default:
       return false;
-  }
-}
-
-void Refusals::Check(const v1::PlanRunRequest& request, absl::Span<const Expressible> table) {
-  for (const FieldFlag& flag : PlanFlags()) {
-    const Expressible* const row = absl::c_find_if(
-        table, [&](const Expressible& e) { return e.field == std::string(flag.field); });
-    if (row == table.end() && !IsSetting(flag.field)) continue;
-    const GivenField set = Find(request, flag.field);
-    const bool known = row != table.end();
-    if (!set.present || (known && row->only == nullptr)) continue;
-    const std::string value = set.value.empty() ? "" : absl::StrCat("=", set.value);
-    if (!known) {
-      Add(absl::StrCat(flag.word, value), "it has no setting for that: leave it out");
-      continue;
-    }
-    const std::vector<std::string> choices = absl::StrSplit(row->only, '|');
-    if (absl::c_linear_search(choices, set.value)) continue;
-    Add(absl::StrCat(flag.word, value),
-        choices.size() == 1 ? absl::StrCat("it takes ", row->only, " alone")
-                            : absl::StrCat("it takes ", absl::StrJoin(choices, " or ")));
   }
 }
 

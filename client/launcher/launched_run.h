@@ -41,12 +41,6 @@ struct LoweringSetting {
   absl::string_view field = "";  // the field that stands for its other values, if any
 };
 
-// The name of a launcher's setting, or its beginning, and LoweringSetting::field.
-struct LoweringName {
-  absl::string_view name = "";
-  absl::string_view field = "";
-};
-
 // A run as its launcher's file says it.
 struct LauncherRead {
   v1::PlanRunRequest request = {};             // what the file says, and nothing else
@@ -66,9 +60,6 @@ void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
 // Fills in the fields that follow from the devices and the stages in `*request`, and how the
 // launcher pads the vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
-
-// Adds to `read->lowering` what it ignores and `names` has.
-void AddLowering(absl::Span<const LoweringName> names, LauncherRead* read);
 
 // Puts what may lower memory into `*request`, but settings whose field is `given`.
 void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
@@ -98,22 +89,11 @@ int64_t SequenceCount(const v1::TrainingSpec& training);
 // True for types of 8 bits or fewer, which launchers write in addition to bf16.
 bool IsNarrow(v1::DataType type);
 
-// One field of the request, and the values of it that a launcher can express.
-struct Expressible {
-  const char* field;           // its path
-  const char* only = nullptr;  // "0|none": those values; nullptr: any
-};
-
 // Parts of a request that a launcher cannot express, by flag.
 class Refusals {
  public:
   // `launcher` is its name, "DeepSpeed".
   explicit Refusals(std::string launcher) : launcher_(std::move(launcher)) {}
-
-  // Refuses each field of the layout, the training and the model's changes that `request` sets and
-  // `table` does not have, or has for other values alone. Passes over what describes software and
-  // tells no launcher anything, such as the bytes of workspaces.
-  void Check(const v1::PlanRunRequest& request, absl::Span<const Expressible> table);
 
   // Refuses a flag: "--gbs: `why`".
   void Add(const std::string& flag, const std::string& why);

@@ -3,10 +3,10 @@
 namespace sextant::client {
 namespace {
 
-absl::Status CheckFields(const char* launcher, absl::Span<const Expressible> fields,
-                         const v1::PlanRunRequest& request) {
+absl::Status CheckSettings(const char* launcher, absl::Span<const Setting> table,
+                           const v1::PlanRunRequest& request) {
   Refusals refusals(launcher);
-  refusals.Check(request, fields);
+  CheckFields(table, request, refusals);
   return refusals.status();
 }
 
@@ -19,10 +19,10 @@ v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
 }
 
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request) {
-  if (launcher == "torchtitan") return CheckFields("torchtitan", TorchtitanFields(), request);
-  if (launcher == "deepspeed") return CheckFields("DeepSpeed", DeepspeedFields(), request);
+  if (launcher == "torchtitan") return CheckSettings("torchtitan", TorchtitanSettings(), request);
+  if (launcher == "deepspeed") return CheckSettings("DeepSpeed", DeepspeedSettings(), request);
   if (launcher == "slurm" && !StartsMegatron(request)) return absl::OkStatus();
-  return CheckFields("Megatron-LM", MegatronFields(), request);
+  return CheckSettings("Megatron-LM", MegatronSettings(), request);
 }
 
 absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const LaunchedRun& run) {

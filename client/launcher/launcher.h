@@ -1,5 +1,5 @@
 // Launchers of training runs: their files are written from a plan, and read into a request. Each
-// has a table of the fields of a request that it can express.
+// has a table of its settings.
 //
 // WriteX() and ReadX() fail with kInvalidArgument, which names every flag of the request that the
 // launcher has no setting for, or every wrong setting of its file.
@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
+#include "client/launcher/setting.h"
 
 namespace sextant::client {
 
@@ -35,8 +36,10 @@ absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const La
 // layout.deferred_head_gradients if Megatron-LM's limit is 0, which means no limit.
 inline constexpr int64_t kAllMicroBatches = 1'000'000'000;
 
-// The fields that it can express.
-absl::Span<const Expressible> MegatronFields();
+absl::Span<const Setting> MegatronSettings();
+
+// The arguments that are read, those of a model too.
+SettingFile::Names MegatronNames();
 
 // The arguments, "--num-layers 32" each. Values hold no blanks, but characters that shells know.
 absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run);
@@ -51,25 +54,7 @@ absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_mod
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
 
-// A model that torchtitan knows, and the preset of the same shape.
-struct TorchtitanModel {
-  const char* name;
-  const char* flavor;
-  const char* preset;
-  int64_t layer_count;
-};
-
-// Those known; nullptr where none is.
-const TorchtitanModel* ModelOfPreset(const std::string& preset);
-const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string& flavor);
-
-// Layers of each of `stages` chunks as torchtitan deals them out, the embedding counted as `first`
-// layers and the output head as `last` (generate_llm_fqn_per_model_part() of
-// torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.
-std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t first, int64_t last);
-
-// The fields that it can express.
-absl::Span<const Expressible> TorchtitanFields();
+absl::Span<const Setting> TorchtitanSettings();
 
 // The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the
 // user's, on the command line or in a file of their own.
@@ -81,8 +66,7 @@ absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_m
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
 
-// The fields that it can express.
-absl::Span<const Expressible> DeepspeedFields();
+absl::Span<const Setting> DeepspeedSettings();
 
 // The configuration. The model, its kernels and the data are the training script's.
 absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);

@@ -16,7 +16,6 @@
 namespace sextant::client {
 namespace {
 
-constexpr char kPipeline[] = "--pipeline-model-parallel-size";
 constexpr char kVirtual[] = "--num-virtual-stages-per-pipeline-rank";
 constexpr char kLayersPerVirtual[] = "--num-layers-per-virtual-pipeline-stage";
 constexpr char kFirstStageArgument[] = "--decoder-first-pipeline-num-layers";
@@ -152,19 +151,19 @@ class PatternReader {
   absl::string_view text_;
 };
 
-void SetChunks(const std::vector<int64_t>& chunks, v1::ParallelLayout* out) {
-  out->mutable_layers_per_chunk()->Assign(chunks.begin(), chunks.end());
+void SetChunks(const std::vector<int64_t>& chunks, v1::ParallelLayout& out) {
+  out.mutable_layers_per_chunk()->Assign(chunks.begin(), chunks.end());
 }
 
-void ReadLayout(int64_t stages, MegatronArguments* arguments, v1::ParallelLayout* out) {
-  const absl::StatusOr<std::vector<int64_t>> chunks = ChunksOf(arguments->Text(kLayout));
-  if (!chunks.ok()) return arguments->Refuse(kLayout, std::string(chunks.status().message()));
+void ReadLayout(int64_t stages, SettingFile& file, v1::ParallelLayout& out) {
+  const absl::StatusOr<std::vector<int64_t>> chunks = ChunksOf(file.Text(kLayout).value_or(""));
+  if (!chunks.ok()) return file.Refuse(kLayout, std::string(chunks.status().message()));
   const int64_t count = static_cast<int64_t>(chunks->size());
   if (count % stages != 0) {
-    return arguments->Refuse(kLayout, absl::StrCat("it has ", count, " stages, no multiple of ",
-                                                   kPipeline, "=", stages));
+    return file.Refuse(kLayout, absl::StrCat("it has ", count, " stages, no multiple of ",
+                                             "--pipeline-model-parallel-size=", stages));
   }
-  if (count > stages) out->set_virtual_stage_count(count / stages);
+  if (count > stages) out.set_virtual_stage_count(count / stages);
   SetChunks(*chunks, out);
 }
 
@@ -217,15 +216,14 @@ std::vector<int64_t> CutUneven(const Uneven& uneven, int64_t layers, int64_t sta
 
 // The number of chunks of each stage; 1 where the arguments don't say.
 int64_t ReadChunkCount(const Uneven& uneven, std::optional<int64_t> layers, int64_t stages,
-                       MegatronArguments* arguments) {
-  if (arguments->Has(kVirtual)) return arguments->Count(kVirtual).value_or(1);
-  const std::optional<int64_t> size = arguments->Count(kLayersPerVirtual);
+                       SettingFile& file) {
+  if (file.Has(kVirtual)) return file.Count(kVirtual).value_or(1);
+  const std::optional<int64_t> size = file.Count(kLayersPerVirtual);
   if (!size.has_value() || !layers.has_value()) return 1;
   const int64_t all = *layers + uneven.embedding + uneven.loss;
   if (all / stages / *size * *size * stages == all) return all / stages / *size;
-  arguments->Refuse(
-      kLayersPerVirtual,
-      absl::StrCat("it does not divide the layers of a stage: ", all, " on ", stages));
+  file.Refuse(kLayersPerVirtual,
+              absl::StrCat("it does not divide the layers of a stage: ", all, " on ", stages));
   return 1;
 }
 
@@ -237,48 +235,48 @@ bool HasFirstAndLastAlone(const std::vector<int64_t>& chunks) {
 
 }  // namespace
 
-void WritePipeline(const LaunchedRun& run, MegatronText* out) {
-  const LaunchSizes sizes = SizesOf(run.request);
-  const auto& given = run.request.layout().parallel().layers_per_chunk();
+void WritePipeline(const Setting& setting, Writing& writing) {
+  const LaunchSizes& sizes = writing.sizes;
+  SettingList& out = writing.list;
+  const auto& given = writing.layout().parallel().layers_per_chunk();
   const std::vector<int64_t> chunks(given.begin(), given.end());
-  out->Add(kPipeline, sizes.pipeline);
+  out.Add(setting.name, sizes.pipeline);
   if (sizes.pipeline == 1) return;
   const bool alike = absl::c_all_of(chunks, [&](int64_t layers) { return layers == chunks[0]; });
   if (alike) {
-    if (sizes.virtual_stages > 1) out->Add(kVirtual, sizes.virtual_stages);
+    if (sizes.virtual_stages > 1) out.Add(kVirtual, sizes.virtual_stages);
   } else if (sizes.virtual_stages == 1 && HasFirstAndLastAlone(chunks)) {
-    out->Add(kFirstStageArgument, chunks.front());
-    out->Add(kLastStageArgument, chunks.back());
+    out.Add(kFirstStageArgument, chunks.front());
+    out.Add(kLastStageArgument, chunks.back());
   } else {
-    out->Add(kLayout, LayoutText(chunks, run.model.multi_token_prediction().module_count()));
+    out.Add(kLayout, LayoutText(chunks, writing.run.model.multi_token_prediction().module_count()));
   }
 }
 
-void ReadPipeline(MegatronArguments* arguments, v1::ParallelLayout* out) {
-  const std::optional<int64_t> given = arguments->Count(kPipeline);
-  if (given.has_value()) out->set_pipeline_parallel_size(*given);
-  const int64_t stages = std::min<int64_t>(given.value_or(1), kMaxPipelineLayers);
-  if (arguments->Has(kLayout)) return ReadLayout(stages, arguments, out);
-  const Uneven uneven = {.first = arguments->Count(kFirstStageArgument),
-                         .last = arguments->Count(kLastStageArgument),
-                         .embedding = arguments->Has(kEmbedding) ? 1 : 0,
-                         .loss = arguments->Has(kLoss) ? 1 : 0};
-  std::optional<int64_t> layers = arguments->Count("--num-layers");
+void ReadPipeline(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  v1::ParallelLayout& out = *reading.layout().mutable_parallel();
+  ReadFields({&setting, 1}, file, reading.request());
+  const int64_t stages = std::clamp<int64_t>(out.pipeline_parallel_size(), 1, kMaxPipelineLayers);
+  if (file.Has(kLayout)) return ReadLayout(stages, file, out);
+  const Uneven uneven = {.first = file.Count(kFirstStageArgument),
+                         .last = file.Count(kLastStageArgument),
+                         .embedding = file.Has(kEmbedding) ? 1 : 0,
+                         .loss = file.Has(kLoss) ? 1 : 0};
+  std::optional<int64_t> layers = file.Count("--num-layers");
   if (layers.value_or(0) > static_cast<int64_t>(kMaxPipelineLayers)) layers = std::nullopt;
-  const bool needs = !uneven.is_even() || arguments->Has(kLayersPerVirtual);
+  const bool needs = !uneven.is_even() || file.Has(kLayersPerVirtual);
   if (needs && !layers.has_value()) {
-    return arguments->Refuse("--num-layers", "stages that are not all alike take it");
+    return file.Refuse("--num-layers", "stages that are not all alike take it");
   }
-  const int64_t chunks = ReadChunkCount(uneven, layers, stages, arguments);
-  if (chunks > 1) out->set_virtual_stage_count(chunks);
+  const int64_t chunks = ReadChunkCount(uneven, layers, stages, file);
+  if (chunks > 1) out.set_virtual_stage_count(chunks);
   if (uneven.is_even()) return;
   std::vector<int64_t> cut;
   if (chunks <= static_cast<int64_t>(kMaxPipelineLayers) / stages) {
     cut = CutUneven(uneven, *layers, stages, chunks);
   }
-  if (cut.empty()) {
-    return arguments->Refuse("--num-layers", "the stages' layers do not add up to it");
-  }
+  if (cut.empty()) return file.Refuse("--num-layers", "the stages' layers do not add up to it");
   SetChunks(cut, out);
 }
 

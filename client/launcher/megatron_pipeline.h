@@ -8,19 +8,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/launcher/launched_run.h"
-#include "client/launcher/megatron_arguments.h"
-#include "sextant/v1/architecture.pb.h"
-#include "sextant/v1/model_count.pb.h"
+#include "client/launcher/setting.h"
 
 namespace sextant::client {
 
-// Writes the stages of `run`: how many, their chunks, and how many layers each has where that is
-// not the same number.
-void WritePipeline(const LaunchedRun& run, MegatronText* out);
-
-// Reads them. Chunks that are not all alike take --num-layers.
-void ReadPipeline(MegatronArguments* arguments, v1::ParallelLayout* out);
+// Writes the stages of a run: how many, their chunks, and how many layers each has where that is
+// not the same number; and reads them. Chunks that are not all alike take --num-layers.
+void WritePipeline(const Setting& setting, Writing& writing);
+void ReadPipeline(const Setting& setting, Reading& reading);
 
 // The layers of each chunk of a --pipeline-model-parallel-layout such as "Et*3|(tt|)*2,m|L", in the
 // order of the forward pass. Errors: kInvalidArgument, saying what to write.

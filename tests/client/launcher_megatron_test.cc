@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/launcher/launcher.h"
-#include "client/launcher/megatron_arguments.h"
+#include "proto/words/field_path.h"
 #include "tests/client/sample_launch.h"
 
 namespace sextant::client {
@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 std::string Written(const LaunchedRun& run) {
   const absl::StatusOr<LauncherFile> file = WriteMegatron(run);
@@ -112,16 +113,24 @@ TEST(Megatron, WritesTheGoldenFiles) {
 
 TEST(Megatron, KnowsTheOptionsOfItsRelease) {
   const std::vector<std::string> names = LauncherOptions("megatron_options.txt");
-  for (const std::string& name : names) {
-    const auto read = MegatronArguments::Parse(name + " 1");
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_TRUE(read->Has(name.c_str())) << name;
-  }
+  std::vector<std::string> read;
+  for (const auto& [name, values] : MegatronNames()) read.push_back(name);
+  EXPECT_THAT(read, IsSupersetOf(names));
   for (const std::string& changes : ChangesOf("megatron dense")) {
     const absl::StatusOr<std::vector<std::string>> lines = MegatronLines(DenseLaunch(changes));
     ASSERT_TRUE(lines.ok()) << lines.status();
     for (const std::string& line : *lines) {
       EXPECT_THAT(names, Contains(line.substr(0, line.find(' '))));
+    }
+  }
+}
+
+TEST(Launchers, HaveTablesOfFieldsOfTheApi) {
+  for (const auto table : {MegatronSettings(), TorchtitanSettings(), DeepspeedSettings()}) {
+    for (const Setting& setting : table) {
+      if (*setting.field == '\0') continue;
+      EXPECT_NE(words::FindField(*v1::PlanRunRequest::descriptor(), setting.field), nullptr)
+          << setting.field;
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "client/launcher/config_file.h"
+#include "client/launcher/setting_file.h"
 
 // The Debian package has a library too; the headers alone need none at run time.
 #define TOML_EXCEPTIONS 0
@@ -7,8 +7,14 @@
 #define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
+#include <map>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -50,6 +56,11 @@ std::string Quoted(const Json& value) {
 }
 
 std::optional<int64_t> WholeOf(const Json& value) {
+  if (value.is_string()) {  // an argument
+    int64_t number = 0;
+    return absl::SimpleAtoi(value.get<std::string>(), &number) ? std::optional(number)
+                                                               : std::nullopt;
+  }
   constexpr double kLimit = 9.2e18;  // below 2^63
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})
     return std::nullopt;
@@ -58,6 +69,32 @@ std::optional<int64_t> WholeOf(const Json& value) {
   const double number = value.get<double>();
   if (!(std::abs(number) < kLimit) || number != std::floor(number)) return std::nullopt;
   return static_cast<int64_t>(number);
+}
+
+// True where a quote in `text` has no end.
+bool HasOpenQuote(const std::string& text) {
+  char quote = '\0';
+  for (const char c : text) {
+    if (quote == '\0' && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = '\0';
+    }
+  }
+  return quote != '\0';
+}
+
+// Words that CLI11 did not know: flags by their names; a word after one is taken for its value.
+std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
+  std::vector<std::string> out;
+  bool after_flag = false;
+  for (const std::string& word : extras) {
+    const bool flag =
+        absl::StartsWith(word, "-") && word.size() > 1 && !absl::ascii_isdigit(word[1]);
+    if (flag || !after_flag) out.push_back(word.substr(0, word.find('=')));
+    after_flag = flag || after_flag;
+  }
+  return out;
 }
 
 // Appends the paths of all values below `node` that `keep` keeps.
@@ -76,17 +113,17 @@ void AppendPaths(const Json& node, const std::string& path, const Keep& keep,
 
 }  // namespace
 
-absl::StatusOr<ConfigFile> ConfigFile::FromToml(const std::string& text) {
+absl::StatusOr<SettingFile> SettingFile::FromToml(const std::string& text) {
   const toml::parse_result parsed = toml::parse(text);
   if (parsed.failed()) {
     return absl::InvalidArgumentError(absl::StrCat("no TOML: line ",
                                                    parsed.error().source().begin.line, ": ",
                                                    std::string(parsed.error().description())));
   }
-  return ConfigFile(JsonOf(parsed.table()));
+  return SettingFile(JsonOf(parsed.table()));
 }
 
-absl::StatusOr<ConfigFile> ConfigFile::FromJson(const std::string& text) {
+absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
   bool deep = false;
   const auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
     deep = deep || depth > kMaxJsonDepth;
@@ -95,15 +132,72 @@ absl::StatusOr<ConfigFile> ConfigFile::FromJson(const std::string& text) {
   try {
     Json root = Json::parse(text, limit);
     if (deep) return absl::InvalidArgumentError("its objects are nested too deeply");
-    if (root.is_object()) return ConfigFile(std::move(root));
+    if (root.is_object()) return SettingFile(std::move(root));
     return absl::InvalidArgumentError("it holds no JSON object: write {...}");
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("no JSON: ", error.what()));
   }
 }
 
-const ConfigFile::Json* ConfigFile::At(const std::string& path) const {
+absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
+                                                       const Names& known) {
+  if (HasOpenQuote(text)) {
+    return absl::InvalidArgumentError("a quote has no end: close it");
+  }
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::map<std::string, std::vector<std::string>> values;
+  for (const auto& [name, count] : known) {
+    if (count == SettingValues::kNone) {
+      app.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      continue;
+    }
+    CLI::Option* const added = app.add_option(name, values[name]);
+    if (count == SettingValues::kSome) {
+      added->expected(1, CLI::detail::expected_max_vector_size);
+    } else {
+      added->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+  try {
+    app.parse(text, false);
+  } catch (const CLI::Error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(error.what(), ": write --name value or --name=value"));
+  }
+  Json root = Json::object();
+  for (const auto& [name, count] : known) {
+    const CLI::Option* const read = app.get_option(name);
+    if (read->count() == 0) continue;
+    root[name] =
+        count == SettingValues::kSome ? Json(read->results()) : Json(read->results().back());
+  }
+  SettingFile out(std::move(root), true);
+  out.ignored_ = UnknownFlags(app.remaining());
+  return out;
+}
+
+std::vector<SettingWord> WordsOf(absl::string_view words) {
+  std::vector<SettingWord> out;
+  for (const absl::string_view each : absl::StrSplit(words, '|')) {
+    const char mark = each.empty() ? '\0' : each.front();
+    SettingWord word = {.name = each,
+                        .value = each,
+                        .written = mark != '~' && mark != '-' && mark != '*',
+                        .named = mark != '~' && mark != '*'};
+    if (mark == '~' || mark == '-') word.name.remove_prefix(1);
+    const size_t equals = word.name.find('=');
+    word.value = equals == absl::string_view::npos ? word.name : word.name.substr(equals + 1);
+    word.name = word.name.substr(0, equals);
+    out.push_back(word);
+  }
+  return out;
+}
+
+const SettingFile::Json* SettingFile::At(const std::string& path) const {
   const Json* node = &root_;
+  if (arguments_) return root_.contains(path) ? &root_[path] : nullptr;
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     if (!node->is_object()) return nullptr;
     const auto found = node->find(std::string(name));
@@ -113,40 +207,45 @@ const ConfigFile::Json* ConfigFile::At(const std::string& path) const {
   return node;
 }
 
-const ConfigFile::Json* ConfigFile::Find(const std::string& path) const {
+const SettingFile::Json* SettingFile::Find(const std::string& path) const {
   const Json* const found = At(path);
-  return found == nullptr || found->is_null() || *found == kAuto ? nullptr : found;
+  if (found == nullptr || arguments_) return found;
+  return found->is_null() || *found == kAuto ? nullptr : found;
 }
 
-bool ConfigFile::IsAuto(const std::string& path) const {
+bool SettingFile::IsAuto(const std::string& path) const {
   const Json* const found = At(path);
   return found != nullptr && *found == kAuto;
 }
 
-const ConfigFile::Json* ConfigFile::Read(const std::string& path) {
+const SettingFile::Json* SettingFile::Read(const std::string& path) {
   const Json* const found = Find(path);
   if (found != nullptr) read_.insert(path);
   return found;
 }
 
-std::optional<int64_t> ConfigFile::Count(const std::string& path, int64_t least) {
+std::optional<int64_t> SettingFile::Count(const std::string& path, int64_t least) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
-  const std::optional<int64_t> value = WholeOf(*found);
+  const bool text = found->is_string() && !arguments_;
+  const std::optional<int64_t> value = text ? std::nullopt : WholeOf(*found);
   if (value.has_value() && *value >= least) return value;
   Refuse(path, absl::StrCat("write a whole number from ", least, " on"));
   return std::nullopt;
 }
 
-std::optional<double> ConfigFile::Number(const std::string& path) {
+std::optional<double> SettingFile::Number(const std::string& path) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
   if (found->is_number()) return found->get<double>();
-  Refuse(path, "write a number, e.g. 0.5");
+  double value = 0;
+  const bool sound = arguments_ && absl::SimpleAtod(found->get<std::string>(), &value);
+  if (sound && std::isfinite(value)) return value;
+  Refuse(path, absl::StrCat("write a number, e.g. ", arguments_ ? "0.1" : "0.5"));
   return std::nullopt;
 }
 
-std::optional<bool> ConfigFile::Switch(const std::string& path) {
+std::optional<bool> SettingFile::Switch(const std::string& path) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
   if (found->is_boolean()) return found->get<bool>();
@@ -154,7 +253,7 @@ std::optional<bool> ConfigFile::Switch(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<std::string> ConfigFile::Text(const std::string& path) {
+std::optional<std::string> SettingFile::Text(const std::string& path) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
   if (found->is_string()) return found->get<std::string>();
@@ -162,7 +261,7 @@ std::optional<std::string> ConfigFile::Text(const std::string& path) {
   return std::nullopt;
 }
 
-std::vector<std::string> ConfigFile::Texts(const std::string& path) {
+std::vector<std::string> SettingFile::Texts(const std::string& path) {
   const Json* const found = Read(path);
   std::vector<std::string> out;
   if (found == nullptr) return out;
@@ -177,7 +276,7 @@ std::vector<std::string> ConfigFile::Texts(const std::string& path) {
   return out;
 }
 
-std::optional<std::vector<std::vector<std::string>>> ConfigFile::Lists(const std::string& path) {
+std::optional<std::vector<std::vector<std::string>>> SettingFile::Lists(const std::string& path) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
   std::vector<std::vector<std::string>> out;
@@ -196,13 +295,45 @@ std::optional<std::vector<std::vector<std::string>>> ConfigFile::Lists(const std
   return std::nullopt;
 }
 
-void ConfigFile::Refuse(const std::string& path, const std::string& why) {
+std::string SettingFile::Choose(const std::string& path, absl::string_view words,
+                                absl::string_view absent) {
+  const std::optional<std::string> text = Text(path);
+  if (!text.has_value()) return std::string(absent);
+  std::vector<absl::string_view> named;
+  for (const SettingWord& word : WordsOf(words)) {
+    if (word.name == *text || word.name == "*") return std::string(word.value);
+    if (word.named) named.push_back(word.name);
+  }
+  const absl::string_view last = named.back();
+  named.pop_back();
+  Refuse(path, absl::StrCat("write ", absl::StrJoin(named, ", "), " or ", last));
+  return "";
+}
+
+bool SettingFile::IsOn(const std::string& path) {
+  return arguments_ ? Has(path) : Switch(path).value_or(false);
+}
+
+void SettingFile::Ignore(const std::string& path) {
+  if (arguments_) {
+    ignored_.push_back(path);
+  } else {
+    read_.erase(path);
+  }
+}
+
+void SettingFile::Refuse(const std::string& path, const std::string& why) {
   const Json* const found = Find(path);
+  if (arguments_) {
+    const Json last = found == nullptr ? Json("") : found->is_array() ? found->back() : *found;
+    return faults_.push_back(absl::StrCat(path, "=", last.get<std::string>(), ": ", why));
+  }
   faults_.push_back(
       absl::StrCat(path, found == nullptr ? "" : absl::StrCat(" = ", Quoted(*found)), ": ", why));
 }
 
-std::vector<std::string> ConfigFile::ignored() const {
+std::vector<std::string> SettingFile::ignored() const {
+  if (arguments_) return ignored_;
   std::vector<std::string> out;
   AppendPaths(
       root_, "",
@@ -213,14 +344,15 @@ std::vector<std::string> ConfigFile::ignored() const {
   return out;
 }
 
-std::vector<std::string> ConfigFile::open() const {
+std::vector<std::string> SettingFile::open() const {
   std::vector<std::string> out;
+  if (arguments_) return out;
   AppendPaths(
       root_, "", [](const std::string&, const Json& value) { return value == kAuto; }, &out);
   return out;
 }
 
-absl::Status ConfigFile::status() const {
+absl::Status SettingFile::status() const {
   if (faults_.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults_, "; "));
 }

@@ -1,0 +1,283 @@
+// Runs as DeepSpeed's configuration, written and read.
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/launcher/launcher.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kMicroBatchSize[] = "train_micro_batch_size_per_gpu";
+
+int StageOf(v1::ZeroStage stage) { return static_cast<int>(stage) - v1::ZERO_STAGE_NONE; }
+
+void ReadAccumulation(const Setting& setting, Reading& reading) {
+  const v1::RunLayout& layout = reading.layout();
+  const int64_t steps = reading.file.Count(setting.name).value_or(1);
+  const bool micro = layout.has_micro_batch_size();
+  if (micro) {
+    reading.out.sequences_per_rank = Product(layout.micro_batch_size(), steps).value_or(0);
+  }
+  // The one that is missing follows from the devices; only the batch is derived.
+  if (layout.has_global_batch_size() && !micro && !reading.file.IsAuto(kMicroBatchSize)) {
+    reading.out.open.emplace_back(kMicroBatchSize);
+  }
+}
+void WriteAccumulation(const Setting& setting, Writing& writing) {
+  const LaunchSizes& sizes = writing.sizes;
+  writing.list.Add(setting.name, sizes.global_batch / sizes.data / sizes.micro_batch);
+}
+
+// bf16 and fp16 are off by default, and "auto" where accelerate decides.
+void ReadHalves(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  const bool bf16 = file.IsOn(setting.name) || file.IsOn("bfloat16.enabled");
+  const bool half = file.IsOn("fp16.enabled");
+  if (bf16 && half) file.Refuse("fp16.enabled", "enable bf16 or fp16");
+  const bool open = file.IsAuto(setting.name) || file.IsAuto("fp16.enabled");
+  reading.training().mutable_precision();
+  if (bf16 || half || !open) reading.Set(setting.field, half ? "fp16" : bf16 ? "bf16" : "fp32");
+}
+void WriteHalves(const Setting& setting, Writing& writing) {
+  const v1::PrecisionPolicy& precision = writing.training().precision();
+  const v1::DataType compute = precision.compute_data_type();
+  const v1::DataType weight = precision.weight_data_type();
+  const bool open = compute == v1::DATA_TYPE_UNSPECIFIED;
+  if (weight != 0 && weight != (open ? v1::DATA_TYPE_BF16 : compute)) {
+    writing.refusals.Add("--weight-data-type", "weights are stored as they are computed with");
+  }
+  writing.list.Add(setting.name, open || compute == v1::DATA_TYPE_BF16);
+  writing.list.Add("fp16.enabled", compute == v1::DATA_TYPE_FP16);
+}
+
+// Its names in any case; others are the script's own.
+void ReadOptimizerType(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  reading.training().mutable_optimizer();
+  if (name.empty()) return;
+  for (const SettingWord& word : WordsOf(setting.words)) {
+    if (absl::EqualsIgnoreCase(name, word.name)) {
+      return reading.Set(setting.field, std::string(word.value));
+    }
+  }
+  reading.file.Ignore(setting.name);
+}
+
+void ReadStage(const Setting& setting, Reading& reading) {
+  const int64_t stage = reading.file.Count(setting.name, 0).value_or(0);
+  if (stage > 3) return reading.file.Refuse(setting.name, "write 0, 1, 2 or 3");
+  reading.layout().mutable_sharding()->set_zero_stage(
+      static_cast<v1::ZeroStage>(v1::ZERO_STAGE_NONE + stage));
+}
+void WriteStage(const Setting& setting, Writing& writing) {
+  const int stage = StageOf(writing.sizes.zero);
+  writing.list.Add(setting.name, stage);
+  if (writing.sizes.pipeline == 1 || stage <= 1) return;
+  writing.refusals.Add(absl::StrCat("--zero=", stage), "with --pp it takes 0 or 1");
+}
+
+// A part of an offloaded optimizer stays: no share is known, so that none counts as gone.
+void ReadOffloadedPart(const Setting& setting, Reading& reading) {
+  v1::StateSharding& out = *reading.layout().mutable_sharding();
+  if (!out.offload_optimizer()) return;
+  const double share = reading.file.Number(setting.name).value_or(1);
+  if (share >= 1) return;
+  out.set_offload_optimizer(false);
+  reading.file.Ignore(setting.name);
+  reading.out.lowering.push_back(
+      {absl::StrCat(setting.name, " = ", share), "layout.sharding.offload_optimizer"});
+}
+
+void ReadGroup(const Setting& setting, Reading& reading) {
+  const int64_t group = reading.file.Count(setting.name, -1).value_or(-1);  // -1: none
+  if (group > 0) reading.layout().mutable_sharding()->set_shard_group_size(group);
+}
+void WriteGroup(const Setting& setting, Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  const LaunchSizes& sizes = writing.sizes;
+  if (!sharding.has_shard_group_size()) return;
+  if (sharding.shard_group_size() == sizes.data * sizes.context) return;
+  if (sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
+    return writing.refusals.Add("--shard-group-size", "it takes --zero=3");
+  }
+  writing.list.Add(setting.name, sharding.shard_group_size());
+}
+
+// Weights that ZeRO stage 3 keeps whole: no field has another number than DeepSpeed's default.
+void ReadLiveWeights(const Setting& setting, Reading& reading) {
+  constexpr int64_t kUsual = 1'000'000'000;
+  const auto elements = reading.file.Count(setting.name, 0);
+  if (!elements.has_value()) return;
+  reading.file.Ignore(setting.name);
+  if (*elements >= kUsual) return;
+  reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", *elements)});
+}
+
+void ReadTensorSize(const Setting& setting, Reading& reading) {
+  v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
+  const int64_t tensor = reading.file.Count(setting.name, 0).value_or(0);
+  if (tensor > 0) parallel.set_tensor_parallel_size(tensor);
+  if (tensor > 1) reading.layout().set_sequence_parallel(false);
+}
+void WriteTensorSize(const Setting& setting, Writing& writing) {
+  WriteFields({&setting, 1}, writing.run.request, writing.list);
+  if (!writing.sizes.sequence_parallel) return;
+  writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
+}
+
+void WriteStages(const Setting& setting, Writing& writing) {
+  const int64_t stages = writing.sizes.pipeline;
+  if (stages == 1) return;
+  writing.list.Add(setting.name, stages);
+  writing.out.left_out.push_back(absl::StrCat("--pp=", stages, " (its PipelineModule)"));
+}
+
+// A pipeline's layers are recomputed by a setting; other models do it themselves.
+void ReadInterval(const Setting& setting, Reading& reading) {
+  const int64_t interval = reading.file.Count(setting.name, 0).value_or(0);
+  if (interval == 0) return;
+  reading.training().set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  if (interval == 1) return;
+  reading.layout().mutable_kernels()->set_recomputed_layers_per_block(interval);
+}
+void WriteInterval(const Setting& setting, Writing& writing) {
+  const v1::RecomputePolicy policy = writing.training().recompute();
+  const v1::KernelChoices& kernels = writing.layout().kernels();
+  if (policy == v1::RECOMPUTE_POLICY_UNSPECIFIED || policy == v1::RECOMPUTE_POLICY_NONE) return;
+  const bool full = policy == v1::RECOMPUTE_POLICY_FULL;
+  if (full && writing.sizes.pipeline > 1) {
+    const bool given = kernels.has_recomputed_layers_per_block();
+    writing.list.Add(setting.name, given ? kernels.recomputed_layers_per_block() : 1);
+  } else {
+    writing.out.left_out.emplace_back(full ? "--recompute=full" : "--recompute=selective");
+  }
+}
+
+constexpr Setting kExpertSizes[] = {
+    Whole("expert_parallel.autoep_size", "layout.parallel.expert_parallel_size").Absent("1"),
+    Whole("expert_parallel.expert_tensor_parallel_size",
+          "layout.parallel.expert_tensor_parallel_size"),
+};
+
+void ReadExpertSizes(const Setting& setting, Reading& reading) {
+  if (!reading.file.IsOn(setting.name)) return;
+  ReadFields(kExpertSizes, reading.file, reading.request());
+}
+void WriteExpertSizes(const Setting& setting, Writing& writing) {
+  if (writing.sizes.expert == 1) return;
+  writing.list.Add(setting.name, true);
+  WriteFields(kExpertSizes, writing.run.request, writing.list);
+}
+
+// The training script's: the adapters and the frozen base, by their flags.
+void LeaveOutAdapters(const Setting&, Writing& writing) {
+  const v1::ModelChanges& changes = writing.run.request.model().changes();
+  std::vector<std::string>& out = writing.out.left_out;
+  if (!changes.has_adapters()) return;
+  out.insert(out.end(), {"--lora-rank", "--lora-targets"});
+  if (changes.base_frozen()) out.emplace_back("--freeze-base");
+  const bool stored = writing.layout().storage().frozen_data_type() != 0;
+  if (stored) out.emplace_back("--frozen-data-type");
+}
+
+void LeaveOutRun(const Setting&, Writing& writing) {
+  writing.out.left_out = {"the model", "--sequence-length", "--tokens"};
+}
+
+// In memory of the host, or on its disks.
+constexpr char kDevices[] = "-none=false|cpu=true|nvme=true";
+
+constexpr Setting kDeepspeedSettings[] = {
+    Takes("training.sequence_length").Written(LeaveOutRun),
+    Whole("train_batch_size", "layout.global_batch_size").Required(),
+    Whole(kMicroBatchSize, "layout.micro_batch_size").Unset("1"),
+    Other("gradient_accumulation_steps").By(ReadAccumulation, WriteAccumulation),
+    Other("bf16.enabled")
+        .For("training.precision.compute_data_type")
+        .Only("fp32|fp16|bf16")
+        .By(ReadHalves, WriteHalves),
+    Takes("training.precision.weight_data_type", "fp32|fp16|bf16"),
+    Choice("data_types.grad_accum_dtype", "training.precision.gradient_data_type", "fp32|fp16|bf16")
+        .Only("fp32|fp16|bf16"),
+    Takes("training.precision.master_weights", "true"),
+    Takes("training.precision.optimizer_data_type", "fp32"),
+    Choice("optimizer.type", "training.optimizer.kind",
+           "SGD=sgd|Adagrad=adagrad|Adam=adam|AdamW=adamw|Lion=lion|Muon=muon")
+        .Only("sgd|adagrad|adam|adamw|lion|muon")
+        .Read(ReadOptimizerType),
+    Whole("zero_optimization.stage", "layout.sharding.zero_stage").By(ReadStage, WriteStage),
+    Choice("zero_optimization.offload_optimizer.device", "layout.sharding.offload_optimizer",
+           kDevices)
+        .Absent("false"),
+    Other("zero_optimization.offload_optimizer.ratio").Read(ReadOffloadedPart),
+    Choice("zero_optimization.offload_param.device", "layout.sharding.offload_parameters", kDevices)
+        .Absent("false"),
+    Whole("zero_optimization.reduce_bucket_size", "layout.framework.reduce_bucket_elements")
+        .From(0),
+    Whole("zero_optimization.allgather_bucket_size", "layout.framework.gather_bucket_elements")
+        .From(0),
+    Whole("zero_optimization.mics_shard_size", "layout.sharding.shard_group_size")
+        .By(ReadGroup, WriteGroup),
+    Takes("layout.sharding.reshard_after_forward", "true"),
+    Takes("layout.sharding.prefetched_unit_count", "1"),
+    Other("zero_optimization.stage3_max_live_parameters").Read(ReadLiveWeights),
+    Other("zero_optimization.stage3_max_reuse_distance").Read(ReadLiveWeights),
+    Whole("tensor_parallel.autotp_size", "layout.parallel.tensor_parallel_size")
+        .AboveOne()
+        .By(ReadTensorSize, WriteTensorSize),
+    Takes("layout.sequence_parallel"),
+    Whole("sequence_parallel_size", "layout.context_parallel_size").AboveOne(),
+    Takes("layout.context_parallel_kind", "all-to-all"),
+    Whole("pipeline.stages", "layout.parallel.pipeline_parallel_size").Written(WriteStages),
+    Takes("layout.parallel.virtual_stage_count", "1"),
+    Takes("layout.schedule", "one-forward-one-backward"),
+    Other("pipeline.activation_checkpoint_interval")
+        .For("training.recompute")
+        .By(ReadInterval, WriteInterval),
+    Takes("layout.kernels.recomputed_layers_per_block"),
+    Other("expert_parallel.enabled")
+        .For("layout.parallel.expert_parallel_size")
+        .By(ReadExpertSizes, WriteExpertSizes),
+    Takes("layout.parallel.expert_tensor_parallel_size"),
+    Takes("layout.framework.kind", "deepspeed").Absent("deepspeed"),
+    // The training script's: adapters, how a frozen base is stored, lengths, tokens and kernels.
+    Takes("model.changes.adapters.rank").Written(LeaveOutAdapters),
+    Takes("model.changes.adapters.targets"),
+    Takes("model.changes.base_frozen"),
+    Takes("layout.storage.frozen_data_type"),
+    Takes("layout.storage.frozen_block_size"),
+    Takes("layout.storage.double_quantization"),
+    Takes("layout.kernels.attention"),
+    Takes("layout.kernels.loss"),
+    Takes("layout.kernels.loss_chunk_tokens"),
+    Takes("layout.kernels.dropout"),
+    Takes("layout.framework.deterministic"),
+    // Ignored ones that may lower memory.
+    Lowers("activation_checkpointing.", "training.recompute"),
+    Lowers("optimizer.type", "training.optimizer.kind"),
+    Lowers("bf16.bf16_master_weights_and_grads", "training.precision.master_weights"),
+    Lowers("bf16.bf16_optimizer_states", "training.precision.optimizer_data_type"),
+    Lowers("fp16.fp16_master_weights_and_grads", "training.precision.master_weights"),
+    Lowers("zero_optimization.zero_quantized_"),
+    Lowers("compression_training."),
+    Lowers("quantize_training."),
+    Lowers("compile."),
+};
+
+}  // namespace
+
+absl::Span<const Setting> DeepspeedSettings() { return kDeepspeedSettings; }
+
+absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
+  absl::StatusOr<Writing> written = WriteSettings("DeepSpeed", kDeepspeedSettings, run);
+  if (!written.ok()) return written.status();
+  written->out.text = written->list.Json();
+  return std::move(written->out);
+}
+
+absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text) {
+  return ReadSettings(kDeepspeedSettings, false, SettingFile::FromJson(text));
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,210 @@
+#include "client/launcher/setting.h"
+
+#include <iterator>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "proto/words/field_names.h"
+#include "proto/words/field_path.h"
+
+namespace sextant::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Fields that describe the software, or the run's data: a launcher has nothing to do about them.
+constexpr absl::string_view kDescriptions[] = {"layout.software.",
+                                               "layout.kernels.expert_load_factor",
+                                               "layout.kernels.expert_scaling",
+                                               "layout.kernels.attention_output_copied",
+                                               "layout.kernels.fused_expert_activation",
+                                               "layout.kernels.matmul_input_data_type",
+                                               "layout.storage.scaling",
+                                               "layout.storage.fp8_weight_copies",
+                                               "layout.parallel.split_key_value_heads",
+                                               "layout.framework.persistent_gradients",
+                                               "layout.framework.fused_weight_gradient",
+                                               "layout.framework.reduce_bucket_elements",
+                                               "layout.framework.gather_bucket_elements",
+                                               "layout.framework.deferred_reduction",
+                                               "layout.framework.workspace_bytes",
+                                               "layout.framework.fragmentation_ratio",
+                                               "layout.framework.context_bytes",
+                                               "layout.framework.communicator_bytes",
+                                               "layout.framework.transformer_engine",
+                                               "layout.framework.grouped_experts",
+                                               "layout.framework.fused_projections",
+                                               "layout.unmodelled_settings",
+                                               "training.token_count",
+                                               "training.activation_bytes"};
+
+bool IsSetting(absl::string_view field) {
+  const bool of_run = absl::StartsWith(field, "layout.") || absl::StartsWith(field, "training.") ||
+                      absl::StartsWith(field, "model.changes.");
+  return of_run && absl::c_none_of(kDescriptions, [field](absl::string_view description) {
+           return absl::StartsWith(field, description);
+         });
+}
+
+void SetNumber(absl::string_view path, int64_t value, Message& message) {
+  Message* at = &message;
+  std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    at = at->GetReflection()->MutableMessage(at, at->GetDescriptor()->FindFieldByName(names[i]));
+  }
+  at->GetReflection()->SetInt64(at, at->GetDescriptor()->FindFieldByName(names.back()), value);
+}
+
+void ReadField(const Setting& setting, SettingFile& file, Message& out) {
+  const absl::string_view field = setting.field;
+  if (field.empty()) return;
+  std::string value = setting.absent;
+  if (setting.values == SettingValues::kNone) {
+    if (file.IsOn(setting.name)) value = setting.words;
+  } else if (*setting.words != '\0') {
+    value = file.Choose(setting.name, setting.words, setting.absent);
+  } else if (const auto number = file.Count(setting.name, setting.least)) {
+    return SetNumber(field, *number, out);
+  } else if (int64_t absent = 0; absl::SimpleAtoi(value, &absent)) {
+    return SetNumber(field, absent, out);
+  }
+  if (!value.empty()) words::SetField(field, value, &out).IgnoreError();  // the table's own
+}
+
+// The word for `value`; absent where the setting has none.
+std::optional<std::string> WordFor(const Setting& setting, const std::string& value) {
+  for (const SettingWord& word : WordsOf(setting.words)) {
+    if (word.value == value && word.written) return std::string(word.name);
+  }
+  return std::nullopt;
+}
+
+void WriteField(const Setting& setting, const Message& message, SettingList& out) {
+  if (*setting.field == '\0' || *setting.name == '\0') return;
+  const std::optional<std::string> value = FieldOf(message, setting.field);
+  if (setting.values == SettingValues::kNone) {
+    if (value == setting.words) out.Add(setting.name, true);
+    return;
+  }
+  const bool number = *setting.words == '\0';
+  std::string text = setting.unset;
+  if (value.has_value()) text = number ? *value : WordFor(setting, *value).value_or(text);
+  if (text.empty()) return;
+  int64_t count = 0;
+  if (!number || !absl::SimpleAtoi(text, &count)) return out.Add(setting.name, text);
+  if (count > 1 || !setting.above_one) out.Add(setting.name, count);
+}
+
+// Adds what may lower memory of what was ignored.
+void AddLowering(absl::Span<const Setting> table, LauncherRead& read) {
+  for (const std::string& ignored : read.ignored) {
+    const auto row = absl::c_find_if(table, [&](const Setting& each) {
+      return each.lowers && absl::StartsWith(ignored, each.name);
+    });
+    if (row != table.end()) read.lowering.push_back({ignored, row->field});
+  }
+}
+
+}  // namespace
+
+void Reading::Set(const char* path, const std::string& value) {
+  words::SetField(path, value, &out.request).IgnoreError();  // by the launchers' own words
+}
+
+std::optional<std::string> FieldOf(const Message& message, absl::string_view path) {
+  const Message* at = &message;
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (size_t i = 0;; ++i) {
+    const FieldDescriptor& field = *at->GetDescriptor()->FindFieldByName(names[i]);
+    const google::protobuf::Reflection& reflection = *at->GetReflection();
+    if (field.is_repeated()) {
+      return reflection.FieldSize(*at, &field) > 0 ? std::optional<std::string>("") : std::nullopt;
+    }
+    if (!reflection.HasField(*at, &field)) return std::nullopt;
+    if (i + 1 < names.size()) {
+      at = &reflection.GetMessage(*at, &field);
+      continue;
+    }
+    const bool number = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+    return number ? "" : words::FieldText(*at, field);
+  }
+}
+
+void ReadFields(absl::Span<const Setting> table, SettingFile& file, Message& out) {
+  for (const Setting& setting : table) ReadField(setting, file, out);
+}
+
+void WriteFields(absl::Span<const Setting> table, const Message& message, SettingList& out) {
+  for (const Setting& setting : table) WriteField(setting, message, out);
+}
+
+absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool with_model,
+                                          absl::StatusOr<SettingFile> file,
+                                          absl::FunctionRef<void(Reading&)> finish) {
+  if (!file.ok()) return file.status();
+  LauncherRead out;
+  Reading reading = {.file = *file, .out = out, .with_model = with_model};
+  for (const Setting& setting : table) {
+    if (setting.lowers) continue;
+    if (setting.read != nullptr) {
+      setting.read(setting, reading);
+    } else if (*setting.name != '\0') {
+      ReadField(setting, *file, out.request);
+    } else if (*setting.absent != '\0') {
+      reading.Set(setting.field, setting.absent);
+    }
+  }
+  finish(reading);
+  if (!file->status().ok()) return file->status();
+  absl::c_copy(file->ignored(), std::back_inserter(out.ignored));
+  absl::c_copy(file->open(), std::back_inserter(out.open));
+  AddLowering(table, out);
+  return out;
+}
+
+absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<const Setting> table,
+                                      const LaunchedRun& run) {
+  Writing out = {.run = run, .sizes = SizesOf(run.request), .refusals = Refusals(launcher)};
+  CheckFields(table, run.request, out.refusals);
+  for (const Setting& setting : table) {
+    if (setting.required && FieldOf(run.request, setting.field).value_or("0") == "0") {
+      out.refusals.Add(words::PlanFieldWord(setting.field), "it takes one");
+    }
+  }
+  for (const Setting& setting : table) {
+    if (setting.lowers) continue;
+    if (setting.write != nullptr) {
+      setting.write(setting, out);
+    } else {
+      WriteField(setting, run.request, out.list);
+    }
+  }
+  if (!out.refusals.status().ok()) return out.refusals.status();
+  return out;
+}
+
+void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& request,
+                 Refusals& refusals) {
+  for (const words::NamedField& named : words::PlanFields()) {
+    const auto row = absl::c_find_if(
+        table, [&](const Setting& each) { return !each.lowers && each.field == named.path; });
+    const bool known = row != table.end();
+    if (known ? row->only == nullptr : !IsSetting(named.path)) continue;
+    const std::optional<std::string> value = FieldOf(request, named.path);
+    if (!value.has_value()) continue;
+    const std::vector<std::string> choices = absl::StrSplit(known ? row->only : "", '|');
+    if (known && absl::c_linear_search(choices, *value)) continue;
+    refusals.Add(value->empty() ? named.Word() : absl::StrCat(named.Word(), "=", *value),
+                 !known                ? "it has no setting for that: leave it out"
+                 : choices.size() == 1 ? absl::StrCat("it takes ", row->only, " alone")
+                                       : absl::StrCat("it takes ", absl::StrJoin(choices, " or ")));
+  }
+}
+
+}  // namespace sextant::client

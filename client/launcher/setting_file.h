@@ -1,0 +1,97 @@
+// A launcher's file, as TOML, JSON or arguments: its settings by their names, "--seq-length" or
+// "training.seq_len".
+#ifndef SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
+#define SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace sextant::client {
+
+// How many values an argument takes.
+enum class SettingValues { kNone, kOne, kSome };
+
+// A word of a choice, "p2p=ring", and what stands for it. See Setting::words.
+struct SettingWord {
+  absl::string_view name;
+  absl::string_view value;
+  bool written = true;
+  bool named = true;  // by errors
+};
+std::vector<SettingWord> WordsOf(absl::string_view words);
+
+class SettingFile {
+ public:
+  // Errors: kInvalidArgument, saying where the text is none.
+  static absl::StatusOr<SettingFile> FromToml(const std::string& text);
+  static absl::StatusOr<SettingFile> FromJson(const std::string& text);
+  // Splits the text as a shell does, quotes included, and parses it as argparse does: the last
+  // value counts. `known` are the names that are read; others are ignored.
+  using Names = std::vector<std::pair<std::string, SettingValues>>;
+  static absl::StatusOr<SettingFile> FromArguments(const std::string& text, const Names& known);
+
+  // The setting at `path`. Absent where the file lacks it, where it is null or "auto", and where it
+  // has another type or a number below `least`, which status() then says. A whole number may be
+  // written as 5e8.
+  std::optional<int64_t> Count(const std::string& path, int64_t least = 1);
+  std::optional<double> Number(const std::string& path);
+  std::optional<bool> Switch(const std::string& path);
+  std::optional<std::string> Text(const std::string& path);
+  std::vector<std::string> Texts(const std::string& path);
+  std::optional<std::vector<std::vector<std::string>>> Lists(const std::string& path);
+
+  // What the setting's word stands for among `words`; `absent` without the setting. ""
+  // where its word is none of them, which status() then says.
+  std::string Choose(const std::string& path, absl::string_view words,
+                     absl::string_view absent = "");
+
+  // True for an argument that is there, and a switch that is on.
+  bool IsOn(const std::string& path);
+
+  bool Has(const std::string& path) const { return Find(path) != nullptr; }
+  bool IsAuto(const std::string& path) const;
+
+  void Refuse(const std::string& path, const std::string& why);
+
+  // Records that a setting that was read, or its value, stands for nothing that is known.
+  void Ignore(const std::string& path);
+
+  // Settings that were not read, and those that are "auto", in the order of their names. Of
+  // arguments those that are not known, and then what Ignore() was told.
+  std::vector<std::string> ignored() const;
+  std::vector<std::string> open() const;
+
+  // INVALID_ARGUMENT naming every wrong setting.
+  absl::Status status() const;
+
+ private:
+  using Json = nlohmann::json;
+
+  explicit SettingFile(Json root, bool arguments = false)
+      : root_(std::move(root)), arguments_(arguments) {}
+
+  // The value at `path`, whatever it is; nullptr where there is none.
+  const Json* At(const std::string& path) const;
+  // The setting, where it has a value of its own: nullptr where it is absent, null or "auto".
+  const Json* Find(const std::string& path) const;
+  const Json* Read(const std::string& path);
+
+  Json root_;  // of arguments: true, a text, or a list of texts
+  bool arguments_;
+  std::set<std::string> read_;
+  std::vector<std::string> ignored_;  // of arguments
+  std::vector<std::string> faults_;
+};
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_

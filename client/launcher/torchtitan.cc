@@ -1,0 +1,290 @@
+// Runs as torchtitan's configuration, written and read.
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "client/launcher/launcher.h"
+#include "client/launcher/torchtitan_models.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr int64_t kUsualBatch = 8;  // torchtitan's local_batch_size
+constexpr int64_t kUsualSteps = 10'000;
+
+constexpr char kFlavor[] = "model.flavor";
+constexpr char kConverters[] = "model.converters";
+constexpr char kCopies[] = "parallelism.data_parallel_replicate_degree";
+constexpr char kShards[] = "parallelism.data_parallel_shard_degree";
+
+void ReadDescription(const Setting& setting, Reading& reading) {
+  (void)reading.file.Text(setting.name);
+}
+void WriteDescription(const Setting& setting, Writing& writing) {
+  writing.list.Add(setting.name, writing.run.model_name);
+}
+
+// The model, if torchtitan's name and flavor are those of a preset.
+void ReadTorchtitanModel(const Setting& setting, Reading& reading) {
+  const TorchtitanModel* const model =
+      ModelOfFlavor(reading.file.Text(setting.name).value_or("llama3"),
+                    reading.file.Text(kFlavor).value_or("debugmodel"));
+  if (model == nullptr) {
+    reading.file.Ignore(setting.name);
+    reading.file.Ignore(kFlavor);
+  } else if (reading.with_model) {
+    reading.request().mutable_model()->set_preset(model->preset);
+  }
+}
+void WriteTorchtitanModel(const Setting& setting, Writing& writing) {
+  const v1::DataType compute = writing.training().precision().compute_data_type();
+  if (const auto* const model = ModelOfPreset(writing.run.request.model().preset())) {
+    writing.list.Add(setting.name, model->name);
+    writing.list.Add(kFlavor, model->flavor);
+  } else {
+    writing.out.left_out.emplace_back("[model] name and flavor");
+  }
+  if (!IsNarrow(compute)) return;
+  const bool blocks = compute == v1::DATA_TYPE_MXFP8;
+  writing.list.Add(kConverters, SettingList::Value::array(
+                                    {blocks ? "quantize.linear.mx" : "quantize.linear.float8"}));
+}
+
+// A rank's batch: under a pipeline it is cut into micro-batches; else it is one.
+void ReadBatch(const Setting& setting, Reading& reading) {
+  const int64_t local = reading.file.Count(setting.name).value_or(kUsualBatch);
+  reading.layout().set_micro_batch_size(local);
+  reading.out.sequences_per_rank = local;
+}
+void WriteBatch(const Setting& setting, Writing& writing) {
+  const LaunchSizes& sizes = writing.sizes;
+  const int64_t batch = std::max<int64_t>(sizes.global_batch, 1);
+  writing.list.Add(setting.name, sizes.pipeline > 1 ? batch / sizes.data : sizes.micro_batch);
+}
+
+void ReadGlobalBatch(const Setting& setting, Reading& reading) {
+  const int64_t batch = reading.file.Count(setting.name, -1).value_or(-1);
+  if (batch == 0) reading.file.Refuse(setting.name, "write -1, or a whole number from 1 on");
+  if (batch > 0) reading.layout().set_global_batch_size(batch);
+}
+
+void ReadSteps(const Setting& setting, Reading& reading) {
+  reading.out.step_count = reading.file.Count(setting.name).value_or(kUsualSteps);
+}
+void WriteSteps(const Setting& setting, Writing& writing) {
+  const int64_t sequences = SequenceCount(writing.training());
+  const int64_t batch = std::max<int64_t>(writing.sizes.global_batch, 1);
+  writing.list.Add(setting.name, sequences / batch + (sequences % batch > 0 ? 1 : 0));
+}
+
+v1::DataType ReadConverters(Reading& reading) {
+  v1::DataType out = v1::DATA_TYPE_UNSPECIFIED;
+  for (const std::string& name : reading.file.Texts(kConverters)) {
+    if (name == "float8" || name == "quantize.linear.float8") {
+      out = v1::DATA_TYPE_FP8;
+    } else if (name == "mx" || name == "quantize.linear.mx") {
+      out = v1::DATA_TYPE_MXFP8;
+    } else {
+      reading.file.Ignore(kConverters);
+      reading.out.lowering.push_back(
+          {absl::StrCat(kConverters, " = ", name), "training.precision.compute_data_type"});
+    }
+  }
+  return out;
+}
+
+void ReadTypes(const Setting& setting, Reading& reading) {
+  constexpr char kTypes[] = "float32|bfloat16";
+  v1::PrecisionPolicy& out = *reading.training().mutable_precision();
+  const std::string stored = reading.file.Choose(setting.name, kTypes, "float32");
+  const std::string computed =
+      reading.file.Choose("training.mixed_precision_param", kTypes, "bfloat16");
+  (void)reading.file.Text("training.mixed_precision_reduce");  // float32 is the only choice
+  const v1::DataType narrow = ReadConverters(reading);
+  const bool wide = computed == "float32" && stored == "float32";
+  out.set_compute_data_type(wide ? v1::DATA_TYPE_FP32 : v1::DATA_TYPE_BF16);
+  if (narrow != v1::DATA_TYPE_UNSPECIFIED) out.set_compute_data_type(narrow);
+  out.set_weight_data_type(stored == "bfloat16" ? v1::DATA_TYPE_BF16 : v1::DATA_TYPE_FP32);
+  if (stored == "bfloat16") out.set_master_weights(false);
+}
+void WriteTypes(const Setting& setting, Writing& writing) {
+  const v1::PrecisionPolicy& precision = writing.training().precision();
+  const bool narrow = precision.weight_data_type() == v1::DATA_TYPE_BF16;
+  const bool wide = precision.compute_data_type() == v1::DATA_TYPE_FP32;
+  if (narrow && (!precision.has_master_weights() || precision.master_weights())) {
+    writing.refusals.Add("--weight-data-type=bf16", "it takes --master-weights=false");
+  }
+  writing.list.Add(setting.name, narrow ? "bfloat16" : "float32");
+  writing.list.Add("training.mixed_precision_param", wide ? "float32" : "bfloat16");
+  writing.list.Add("training.mixed_precision_reduce", "float32");
+}
+
+void ReadOffload(const Setting& setting, Reading& reading) {
+  if (!reading.file.IsOn(setting.name)) return;
+  reading.layout().mutable_sharding()->set_offload_optimizer(true);
+  reading.layout().mutable_sharding()->set_offload_parameters(true);
+}
+void WriteOffload(const Setting& setting, Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  if (sharding.offload_optimizer() != sharding.offload_parameters()) {
+    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+  }
+  if (sharding.offload_optimizer()) writing.list.Add(setting.name, true);
+}
+
+// Ranks that hold copies, and those that share a shard apart from the context parallel ones.
+void ReadContextAndShards(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  ReadFields({&setting, 1}, file, reading.request());
+  const int64_t copies = file.Count(kCopies).value_or(1);
+  const int64_t shards = file.Count(kShards, -1).value_or(-1);
+  if (shards == 0) file.Refuse(kShards, "write -1, or a whole number from 1 on");
+  const bool sharded = shards != 1 || reading.layout().context_parallel_size() > 1;
+  if (sharded) reading.out.state_copies = copies;
+  reading.Set("layout.sharding.zero_stage", sharded ? "parameters" : "none");
+}
+void WriteShards(const Setting& setting, Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  const LaunchSizes& sizes = writing.sizes;
+  const int64_t ranks = sizes.data * sizes.context;
+  if (sizes.zero == v1::ZERO_STAGE_NONE) {
+    if (sizes.context > 1) writing.refusals.Add("--zero=none", "with --cp it shards, --zero=3");
+    writing.list.Add(setting.name, sizes.data);
+    return writing.list.Add(kShards, 1);
+  }
+  const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
+  if (group <= 0 || group % sizes.context != 0) {
+    return writing.refusals.Add("--shard-group-size", "it takes a multiple of --cp");
+  }
+  writing.list.Add(setting.name, ranks / group);
+  writing.list.Add(kShards, group == ranks ? -1 : group / sizes.context);
+}
+void WriteReshard(const Setting& setting, Writing& writing) {
+  if (writing.sizes.zero == v1::ZERO_STAGE_NONE) return;
+  WriteFields({&setting, 1}, writing.run.request, writing.list);
+}
+
+void WriteTensor(const Setting& setting, Writing& writing) {
+  writing.list.Add(setting.name, writing.sizes.tensor);
+  if (writing.sizes.tensor == 1 || writing.sizes.sequence_parallel) return;
+  writing.refusals.Add("--sp=false", "tensor parallel ranks share sequences too");
+}
+
+// The tensor parallel size of experts counts with expert parallel ranks alone, and is 1 by default.
+void ReadExpertDegree(const Setting& setting, Reading& reading) {
+  ReadFields({&setting, 1}, reading.file, reading.request());
+  v1::ParallelLayout& out = *reading.layout().mutable_parallel();
+  const auto shared = reading.file.Count("parallelism.expert_tensor_parallel_degree");
+  if (out.expert_parallel_size() > 1) out.set_expert_tensor_parallel_size(shared.value_or(1));
+}
+void WriteExpertDegree(const Setting& setting, Writing& writing) {
+  const LaunchSizes& sizes = writing.sizes;
+  const v1::ParallelLayout& parallel = writing.layout().parallel();
+  if (sizes.expert == 1) return;
+  const bool given = parallel.has_expert_tensor_parallel_size();
+  const int64_t shared = given ? parallel.expert_tensor_parallel_size() : sizes.tensor;
+  if (shared != 1 && shared != sizes.tensor) {
+    writing.refusals.Add(absl::StrCat("--etp=", shared), "it takes 1, or --tp");
+  }
+  writing.list.Add(setting.name, sizes.expert);
+  writing.list.Add("parallelism.expert_tensor_parallel_degree", shared);
+}
+
+void ReadRecomputeMode(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  const std::string mode =
+      file.Choose(setting.name, "none|full|selective|memory_budget", "selective");
+  if (mode.empty()) return;
+  if (mode == "none" || mode == "full") return reading.Set(setting.field, mode);
+  // torchtitan keeps every second matmul, or layer: no policy of the API does.
+  if (!file.Has(setting.name)) {
+    reading.out.ignored.push_back(absl::StrCat(setting.name, " (selective)"));
+  }
+  file.Ignore(setting.name);
+  reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", mode), setting.field});
+}
+
+// Compiled code keeps less for the backward pass, gradients are freed in it, and gathered weights
+// are in 8 bits.
+void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
+  if (!reading.file.IsOn(setting.name)) return;
+  reading.file.Ignore(setting.name);
+  reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
+}
+
+constexpr Setting kTorchtitanSettings[] = {
+    Other("job.description").By(ReadDescription, WriteDescription),
+    Other("model.name").By(ReadTorchtitanModel, WriteTorchtitanModel),
+    Choice("optimizer.name", "training.optimizer.kind", "Adam=adam|AdamW=adamw")
+        .Only("adam|adamw")
+        .Absent("adamw")
+        .Unset("AdamW"),
+    Other("training.local_batch_size").By(ReadBatch, WriteBatch),
+    Whole("training.global_batch_size", "layout.global_batch_size")
+        .Required()
+        .Read(ReadGlobalBatch),
+    Whole("training.seq_len", "training.sequence_length").Required().Absent("2048"),
+    Other("training.steps").By(ReadSteps, WriteSteps),
+    Other("training.dtype").By(ReadTypes, WriteTypes),
+    Takes("training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"),
+    Takes("training.precision.weight_data_type", "fp32|bf16"),
+    Takes("training.precision.gradient_data_type", "fp32|bf16"),
+    Takes("training.precision.master_weights"),
+    Takes("training.precision.optimizer_data_type", "fp32|bf16"),
+    Other("training.enable_cpu_offload").By(ReadOffload, WriteOffload),
+    Takes("layout.sharding.offload_optimizer"),
+    Takes("layout.sharding.offload_parameters"),
+    Other(kCopies).Written(WriteShards),
+    Takes("layout.sharding.zero_stage", "none|parameters"),
+    Takes("layout.sharding.shard_group_size"),
+    Takes("layout.sharding.prefetched_unit_count", "1"),
+    Choice("parallelism.fsdp_reshard_after_forward", "layout.sharding.reshard_after_forward",
+           "default=|always=true|never=false")
+        .Written(WriteReshard),
+    Whole("parallelism.tensor_parallel_degree", "layout.parallel.tensor_parallel_size")
+        .Written(WriteTensor),
+    Takes("layout.sequence_parallel"),
+    Whole("parallelism.context_parallel_degree", "layout.context_parallel_size")
+        .Unset("1")
+        .Read(ReadContextAndShards),
+    Takes("layout.context_parallel_kind", "ring"),
+    Whole("parallelism.pipeline_parallel_degree", "layout.parallel.pipeline_parallel_size")
+        .By(ReadPipelineDegree, WritePipelineDegree),
+    Takes("layout.parallel.virtual_stage_count"),
+    Takes("layout.parallel.layers_per_chunk"),
+    Takes("layout.micro_batch_size"),
+    Takes("layout.schedule", "one-forward-one-backward|gpipe"),
+    Whole("parallelism.expert_parallel_degree", "layout.parallel.expert_parallel_size")
+        .By(ReadExpertDegree, WriteExpertDegree),
+    Takes("layout.parallel.expert_tensor_parallel_size"),
+    Choice("activation_checkpoint.mode", "training.recompute", "none|full")
+        .Only("none|full")
+        .Unset("none")
+        .Read(ReadRecomputeMode),
+    Takes("layout.kernels.recomputed_layers_per_block", "1"),
+    Takes("layout.kernels.attention", "flash"),
+    Takes("layout.kernels.loss", "plain"),
+    Takes("layout.framework.kind", "torchtitan").Absent("torchtitan"),
+    Switch("debug.deterministic", "layout.framework.deterministic").Absent("false"),
+    Other("compile.enable").Read(ReadLoweringSwitch),
+    Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
+    Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
+    Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
+};
+
+}  // namespace
+
+absl::Span<const Setting> TorchtitanSettings() { return kTorchtitanSettings; }
+
+absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
+  absl::StatusOr<Writing> written = WriteSettings("torchtitan", kTorchtitanSettings, run);
+  if (!written.ok()) return written.status();
+  written->out.text = written->list.Toml();
+  return std::move(written->out);
+}
+
+absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model) {
+  return ReadSettings(kTorchtitanSettings, with_model, SettingFile::FromToml(text));
+}
+
+}  // namespace sextant::client
