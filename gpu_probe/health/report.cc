@@ -148,125 +148,90 @@ std::string Quoted(absl::string_view text) {
   return printed.ok() ? json : R"json("")json";
 }
 
-// Writes one JSON value, keys in the order of the calls. Key() only in objects; what is begun has
-// to be ended. Used because protobuf's Struct would reorder the keys, and nlohmann's JSON would
-// write numbers with fewer digits than this format has always had.
-class JsonWriter {
- public:
-  JsonWriter& BeginObject() { return Open('{'); }
-  JsonWriter& EndObject() { return Close('}'); }
-  JsonWriter& BeginArray() { return Open('['); }
-  JsonWriter& EndArray() { return Close(']'); }
-  JsonWriter& Key(absl::string_view name) {
-    absl::StrAppend(&text_, comma_ ? "," : "", Quoted(name), ":");
-    comma_ = false;
-    return *this;
-  }
-  JsonWriter& String(absl::string_view value) { return Value(Quoted(value)); }
-  // `value` is finite.
-  JsonWriter& Number(double value) { return Value(absl::StrFormat("%.17g", value)); }
-  JsonWriter& Whole(int64_t value) { return Value(absl::StrCat(value)); }
-  JsonWriter& Bool(bool value) { return Value(value ? "true" : "false"); }
+// JSON is written as text, because protobuf's Struct would reorder the keys, and nlohmann's JSON
+// would write numbers with fewer digits than this format has always had.
+std::string Number(double finite) { return absl::StrFormat("%.17g", finite); }
+std::string NumberAboveZero(double value) { return value > 0 ? Number(value) : ""; }
+std::string QuotedUnlessEmpty(const std::string& text) { return text.empty() ? "" : Quoted(text); }
 
-  const std::string& text() const { return text_; }
-
- private:
-  JsonWriter& Open(char bracket) {
-    if (comma_) text_ += ',';
-    text_ += bracket;
-    comma_ = false;
-    return *this;
-  }
-  JsonWriter& Close(char bracket) {
-    text_ += bracket;
-    comma_ = true;
-    return *this;
-  }
-  JsonWriter& Value(absl::string_view value) {
-    absl::StrAppend(&text_, comma_ ? "," : "", value);
-    comma_ = true;
-    return *this;
-  }
-
-  std::string text_;
-  bool comma_ = false;  // before the next key or value
+struct Member {
+  const char* key;
+  std::string json;  // empty for a member to leave out
 };
 
-void WriteHistory(const FigureVerdict& figure, JsonWriter* json) {
-  if (!figure.history.has_value()) return;
-  json->Key("history").BeginObject();
-  json->Key("ratio").Number(std::exp(-figure.history->log_deficit));
-  json->Key("doubt").Number(figure.history->doubt);
-  json->Key("count").Whole(figure.history->count);
-  json->EndObject();
-}
-
-void WritePeers(const char* key, const absl::optional<PeerReference>& peers, JsonWriter* json) {
-  if (!peers.has_value()) return;
-  json->Key(key).BeginObject();
-  json->Key("ratio").Number(std::exp(-peers->log_deficit));
-  json->Key("doubt").Number(peers->doubt);
-  json->Key("z").Number(peers->z);
-  json->Key("count").Whole(peers->count);
-  json->EndObject();
-}
-
-void WriteFigure(const FigureVerdict& figure, JsonWriter* json) {
-  json->BeginObject();
-  json->Key("figure").String(figure.name);
-  json->Key("unit").String(figure.unit);
-  json->Key("value").Number(figure.value);
-  json->Key("stable").Bool(figure.stable);
-  if (figure.warning_below > 0) json->Key("warningBelow").Number(figure.warning_below);
-  if (figure.critical_below > 0) json->Key("criticalBelow").Number(figure.critical_below);
-  WriteHistory(figure, json);
-  WritePeers("peers", figure.peers, json);
-  json->EndObject();
-}
-
-void WriteFinding(const Finding& finding, JsonWriter* json) {
-  json->BeginObject();
-  json->Key("status").String(HealthStatusText(finding.status));
-  json->Key("rule").String(finding.rule);
-  if (!finding.figure.empty()) json->Key("figure").String(finding.figure);
-  if (!finding.unit.empty()) json->Key("unit").String(finding.unit);
-  if (finding.value > 0) json->Key("value").Number(finding.value);
-  if (finding.reference > 0) json->Key("reference").Number(finding.reference);
-  if (finding.ratio > 0) json->Key("ratio").Number(finding.ratio);
-  json->Key("message").String(finding.message);
-  json->EndObject();
-}
-
-void WriteNotes(const std::vector<std::string>& notes, JsonWriter* json) {
-  json->Key("notes").BeginArray();
-  for (const std::string& note : notes) json->String(note);
-  json->EndArray();
-}
-
-void WriteDevice(const DeviceVerdict& verdict, JsonWriter* json) {
-  const v1::Device& device = verdict.device;
-  json->BeginObject();
-  json->Key("uuid").String(device.uuid());
-  json->Key("status").String(HealthStatusText(verdict.status));
-  json->Key("productName").String(device.product_name());
-  if (!device.hostname().empty()) json->Key("hostname").String(device.hostname());
-  if (device.has_power_limit_watts()) {
-    json->Key("powerLimitWatts").Number(device.power_limit_watts());
+std::string Object(const std::vector<Member>& members) {
+  std::vector<std::string> present;
+  for (const Member& member : members) {
+    if (!member.json.empty()) present.push_back(absl::StrCat("\"", member.key, "\":", member.json));
   }
-  json->Key("mode").String(text::EnumLabel(verdict.mode));
-  json->Key("measuredTime")
-      .String(google::protobuf::util::TimeUtil::ToString(verdict.measured_time));
-  json->Key("ageSeconds").Number(verdict.age_seconds);
-  json->Key("historyCount").Whole(verdict.history_count);
-  json->Key("peerCount").Whole(verdict.peer_count);
-  WritePeers("overall", verdict.overall, json);
-  json->Key("figures").BeginArray();
-  for (const FigureVerdict& figure : verdict.figures) WriteFigure(figure, json);
-  json->EndArray().Key("findings").BeginArray();
-  for (const Finding& finding : verdict.findings) WriteFinding(finding, json);
-  json->EndArray();
-  WriteNotes(verdict.notes, json);
-  json->EndObject();
+  return absl::StrCat("{", absl::StrJoin(present, ","), "}");
+}
+
+template <typename List, typename ToJson>
+std::string Array(const List& list, ToJson to_json) {
+  const auto append = [&](std::string* out, const auto& each) { out->append(to_json(each)); };
+  return absl::StrCat("[", absl::StrJoin(list, ",", append), "]");
+}
+
+std::string PeersJson(const absl::optional<PeerReference>& peers) {
+  if (!peers.has_value()) return "";
+  return Object({{"ratio", Number(std::exp(-peers->log_deficit))},
+                 {"doubt", Number(peers->doubt)},
+                 {"z", Number(peers->z)},
+                 {"count", absl::StrCat(peers->count)}});
+}
+
+std::string FigureJson(const FigureVerdict& figure) {
+  const absl::optional<HistoryReference>& history = figure.history;
+  return Object({{"figure", Quoted(figure.name)},
+                 {"unit", Quoted(figure.unit)},
+                 {"value", Number(figure.value)},
+                 {"stable", figure.stable ? "true" : "false"},
+                 {"warningBelow", NumberAboveZero(figure.warning_below)},
+                 {"criticalBelow", NumberAboveZero(figure.critical_below)},
+                 {"history", !history.has_value()
+                                 ? ""
+                                 : Object({{"ratio", Number(std::exp(-history->log_deficit))},
+                                           {"doubt", Number(history->doubt)},
+                                           {"count", absl::StrCat(history->count)}})},
+                 {"peers", PeersJson(figure.peers)}});
+}
+
+std::string FindingJson(const Finding& finding) {
+  return Object({{"status", Quoted(HealthStatusText(finding.status))},
+                 {"rule", Quoted(finding.rule)},
+                 {"figure", QuotedUnlessEmpty(finding.figure)},
+                 {"unit", QuotedUnlessEmpty(finding.unit)},
+                 {"value", NumberAboveZero(finding.value)},
+                 {"reference", NumberAboveZero(finding.reference)},
+                 {"ratio", NumberAboveZero(finding.ratio)},
+                 {"message", Quoted(finding.message)}});
+}
+
+std::string DeviceJson(const DeviceVerdict& verdict) {
+  const v1::Device& device = verdict.device;
+  return Object(
+      {{"uuid", Quoted(device.uuid())},
+       {"status", Quoted(HealthStatusText(verdict.status))},
+       {"productName", Quoted(device.product_name())},
+       {"hostname", QuotedUnlessEmpty(device.hostname())},
+       {"powerLimitWatts",
+        device.has_power_limit_watts() ? Number(device.power_limit_watts()) : ""},
+       {"mode", Quoted(text::EnumLabel(verdict.mode))},
+       {"measuredTime", Quoted(google::protobuf::util::TimeUtil::ToString(verdict.measured_time))},
+       {"ageSeconds", Number(verdict.age_seconds)},
+       {"historyCount", absl::StrCat(verdict.history_count)},
+       {"peerCount", absl::StrCat(verdict.peer_count)},
+       {"overall", PeersJson(verdict.overall)},
+       {"figures", Array(verdict.figures, FigureJson)},
+       {"findings", Array(verdict.findings, FindingJson)},
+       {"notes", Array(verdict.notes, Quoted)}});
+}
+
+std::string ProblemJson(const InputProblem& problem) {
+  return Object({{"status", Quoted(HealthStatusText(problem.status))},
+                 {"source", Quoted(problem.source)},
+                 {"reason", Quoted(problem.reason)}});
 }
 
 }  // namespace
@@ -315,28 +280,16 @@ std::string ReportText(const CheckReport& report) {
 }
 
 std::string ReportJson(const CheckReport& report) {
+  using google::protobuf::util::TimeUtil;
   const HealthStatus status = StatusOf(report);
-  JsonWriter json;
-  json.BeginObject();
-  json.Key("status").String(HealthStatusText(status));
-  json.Key("exitCode").Whole(static_cast<int>(status));
-  json.Key("checkedTime")
-      .String(google::protobuf::util::TimeUtil::ToString(
-          google::protobuf::util::TimeUtil::SecondsToTimestamp(report.now_unix_seconds)));
-  json.Key("devices").BeginArray();
-  for (const DeviceVerdict& device : report.devices) WriteDevice(device, &json);
-  json.EndArray().Key("problems").BeginArray();
-  for (const InputProblem& problem : report.problems) {
-    json.BeginObject();
-    json.Key("status").String(HealthStatusText(problem.status));
-    json.Key("source").String(problem.source);
-    json.Key("reason").String(problem.reason);
-    json.EndObject();
-  }
-  json.EndArray();
-  WriteNotes(report.notes, &json);
-  json.EndObject();
-  return json.text() + "\n";
+  const auto checked = TimeUtil::SecondsToTimestamp(report.now_unix_seconds);
+  return Object({{"status", Quoted(HealthStatusText(status))},
+                 {"exitCode", absl::StrCat(static_cast<int>(status))},
+                 {"checkedTime", Quoted(TimeUtil::ToString(checked))},
+                 {"devices", Array(report.devices, DeviceJson)},
+                 {"problems", Array(report.problems, ProblemJson)},
+                 {"notes", Array(report.notes, Quoted)}}) +
+         "\n";
 }
 
 }  // namespace sextant::probe
