@@ -12,34 +12,12 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(NormVariant::kNonParametricLayerNorm) ==
-              v1::NORM_VARIANT_NON_PARAMETRIC_LAYER_NORM);
-static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) == v1::Attention::QUERY_KEY_NORM_ALL_HEADS);
-static_assert(static_cast<int>(OutputGate::kPerHead) == v1::Attention::OUTPUT_GATE_PER_HEAD);
-static_assert(static_cast<int>(FeedForwardKind::kGated) == v1::FeedForward::KIND_GATED);
-
-// The fields of one message.
-struct Fields {
-  const check::MessagePath& path;
-  FieldViolations& violations;
-
-  std::string At(absl::string_view name) const { return check::MessagePath(path, name).ToString(); }
-
-  // Converts an enum whose engine values are the wire's in the wire's order, from 0.
-  template <typename Engine>
-  Engine Enum(int wire, bool known, absl::string_view name) const {
-    if (known) return static_cast<Engine>(wire);
-    violations.Add(At(name), UnknownEnumNumber(wire));
-    return Engine{};
-  }
-};
-
-AttentionMask MaskFrom(v1::AttentionMask wire, const Fields& fields) {
-  if (!v1::AttentionMask_IsValid(wire)) {
-    fields.violations.Add(fields.At("mask"), UnknownEnumNumber(wire));
-  }
-  return wire == v1::ATTENTION_MASK_FULL ? AttentionMask::kFull : AttentionMask::kCausal;
-}
+using NormVariantPair = SameNumbers<NormVariant::kNonParametricLayerNorm, v1::NormVariant_MAX>;
+using HeadNormPair = SameNumbers<QueryKeyNorm::kAllHeads, v1::Attention::QueryKeyNorm_MAX>;
+using OutputGatePair = SameNumbers<OutputGate::kPerHead, v1::Attention::OutputGate_MAX>;
+using AttentionMaskPair = OneLater<AttentionMask::kFull, v1::AttentionMask_MAX>;
+using WidthKindPair = SameNumbers<FeedForwardKind::kGated, v1::FeedForward::Kind_MAX>;
+using OutputHeadPair = SameNumbers<OutputHeadKind::kUntied, v1::OutputHead_MAX>;
 
 LatentSpec LatentFrom(const v1::Attention::Latent& m) {
   return {.query_rank = m.query_rank(),
@@ -53,14 +31,8 @@ LatentSpec LatentFrom(const v1::Attention::Latent& m) {
                                      : absl::nullopt};
 }
 
-NormVariant NormVariantFrom(v1::NormVariant wire, const check::MessagePath& path,
-                            absl::string_view name, FieldViolations& violations) {
-  return Fields{path, violations}.Enum<NormVariant>(wire, v1::NormVariant_IsValid(wire), name);
-}
-
 AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& path,
                             FieldViolations& violations) {
-  const Fields f{path, violations};
   AttentionSpec out;
   out.head_count = m.head_count();
   out.key_value_head_count =
@@ -72,15 +44,14 @@ AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& pa
   out.key_bias = m.key_bias();
   out.value_bias = m.value_bias();
   out.output_bias = m.output_bias();
-  out.query_key_norm = f.Enum<QueryKeyNorm>(m.query_key_norm(),
-                                            v1::Attention::QueryKeyNorm_IsValid(m.query_key_norm()),
-                                            "query_key_norm");
-  out.query_key_norm_variant =
-      NormVariantFrom(m.query_key_norm_variant(), path, "query_key_norm_variant", violations);
+  out.query_key_norm = HeadNormPair::From(m.query_key_norm(),
+                                          check::MessagePath(path, "query_key_norm"), violations);
+  out.query_key_norm_variant = NormVariantPair::From(
+      m.query_key_norm_variant(), check::MessagePath(path, "query_key_norm_variant"), violations);
   out.sinks = m.sinks();
-  out.output_gate = f.Enum<OutputGate>(
-      m.output_gate(), v1::Attention::OutputGate_IsValid(m.output_gate()), "output_gate");
-  out.mask = MaskFrom(m.mask(), f);
+  out.output_gate =
+      OutputGatePair::From(m.output_gate(), check::MessagePath(path, "output_gate"), violations);
+  out.mask = AttentionMaskPair::From(m.mask(), check::MessagePath(path, "mask"), violations);
   out.window = m.window();
   out.chunk = m.chunk();
   return out;
@@ -88,13 +59,11 @@ AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& pa
 
 FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const check::MessagePath& path,
                                 FieldViolations& violations) {
-  const Fields f{path, violations};
-  return {
-      .kind = f.Enum<FeedForwardKind>(m.kind(), v1::FeedForward::Kind_IsValid(m.kind()), "kind"),
-      .size = m.size(),
-      .input_bias = m.input_bias(),
-      .output_bias = m.output_bias(),
-      .activation_parameter_count = m.activation_parameter_count()};
+  return {.kind = WidthKindPair::From(m.kind(), check::MessagePath(path, "kind"), violations),
+          .size = m.size(),
+          .input_bias = m.input_bias(),
+          .output_bias = m.output_bias(),
+          .activation_parameter_count = m.activation_parameter_count()};
 }
 
 ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
@@ -127,8 +96,6 @@ LayerNorms NormsFrom(const v1::LayerKind& m) {
           .after_feed_forward = n.after_feed_forward(),
           .after_cross_attention = n.after_cross_attention()};
 }
-
-static_assert(static_cast<int>(OutputHeadKind::kUntied) == v1::OUTPUT_HEAD_UNTIED);
 
 constexpr size_t kMaxKindBytes = 40;  // that an error quotes
 
@@ -175,11 +142,7 @@ EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m) {
 OutputSpec OutputFrom(const v1::Architecture::Output& m, const check::MessagePath& path,
                       FieldViolations& violations) {
   OutputSpec out;
-  if (v1::OutputHead_IsValid(m.head())) {
-    out.head = static_cast<OutputHeadKind>(m.head());
-  } else {
-    violations.Add(check::MessagePath(path, "head").ToString(), UnknownEnumNumber(m.head()));
-  }
+  out.head = OutputHeadPair::From(m.head(), check::MessagePath(path, "head"), violations);
   out.head_bias = m.head_bias();
   out.transform = m.transform();
   out.pooler = m.pooler();
@@ -192,7 +155,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
   const auto at = [&](absl::string_view name) { return check::MessagePath(path, name); };
   LayerSpec out;
   out.name = m.name();
-  out.norm = NormVariantFrom(m.norm(), path, "norm", violations);
+  out.norm = NormVariantPair::From(m.norm(), check::MessagePath(path, "norm"), violations);
   out.norms = NormsFrom(m);
   if (m.has_attention()) out.attention = AttentionFrom(m.attention(), at("attention"), violations);
   if (m.has_cross_attention()) {
@@ -210,7 +173,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
 }
 
 void FeedForwardTo(const FeedForwardSpec& spec, v1::FeedForward* out) {
-  out->set_kind(static_cast<v1::FeedForward::Kind>(spec.kind));
+  out->set_kind(WidthKindPair::To(spec.kind));
   out->set_size(spec.size);
   out->set_input_bias(spec.input_bias);
   out->set_output_bias(spec.output_bias);
@@ -243,13 +206,12 @@ void AttentionTo(const AttentionSpec& spec, AttentionMask usual, v1::Attention* 
   out->set_key_bias(spec.key_bias);
   out->set_value_bias(spec.value_bias);
   out->set_output_bias(spec.output_bias);
-  out->set_query_key_norm(static_cast<v1::Attention::QueryKeyNorm>(spec.query_key_norm));
-  out->set_query_key_norm_variant(static_cast<v1::NormVariant>(spec.query_key_norm_variant));
+  out->set_query_key_norm(HeadNormPair::To(spec.query_key_norm));
+  out->set_query_key_norm_variant(NormVariantPair::To(spec.query_key_norm_variant));
   out->set_sinks(spec.sinks);
-  out->set_output_gate(static_cast<v1::Attention::OutputGate>(spec.output_gate));
+  out->set_output_gate(OutputGatePair::To(spec.output_gate));
   if (spec.mask != usual) {
-    out->set_mask(spec.mask == AttentionMask::kFull ? v1::ATTENTION_MASK_FULL
-                                                    : v1::ATTENTION_MASK_CAUSAL);
+    out->set_mask(AttentionMaskPair::To(spec.mask));
   }
   if (spec.window != 0) out->set_window(spec.window);
   if (spec.chunk != 0) out->set_chunk(spec.chunk);
@@ -285,7 +247,7 @@ void NormsTo(const LayerSpec& layer, v1::LayerKind* out) {
 
 void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
   out->set_name(layer.name);
-  out->set_norm(static_cast<v1::NormVariant>(layer.norm));
+  out->set_norm(NormVariantPair::To(layer.norm));
   if (layer.attention.has_value()) {
     AttentionTo(*layer.attention, AttentionMask::kCausal, out->mutable_attention());
   }
@@ -322,7 +284,7 @@ void EmbeddingTo(const EmbeddingSpec& spec, v1::Architecture::Embedding* out) {
 }
 
 void OutputTo(const OutputSpec& spec, v1::Architecture::Output* out) {
-  out->set_head(static_cast<v1::OutputHead>(spec.head));
+  out->set_head(OutputHeadPair::To(spec.head));
   out->set_head_bias(spec.head_bias);
   out->set_transform(spec.transform);
   out->set_pooler(spec.pooler);
@@ -342,7 +304,7 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
         LayerKindFrom(m.layer_kinds(i), check::MessagePath(root, "layer_kinds", i), violations));
   }
   out.hidden_size = m.hidden_size();
-  out.norm = NormVariantFrom(m.norm(), root, "norm", violations);
+  out.norm = NormVariantPair::From(m.norm(), check::MessagePath(root, "norm"), violations);
   out.embedding = EmbeddingFrom(m.embedding());
   if (m.has_encoder()) {
     out.encoder = StackFrom(m.encoder(), check::MessagePath(root, "encoder"), kinds, violations);
@@ -363,7 +325,7 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
 
 void ArchitectureTo(const ArchitectureSpec& spec, v1::Architecture* out) {
   out->set_hidden_size(spec.hidden_size);
-  out->set_norm(static_cast<v1::NormVariant>(spec.norm));
+  out->set_norm(NormVariantPair::To(spec.norm));
   EmbeddingTo(spec.embedding, out->mutable_embedding());
   for (const LayerSpec& layer : spec.layer_kinds) LayerKindTo(layer, out->add_layer_kinds());
   if (!spec.encoder.layers.empty()) StackTo(spec, spec.encoder, out->mutable_encoder());
