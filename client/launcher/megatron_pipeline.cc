@@ -49,60 +49,21 @@ absl::Status BadLayout(absl::string_view layout) {
                    "them, e.g. Et*3|(tt|)*2t*3L"));
 }
 
-// The number that `text` starts with, which is taken off it. Absent without digits, and above
-// kMaxLayers.
-std::optional<size_t> TakeNumber(absl::string_view* text) {
-  const size_t digits =
-      static_cast<size_t>(absl::c_find_if_not(*text, absl::ascii_isdigit) - text->begin());
-  size_t value = 0;
-  if (!absl::SimpleAtoi(text->substr(0, digits), &value) || value > kMaxPipelineLayers)
-    return std::nullopt;
-  text->remove_prefix(digits);
-  return value;
-}
-
-// Writes repetitions out: "x*3" three times x, of one character, or of a group "(...)*3" where
-// `groups`. Absent where a number is missing, or the text grows too long.
-std::optional<std::string> Unrolled(absl::string_view text, bool groups) {
-  std::string out;
-  while (!text.empty()) {
-    absl::string_view part = text.substr(0, 1);
-    size_t length = 1;
-    if (groups && text.front() == '(') {
-      const size_t end = text.find(')');
-      if (end == absl::string_view::npos) return std::nullopt;
-      part = text.substr(1, end - 1);
-      length = end + 1;
-    }
-    text.remove_prefix(length);
-    size_t times = 1;
-    const bool repeats = absl::StartsWith(text, "*");
-    if (length > 1 && !repeats) return std::nullopt;
-    if (repeats && (length > 1 || !groups)) {
-      text.remove_prefix(1);
-      const std::optional<size_t> number = TakeNumber(&text);
-      if (!number.has_value()) return std::nullopt;
-      times = *number;
-    }
-    if (out.size() + part.size() * times > kMaxPipelineLayers) return std::nullopt;
-    for (size_t i = 0; i < times; ++i) absl::StrAppend(&out, part);
-  }
-  return out;
-}
-
-// Reads a list of 0 and 1: "[0,1]", "[0]*3", and sums of them in parentheses.
+// Reads a pattern of layers: characters of `letters`, groups of them in parentheses, and either
+// repeated, "x*3". Brackets part groups too where `lists`, with "+" or "," between what follows
+// each other. Absent where the text is none, or too long.
 class PatternReader {
  public:
-  explicit PatternReader(absl::string_view text) : text_(text) {}
+  PatternReader(absl::string_view text, absl::string_view letters, bool lists)
+      : text_(text), letters_(letters), lists_(lists) {}
 
-  // Absent if the text is not such a list, or too long.
-  std::optional<std::vector<bool>> Read() {
-    std::optional<std::vector<bool>> out = Sum(0);
+  std::optional<std::string> Read() {
+    std::optional<std::string> out = Sequence(0);
     return text_.empty() ? out : std::nullopt;
   }
 
  private:
-  using Layers = std::optional<std::vector<bool>>;
+  using Layers = std::optional<std::string>;
 
   bool Take(char c) {
     if (text_.empty() || text_.front() != c) return false;
@@ -110,45 +71,56 @@ class PatternReader {
     return true;
   }
 
-  Layers Sum(int depth) {
-    Layers out = Product(depth);
-    while (out.has_value() && Take('+')) {
-      const Layers more = Product(depth);
-      if (!more.has_value() || out->size() + more->size() > kMaxPipelineLayers) return std::nullopt;
-      out->insert(out->end(), more->begin(), more->end());
-    }
+  Layers Sequence(int depth) {
+    std::string out;
+    if (text_.empty() && !lists_) return out;
+    do {
+      const Layers more = Repeated(depth);
+      if (!more.has_value() || out.size() + more->size() > kMaxPipelineLayers) return std::nullopt;
+      out += *more;
+    } while (lists_ ? Take('+') || Take(',') : !text_.empty() && text_.front() != ')');
     return out;
   }
 
-  Layers Product(int depth) {
-    Layers out = Take('(') ? Group(depth + 1) : List();
-    while (out.has_value() && Take('*')) {
-      const std::optional<size_t> times = TakeNumber(&text_);
-      if (!times.has_value() || out->size() * *times > kMaxPipelineLayers) return std::nullopt;
-      const std::vector<bool> once = std::exchange(*out, {});
-      for (size_t i = 0; i < *times; ++i) out->insert(out->end(), once.begin(), once.end());
+  Layers Repeated(int depth) {
+    const bool group = Take('(') || (lists_ && Take('['));
+    Layers once = group ? Group(depth + 1) : Letter();
+    if (!lists_ && group && !absl::StartsWith(text_, "*")) return std::nullopt;
+    while (once.has_value() && Take('*')) {
+      const size_t digits =
+          static_cast<size_t>(absl::c_find_if_not(text_, absl::ascii_isdigit) - text_.begin());
+      size_t times = 0;
+      if (!absl::SimpleAtoi(text_.substr(0, digits), &times)) return std::nullopt;
+      text_.remove_prefix(digits);
+      if (times > kMaxPipelineLayers || once->size() * times > kMaxPipelineLayers) {
+        return std::nullopt;
+      }
+      std::string all;
+      for (size_t i = 0; i < times; ++i) all += *once;
+      once = std::move(all);
+      if (!lists_) break;
     }
-    return out;
+    return once;
   }
 
   Layers Group(int depth) {
-    if (depth > kMaxPatternDepth) return std::nullopt;
-    Layers out = Sum(depth);
-    return Take(')') ? out : std::nullopt;
+    if (depth > (lists_ ? kMaxPatternDepth : 1)) return std::nullopt;
+    Layers out = Sequence(depth);
+    return Take(')') || (lists_ && Take(']')) ? out : std::nullopt;
   }
 
-  Layers List() {
-    if (!Take('[')) return std::nullopt;
-    std::vector<bool> out;
-    do {
-      const bool experts = Take('1');
-      if (!experts && !Take('0')) return std::nullopt;
-      out.push_back(experts);
-    } while (Take(','));
-    return Take(']') ? Layers(out) : std::nullopt;
+  Layers Letter() {
+    if (text_.empty() || letters_.find(text_.front()) == absl::string_view::npos) {
+      return std::nullopt;
+    }
+    const std::string out(1, text_.front());
+    text_.remove_prefix(1);
+    return out;
   }
 
   absl::string_view text_;
+  const absl::string_view letters_;
+  const bool lists_;
 };
 
 void SetChunks(const std::vector<int64_t>& chunks, v1::ParallelLayout& out) {
@@ -282,11 +254,8 @@ void ReadPipeline(const Setting& setting, Reading& reading) {
 
 absl::StatusOr<std::vector<int64_t>> ChunksOf(absl::string_view layout) {
   const std::string bare = absl::StrReplaceAll(layout, {{",", ""}});
-  std::optional<std::string> text = Unrolled(bare, true);
-  if (text.has_value()) text = Unrolled(*text, false);
-  if (!text.has_value() || text->find_first_not_of("EtmL|") != std::string::npos) {
-    return BadLayout(layout);
-  }
+  const std::optional<std::string> text = PatternReader(bare, "EtmL|", false).Read();
+  if (!text.has_value()) return BadLayout(layout);
   std::vector<int64_t> out;
   for (const absl::string_view stage : absl::StrSplit(*text, '|')) {
     out.push_back(absl::c_count(stage, 't'));
@@ -302,8 +271,12 @@ absl::StatusOr<std::vector<bool>> ExpertLayers(absl::string_view frequency, int6
     for (size_t i = 0; i < count; ++i) out.push_back(static_cast<int64_t>(i) % every == 0);
     return out;
   }
-  const std::optional<std::vector<bool>> layers = PatternReader(frequency).Read();
-  if (layers.has_value() && layers->size() == count) return *layers;
+  const std::optional<std::string> layers = PatternReader(frequency, "01", true).Read();
+  if (layers.has_value() && layers->size() == count) {
+    std::vector<bool> out;
+    for (const char layer : *layers) out.push_back(layer == '1');
+    return out;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "write a whole number, or a list of ", layer_count,
       " times 0 or 1, a layer without or with experts, e.g. ([0]+[1]*", layer_count - 1, ")"));

@@ -55,12 +55,9 @@ std::string Quoted(const Json& value) {
   return absl::StrCat(text.substr(0, kMaxQuoted), "...");
 }
 
-std::optional<int64_t> WholeOf(const Json& value) {
-  if (value.is_string()) {  // an argument
-    int64_t number = 0;
-    return absl::SimpleAtoi(value.get<std::string>(), &number) ? std::optional(number)
-                                                               : std::nullopt;
-  }
+std::optional<int64_t> WholeOf(const Json& value, bool argument) {
+  int64_t whole = 0;
+  if (argument && absl::SimpleAtoi(value.get<std::string>(), &whole)) return whole;
   constexpr double kLimit = 9.2e18;  // below 2^63
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})
     return std::nullopt;
@@ -227,8 +224,7 @@ const SettingFile::Json* SettingFile::Read(const std::string& path) {
 std::optional<int64_t> SettingFile::Count(const std::string& path, int64_t least) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
-  const bool text = found->is_string() && !arguments_;
-  const std::optional<int64_t> value = text ? std::nullopt : WholeOf(*found);
+  const std::optional<int64_t> value = WholeOf(*found, arguments_);
   if (value.has_value() && *value >= least) return value;
   Refuse(path, absl::StrCat("write a whole number from ", least, " on"));
   return std::nullopt;
@@ -245,54 +241,29 @@ std::optional<double> SettingFile::Number(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<bool> SettingFile::Switch(const std::string& path) {
+template <typename Value>
+std::optional<Value> SettingFile::Take(const std::string& path, const char* what) {
   const Json* const found = Read(path);
   if (found == nullptr) return std::nullopt;
-  if (found->is_boolean()) return found->get<bool>();
-  Refuse(path, "write true or false");
-  return std::nullopt;
+  try {
+    return found->get<Value>();
+  } catch (const Json::exception&) {
+    Refuse(path, what);
+    return std::nullopt;
+  }
 }
 
 std::optional<std::string> SettingFile::Text(const std::string& path) {
-  const Json* const found = Read(path);
-  if (found == nullptr) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  Refuse(path, "write a text in quotes");
-  return std::nullopt;
+  return Take<std::string>(path, "write a text in quotes");
 }
 
 std::vector<std::string> SettingFile::Texts(const std::string& path) {
-  const Json* const found = Read(path);
-  std::vector<std::string> out;
-  if (found == nullptr) return out;
-  if (!found->is_array()) {
-    Refuse(path, "write a list of texts");
-    return out;
-  }
-  for (const Json& entry : *found) {
-    if (entry.is_string()) out.push_back(entry.get<std::string>());
-  }
-  if (out.size() != found->size()) Refuse(path, "write a list of texts");
-  return out;
+  return Take<std::vector<std::string>>(path, "write a list of texts")
+      .value_or(std::vector<std::string>());
 }
 
-std::optional<std::vector<std::vector<std::string>>> SettingFile::Lists(const std::string& path) {
-  const Json* const found = Read(path);
-  if (found == nullptr) return std::nullopt;
-  std::vector<std::vector<std::string>> out;
-  bool sound = found->is_array();
-  for (size_t i = 0; sound && i < found->size(); ++i) {
-    const Json& list = (*found)[i];
-    sound = list.is_array();
-    out.emplace_back();
-    for (size_t j = 0; sound && j < list.size(); ++j) {
-      sound = list[j].is_string();
-      if (sound) out.back().push_back(list[j].get<std::string>());
-    }
-  }
-  if (sound) return out;
-  Refuse(path, "write a list of lists of texts");
-  return std::nullopt;
+std::optional<SettingFile::TextLists> SettingFile::Lists(const std::string& path) {
+  return Take<TextLists>(path, "write a list of lists of texts");
 }
 
 std::string SettingFile::Choose(const std::string& path, absl::string_view words,
@@ -311,7 +282,7 @@ std::string SettingFile::Choose(const std::string& path, absl::string_view words
 }
 
 bool SettingFile::IsOn(const std::string& path) {
-  return arguments_ ? Has(path) : Switch(path).value_or(false);
+  return arguments_ ? Has(path) : Take<bool>(path, "write true or false").value_or(false);
 }
 
 void SettingFile::Ignore(const std::string& path) {

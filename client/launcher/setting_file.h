@@ -44,10 +44,10 @@ class SettingFile {
   // written as 5e8.
   std::optional<int64_t> Count(const std::string& path, int64_t least = 1);
   std::optional<double> Number(const std::string& path);
-  std::optional<bool> Switch(const std::string& path);
   std::optional<std::string> Text(const std::string& path);
   std::vector<std::string> Texts(const std::string& path);
-  std::optional<std::vector<std::vector<std::string>>> Lists(const std::string& path);
+  using TextLists = std::vector<std::vector<std::string>>;
+  std::optional<TextLists> Lists(const std::string& path);
 
   // What the setting's word stands for among `words`; `absent` without the setting. ""
   // where its word is none of them, which status() then says.
@@ -84,6 +84,9 @@ class SettingFile {
   // The setting, where it has a value of its own: nullptr where it is absent, null or "auto".
   const Json* Find(const std::string& path) const;
   const Json* Read(const std::string& path);
+  // The setting as a Value; refused, saying what to write, where it is none.
+  template <typename Value>
+  std::optional<Value> Take(const std::string& path, const char* what);
 
   Json root_;  // of arguments: true, a text, or a list of texts
   bool arguments_;
