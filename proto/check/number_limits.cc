@@ -33,6 +33,9 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
       NumberLimits below(*field.message_type(), left_out);
       if (below.entries_.empty()) continue;
       entry.kind = field.is_repeated() ? Kind::kMessages : Kind::kMessage;
+      // What an absent message requires is missing where the message itself is required.
+      entry.has_presence =
+          field.has_presence() && !field.options().GetExtension(v1::field).required();
       entry.below.push_back(std::move(below));
     } else {
       const v1::FieldDescription& facts = field.options().GetExtension(v1::field);

@@ -220,8 +220,7 @@ TEST(RequestLimits, AreEnforced) {
 }
 
 TEST(RequestLimits, SayWhatToWrite) {
-  v1::PlanRunRequest request;
-  request.mutable_training();
+  v1::PlanRunRequest request;  // without `training`, which is required
   request.mutable_cluster()->set_device_memory_bytes(80);
   request.mutable_economics()->set_device_power_watts(0);
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(0);
