@@ -160,7 +160,7 @@ void MatmulGpuTest::CheckProblem(const GpuMatmulProblem& problem) {
   EXPECT_EQ(check(2), absl::OkStatus());
   EXPECT_EQ(CheckExactProduct(cublaslt_, **arena), absl::OkStatus());
   // A row of C that was never written.
-  const int64_t row_bytes = problem.n * OutputFormatOf(problem.output()).bytes;
+  const int64_t row_bytes = problem.n * OutputElementOf(problem.output()).bytes;
   ASSERT_EQ(session_->Fill(operands.c + static_cast<cuda::Address>(row_bytes), 0xFF, row_bytes),
             absl::OkStatus());
   EXPECT_THAT(std::string(check(3).message()), HasSubstr("in row 1 the columns 0 to 63"));

@@ -152,7 +152,7 @@ absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
       MakeLayout(type.input_type, b_by_column ? k : n, b_by_column ? n : k, &b_layout_));
   SEXTANT_RETURN_IF_ERROR(
       MakeLayout(type.input_type, a_by_column ? m : k, a_by_column ? k : m, &a_layout_));
-  return MakeLayout(OutputFormatOf(problem_.output()).cuda_type, n, m, &c_layout_);
+  return MakeLayout(OutputElementOf(problem_.output()).cuda_type, n, m, &c_layout_);
 }
 
 absl::Status GpuMatmul::Choose() {

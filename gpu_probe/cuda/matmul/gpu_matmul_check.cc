@@ -166,7 +166,7 @@ GpuMatrices MatricesOf(const GpuMatmulProblem& problem, const GpuMatmulOperands&
   out.b.row_step = b_by_column ? problem.k : 1;
   out.b.k_step = b_by_column ? 1 : problem.n;
   out.c.elements =
-      at(operands.c, problem.m * problem.n, OutputFormatOf(problem.output()).bytes * 8);
+      at(operands.c, problem.m * problem.n, OutputElementOf(problem.output()).bytes * 8);
   out.c.row_step = problem.n;
   out.c.format = problem.output();
   return out;

@@ -192,7 +192,7 @@ absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::st
   return absl::OkStatus();
 }
 
-OutputFormat OutputFormatOf(MatrixFormat output) {
+OutputElement OutputElementOf(MatrixFormat output) {
   switch (output) {
     case MatrixFormat::kFp64:
       return {.cuda_type = cublaslt::kFp64, .bytes = 8};

@@ -89,11 +89,11 @@ const GpuMatmulType* FindGpuMatmulType(v1::DataType type);
 absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::string& version);
 
 // An output's cudaDataType_t, and the bytes of an element.
-struct OutputFormat {
+struct OutputElement {
   int cuda_type = cublaslt::kFp32;
   int64_t bytes = 4;
 };
-OutputFormat OutputFormatOf(MatrixFormat output);
+OutputElement OutputElementOf(MatrixFormat output);
 
 // C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with consecutive operands.
 struct GpuMatmulProblem {
@@ -107,7 +107,7 @@ struct GpuMatmulProblem {
   bool wide_output = false;       // C in the type that exact sums need
 
   MatrixFormat output() const { return wide_output ? type->wide_output : type->output; }
-  int64_t output_bytes() const { return batch_count * m * n * OutputFormatOf(output()).bytes; }
+  int64_t output_bytes() const { return batch_count * m * n * OutputElementOf(output()).bytes; }
 };
 
 GpuMatmulProblem ProblemOf(v1::DataType type, const MatmulSize& size);
