@@ -122,8 +122,9 @@ std::string RunsTable(const Comparison& comparison, const v1::BatchPlanRunsRespo
                        },
                        kNoValue});
   };
-  add(">GiB",
-      [](const v1::Plan& plan) { return GibNumber(plan.memory().peak_bytes().expected()); });
+  add(">GiB", [](const v1::Plan& plan) {
+    return absl::StrFormat("%.2f", GibOf(plan.memory().peak_bytes().expected()));
+  });
   add(">step", StepCell);
   add(">days", DaysCell);
   add(">dev-hours", DeviceHoursCell);
