@@ -266,27 +266,33 @@ Faults PlanFaults(const v1::PlanRunRequest& request, const std::string& field) {
   return out;
 }
 
+// True where a violation says that a number is out of a range, whatever other fields say.
+bool IsOfARange(const std::string& description) {
+  static const std::regex range(
+      "must be (a number (from|above) )?[-0-9.e+]+ to [-0-9.e+]+, not [-a-z0-9.e+]+(: write bytes)?"
+      "|must be at least [0-9]+, or left out for its default|is required: write .*");
+  return std::regex_match(description, range);
+}
+
 // The engine checks some fields by itself, such as those that a search varies. It refuses nothing
 // that the API allows, and a number out of range is reported once.
 TEST(RequestLimits, AgreeWithTheEngines) {
-  const std::regex range("must be (a number from )?[-0-9.e+]+ to [-0-9.e+]+, not [-0-9.e+]+");
   for (const Path& path : PlanNumbers()) {
     const std::string field = TextOf(path);
     SCOPED_TRACE(field);
     const Limits limits = LimitsOf(*path.back());
-    for (const double edge : {limits.low, limits.high}) {
+    const auto count = [&](double value) {
       v1::PlanRunRequest request = Planned();
-      Set(path, edge, &request);
-      for (const auto& [name, description] : PlanFaults(request, field)) {
-        const bool is_edge = limits.above_low && edge == limits.low;
-        EXPECT_TRUE(is_edge || !std::regex_match(description, range)) << edge << description;
-      }
+      Set(path, value, &request);
+      const Faults faults = PlanFaults(request, field);
+      return std::count_if(faults.begin(), faults.end(),
+                           [](const auto& each) { return IsOfARange(each.second); });
+    };
+    if (!limits.above_low) {
+      EXPECT_EQ(count(limits.low), 0) << limits.low;
     }
-    for (const double bad : BadValues(path, limits)) {
-      v1::PlanRunRequest request = Planned();
-      Set(path, bad, &request);
-      EXPECT_EQ(PlanFaults(request, field).size(), 1U) << bad;
-    }
+    EXPECT_EQ(count(limits.high), 0) << limits.high;
+    for (const double bad : BadValues(path, limits)) EXPECT_EQ(count(bad), 1) << bad;
   }
 }
 
