@@ -90,6 +90,7 @@ void SvgWriter::Rectangle(const Box& box, const Fill& fill) {
 }
 
 void SvgWriter::Text(const SvgText& text) {
+  if (text.text.empty()) return;
   const std::string turn = text.degrees == 0
                                ? ""
                                : absl::StrFormat(" transform=\"rotate(%.1f %.1f %.1f)\"",
