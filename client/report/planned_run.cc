@@ -38,9 +38,7 @@ std::string UnreadLines(const char* label, const std::vector<const v1::Plan*>& p
     all.insert(UnreadFieldsWords(plan->unread_config_fields()));
   }
   std::string out;
-  for (const std::string& words : all) {
-    if (!words.empty()) out += Wrap(label, words, absl::string_view(label).size());
-  }
+  for (const std::string& words : all) out += Line(label, words);
   return out;
 }
 
@@ -54,7 +52,7 @@ std::string RatesLines(const char* label, const std::vector<const v1::Plan*>& pl
     if (!words.empty() && !absl::c_linear_search(all, words)) all.push_back(std::move(words));
   }
   std::string out;
-  for (const std::string& words : all) out += Wrap(label, words, absl::string_view(label).size());
+  for (const std::string& words : all) out += Line(label, words);
   return out;
 }
 
