@@ -33,7 +33,7 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
       NumberLimits below(*field.message_type(), left_out);
       if (below.entries_.empty()) continue;
       entry.kind = field.is_repeated() ? Kind::kMessages : Kind::kMessage;
-      // What an absent message requires is missing where the message itself is required.
+      // A required message that is absent lacks the numbers that it requires.
       entry.has_presence =
           field.has_presence() && !field.options().GetExtension(v1::field).required();
       entry.below.push_back(std::move(below));
