@@ -72,23 +72,19 @@ absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
   return out;
 }
 
-// `status` with its fields below `path`. The shape of an array is not a field of an operation, so
-// it is reported against the operation.
-absl::Status Below(absl::string_view path, const absl::Status& status) {
-  FieldViolations violations;
-  for (const FieldViolation& v : FieldViolationsOf(status)) {
-    const bool of_operation = v.field == "shape" && !path.empty();
-    violations.Add(of_operation ? path : FieldPath(path, v.field), v.description);
-  }
-  return violations.ToStatus();
-}
-
 }  // namespace
 
 void CheckConvention(const FlopConvention& convention, absl::string_view path,
                      FieldViolations& violations) {
   violations.RequireRange(path, "transcendental_flops", convention.transcendental,
                           FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
+}
+
+void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations) {
+  for (const FieldViolation& v : FieldViolationsOf(status)) {
+    const bool of_operation = v.field == "shape" && !path.empty();
+    violations.Add(of_operation ? path : FieldPath(path, v.field), v.description);
+  }
 }
 
 absl::StatusOr<BackwardCost> BackwardCostOf(const OpKernels& kernels, OperandSet needed) {
@@ -109,8 +105,10 @@ absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& reque
                                                    absl::string_view path) {
   SEXTANT_RETURN_IF_ERROR(CheckRequest(request, path));
   absl::StatusOr<OperationAnalysis> out = Analyze(request);
-  if (!out.ok()) return Below(path, out.status());
-  return out;
+  if (out.ok()) return out;
+  FieldViolations violations;
+  AddBelow(out.status(), path, violations);
+  return violations.ToStatus();
 }
 
 }  // namespace sextant

@@ -14,13 +14,6 @@ namespace {
 
 constexpr absl::string_view kRearrange = "rearrange";
 
-// Adds the errors of `status` below `path`; fields that are not the operation's become `path`.
-void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations) {
-  for (const FieldViolation& v : FieldViolationsOf(status)) {
-    violations.Add(v.field == "shape" ? path : FieldPath(path, v.field), v.description);
-  }
-}
-
 // Maps the names of the kernels' arrays to the graph's tensors.
 class Binding {
  public:

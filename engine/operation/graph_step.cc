@@ -21,12 +21,6 @@ OperandSet Wanted(const GraphNode& node, const std::vector<bool>& wanted) {
   return set;
 }
 
-absl::Status At(const std::string& path, const absl::Status& status) {
-  FieldViolations violations;
-  for (const FieldViolation& v : FieldViolationsOf(status)) violations.Add(path, v.description);
-  return violations.ToStatus();
-}
-
 class Differentiation {
  public:
   Differentiation(GraphNodes& graph, GraphTotals& totals, CallWork& work)
@@ -42,7 +36,10 @@ class Differentiation {
       if (!RowOf(graph_.nodes[i].output).has_gradient) continue;
       SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsAnOperation));
       const absl::Status status = GoBack(i);
-      if (!status.ok()) return At(OperationPath(i), status);
+      if (status.ok()) continue;
+      FieldViolations violations;
+      AddBelow(status, OperationPath(i), violations);
+      return violations.ToStatus();
     }
     HoldWhatIsAskedFor();
     return std::move(out_);

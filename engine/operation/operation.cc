@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/operation/einsum_plan.h"
@@ -21,19 +23,12 @@ class Check {
   Check(absl::string_view path, FieldViolations& violations)
       : path_(path), violations_(violations) {}
 
-  void operator()(const Matmul& op) const {
-    Size("m", op.m);
-    Size("n", op.n);
-    Size("k", op.k);
-  }
+  void operator()(const Matmul& op) const { Sizes({{"m", op.m}, {"n", op.n}, {"k", op.k}}); }
   void operator()(const BatchedMatmul& op) const {
-    Size("batch", op.batch);
-    (*this)(Matmul{.m = op.m, .n = op.n, .k = op.k});
+    Sizes({{"batch", op.batch}, {"m", op.m}, {"n", op.n}, {"k", op.k}});
   }
   void operator()(const Linear& op) const {
-    Size("rows", op.rows);
-    Size("input_size", op.input_size);
-    Size("output_size", op.output_size);
+    Sizes({{"rows", op.rows}, {"input_size", op.input_size}, {"output_size", op.output_size}});
   }
   void operator()(const Elementwise& op) const {
     Size("count", op.count);
@@ -41,8 +36,7 @@ class Check {
     Function(op.function, op.input_count, op.flops_per_element, "");
   }
   void operator()(const Reduction& op) const {
-    Size("outer", op.outer);
-    Size("reduced", op.reduced);
+    Sizes({{"outer", op.outer}, {"reduced", op.reduced}});
   }
   void operator()(const Softmax& op) const { Matrix(op.rows, op.columns); }
   void operator()(const LayerNorm& op) const { Matrix(op.rows, op.columns); }
@@ -51,21 +45,16 @@ class Check {
   void operator()(const Activation& op) const { Size("count", op.count); }
   void operator()(const Dropout& op) const { Size("count", op.count); }
   void operator()(const Rotary& op) const {
-    Size("tokens", op.tokens);
-    Size("heads", op.heads);
-    Size("head_size", op.head_size);
+    Sizes({{"tokens", op.tokens}, {"heads", op.heads}, {"head_size", op.head_size}});
     if (op.head_size % 2 != 0) {
       Add("head_size", absl::StrCat("must be even, since pairs are turned, not ", op.head_size));
     }
   }
   void operator()(const EmbeddingLookup& op) const {
-    Size("tokens", op.tokens);
-    Size("vocabulary", op.vocabulary);
-    Size("width", op.width);
+    Sizes({{"tokens", op.tokens}, {"vocabulary", op.vocabulary}, {"width", op.width}});
   }
   void operator()(const CrossEntropy& op) const {
-    Size("tokens", op.tokens);
-    Size("vocabulary", op.vocabulary);
+    Sizes({{"tokens", op.tokens}, {"vocabulary", op.vocabulary}});
   }
   void operator()(const Attention& op) const;
   void operator()(const OptimizerUpdate& op) const { Size("parameters", op.parameters); }
@@ -92,9 +81,11 @@ class Check {
       Add(name, absl::StrCat("must be at most ", kMaxDimension, " (2^40), not ", value));
     }
   }
+  void Sizes(std::initializer_list<std::pair<absl::string_view, int64_t>> sizes) const {
+    for (const auto& [name, value] : sizes) Size(name, value);
+  }
   void Matrix(int64_t rows, int64_t columns) const {
-    Size("rows", rows);
-    Size("columns", columns);
+    Sizes({{"rows", rows}, {"columns", columns}});
   }
   void Rate(absl::string_view name, BytesPerSecond rate) const {
     violations_.RequireRange(
@@ -134,12 +125,12 @@ void Check::Function(ElementwiseFunction function, int64_t inputs, double flops,
 }
 
 void Check::operator()(const Attention& op) const {
-  Size("batch", op.batch);
-  Size("heads", op.heads);
-  Size("kv_heads", op.kv_heads);
-  Size("query_length", op.query_length);
-  Size("key_length", op.key_length);
-  Size("head_size", op.head_size);
+  Sizes({{"batch", op.batch},
+         {"heads", op.heads},
+         {"kv_heads", op.kv_heads},
+         {"query_length", op.query_length},
+         {"key_length", op.key_length},
+         {"head_size", op.head_size}});
   if (op.value_head_size != 0) Size("value_head_size", op.value_head_size);
   if (op.kv_heads > 0 && op.heads % op.kv_heads != 0) {
     Add("kv_heads",
@@ -154,9 +145,9 @@ void Check::operator()(const Attention& op) const {
 }
 
 void Check::operator()(const Experts& op) const {
-  Size("tokens", op.tokens);
-  Size("hidden_size", op.hidden_size);
-  Size("feed_forward_size", op.feed_forward_size);
+  Sizes({{"tokens", op.tokens},
+         {"hidden_size", op.hidden_size},
+         {"feed_forward_size", op.feed_forward_size}});
   violations_.Require(path_, "expert_count", op.expert_count, 1, kMaxExperts);
   const bool counted = op.expert_count >= 1 && op.expert_count <= kMaxExperts;
   violations_.Require(path_, "experts_per_token", op.experts_per_token, 1,

@@ -158,13 +158,6 @@ absl::optional<OperationProducts> ProductsOfEinsum(const Einsum& op) {
   return out;
 }
 
-KernelTime BackwardBy(const KernelTime& forward) {
-  return {.expected = forward.expected * kExpertsBackwardOverForward,
-          .low = forward.low * (kExpertsBackwardOverForward * kExpertsBackward.low),
-          .high = forward.high * (kExpertsBackwardOverForward * kExpertsBackward.high),
-          .basis = std::max(forward.basis, KernelBasis::kOtherPass)};
-}
-
 // Products and attention run longer; the `passes` between products do not.
 void MakeSustained(const Derating& derating, const absl::optional<KernelTime>& passes,
                    double work_share, KernelTime& time) {
@@ -262,7 +255,8 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(
   if (layers == nullptr) return out;
   const KernelTime forward = layers->Predict(LayerShapeOf(experts));
   out = OperationPrediction{.forward = forward,
-                            .backward = BackwardBy(forward),
+                            .backward = Widened(forward, kExpertsBackwardOverForward,
+                                                kExpertsBackward, KernelBasis::kOtherPass),
                             .source = device.SourceOf(layers->source()),
                             .nearest = {}};
   return out;

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/base/units.h"
@@ -16,6 +17,15 @@ struct Widening {
 
   friend Widening operator*(Widening a, Widening b) { return {a.low * b.low, a.high * b.high}; }
 };
+
+// `time` `by` times as long, its ends widened; `least` is the best basis that it may still have.
+inline KernelTime Widened(const KernelTime& time, double by, Widening widening,
+                          KernelBasis least = KernelBasis::kMeasured) {
+  return {.expected = time.expected * by,
+          .low = time.low * (by * widening.low),
+          .high = time.high * (by * widening.high),
+          .basis = std::max(time.basis, least)};
+}
 
 // `widening` to the power `exponent`, e.g. the number of doublings.
 Widening Power(Widening widening, double exponent);

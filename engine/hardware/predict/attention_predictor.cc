@@ -20,13 +20,6 @@ constexpr char kAttentionTables[] = "ai-dynamo/aiconfigurator @095f58a51c4c, att
 
 using OptionalAttention = absl::optional<AttentionPredictor>;
 
-KernelTime Scaled(KernelTime time, double by, Widening widening) {
-  return {.expected = time.expected * by,
-          .low = time.low * (by * widening.low),
-          .high = time.high * (by * widening.high),
-          .basis = time.basis};
-}
-
 bool OfOneClass(const AttentionShape& a, const AttentionShape& b) {
   return a.causal == b.causal && a.window == b.window &&
          a.query_key_head_size == b.query_key_head_size && a.value_head_size == b.value_head_size;
@@ -190,8 +183,8 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
   if (stand.model == nullptr) {
     const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
                              .moved_bytes = AttentionElements(shape) * MatmulElementBytes(type_)};
-    return Scaled(TimeUnderCeilings(work, stand.ceilings, stand.source.error), 1,
-                  AttentionFallbacks::OfLengths(shape));
+    return Widened(TimeUnderCeilings(work, stand.ceilings, stand.source.error), 1,
+                   AttentionFallbacks::OfLengths(shape));
   }
   KernelTime time = stand.model->Predict(shape);
   if (stand.own != nullptr) time = NoSurerThanAMedian(time);
@@ -214,8 +207,8 @@ KernelTime AttentionPredictor::Predict(const AttentionShape& shape) const {
 KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) const {
   const Stand& stand = ForwardStand(shape);
   if (stand.model == nullptr) {
-    return Scaled(TimeBy(stand, shape), AttentionFallbacks::kBackwardOverForward,
-                  AttentionFallbacks::kBackward);
+    return Widened(TimeBy(stand, shape), AttentionFallbacks::kBackwardOverForward,
+                   AttentionFallbacks::kBackward);
   }
   KernelTime time = stand.model->PredictBackward(shape);
   if (chip_) time = chip_.Scaled(time, 1);

@@ -24,10 +24,7 @@ constexpr Chip kChips[] = {
 
 KernelTime SameChip::Scaled(KernelTime time, double work_share) const {
   const double ratio = byte_ratio + (work_ratio - byte_ratio) * work_share;
-  return {.expected = time.expected * ratio,
-          .low = time.low * (ratio * kSameChip.low),
-          .high = time.high * (ratio * kSameChip.high),
-          .basis = std::max(time.basis, KernelBasis::kOtherPass)};
+  return Widened(time, ratio, kSameChip, KernelBasis::kOtherPass);
 }
 
 SameChip SameChipOf(const Accelerator& accelerator, DataType type) {

@@ -46,13 +46,6 @@ constexpr char kLayersSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, layers
 
 using OptionalPredictor = absl::optional<GroupedMatmulPredictor>;
 
-KernelTime Widened(const KernelTime& time, Widening by) {
-  return {.expected = time.expected,
-          .low = time.low * by.low,
-          .high = time.high * by.high,
-          .basis = time.basis};
-}
-
 // Rows per expert, and experts with any, where fewer rows than experts arrive.
 struct ActiveExperts {
   double experts = 1;
@@ -103,9 +96,7 @@ ExpertsKind LikeType(ExpertsKind kind) {
 }
 
 KernelTime InOtherScaling(const KernelTime& time) {
-  KernelTime out = Widened(time, kOtherScalingOfExperts);
-  out.basis = std::max(out.basis, KernelBasis::kOtherType);
-  return out;
+  return Widened(time, 1, kOtherScalingOfExperts, KernelBasis::kOtherType);
 }
 
 BytesPerSecond MemoryOf(const Accelerator* accelerator) {

@@ -35,10 +35,7 @@ KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
 }
 
 KernelTime AsEquivalentType(const KernelTime& time) {
-  return {.expected = time.expected,
-          .low = time.low * MatmulFallbacks::kEquivalentType.low,
-          .high = time.high * MatmulFallbacks::kEquivalentType.high,
-          .basis = std::max(time.basis, KernelBasis::kOtherType)};
+  return Widened(time, 1, MatmulFallbacks::kEquivalentType, KernelBasis::kOtherType);
 }
 
 absl::optional<DeviceCeilings> DatasheetCeilings(const Accelerator& accelerator, DataType type) {

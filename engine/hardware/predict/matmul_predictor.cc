@@ -52,10 +52,7 @@ bool IsNear(const MatmulShape& one, const MatmulShape& other) {
 
 // `time` scaled by `factor`, with the uncertainty of kMatmulBatch.
 KernelTime AsBatch(const KernelTime& time, double factor) {
-  return {.expected = time.expected * factor,
-          .low = time.low * (factor * kMatmulBatch.low),
-          .high = time.high * (factor * kMatmulBatch.high),
-          .basis = std::max(time.basis, KernelBasis::kOtherPass)};
+  return Widened(time, factor, kMatmulBatch, KernelBasis::kOtherPass);
 }
 
 }  // namespace
