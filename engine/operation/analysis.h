@@ -67,8 +67,8 @@ absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& reque
 void CheckConvention(const FlopConvention& convention, absl::string_view path,
                      FieldViolations& violations);
 
-// Adds the errors of `status` below `path`; those of an array's shape, which a request does not have,
-// against `path`, where there is one.
+// Adds the errors of `status` below `path`; those of an array's shape, which a request does not
+// have, against `path`, where there is one.
 void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations);
 
 // The cost of only the gradients of `needed`, as a graph requests it.
