@@ -124,8 +124,8 @@ void SetMemoryAxis(const PlotEnds& ends, double usable_gib, PlotAxis* axis) {
 
 // "74.32 GiB (72.62 to 78.16)".
 std::string GibIntervalText(const v1::Interval& gib) {
-  return absl::StrCat(Grouped(gib.expected(), 2), " GiB (", Grouped(gib.low(), 2), " to ",
-                      Grouped(gib.high(), 2), ")");
+  const auto number = [](double each) { return Grouped(each, 2); };
+  return absl::StrCat(number(gib.expected()), " GiB (", text::EndsText(gib, number), ")");
 }
 
 std::string TooltipOf(const FrontPoint& point, bool chosen) {

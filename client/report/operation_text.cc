@@ -92,8 +92,7 @@ std::string UtilisationSection(const v1::AnalyzeOperationResponse& response) {
 void AddTimeRow(const char* label, const v1::KernelPrediction& prediction, Table& table) {
   const v1::Interval& duration = prediction.duration_seconds();
   table.AddRow(
-      {label, TimeText(duration.expected()),
-       absl::StrCat(TimeText(duration.low()), " to ", TimeText(duration.high())),
+      {label, TimeText(duration.expected()), text::EndsText(duration, TimeText),
        prediction.flops_per_second() > 0 ? Scaled(prediction.flops_per_second(), "FLOP/s") : "-",
        prediction.has_datasheet_mfu() ? Percent(prediction.datasheet_mfu()) : "-",
        KernelBasisText(prediction.basis())});
@@ -212,8 +211,8 @@ std::string InitializationSection(const v1::AnalyzeOperationResponse& response) 
 std::string PredictionSummary(const v1::OperationTime& time) {
   if (!time.has_predicted_forward()) return "";
   const v1::Interval& duration = time.predicted_forward().duration_seconds();
-  return absl::StrCat(TimeText(duration.expected()), " predicted, ", TimeText(duration.low()),
-                      " to ", TimeText(duration.high()), " (80 %)");
+  return absl::StrCat(TimeText(duration.expected()), " predicted, ",
+                      text::EndsText(duration, TimeText), " (80 %)");
 }
 
 std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {

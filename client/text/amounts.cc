@@ -85,13 +85,12 @@ std::string TimeIntervalText(const v1::Interval& seconds) {
 std::string TimeEndsText(const v1::Interval& seconds) {
   const std::string expected = TimeToThreeDigits(seconds.expected());
   const std::string unit = expected.substr(expected.find(' '));
-  std::string low = TimeToThreeDigits(seconds.low());
-  std::string high = TimeToThreeDigits(seconds.high());
-  if (absl::EndsWith(low, unit) && absl::EndsWith(high, unit)) {
-    low = std::string(absl::StripSuffix(low, unit));
-    high = std::string(absl::StripSuffix(high, unit));
-  }
-  return absl::StrCat(low, " to ", high);
+  const bool one_unit = absl::EndsWith(TimeToThreeDigits(seconds.low()), unit) &&
+                        absl::EndsWith(TimeToThreeDigits(seconds.high()), unit);
+  return text::EndsText(seconds, [&](double end) {
+    const std::string text = TimeToThreeDigits(end);
+    return one_unit ? std::string(absl::StripSuffix(text, unit)) : text;
+  });
 }
 
 std::string DurationToThreeDigits(double seconds) {
@@ -101,8 +100,7 @@ std::string DurationToThreeDigits(double seconds) {
 
 std::string DurationEndsText(const v1::Interval& seconds) {
   const text::DurationUnit unit = text::UnitOfDuration(seconds.expected());
-  return absl::StrCat(ThreeDigits(seconds.low() / unit.seconds), " to ",
-                      ThreeDigits(seconds.high() / unit.seconds));
+  return text::EndsText(seconds, [&](double end) { return ThreeDigits(end / unit.seconds); });
 }
 
 std::string DeviceHours(double hours) {

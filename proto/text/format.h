@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace sextant::text {
@@ -52,6 +53,12 @@ std::string ShortTime(double seconds);
 
 // ShortTime() with three digits, for sentences: "12.3 us", "1.50 ms", "241 s".
 std::string TimeToThreeDigits(double seconds);
+
+// "35.2 to 40.9": the ends of an interval, as `number` writes each.
+template <typename Interval, typename Number>
+std::string EndsText(const Interval& interval, const Number& number) {
+  return absl::StrCat(number(interval.low()), " to ", number(interval.high()));
+}
 
 // "8.42 MWh" for 3.03e10 J: kWh, MWh or GWh.
 std::string Energy(double joules);

@@ -29,8 +29,8 @@ std::string GibNumber(int64_t bytes) { return GibNumber(static_cast<double>(byte
 std::string GibNumber(double bytes) { return Grouped(GibOf(bytes), 2); }
 
 std::string IntervalText(const v1::Interval& interval) {
-  return absl::StrCat(GibNumber(interval.expected()), " GiB (", GibNumber(interval.low()), " to ",
-                      GibNumber(interval.high()), ")");
+  const auto number = [](double bytes) { return GibNumber(bytes); };
+  return absl::StrCat(number(interval.expected()), " GiB (", EndsText(interval, number), ")");
 }
 
 std::string PeakText(const v1::Memory& memory) {
