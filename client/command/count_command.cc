@@ -203,6 +203,7 @@ void AddCountFlags(CLI::App* command, CommandLine* line) {
       ->group(kStepGroup);
   AddFlags(RequestFlags<v1::CountModelRequest, kCountRows>(), count.get(), &count->request,
            command);
+  command->get_option("--model")->type_name("");
   command->add_flag("--print-architecture", sections->architecture_alone,
                     "that shape alone, in proto JSON, to be edited");
   OnceRead(command, line, count, RunCount, {.check = [count] { CheckTogether(*count); }});
