@@ -227,7 +227,7 @@ void SetDuration(const SecondsInterval& duration, double elapsed_per_second, Tim
   out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
 }
 
-LimitCheck CheckOf(const FigureInterval& figure, double limit) {
+LimitCheck CheckOf(const Interval<double>& figure, double limit) {
   LimitCheck out = {.met = figure.expected <= limit,
                     .margin = formula::Margin(limit, figure.expected)};
   if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
@@ -335,8 +335,8 @@ TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input) {
 }
 
 void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
-  const FigureInterval elapsed = {out.elapsed_low.value(), out.elapsed.value(),
-                                  out.elapsed_high.value()};
+  const Interval<double> elapsed = {out.elapsed_low.value(), out.elapsed.value(),
+                                    out.elapsed_high.value()};
   if (economics.seconds_to_deadline.has_value()) {
     out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
   }
