@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/run/plan.h"
-#include "engine/run/plan_notes.h"
 
 namespace sextant {
 namespace {

@@ -9,20 +9,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/run/formula.h"
+#include "engine/run/planned_run.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
-
-struct Plan;
-
-struct DerivationStep {
-  std::string symbol;        // "estimates.lower_bound.duration_seconds.expected"
-  std::string formula;       // in symbols
-  std::string substitution;  // the formula with its numbers: evaluates to `value`
-  double value = 0;
-  absl::string_view unit;
-  std::string source;
-};
 
 // Collects steps. Derive from it.
 class DerivationSteps {

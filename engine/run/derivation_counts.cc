@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/derivation.h"
-#include "engine/run/plan.h"
 
 namespace sextant {
 namespace {

@@ -77,6 +77,16 @@ class TermSum {
   double value_ = 0;
 };
 
+// A number of a plan, derived.
+struct DerivationStep {
+  std::string symbol;        // "estimates.lower_bound.duration_seconds.expected"
+  std::string formula;       // in symbols
+  std::string substitution;  // the formula with its numbers: evaluates to `value`
+  double value = 0;
+  absl::string_view unit;
+  std::string source;
+};
+
 namespace formula {
 
 using std::exp;

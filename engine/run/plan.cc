@@ -6,21 +6,15 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/formula.h"
+#include "engine/run/derivation.h"
 #include "engine/run/job.h"
-#include "engine/run/measured_step.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
+#include "engine/run/run_steps.h"
 
 namespace sextant {
 namespace {
-
-// The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
-absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
-  if (!whole.has_value()) return absl::nullopt;
-  return in.utilisation * (in.rate.value() / whole->value());
-}
 
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                         Plan& plan) {
@@ -36,8 +30,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
                     .device_count = run.cluster.device_count,
                     .parameter_count = plan.parameters.all.total});
   if (!resolved.memory.has_value()) return absl::OkStatus();
-  const JobContext context = {resolved.counted_shape(), resolved.precision, run.training.optimizer,
-                              resolved.generation};
+  const JobContext context = resolved.context_of(run);
   absl::StatusOr<MemoryEstimate> estimate =
       EstimateMemory({.context = context,
                       .choice = ChoiceOf(run),
@@ -47,7 +40,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
                                  .server = resolved.server},
                       .include_ledger = run.options.include_ledger,
                       .work = work});
-  if (!estimate.ok()) return InRequestFields(estimate.status());
+  if (!estimate.ok()) return WithPaths(estimate.status(), RequestFieldOf);
   plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
 }
@@ -71,45 +64,12 @@ TimeInput InputOf(const RunSpec& run, const ResolvedRun& resolved, const Plan& p
   return out;
 }
 
-void SetDuration(const SecondsInterval& duration, double elapsed_per_second, TimeEstimate& out) {
-  out.duration = duration.expected;
-  out.low = duration.low;
-  out.high = duration.high;
-  out.elapsed = formula::Elapsed(duration.expected, elapsed_per_second);
-  out.elapsed_low = formula::Elapsed(duration.low, elapsed_per_second);
-  out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
-}
-
 // The run at the step's predicted time.
 void AddPredicted(TimeInput input, Plan& plan) {
   if (!plan.step.has_value()) return;
-  const double duration = plan.whole_run.steps->duration->expected.value();
   input.kind = EstimateKind::kPredicted;
   input.mfu_basis = MfuBasis::kPredicted;
-  input.rate =
-      FlopsPerSecond(input.flops.value() / (duration * static_cast<double>(input.device_count)));
-  TimeEstimate& added = plan.estimates.emplace_back(TimeEstimateOf(input));
-  SetDuration(*plan.whole_run.steps->duration, input.elapsed_per_second, added);
-}
-
-LimitCheck CheckOf(const Interval<double>& figure, double limit) {
-  LimitCheck out = {.met = figure.expected <= limit,
-                    .margin = formula::Margin(limit, figure.expected)};
-  if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
-  return out;
-}
-
-void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
-  const Interval<double> elapsed = {out.elapsed_low.value(), out.elapsed.value(),
-                                    out.elapsed_high.value()};
-  if (economics.seconds_to_deadline.has_value()) {
-    out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
-  }
-  if (economics.budget_usd.has_value() && out.cost.has_value()) {
-    const double cost = out.cost->value();
-    const double rate = cost / elapsed.expected;
-    out.budget = CheckOf({elapsed.low * rate, cost, elapsed.high * rate}, *economics.budget_usd);
-  }
+  plan.estimates.push_back(TimeEstimateIn(*plan.whole_run.steps->duration, input));
 }
 
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
@@ -134,7 +94,11 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
     add(EstimateKind::kMeasuredBound, MfuBasis::kMeasuredRate, *input.measured, full);
   }
   for (TimeEstimate& estimate : plan.estimates) CheckLimits(run.economics, estimate);
-  AddTimes(run, resolved, plan);
+  if (const TimeEstimate* const basis = BasisOf(plan)) {
+    AddTimes(*basis, plan.whole_run);
+  } else {
+    plan.whole_run.slowest.reset();
+  }
 }
 
 // A prediction at more than a given peak shows that the peak is none.
@@ -155,56 +119,6 @@ absl::Status CheckPeak(const RunSpec& run, const Plan& plan) {
 
 }  // namespace
 
-absl::string_view EstimateKindName(EstimateKind kind) {
-  constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound", "predicted"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-TimeEstimate TimeEstimateOf(const TimeInput& in) {
-  const double devices = static_cast<double>(in.device_count);
-  TimeEstimate out;
-  out.kind = in.kind;
-  out.mfu_basis = in.mfu_basis;
-  out.mfu = ShareOf(in.peak, in);
-  if (out.mfu.has_value() && in.hardware_ratio.has_value()) {
-    out.hfu = formula::Hfu(*out.mfu, *in.hardware_ratio);
-  }
-  out.measured_fraction = ShareOf(in.measured, in);
-  out.duration =
-      Seconds(formula::Duration(in.flops.value(), devices, in.rate.value(), in.utilisation));
-  SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
-  out.device_hours = formula::DeviceHours(devices, out.elapsed.value());
-  out.tokens_per_second =
-      formula::TokensPerSecond(static_cast<double>(in.token_count), out.duration.value());
-  if (in.device_hour_price_usd.has_value()) {
-    out.cost = Dollars(formula::Cost(out.device_hours, *in.device_hour_price_usd));
-  }
-  if (in.device_power.has_value()) {
-    const Watts power = *in.device_power + in.host_power_per_device;
-    out.energy = Joules(
-        formula::Energy(devices, power.value(), out.elapsed.value(), in.power_usage_effectiveness));
-  }
-  return out;
-}
-
-const TimeEstimate* Plan::estimate(EstimateKind kind) const {
-  for (const TimeEstimate& estimate : estimates) {
-    if (estimate.kind == kind) return &estimate;
-  }
-  return nullptr;
-}
-
-Verdict Plan::verdict() const {
-  if (memory_estimate.has_value()) return memory_estimate->verdict;
-  if (!fit.fits()) return Verdict::kDoesNotFit;
-  return activations.has_value() ? Verdict::kFits : Verdict::kStateFits;
-}
-
-const WeightTensors& Plan::tensors() const {
-  static const WeightTensors& none = *new WeightTensors;
-  return model != nullptr ? model->tensors() : none;
-}
-
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   CallWork unstopped;
   return PlanRun(run, std::move(found), unstopped);
@@ -221,19 +135,22 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;
   plan.model = resolved.shape.checked;
-  plan.flops = std::move(resolved.flops);
   plan.compute_data_type = resolved.precision.compute_data_type;
   plan.peak = resolved.peak;
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
   SEXTANT_ASSIGN_OR_RETURN(StepAnswer step, PlanStep(run, resolved, work));
   SEXTANT_RETURN_IF_ERROR(Calibrate(run, resolved, work, step));
+  plan.flops = std::move(resolved.flops);
+  SEXTANT_ASSIGN_OR_RETURN(plan.whole_run, PlanWholeRun({run, plan.state, step, work}, resolved));
   plan.compute = std::move(step.compute);
   plan.step = std::move(step.step);
-  SEXTANT_ASSIGN_OR_RETURN(plan.whole_run, PlanWholeRun(run, plan, work, resolved));
   PlanTime(run, resolved, plan);
   SEXTANT_RETURN_IF_ERROR(CheckPeak(run, plan));
   plan.notes = NotesOf(run, resolved);
-  AppendCostNotes(run, resolved, plan, plan.notes);
+  AppendCostNotes(run, resolved, plan.notes);
+  if (const TimeEstimate* const basis = BasisOf(plan)) {
+    AppendResultNotes(*basis, plan.whole_run, plan.notes);
+  }
   plan.notes.insert(plan.notes.end(), step.notes.begin(), step.notes.end());
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);
