@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/launcher/launcher.h"
+#include "client/launcher/setting_file.h"
 
 namespace sextant::client {
 namespace {

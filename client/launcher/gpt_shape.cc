@@ -1,11 +1,10 @@
-#include "client/launcher/gpt_shape.h"
-
+// The shapes that Megatron-LM's GPT model has.
 #include <google/protobuf/util/message_differencer.h>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "client/launcher/setting.h"
+#include "client/launcher/megatron.h"
 
 namespace sextant::client {
 namespace {
@@ -14,7 +13,7 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kMaxGptLayers = 1 << 16;
 
-// What a GPT model lacks.
+// A part of an architecture that a GPT model lacks.
 struct Lack {
   const char* field;
   const char* only;  // "|true": its values, "" where it is not set; nullptr: it is never set
@@ -70,7 +69,7 @@ const v1::LayerKind* KindOf(const v1::Architecture& model, const std::string& na
   return found == model.layer_kinds().end() ? nullptr : &*found;
 }
 
-// What is no matter of one field.
+// A lack that several fields show together.
 std::string AttentionLack(const v1::Attention& attention, v1::NormVariant norm) {
   if (attention.query_key_norm_variant() != v1::NORM_VARIANT_UNSPECIFIED &&
       attention.query_key_norm_variant() != norm) {

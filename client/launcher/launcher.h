@@ -54,6 +54,27 @@ absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_mod
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
 
+// A model that torchtitan knows, and the preset of the same shape.
+struct TorchtitanModel {
+  const char* name;
+  const char* flavor;
+  const char* preset;
+  int64_t layer_count;
+};
+
+// Those known; nullptr where none is.
+const TorchtitanModel* ModelOfPreset(const std::string& preset);
+const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string& flavor);
+
+// Layers of each of `stages` chunks as torchtitan deals them out, the embedding counted as `first`
+// layers and the output head as `last` (generate_llm_fqn_per_model_part() of
+// torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.
+std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t first, int64_t last);
+
+// The row of its table for pipelines: all that is said about stages.
+void ReadPipelineDegree(const Setting& setting, Reading& reading);
+void WritePipelineDegree(const Setting& setting, Writing& writing);
+
 absl::Span<const Setting> TorchtitanSettings();
 
 // The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the

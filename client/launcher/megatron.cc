@@ -1,5 +1,7 @@
 // Runs as arguments of Megatron-LM: its table, and how the layout and the kernels are written and
 // read.
+#include "client/launcher/megatron.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -7,9 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/launcher/launcher.h"
-#include "client/launcher/megatron_model.h"
-#include "client/launcher/megatron_pipeline.h"
-#include "client/launcher/megatron_training.h"
 
 namespace sextant::client {
 namespace {

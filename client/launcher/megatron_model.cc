@@ -1,5 +1,4 @@
-#include "client/launcher/megatron_model.h"
-
+// A model's shape as arguments of Megatron-LM, written and read.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -7,8 +6,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "client/launcher/gpt_shape.h"
-#include "client/launcher/megatron_pipeline.h"
+#include "client/launcher/megatron.h"
+#include "client/launcher/setting_file.h"
 
 namespace sextant::client {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 constexpr int64_t kMaxLayers = 1 << 16;
 constexpr int64_t kMaxHiddenSize = 10'000'000;  // the API's
 
-// Of the whole model; --num-layers is in the launcher's table.
+// The whole model; --num-layers is in the launcher's table.
 constexpr Setting kModelSettings[] = {
     Other("--hidden-size"),
     Other("--ffn-hidden-size"),
@@ -35,7 +34,7 @@ constexpr Setting kVocabularySettings[] = {
     Whole("--mtp-num-layers", "multi_token_prediction.module_count"),
 };
 
-// Of a layer's attention.
+// A layer's attention.
 constexpr Setting kHeadSettings[] = {
     Whole("--num-attention-heads", "head_count"),
 };
@@ -56,7 +55,7 @@ constexpr Setting kGroupSettings[] = {
     Present("--qk-layernorm"),
 };
 
-// Of a layer's experts.
+// A layer's experts.
 constexpr Setting kExpertSettings[] = {
     Whole("--num-experts", "expert_count").Absent("1"),
     Whole("--moe-router-topk", "experts_per_token").Absent("2"),

@@ -1,5 +1,4 @@
-#include "client/launcher/megatron_pipeline.h"
-
+// Stages of a pipeline as Megatron-LM's arguments give them, and patterns of its layers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/launcher/megatron.h"
 
 namespace sextant::client {
 namespace {
@@ -122,6 +122,19 @@ class PatternReader {
   const absl::string_view letters_;
   const bool lists_;
 };
+
+// The layers of each chunk of a --pipeline-model-parallel-layout such as "Et*3|(tt|)*2,m|L", in the
+// order of the forward pass. Errors: kInvalidArgument, saying what to write.
+absl::StatusOr<std::vector<int64_t>> ChunksOf(absl::string_view layout) {
+  const std::string bare = absl::StrReplaceAll(layout, {{",", ""}});
+  const std::optional<std::string> text = PatternReader(bare, "EtmL|", false).Read();
+  if (!text.has_value()) return BadLayout(layout);
+  std::vector<int64_t> out;
+  for (const absl::string_view stage : absl::StrSplit(*text, '|')) {
+    out.push_back(absl::c_count(stage, 't'));
+  }
+  return out;
+}
 
 void SetChunks(const std::vector<int64_t>& chunks, v1::ParallelLayout& out) {
   out.mutable_layers_per_chunk()->Assign(chunks.begin(), chunks.end());
@@ -250,17 +263,6 @@ void ReadPipeline(const Setting& setting, Reading& reading) {
   }
   if (cut.empty()) return file.Refuse("--num-layers", "the stages' layers do not add up to it");
   SetChunks(cut, out);
-}
-
-absl::StatusOr<std::vector<int64_t>> ChunksOf(absl::string_view layout) {
-  const std::string bare = absl::StrReplaceAll(layout, {{",", ""}});
-  const std::optional<std::string> text = PatternReader(bare, "EtmL|", false).Read();
-  if (!text.has_value()) return BadLayout(layout);
-  std::vector<int64_t> out;
-  for (const absl::string_view stage : absl::StrSplit(*text, '|')) {
-    out.push_back(absl::c_count(stage, 't'));
-  }
-  return out;
 }
 
 absl::StatusOr<std::vector<bool>> ExpertLayers(absl::string_view frequency, int64_t layer_count) {

@@ -1,10 +1,10 @@
-#include "client/launcher/megatron_training.h"
-
+// Precision, optimizer and recomputation as arguments of Megatron-LM, written and read.
 #include <optional>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/launcher/megatron.h"
 
 namespace sextant::client {
 namespace {

@@ -16,13 +16,12 @@
 #include "absl/types/span.h"
 #include "client/launcher/launched_run.h"
 #include "client/launcher/setting_file.h"
-#include "client/launcher/setting_list.h"
 
 namespace sextant::client {
 
 struct Setting;
 
-// What a launcher's file is read from, and into.
+// A file being read, and the run that it becomes.
 struct Reading {
   SettingFile& file;
   LauncherRead& out;
@@ -35,7 +34,7 @@ struct Reading {
   void Set(const char* path, const std::string& value);
 };
 
-// What one is written from, and into.
+// A run being written, and the settings that it becomes.
 struct Writing {
   const LaunchedRun& run;
   const LaunchSizes sizes;

@@ -328,4 +328,38 @@ absl::Status SettingFile::status() const {
   return absl::InvalidArgumentError(absl::StrJoin(faults_, "; "));
 }
 
+std::vector<std::string> SettingList::Arguments() const {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : all_) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    out.push_back(value == true ? name : absl::StrCat(name, " ", text));
+  }
+  return out;
+}
+
+std::string SettingList::Toml() const {
+  std::string out;
+  std::string section;
+  for (const auto& [name, value] : all_) {
+    const size_t dot = name.rfind('.');
+    if (name.substr(0, dot) != section) {
+      section = name.substr(0, dot);
+      absl::StrAppend(&out, out.empty() ? "" : "\n", "[", section, "]\n");
+    }
+    absl::StrAppend(&out, name.substr(dot + 1), " = ", value.dump(), "\n");
+  }
+  return out;
+}
+
+std::string SettingList::Json() const {
+  Value out;
+  for (const auto& [name, value] : all_) {
+    Value* node = &out;
+    for (const absl::string_view part : absl::StrSplit(name, '.'))
+      node = &(*node)[std::string(part)];
+    *node = value;
+  }
+  return absl::StrCat(out.dump(2), "\n");
+}
+
 }  // namespace sextant::client

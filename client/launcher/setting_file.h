@@ -1,5 +1,5 @@
-// A launcher's file, as TOML, JSON or arguments: its settings by their names, "--seq-length" or
-// "training.seq_len".
+// A launcher's file, read and written as TOML, JSON or arguments: its settings by their names,
+// "--seq-length" or "training.seq_len".
 #ifndef SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
 #define SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
 
@@ -49,7 +49,7 @@ class SettingFile {
   using TextLists = std::vector<std::vector<std::string>>;
   std::optional<TextLists> Lists(const std::string& path);
 
-  // What the setting's word stands for among `words`; `absent` without the setting. ""
+  // The value of the setting's word among `words`; `absent` without the setting. ""
   // where its word is none of them, which status() then says.
   std::string Choose(const std::string& path, absl::string_view words,
                      absl::string_view absent = "");
@@ -66,7 +66,7 @@ class SettingFile {
   void Ignore(const std::string& path);
 
   // Settings that were not read, and those that are "auto", in the order of their names. Of
-  // arguments those that are not known, and then what Ignore() was told.
+  // arguments those that are not known, and then those of Ignore().
   std::vector<std::string> ignored() const;
   std::vector<std::string> open() const;
 
@@ -93,6 +93,25 @@ class SettingFile {
   std::set<std::string> read_;
   std::vector<std::string> ignored_;  // of arguments
   std::vector<std::string> faults_;
+};
+
+// Settings to write, in order, and the three forms of files that launchers take.
+class SettingList {
+ public:
+  using Value = nlohmann::ordered_json;
+
+  void Add(const std::string& name, Value value) { all_.emplace_back(name, std::move(value)); }
+  bool empty() const { return all_.empty(); }
+
+  // "--num-layers 32" each; one that is true is its name alone.
+  std::vector<std::string> Arguments() const;
+  // A section for the part of a name before its last dot. JSON's texts and lists are TOML's.
+  std::string Toml() const;
+  // An object for each part of a name before a dot.
+  std::string Json() const;
+
+ private:
+  std::vector<std::pair<std::string, Value>> all_;
 };
 
 }  // namespace sextant::client

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/launcher/launcher.h"
-#include "client/launcher/torchtitan_models.h"
 
 namespace sextant::client {
 namespace {

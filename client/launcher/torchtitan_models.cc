@@ -1,5 +1,4 @@
-#include "client/launcher/torchtitan_models.h"
-
+// The models that torchtitan knows, and how it cuts them into pipelines.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -9,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/launcher/launcher.h"
+#include "client/launcher/setting_file.h"
 
 namespace sextant::client {
 namespace {

@@ -214,12 +214,6 @@ struct AtOnce {
   }
 };
 
-// AnswerAfter() where every request is answered at once.
-template <typename Request, typename Response, typename Answer>
-void AnswerInline(Method& method, UnaryTransport& transport, Answer answer) {
-  AnswerAfter<Request, Response>(method, transport, AtOnce(), std::move(answer));
-}
-
 // An RPC whose requests are answered by `answer(context, request, response)`, once `wait` lets
 // them.
 template <typename Request, typename Response>

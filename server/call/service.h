@@ -4,6 +4,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -85,7 +86,18 @@ class Service {
   ~Service() = default;
 
   // Offers the RPC that has these messages in the service's .proto file.
-  void Add(Rpc rpc);
+  void Add(Rpc rpc) {
+    const auto* const service =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name_);
+    for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
+      const google::protobuf::MethodDescriptor& method = *service->method(i);
+      if (method.input_type() == rpc.request && method.output_type() == rpc.response &&
+          method.server_streaming() == std::holds_alternative<StreamHandler>(rpc.handler)) {
+        return Add(method.name(), std::move(rpc.handler));
+      }
+    }
+    std::abort();  // the .proto file of the service has no such RPC
+  }
   // Offers one by its name.
   void Add(const std::string& method, std::variant<UnaryHandler, StreamHandler> handler) {
     methods_.emplace_back(absl::StrCat(name_, "/", method), metrics_, rules_, std::move(handler));

@@ -8,8 +8,8 @@
 
 namespace sextant::server {
 
-// Of their last values. kOffset: the wire's number less the engine's. A value that only one of the
-// two has does not compile.
+// A pair by its last values. kOffset: the wire's number less the engine's. A value that only one of
+// the two has does not compile.
 template <auto kLast, auto kWireMax, int kOffset>
 class WirePair {
   static_assert(static_cast<int>(kLast) + kOffset == static_cast<int>(kWireMax));
@@ -40,7 +40,7 @@ class WirePair {
         .value_or(otherwise);
   }
 
-  // Of a number that was checked before; the first value for any other.
+  // Converts a number that was checked before; any other becomes the first value.
   static Engine Known(Wire wire) {
     FieldViolations checked;
     return From(wire, "", checked);

@@ -15,7 +15,8 @@ void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out) {
 }
 
 void NoteTo(Note note, v1::Note* out) {
-  out->set_kind(OneLater<NoteKind::kSoftwarePublished, v1::NoteKind_MAX>::To(note.kind));
+  constexpr auto kLastKind = static_cast<NoteKind>(kNoteKindCount - 1);
+  out->set_kind(OneLater<kLastKind, v1::NoteKind_MAX>::To(note.kind));
   out->set_subject(
       OneLater<NoteSubject::kEconomics, v1::NoteSubject_MAX>::To(SubjectOf(note.kind)));
   NoteValuesTo(note.values, out->mutable_values());

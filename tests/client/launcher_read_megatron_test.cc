@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/launcher/launcher.h"
-#include "client/launcher/megatron_pipeline.h"
+#include "client/launcher/megatron.h"
 #include "tests/client/sample_launch.h"
 
 namespace sextant::client {

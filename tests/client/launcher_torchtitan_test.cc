@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/launcher/launcher.h"
-#include "client/launcher/torchtitan_models.h"
 #include "tests/client/sample_launch.h"
 
 namespace sextant::client {

@@ -258,8 +258,8 @@ class HeldAnswersTest : public ConnectCallTest {
 
 TEST_F(HeldAnswersTest, AreReleasedWhenTheCallIsOver) {
   service_.unary = [](Method& method, UnaryTransport& transport) {
-    AnswerInline<v1::PlanRunRequest, v1::PlanRunResponse>(
-        method, transport, [](const v1::PlanRunRequest&, v1::PlanRunResponse* out) {
+    AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+        method, transport, AtOnce(), [](const v1::PlanRunRequest&, v1::PlanRunResponse* out) {
           out->set_rates_fingerprint(std::string(30'000, 'x'));
           return absl::OkStatus();
         });

@@ -54,8 +54,9 @@ class ConnectTest : public ::testing::Test {
   // Has PlanRun's and SizeModel's calls end with `status`, or answer the model's name.
   void AnswerUnary(const absl::Status& status = absl::OkStatus()) {
     service_.unary = [status](Method& method, UnaryTransport& transport) {
-      AnswerInline<v1::PlanRunRequest, v1::PlanRunResponse>(
-          method, transport, [status](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
+      AnswerAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+          method, transport, AtOnce(),
+          [status](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
             out->set_rates_fingerprint(in.model().preset());
             return status;
           });

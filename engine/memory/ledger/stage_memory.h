@@ -17,7 +17,6 @@
 namespace sextant {
 
 enum class PeakPhase { kForward, kLoss, kHeadBackward, kLayerBackward, kOptimizerStep };
-inline constexpr int kPeakPhaseCount = 5;
 
 struct StageMemory {
   PeakPhase phase = PeakPhase::kForward;
