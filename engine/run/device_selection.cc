@@ -36,6 +36,20 @@ size_t FirstOf(const std::vector<Member>& members, size_t index) {
   return first;
 }
 
+// Whose rates a fleet's are.
+std::string FleetText(const FleetRates& fleet) {
+  std::string out = absl::StrCat(
+      "Rates are ",
+      fleet.source == RateSource::kMeasuredModel ? "the median of " : "of the slowest of ",
+      fleet.device_count, " devices");
+  if (fleet.host_count > 0) absl::StrAppend(&out, " on ", fleet.host_count, " hosts");
+  absl::StrAppend(&out, ", by the fleet's metrics");
+  if (fleet.oldest_unix_seconds > 0) {
+    absl::StrAppend(&out, "; the oldest measured ", UtcText(fleet.oldest_unix_seconds));
+  }
+  return absl::StrCat(out, ".");
+}
+
 }  // namespace
 
 std::vector<const DeviceModel*> DeviceSelection::models() const {
@@ -131,31 +145,18 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
                       Notes& out) {
   if (!selection.fleet.has_value()) return;
   const FleetRates& fleet = *selection.fleet;
-  const std::vector<std::string> fields = {std::string(field)};
-  const auto devices = static_cast<double>(fleet.device_count);
   if (fleet.models.empty() || !fleet.missing.empty()) {
     AddNote(out, NoteKind::kFleetUnread,
             absl::StrCat(
                 "No rates of these devices were read from the fleet's metrics: ", fleet.missing,
                 "; ", fleet.models.empty() ? "what is published" : "the fleet's median", " of ",
-                selection.accelerator, " stands in."))
-        .fields = fields;
+                selection.accelerator, " stands in."),
+            field);
   }
   if (!fleet.models.empty() && assumptions) {
-    std::string text = absl::StrCat(
-        "Rates are ",
-        fleet.source == RateSource::kMeasuredModel ? "the median of " : "of the slowest of ",
-        fleet.device_count, " devices");
-    if (fleet.host_count > 0) absl::StrAppend(&text, " on ", fleet.host_count, " hosts");
-    absl::StrAppend(&text, ", by the fleet's metrics");
-    if (fleet.oldest_unix_seconds > 0) {
-      absl::StrAppend(&text, "; the oldest measured ", UtcText(fleet.oldest_unix_seconds));
-    }
-    out.push_back({.kind = NoteKind::kFleetRates,
-                   .text = absl::StrCat(text, "."),
-                   .values = {{"device_count", devices},
-                              {"host_count", static_cast<double>(fleet.host_count)}},
-                   .fields = fields});
+    AddNote(out, NoteKind::kFleetRates, FleetText(fleet), field).values = {
+        {"device_count", static_cast<double>(fleet.device_count)},
+        {"host_count", static_cast<double>(fleet.host_count)}};
   }
   if (fleet.unread_seconds.has_value()) {
     AddNote(
@@ -165,13 +166,12 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
         .values = {{"age_seconds", *fleet.unread_seconds}};
   }
   if (!fleet.unhealthy.empty()) {
-    out.push_back(
-        {.kind = NoteKind::kFleetDevicesUnhealthy,
-         .text = absl::StrCat(
-             "Devices had a wrong result in their last probe, and their rates are withdrawn: ",
-             absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
-         .values = {{"device_count", static_cast<double>(fleet.unhealthy.size())}},
-         .fields = fields});
+    AddNote(out, NoteKind::kFleetDevicesUnhealthy,
+            absl::StrCat(
+                "Devices had a wrong result in their last probe, and their rates are withdrawn: ",
+                absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
+            field)
+        .values = {{"device_count", static_cast<double>(fleet.unhealthy.size())}};
   }
 }
 
