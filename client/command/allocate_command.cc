@@ -45,14 +45,14 @@ constexpr char kUse[] = "What it is for";
 
 // --help shows budgets first.
 constexpr FlagRow kAllocateRows[] = {
-    {.field = "flops"},
+    {.field = "flops", .group = kBudget},
     {.field = "cluster.device.accelerator", .group = kBudget},
     {.field = "cluster.device.host_devices.devices", .group = kBudget},
     {.field = "cluster.device_count", .group = kBudget},
     {.field = "cluster.peak_flops_per_second", .group = kBudget},
-    {.field = "assumed_mfu"},
-    {.field = "compute_data_type"},
-    {.field = "duration"},
+    {.field = "assumed_mfu", .group = kBudget},
+    {.field = "compute_data_type", .group = kBudget},
+    {.field = "duration", .group = kBudget},
     {.field = "economics.start_time", .group = kBudget},
     {.field = "economics.deadline",
      .help = "until when, e.g. 2027-03-31T18:00:00Z",

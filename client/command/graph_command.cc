@@ -1,13 +1,15 @@
 // `sextant graph`: accounts for a model's training step, operation by operation.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/io/message_file.h"
-#include "client/report/operation_text.h"
-#include "client/text/text.h"
+#include "client/report/graph_text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -38,15 +40,6 @@ struct GraphFlags {
   v1::AnalyzeGraphRequest request;  // the flags' additions to the file's
 };
 
-constexpr FieldFlag kGraphFlags[] = {
-    {"--recompute", "graph.recompute_extent", "how much of a checkpointed segment"},
-    {"--data-type,--dtype", "graph.data_type", "of tensors that have none of their own"},
-    {"--optimizer", "graph.optimizer", "the rule of the update; default: adamw"},
-    {"--master-weights", "graph.master_weights", "keep a copy in the state's format"},
-    {"--transcendental-flops", "graph.transcendental_flops",
-     "what one exp, log, tanh, erf or root counts; default: 1"},
-    {"--steps", "include_steps", "each operation's kernels too"}};
-
 int RunGraph(const GraphFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::AnalyzeGraphRequest request;
   grpc::Status status = ReadMessage(flags.file, streams.in, &request, request.mutable_graph());
@@ -56,19 +49,13 @@ int RunGraph(const GraphFlags& flags, const CommandLine& line, const Streams& st
   status = Call(line.server, &v1::AccountingService::Stub::AnalyzeGraph, request, &response);
   if (status.ok() && !response.has_totals()) status = Incomplete("totals");
   if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(GraphText(response)));
-  return kExitFits;
+  return Show(line, streams, response, [&] { return GraphText(response); });
 }
 
-}  // namespace
-
-void AddGraph(CLI::App* app, CommandLine* line) {
+void AddGraphFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<GraphFlags>();
-  CLI::App* command = AddCommand(
-      "graph", "Account for a model's training step, operation by operation", kGraphHelp, app);
-  command->add_option("FILE", flags->file, "an AnalyzeGraphRequest in proto JSON; - is stdin")
+  AddInput("FILE", &flags->file, "an AnalyzeGraphRequest in proto JSON; - is stdin", command)
       ->type_name("")
-      ->check(CheckFileOrInput)
       ->required();
   const auto checkpoint = [flags](const std::string& name) {
     flags->request.mutable_graph()->add_checkpointed_segments(name);
@@ -76,11 +63,15 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   };
   AddTexts("--checkpoint", "compute this segment again; repeatable", checkpoint, command)
       ->type_name("SEGMENT");
-  for (const FieldFlag& flag : kGraphFlags) AddFieldFlag(flag, &flags->request, command);
+  AddFlags(RequestFlags<v1::AnalyzeGraphRequest>(), nullptr, &flags->request, command);
   command->get_option("--dtype")->option_text("TYPE");  // all names would not fit on its line
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunGraph(*flags, read, streams);
-  });
+  OnceRead(command, line, flags, RunGraph);
 }
+
+}  // namespace
+
+const Command kGraphCommand = {"graph",
+                               "Account for a model's training step, operation by operation",
+                               kGraphHelp, AddGraphFlags};
 
 }  // namespace sextant::client

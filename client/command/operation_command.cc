@@ -196,7 +196,11 @@ void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   const bool on_device = kind.name != absl::string_view("host-copy");
   if (on_device) {
     AddFlagsBelow({"data_types", "transcendental_flops"}, &flags->request, command);
+    // The names of data types would not fit on a line of --help.
     command->get_option("--dtype")->required()->option_text("TYPE REQUIRED");
+    for (const char* format : {"--output-dtype", "--accumulation-dtype", "--scaling"}) {
+      command->get_option(format)->option_text("TYPE");
+    }
   }
   AddDeviceName(flags.get(), command);
   if (on_device) AddRoofline(flags.get(), command);

@@ -238,7 +238,7 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* mess
   CLI::Option* option = AddText(flag.names, flag.help, set, app)
                             ->group(flag.group)
                             ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  ShowValues(flag.names, field, option);
+  ShowValues(flag.names, ValueName(field), option);
   return option;
 }
 
@@ -248,12 +248,10 @@ void LimitFleetFlags(std::initializer_list<const char*> others, CLI::App* app) {
   for (const char* which : {"--hostnames", "--gpu-uuids"}) app->get_option(which)->needs(product);
 }
 
-void ShowValues(const std::string& names, const google::protobuf::FieldDescriptor& field,
-                CLI::Option* option) {
-  const std::string values = ValueName(field);
+void ShowValues(const std::string& names, const std::string& values, CLI::Option* option) {
   option->type_name(values);
   const bool fits = names.size() + values.size() + 3 <= kTextWidth;
-  if (!fits) option->option_text(field.enum_type() == v1::DataType_descriptor() ? "TYPE" : "NAME");
+  if (!fits) option->option_text("NAME");
 }
 
 CLI::Option* AddText(const std::string& names, const std::string& help, const Reader& read,

@@ -66,10 +66,9 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* mess
 // and those that say which of its devices need the one that names its product.
 void LimitFleetFlags(std::initializer_list<const char*> others, CLI::App* app);
 
-// Shows the values that a flag of `names` for `field` takes. Where they don't fit on its line of
+// Shows the values that a flag of `names` takes. Where they don't fit on its line of
 // --help, the error for another value lists them.
-void ShowValues(const std::string& names, const google::protobuf::FieldDescriptor& field,
-                CLI::Option* option);
+void ShowValues(const std::string& names, const std::string& values, CLI::Option* option);
 
 // Reads one flag's text into its place. Errors say what to write.
 using Reader = std::function<absl::Status(const std::string& text)>;

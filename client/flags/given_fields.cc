@@ -110,7 +110,7 @@ void AddFileFlag(const FieldFlag& flag, const FieldDescriptor& field, GivenField
           ->group(flag.group)
           ->check(CheckInput)
           ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  ShowValues(flag.names, field, option);
+  ShowValues(flag.names, ValueName(field), option);
 }
 
 }  // namespace

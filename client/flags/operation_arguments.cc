@@ -128,9 +128,10 @@ constexpr FlagRow kOperationRows[] = {
      .help = "with --fleet: the hosts that count, a,b,c; repeatable"},
     {.field = "device.device.fleet.gpu_uuids",
      .help = "with --fleet: the GPUs that count, a,b,c; repeatable"},
-    {.field = "device.rate_requirement", .group = "Device"},
     {.field = "device.rate_requirement.minimum_source",
-     .help = "the worst source allowed for its rates"},
+     .help = "the worst source allowed for its rates",
+     .group = "Device"},
+    {.field = "device.rate_requirement.maximum_age", .group = "Device"},
     {.field = "device", .word = "--device", .below = Below::kUnknown},
     {.field = "achieved_seconds", .word = "--achieved"},
 };

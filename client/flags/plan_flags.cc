@@ -13,12 +13,13 @@ namespace sextant::client {
 
 namespace {
 
+// --measured-step comes before the flags of software.
+constexpr FlagRow kPlanRows[] = {
+    {"model"},         {"training"}, {"cluster"}, {"rate_requirement"}, {"economics"},
+    {"interruptions"}, {"options"},  {"layout"},  {"measured_step"},    {"layout.software"}};
+
 // The flags, and after them words for messages.
-const std::vector<FieldFlag>& PlanWords() {
-  static const auto* const words =
-      new std::vector<FieldFlag>(FlagsOf(*v1::PlanRunRequest::descriptor()));
-  return *words;
-}
+const std::vector<FieldFlag>& PlanWords() { return RequestFlags<v1::PlanRunRequest, kPlanRows>(); }
 
 }  // namespace
 
