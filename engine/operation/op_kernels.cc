@@ -7,41 +7,15 @@
 #include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
-namespace {
-
-Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {
-  return {.name = std::string(name), .role = role, .data_type = type, .shape = shape};
-}
-
-}  // namespace
-
 OpKernels OpKernelsOf(const Operation& operation, const OpKernelsInput& input) {
   return std::visit([&input](const auto& op) { return KernelsOf(op, input); }, operation);
 }
 
-Array Input(absl::string_view name, DataType type, const Shape& shape) {
-  return MakeArray(name, ArrayRole::kInput, type, shape);
-}
-Array Parameter(absl::string_view name, DataType type, const Shape& shape) {
-  return MakeArray(name, ArrayRole::kParameter, type, shape);
-}
-Array Output(absl::string_view name, DataType type, const Shape& shape) {
-  return MakeArray(name, ArrayRole::kOutput, type, shape);
-}
-Array Statistic(absl::string_view name, DataType type, const Shape& shape) {
-  return MakeArray(name, ArrayRole::kStatistic, type, shape);
-}
-Array Scratch(absl::string_view name, DataType type, const Shape& shape) {
-  return MakeArray(name, ArrayRole::kScratch, type, shape);
-}
-Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape) {
-  Array out = Input(name, DataType::kUnspecified, shape);
-  out.index_bytes = index_bytes;
-  return out;
-}
 Array GradientOf(const Array& array) {
-  return MakeArray(absl::StrCat("gradient of ", array.name), ArrayRole::kGradient, array.data_type,
-                   array.shape);
+  return {.name = absl::StrCat("gradient of ", array.name),
+          .role = ArrayRole::kGradient,
+          .data_type = array.data_type,
+          .shape = array.shape};
 }
 
 Movement Read(const Array& array, OperandSet needed_by) {

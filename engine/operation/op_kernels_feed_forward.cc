@@ -107,8 +107,7 @@ OpKernels KernelsOf(const SwiGlu& op, const OpKernelsInput& in) {
 OpKernels KernelsOf(const Dropout& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.count});
   const Array y = Output("y", in.types.output, {op.count});
-  Array mask = Indices("mask", 1, {op.count});
-  mask.role = ArrayRole::kStatistic;
+  const Array mask = As(ArrayRole::kStatistic, Indices("mask", 1, {op.count}));
   const Each each(Count(op.count), in.convention);
   OpKernels out = KernelsOf({x}, y, OperandBit(0));
   out.forward = {{"dropout",
@@ -177,11 +176,6 @@ ExpertArrays ExpertArraysOf(const Experts& op, const OpKernelsInput& in) {
           .each_hidden = {Count(rows, f), in.convention}};
 }
 
-Array KeptOf(Array array) {
-  array.role = ArrayRole::kStatistic;
-  return array;
-}
-
 // The function between both products, and its gradient: as above, and times up where gated.
 ActivationWork BetweenOf(const Experts& op) {
   if (!op.gated) return WorkOf(ActivationFunction::kGeluErf);
@@ -222,8 +216,8 @@ ArithmeticTerm WeightGradient(const Array& weight, int64_t rows, OperandSet need
 
 std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a) {
   const ActivationWork between = BetweenOf(op);
-  const Array up = KeptOf(a.up);
-  const Array hidden = KeptOf(a.hidden);
+  const Array up = As(ArrayRole::kStatistic, a.up);
+  const Array hidden = As(ArrayRole::kStatistic, a.hidden);
   const Array dy = GradientOf(a.y);
   const Array d_hidden = Scratch("gradient of hidden", a.hidden.data_type, a.hidden.shape);
   const Array d_up = Scratch(GradientOf(a.up).name, a.up.data_type, a.up.shape);

@@ -12,13 +12,30 @@
 
 namespace sextant {
 
-Array Input(absl::string_view name, DataType type, const Shape& shape);
-Array Parameter(absl::string_view name, DataType type, const Shape& shape);
-Array Output(absl::string_view name, DataType type, const Shape& shape);
-Array Statistic(absl::string_view name, DataType type, const Shape& shape);
-Array Scratch(absl::string_view name, DataType type, const Shape& shape);
+inline Array Input(absl::string_view name, DataType type, const Shape& shape) {
+  return {std::string(name), ArrayRole::kInput, type, shape};
+}
+inline Array Parameter(absl::string_view name, DataType type, const Shape& shape) {
+  return {std::string(name), ArrayRole::kParameter, type, shape};
+}
+inline Array Output(absl::string_view name, DataType type, const Shape& shape) {
+  return {std::string(name), ArrayRole::kOutput, type, shape};
+}
+inline Array Statistic(absl::string_view name, DataType type, const Shape& shape) {
+  return {std::string(name), ArrayRole::kStatistic, type, shape};
+}
+inline Array Scratch(absl::string_view name, DataType type, const Shape& shape) {
+  return {std::string(name), ArrayRole::kScratch, type, shape};
+}
 // An array of ids or masks.
-Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape);
+inline Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape) {
+  return {.name = std::string(name), .shape = shape, .index_bytes = index_bytes};
+}
+// The same array in another role.
+inline Array As(ArrayRole role, Array array) {
+  array.role = role;
+  return array;
+}
 // "gradient of x", in x's shape and format.
 Array GradientOf(const Array& array);
 

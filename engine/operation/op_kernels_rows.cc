@@ -142,58 +142,48 @@ Norm NormOf(Size size, const OpKernelsInput& in) {
           .each_row = {Count(size.rows), in.convention}};
 }
 
-// In separate kernels, the rows' statistics are arrays between them.
-Array AsScratch(Array array) {
-  array.role = ArrayRole::kScratch;
-  return array;
-}
-
 constexpr Work kReciprocalDeviation = {.plain = 2, .transcendental = 1};
 
-constexpr absl::string_view kReciprocalWhat =
-    "a division by n, an addition of eps, a reciprocal root a row";
-
-std::vector<Step> LayerNormSteps(const Norm& n, const OpKernelsInput& in) {
-  const Array centred = Scratch("x - mean", in.types.output, n.x.shape);
-  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
-  const Array scaled = Scratch("normalised x weight", in.types.output, n.x.shape);
-  const Array mean = AsScratch(n.mean);
-  const Array scale = AsScratch(n.scale);
-  return {{"mean",
-           {n.each("sum", "one addition an element", {.plain = 1}),
-            n.each_row("mean", "one division a row", {.plain = 1})},
-           {Read(n.x), Write(mean)}},
-          {"centre",
-           {n.each("centre", "one subtraction an element", {.plain = 1})},
-           {Read(n.x), Read(mean), Write(centred)}},
-          {"variance",
-           {n.each("variance", "a square and an addition an element", {.plain = 2}),
-            n.each_row("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
-           {Read(centred), Write(scale)}},
-          {"normalise",
-           {n.each("normalise", "one multiplication an element", {.plain = 1})},
-           {Read(centred), Read(scale), Write(normal)}},
-          {"weight",
-           {n.each("weight", "one multiplication an element", {.plain = 1})},
-           {Read(normal), Read(n.w), Write(scaled)}},
-          {"bias",
-           {n.each("bias", "one addition an element", {.plain = 1})},
-           {Read(scaled), Read(n.b), Write(n.y)}}};
-}
-
-std::vector<Step> RmsNormSteps(const Norm& n, const OpKernelsInput& in) {
-  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
-  const Array scale = AsScratch(n.scale);
-  return {{"mean square",
-           {n.each("squares", "a square and an addition an element", {.plain = 2}),
-            n.each_row("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
-           {Read(n.x), Write(scale)}},
-          {"normalise",
-           {n.each("normalise", "one multiplication an element", {.plain = 1})},
-           {Read(n.x), Read(scale), Write(normal)}},
-          {"weight",
-           {n.each("weight", "one multiplication an element", {.plain = 1})},
-           {Read(normal), Read(n.w), Write(n.y)}}};
+// In separate kernels, the rows' statistics are arrays between them. LayerNorm `centres` the
+// numbers first, and adds a bias at the end.
+std::vector<Step> NormSteps(const Norm& n, bool centres) {
+  const auto between = [&n](absl::string_view name) {
+    return Scratch(name, n.y.data_type, n.x.shape);
+  };
+  const Array x = centres ? between("x - mean") : n.x;
+  const Array normal = between("normalised");
+  const Array weighted = centres ? between("normalised x weight") : n.y;
+  const Array mean = As(ArrayRole::kScratch, n.mean);
+  const Array scale = As(ArrayRole::kScratch, n.scale);
+  std::vector<Step> steps;
+  if (centres) {
+    steps = {{"mean",
+              {n.each("sum", "one addition an element", kOne),
+               n.each_row("mean", "one division a row", kOne)},
+              {Read(n.x), Write(mean)}},
+             {"centre",
+              {n.each("centre", "one subtraction an element", kOne)},
+              {Read(n.x), Read(mean), Write(x)}}};
+  }
+  steps.push_back({centres ? "variance" : "mean square",
+                   {n.each(centres ? "variance" : "squares", "a square and an addition an element",
+                           {.plain = 2}),
+                    n.each_row("reciprocal deviation",
+                               "a division by n, an addition of eps, a reciprocal root a row",
+                               kReciprocalDeviation)},
+                   {Read(x), Write(scale)}});
+  steps.push_back({"normalise",
+                   {n.each("normalise", "one multiplication an element", kOne)},
+                   {Read(x), Read(scale), Write(normal)}});
+  steps.push_back({"weight",
+                   {n.each("weight", "one multiplication an element", kOne)},
+                   {Read(normal), Read(n.w), Write(weighted)}});
+  if (centres) {
+    steps.push_back({"bias",
+                     {n.each("bias", "one addition an element", kOne)},
+                     {Read(weighted), Read(n.b), Write(n.y)}});
+  }
+  return steps;
 }
 
 constexpr OperandSet kX = OperandBit(0);
@@ -214,7 +204,7 @@ Step CommonBackward(const Norm& n, Work normalise) {
 OpKernels KernelsOf(const LayerNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
   OpKernels out = KernelsOf({n.x, n.w, n.b}, n.y, kX | kW | kB);
-  out.unfused = LayerNormSteps(n, in);
+  out.unfused = NormSteps(n, true);
   out.forward = {Fuse("layer norm", out.unfused)};
   Step backward = CommonBackward(n, {.plain = 2});
   backward.name += ", dbias";
@@ -234,7 +224,7 @@ OpKernels KernelsOf(const LayerNorm& op, const OpKernelsInput& in) {
 OpKernels KernelsOf(const RmsNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
   OpKernels out = KernelsOf({n.x, n.w}, n.y, kX | kW);
-  out.unfused = RmsNormSteps(n, in);
+  out.unfused = NormSteps(n, false);
   out.forward = {Fuse("RMS norm", out.unfused)};
   Step backward = CommonBackward(n, {.plain = 1});
   // g, g z, sum(g z); z times its mean, a difference, times r

@@ -204,8 +204,7 @@ std::vector<Step> ForwardSteps(const Arrays& x, const Counting& count, bool adds
 }
 
 std::vector<Step> UnfusedBackward(const Arrays& x, const Counting& count) {
-  Array p = x.probabilities;
-  p.role = ArrayRole::kStatistic;
+  const Array p = As(ArrayRole::kStatistic, x.probabilities);
   const Array dp = Scratch("gradient of probabilities", p.data_type, p.shape);
   const Array ds = Scratch("gradient of scores", p.data_type, p.shape);
   return {{"dv = p^T do",
