@@ -186,8 +186,7 @@ class TimeDerivation : private DerivationSteps {
 
   void AddPredicted(const TimeEstimate& at) {
     TermSum all(
-        "step_time.seconds x token_count / step_time.token_count, of each phase of the "
-        "batch");
+        "step_time.seconds x token_count / step_time.token_count, of each phase of the batch");
     for (const PhaseSteps& phase : whole_.steps->phases) {
       all.Add(phase.step.value() * Term("", phase.token_count) / Term("", phase.step_tokens));
     }
@@ -251,8 +250,7 @@ class TimeDerivation : private DerivationSteps {
   void AddLimit(absl::string_view name, const Term& margin, const LimitCheck& check,
                 absl::string_view unit) {
     Add(absl::StrCat(name, ".margin"), margin, unit, kByDefinition);
-    if (!check.chance.has_value()) return;
-    Add(absl::StrCat(name, ".chance"), {"given", *check.chance}, "ratio", "docs/memory.md");
+    AddGiven(absl::StrCat(name, ".chance"), check.chance, "ratio", "docs/memory.md");
   }
 
   void AddSteps() {

@@ -28,10 +28,10 @@ class DerivationSteps {
   void Add(absl::string_view symbol, const Term& term, absl::string_view unit,
            absl::string_view source);
   // Adds a number that no formula gives, where there is one.
-  template <typename Number>
+  template <typename Number, typename... Source>
   void AddGiven(absl::string_view symbol, const absl::optional<Number>& value,
-                absl::string_view unit) {
-    if (value.has_value()) Add(symbol, {"given", *value}, unit);
+                absl::string_view unit, Source... source) {
+    if (value.has_value()) Add(symbol, {"given", *value}, unit, source...);
   }
 
   std::vector<DerivationStep> steps_;

@@ -71,6 +71,15 @@ class CountDerivation : private DerivationSteps {
     Add(symbol, all.sum().Is(value), "parameter");
   }
 
+  void AddOverComponents(absl::string_view symbol, absl::string_view formula,
+                         int64_t WeightCount::*part) {
+    TermSum all(formula);
+    for (const WeightCount& count : plan_.parameters.by_component) {
+      if (count.*part != 0) all.Add({"", count.*part});
+    }
+    Add(symbol, all.sum().Is(plan_.parameters.all.*part), "parameter");
+  }
+
   void AddParameters() {
     const ArchitectureCount& p = plan_.parameters;
     Begin("parameters.", "the model's tensors, one by one: docs/architecture.md");
@@ -78,33 +87,24 @@ class CountDerivation : private DerivationSteps {
       return Add("total", {"given", p.all.total}, "parameter",
                  "model.parameter_count of the request");
     }
-    TermSum total("sum of the components");
-    TermSum active("sum over the components");
-    TermSum trainable("sum over the components");
     TermSum embedding("sum of the components marked embedding");
     for (int i = 0; i < kWeightComponentCount; ++i) {
       const auto component = static_cast<WeightComponent>(i);
       const WeightCount& count = p.of(component);
       if (count.total == 0) continue;
       AddComponent(component, count);
-      total.Add({"", count.total});
-      if (count.active != 0) active.Add({"", count.active});
-      if (count.trainable != 0) trainable.Add({"", count.trainable});
       if (IsEmbedding(component)) embedding.Add({"", count.total});
     }
-    Add("total", total.sum().Is(p.all.total), "parameter");
-    Add("active", active.sum().Is(p.all.active), "parameter");
-    Add("trainable", trainable.sum().Is(p.all.trainable), "parameter");
+    AddOverComponents("total", "sum of the components", &WeightCount::total);
+    AddOverComponents("active", "sum over the components", &WeightCount::active);
+    AddOverComponents("trainable", "sum over the components", &WeightCount::trainable);
     AddCount("padding", "sum of padding rows x columns", {&Tensor::padding_rows, &Tensor::columns},
              p.padding, [](const Tensor& t) { return t.padding_rows > 0; });
-    const auto is_predictor = [](const Tensor& t) {
-      return t.part == ModelPart::kMultiTokenPrediction;
-    };
     if (const int64_t count = p.of(ModelPart::kMultiTokenPrediction).total; count != 0) {
       AddCount("multi_token_prediction",
                "sum of rows x columns x copies x layers over the tensors of its modules",
                {&Tensor::rows, &Tensor::columns, &Tensor::copies, &Tensor::layers}, count,
-               is_predictor);
+               [](const Tensor& t) { return t.part == ModelPart::kMultiTokenPrediction; });
     }
     Add("embedding", embedding.sum().Is(p.embedding), "parameter");
     Add("non_embedding",
@@ -216,13 +216,9 @@ class CountDerivation : private DerivationSteps {
   }
 
   void AddCapacity(const DeviceCapacity& capacity) {
-    if (capacity.reported.has_value()) {
-      Add("capacity.reported_bytes", {"given", *capacity.reported}, "byte",
-          "as its driver or host reports it");
-    }
-    if (capacity.nominal.has_value()) {
-      Add("capacity.nominal_bytes", {"given", *capacity.nominal}, "byte", "the datasheet");
-    }
+    AddGiven("capacity.reported_bytes", capacity.reported, "byte",
+             "as its driver or host reports it");
+    AddGiven("capacity.nominal_bytes", capacity.nominal, "byte", "the datasheet");
     const Term all("capacity_bytes", capacity.capacity);
     const Term of_driver("driver_reserved_bytes", capacity.driver_reserved);
     const Term reserved("reserved_bytes", capacity.reserved);
