@@ -18,16 +18,6 @@ namespace {
 // schedule except GPipe's holds the most micro-batches that it ever holds.
 constexpr int64_t kMicroBatchesAStage = 2;
 
-// Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights are
-// freed after the forward pass.
-bool ReshardsAfterForward(const RunLayout& layout, ZeroStage zero_stage) {
-  const StateSharding defaults;
-  const bool matters = zero_stage == ZeroStage::kParameters &&
-                       layout.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
-  return layout.reshard_after_forward.value_or(
-      !matters || DefaultReshardAfterForward(layout.framework.traits(), layout.parallel));
-}
-
 class JobBuilder {
  public:
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
@@ -39,18 +29,19 @@ class JobBuilder {
 
   MemoryJob Build() {
     CheckSoftware(layout_.software, "layout.software", violations_);
+    job_.pipeline.schedule = layout_.schedule.value_or(PipelineSchedule::kOneForwardOneBackward);
     CheckBatch();
     FillParallelism();
     FillBatch();
     FillState();
     FillPipeline();
-    job_.buffers = BuffersOf(layout_.framework, layout_.parallel);
+    job_.buffers = BuffersOf(layout_.framework, job_.layout);
     CheckDeferral();
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
     if (layout_.framework.refuses()) {
-      const bool any_schedule = !layout_.framework.named && layout_.given.schedule;
+      const bool any_schedule = !layout_.framework.named && layout_.schedule.has_value();
       CheckRefusals(traits_, context_.spec, job_, any_schedule, violations_);
     }
     return std::move(job_);
@@ -58,7 +49,8 @@ class JobBuilder {
 
  private:
   void CheckBatch() {
-    if (!layout_.global_batch_size.has_value() && layout_.schedule == PipelineSchedule::kGPipe) {
+    if (!layout_.global_batch_size.has_value() &&
+        job_.pipeline.schedule == PipelineSchedule::kGPipe) {
       violations_.Add("layout.global_batch_size",
                       "is required for PIPELINE_SCHEDULE_GPIPE, which holds all micro-batches of a "
                       "step");
@@ -66,7 +58,7 @@ class JobBuilder {
   }
 
   void FillParallelism() {
-    job_.layout = layout_.parallel;
+    job_.layout = LayoutOf(layout_.parallel);
     data_size_ = DataSizeToCheck();
     if (choice_.device_count < 1) return;  // reported elsewhere
     const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
@@ -150,11 +142,35 @@ class JobBuilder {
            });
   }
 
+  // FSDP divides weights in ZeRO stage 2 too (SHARD_GRAD_OP), and keeps them gathered from the
+  // forward to the backward pass. Source: pytorch/pytorch, ShardingStrategy of
+  // torch/distributed/fsdp/api.py.
+  StateSharding ShardingOf() const {
+    StateSharding out = layout_.sharding;
+    out.data_parallel_size = data_size_;
+    out.zero_stage = layout_.zero_stage.value_or(traits_.zero_stage.value);
+    const bool stays =
+        traits_.shards_all_or_nothing.value && DividesGradients(out) && !DividesParameters(out);
+    if (stays) out.zero_stage = ZeroStage::kParameters;
+    out.reshard_after_forward =
+        layout_.reshard_after_forward.value_or(!stays && ReshardsAfterForward(out.zero_stage));
+    return out;
+  }
+
+  // Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights
+  // are freed after the forward pass.
+  bool ReshardsAfterForward(ZeroStage zero_stage) const {
+    const StateSharding defaults;
+    const bool matters = zero_stage == ZeroStage::kParameters &&
+                         layout_.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
+    return !matters || DefaultReshardAfterForward(traits_, job_.layout);
+  }
+
   void FillState() {
     StateSpec& state = job_.state;
     state.precision = context_.precision;
     state.optimizer = context_.optimizer;
-    state.sharding = ShardingOf(layout_, data_size_);
+    state.sharding = ShardingOf();
     if (layout_.framework.deferred_reduction.value_or(false) &&
         state.sharding.zero_stage != ZeroStage::kParameters) {
       violations_.Add("layout.framework.deferred_reduction",
@@ -178,7 +194,6 @@ class JobBuilder {
   }
 
   void FillPipeline() {
-    job_.pipeline.schedule = layout_.schedule;
     job_.pipeline.deferred_head_gradients = layout_.deferred_head_gradients;
     const int64_t stages = job_.layout.pipeline_parallel_size;
     if (stages < 1 || stages > kMaxPipelineParallelSize) return;  // reported by MemoryModel::Of()
@@ -219,7 +234,7 @@ class JobBuilder {
   // `unit` sequences are one micro-batch on all ranks.
   void CheckRounds(int64_t unit) {
     const int64_t stages = job_.layout.pipeline_parallel_size;
-    const bool dual = layout_.schedule == PipelineSchedule::kDualPipe;
+    const bool dual = job_.pipeline.schedule == PipelineSchedule::kDualPipe;
     const int64_t round = dual ? 2 : job_.layout.virtual_stage_count > 1 ? stages : 1;
     const int64_t least = dual ? 2 * stages : round;
     const int64_t count = job_.pipeline.micro_batch_count;
@@ -263,35 +278,29 @@ bool HasExperts(const ArchitectureSpec& spec) {
 
 JobChoice ChoiceOf(const RunSpec& run) {
   return {.layout = *run.layout,
-          .recompute = run.training.recompute,
+          .recompute = run.training.recompute.value_or(RecomputePolicy::kNone),
           .sequence_length = run.training.sequence_length.value_or(0),
           .encoder_sequence_length = run.training.encoder_sequence_length.value_or(0),
           .device_count = run.cluster.device_count};
 }
 
-// FSDP divides weights in ZeRO stage 2 too (SHARD_GRAD_OP), and keeps them gathered from the
-// forward to the backward pass. Source: pytorch/pytorch, ShardingStrategy of
-// torch/distributed/fsdp/api.py.
-StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size) {
-  const FrameworkTraits& traits = layout.framework.traits();
-  StateSharding out = layout.sharding;
-  out.data_parallel_size = data_parallel_size;
-  out.zero_stage = layout.zero_stage.value_or(traits.zero_stage.value);
-  const bool stays =
-      traits.shards_all_or_nothing.value && DividesGradients(out) && !DividesParameters(out);
-  if (stays) out.zero_stage = ZeroStage::kParameters;
-  out.reshard_after_forward = stays ? layout.reshard_after_forward.value_or(false)
-                                    : ReshardsAfterForward(layout, out.zero_stage);
-  return out;
+ParallelLayout LayoutOf(const ParallelSizes& sizes) {
+  return {.tensor_parallel_size = sizes.tensor_parallel_size.value_or(1),
+          .split_key_value_heads = sizes.split_key_value_heads,
+          .pipeline_parallel_size = sizes.pipeline_parallel_size.value_or(1),
+          .virtual_stage_count = sizes.virtual_stage_count.value_or(1),
+          .layers_per_chunk = sizes.layers_per_chunk,
+          .expert_parallel_size = sizes.expert_parallel_size.value_or(1),
+          .expert_tensor_parallel_size = sizes.expert_tensor_parallel_size.value_or(0)};
 }
 
 int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape) {
   const EmbeddingSpec& embedding = shape.embedding;
-  const int64_t tensor = layout.parallel.tensor_parallel_size;
+  const int64_t tensor = layout.parallel.tensor_parallel_size.value_or(1);
   if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
     return 0;
   }
-  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
+  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), tensor);
   const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
   return padded == embedding.vocabulary_size ? 0 : padded;
 }

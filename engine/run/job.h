@@ -36,8 +36,8 @@ bool HasExperts(const ArchitectureSpec& spec);
 // The choice that `run` makes. `run` has a layout. A length that is not given is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 
-// The division of a job's state that `layout` chooses.
-StateSharding ShardingOf(const RunLayout& layout, int64_t data_parallel_size);
+// `sizes` with the defaults of those that are absent.
+ParallelLayout LayoutOf(const ParallelSizes& sizes);
 
 // The size of the vocabulary that the framework pads where the request says nothing of padding; 0
 // where it pads nothing.

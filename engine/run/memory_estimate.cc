@@ -17,7 +17,7 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 int64_t StageDevicesOf(const JobChoice& choice) {
-  return choice.device_count / choice.layout.parallel.pipeline_parallel_size;
+  return choice.device_count / choice.layout.parallel.pipeline_parallel_size.value_or(1);
 }
 
 class ChangeSearch {

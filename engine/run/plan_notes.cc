@@ -71,11 +71,11 @@ void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out
   AddNote(out, NoteKind::kSequenceLength,
           absl::StrCat("Every sequence has ", length, " tokens; elementwise work counts no FLOPs."))
       .values = {{"sequence_length", static_cast<double>(length)}};
-  if (run.training.recompute == RecomputePolicy::kNone) return;
+  const RecomputePolicy policy = run.training.recompute.value_or(RecomputePolicy::kNone);
+  if (policy == RecomputePolicy::kNone) return;
   const double ratio = resolved.flops.hardware->ratio();
   AddNote(out, NoteKind::kRecomputation,
-          absl::StrCat("Recomputation (", RecomputePolicyName(run.training.recompute), ") makes ",
-                       ratio,
+          absl::StrCat("Recomputation (", RecomputePolicyName(policy), ") makes ", ratio,
                        " FLOPs of each that the model asks for: the bounds contain them, and an "
                        "HFU counts them; the estimate's time follows from its MFU, which doesn't."))
       .values = {{"hardware_flops_ratio", ratio}};

@@ -202,7 +202,7 @@ class Resolver {
     if (violations_.Mentions("cluster.device_count")) out.device_count = 0;
     if (violations_.Mentions("training.sequence_length")) {
       const int64_t context = out.layout.context_parallel_size.value_or(1);
-      const int64_t tensor = out.layout.parallel.tensor_parallel_size;
+      const int64_t tensor = out.layout.parallel.tensor_parallel_size.value_or(1);
       out.sequence_length = std::clamp<int64_t>(context, 1, kMaxTensorParallelSize) *
                             std::clamp<int64_t>(tensor, 1, kMaxTensorParallelSize);
     }

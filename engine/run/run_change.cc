@@ -72,12 +72,11 @@ class ChangeList {
              kMaxRanks);
     // A split given by hand has a fixed number of stages.
     if (choice_.layout.parallel.layers_per_chunk.empty() && traits_.pipeline.value) {
-      AddRanks(RunSetting::kPipelineParallelSize, choice_.layout.parallel.pipeline_parallel_size,
-               kMaxPipelineParallelSize);
+      AddRanks(RunSetting::kPipelineParallelSize, pipeline_size(), kMaxPipelineParallelSize);
     }
     if (HasExperts(context_.spec)) {
-      AddRanks(RunSetting::kExpertParallelSize, choice_.layout.parallel.expert_parallel_size,
-               kMaxExpertParallelSize);
+      AddRanks(RunSetting::kExpertParallelSize,
+               choice_.layout.parallel.expert_parallel_size.value_or(1), kMaxExpertParallelSize);
     }
     for (int64_t factor = 2; factor <= kMaxDeviceFactor; factor *= 2) {
       const int64_t devices = choice_.device_count * factor;
@@ -105,14 +104,17 @@ class ChangeList {
 
   // True where the framework can divide state so.
   bool HasStage(ZeroStage stage) const {
-    const bool pipeline = choice_.layout.parallel.pipeline_parallel_size > 1;
+    const bool pipeline = pipeline_size() > 1;
     const ZeroStage most =
         pipeline ? traits_.max_zero_stage_under_pipeline.value : traits_.max_zero_stage.value;
     if (traits_.shards_all_or_nothing.value && stage == ZeroStage::kOptimizer) return false;
     return stage <= most;
   }
 
-  int64_t tensor_size() const { return choice_.layout.parallel.tensor_parallel_size; }
+  int64_t tensor_size() const { return choice_.layout.parallel.tensor_parallel_size.value_or(1); }
+  int64_t pipeline_size() const {
+    return choice_.layout.parallel.pipeline_parallel_size.value_or(1);
+  }
 
   const JobContext& context_;
   const JobChoice& choice_;
@@ -132,32 +134,26 @@ void SwitchOn(absl::string_view field, bool& value, std::vector<ChangedSetting>&
   if (!std::exchange(value, true)) out.push_back(SwitchedOn(field));
 }
 
-ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
-  ParallelLayout& parallel = choice.layout.parallel;
-  const auto set = [&change](absl::string_view field, int64_t& size) {
-    return SizeChanged(field, std::exchange(size, change.value), change.value);
-  };
-  switch (change.setting) {
+const LayoutSize& SizeOf(RunSetting setting) {
+  switch (setting) {
     case RunSetting::kTensorParallelSize:
-      return set("layout.parallel.tensor_parallel_size", parallel.tensor_parallel_size);
+      return kTensorParallel;
     case RunSetting::kPipelineParallelSize:
-      return set("layout.parallel.pipeline_parallel_size", parallel.pipeline_parallel_size);
+      return kPipelineParallel;
     case RunSetting::kExpertParallelSize:
-      return set("layout.parallel.expert_parallel_size", parallel.expert_parallel_size);
-    case RunSetting::kDeviceCount:
-      return set("cluster.device_count", choice.device_count);
-    case RunSetting::kSequenceLength:
-      return set("training.sequence_length", choice.sequence_length);
+      return kExpertParallel;
+    case RunSetting::kContextParallelSize:
+      return kContextParallel;
     default:
-      break;
+      return kMicroBatchSequences;
   }
-  const bool context = change.setting == RunSetting::kContextParallelSize;
-  absl::optional<int64_t>& size =
-      context ? choice.layout.context_parallel_size : choice.layout.micro_batch_size;
-  const int64_t from = size.value_or(1);
-  size = change.value;
-  return SizeChanged(context ? "layout.context_parallel_size" : "layout.micro_batch_size", from,
-                     change.value);
+}
+
+ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
+  const LayoutSize& size = SizeOf(change.setting);
+  const int64_t from = size.in(choice.layout).value_or(1);
+  size.in(choice.layout) = change.value;
+  return SizeChanged(size.field, from, change.value);
 }
 
 ChangedSetting ApplyRecompute(RecomputePolicy policy, JobChoice& choice) {
@@ -256,6 +252,12 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       return {SwitchedOn("layout.sharding.offload_optimizer")};
     case RunSetting::kOffloadParameters:
       return OffloadParameters(choice);
+    case RunSetting::kDeviceCount:
+      return {SizeChanged("cluster.device_count", std::exchange(choice.device_count, change.value),
+                          change.value)};
+    case RunSetting::kSequenceLength:
+      return {SizeChanged("training.sequence_length",
+                          std::exchange(choice.sequence_length, change.value), change.value)};
     default:
       return {ApplySize(change, choice)};
   }

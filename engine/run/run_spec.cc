@@ -113,7 +113,8 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
   const std::pair<bool, const char*> given[] = {
       {training.sequence_length.has_value(), "training.sequence_length"},
       {training.encoder_sequence_length.has_value(), "training.encoder_sequence_length"},
-      {training.recompute != RecomputePolicy::kNone, "training.recompute"},
+      {training.recompute.value_or(RecomputePolicy::kNone) != RecomputePolicy::kNone,
+       "training.recompute"},
   };
   for (const auto& [present, field] : given) {
     if (!present) continue;
@@ -153,7 +154,7 @@ TrainingStepSpec StepOf(const TrainingSpec& training) {
   return {.sequences = {{.count = 1,
                          .length = *training.sequence_length,
                          .encoder_length = training.encoder_sequence_length.value_or(0)}},
-          .recompute = training.recompute};
+          .recompute = training.recompute.value_or(RecomputePolicy::kNone)};
 }
 
 void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
@@ -163,7 +164,7 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
     if (training.encoder_sequence_length.has_value()) {
       violations.Add("training.encoder_sequence_length", kNeedsLength);
     }
-    if (training.recompute != RecomputePolicy::kNone) {
+    if (training.recompute.value_or(RecomputePolicy::kNone) != RecomputePolicy::kNone) {
       violations.Add("training.recompute", kNeedsLength);
     }
     return;

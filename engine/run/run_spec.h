@@ -36,8 +36,7 @@ struct TrainingSpec {
   absl::optional<int64_t> activation_bytes = {};
   absl::optional<int64_t> sequence_length = {};
   absl::optional<int64_t> encoder_sequence_length = {};
-  RecomputePolicy recompute = RecomputePolicy::kNone;
-  bool recompute_given = false;  // by the request; else it may be any
+  absl::optional<RecomputePolicy> recompute = {};  // absent: none, or any that a search chooses
 };
 
 // The most devices of a run.
@@ -102,28 +101,27 @@ struct BatchPhase {
   int64_t global_batch_size = 0;  // sequences
 };
 
-// Sizes and choices of a layout that the request gives; a search chooses the others. Of fields that
-// are optional in RunLayout their own presence tells.
-struct GivenSizes {
-  bool tensor = false;
-  bool pipeline = false;
-  bool virtual_stages = false;
-  bool layers_per_chunk = false;
-  bool expert = false;
-  bool expert_tensor = false;
-  bool schedule = false;
+// The sizes of a ParallelLayout that a request gives. A search chooses the others.
+struct ParallelSizes {
+  absl::optional<int64_t> tensor_parallel_size = {};
+  bool split_key_value_heads = false;
+  absl::optional<int64_t> pipeline_parallel_size = {};
+  absl::optional<int64_t> virtual_stage_count = {};
+  std::vector<int64_t> layers_per_chunk = {};  // empty: not given
+  absl::optional<int64_t> expert_parallel_size = {};
+  absl::optional<int64_t> expert_tensor_parallel_size = {};
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
 // elsewhere in the run are filled in from there.
 struct RunLayout {
-  ParallelLayout parallel = {};
+  ParallelSizes parallel = {};
   absl::optional<int64_t> context_parallel_size = {};
   absl::optional<ContextParallelKind> context_parallel_kind = {};
   absl::optional<bool> sequence_parallel = {};
   absl::optional<int64_t> micro_batch_size = {};
   absl::optional<int64_t> global_batch_size = {};  // sequences
-  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  absl::optional<PipelineSchedule> schedule = {};
   int64_t deferred_head_gradients = 0;  // PipelineSpec
   absl::optional<ZeroStage> zero_stage = {};
   StateSharding sharding = {};  // without data_parallel_size and fields that are given here
@@ -137,11 +135,41 @@ struct RunLayout {
   absl::optional<bool> fused_expert_activation = {};
   FrameworkSpec framework = {};
   SoftwareSpec software = {};
-  bool interleaving_given = false;  // the request says how many virtual stages there are
-  GivenSizes given = {};            // read by engine/search alone
   std::vector<BatchPhase> batch_ramp = {};
   std::vector<std::string> unmodelled_settings = {};  // they may lower memory
 };
+
+// A size of a layout that a request may give: each is described here alone.
+struct LayoutSize {
+  absl::string_view field;
+  absl::optional<int64_t>& (*in)(RunLayout& layout);
+};
+
+template <auto kSize>
+absl::optional<int64_t>& SizeIn(RunLayout& layout) {
+  return layout.*kSize;
+}
+template <auto kSize>
+absl::optional<int64_t>& ParallelSizeIn(RunLayout& layout) {
+  return layout.parallel.*kSize;
+}
+
+inline constexpr LayoutSize kTensorParallel = {
+    "layout.parallel.tensor_parallel_size", ParallelSizeIn<&ParallelSizes::tensor_parallel_size>};
+inline constexpr LayoutSize kPipelineParallel = {
+    "layout.parallel.pipeline_parallel_size",
+    ParallelSizeIn<&ParallelSizes::pipeline_parallel_size>};
+inline constexpr LayoutSize kVirtualStages = {"layout.parallel.virtual_stage_count",
+                                              ParallelSizeIn<&ParallelSizes::virtual_stage_count>};
+inline constexpr LayoutSize kExpertParallel = {
+    "layout.parallel.expert_parallel_size", ParallelSizeIn<&ParallelSizes::expert_parallel_size>};
+inline constexpr LayoutSize kExpertTensorParallel = {
+    "layout.parallel.expert_tensor_parallel_size",
+    ParallelSizeIn<&ParallelSizes::expert_tensor_parallel_size>};
+inline constexpr LayoutSize kContextParallel = {"layout.context_parallel_size",
+                                                SizeIn<&RunLayout::context_parallel_size>};
+inline constexpr LayoutSize kMicroBatchSequences = {"layout.micro_batch_size",
+                                                    SizeIn<&RunLayout::micro_batch_size>};
 
 // A step of the run's model that was measured on its devices. What is absent is as in the run.
 struct MeasuredStep {

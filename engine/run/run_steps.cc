@@ -38,8 +38,7 @@ RunSpec MeasuredRunOf(const RunSpec& run) {
   if (measured.sequence_length.has_value()) {
     out.training.sequence_length = measured.sequence_length;
   }
-  if (measured.recompute.has_value()) out.training.recompute = *measured.recompute;
-  out.training.recompute_given |= measured.recompute.has_value();
+  if (measured.recompute.has_value()) out.training.recompute = measured.recompute;
   return out;
 }
 
@@ -194,8 +193,8 @@ absl::Status TooMany(const RunSpec& run, size_t count) {
   return InvalidField(
       kRamp, absl::StrCat("has ", run.layout->batch_ramp.size(),
                           " phases, which take too long to predict on ",
-                          run.layout->parallel.pipeline_parallel_size, " x ",
-                          run.layout->parallel.virtual_stage_count, " stages: ",
+                          run.layout->parallel.pipeline_parallel_size.value_or(1), " x ",
+                          run.layout->parallel.virtual_stage_count.value_or(1), " stages: ",
                           count == 0 ? "leave it out" : absl::StrCat("give at most ", count),
                           ", or fewer stages or kinds of layers"));
 }

@@ -222,8 +222,9 @@ double StepPredictor::SendBytes(const MemoryJob& job) const {
 
 std::vector<std::string> StepPredictor::OpenFields(const MemoryJob& job) const {
   std::vector<std::string> out;
-  if (!run_.training.recompute_given) out.push_back("training.recompute");
-  if (job.layout.pipeline_parallel_size > 1 && !run_.layout->interleaving_given &&
+  if (!run_.training.recompute.has_value()) out.push_back("training.recompute");
+  if (job.layout.pipeline_parallel_size > 1 &&
+      !run_.layout->parallel.virtual_stage_count.has_value() &&
       job.pipeline.schedule == PipelineSchedule::kOneForwardOneBackward) {
     out.push_back("layout.parallel.virtual_stage_count");
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,8 +37,8 @@ RunSpec BaseOf(const RunSpec& run) {
 }
 
 void CheckTimedStages(const RunSpec& run, FieldViolations& violations) {
-  if (!run.layout.has_value() || !run.layout->given.pipeline) return;
-  const int64_t stages = run.layout->parallel.pipeline_parallel_size;
+  if (!run.layout.has_value()) return;
+  const int64_t stages = run.layout->parallel.pipeline_parallel_size.value_or(0);
   const auto devices = static_cast<int64_t>(run.cluster.device.models().size());
   if (stages < 1 || stages > kMaxPipelineParallelSize || devices * stages <= kMaxTimedStages) {
     return;
@@ -59,7 +60,7 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   CheckTimedStages(run, violations);
   // Fields that are invalid whatever the search finds.
   if (run.layout.has_value()) {
-    CheckLayoutRanges(run.layout->parallel, "layout.parallel", violations);
+    CheckLayoutRanges(LayoutOf(run.layout->parallel), "layout.parallel", violations);
     CheckSoftware(run.layout->software, "layout.software", violations);
   }
   if (!run.layout.has_value() || !run.layout->global_batch_size.has_value()) {
@@ -68,46 +69,29 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
-struct GivenSize {
-  absl::string_view field;
-  int64_t size = 1;
-};
-
-// The parallel sizes that `run` gives, whose product has to divide the devices.
-std::vector<GivenSize> GivenSizesOf(const RunSpec& run) {
-  const RunLayout& layout = *run.layout;
-  std::vector<GivenSize> out;
-  const auto add = [&out](bool given, absl::string_view field, int64_t size) {
-    if (given) out.push_back({field, size});
-  };
-  add(layout.given.tensor, "layout.parallel.tensor_parallel_size",
-      layout.parallel.tensor_parallel_size);
-  add(layout.given.pipeline, "layout.parallel.pipeline_parallel_size",
-      layout.parallel.pipeline_parallel_size);
-  add(layout.context_parallel_size.has_value(), "layout.context_parallel_size",
-      layout.context_parallel_size.value_or(1));
-  return out;
-}
-
-// Appends the sizes, or the pairs of them, that the devices are not a multiple of.
+// Appends the parallel sizes that `run` gives, or the pairs of them, that the devices are not a
+// multiple of.
 void AddConflicts(const RunSpec& run, FieldViolations& violations) {
   const int64_t devices = run.cluster.device_count;
-  const std::vector<GivenSize> given = GivenSizesOf(run);
   const auto fits = [devices](int64_t size) { return size >= 1 && devices % size == 0; };
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (!fits(given[i].size)) {
-      violations.Add(std::string(given[i].field),
-                     absl::StrCat("is ", given[i].size, ", which the ", devices,
+  RunLayout layout = *run.layout;
+  const LayoutSize* const sizes[] = {&kTensorParallel, &kPipelineParallel, &kContextParallel};
+  for (size_t i = 0; i < std::size(sizes); ++i) {
+    const absl::optional<int64_t> size = sizes[i]->in(layout);
+    if (!size.has_value()) continue;
+    if (!fits(*size)) {
+      violations.Add(std::string(sizes[i]->field),
+                     absl::StrCat("is ", *size, ", which the ", devices,
                                   " of cluster.device_count are not a multiple of"));
       continue;
     }
-    for (size_t j = i + 1; j < given.size(); ++j) {
-      if (!fits(given[j].size) || fits(given[i].size * given[j].size)) continue;
-      violations.Add(
-          std::string(given[i].field),
-          absl::StrCat("is ", given[i].size, ", and with ", given[j].field, " ", given[j].size,
-                       " takes a multiple of ", given[i].size * given[j].size, " devices, which ",
-                       devices, " are not"));
+    for (size_t j = i + 1; j < std::size(sizes); ++j) {
+      const int64_t other = sizes[j]->in(layout).value_or(1);
+      if (!fits(other) || fits(*size * other)) continue;
+      violations.Add(std::string(sizes[i]->field),
+                     absl::StrCat("is ", *size, ", and with ", sizes[j]->field, " ", other,
+                                  " takes a multiple of ", *size * other, " devices, which ",
+                                  devices, " are not"));
     }
   }
 }

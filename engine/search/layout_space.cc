@@ -11,6 +11,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "engine/framework/framework.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/run/job.h"
@@ -46,6 +47,11 @@ std::vector<int32_t> PowersOfTwo(int64_t most) {
 std::vector<int32_t> Only(int64_t value, int64_t least = 1) {
   constexpr int64_t kNone = 2 * kMaxDevices + 1;
   return {static_cast<int32_t>(value < least || value > kNone ? kNone : value)};
+}
+
+std::vector<int32_t> GivenOr(absl::optional<int64_t> given,
+                             absl::FunctionRef<std::vector<int32_t>()> values) {
+  return given.has_value() ? Only(*given) : values();
 }
 
 int64_t LayersOf(const StackSpec& stack) {
@@ -118,32 +124,34 @@ class SpaceBuilder {
   }
 
   void FillSizes() {
-    const ParallelLayout& sizes = layout_.parallel;
-    const GivenSizes& given = layout_.given;
+    const ParallelSizes& given = layout_.parallel;
     const int64_t length = *run_.training.sequence_length;
     const bool across = run_.options.tensor_across_nodes;
     const int64_t group = across ? out_.device_count : out_.node_devices;
-    out_.tensor = given.tensor
-                      ? Only(sizes.tensor_parallel_size)
-                      : DivisorsOf(group, across ? std::max(kMaxTensor, out_.node_devices) : group);
-    const int64_t stages = traits_.pipeline.value ? std::min(out_.layer_count, kMaxStages) : 1;
-    out_.pipeline =
-        given.pipeline ? Only(sizes.pipeline_parallel_size) : DivisorsOf(out_.device_count, stages);
-    out_.virtual_stages = given.virtual_stages
-                              ? Only(sizes.virtual_stage_count)
-                              : DivisorsOf(out_.layer_count, out_.interleaves ? kMaxStages : 1);
-    out_.context = layout_.context_parallel_size.has_value()
-                       ? Only(*layout_.context_parallel_size)
-                       : PowersOfTwo(std::min(kMaxContext, length / kMinContextTokens));
-    if (out_.context.empty()) out_.context = {1};
-    out_.expert = given.expert || out_.expert_count == 0
-                      ? Only(sizes.expert_parallel_size)
-                      : DivisorsOf(out_.expert_count, out_.device_count);
-    out_.expert_tensor = Only(sizes.expert_tensor_parallel_size, 0);
-    if (!given.expert_tensor && out_.expert_count > 0) out_.expert_tensor = {0, 1};
-    out_.micro_batch = layout_.micro_batch_size.has_value()
-                           ? Only(*layout_.micro_batch_size)
-                           : PowersOfTwo(std::min(kMaxMicroBatch, out_.batch));
+    out_.tensor = GivenOr(given.tensor_parallel_size, [&] {
+      return DivisorsOf(group, across ? std::max(kMaxTensor, out_.node_devices) : group);
+    });
+    const bool by_hand = !given.layers_per_chunk.empty();
+    out_.pipeline = GivenOr(given.pipeline_parallel_size, [&] {
+      const int64_t stages = traits_.pipeline.value ? std::min(out_.layer_count, kMaxStages) : 1;
+      return DivisorsOf(out_.device_count, by_hand ? 1 : stages);
+    });
+    out_.virtual_stages = GivenOr(given.virtual_stage_count, [&] {
+      return DivisorsOf(out_.layer_count, out_.interleaves && !by_hand ? kMaxStages : 1);
+    });
+    out_.context = GivenOr(layout_.context_parallel_size, [&] {
+      return PowersOfTwo(std::clamp<int64_t>(length / kMinContextTokens, 1, kMaxContext));
+    });
+    const bool has_experts = out_.expert_count > 0;
+    out_.expert = GivenOr(given.expert_parallel_size, [&] {
+      return DivisorsOf(std::max<int64_t>(out_.expert_count, 1), out_.device_count);
+    });
+    out_.expert_tensor = given.expert_tensor_parallel_size.has_value()
+                             ? Only(*given.expert_tensor_parallel_size, 0)
+                         : has_experts ? std::vector<int32_t>{0, 1}
+                                       : std::vector<int32_t>{0};
+    out_.micro_batch = GivenOr(layout_.micro_batch_size,
+                               [&] { return PowersOfTwo(std::min(kMaxMicroBatch, out_.batch)); });
     FillShardGroups();
   }
 
@@ -163,11 +171,11 @@ class SpaceBuilder {
     out_.stays_gathered = {false};
     if (!layout_.reshard_after_forward.has_value()) out_.stays_gathered.push_back(true);
     FillRecompute();
-    out_.schedule = {layout_.schedule};
+    out_.schedule = {layout_.schedule.value_or(PipelineSchedule::kOneForwardOneBackward)};
     out_.sequence_parallel = layout_.sequence_parallel.has_value()
                                  ? std::vector<bool>{*layout_.sequence_parallel}
                                  : std::vector<bool>{true, false};
-    if (layout_.given.schedule) return;
+    if (layout_.schedule.has_value()) return;
     const unsigned schedules = traits_.schedules.value;
     if ((schedules & kZeroBubbleSchedules) != 0) {
       out_.schedule.push_back(PipelineSchedule::kZeroBubbleH1);
@@ -211,7 +219,7 @@ class SpaceBuilder {
   // All sets of parts that the framework can recompute alone, then whole layers.
   void FillRecompute() {
     out_.recompute = {{}};
-    if (run_.training.recompute_given) return;
+    if (run_.training.recompute.has_value()) return;
     const auto with = [this](bool RecomputeChoice::*part) {
       const size_t count = out_.recompute.size();
       for (size_t i = 0; i < count; ++i) {
@@ -264,13 +272,12 @@ void ApplyRecompute(const RecomputeChoice& choice, JobChoice& run) {
 }
 
 // Layers that don't divide into stages are dealt out one by one from the second stage on.
-void DealLayers(int64_t layer_count, ParallelLayout& sizes) {
-  sizes.layers_per_chunk.clear();
-  const int64_t chunks = ChunkCount(sizes);
+void DealLayers(const LayoutChoice& choice, int64_t layer_count, std::vector<int64_t>& out) {
+  const int64_t chunks = int64_t{choice.pipeline} * choice.virtual_stages;
   if (layer_count % chunks == 0) return;
-  sizes.layers_per_chunk.assign(static_cast<size_t>(chunks), layer_count / chunks);
+  out.assign(static_cast<size_t>(chunks), layer_count / chunks);
   const int64_t rest = layer_count % chunks;
-  for (int64_t i = 1; i <= rest; ++i) ++sizes.layers_per_chunk[static_cast<size_t>(i % chunks)];
+  for (int64_t i = 1; i <= rest; ++i) ++out[static_cast<size_t>(i % chunks)];
 }
 
 }  // namespace
@@ -293,17 +300,9 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run) {
     layout.kernels.attention = choice.kernels.attention;
     layout.loss = choice.kernels.loss;
   }
-  ParallelLayout& sizes = layout.parallel;
-  sizes.tensor_parallel_size = choice.tensor;
-  sizes.pipeline_parallel_size = choice.pipeline;
-  sizes.virtual_stage_count = choice.virtual_stages;
-  sizes.expert_parallel_size = choice.expert;
-  sizes.expert_tensor_parallel_size = choice.expert_tensor;
-  layout.context_parallel_size = choice.context;
-  layout.micro_batch_size = choice.micro_batch;
+  for (const ChosenSize& each : kChosenSizes) each.size.in(layout) = choice.*each.chosen;
   layout.sequence_parallel = choice.sequence_parallel;
   layout.schedule = choice.schedule;
-  layout.interleaving_given = true;
   layout.zero_stage = choice.zero_stage;
   layout.sharding.shard_group_size = choice.shard_group;
   if (choice.stays_gathered) layout.reshard_after_forward = false;
@@ -312,15 +311,16 @@ void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run) {
     layout.sharding.offload_parameters = choice.offload == Offload::kAll;
   }
   ApplyRecompute(choice.recompute, run);
-  if (!layout.given.layers_per_chunk) DealLayers(layer_count, sizes);
+  std::vector<int64_t>& layers = layout.parallel.layers_per_chunk;
+  if (layers.empty()) DealLayers(choice, layer_count, layers);
 }
 
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
-  JobChoice job = {.layout = *std::move(run.layout), .recompute = run.training.recompute};
+  JobChoice job = {.layout = *std::move(run.layout),
+                   .recompute = run.training.recompute.value_or(RecomputePolicy::kNone)};
   ApplyTo(choice, layer_count, job);
   run.layout = std::move(job.layout);
   run.training.recompute = job.recompute;
-  run.training.recompute_given = true;
 }
 
 double GuessOf(const LayoutGroup& group, const LayoutSpace& space) {

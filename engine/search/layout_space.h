@@ -86,6 +86,21 @@ struct LayoutChoice {
   }
 };
 
+// A size of a choice, and that of a run's layout.
+struct ChosenSize {
+  int32_t LayoutChoice::*chosen;
+  const LayoutSize& size;
+};
+inline constexpr ChosenSize kChosenSizes[] = {
+    {&LayoutChoice::tensor, kTensorParallel},
+    {&LayoutChoice::pipeline, kPipelineParallel},
+    {&LayoutChoice::virtual_stages, kVirtualStages},
+    {&LayoutChoice::context, kContextParallel},
+    {&LayoutChoice::expert, kExpertParallel},
+    {&LayoutChoice::expert_tensor, kExpertTensorParallel},
+    {&LayoutChoice::micro_batch, kMicroBatchSequences},
+};
+
 // Why a considered layout was excluded.
 enum class Pruned {
   kBatch,    // the batch is not a multiple of micro-batches on all ranks

@@ -7,23 +7,29 @@ namespace sextant {
 namespace {
 
 struct PublishedMost {
-  absl::string_view field;
-  int32_t LayoutChoice::*size;
+  ChosenSize of;
   int64_t most;
   absl::string_view source;
 };
 
+constexpr absl::string_view kLayout = "layout.";  // UnpublishedSize's fields are below it
+
 // docs/search.md, "Beyond published runs".
 constexpr PublishedMost kPublished[] = {
-    {"parallel.tensor_parallel_size", &LayoutChoice::tensor, 16,
+    {{&LayoutChoice::tensor, kTensorParallel},
+     16,
      "nanotron, benchmark summary of the Ultra-Scale Playbook: 80B on 512 H100s"},
-    {"parallel.pipeline_parallel_size", &LayoutChoice::pipeline, 64,
+    {{&LayoutChoice::pipeline, kPipelineParallel},
+     64,
      "Narayanan et al. 2021 (arXiv 2104.04473) table 1: 1T on 3,072 A100s"},
-    {"parallel.virtual_stage_count", &LayoutChoice::virtual_stages, 24,
+    {{&LayoutChoice::virtual_stages, kVirtualStages},
+     24,
      "NVIDIA Megatron-Bridge, performance summary, 25.11: Qwen3 30B-A3B on 16 H100s"},
-    {"context_parallel_size", &LayoutChoice::context, 32,
+    {{&LayoutChoice::context, kContextParallel},
+     32,
      "NVIDIA NeMo, long sequence performance: Llama 2 7B on 1,024 H100s"},
-    {"parallel.expert_parallel_size", &LayoutChoice::expert, 128,
+    {{&LayoutChoice::expert, kExpertParallel},
+     128,
      "NVIDIA DGX Cloud benchmarking, v25.05.05: Llama 4 Maverick on 512 H100s"},
 };
 
@@ -32,15 +38,17 @@ constexpr PublishedMost kPublished[] = {
 std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
   std::vector<UnpublishedSize> out;
   for (const PublishedMost& each : kPublished) {
-    const int64_t size = choice.*each.size;
-    if (size > each.most) out.push_back({each.field, size, each.most, each.source});
+    const int64_t size = choice.*each.of.chosen;
+    if (size > each.most)
+      out.push_back({each.of.size.field.substr(kLayout.size()), size, each.most, each.source});
   }
   return out;
 }
 
 bool IsPublished(const LayoutChoice& choice) {
-  return std::all_of(std::begin(kPublished), std::end(kPublished),
-                     [&](const PublishedMost& each) { return choice.*each.size <= each.most; });
+  return std::all_of(std::begin(kPublished), std::end(kPublished), [&](const PublishedMost& each) {
+    return choice.*each.of.chosen <= each.most;
+  });
 }
 
 }  // namespace sextant

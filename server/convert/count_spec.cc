@@ -3,9 +3,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/run/job.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
+#include "server/convert/run_spec.h"
 
 namespace sextant::server {
 namespace {
@@ -31,24 +33,9 @@ CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& v
   CountSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
   if (request.has_step()) out.step = StepFrom(request.step(), violations);
-  if (request.has_layout()) out.layout = ParallelLayoutFrom(request.layout());
+  if (request.has_layout()) out.layout = LayoutOf(ParallelSizesFrom(request.layout()));
   out.detail = FlopsDetail::kComponents;  // conventions differ by component
   out.conventions = true;
-  return out;
-}
-
-ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& m) {
-  const auto set = [](int64_t value, int64_t& size) {
-    if (value != 0) size = value;
-  };
-  ParallelLayout out;
-  set(m.tensor_parallel_size(), out.tensor_parallel_size);
-  set(m.pipeline_parallel_size(), out.pipeline_parallel_size);
-  set(m.virtual_stage_count(), out.virtual_stage_count);
-  set(m.expert_parallel_size(), out.expert_parallel_size);
-  set(m.expert_tensor_parallel_size(), out.expert_tensor_parallel_size);
-  out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
-  out.split_key_value_heads = m.split_key_value_heads();
   return out;
 }
 

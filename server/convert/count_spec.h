@@ -5,7 +5,6 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/model/count_model.h"
-#include "engine/model/sharding/parallel_layout.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/model_count.pb.h"
 
@@ -14,8 +13,6 @@ namespace sextant::server {
 // Converts `request`, which outlives the result. Appends to `violations` what is wrong with the
 // message itself.
 CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& violations);
-
-ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& layout);
 
 }  // namespace sextant::server
 

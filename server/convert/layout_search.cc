@@ -20,10 +20,7 @@ class Options {
  public:
   // `fastest`: of all that were found; null where none may fit.
   Options(int64_t layer_count, const LayoutOption* fastest, const v1::PlanRunRequest& request)
-      : layer_count_(layer_count), fastest_(fastest), request_(request) {
-    run_.layout.emplace();
-    run_.layout->given = GivenSizesOf(request.layout());
-  }
+      : layer_count_(layer_count), fastest_(fastest), request_(request) {}
 
   void To(const LayoutOption& option, v1::LayoutOption* out) {
     LayoutTo(option.choice, out);
@@ -44,11 +41,12 @@ class Options {
 
  private:
   void LayoutTo(const LayoutChoice& choice, v1::LayoutOption* out) {
-    run_.training.recompute = RecomputePolicy::kNone;
-    ApplyTo(choice, layer_count_, run_);
+    JobChoice chosen;
+    chosen.layout.parallel = ParallelSizesFrom(request_.layout().parallel());
+    ApplyTo(choice, layer_count_, chosen);
     v1::RunLayout& layout = *out->mutable_layout();
     layout = request_.layout();
-    SizesTo(run_.layout->parallel, *layout.mutable_parallel());
+    SizesTo(chosen.layout.parallel, *layout.mutable_parallel());
     layout.set_context_parallel_size(choice.context);
     layout.set_micro_batch_size(choice.micro_batch);
     layout.set_schedule(ScheduleTo(choice.schedule));
@@ -83,13 +81,13 @@ class Options {
     if (choice.latent_projections) kernels.set_recompute_latent_up_projections(true);
   }
 
-  static void SizesTo(const ParallelLayout& sizes, v1::ParallelLayout& out) {
-    out.set_tensor_parallel_size(sizes.tensor_parallel_size);
-    out.set_pipeline_parallel_size(sizes.pipeline_parallel_size);
-    out.set_virtual_stage_count(sizes.virtual_stage_count);
-    out.set_expert_parallel_size(sizes.expert_parallel_size);
-    if (sizes.expert_tensor_parallel_size > 0) {
-      out.set_expert_tensor_parallel_size(sizes.expert_tensor_parallel_size);
+  static void SizesTo(const ParallelSizes& sizes, v1::ParallelLayout& out) {
+    out.set_tensor_parallel_size(*sizes.tensor_parallel_size);
+    out.set_pipeline_parallel_size(*sizes.pipeline_parallel_size);
+    out.set_virtual_stage_count(*sizes.virtual_stage_count);
+    out.set_expert_parallel_size(*sizes.expert_parallel_size);
+    if (*sizes.expert_tensor_parallel_size > 0) {
+      out.set_expert_tensor_parallel_size(*sizes.expert_tensor_parallel_size);
     }
     if (sizes.layers_per_chunk.empty()) return;
     out.mutable_layers_per_chunk()->Assign(sizes.layers_per_chunk.begin(),
@@ -99,7 +97,6 @@ class Options {
   const int64_t layer_count_;
   const LayoutOption* const fastest_;
   const v1::PlanRunRequest& request_;
-  RunSpec run_;
 };
 
 }  // namespace

@@ -64,6 +64,12 @@ void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolat
   }
 }
 
+// A size of 0, which is refused elsewhere, is as one that is not divided.
+absl::optional<int64_t> SizeFrom(bool given, int64_t size) {
+  if (!given) return absl::nullopt;
+  return size == 0 ? 1 : size;
+}
+
 FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_view path,
                                   FieldViolations& violations) {
   FrameworkSpec out;
@@ -114,8 +120,9 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   if (m.has_encoder_sequence_length()) {
     out.encoder_sequence_length = m.encoder_sequence_length();
   }
-  out.recompute_given = m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED;
-  out.recompute = RecomputePolicyFrom(m.recompute(), "training.recompute", violations);
+  if (m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED) {
+    out.recompute = RecomputePolicyFrom(m.recompute(), "training.recompute", violations);
+  }
   return out;
 }
 
@@ -205,36 +212,40 @@ void CheckPlanNumbers(const v1::PlanRunRequest& request, FieldViolations& violat
   CheckNumbers(limits, request, "", violations);
 }
 
-GivenSizes GivenSizesOf(const v1::RunLayout& m) {
-  const v1::ParallelLayout& sizes = m.parallel();
-  return {.tensor = sizes.has_tensor_parallel_size(),
-          .pipeline = sizes.has_pipeline_parallel_size() || sizes.layers_per_chunk_size() > 0,
-          .virtual_stages = sizes.has_virtual_stage_count() || sizes.layers_per_chunk_size() > 0,
-          .layers_per_chunk = sizes.layers_per_chunk_size() > 0,
-          .expert = sizes.has_expert_parallel_size(),
-          .expert_tensor = sizes.has_expert_tensor_parallel_size(),
-          .schedule = m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED};
+ParallelSizes ParallelSizesFrom(const v1::ParallelLayout& m) {
+  ParallelSizes out = {
+      .tensor_parallel_size = SizeFrom(m.has_tensor_parallel_size(), m.tensor_parallel_size()),
+      .split_key_value_heads = m.split_key_value_heads(),
+      .pipeline_parallel_size =
+          SizeFrom(m.has_pipeline_parallel_size(), m.pipeline_parallel_size()),
+      .virtual_stage_count = SizeFrom(m.has_virtual_stage_count(), m.virtual_stage_count()),
+      .layers_per_chunk = {m.layers_per_chunk().begin(), m.layers_per_chunk().end()},
+      .expert_parallel_size = SizeFrom(m.has_expert_parallel_size(), m.expert_parallel_size())};
+  if (m.has_expert_tensor_parallel_size()) {
+    out.expert_tensor_parallel_size = m.expert_tensor_parallel_size();
+  }
+  return out;
 }
 
 RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
                         FieldViolations& violations) {
   RunLayout out;
-  out.parallel = ParallelLayoutFrom(m.parallel());
+  out.parallel = ParallelSizesFrom(m.parallel());
   if (m.has_context_parallel_size()) out.context_parallel_size = m.context_parallel_size();
   out.context_parallel_kind = ContextParallelKindFrom(m.context_parallel_kind(),
                                                       {path, "context_parallel_kind"}, violations);
   if (m.has_sequence_parallel()) out.sequence_parallel = m.sequence_parallel();
   if (m.has_micro_batch_size()) out.micro_batch_size = m.micro_batch_size();
   if (m.has_global_batch_size()) out.global_batch_size = m.global_batch_size();
-  out.schedule = PipelineScheduleFrom(m.schedule(), {path, "schedule"}, violations);
+  if (m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED) {
+    out.schedule = PipelineScheduleFrom(m.schedule(), {path, "schedule"}, violations);
+  }
   ShardingFrom(m.sharding(), FieldPath(path, "sharding"), violations, out);
   StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
   KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   out.software = SoftwareFrom(m.software());
-  out.interleaving_given = m.parallel().has_virtual_stage_count();
   out.deferred_head_gradients = m.deferred_head_gradients();
-  out.given = GivenSizesOf(m);
   out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
   for (const v1::BatchPhase& phase : m.batch_ramp()) {
     out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});

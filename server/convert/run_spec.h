@@ -19,8 +19,8 @@ void CheckPlanNumbers(const v1::PlanRunRequest& request, FieldViolations& violat
 RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
                         FieldViolations& violations);
 
-// The sizes that `m` gives; a search chooses the others.
-GivenSizes GivenSizesOf(const v1::RunLayout& m);
+// Those that `m` gives.
+ParallelSizes ParallelSizesFrom(const v1::ParallelLayout& m);
 
 // The devices of a request, `cluster`, and its `economics`. `maximum_age_seconds` is the request's
 // limit for measurements of the host's devices.

@@ -17,14 +17,14 @@ RunSpec StepRunOn(absl::string_view preset, int64_t devices, int64_t sequences) 
   run.model.preset = preset;
   run.training.token_count = 1'000'000'000'000;
   run.training.sequence_length = 4096;
-  run.training.recompute_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
   run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = devices;
   run.cluster.node_type = "dgx-h100";
   run.layout = RunLayout{};
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->global_batch_size = sequences;
-  run.layout->interleaving_given = true;
+  run.layout->parallel.virtual_stage_count = 1;
   run.layout->framework = {.kind = Framework::kMegatronBridge, .named = true};
   return run;
 }

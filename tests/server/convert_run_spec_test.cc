@@ -259,7 +259,7 @@ class EveryField : public ::testing::Test {
 TEST_F(EveryField, IsSet) { EXPECT_THAT(UnsetFields(wire_), IsEmpty()); }
 
 TEST_F(EveryField, OfTheLayoutItselfArrives) {
-  const ParallelLayout& p = layout_.parallel;
+  const ParallelSizes& p = layout_.parallel;
   EXPECT_THAT(
       Numbers(p.tensor_parallel_size, p.pipeline_parallel_size, p.virtual_stage_count,
               p.expert_parallel_size, p.expert_tensor_parallel_size, p.split_key_value_heads),
@@ -319,7 +319,6 @@ TEST_F(EveryField, OfTheSoftwareArrives) {
   EXPECT_EQ(layout_.batch_ramp[0].token_count, 65);
   EXPECT_EQ(layout_.batch_ramp[0].global_batch_size, 66);
   EXPECT_EQ(layout_.software.name, "torchtitan");
-  EXPECT_TRUE(layout_.interleaving_given);
   for (size_t i = 0; i < kStackConstantCount; ++i) {
     const auto constant = static_cast<StackConstant>(i);
     const bool is_bool = constant == StackConstant::kOneCopyPerNode ||
@@ -343,11 +342,12 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
                       f.context_bytes, f.communicator_bytes, f.deferred_reduction),
               Each(kAbsent));
   EXPECT_THAT(
-      Numbers(layout.parallel.tensor_parallel_size, layout.parallel.expert_tensor_parallel_size,
-              layout.sharding.shard_group_size, layout.sharding.prefetched_unit_count,
-              layout.frozen.block_size, layout.kernels.recomputation.layers_per_block,
-              layout.kernels.expert_load_factor),
-      ElementsAre(1, 0, 0, 1, 0, 1, 1));
+      Numbers(layout.parallel.tensor_parallel_size, layout.parallel.expert_tensor_parallel_size),
+      Each(kAbsent));
+  EXPECT_THAT(Numbers(layout.sharding.shard_group_size, layout.sharding.prefetched_unit_count,
+                      layout.frozen.block_size, layout.kernels.recomputation.layers_per_block,
+                      layout.kernels.expert_load_factor),
+              ElementsAre(0, 1, 0, 1, 1));
   EXPECT_EQ(layout.frozen.data_type, DataType::kUnspecified);
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/run/job.h"
 #include "server/convert/architecture.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
@@ -62,9 +63,10 @@ v1::PlanRunRequest RequestOf(const RunSpec& run) {
   cluster.set_node_type(std::string(run.cluster.node_type));
   cluster.set_device_memory_bytes(*run.cluster.device_memory_bytes);
   v1::RunLayout& layout = *out.mutable_layout();
-  ParallelTo(run.layout->parallel, *layout.mutable_parallel());
-  layout.set_schedule(
-      static_cast<v1::PipelineSchedule>(static_cast<int>(run.layout->schedule) + 1));
+  ParallelTo(LayoutOf(run.layout->parallel), *layout.mutable_parallel());
+  layout.set_schedule(static_cast<v1::PipelineSchedule>(
+      static_cast<int>(run.layout->schedule.value_or(PipelineSchedule::kOneForwardOneBackward)) +
+      1));
   layout.set_micro_batch_size(*run.layout->micro_batch_size);
   if (run.layout->global_batch_size.has_value()) {
     layout.set_global_batch_size(*run.layout->global_batch_size);
@@ -113,7 +115,7 @@ void AddPlans(Requests& out) {
     out.Add("PlanningService/PlanRun", worst.name + ", no layout", request);
     v1::CountModelRequest count;
     *count.mutable_model() = request.model();
-    ParallelTo(worst.run.layout->parallel, *count.mutable_layout());
+    ParallelTo(LayoutOf(worst.run.layout->parallel), *count.mutable_layout());
     for (int i = 0; i < 4096; ++i) {
       auto* const group = count.mutable_step()->add_sequences();
       group->set_length(1 + i);

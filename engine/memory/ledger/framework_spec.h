@@ -52,8 +52,9 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
 // True where gathered weights are freed after a forward pass if a run does not say.
 bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout);
 
-// The multiple to which the framework pads a vocabulary under `layout`; 1: it does not pad.
-int64_t VocabularyMultiple(const FrameworkTraits& traits, const ParallelLayout& layout);
+// The multiple to which the framework pads a vocabulary that as many ranks divide; 1: it does not
+// pad.
+int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_parallel_size);
 
 // The buffers of `framework` under `layout`. docs/memory.md, "A stage's ledger", has the table.
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);

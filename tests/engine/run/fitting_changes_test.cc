@@ -119,7 +119,7 @@ PlainSearch SearchPlainly(const JobContext& context, const JobChoice& choice, By
 JobChoice ChoiceOf(const RandomJob& random, uint32_t seed) {
   const MemoryJob& job = random.job;
   JobChoice out;
-  out.layout.parallel = job.layout;
+  out.layout.parallel = AsGiven(job.layout);
   out.layout.context_parallel_size = job.batch.context_parallel_size;
   out.layout.context_parallel_kind = ContextParallelKind::kRing;  // heads are any number
   out.layout.sequence_parallel = job.batch.sequence_parallel;

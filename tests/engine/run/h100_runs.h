@@ -38,6 +38,17 @@ inline RunSpec Tp8Pp4() {
   return run;
 }
 
+// All sizes of `layout`, each given.
+inline ParallelSizes AsGiven(const ParallelLayout& layout) {
+  return {.tensor_parallel_size = layout.tensor_parallel_size,
+          .split_key_value_heads = layout.split_key_value_heads,
+          .pipeline_parallel_size = layout.pipeline_parallel_size,
+          .virtual_stage_count = layout.virtual_stage_count,
+          .layers_per_chunk = layout.layers_per_chunk,
+          .expert_parallel_size = layout.expert_parallel_size,
+          .expert_tensor_parallel_size = layout.expert_tensor_parallel_size};
+}
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_ENGINE_RUN_H100_RUNS_H_

@@ -242,7 +242,6 @@ TEST(LayoutSearch, TakesTheDefaultFrameworkAsIfItWereNamed) {
 TEST(LayoutSearch, KeepsTheScheduleThatIsGiven) {
   RunSpec run = RunOn("qwen3-30b-a3b", 32, 512, 4096);
   run.layout->framework = {};
-  run.layout->given.schedule = run.layout->given.pipeline = true;
   run.layout->schedule = PipelineSchedule::kDualPipe;
   run.layout->parallel.pipeline_parallel_size = 4;
   const SearchOutcome found = OutcomeOf(run);

@@ -106,12 +106,11 @@ TEST(LayoutSearch, FindsWhatBruteForceFinds) {
                                                      Framework::kDeepSpeed}),
         .named = true};
     // Keeps each space small enough to be planned one by one.
-    run.training.recompute_given = random() % 8 != 0;
+    if (random() % 8 != 0) run.training.recompute = RecomputePolicy::kNone;
     run.layout->context_parallel_size = 1;
     if (random() % 4 != 0) run.layout->micro_batch_size = 1 << (random() % 3);
     run.layout->sequence_parallel = random() % 2 == 0;
-    if (run.layout->sequence_parallel == true) run.layout->given.tensor = true;
-    if (run.layout->given.tensor) run.layout->parallel.tensor_parallel_size = 2;
+    if (run.layout->sequence_parallel == true) run.layout->parallel.tensor_parallel_size = 2;
     SCOPED_TRACE(absl::StrCat(i, ": ", preset));
     ExpectBruteForce(run, 1 + static_cast<int64_t>(random() % 7));
   }
@@ -123,8 +122,8 @@ TEST(LayoutSearch, ExchangesHeadsThatDivide) {
     RunSpec run = RunOn("llama-3.1-8b", 64, 64, 65536);
     run.layout->framework = {.kind = framework, .named = true};
     run.layout->context_parallel_kind = ContextParallelKind::kAllToAll;
-    run.layout->given.tensor = run.layout->given.pipeline = true;
     run.layout->parallel.tensor_parallel_size = 2;
+    run.layout->parallel.pipeline_parallel_size = 1;
     run.layout->micro_batch_size = 1;
     const SearchOutcome found = OutcomeOf(run);
     ASSERT_FALSE(found.best.empty());
@@ -157,8 +156,7 @@ TEST(LayoutSearch, OffloadsWhereNothingElseFits) {
         any(std::initializer_list<int64_t>{24, 40, 80}) * 1'000'000'000;
     run.cluster.host_memory_bytes =
         any(std::initializer_list<int64_t>{200, 800, 2000}) * 1'000'000'000;
-    run.training.recompute_given = random() % 4 != 0;
-    if (run.training.recompute_given) run.training.recompute = RecomputePolicy::kFull;
+    if (random() % 4 != 0) run.training.recompute = RecomputePolicy::kFull;
     run.layout->context_parallel_size = 1;
     run.layout->micro_batch_size = 1;
     SCOPED_TRACE(absl::StrCat(i, ": ", run.model.preset, " on ", run.cluster.device_count));
@@ -269,7 +267,6 @@ TEST(LayoutSearch, TheFrontIsFasterWhereItIsLarger) {
 
 TEST(LayoutSearch, KeepsWhatTheLayoutGives) {
   RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
-  run.layout->given.tensor = true;
   run.layout->parallel.tensor_parallel_size = 4;
   run.layout->micro_batch_size = 2;
   const SearchOutcome found = OutcomeOf(run);
@@ -328,7 +325,6 @@ std::vector<FieldViolation> ErrorsOf(const RunSpec& run) {
 // 24 devices: 4 x 4 ranks don't divide them, though each 4 does; 5 doesn't by itself.
 TEST(LayoutSearch, NamesTheFieldsThatContradictEachOther) {
   RunSpec run = RunOn("llama-3.1-8b", 24, 48, 8192);
-  run.layout->given = {.tensor = true, .pipeline = true};
   run.layout->parallel.tensor_parallel_size = 4;
   run.layout->parallel.pipeline_parallel_size = 4;
   auto errors = ErrorsOf(run);
@@ -341,7 +337,7 @@ TEST(LayoutSearch, NamesTheFieldsThatContradictEachOther) {
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_THAT(errors[0].description, ::testing::HasSubstr("cluster.device_count"));
   // 24 data parallel ranks of one sequence at least, and 7 sequences.
-  run.layout->parallel = {};
+  run.layout->parallel = {.tensor_parallel_size = 1, .pipeline_parallel_size = 1};
   run.layout->context_parallel_size = 1;
   run.layout->global_batch_size = 7;
   errors = ErrorsOf(run);
@@ -352,7 +348,6 @@ TEST(LayoutSearch, NamesTheFieldsThatContradictEachOther) {
 TEST(LayoutSearch, SizesOutOfRangeAreRefusedAndThoseThatDivideNothingLeaveNoLayout) {
   for (const int64_t size : {int64_t{-8}, int64_t{0}, int64_t{3}, int64_t{1} << 32, INT64_MAX}) {
     RunSpec run = RunOn("llama-3.1-8b", 64, 128, 8192);
-    run.layout->given = {.tensor = true, .pipeline = true, .expert = true};
     run.layout->parallel.tensor_parallel_size = size;
     run.layout->parallel.pipeline_parallel_size = size;
     run.layout->parallel.expert_parallel_size = size;

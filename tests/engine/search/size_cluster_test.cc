@@ -46,7 +46,7 @@ RunSpec DataParallel(int64_t sequences) {
   run.model.preset = "pythia-1b";
   run.training.sequence_length = 2048;
   run.layout->global_batch_size = sequences;
-  run.layout->given.tensor = run.layout->given.pipeline = true;
+  run.layout->parallel = {.tensor_parallel_size = 1, .pipeline_parallel_size = 1};
   run.layout->context_parallel_size = 1;
   return run;
 }

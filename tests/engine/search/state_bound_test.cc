@@ -39,7 +39,6 @@ std::vector<RunSpec> BoundedRuns() {
   out.push_back(adapted);
   RunSpec dual = RunFor("qwen3-30b-a3b", Framework::kTorchtitan, 32);
   dual.layout->schedule = PipelineSchedule::kDualPipe;
-  dual.layout->given.schedule = true;
   out.push_back(dual);
   RunSpec eight_bits = RunFor("llama-3.1-8b", Framework::kPytorchFsdp, 16);
   eight_bits.training.optimizer.kind = OptimizerKind::kAdam8bit;

@@ -181,7 +181,7 @@ TEST(ExchangePricer, SendsACopyForEachRank) {
 // 40 layers of 40 heads of 128, sequences of 8,192 on 64 H100: CP8 DP8, 8 micro-batches.
 RunSpec Llama13b() {
   RunSpec run = RunOnH100s("llama-2-13b", 64, 64, 8192);
-  run.training.recompute_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
   run.layout->context_parallel_size = 8;
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->framework = {.kind = Framework::kDeepSpeed, .named = true};

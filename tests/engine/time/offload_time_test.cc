@@ -161,7 +161,7 @@ constexpr double kParameters = 8'030'261'248;
 RunSpec Offloaded(Framework framework, ZeroStage stage) {
   RunSpec run = RunOnH100s("llama-3-8b", 8, 16, 8192);
   run.training.recompute = RecomputePolicy::kFull;
-  run.training.recompute_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
   run.layout->zero_stage = stage;
   run.layout->sharding.offload_optimizer = true;
   run.layout->framework = {.kind = framework, .named = true};

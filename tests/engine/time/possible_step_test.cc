@@ -17,7 +17,7 @@ constexpr double kPeakOf64 = 64 * 989.4e12;
 RunSpec OnEightServers() {
   RunSpec run = Tp8Pp4();
   run.cluster.node_type = "dgx-h100";
-  run.training.recompute_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
   return run;
 }
 

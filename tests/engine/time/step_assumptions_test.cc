@@ -22,8 +22,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 RunSpec On(RunSpec run, Framework framework) {
-  run.training.recompute_given = true;
-  run.layout->interleaving_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
+  run.layout->parallel.virtual_stage_count = 1;
   run.layout->framework = {.kind = framework, .named = true};
   return run;
 }

@@ -26,10 +26,10 @@ using ::testing::Not;
 // 64 H100 in eight DGX, 70B parameters: TP8 PP4 DP2, ZeRO-1.
 RunSpec Llama70b() {
   RunSpec run = RunOnH100s("llama-3-70b", 64, 128, 8192);
-  run.training.recompute_given = true;
+  run.training.recompute = RecomputePolicy::kNone;
   run.layout->parallel.tensor_parallel_size = 8;
   run.layout->parallel.pipeline_parallel_size = 4;
-  run.layout->interleaving_given = true;
+  run.layout->parallel.virtual_stage_count = 1;
   run.layout->zero_stage = ZeroStage::kOptimizer;
   run.layout->framework = {.kind = Framework::kMegatronLm, .named = true};
   return run;
@@ -142,7 +142,7 @@ TEST(StepPlan, RefusesSizesThatDoNotGoTogether) {
 TEST(StepPlan, OpenChoicesWidenTheInterval) {
   RunSpec run = Llama70b();
   const StepPlan closed = *PlannedStep(run).step;
-  run.training.recompute_given = false;
+  run.training.recompute.reset();
   const Plan open = PlannedStep(run);
   EXPECT_EQ(open.step->estimate.seconds.expected.value(), closed.estimate.seconds.expected.value());
   EXPECT_GT(open.step->estimate.seconds.high.value(), closed.estimate.seconds.high.value());

@@ -14,6 +14,7 @@
 #include "engine/run/resolve.h"
 #include "engine/run/step_predictor.h"
 #include "engine/time/step_time.h"
+#include "tests/engine/run/h100_runs.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -54,13 +55,11 @@ RunSpec DrawRun(uint32_t seed) {
   run.training.token_count = 1'000'000'000'000;
   run.training.sequence_length = (preset == 3 ? 512 : 1024) * draw.Power(preset == 3 ? 2 : 3);
   run.training.recompute = static_cast<RecomputePolicy>(draw.Below(3));
-  run.training.recompute_given = true;
   RunLayout& layout = run.layout.emplace();
-  ParallelLayout& parallel = layout.parallel;
+  ParallelLayout parallel;
   parallel.tensor_parallel_size = draw.Power(preset == 5 ? 2 : 3);
   parallel.pipeline_parallel_size = draw.Power(2);
   if (parallel.pipeline_parallel_size > 1) parallel.virtual_stage_count = draw.Power(1);
-  layout.interleaving_given = true;
   layout.context_parallel_size = draw.Power(1);
   const int64_t data = draw.Power(4);
   if (preset >= 4) {
@@ -80,6 +79,7 @@ RunSpec DrawRun(uint32_t seed) {
   run.cluster.network.bytes_per_second = 12.5e9 * static_cast<double>(draw.Power(3));
   run.cluster.device_count = parallel.tensor_parallel_size * parallel.pipeline_parallel_size *
                              *layout.context_parallel_size * data;
+  layout.parallel = AsGiven(parallel);
   return run;
 }
 
@@ -94,7 +94,7 @@ RunSpec Offloaded(RunSpec run, uint32_t seed) {
 }
 
 std::string Words(const RunSpec& run) {
-  const ParallelLayout& parallel = run.layout->parallel;
+  const ParallelLayout parallel = LayoutOf(run.layout->parallel);
   return absl::StrCat(
       run.model.preset, " on ", run.cluster.device_count, " ", run.cluster.device.accelerator,
       " of ", run.cluster.network.bytes_per_second, " B/s, TP", parallel.tensor_parallel_size,
@@ -103,7 +103,7 @@ std::string Words(const RunSpec& run) {
       static_cast<int>(*run.layout->zero_stage), ", ", *run.layout->global_batch_size,
       " sequences of ", *run.training.sequence_length, " in ", *run.layout->micro_batch_size,
       ", framework ", static_cast<int>(run.layout->framework.kind), ", recompute ",
-      static_cast<int>(run.training.recompute), ", offloads ",
+      static_cast<int>(*run.training.recompute), ", offloads ",
       run.layout->sharding.offload_optimizer, run.layout->sharding.offload_parameters);
 }
 
@@ -300,14 +300,14 @@ TEST(StepProperties, MoreStagesWithOneMicroBatchAreSlower) {
   };
   ForEachRun([&passes](RunSpec run, const StepEstimate&) {
     RunLayout& layout = *run.layout;
-    ParallelLayout& parallel = layout.parallel;
+    ParallelSizes& parallel = layout.parallel;
     parallel.virtual_stage_count = 1;
     layout.zero_stage = ZeroStage::kOptimizer;
     layout.global_batch_size = *layout.micro_batch_size * run.cluster.device_count /
-                               (parallel.pipeline_parallel_size * parallel.tensor_parallel_size *
+                               (*parallel.pipeline_parallel_size * *parallel.tensor_parallel_size *
                                 *layout.context_parallel_size);
     const absl::optional<StepEstimate> fewer = StepOf(run);
-    parallel.pipeline_parallel_size *= 2;
+    *parallel.pipeline_parallel_size *= 2;
     run.cluster.device_count *= 2;
     const absl::optional<StepEstimate> more = StepOf(run);
     if (!fewer.has_value() || !more.has_value()) return false;
