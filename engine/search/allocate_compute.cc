@@ -135,8 +135,9 @@ std::string Reworded(absl::string_view text) {
 absl::Status Reworded(const absl::Status& status) {
   if (const auto found = FieldViolationsOf(status); !found.empty()) {
     FieldViolations violations;
-    for (const FieldViolation& v : found)
-      violations.Add(Reworded(v.field), Reworded(v.description));
+    for (const FieldViolation& v : found) {
+      violations.AddOnce(Reworded(v.field), Reworded(v.description));
+    }
     return violations.ToStatus();
   }
   std::vector<PreconditionViolation> missing = PreconditionsOf(status);

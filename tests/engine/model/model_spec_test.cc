@@ -103,11 +103,9 @@ TEST(ModelChanges, ThatFreezeWhatIsNotThereOrAllThereIsAreNamed) {
 // All of them at once.
 TEST(ModelChanges, ThatAreAllWrongAreAllNamed) {
   EXPECT_THAT(
-      RefusalOf({.vocabulary_multiple = -1,
-                 .adapters = AdapterSpec{.rank = 0, .targets = {{"attention", "query"}}},
+      RefusalOf({.adapters = AdapterSpec{.rank = 0, .targets = {{"attention", "query"}}},
                  .frozen_layer_count = 99}),
-      NamesFields(ElementsAre("model.changes.vocabulary_multiple",
-                              "model.changes.frozen_layer_count", "model.changes.adapters.rank")));
+      NamesFields(ElementsAre("model.changes.frozen_layer_count", "model.changes.adapters.rank")));
 }
 
 TEST(ModelChanges, OfAWrongMatrixNameTheRightOnes) {
@@ -121,8 +119,6 @@ TEST(ModelChanges, OfAWrongMatrixNameTheRightOnes) {
 
 TEST(ModelChanges, ThatMakeNoSenseAreNamed) {
   const std::pair<const char*, ModelChanges> cases[] = {
-      {"vocabulary_multiple", {.vocabulary_multiple = 0}},
-      {"vocabulary_multiple", {.vocabulary_multiple = 1'000'000'001}},
       {"frozen_layer_count", {.frozen_layer_count = 3}},
       {"frozen_layer_count", {.frozen_layer_count = -1}},
       {"base_frozen", {.base_frozen = true}},

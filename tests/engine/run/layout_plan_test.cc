@@ -163,14 +163,15 @@ TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
   run.layout->parallel.tensor_parallel_size = 7;
   run.layout->kernels.loss_chunk_tokens = 5;
   run.layout->sharding.offload_parameters = true;
-  run.layout->framework.context_bytes = -1;
   run.cluster.device_count = 0;
-  EXPECT_THAT(PlanRun(run),
-              NamesFields(UnorderedElementsAre(
-                  "training.sequence_length", "training.recompute",
-                  "layout.parallel.tensor_parallel_size", "layout.kernels.loss_chunk_tokens",
-                  "layout.sharding.offload_parameters",  // of stage 3
-                  "layout.framework.context_bytes", "cluster.device_count")));
+  FieldViolations found;
+  found.Add("cluster.device_count", "is required");
+  EXPECT_THAT(PlanRun(run, found),
+              NamesFields(UnorderedElementsAre("training.sequence_length", "training.recompute",
+                                               "layout.parallel.tensor_parallel_size",
+                                               "layout.kernels.loss_chunk_tokens",
+                                               "layout.sharding.offload_parameters",  // of stage 3
+                                               "cluster.device_count")));
   // Violations of the precision policy as well.
   run = Tp8Pp4();
   run.training.precision.weight_data_type = DataType::kInt8;
@@ -188,8 +189,10 @@ TEST(LayoutPlan, FindsNoFaultWithWhatWouldGoWithTheRest) {
   run.layout->schedule = PipelineSchedule::kGPipe;
   run.training.sequence_length = absl::nullopt;
   run.cluster.device_count = 0;
-  EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.sequence_length",
-                                                             "cluster.device_count")));
+  FieldViolations found;
+  found.Add("cluster.device_count", "is required");
+  EXPECT_THAT(PlanRun(run, found), NamesFields(UnorderedElementsAre("training.sequence_length",
+                                                                    "cluster.device_count")));
   run.training.sequence_length = 8192;
   run.cluster.device_count = 65;  // 2 x 4 x 8 and one
   run.layout->zero_stage = ZeroStage::kOptimizer;
