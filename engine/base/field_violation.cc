@@ -36,7 +36,7 @@ void FieldViolations::Add(absl::string_view field, absl::string_view description
 }
 
 void FieldViolations::AddOnce(absl::string_view field, absl::string_view description) {
-  if (!Mentions(field)) Add(field, description);
+  Add(field, Mentions(field) ? "" : description);
 }
 
 void FieldViolations::AddAll(const absl::Status& status) {
@@ -87,6 +87,7 @@ absl::Status FieldViolations::ToStatus() const {
   std::string message;
   std::string payload;
   for (const FieldViolation& v : violations_) {
+    if (v.description.empty()) continue;  // said of its field before
     if (!message.empty()) message += "; ";
     absl::StrAppend(&message, v.field, ": ", v.description);
     absl::StrAppend(&payload, v.field, "\n", v.description, "\n");

@@ -31,7 +31,8 @@ class FieldViolations {
   const std::vector<FieldViolation>& all() const { return violations_; }
 
   void Add(absl::string_view field, absl::string_view description);
-  // The same unless a violation names `field` already.
+  // The same, but without a description, which is not reported, where a violation names `field`
+  // already. all() has one more in either case: checks that depend on the field compare sizes.
   void AddOnce(absl::string_view field, absl::string_view description);
   // Adds the violations that `status` carries.
   void AddAll(const absl::Status& status);

@@ -169,7 +169,6 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
     }
     return;
   }
-  if (violations.Mentions("training.sequence_length")) return;
   FieldViolations found;
   CheckTrainingStep(StepOf(training), spec, "step", found);
   for (const FieldViolation& violation : found.all()) {

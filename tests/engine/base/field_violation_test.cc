@@ -17,6 +17,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Checks that depend on a field count what was found, reported or not.
+TEST(FieldViolations, ReportAFieldOnceWhereAsked) {
+  FieldViolations violations;
+  violations.AddOnce("a.b", "is wrong");
+  violations.RequireRange("a", "b", int64_t{0}, 1, 2);
+  violations.Require("a", "b", 0, 1, 2);
+  violations.AddOnce("a", "is wrong below");
+  violations.Add("a.b", "is wrong in another way");
+  EXPECT_EQ(violations.all().size(), 5U);
+  EXPECT_THAT(FieldViolationsOf(violations.ToStatus()),
+              ElementsAre(FieldViolation{"a.b", "is wrong"},
+                          FieldViolation{"a.b", "is wrong in another way"}));
+}
+
 TEST(FieldViolations, NoneIsOk) { EXPECT_THAT(FieldViolations().ToStatus(), IsOk()); }
 
 TEST(FieldViolations, AllTravelInOneStatus) {
