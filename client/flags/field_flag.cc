@@ -148,7 +148,7 @@ void AddMessageWords(const google::protobuf::Descriptor& request, std::vector<Fi
       const auto* const message = FindField(request, path);
       if (message == nullptr || !IsNamedByFirst(*message->message_type())) continue;
       if (!known.insert(path).second) continue;
-      flags->push_back({.field = path, .word = (*flags)[i].word, .below = Below::kDropped});
+      flags->push_back({.field = path, .word = (*flags)[i].word, .below = Below::kUnknown});
     }
   }
 }
