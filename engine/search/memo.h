@@ -6,9 +6,9 @@
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 
 namespace sextant {
 
@@ -43,15 +43,22 @@ class ShortMemo {
 
   template <typename Make>
   Value& At(const Key& key, Make make) {
-    for (const std::unique_ptr<Entry>& known : entries_) {
-      if (known->key == key) return known->value;
+    // From the last one on: many callers ask for keys in the same order again and again.
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[last_]->key == key) return entries_[last_]->value;
+      if (++last_ == entries_.size()) last_ = 0;
     }
-    if (entries_.size() >= most_) entries_.clear();
+    if (entries_.size() >= most_) Clear();
     std::unique_ptr<Entry> made(new Entry{key, make()});
-    return entries_.emplace_back(std::move(made))->value;
+    entries_.push_back(std::move(made));
+    last_ = entries_.size() - 1;
+    return entries_[last_]->value;
   }
 
-  void Clear() { entries_.clear(); }
+  void Clear() {
+    entries_.clear();
+    last_ = 0;
+  }
 
  private:
   struct Entry {
@@ -60,7 +67,8 @@ class ShortMemo {
   };
 
   size_t most_ = std::numeric_limits<size_t>::max();
-  std::vector<std::unique_ptr<Entry>> entries_;
+  absl::InlinedVector<std::unique_ptr<Entry>, 1> entries_;
+  size_t last_ = 0;  // index of the entry that was asked for last
 };
 
 }  // namespace sextant
