@@ -81,7 +81,8 @@ void SetSizeAxis(double step, std::string (*label)(double), Plot* plot) {
   const double margin = std::pow(10.0, 0.05);
   plot->x.log = true;
   plot->x.low = low / margin;
-  plot->x.high = high * margin;
+  // More after the last: the size in the middle of all is at the left of an axis's middle.
+  plot->x.high = 1.0001 * high * margin;
   for (double size = std::exp2(std::ceil(std::log2(plot->x.low))); size <= plot->x.high;
        size *= step) {
     plot->x.ticks.push_back({size, label(size)});
