@@ -44,7 +44,12 @@ void FieldViolations::AddAll(const absl::Status& status) {
 }
 
 void FieldViolations::AddBelow(absl::string_view path, const FieldViolations& others) {
-  for (const FieldViolation& v : others.all()) Add(FieldPath(path, v.field), v.description);
+  if (others.empty()) return;
+  const FieldViolations before = *this;
+  for (const FieldViolation& v : others.all()) {
+    const std::string field = FieldPath(path, v.field);
+    Add(field, before.Mentions(field) ? "" : v.description);
+  }
 }
 
 bool FieldViolations::Mentions(absl::string_view field) const {

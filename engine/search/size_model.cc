@@ -226,14 +226,16 @@ absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
                                               absl::optional<double> tokens_per_parameter,
                                               FieldViolations found, CallWork& work) {
   CheckTokens(run, tokens_per_parameter, found);
+  const size_t faults = found.all().size();
   CheckModelToSize(run.model, found);
+  const bool has_no_model = found.all().size() != faults || LacksShape(run);
   CheckSizedLayout(run, found);
   if (LacksShape(run)) {
     found.Add("model",
               "is required with layout or training.sequence_length: give one whose proportions to "
               "keep, e.g. a preset");
   }
-  if (found.Mentions("model")) return found.ToStatus();
+  if (has_no_model) return found.ToStatus();
   // Such a ratio is reported; another stands in for it, so that the rest is checked.
   const bool sound = !found.Mentions("tokens_per_parameter");
   ModelSizer sizer(run, sound ? tokens_per_parameter : absl::optional<double>(1), work);
