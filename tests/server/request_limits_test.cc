@@ -41,7 +41,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
-struct Limits {
+struct NumberRange {
   double low = 0;
   bool above_low = false;
   double high = 0;
@@ -50,11 +50,11 @@ struct Limits {
 };
 
 // By the field's name with its message: "TrainingSpec.token_count".
-const std::map<std::string, Limits>& Published() {
+const std::map<std::string, NumberRange>& Published() {
   static const auto* const limits = [] {
-    auto* out = new std::map<std::string, Limits>;
+    auto* out = new std::map<std::string, NumberRange>;
     for (CsvRow row : *ReadCsv(SourceFolder() + "/tests/golden/request_limits.csv")) {
-      Limits& each = (*out)[row["field"]];
+      NumberRange& each = (*out)[row["field"]];
       absl::string_view low = row["low"];
       each.above_low = absl::ConsumePrefix(&low, "above ");
       EXPECT_TRUE(absl::SimpleAtod(low, &each.low)) << row["field"];
@@ -71,7 +71,7 @@ std::string NameOf(const FieldDescriptor& field) {
 }
 
 // The published limits of `field`, or of a newer one those of its option.
-Limits LimitsOf(const FieldDescriptor& field) {
+NumberRange LimitsOf(const FieldDescriptor& field) {
   const auto published = Published().find(NameOf(field));
   if (published != Published().end()) return published->second;
   const v1::FieldDescription& facts = field.options().GetExtension(v1::field);
@@ -146,7 +146,7 @@ Faults FaultsOf(const Message& message, const std::string& field) {
 bool IsReal(const Path& path) { return path.back()->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE; }
 
 // Values that limits refuse.
-std::vector<double> BadValues(const Path& path, const Limits& limits) {
+std::vector<double> BadValues(const Path& path, const NumberRange& limits) {
   const double next = IsReal(path) ? 1e-9 : 1;
   std::vector<double> out = {limits.low - std::max(next, std::abs(limits.low) * 1e-9)};
   if (limits.has_high) out.push_back(limits.high * (1 + 1e-9) + next);
@@ -192,7 +192,7 @@ TEST(RequestLimits, AreEnforced) {
   for (const Path& path : numbers) {
     const std::string field = TextOf(path);
     SCOPED_TRACE(field);
-    const Limits limits = LimitsOf(*path.back());
+    const NumberRange limits = LimitsOf(*path.back());
     const std::unique_ptr<Message> request(google::protobuf::MessageFactory::generated_factory()
                                                ->GetPrototype(path.front()->containing_type())
                                                ->New());
@@ -280,7 +280,7 @@ TEST(RequestLimits, AgreeWithTheEngines) {
   for (const Path& path : PlanNumbers()) {
     const std::string field = TextOf(path);
     SCOPED_TRACE(field);
-    const Limits limits = LimitsOf(*path.back());
+    const NumberRange limits = LimitsOf(*path.back());
     const auto count = [&](double value) {
       v1::PlanRunRequest request = Planned();
       Set(path, value, &request);
