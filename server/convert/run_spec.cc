@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "engine/run/assumed_nodes.h"
+#include "engine/run/run_devices.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
@@ -18,7 +18,7 @@ namespace {
 
 void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViolations& violations,
                   RunLayout& out) {
-  out.zero_stage = ZeroStageFrom(m.zero_stage(), {path, "zero_stage"}, violations);
+  out.zero_stage = ZeroStagePair::Find(m.zero_stage(), {path, "zero_stage"}, violations);
   out.sharding.shard_group_size = m.shard_group_size();
   if (m.has_reshard_after_forward()) {
     out.reshard_after_forward = m.reshard_after_forward();
@@ -32,22 +32,23 @@ void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViola
 
 void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolations& violations,
                  RunLayout& out) {
-  out.frozen.data_type = DataTypeFrom(m.frozen_data_type(), {path, "frozen_data_type"}, violations);
+  out.frozen.data_type =
+      DataTypePair::From(m.frozen_data_type(), {path, "frozen_data_type"}, violations);
   out.frozen.double_quantization = m.double_quantization();
   out.frozen.block_size = m.frozen_block_size();
-  out.weight_scaling = WeightScalingFrom(m.scaling(), {path, "scaling"}, violations);
+  out.weight_scaling = WeightScalingPair::From(m.scaling(), {path, "scaling"}, violations);
   out.fp8_weight_copies = m.fp8_weight_copies();
 }
 
 void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolations& violations,
                  RunLayout& layout) {
   MicroBatchSpec& out = layout.kernels;
-  out.attention = AttentionKernelFrom(m.attention(), {path, "attention"}, violations);
-  layout.loss = LossKindFrom(m.loss(), {path, "loss"}, violations);
+  out.attention = AttentionKernelPair::From(m.attention(), {path, "attention"}, violations);
+  layout.loss = LossKindPair::Find(m.loss(), {path, "loss"}, violations);
   out.loss_chunk_tokens = m.loss_chunk_tokens();
   out.dropout = m.dropout();
   out.matmul_input_data_type =
-      DataTypeFrom(m.matmul_input_data_type(), {path, "matmul_input_data_type"}, violations);
+      DataTypePair::From(m.matmul_input_data_type(), {path, "matmul_input_data_type"}, violations);
   if (m.has_recomputed_layers_per_block()) {
     out.recomputation.layers_per_block = m.recomputed_layers_per_block();
   }
@@ -55,7 +56,8 @@ void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolat
   out.recomputation.norm_outputs = m.recompute_norm_outputs();
   out.recomputation.latent_up_projections = m.recompute_latent_up_projections();
   if (m.has_expert_load_factor()) out.expert_load_factor = m.expert_load_factor();
-  out.expert_scaling = ExpertScalingFrom(m.expert_scaling(), {path, "expert_scaling"}, violations);
+  out.expert_scaling =
+      ExpertScalingPair::From(m.expert_scaling(), {path, "expert_scaling"}, violations);
   if (m.has_attention_output_copied()) {
     layout.attention_output_copied = m.attention_output_copied();
   }
@@ -73,7 +75,7 @@ absl::optional<int64_t> SizeFrom(bool given, int64_t size) {
 FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_view path,
                                   FieldViolations& violations) {
   FrameworkSpec out;
-  out.kind = FrameworkFrom(m.kind(), {path, "kind"}, violations);
+  out.kind = FrameworkPair::From(m.kind(), {path, "kind"}, violations);
   out.named = m.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
   if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
@@ -94,7 +96,7 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
 
 PrecisionPolicy PrecisionFrom(const v1::PrecisionPolicy& m, FieldViolations& violations) {
   const auto type = [&](v1::DataType wire, absl::string_view name) {
-    return DataTypeFrom(wire, {"training.precision", name}, violations);
+    return DataTypePair::From(wire, {"training.precision", name}, violations);
   };
   PrecisionPolicy out;
   out.compute_data_type = type(m.compute_data_type(), "compute_data_type");
@@ -109,8 +111,8 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   TrainingSpec out;
   out.token_count = m.token_count();
   out.precision = PrecisionFrom(m.precision(), violations);
-  out.optimizer.kind =
-      OptimizerKindFrom(m.optimizer().kind(), "training.optimizer.kind", violations);
+  out.optimizer.kind = OptimizerKindPair::From(m.optimizer().kind(), "training.optimizer.kind",
+                                               violations, OptimizerKind::kAdamw);
   out.optimizer.adafactor_momentum = m.optimizer().adafactor_momentum();
   if (m.optimizer().has_quantization_block_size()) {
     out.optimizer.quantization_block_size = m.optimizer().quantization_block_size();
@@ -120,9 +122,7 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   if (m.has_encoder_sequence_length()) {
     out.encoder_sequence_length = m.encoder_sequence_length();
   }
-  if (m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED) {
-    out.recompute = RecomputePolicyFrom(m.recompute(), "training.recompute", violations);
-  }
+  out.recompute = RecomputePolicyPair::Find(m.recompute(), "training.recompute", violations);
   return out;
 }
 
@@ -130,8 +130,9 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   PlanOptions out;
   if (m.has_assumed_mfu()) out.assumed_mfu = m.assumed_mfu();
   out.flops_convention =
-      FlopsConventionFrom(m.flops_convention(), "options.flops_convention", violations);
-  if (!v1::PlanView_IsValid(m.view())) violations.Add("options.view", UnknownEnumNumber(m.view()));
+      FlopsConventionPair::Find(m.flops_convention(), "options.flops_convention", violations);
+  if (!v1::PlanView_IsValid(m.view()))
+    violations.Add("options.view", check::UnknownEnumNumber(m.view()));
   out.full = m.view() == v1::PLAN_VIEW_FULL;
   out.assumptions = out.full;
   out.include_derivation = m.include_derivation();
@@ -143,7 +144,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   out.tensor_across_nodes = m.tensor_across_nodes();
   out.search_kernels = m.search_kernels();
   if (!v1::LayoutSearch_IsValid(m.search())) {
-    violations.Add("options.search", UnknownEnumNumber(m.search()));
+    violations.Add("options.search", check::UnknownEnumNumber(m.search()));
   } else if (m.search() == v1::LAYOUT_SEARCH_BOUNDED) {
     out.search = SearchExtent::kBounded;
   } else if (m.search() == v1::LAYOUT_SEARCH_EXHAUSTIVE) {
@@ -163,7 +164,7 @@ MeasuredStep MeasuredStepFrom(const v1::MeasuredStep& m, FieldViolations& violat
   if (m.has_device_count()) out.device_count = m.device_count();
   if (m.has_sequence_length()) out.sequence_length = m.sequence_length();
   if (m.recompute() != v1::RECOMPUTE_POLICY_UNSPECIFIED) {
-    out.recompute = RecomputePolicyFrom(m.recompute(), "measured_step.recompute", violations);
+    out.recompute = RecomputePolicyPair::From(m.recompute(), "measured_step.recompute", violations);
   }
   return out;
 }
@@ -232,14 +233,12 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   RunLayout out;
   out.parallel = ParallelSizesFrom(m.parallel());
   if (m.has_context_parallel_size()) out.context_parallel_size = m.context_parallel_size();
-  out.context_parallel_kind = ContextParallelKindFrom(m.context_parallel_kind(),
-                                                      {path, "context_parallel_kind"}, violations);
+  out.context_parallel_kind = ContextParallelKindPair::Find(
+      m.context_parallel_kind(), {path, "context_parallel_kind"}, violations);
   if (m.has_sequence_parallel()) out.sequence_parallel = m.sequence_parallel();
   if (m.has_micro_batch_size()) out.micro_batch_size = m.micro_batch_size();
   if (m.has_global_batch_size()) out.global_batch_size = m.global_batch_size();
-  if (m.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED) {
-    out.schedule = PipelineScheduleFrom(m.schedule(), {path, "schedule"}, violations);
-  }
+  out.schedule = PipelineSchedulePair::Find(m.schedule(), {path, "schedule"}, violations);
   ShardingFrom(m.sharding(), FieldPath(path, "sharding"), violations, out);
   StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
   KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);
