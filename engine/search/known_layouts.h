@@ -1,4 +1,4 @@
-// What the layouts of a run share, each value kept by all that it depends on.
+// Values that the layouts of a run share, each kept by all that it depends on.
 #ifndef SEXTANT_ENGINE_SEARCH_KNOWN_LAYOUTS_H_
 #define SEXTANT_ENGINE_SEARCH_KNOWN_LAYOUTS_H_
 
@@ -21,7 +21,7 @@
 
 namespace sextant {
 
-// What no layout of a run changes.
+// A run without its layouts.
 struct LayoutBase {
   RunSpec run;
   ResolvedRun resolved = {};  // points into `run`
@@ -34,8 +34,8 @@ struct LayoutBase {
   size_t devices() const { return predictor == nullptr ? 0 : predictor->devices().size(); }
 };
 
-// Whether the parameters of dense layers, and of experts, are divided: divided gradients are
-// reduced, not added up.
+// Parameters of dense layers, and of experts, are divided or not: divided gradients are reduced,
+// not added up.
 inline constexpr size_t kLayoutDivisions = 4;
 
 // A shape with its vocabulary padded.
@@ -47,7 +47,7 @@ struct PaddedModel {
   ShortMemo<std::vector<int64_t>, LayoutCache> placements = {};
 };
 
-// What the layers' activations and operations depend on.
+// The key of the layers' activations and operations.
 struct LayersKey {
   LayoutChoice choice = {};        // without state and stages
   bool divides_gradients = false;  // where that changes transients
@@ -62,13 +62,13 @@ struct LayersKey {
   }
 };
 
-// Of layers with the same micro-batches.
+// Costs and times of layers with the same micro-batches.
 struct KnownLayers {
   LayerCosts costs;
   std::shared_ptr<std::vector<WorkTable>> work;  // by division and device
 };
 
-// What the stages' state depends on.
+// The key of the stages' state.
 struct StateKey {
   LayoutChoice choice = {};      // without micro-batches and their recomputation
   int32_t recomputed_block = 0;  // layers, where that changes their casts; 0: not whole layers
@@ -108,8 +108,8 @@ struct LayoutModel {
   ShortMemo<bool, LayoutChunks> chunks = ShortMemo<bool, LayoutChunks>(1);  // divides gradients
 };
 
-// Of the layout that was selected last, and of earlier ones. Every key has all choices but those
-// that its value does not depend on.
+// Keeps values of the layout that was selected last, and of earlier ones. Every key has all choices
+// but those that its value does not depend on.
 class KnownLayouts {
  public:
   // Both outlive this.
@@ -118,7 +118,7 @@ class KnownLayouts {
   // Finds, or computes, what is known of `choice`; false: it is refused.
   bool Select(const LayoutChoice& choice);
 
-  // Of the layout that was selected last, which was not refused.
+  // These are about the layout that was selected last, which was not refused.
   const MemoryModel& memory() const { return model_->memory; }
   const MemoryJob& job() const { return model_->memory.job(); }
   LayoutState& state() const { return *state_; }

@@ -1,5 +1,5 @@
-// What KnownLayouts does not keep is computed by PlanRun()'s own functions, so answers are equal to
-// the last digit.
+// Values that KnownLayouts does not keep are computed by PlanRun()'s own functions, so answers are
+// equal to the last digit.
 #include "engine/search/layout_evaluator.h"
 
 #include <algorithm>

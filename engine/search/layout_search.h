@@ -12,12 +12,25 @@
 #include "engine/base/units.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
-#include "engine/search/exhaustive_search.h"
 #include "engine/search/outcome_builder.h"
 #include "engine/search/search_outcome.h"
 #include "engine/time/step_time.h"
 
 namespace sextant {
+
+// The most layouts of any search that are evaluated, about 4 s of one core.
+inline constexpr int64_t kMaxEvaluations = 4'000'000;
+
+// A part of a search.
+struct SearchShard {
+  int64_t index = 0;
+  int64_t count = 1;
+  // Also computes the time of layouts that do not fit, and memory and time of those whose state
+  // alone is too large: the same outcome, without what pruning saves. For benchmarks.
+  bool times_all = false;
+  int64_t max_evaluations = kMaxEvaluations;
+  bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
+};
 
 // Options within this ratio of the best are ties: the median error of one layout's time
 // predicted from another's of the same run (docs/accuracy_step_time.md, one measured step).

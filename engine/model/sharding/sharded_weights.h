@@ -54,7 +54,7 @@ class ShardedWeights {
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);
 
-  // Of `layout`, which is sound in `cache`.
+  // `layout` is sound in `cache`.
   ShardedWeights(std::shared_ptr<const CheckedModel> model, const ParallelLayout& layout,
                  LayoutCache& cache);
 
