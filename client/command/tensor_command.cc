@@ -61,6 +61,7 @@ struct TensorFlags {
 
 constexpr FlagRow kTensorRows[] = {
     {.field = "steps", .word = "STEP", .below = Below::kUnknown},
+    {.field = "tensor.data_type"},
     {.field = "tensor.shape", .word = "SHAPE", .below = Below::kDropped},
     {.field = "tensor.strides", .word = "--strides", .below = Below::kDropped},
 };
