@@ -50,6 +50,12 @@ std::vector<RunSpec> Runs() {
   // ZeRO stage 3 on one data parallel rank and on several.
   RunSpec divided = RunOnH100s("llama-2-7b", 16, 64);
   divided.layout->zero_stage = ZeroStage::kParameters;
+  // Kernels, and a part that is recomputed, of the run; what else is recomputed is searched.
+  RunSpec parts = With(RunOnH100s("gpt3-6.7b", 32, 128), Framework::kMegatronLm);
+  parts.training.sequence_length = 2048;
+  parts.layout->kernels.attention = AttentionKernel::kUnfused;
+  parts.layout->kernels.dropout = true;
+  parts.layout->kernels.recomputation.norm_outputs = true;
   return {With(RunOnH100s("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
           divided,
           With(RunOnH100s("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
@@ -59,7 +65,8 @@ std::vector<RunSpec> Runs() {
           kernels,
           narrow,
           overlapped,
-          Measured()};
+          Measured(),
+          parts};
 }
 
 // GPT-3 175B on 64 A100s, of no framework, with tensor parallel groups of several servers.
