@@ -243,8 +243,9 @@ class SvgPlot {
     };
     if (!plot_.bars.empty()) {
       add(from.x, area_.top - 10, SvgAnchor::kMiddle);
-      add(area_.right, area_.top - 10, SvgAnchor::kEnd);
-      add(area_.left, area_.top - 10, SvgAnchor::kStart);
+      const bool at_right = from.x > (area_.left + area_.right) / 2;
+      add(at_right ? area_.right : area_.left, area_.top - 10,
+          at_right ? SvgAnchor::kEnd : SvgAnchor::kStart);
       return out;
     }
     for (double up = 8; up < 100; up += 20) {

@@ -212,7 +212,9 @@ TEST(RooflinePlot, HoldsAllThatIsDrawn) {
 // However few points, both axes can be read.
 TEST(RooflinePlot, HoldsTwoPowersOfTen) {
   for (double rate = 1e6; rate < 1e18; rate *= 1.7) {
-    const Plot plot = *RooflinePlot(SampleRoofline({rate}, 1e10));
+    v1::AnalyzeOperationResponse response = SampleRoofline({rate}, 1e10);
+    response.mutable_time()->mutable_forward()->set_ridge_flops_per_byte(rate / 1e10);
+    const Plot plot = *RooflinePlot(response);
     EXPECT_GE(plot.x.ticks.size(), 2u) << rate;
     EXPECT_GE(plot.y.ticks.size(), 2u) << rate;
   }
