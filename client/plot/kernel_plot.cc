@@ -82,7 +82,7 @@ void SetSizeAxis(double step, std::string (*label)(double), Plot* plot) {
   plot->x.log = true;
   plot->x.low = low / margin;
   // More after the last: the size in the middle of all is at the left of an axis's middle.
-  plot->x.high = 1.0001 * high * margin;
+  plot->x.high = (1 + 1e-9) * high * margin;
   for (double size = std::exp2(std::ceil(std::log2(plot->x.low))); size <= plot->x.high;
        size *= step) {
     plot->x.ticks.push_back({size, label(size)});
