@@ -133,7 +133,7 @@ void Set(const Path& path, double value, Message* request) {
 using Faults = std::vector<std::pair<std::string, std::string>>;
 
 // The violations of `message`'s numbers whose field is `field`.
-Faults FaultsOf(const Message& message, const std::string& field) {
+Faults FaultsOfMessage(const Message& message, const std::string& field) {
   FieldViolations violations;
   CheckNumbers(check::NumberLimits(*message.GetDescriptor()), message, "", violations);
   Faults out;
@@ -198,24 +198,26 @@ TEST(RequestLimits, AreEnforced) {
                                                ->New());
     for (const double bad : BadValues(path, limits)) {
       Set(path, bad, request.get());
-      EXPECT_THAT(FaultsOf(*request, field), ElementsAre(Pair(field, StartsWith("must be "))))
+      EXPECT_THAT(FaultsOfMessage(*request, field),
+                  ElementsAre(Pair(field, StartsWith("must be "))))
           << bad;
     }
     std::vector<double> good = {limits.has_high ? limits.high : 1e18};
     if (!limits.above_low) good.push_back(limits.low);
     for (const double each : good) {
       Set(path, each, request.get());
-      EXPECT_THAT(FaultsOf(*request, field), IsEmpty()) << each;
+      EXPECT_THAT(FaultsOfMessage(*request, field), IsEmpty()) << each;
     }
     Set(path, 0, request.get());
     const bool is_missing = limits.required && !IsReal(path);
     if (is_missing) {
-      EXPECT_THAT(FaultsOf(*request, field), ElementsAre(Pair(field, StartsWith("is required"))));
+      EXPECT_THAT(FaultsOfMessage(*request, field),
+                  ElementsAre(Pair(field, StartsWith("is required"))));
     }
     HolderOf(path, request.get())
         ->GetReflection()
         ->ClearField(HolderOf(path, request.get()), path.back());
-    EXPECT_EQ(FaultsOf(*request, field).empty(), !limits.required);
+    EXPECT_EQ(FaultsOfMessage(*request, field).empty(), !limits.required);
   }
 }
 

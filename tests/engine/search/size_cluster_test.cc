@@ -169,7 +169,7 @@ TEST(SizeCluster, StaysWithinWhatIsLinked) {
   EXPECT_TRUE(ClusterSizeOf(run).network_known);
   // No server of it is known, and so no link either.
   run.cluster.network = {};
-  run.cluster.device.accelerator = "rtx-3090";
+  run.cluster.device.accelerator = "rtx-5090";
   size = ClusterSizeOf(run);
   EXPECT_FALSE(size.network_known);
   EXPECT_EQ(size.device_count, 1);
