@@ -1,5 +1,6 @@
 #include "engine/base/field_violation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -44,11 +45,12 @@ void FieldViolations::AddAll(const absl::Status& status) {
 }
 
 void FieldViolations::AddBelow(absl::string_view path, const FieldViolations& others) {
-  if (others.empty()) return;
-  const FieldViolations before = *this;
+  const std::vector<FieldViolation> before = others.empty() ? std::vector<FieldViolation>() : all();
   for (const FieldViolation& v : others.all()) {
     const std::string field = FieldPath(path, v.field);
-    Add(field, before.Mentions(field) ? "" : v.description);
+    const bool known = std::any_of(before.begin(), before.end(),
+                                   [&](const FieldViolation& each) { return each.field == field; });
+    Add(field, known ? "" : v.description);
   }
 }
 

@@ -37,7 +37,8 @@ class FieldViolations {
   // Adds the violations that `status` carries.
   void AddAll(const absl::Status& status);
 
-  // Adds `others`, whose fields are below `path`, as AddOnce() does.
+  // Adds `others`, whose fields are below `path`; those of fields that have a violation already are
+  // not reported, as of AddOnce().
   void AddBelow(absl::string_view path, const FieldViolations& others);
 
   // Adds a violation of `path`.`name` unless low <= value <= high, or the field has one already.
