@@ -93,8 +93,11 @@ void NumberLimits::CheckWhole(const Entry& entry, const Message& message, const 
                    ? absl::StrCat("must be at least ", entry.low, ", or left out for its default")
                    : absl::StrCat("is required: write ", entry.low, " to ", entry.high));
   } else if (is_bytes && value > 0 && value < entry.low) {  // meant in another unit
+    constexpr int64_t kGibibyte = int64_t{1} << 30;
+    const std::string least =
+        entry.low % kGibibyte == 0 ? absl::StrCat(", ", entry.low / kGibibyte, " GiB or more") : "";
     checker.Fault(field, absl::StrCat("must be ", entry.low, " to ", entry.high, ", not ", value,
-                                      ": write bytes"));
+                                      ": write bytes", least));
   } else {
     checker.Whole(field, value, entry.low, entry.high);
   }

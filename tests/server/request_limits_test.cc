@@ -234,8 +234,9 @@ TEST(RequestLimits, SayWhatToWrite) {
       ElementsAre(
           FieldViolation{"training.token_count", "is required: write 1 to 1000000000000000000"},
           FieldViolation{"cluster.device_count", "is required: write 1 to 1000000"},
-          FieldViolation{"cluster.device_memory_bytes",
-                         "must be 1073741824 to 10000000000000, not 80: write bytes"},
+          FieldViolation{
+              "cluster.device_memory_bytes",
+              "must be 1073741824 to 10000000000000, not 80: write bytes, 1 GiB or more"},
           FieldViolation{"economics.device_power_watts",
                          "must be a number above 0 to 1e+06, not 0"},
           FieldViolation{"layout.parallel.tensor_parallel_size",
@@ -271,7 +272,8 @@ Faults PlanFaults(const v1::PlanRunRequest& request, const std::string& field) {
 // True where a violation says that a number is out of a range, whatever other fields say.
 bool IsOfARange(const std::string& description) {
   static const std::regex range(
-      "must be (a number (from|above) )?[-0-9.e+]+ to [-0-9.e+]+, not [-a-z0-9.e+]+(: write bytes)?"
+      "must be (a number (from|above) )?[-0-9.e+]+ to [-0-9.e+]+, not [-a-z0-9.e+]+(: write "
+      "bytes(, 1 GiB or more)?)?"
       "|must be at least [0-9]+, or left out for its default|is required: write .*");
   return std::regex_match(description, range);
 }
