@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/sharding/layer_placement.h"
-#include "engine/run/run_steps.h"
 #include "engine/run/run_spec.h"
+#include "engine/run/run_steps.h"
 
 namespace sextant {
 
