@@ -161,6 +161,7 @@ grpc::Status Build(const CountFlags& count, std::istream& in, v1::CountModelRequ
 }
 
 std::string TextOf(const CountFlags& count, const v1::CountModelResponse& response) {
+  if (count.sections.architecture_alone) return ProtoJson(response.architecture());
   const std::string text = CountText(count.sections, response);
   const std::string index = WeightsIndexWords(ConfigOf(count), response.parameters().total());
   return index.empty() ? text : absl::StrCat(text, Wrap("", index, 2));

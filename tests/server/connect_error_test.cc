@@ -112,7 +112,7 @@ TEST(ConnectError, IsUtf8WhateverIsQuoted) {
             R"(a\xff\xc3(\xed\xa0\x80\xe2\x82 "\\x1b)");
   std::mt19937 random(49);
   for (int i = 0; i < 2000; ++i) {
-    std::string text(random() % 2000, '\0');
+    std::string text(1 + random() % 2000, '\0');
     for (char& c : text) c = static_cast<char>(random());
     const Json any = ErrorOf(InvalidField(text, text));
     EXPECT_EQ(any["code"], "invalid_argument");

@@ -78,20 +78,19 @@ TEST(Enums, ArriveByTheirNames) {
 }
 
 TEST(Enums, LeaveByTheirNames) {
-  const std::string estimate = "engine/run/memory_estimate.h";
   const std::string row = "engine/memory/ledger_row.h";
   Leaves<DataTypePair>(kDataType, "DataType");
   Leaves<FlopsConventionPair>(kConvention, "FlopsConvention");
   Leaves<RateSourcePair>(kRates, "RateSource");
   Leaves<VerdictPair>("engine/memory/fit.h", "Verdict");
-  Leaves<ChangeCostPair>(estimate, "ChangeCost");
+  Leaves<ChangeCostPair>("engine/run/run_change.h", "ChangeCost");
   Leaves<LedgerKindPair>(row, "LedgerKind");
   Leaves<RowElementsPair>(row, "RowElements");
   Leaves<PeakPhasePair>("engine/memory/ledger/stage_memory.h", "PeakPhase");
   Leaves<ModelPartPair>("engine/model/architecture/weight_tensor.h", "ModelPart");
   Leaves<CapacitySourcePair>("engine/memory/fit.h", "CapacitySource");
-  Leaves<EstimateKindPair>("engine/run/plan.h", "EstimateKind");
-  Leaves<MfuBasisPair>("engine/run/plan.h", "MfuBasis");
+  Leaves<EstimateKindPair>("engine/run/whole_run.h", "EstimateKind");
+  Leaves<MfuBasisPair>("engine/run/whole_run.h", "MfuBasis");
   Leaves<ZeroStagePair>(kChoices, "ZeroStage");
   Leaves<LossKindPair>(kChoices, "LossKind");
   Leaves<AttentionKernelPair>(kMicroBatch, "AttentionKernel");

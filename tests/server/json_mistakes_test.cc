@@ -52,7 +52,7 @@ TEST(BytesOfJson, NamesMistakesByPathAndSaysWhatToWrite) {
   } rows[] = {
       {kRun, R"({"model":{"presett":"x"}})",
        R"(model.presett: field "presett" is not known; near names: preset; all: preset, )"
-       "transformer, parameterCount, huggingFaceConfig, architecture, changes"},
+       "parameterCount, transformer, huggingFaceConfig, architecture, allowUnreadFields, changes"},
       {kRun, R"({"training":{"recompute":"FULL"}})",
        R"(training.recompute: value "FULL" is not known; near names: RECOMPUTE_POLICY_FULL; all: )"
        "RECOMPUTE_POLICY_NONE, RECOMPUTE_POLICY_SELECTIVE, RECOMPUTE_POLICY_FULL"},

@@ -188,7 +188,7 @@ TEST(MeasuredLinks, SayTheKindOfServer) {
   EXPECT_EQ(gb200->nodes().node_type(), "gb200-nvl72");
   EXPECT_EQ(gb200->nodes().device().accelerator(), "gb200");
   EXPECT_THAT(on("NVIDIA H100 80GB HBM3"), NamesFields(ElementsAre("nodes.node_type")));
-  EXPECT_THAT(on("GeForce RTX 3090"),
+  EXPECT_THAT(on("GeForce RTX 5090"),
               NamesFields(ElementsAre("nodes.device.calibrations.calibrations[0]."
                                       "device.product_name")));
   EXPECT_THAT(on("A Product Of Tomorrow"), NamesFields(ElementsAre("nodes.node_type")));

@@ -360,14 +360,14 @@ TEST(ComputeAllocationTo, CarriesEveryField) {
 // Each field with a value of its own, so that a dropped or swapped one is detected.
 TEST(AllocationSpecFrom, CarriesEveryField) {
   v1::AllocateComputeRequest request;
-  request.set_flops(1);
+  request.set_flops(1e12);
   request.mutable_cluster()->mutable_device()->set_accelerator("a");
   request.mutable_cluster()->set_device_count(2);
   request.mutable_cluster()->set_peak_flops_per_second(3);
   request.mutable_duration()->set_seconds(4);
   request.mutable_economics()->set_device_hour_price_usd(5);
   request.mutable_economics()->set_budget_usd(6);
-  request.set_assumed_mfu(7);
+  request.set_assumed_mfu(0.7);
   request.set_compute_data_type(v1::DATA_TYPE_FP8);
   request.mutable_rate_requirement()->set_minimum_source(v1::RATE_SOURCE_REFERENCE);
   request.set_rule(v1::SCALING_RULE_CHINCHILLA_3_UNROUNDED);
@@ -385,7 +385,7 @@ TEST(AllocationSpecFrom, CarriesEveryField) {
               spec.duration_seconds, spec.run.economics.device_hour_price_usd,
               spec.run.economics.budget_usd, spec.run.options.assumed_mfu,
               spec.flops_per_parameter_token, spec.served_token_count, spec.tokens_per_parameter),
-      ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+      ElementsAre(1e12, 2, 3, 4, 5, 6, 0.7, 8, 9, 10));
   EXPECT_EQ(spec.run.training.precision.compute_data_type, DataType::kFp8);
   EXPECT_EQ(spec.run.rate_requirement.minimum_source, RateSource::kReference);
   EXPECT_EQ(spec.rule, ScalingRule::kChinchilla3Unrounded);

@@ -105,7 +105,7 @@ std::vector<std::string> FieldsOf(const v1::ReportProgressRequest& request,
 }
 
 TEST(JobReport, NamesEveryFieldThatIsMissing) {
-  EXPECT_THAT(FieldsOf({}), ElementsAre("job_id", "start_time", "device_count",
+  EXPECT_THAT(FieldsOf({}), ElementsAre("device_count", "job_id", "start_time",
                                         "model_flops_per_token", "gpu_uuids"));
 }
 
@@ -120,7 +120,7 @@ TEST(JobReport, NamesEveryFieldThatIsWrong) {
   wrong.add_gpu_uuids("GPU-1");
   wrong.add_gpu_uuids("GPU\n2");
   EXPECT_THAT(FieldsOf(wrong),
-              ElementsAre("job_id", "start_time", "token_count", "telemetry.model_flops_per_token",
+              ElementsAre("token_count", "job_id", "start_time", "telemetry.model_flops_per_token",
                           "telemetry.planned_mfu", "telemetry.compute_data_type", "device_count",
                           "gpu_uuids[1]", "gpu_uuids[2]", "gpu_uuids[3]"));
 }

@@ -276,7 +276,7 @@ def check_bounds(path):
     assert tokens["description"].startswith("Required, 1 to 1e18. Tokens"), tokens
     power = schemas["sextant.v1.EconomicsSpec"]["properties"]["devicePowerWatts"]
     assert (power["exclusiveMinimum"], power["maximum"]) == (0, 1e6), power
-    assert power["description"].startswith("Optional, above 0 to 1e6. Power"), power
+    assert power["description"].startswith("Optional, above 0 to 1000000. Power"), power
     ahead = schemas["sextant.v1.StateSharding"]["properties"]["prefetchedUnitCount"]
     assert ahead["description"].endswith(" Default: 1."), ahead
 
