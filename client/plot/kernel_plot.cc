@@ -134,7 +134,7 @@ Plot KernelPlotOf(const v1::GetKernelRatesResponse& response, v1::KernelKind kin
   }
   if (out.lines.empty()) return out;
   SetSizeAxis(
-      2, [](double size) { return Grouped(static_cast<int64_t>(size)); }, &out);
+      2, [](double size) { return Grouped(size, 0); }, &out);
   SetRateAxis(
       std::clamp(std::ceil(5 * TopOf(out)) / 5, 0.2, 2.0),
       [](double share) { return absl::StrCat(std::lround(100 * share), " %"); }, &out);

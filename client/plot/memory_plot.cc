@@ -39,8 +39,12 @@ PlotBar BarOf(const v1::Memory& memory, const StageRun& run) {
   return bar;
 }
 
-// The kinds of memory of the bar with the peak, as far as any bar has them.
-void AddKeys(const PlotBar& peak, Plot* plot) {
+// The kinds of memory of the bar with the peak, or of the first, as far as any bar has them.
+void AddKeys(Plot* plot) {
+  if (plot->bars.empty()) return;
+  const auto bold = std::find_if(plot->bars.begin(), plot->bars.end(),
+                                 [](const PlotBar& bar) { return bar.bold; });
+  const PlotBar& peak = bold == plot->bars.end() ? plot->bars.front() : *bold;
   plot->keys_title = absl::StrCat("Stage ", peak.name, " holds:");
   for (size_t i = 0; i < kMemoryKinds.size(); ++i) {
     const auto has = [i](const PlotBar& bar) { return bar.parts[i].size > 0; };
@@ -73,17 +77,15 @@ Plot MemoryPlot(const v1::Plan& plan) {
                           .label = absl::StrCat("usable: ", Grouped(usable, 2), " GiB"),
                           .rule = true}}};
   double most = usable;
-  PlotBar peak;
   for (const StageRun& run : ShownStageRuns(memory)) {
     plot.bars.push_back(BarOf(memory, run));
     const PlotBar& bar = plot.bars.back();
     most = std::max({most, GibOf(memory.stages(run.first).total_bytes()), bar.ends.high});
-    if (bar.bold) peak = bar;
   }
   plot.x.high = most > 0 ? most : 1;
   if (most > usable) plot.x.high *= 1.02;  // room after the longest
   plot.x.ticks = LinearTicks(plot.x);
-  AddKeys(peak, &plot);
+  AddKeys(&plot);
   return plot;
 }
 

@@ -22,8 +22,9 @@ double LinearTickStep(double span) {
 }  // namespace
 
 double PlotAxis::Fraction(double value) const {
-  if (!log) return (value - low) / (high - low);
-  return (std::log10(value) - std::log10(low)) / (std::log10(high) - std::log10(low));
+  const auto place = [this](double each) { return log ? std::log10(each) : each; };
+  const double fraction = (place(value) - place(low)) / (place(high) - place(low));
+  return std::isnan(fraction) ? 0 : fraction;
 }
 
 std::vector<PlotTick> LinearTicks(const PlotAxis& axis, double unit) {

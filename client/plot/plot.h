@@ -67,7 +67,8 @@ struct PlotAxis {
   std::string unit = {};        // in a terminal, after the labels; of bars' notes in a picture
   std::vector<PlotTick> ticks = {};
 
-  // 0 at the low end and 1 at the high end; below 0 or above 1 outside the axis.
+  // 0 at the low end and 1 at the high end; below 0 or above 1 outside the axis. 0 of what
+  // has no place, such as a value that is not a number.
   double Fraction(double value) const;
 };
 

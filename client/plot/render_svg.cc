@@ -277,6 +277,12 @@ class SvgPlot {
                        .color = ColorOf(line)});
       }
     }
+    for (double down = 34; down < 240; down += 17) {  // left of a short line
+      out.push_back({.at = {from.x - 8, from.y + down},
+                     .text = line.label,
+                     .anchor = SvgAnchor::kEnd,
+                     .color = ColorOf(line)});
+    }
     return out;
   }
 

@@ -229,10 +229,10 @@ class TextRenderer {
     for (const PlotLine& line : plot_.lines) {
       if (!line.rule || !IsUpright(line)) continue;
       const size_t column = margin_ + Column(line.points[0].x);
-      const bool fits_right = column + 2 + line.label.size() <= TextWidth();
-      const size_t start = fits_right ? column : column - line.label.size() - 1;
-      const std::string mark =
-          fits_right ? absl::StrCat("^ ", line.label) : absl::StrCat(line.label, " ^");
+      const std::string label = CutTo(TextWidth() / 2 - 2, line.label);  // fits on either side
+      const bool fits_right = column + 2 + label.size() <= TextWidth();
+      const size_t start = fits_right ? column : column - label.size() - 1;
+      const std::string mark = fits_right ? absl::StrCat("^ ", label) : absl::StrCat(label, " ^");
       if (start < title.size() + 2) {
         return absl::StrCat(std::string(start, ' '), mark, "\n", title, "\n");
       }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <set>
 #include <string>
@@ -67,6 +68,12 @@ void ExpectLegible(const std::string& svg, const std::string& what) {
           << what << ": \"" << texts[i].text << "\" and \"" << texts[j].text << "\"";
     }
   }
+}
+
+// The ends alone: the figure between them stays.
+void SetEnds(double ends, v1::Interval* interval) {
+  interval->set_low(ends);
+  interval->set_high(ends);
 }
 
 struct Bar {
@@ -257,6 +264,43 @@ TEST(RooflineSvg, IsLegibleWhereverPointsAre) {
                       absl::StrFormat("%g %g %g", intensity, share, lower_roof));
       }
     }
+  }
+}
+
+// In a terminal, and in a picture whose coordinates are numbers.
+void ExpectDrawn(const Plot& plot) {
+  EXPECT_FALSE(RenderText(plot).empty());
+  EXPECT_THAT(RenderSvg({plot}), Not(::testing::ContainsRegex("\"-?(nan|inf)")));
+}
+
+// Whatever a server sends.
+TEST(OddAnswers, AreDrawn) {
+  v1::Plan peak = SampleStages(4).plan();
+  peak.mutable_memory()->set_peak_stage(9);
+  ExpectDrawn(MemoryPlot(peak));
+  EXPECT_THAT(RenderSvg({MemoryPlot(peak)}), HasSubstr(">Stage 0 holds:<"));
+  peak.mutable_memory()->clear_stages();
+  ExpectDrawn(MemoryPlot(peak));
+  ExpectDrawn(MemoryPlot(v1::Plan()));
+  for (const double odd : {0.0, -1.0, 1e-320, 1e99, 1e308, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    v1::Plan plan = SampleStages(2).plan();
+    SetEnds(odd, plan.mutable_memory()->mutable_stages(0)->mutable_process_bytes());
+    ExpectDrawn(MemoryPlot(plan));
+    v1::Plan step = SampleStep().plan();
+    for (v1::StepPart& part : *step.mutable_step_time()->mutable_parts()) part.set_seconds(odd);
+    ExpectDrawn(StepPlot({}, step));
+    SetEnds(odd, step.mutable_step_time()->mutable_seconds());
+    if (odd > 0) step.mutable_step_time()->mutable_seconds()->set_expected(odd);
+    ExpectDrawn(StepPlot({}, step));
+    v1::Plan front = SampleFront();
+    SetEnds(odd, front.mutable_search()->mutable_front(1)->mutable_step_seconds());
+    SetEnds(odd, front.mutable_search()->mutable_front(2)->mutable_peak_bytes());
+    ExpectDrawn(FrontPlot(front, Medium::kTerminal));
+    ExpectDrawn(FrontPlot(front, Medium::kPicture));
+    v1::AnalyzeOperationResponse operation = SampleRoofline({1e12}, 1e10);
+    SetForward(odd, odd, &operation);
+    operation.mutable_time()->mutable_forward()->set_ridge_flops_per_byte(odd);
+    if (const auto plot = RooflinePlot(operation); plot.ok()) ExpectDrawn(*plot);
   }
 }
 

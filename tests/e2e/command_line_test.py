@@ -25,7 +25,7 @@ def run(server, *arguments, stdin=""):
 
 
 SVG = "{http://www.w3.org/2000/svg}"
-LEFT, TOP, RIGHT, BOTTOM = 92, 48, 780, 352  # of a drawing's axes
+LEFT, TOP, RIGHT, BOTTOM = 92, 60, 880, 380  # of a drawing's axes
 LLAMA = ["plan", "llama-3.1-70b", "--tokens=15e12", "--accelerator=h100-sxm"]
 
 
@@ -115,7 +115,7 @@ def check_drawings(server, folder):
         arguments = ["op", *arguments, "--dtype=bf16", "--device=h100-sxm", f"--svg={file}"]
         answer = json.loads(text_of(server, *arguments, "--output=json"))
         drawing = xml.parse(file).getroot()
-        assert drawing.tag == SVG + "svg" and float(drawing.get("width")) == 800, name
+        assert drawing.tag == SVG + "svg" and float(drawing.get("width")) == 900, name
         numbers = [value for element in drawing.iter() for key, value in element.attrib.items()
                    if key in ("x", "y", "x1", "x2", "y1", "y2")]
         assert numbers and all(math.isfinite(float(n)) for n in numbers), name
