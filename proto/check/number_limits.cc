@@ -30,6 +30,7 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
     entry.has_presence = field.has_presence();
     if (field.message_type() != nullptr) {
       if (is_left_out || absl::StartsWith(field.message_type()->full_name(), "google.")) continue;
+      // Ends, since no message of the API holds itself (request_limits_test.cc).
       NumberLimits below(*field.message_type(), left_out);
       if (below.entries_.empty()) continue;
       entry.kind = field.is_repeated() ? Kind::kMessages : Kind::kMessage;
